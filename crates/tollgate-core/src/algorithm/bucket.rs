@@ -1,0 +1,64 @@
+//! Token bucket, GCRA and leaky bucket: one number, read from both ends.
+//!
+//! `used` counts the grains that were taken and are not back yet, as of some instant. A token bucket holds
+//! `capacity - used` of them; GCRA's theoretical arrival time lies `used / refill` microseconds ahead; a leaky bucket's
+//! queue holds `used` and the next turn comes when they have drained. Time only ever does one thing: it takes
+//! `refill` grains a microsecond off `used`, down to 0.
+//!
+//! Bound, for a token bucket and GCRA: in any span of `t` microseconds at most `burst + t * units / period` units are
+//! admitted. A leaky bucket admits the same, and lets them start evenly spaced.
+
+use super::Verdict;
+use crate::quota::{Algorithm, MOST_GRAINS, Quota};
+
+/// The most grains a bucket remembers as taken, debts included.
+const MOST_USED: u64 = 2 * MOST_GRAINS;
+
+/// The longest wait, in microseconds, that can be promised without counting beyond [`MOST_USED`].
+pub(crate) const fn longest_wait(quota: &Quota) -> u64 {
+    match quota.refill() {
+        0 => 0,
+        refill => (MOST_USED - quota.capacity() * quota.grain()) / refill,
+    }
+}
+
+pub(super) fn refilled(quota: &Quota, used: u64, elapsed: u64) -> u64 {
+    used.saturating_sub(elapsed.saturating_mul(quota.refill()))
+}
+
+pub(super) fn judge(quota: &Quota, used: u64, cost: u64, patience: u64) -> Verdict {
+    let after = used + cost * quota.grain();
+    // How long until the capacity covers the cost.
+    let until_fits = after.saturating_sub(quota.capacity() * quota.grain()).div_ceil(quota.refill());
+    if quota.algorithm() == Algorithm::LeakyBucket {
+        // There must be a place in the queue now, and the turn must come soon enough.
+        let until_turn = used.div_ceil(quota.refill());
+        match until_fits.max(until_turn.saturating_sub(patience)) {
+            0 => Verdict::Admit { wait: until_turn },
+            retry => Verdict::Refuse { retry },
+        }
+    } else {
+        match until_fits.saturating_sub(patience) {
+            0 => Verdict::Admit { wait: until_fits },
+            retry => Verdict::Refuse { retry },
+        }
+    }
+}
+
+pub(super) fn left(quota: &Quota, used: u64) -> (u64, u64) {
+    let remaining = (quota.capacity() * quota.grain()).saturating_sub(used) / quota.grain();
+    (remaining, used.div_ceil(quota.refill()))
+}
+
+pub(super) fn taken(quota: &Quota, used: u64, cost: u64) -> u64 {
+    used.saturating_add(cost.saturating_mul(quota.grain())).min(MOST_USED)
+}
+
+pub(super) fn penalised(quota: &Quota, used: u64, cost: u64) -> u64 {
+    let empty = quota.capacity() * quota.grain();
+    used.max(taken(quota, used, cost).min(empty))
+}
+
+pub(super) fn given_back(quota: &Quota, used: u64, cost: u64) -> u64 {
+    used.saturating_sub(cost.saturating_mul(quota.grain()))
+}

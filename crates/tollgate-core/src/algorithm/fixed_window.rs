@@ -1,0 +1,47 @@
+//! Fixed windows: a counter per period.
+//!
+//! Bound: at most `units` in each window, hence at most twice that in any span of one period.
+
+use super::Verdict;
+use crate::quota::Quota;
+
+/// The most units a window remembers as counted, debts included.
+pub(super) const MOST_COUNTED: u64 = 1 << 51;
+
+/// The start of the window that `now` falls into, given that the last one known started at `start`.
+pub(super) fn start(quota: &Quota, start: u64, now: u64) -> u64 {
+    let period = quota.period_micros();
+    match quota.window_offset() {
+        // The clock counts from the epoch, so an instant before the first offset belongs to the window before it.
+        Some(offset) => now - (now % period + period - offset) % period,
+        None if now - start < period => start,
+        None => now,
+    }
+}
+
+/// Start and count of the window at `now`.
+pub(super) fn at(quota: &Quota, old_start: u64, count: u64, now: u64) -> (u64, u64) {
+    let start = start(quota, old_start, now);
+    (start, if start == old_start { count } else { 0 })
+}
+
+pub(super) fn judge(quota: &Quota, old_start: u64, count: u64, now: u64, cost: u64) -> Verdict {
+    let (start, count) = at(quota, old_start, count, now);
+    if count + cost <= quota.capacity() {
+        Verdict::Admit { wait: 0 }
+    } else {
+        Verdict::Refuse { retry: start + quota.period_micros() - now }
+    }
+}
+
+pub(super) fn left(quota: &Quota, old_start: u64, count: u64, now: u64) -> (u64, u64) {
+    let (start, count) = at(quota, old_start, count, now);
+    let reset = if count == 0 { 0 } else { start + quota.period_micros() - now };
+    (quota.capacity().saturating_sub(count), reset)
+}
+
+pub(super) fn taken(quota: &Quota, start: u64, count: u64, now: u64, cost: u64) -> (u64, u64) {
+    // A window that is anchored to its first request begins with it.
+    let start = if count == 0 && quota.window_offset().is_none() { now } else { start };
+    (start, count.saturating_add(cost).min(MOST_COUNTED))
+}

@@ -1,0 +1,94 @@
+//! Sliding window log: the stamp of every admitted unit, for one period.
+//!
+//! Units of one microsecond share an entry. An entry carries the running total up to and including it, so that "how
+//! many are still inside" and "when have enough left" are binary searches.
+//!
+//! Bound: exactly `units` in any span of one period. A unit stamped `t` counts until `t + period`, exclusive.
+
+use std::collections::VecDeque;
+
+use super::Verdict;
+use super::fixed_window::MOST_COUNTED;
+use crate::quota::Quota;
+
+/// The stamps of one subject's admitted units.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Log {
+    /// Instant in microseconds, and the running total; both grow from entry to entry.
+    entries: VecDeque<(u64, u64)>,
+    /// The running total before the first entry.
+    base: u64,
+}
+
+impl Log {
+    pub(super) fn judge(&self, quota: &Quota, now: u64, cost: u64) -> Verdict {
+        let live = self.live(quota, now);
+        let total = self.total_from(live);
+        if total + cost <= quota.capacity() {
+            return Verdict::Admit { wait: 0 };
+        }
+        // The oldest entries must leave until this many units have gone.
+        let must_go = self.total_before(live) + (total + cost - quota.capacity());
+        let last_to_go = self.entries.partition_point(|&(_, running)| running < must_go);
+        Verdict::Refuse { retry: self.entries[last_to_go].0 + quota.period_micros() - now }
+    }
+
+    pub(super) fn left(&self, quota: &Quota, now: u64) -> (u64, u64) {
+        let total = self.total_from(self.live(quota, now));
+        let reset = match self.entries.back() {
+            Some(&(newest, _)) if total > 0 => newest + quota.period_micros() - now,
+            _ => 0,
+        };
+        (quota.capacity().saturating_sub(total), reset)
+    }
+
+    pub(super) fn forget(&mut self, quota: &Quota, now: u64) {
+        let gone = self.live(quota, now);
+        self.base = self.total_before(gone);
+        self.entries.drain(..gone);
+        if self.entries.is_empty() {
+            self.base = 0;
+        }
+    }
+
+    pub(super) fn take(&mut self, now: u64, cost: u64) {
+        if cost == 0 {
+            return;
+        }
+        let running = self.total_before(self.entries.len()).saturating_add(cost).min(self.base + MOST_COUNTED);
+        match self.entries.back_mut() {
+            Some((newest, total)) if *newest == now => *total = running,
+            _ => self.entries.push_back((now, running)),
+        }
+    }
+
+    pub(super) fn give_back(&mut self, taken_at: u64, cost: u64) {
+        let Ok(position) = self.entries.binary_search_by_key(&taken_at, |&(stamp, _)| stamp) else {
+            return;
+        };
+        let back = cost.min(self.entries[position].1 - self.total_before(position));
+        for (_, running) in self.entries.range_mut(position..) {
+            *running -= back;
+        }
+        if self.entries[position].1 == self.total_before(position) {
+            self.entries.remove(position);
+        }
+    }
+
+    /// The position of the first entry that still counts at `now`.
+    fn live(&self, quota: &Quota, now: u64) -> usize {
+        self.entries.partition_point(|&(stamp, _)| stamp + quota.period_micros() <= now)
+    }
+
+    /// The running total before the entry at `position`.
+    fn total_before(&self, position: usize) -> u64 {
+        match position.checked_sub(1) {
+            Some(last) => self.entries[last].1,
+            None => self.base,
+        }
+    }
+
+    fn total_from(&self, position: usize) -> u64 {
+        self.total_before(self.entries.len()) - self.total_before(position)
+    }
+}

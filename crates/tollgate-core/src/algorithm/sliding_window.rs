@@ -1,0 +1,76 @@
+//! Sliding window counter: two counters and a weight.
+//!
+//! The estimate of the last period is `before * overlap / period + count`, where `overlap` is how much of the earlier
+//! window is still less than one period ago. It is compared without division, both sides multiplied by the number of
+//! steps in a window. A step is one microsecond, unless the products would not fit into 53 bits; then it is just long
+//! enough that they do, and the overlap is rounded up, against the client.
+//!
+//! Bound: the estimate never exceeds `units` at any instant; should the earlier window's requests have come in one
+//! lump, up to `2 * units` can fall into a span of one period, as in a fixed window.
+
+use super::Verdict;
+use crate::quota::Quota;
+
+/// The start of the window that `now` falls into.
+pub(super) fn start(quota: &Quota, now: u64) -> u64 {
+    now - now % quota.period_micros()
+}
+
+/// Start, previous count and count of the window at `now`.
+pub(super) fn at(quota: &Quota, old_start: u64, before: u64, count: u64, now: u64) -> (u64, u64, u64) {
+    let start = start(quota, now);
+    match start - old_start {
+        0 => (start, before, count),
+        passed if passed == quota.period_micros() => (start, count, 0),
+        _ => (start, 0, 0),
+    }
+}
+
+pub(super) fn judge(quota: &Quota, (start, before, count): (u64, u64, u64), now: u64, cost: u64) -> Verdict {
+    if cost <= units_left(quota, start, before, count, now) {
+        return Verdict::Admit { wait: 0 };
+    }
+    let (period, capacity) = (quota.period_micros(), quota.capacity());
+    let into = now - start;
+    let retry = if count + cost <= capacity {
+        // The earlier window has to fade far enough.
+        first_light_enough(quota, before, capacity - count - cost) - into
+    } else {
+        // This window has to end, become the earlier one, and fade far enough.
+        period - into + first_light_enough(quota, count, capacity - cost)
+    };
+    Verdict::Refuse { retry }
+}
+
+pub(super) fn left(quota: &Quota, (start, before, count): (u64, u64, u64), now: u64) -> (u64, u64) {
+    let window_ends = start + quota.period_micros() - now;
+    let reset = match (before, count) {
+        (0, 0) => 0,
+        (_, 0) => window_ends,
+        _ => window_ends + quota.period_micros(),
+    };
+    (units_left(quota, start, before, count, now), reset)
+}
+
+/// A window remembers a debt of at most its capacity, so that the weighted sums stay below 2^53.
+pub(super) fn taken(quota: &Quota, count: u64, cost: u64) -> u64 {
+    count.saturating_add(cost).min(2 * quota.capacity())
+}
+
+fn units_left(quota: &Quota, start: u64, before: u64, count: u64, now: u64) -> u64 {
+    let steps = quota.period_micros().div_ceil(quota.grain());
+    let overlap = (start + quota.period_micros() - now).div_ceil(quota.grain());
+    (quota.capacity() * steps).saturating_sub(before * overlap + count * steps) / steps
+}
+
+/// How far into a window, in microseconds, an earlier count of `before` first weighs at most `room` units.
+fn first_light_enough(quota: &Quota, before: u64, room: u64) -> u64 {
+    let (period, grain) = (quota.period_micros(), quota.grain());
+    let steps = period.div_ceil(grain);
+    if before == 0 {
+        return 0;
+    }
+    // before * overlap <= room * steps, so the overlap may be at most this many steps.
+    let overlap = (room * steps / before).min(steps);
+    period.saturating_sub(overlap * grain)
+}

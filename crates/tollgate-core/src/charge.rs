@@ -1,0 +1,121 @@
+//! Charges: what a request would take, as data that any store can decide on.
+
+use core::time::Duration;
+
+use crate::algorithm::longest_wait;
+use crate::key::Key;
+use crate::name::Name;
+use crate::quota::{Algorithm, Quota};
+use crate::time::{Timestamp, micros};
+
+/// One limit's part in a request: whose counter, which quota, how many units. Plain data, so that it can be decided
+/// wherever the state lives.
+///
+/// No two charges of one request may name the same limit of the same key.
+///
+/// ```
+/// use tollgate_core::{Charge, Key, Name, Quota};
+///
+/// let minute = Quota::per_minute(100);
+/// let ann = Key::owned(Name::new("user"), "ann");
+/// let charge = Charge::new("minute", &minute, &ann).cost(5);
+/// assert_eq!(charge.units(), 5);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Charge<'a> {
+    name: Name,
+    quota: &'a Quota,
+    key: &'a Key<'a>,
+    cost: u64,
+    patience: Option<Duration>,
+    counts_refusals: bool,
+}
+
+impl<'a> Charge<'a> {
+    /// A charge of one unit. The name tells the limits of one key apart; a quota may change under it.
+    #[must_use]
+    pub fn new(name: impl Into<Name>, quota: &'a Quota, key: &'a Key<'a>) -> Self {
+        Self { name: name.into(), quota, key, cost: 1, patience: None, counts_refusals: false }
+    }
+
+    /// What the request costs, in units of the quota. 0 is a peek: it reports and charges nothing.
+    #[must_use]
+    pub const fn cost(mut self, units: u64) -> Self {
+        self.cost = units;
+        self
+    }
+
+    /// The longest the request would wait instead of being refused. A leaky bucket makes requests wait as long as its
+    /// queue is unless this says less; the other buckets refuse at once unless this says more; windows always refuse.
+    #[must_use]
+    pub const fn patience(mut self, longest: Duration) -> Self {
+        self.patience = Some(longest);
+        self
+    }
+
+    /// Takes the cost even when the request is refused (down to empty, never into debt): a client who keeps asking
+    /// keeps waiting.
+    #[must_use]
+    pub const fn count_refusals(mut self) -> Self {
+        self.counts_refusals = true;
+        self
+    }
+
+    /// The limit's name.
+    #[must_use]
+    pub const fn name(&self) -> Name {
+        self.name
+    }
+
+    /// The limit's quota.
+    #[must_use]
+    pub const fn quota(&self) -> &'a Quota {
+        self.quota
+    }
+
+    /// Who is counted.
+    #[must_use]
+    pub const fn key(&self) -> &'a Key<'a> {
+        self.key
+    }
+
+    /// What the request costs, in units.
+    #[must_use]
+    pub const fn units(&self) -> u64 {
+        self.cost
+    }
+
+    /// The longest accepted wait in microseconds, cut to what the quota can promise.
+    #[must_use]
+    pub fn patience_micros(&self) -> u64 {
+        let asked = match (self.patience, self.quota.algorithm()) {
+            (Some(longest), _) => micros(longest),
+            (None, Algorithm::LeakyBucket) => u64::MAX,
+            (None, _) => 0,
+        };
+        asked.min(longest_wait(self.quota))
+    }
+
+    /// Whether a refused request is charged too.
+    #[must_use]
+    pub const fn counts_refusals(&self) -> bool {
+        self.counts_refusals
+    }
+}
+
+/// What a store does with the charges of a request. All but `Check` always succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Takes every charge if all of them fit, and none otherwise.
+    Check,
+    /// Takes every charge, whether it fits or not: what does not fit is a debt that time pays back.
+    Charge,
+    /// Gives back what an earlier check took at this instant: to the window or bucket it was taken from, and never
+    /// beyond its capacity. [`Decision::refund`](crate::Decision::refund) makes one that can be used once.
+    Refund {
+        /// The instant the charges were taken at, on the store's clock.
+        taken_at: Timestamp,
+    },
+    /// Forgets what the charges' limits have counted for their keys.
+    Reset,
+}

@@ -1,0 +1,158 @@
+//! Decisions: what a store answers.
+
+use core::time::Duration;
+
+use smallvec::SmallVec;
+
+use crate::charge::Operation;
+use crate::name::Name;
+use crate::time::Timestamp;
+
+/// Standings kept without an allocation.
+pub(crate) type Standings = SmallVec<[Standing; 4]>;
+
+/// What a store says of one request: may it pass, which limit binds, and how each limit stands now.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Decision {
+    outcome: Outcome,
+    at: Timestamp,
+    standings: Standings,
+    refundable: bool,
+}
+
+/// May it pass?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Yes, at once.
+    Allow,
+    /// Yes, after this wait. The charges are taken; the place is kept.
+    Wait(Duration),
+    /// Not now. Waiting exactly this long, alone, is admitted; one microsecond less is not.
+    Refuse(Duration),
+    /// Never: a cost is above its limit's capacity.
+    Never,
+}
+
+/// How one limit stands after a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The limit's name.
+    pub name: Name,
+    /// The most it admits at once: the capacity of its quota.
+    pub limit: u64,
+    /// Whole units left. On a refusal, what is really left.
+    pub remaining: u64,
+    /// Until all of `limit` is back, if nothing else is charged. Zero when it is.
+    pub reset_after: Duration,
+    /// Whether this limit let the request pass, and if not, when it would.
+    pub outcome: Outcome,
+}
+
+impl Decision {
+    /// A decision from the standings of a request's limits, in the order of its charges: the outcome is that of the
+    /// limit that binds.
+    #[must_use]
+    pub fn from_standings(at: Timestamp, standings: impl IntoIterator<Item = Standing>) -> Self {
+        let standings: Standings = standings.into_iter().collect();
+        let outcome = standings.iter().map(|standing| standing.outcome).fold(Outcome::Allow, Outcome::or);
+        Self { outcome, at, standings, refundable: !outcome.is_refusal() }
+    }
+
+    /// May it pass?
+    #[must_use]
+    pub const fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    /// Whether the request may pass, at once or after a wait.
+    #[must_use]
+    pub const fn is_allowed(&self) -> bool {
+        !self.outcome.is_refusal()
+    }
+
+    /// How long an allowed request has to wait; zero when it need not.
+    #[must_use]
+    pub const fn wait(&self) -> Duration {
+        match self.outcome {
+            Outcome::Wait(wait) => wait,
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// How long a refused request has to wait before it is admitted; `None` when allowed, or when it never will be.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self.outcome {
+            Outcome::Refuse(retry) => Some(retry),
+            _ => None,
+        }
+    }
+
+    /// The instant of the decision, on the clock of whoever holds the state.
+    #[must_use]
+    pub const fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// Each limit's standing, in the order of the charges.
+    #[must_use]
+    pub fn standings(&self) -> &[Standing] {
+        &self.standings
+    }
+
+    /// The limit that binds. Of a refusal: the one with the longest wait. Otherwise: the one with the fewest units
+    /// left, of those the one that takes longest to be whole. `None` when the request had no limits.
+    #[must_use]
+    pub fn binding(&self) -> Option<&Standing> {
+        self.standings.iter().max_by(|one, other| {
+            one.outcome
+                .severity()
+                .cmp(&other.outcome.severity())
+                .then(other.remaining.cmp(&one.remaining))
+                .then(one.reset_after.cmp(&other.reset_after))
+                // The order of the limits must not matter.
+                .then(other.name.cmp(&one.name))
+        })
+    }
+
+    /// The operation that gives back what this decision took: once. A refusal has nothing to give back, and a clone of
+    /// a decision never has.
+    #[must_use]
+    pub fn refund(&mut self) -> Option<Operation> {
+        core::mem::take(&mut self.refundable).then_some(Operation::Refund { taken_at: self.at })
+    }
+}
+
+impl Clone for Decision {
+    /// The right to a refund stays with the original.
+    fn clone(&self) -> Self {
+        Self { outcome: self.outcome, at: self.at, standings: self.standings.clone(), refundable: false }
+    }
+}
+
+impl Outcome {
+    /// Whether the request may not pass.
+    #[must_use]
+    pub const fn is_refusal(self) -> bool {
+        matches!(self, Self::Refuse(_) | Self::Never)
+    }
+
+    /// Orders outcomes from the mildest to the hardest. Waits and their absence are equal: neither refuses.
+    const fn severity(self) -> (u8, Duration) {
+        match self {
+            Self::Allow | Self::Wait(_) => (0, Duration::ZERO),
+            Self::Refuse(retry) => (1, retry),
+            Self::Never => (2, Duration::ZERO),
+        }
+    }
+
+    /// The outcome of two limits together.
+    fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Wait(one), Self::Wait(another)) => Self::Wait(one.max(another)),
+            (Self::Wait(_), Self::Allow) => self,
+            _ if other.severity() >= self.severity() => other,
+            _ => self,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What can be wrong with a configuration.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::name::Name;
+use crate::quota::Algorithm;
+
+/// A quota or a policy that cannot mean anything, found when it is built. Its text names the value and the mend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A quota of nothing per period.
+    ZeroUnits,
+    /// A period shorter than 1 ms, longer than 366 days, or not a whole number of microseconds.
+    Period(Duration),
+    /// More than 10 million units per second.
+    TooFast {
+        /// Units per period.
+        units: u64,
+        /// The period.
+        period: Duration,
+    },
+    /// A burst of nothing: no request could ever pass.
+    ZeroBurst,
+    /// A burst on an algorithm that has windows instead of a bucket.
+    BurstOnWindow(Algorithm),
+    /// An offset, or an anchor, on an algorithm other than the fixed window.
+    NotAFixedWindow(Algorithm),
+    /// An offset that is not shorter than the period.
+    Offset {
+        /// The offset.
+        offset: Duration,
+        /// The window it should shift.
+        period: Duration,
+    },
+    /// The rate and this capacity cannot both be held in integers below 2^53 to within 1 part per million.
+    NotRepresentable {
+        /// Units per period.
+        units: u64,
+        /// The period.
+        period: Duration,
+        /// Units that may pass at once.
+        capacity: u64,
+    },
+    /// A sliding log of more stamps than a store should keep for one subject.
+    LogTooLong {
+        /// Units per window.
+        units: u64,
+    },
+    /// Two limits of one policy with the same name.
+    DuplicateLimit(Name),
+    /// Two limits whose names differ but share a stored number.
+    CollidingNames(Name, Name),
+    /// A limit's name that is empty, longer than 64 bytes or not printable ASCII, which no header could carry.
+    LimitName(Name),
+    /// A cost that the limit's capacity can never cover.
+    CostAboveCapacity {
+        /// The limit.
+        limit: Name,
+        /// What a request costs.
+        cost: u64,
+        /// What the limit holds when full.
+        capacity: u64,
+    },
+}
+
+impl core::error::Error for ConfigError {}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ZeroUnits => f.write_str("a quota of 0 admits nothing: give at least 1 unit per period"),
+            Self::Period(period) => {
+                write!(f, "a period of {period:?} cannot be counted: give whole microseconds, from 1 ms to 366 days")
+            }
+            Self::TooFast { units, period } => write!(
+                f,
+                "{units} units per {period:?} is more than 10 million per second: give fewer units or a longer period"
+            ),
+            Self::ZeroBurst => f.write_str("a burst of 0 admits nothing: give at least 1, or leave it out"),
+            Self::BurstOnWindow(algorithm) => write!(
+                f,
+                "a {algorithm} has no burst: its limit is the units per window; leave the burst out or use a bucket"
+            ),
+            Self::NotAFixedWindow(algorithm) => {
+                write!(f, "a {algorithm} has no window to place: only a fixed window takes an offset or an anchor")
+            }
+            Self::Offset { offset, period } => {
+                write!(f, "an offset of {offset:?} is not shorter than its window of {period:?}: give the remainder")
+            }
+            Self::NotRepresentable { units, period, capacity } => write!(
+                f,
+                "{units} units per {period:?} with a capacity of {capacity} cannot be counted to within 1 part per \
+                 million: give a smaller burst, or count in larger units"
+            ),
+            Self::LogTooLong { units } => write!(
+                f,
+                "a sliding log of {units} units keeps too many stamps per subject (at most 1000000): use a sliding \
+                 window counter"
+            ),
+            Self::DuplicateLimit(name) => {
+                write!(f, "two limits of one policy are named {name:?}: give each a name of its own")
+            }
+            Self::CollidingNames(one, other) => {
+                write!(f, "the limit names {one:?} and {other:?} are stored under the same number: rename one")
+            }
+            Self::LimitName(name) => {
+                write!(f, "the limit name {name:?} fits no header: give 1 to 64 printable ASCII characters")
+            }
+            Self::CostAboveCapacity { limit, cost, capacity } => write!(
+                f,
+                "a request costs {cost} but the limit {limit:?} never holds more than {capacity}: lower the cost or \
+                 raise the quota"
+            ),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Exact rate limiting: the nouns, the algorithms and the in-process store behind Tollgate.
+//!
+//! This crate knows nothing of HTTP, Redis or async runtimes. Services use it through [`tollgate`], which adds the
+//! tower layer and re-exports everything here; authors of stores use it directly.
+//!
+//! | word | here |
+//! |---|---|
+//! | [`Quota`] | how much: algorithm, units per period, burst |
+//! | [`Key`] | who is counted |
+//! | [`Charge`] | one limit's part in a request, as data |
+//! | [`Store`] | where state lives; [`MemoryStore`] keeps it in this process |
+//! | [`Decision`] | allowed, wait or refused, and each limit's [`Standing`] |
+//!
+//! [`Subject`] is the model: all that is remembered of one key, and the pure step that decides over it. Every store
+//! agrees with it exactly.
+//!
+//! [`tollgate`]: https://docs.rs/tollgate
+
+mod algorithm;
+mod charge;
+mod clock;
+mod decision;
+mod error;
+mod key;
+mod memory;
+mod name;
+mod quota;
+mod store;
+mod subject;
+mod time;
+
+pub use self::charge::{Charge, Operation};
+pub use self::clock::{Clock, MonotonicClock};
+pub use self::decision::{Decision, Outcome, Standing};
+pub use self::error::ConfigError;
+pub use self::key::Key;
+pub use self::memory::MemoryStore;
+pub use self::name::Name;
+pub use self::quota::{Algorithm, Quota};
+pub use self::store::{BoxStore, BoxStoreError, Store};
+pub use self::subject::{Subject, decide};
+pub use self::time::Timestamp;

@@ -1,0 +1,89 @@
+//! The six algorithms, by name.
+
+use core::fmt;
+
+/// How a quota counts.
+///
+/// | algorithm | admits | choose it when |
+/// |---|---|---|
+/// | `TokenBucket` | bursts up to `burst`, refilled continuously at the rate | in doubt: it is the default |
+/// | `Gcra` | the same stream of decisions as a token bucket of that burst | you know it by that name |
+/// | `LeakyBucket` | a queue of `burst` places drained evenly at the rate | what is behind must see an even stream |
+/// | `FixedWindow` | `units` per window; up to twice that across a border | people are billed by the calendar |
+/// | `SlidingWindow` | an estimate over the last window, from two counters | a window without the jump at its border |
+/// | `SlidingLog` | exactly `units` in any window | few units that must never be exceeded: logins, payments |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// Tokens drip into a bucket that holds `burst` of them; a request takes its cost in tokens.
+    TokenBucket,
+    /// The generic cell rate algorithm (ITU-T I.371): a request conforms unless it arrives earlier than its theoretical
+    /// arrival time less the burst tolerance. The same decisions as a token bucket whose capacity is `burst`: the
+    /// arrival time is ahead of the clock by exactly the time the missing tokens take to come back.
+    Gcra,
+    /// A queue of `burst` places that empties at the rate. A request is told how long to wait for its turn, or refused
+    /// when the queue is full or the wait is longer than it would accept.
+    LeakyBucket,
+    /// A counter per window of one period. Windows start at multiples of the period since the Unix epoch, so hours and
+    /// days are those of UTC.
+    FixedWindow,
+    /// The counters of this window and the one before, the latter weighted by how much of it is still less than one
+    /// period ago. Assumes that the earlier window's requests were spread evenly.
+    SlidingWindow,
+    /// The stamp of every admitted unit, for one period.
+    SlidingLog,
+}
+
+impl Algorithm {
+    /// All six.
+    pub const ALL: [Self; 6] =
+        [Self::TokenBucket, Self::Gcra, Self::LeakyBucket, Self::FixedWindow, Self::SlidingWindow, Self::SlidingLog];
+
+    /// Whether it fills and drains continuously; the others count in windows.
+    #[must_use]
+    pub const fn is_bucket(self) -> bool {
+        matches!(self, Self::TokenBucket | Self::Gcra | Self::LeakyBucket)
+    }
+
+    /// A small number for the kind of state it keeps. The three buckets keep the same.
+    #[must_use]
+    pub const fn state_code(self) -> u8 {
+        match self {
+            Self::TokenBucket | Self::Gcra | Self::LeakyBucket => 0,
+            Self::FixedWindow => 1,
+            Self::SlidingWindow => 2,
+            Self::SlidingLog => 3,
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TokenBucket => "token bucket",
+            Self::Gcra => "GCRA bucket",
+            Self::LeakyBucket => "leaky bucket",
+            Self::FixedWindow => "fixed window",
+            Self::SlidingWindow => "sliding window counter",
+            Self::SlidingLog => "sliding window log",
+        })
+    }
+}
+
+/// Where a fixed window starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Anchor {
+    /// At this many microseconds after each multiple of the period since the Unix epoch.
+    Epoch { offset: u64 },
+    /// At the first request counted in it.
+    FirstRequest,
+}
+
+impl Anchor {
+    pub(super) const fn same(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Epoch { offset: one }, Self::Epoch { offset: another }) => one == another,
+            (Self::FirstRequest, Self::FirstRequest) => true,
+            _ => false,
+        }
+    }
+}

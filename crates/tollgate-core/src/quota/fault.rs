@@ -1,0 +1,55 @@
+//! What can be wrong with a quota, as a value that constants can hold.
+
+use core::time::Duration;
+
+use super::Algorithm;
+use crate::error::ConfigError;
+
+/// The causes of [`ConfigError`] that concern one quota. `Copy`, because a constant cannot drop a value.
+#[derive(Clone, Copy)]
+pub(super) enum Fault {
+    ZeroUnits,
+    Period(Duration),
+    TooFast { units: u64, period: Duration },
+    ZeroBurst,
+    BurstOnWindow(Algorithm),
+    NotAFixedWindow(Algorithm),
+    Offset { offset: Duration, period: Duration },
+    NotRepresentable { units: u64, period: Duration, capacity: u64 },
+    LogTooLong { units: u64 },
+}
+
+impl Fault {
+    /// The message of a panic: a constant cannot format numbers, but the compiler points at them.
+    pub(super) const fn reason(self) -> &'static str {
+        match self {
+            Self::ZeroUnits => "a quota of 0 admits nothing: give at least 1 unit per period",
+            Self::Period(_) => "a quota's period must be whole microseconds, from 1 ms to 366 days",
+            Self::TooFast { .. } => "a quota may not exceed 10 million units per second",
+            Self::ZeroBurst => "a burst of 0 admits nothing: give at least 1, or leave it out",
+            Self::BurstOnWindow(_) => "a window has no burst: its limit is the units per window",
+            Self::NotAFixedWindow(_) => "only a fixed window takes an offset or an anchor",
+            Self::Offset { .. } => "an offset must be whole microseconds and shorter than its window",
+            Self::NotRepresentable { .. } => {
+                "this rate with this capacity cannot be counted to within 1 part per million: give a smaller burst"
+            }
+            Self::LogTooLong { .. } => "a sliding log keeps at most 1000000 stamps: use a sliding window counter",
+        }
+    }
+
+    pub(super) const fn raise(self) -> ConfigError {
+        match self {
+            Self::ZeroUnits => ConfigError::ZeroUnits,
+            Self::Period(period) => ConfigError::Period(period),
+            Self::TooFast { units, period } => ConfigError::TooFast { units, period },
+            Self::ZeroBurst => ConfigError::ZeroBurst,
+            Self::BurstOnWindow(algorithm) => ConfigError::BurstOnWindow(algorithm),
+            Self::NotAFixedWindow(algorithm) => ConfigError::NotAFixedWindow(algorithm),
+            Self::Offset { offset, period } => ConfigError::Offset { offset, period },
+            Self::NotRepresentable { units, period, capacity } => {
+                ConfigError::NotRepresentable { units, period, capacity }
+            }
+            Self::LogTooLong { units } => ConfigError::LogTooLong { units },
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! The examples are the files next to this one.
