@@ -1,1 +1,1 @@
-//! The examples are the files next to this one.
+//! The examples are the files next to this one, each complete in itself.

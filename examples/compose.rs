@@ -1,0 +1,44 @@
+//! Several limits on one request, decided together: per second, per minute and per hour by API key, per second by
+//! address, and one for everyone. If any of them refuses, none is charged.
+//!
+//!     cargo run --release --example compose
+//!
+//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+
+use std::io;
+use std::net::SocketAddr;
+
+use axum::{Router, routing::get};
+use tollgate::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, key};
+
+#[tokio::main]
+async fn main() -> io::Result<()> {
+    let policy = Policy::new()
+        // By address, whether or not there is an API key: nobody hammers the door.
+        .limit(Limit::new("address", Quota::per_second(5_000)).by(key::client_ip()))
+        // By API key; whoever sends none is told so.
+        .limit(
+            Limit::new("second", Quota::per_second(500).burst(600))
+                .by(key::header("x-api-key"))
+                .when_missing(MissingKey::Refuse),
+        )
+        .limit(Limit::new("minute", Quota::per_minute(20_000)).by(key::header("x-api-key")))
+        // The hour of the clock, as the contract says.
+        .limit(Limit::new("hour", Quota::per_hour(1_000).fixed_window()).by(key::header("x-api-key")))
+        // No key: all clients together.
+        .limit(Limit::new("everyone", Quota::per_second(50_000)));
+
+    let app = Router::new()
+        .route("/", get(|| async { "hello\n" }))
+        .layer(RateLimitLayer::new(MemoryStore::new(), policy));
+
+    let port = std::env::var("PORT").unwrap_or_else(|_| "3000".into());
+    let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{port}")).await?;
+    let address = listener.local_addr()?;
+    println!("listening on http://{address}");
+    println!("each API key: 500 a second, 20000 a minute, 1000 in each hour of the clock");
+    println!("try:  curl -i -H 'x-api-key: ann' http://{address}/      # five limits, one decision");
+    println!("      curl -i http://{address}/                          # no key: 400, and why");
+
+    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+}

@@ -1,0 +1,34 @@
+//! A limited Axum service, counting in memory.
+//!
+//!     cargo run --release --example quickstart
+//!
+//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+
+use std::io;
+use std::net::SocketAddr;
+
+use axum::{Router, routing::get};
+use tollgate::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
+
+#[tokio::main]
+async fn main() -> io::Result<()> {
+    let policy = Policy::new()
+        .limit(Limit::new("burst", Quota::per_second(2).burst(5)).by(key::client_ip()))
+        .limit(Limit::new("minute", Quota::per_minute(30)).by(key::client_ip()))
+        .limit(Limit::new("everyone", Quota::per_second(1_000))); // no key: all clients together
+
+    let app = Router::new()
+        .route("/", get(|| async { "hello\n" }))
+        .layer(RateLimitLayer::new(MemoryStore::new(), policy));
+
+    let port = std::env::var("PORT").unwrap_or_else(|_| "3000".into());
+    let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{port}")).await?;
+    let address = listener.local_addr()?;
+    println!("listening on http://{address}");
+    println!("each client: 2 a second, 5 at once, 30 a minute; everyone together: 1000 a second");
+    println!("try:  curl -i http://{address}/");
+    println!("      for i in $(seq 8); do curl -s -o /dev/null -w '%{{http_code}}\\n' http://{address}/; done");
+
+    // The service must see who is calling: `with_connect_info` puts the peer's address where `client_ip` finds it.
+    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+}

@@ -1,0 +1,43 @@
+//! The same limits for every instance: counters in Redis. Start it twice, on two ports, and the two share one budget.
+//!
+//!     REDIS_URL=redis://127.0.0.1:6379 cargo run --release --example redis
+//!
+//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use axum::{Router, routing::get};
+use tollgate::{Limit, Policy, Quota, RateLimitLayer, RedisStore, key};
+
+#[tokio::main]
+async fn main() -> std::io::Result<ExitCode> {
+    let url = std::env::var("REDIS_URL").unwrap_or_else(|_| "redis://127.0.0.1:6379".into());
+    let store = match RedisStore::connect(&url).await {
+        Ok(store) => store,
+        Err(error) => {
+            eprintln!("{error}");
+            eprintln!("start a server (redis-server), or name yours: REDIS_URL=redis://HOST:PORT");
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+
+    let policy = Policy::new()
+        .limit(Limit::new("second", Quota::per_second(5_000)).by(key::header("x-api-key")))
+        .limit(Limit::new("minute", Quota::per_minute(60_000)).by(key::header("x-api-key")))
+        .limit(Limit::new("day", Quota::per_day(10_000).fixed_window()).by(key::header("x-api-key")));
+
+    // One round trip to Redis decides all three.
+    let app = Router::new().route("/", get(|| async { "hello\n" })).layer(RateLimitLayer::new(store, policy));
+
+    let port = std::env::var("PORT").unwrap_or_else(|_| "3000".into());
+    let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{port}")).await?;
+    let address = listener.local_addr()?;
+    println!("listening on http://{address}");
+    println!("each API key: 5000 a second, 60000 a minute, 10000 a day (UTC), over all instances");
+    println!("try:  curl -i -H 'x-api-key: ann' http://{address}/");
+    println!("      PORT=3001 cargo run --release --example redis       # another instance, the same budget");
+
+    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?;
+    Ok(ExitCode::SUCCESS)
+}

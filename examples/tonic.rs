@@ -1,0 +1,50 @@
+//! A limited gRPC server and its client, in one process: the standard health service behind a limit of 3 calls.
+//!
+//!     cargo run --release --example tonic
+//!
+//! Serves on 127.0.0.1:50051; set `PORT` for another one (0 takes any that is free).
+
+use std::error::Error;
+
+use tokio_stream::wrappers::TcpListenerStream;
+use tollgate::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
+use tonic::transport::Server;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let policy = Policy::new()
+        .limit(Limit::new("calls", Quota::per_minute(3)).by(key::client_ip()))
+        .limit(Limit::new("everyone", Quota::per_second(1_000)));
+    let (_, health) = tonic_health::server::health_reporter();
+
+    let port = std::env::var("PORT").unwrap_or_else(|_| "50051".into());
+    let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{port}")).await?;
+    let address = listener.local_addr()?;
+    println!("listening on http://{address} (gRPC): each client may make 3 calls a minute");
+    tokio::spawn(
+        Server::builder()
+            .layer(RateLimitLayer::new(MemoryStore::new(), policy))
+            .add_service(health)
+            .serve_with_incoming(TcpListenerStream::new(listener)),
+    );
+
+    let mut client = HealthClient::connect(format!("http://{address}")).await?;
+    for call in 1..=5 {
+        match client.check(HealthCheckRequest::default()).await {
+            Ok(reply) => println!("call {call}: {:?}, {}", reply.get_ref().status(), standing(reply.metadata())),
+            Err(status) => println!("call {call}: {:?}: {}, {}", status.code(), status.message(), standing(status.metadata())),
+        }
+    }
+    println!("the server goes on; stop it with ctrl-c");
+    println!("try:  grpcurl -plaintext {address} grpc.health.v1.Health/Check");
+    tokio::signal::ctrl_c().await?;
+    Ok(())
+}
+
+/// What the limiter said of the client's standing, and of the wait.
+fn standing(metadata: &tonic::metadata::MetadataMap) -> String {
+    let said = |name| metadata.get(name).and_then(|value| value.to_str().ok()).unwrap_or("-").to_owned();
+    format!("ratelimit: {}, retry-after: {}", said("ratelimit"), said("retry-after"))
+}
