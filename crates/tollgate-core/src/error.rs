@@ -50,7 +50,7 @@ pub enum ConfigError {
     },
     /// Two limits of one policy with the same name.
     DuplicateLimit(Name),
-    /// Two limits whose names differ but share a stored number.
+    /// Two names of one policy, of limits or of what they are counted by, that differ but share a stored number.
     CollidingNames(Name, Name),
     /// A limit's name that is empty, longer than 64 bytes or not printable ASCII, which no header could carry.
     LimitName(Name),
@@ -103,7 +103,7 @@ impl fmt::Display for ConfigError {
                 write!(f, "two limits of one policy are named {name:?}: give each a name of its own")
             }
             Self::CollidingNames(one, other) => {
-                write!(f, "the limit names {one:?} and {other:?} are stored under the same number: rename one")
+                write!(f, "the names {one:?} and {other:?} are stored under the same number: rename one")
             }
             Self::LimitName(name) => {
                 write!(f, "the limit name {name:?} fits no header: give 1 to 64 printable ASCII characters")

@@ -86,7 +86,7 @@ impl<'a> Key<'a> {
 
     /// One key out of several, in order; each part keeps its own border and scope.
     #[must_use]
-    pub fn joined<'k>(scope: Name, parts: impl IntoIterator<Item = &'k Key<'k>>) -> Key<'static> {
+    pub fn joined<'k, 'b: 'k>(scope: Name, parts: impl IntoIterator<Item = &'k Key<'b>>) -> Key<'static> {
         let mut bytes = Vec::with_capacity(INLINE);
         for part in parts {
             let part_bytes = part.as_bytes();
