@@ -1,1 +1,129 @@
-//! Layer.
+//! Rate limiting for Axum, tonic and any tower service: several limits decided in one atomic step.
+//!
+//! ```
+//! use axum::{Router, routing::get};
+//! use tollgate::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
+//!
+//! let policy = Policy::new()
+//!     .limit(Limit::new("burst", Quota::per_second(10).burst(20)).by(key::client_ip()))
+//!     .limit(Limit::new("minute", Quota::per_minute(100)).by(key::header("x-api-key")))
+//!     .limit(Limit::new("everyone", Quota::per_second(5_000)));
+//!
+//! let app: Router = Router::new()
+//!     .route("/", get(|| async { "hello" }))
+//!     .layer(RateLimitLayer::new(MemoryStore::new(), policy));
+//! ```
+//!
+//! # What happens to a request
+//!
+//! 1. Each limit that [applies](Limit::when) reads its [key](key) from the [head](RequestHead) of the request. Limits
+//!    counted by the same thing share one key. Where a key is missing, the limit [decides](MissingKey): the request
+//!    shares a counter, is not counted, or is refused with 400.
+//! 2. If no limit applies, the inner service is called and the store is not asked.
+//! 3. The store decides all limits in one step: every one is charged, or none is. This is the only wait before the
+//!    handler, and with a [`MemoryStore`] it is none.
+//! 4. Refused, the request is answered by the [`Refusal`]: 429 and problem details, unless told otherwise. gRPC requests
+//!    are answered `RESOURCE_EXHAUSTED` in a Trailers-Only response.
+//! 5. Admitted, it goes to the inner service, after its [wait](Limit::max_wait) if a leaky bucket gave it a later turn.
+//! 6. The response carries `RateLimit`, `RateLimit-Policy` and `X-RateLimit-*`; a refusal also `Retry-After`. The
+//!    [`Decision`] is in the extensions of the admitted request and of the response.
+//!
+//! A store that cannot be asked never becomes an error of the service: the policy [says](OnStoreFailure) whether
+//! requests then go ahead or are refused with 503.
+//!
+//! # What clients are told
+//!
+//! | field | on an admitted request | on a refused one |
+//! |---|---|---|
+//! | `RateLimit-Policy` | `"burst";q=20;w=2`: each limit's capacity, and the seconds an empty one takes to be whole | the same |
+//! | `RateLimit` | `"burst";r=19;t=1`: units left, and seconds until the limit is whole | the refusing limits; `t` is when this request would pass |
+//! | `Retry-After` | | seconds until this request would pass, never 0; absent when it never would |
+//! | `X-RateLimit-Limit`, `-Remaining`, `-Reset` | capacity, units left, seconds until whole, of the limit that binds | the same |
+//!
+//! All seconds are rounded up. The first two follow draft-ietf-httpapi-ratelimit-headers-11. A client who spreads `r`
+//! units over `t` seconds is always admitted, if nobody else is counted by his key: they are there already.
+//!
+//! # Customised
+//!
+//! The store is picked at run time, one limit counts by what an outer layer has found out, costs differ, bulk uploads
+//! take turns, refusals are plain text, and a handler reads what is left:
+//!
+//! ```
+//! use axum::{Extension, Router, routing::get};
+//! use http::Method;
+//! use std::time::Duration;
+//! use tollgate::{
+//!     BoxStore, Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer, Refused, key,
+//! };
+//!
+//! #[derive(Clone)]
+//! struct Tenant(String);
+//!
+//! let policy = Policy::new()
+//!     .limit(
+//!         Limit::new("tenant", Quota::per_hour(1_000))
+//!             .by(key::from_fn("tenant", |head| Some(head.extensions().get::<Tenant>()?.0.clone())))
+//!             .when_missing(MissingKey::Refuse)
+//!             .cost_with(|head| if head.uri().path() == "/search" { 10 } else { 1 }),
+//!     )
+//!     .limit(
+//!         Limit::new("uploads", Quota::per_second(2).burst(50).leaky_bucket())
+//!             .when(|head| head.method() == Method::PUT)
+//!             .max_wait(Duration::from_secs(5)),
+//!     )
+//!     .on_store_failure(OnStoreFailure::Refuse);
+//!
+//! let layer: RateLimitLayer<BoxStore> = RateLimitLayer::new(BoxStore::new(MemoryStore::new()), policy)
+//!     .refusal(|refused: &Refused<'_>| {
+//!         let mut response = http::Response::new(refused.detail());
+//!         *response.status_mut() = refused.status();
+//!         response
+//!     });
+//!
+//! async fn left(Extension(decision): Extension<Decision>) -> String {
+//!     decision.standings().iter().map(|limit| format!("{}: {}\n", limit.name, limit.remaining)).collect()
+//! }
+//!
+//! let app: Router = Router::new().route("/left", get(left)).layer(layer);
+//! ```
+//!
+//! # Caveats
+//!
+//! * **Peer addresses.** [`key::client_ip`] needs the feature `axum` or `tonic`, and an axum app must be served with
+//!   `into_make_service_with_connect_info::<SocketAddr>()`. Without an address all clients share one counter. Behind a
+//!   proxy the peer is the proxy.
+//! * **`layer` or `route_layer`.** `Router::layer` covers the routes added before it and the fallback: a scan that hits
+//!   404s is counted. `Router::route_layer` covers matched routes only: 404s are free.
+//! * **Matched routes.** `key::route()` sees the whole pattern under `nest`, and nothing in fallbacks or around a whole
+//!   app.
+//! * **CORS.** Put `CorsLayer` outside this layer, so that refusals carry its headers and preflight requests are
+//!   answered before they are counted, and expose [`EXPOSED_HEADERS`].
+//! * **Nested layers** each decide by themselves: what an outer one has charged stays charged when an inner one refuses.
+//!   Limits that belong together belong in one policy.
+//! * **Waiting** needs a tokio runtime with its timer, and holds the request meanwhile.
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `axum` | `key::route`; peer addresses from axum's `ConnectInfo` |
+//! | `tonic` | peer addresses from tonic's `TcpConnectInfo` |
+//! | `redis` | `RedisStore` |
+
+mod answer;
+mod head;
+pub mod key;
+mod layer;
+mod limit;
+mod plan;
+mod policy;
+
+pub use self::answer::{EXPOSED_HEADERS, ProblemDetails, Reason, Refusal, Refused};
+pub use self::head::RequestHead;
+pub use self::layer::{RateLimit, RateLimitLayer, ResponseBody, ResponseFuture};
+pub use self::limit::{Limit, MissingKey};
+pub use self::policy::{OnStoreFailure, Policy};
+pub use tollgate_core::{
+    Algorithm, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Key, MemoryStore, MonotonicClock, Name,
+    Operation, Outcome, Quota, Standing, Store, Subject, Timestamp, decide,
+};

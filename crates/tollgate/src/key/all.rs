@@ -1,0 +1,88 @@
+//! Counting by several things together.
+
+use core::fmt;
+
+use smallvec::SmallVec;
+use tollgate_core::{Key, Name};
+
+use super::KeyExtractor;
+use crate::head::RequestHead;
+
+/// Counts by several things together: each client on each route, each user by each method. Takes a tuple of two to six
+/// extractors, or an array or `Vec` of one type, such as `Box<dyn KeyExtractor>`.
+///
+/// The key is missing when one of its parts is. The order of the parts matters: `(a, b)` and `(b, a)` are different
+/// subjects.
+///
+/// ```
+/// use tollgate::{Limit, Quota, key};
+///
+/// let limit = Limit::new("login", Quota::per_minute(5)).by(key::all((key::client_ip(), key::method())));
+/// # let _ = limit;
+/// ```
+#[must_use]
+pub fn all(parts: impl IntoExtractors) -> All {
+    let parts = parts.into_extractors();
+    let scopes: Vec<&str> = parts.iter().map(|part| part.scope().as_str()).collect();
+    // The parentheses keep nested combinations apart.
+    All { scope: Name::from(format!("({})", scopes.join(" + "))), parts }
+}
+
+/// The extractor of [`all`].
+pub struct All {
+    scope: Name,
+    parts: Vec<Box<dyn KeyExtractor>>,
+}
+
+impl KeyExtractor for All {
+    fn scope(&self) -> Name {
+        self.scope
+    }
+
+    fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
+        let keys: SmallVec<[Key<'_>; 4]> = self.parts.iter().map(|part| part.extract(head)).collect::<Option<_>>()?;
+        Some(Key::joined(self.scope, &keys))
+    }
+}
+
+impl fmt::Debug for All {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "All({})", self.scope)
+    }
+}
+
+/// What [`all`] takes: several extractors.
+pub trait IntoExtractors {
+    /// The extractors, in order.
+    fn into_extractors(self) -> Vec<Box<dyn KeyExtractor>>;
+}
+
+impl<E: KeyExtractor> IntoExtractors for Vec<E> {
+    fn into_extractors(self) -> Vec<Box<dyn KeyExtractor>> {
+        self.into_iter().map(|extractor| Box::new(extractor) as Box<dyn KeyExtractor>).collect()
+    }
+}
+
+impl<E: KeyExtractor, const N: usize> IntoExtractors for [E; N] {
+    fn into_extractors(self) -> Vec<Box<dyn KeyExtractor>> {
+        Vec::from(self).into_extractors()
+    }
+}
+
+macro_rules! tuples {
+    ($($part:ident)+) => {
+        impl<$($part: KeyExtractor),+> IntoExtractors for ($($part,)+) {
+            fn into_extractors(self) -> Vec<Box<dyn KeyExtractor>> {
+                #[expect(non_snake_case, reason = "the parts are named after their types")]
+                let ($($part,)+) = self;
+                vec![$(Box::new($part)),+]
+            }
+        }
+    };
+}
+
+tuples!(A B);
+tuples!(A B C);
+tuples!(A B C D);
+tuples!(A B C D E);
+tuples!(A B C D E F);

@@ -1,0 +1,59 @@
+//! The seam between requests and keys.
+
+use std::sync::Arc;
+
+use tollgate_core::{Key, Name};
+
+use crate::head::RequestHead;
+
+/// Reads from a request who is counted.
+///
+/// An extractor runs on every request: it should neither block nor allocate. Keys may borrow from the request.
+///
+/// ```
+/// use tollgate::{Key, Name, RequestHead, key::KeyExtractor};
+///
+/// /// Counts by the host that the client asked for.
+/// struct Host;
+///
+/// impl KeyExtractor for Host {
+///     fn scope(&self) -> Name {
+///         const { Name::new("host") }
+///     }
+///
+///     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
+///         Some(Key::new(self.scope(), head.uri().host()?.as_bytes()))
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say who is counted",
+    note = "use an extractor of `tollgate::key`, such as `key::client_ip()` or `key::from_fn(\"tenant\", |head| ..)`"
+)]
+pub trait KeyExtractor: Send + Sync + 'static {
+    /// What the keys are: the scope of every key this makes. Extractors of one scope must make the same keys.
+    fn scope(&self) -> Name;
+
+    /// The key of a request; `None` when it has none. An empty key is the one that requests without a key share.
+    fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>>;
+}
+
+impl<E: KeyExtractor + ?Sized> KeyExtractor for Box<E> {
+    fn scope(&self) -> Name {
+        (**self).scope()
+    }
+
+    fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
+        (**self).extract(head)
+    }
+}
+
+impl<E: KeyExtractor + ?Sized> KeyExtractor for Arc<E> {
+    fn scope(&self) -> Name {
+        (**self).scope()
+    }
+
+    fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
+        (**self).extract(head)
+    }
+}

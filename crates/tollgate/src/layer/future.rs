@@ -1,0 +1,161 @@
+//! The response to come.
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+use tokio::time::Sleep;
+use tollgate_core::{Decision, Store};
+use tower_service::Service;
+
+use super::body::ResponseBody;
+use super::gate::{Gate, Verdict};
+
+pin_project! {
+    /// The future of [`RateLimit`](crate::RateLimit).
+    ///
+    /// Dropping it while its request waits for a turn is safe: the inner service is never called. The turn is spent.
+    ///
+    /// # Panics
+    /// When polled after it has completed, as futures may; when a request has to wait outside a tokio runtime with a
+    /// timer.
+    #[must_use = "futures do nothing unless polled"]
+    pub struct ResponseFuture<Svc, S, B>
+    where
+        Svc: Service<Request<B>>,
+        S: Store,
+    {
+        gate: Arc<Gate<S>>,
+        #[pin]
+        stage: Stage<Svc, S::Future, Svc::Future, B>,
+    }
+}
+
+pin_project! {
+    /// How far a request has come. What a stage hands to the next is an `Option` to be taken from behind the pin.
+    #[project = StageProjection]
+    enum Stage<Svc, A, F, B> {
+        Deciding {
+            #[pin]
+            answer: A,
+            held: Option<Held<Svc, B>>,
+        },
+        Waiting {
+            #[pin]
+            turn: Sleep,
+            held: Option<(Held<Svc, B>, Decision)>,
+        },
+        Running {
+            #[pin]
+            response: F,
+            decision: Option<Decision>,
+        },
+        Refused {
+            response: Option<Response<Bytes>>,
+        },
+    }
+}
+
+/// A request and the service that is ready for it.
+struct Held<Svc, B> {
+    service: Svc,
+    request: Request<B>,
+}
+
+impl<Svc, S, B> ResponseFuture<Svc, S, B>
+where
+    Svc: Service<Request<B>>,
+    S: Store,
+{
+    /// The store has been asked.
+    pub(super) fn deciding(gate: Arc<Gate<S>>, answer: S::Future, service: Svc, request: Request<B>) -> Self {
+        Self { gate, stage: Stage::Deciding { answer, held: Some(Held { service, request }) } }
+    }
+
+    /// No limit applies.
+    pub(super) const fn running(gate: Arc<Gate<S>>, response: Svc::Future) -> Self {
+        Self { gate, stage: Stage::Running { response, decision: None } }
+    }
+
+    /// No need to ask.
+    pub(super) const fn refused(gate: Arc<Gate<S>>, response: Response<Bytes>) -> Self {
+        Self { gate, stage: Stage::Refused { response: Some(response) } }
+    }
+}
+
+impl<Svc, S, B, R> Future for ResponseFuture<Svc, S, B>
+where
+    Svc: Service<Request<B>, Response = Response<R>>,
+    S: Store,
+{
+    type Output = Result<Response<ResponseBody<R>>, Svc::Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        loop {
+            let next = match this.stage.as_mut().project() {
+                StageProjection::Deciding { answer, held } => {
+                    let answer = ready!(answer.poll(cx));
+                    let mut held = take(held);
+                    match this.gate.judge(answer, &mut held.request) {
+                        Verdict::Pass(decision) => held.run(decision),
+                        Verdict::Wait(wait, decision) => {
+                            #[expect(clippy::disallowed_methods, reason = "waiting one's turn is what was asked for")]
+                            let turn = tokio::time::sleep(wait);
+                            Stage::Waiting { turn, held: Some((held, decision)) }
+                        }
+                        Verdict::Refuse(response) => Stage::Refused { response: Some(response) },
+                    }
+                }
+                StageProjection::Waiting { turn, held } => {
+                    ready!(turn.poll(cx));
+                    let (held, decision) = take(held);
+                    held.run(Some(decision))
+                }
+                StageProjection::Running { response, decision } => {
+                    let mut response = ready!(response.poll(cx))?;
+                    if let Some(decision) = decision.take() {
+                        this.gate.report(decision, &mut response);
+                    }
+                    return Poll::Ready(Ok(response.map(ResponseBody::inner)));
+                }
+                StageProjection::Refused { response } => {
+                    return Poll::Ready(Ok(take(response).map(ResponseBody::refusal)));
+                }
+            };
+            this.stage.set(next);
+        }
+    }
+}
+
+impl<Svc: Service<Request<B>>, B> Held<Svc, B> {
+    fn run<A>(mut self, decision: Option<Decision>) -> Stage<Svc, A, Svc::Future, B> {
+        Stage::Running { response: self.service.call(self.request), decision }
+    }
+}
+
+#[expect(clippy::expect_used, reason = "documented: only a future polled after completion finds a slot empty")]
+fn take<T>(slot: &mut Option<T>) -> T {
+    slot.take().expect("polled after completion")
+}
+
+impl<Svc, S, B> fmt::Debug for ResponseFuture<Svc, S, B>
+where
+    Svc: Service<Request<B>>,
+    S: Store,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stage = match self.stage {
+            Stage::Deciding { .. } => "deciding",
+            Stage::Waiting { .. } => "waiting",
+            Stage::Running { .. } => "running",
+            Stage::Refused { .. } => "refused",
+        };
+        write!(f, "ResponseFuture({stage})")
+    }
+}
