@@ -71,6 +71,10 @@ pub fn decide(
             Operation::Reset => subject.forget(charge),
         }
     }
+    for subject in subjects.iter_mut().filter(|subject| subject.is_empty()) {
+        // Nothing to remember, not even the instant: as if it had never been seen.
+        subject.at = 0;
+    }
 
     let standings: Standings = charges
         .iter()

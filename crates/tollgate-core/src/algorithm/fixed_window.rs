@@ -12,10 +12,19 @@ pub(super) const MOST_COUNTED: u64 = 1 << 51;
 pub(super) fn start(quota: &Quota, start: u64, now: u64) -> u64 {
     let period = quota.period_micros();
     match quota.window_offset() {
-        // The clock counts from the epoch, so an instant before the first offset belongs to the window before it.
-        Some(offset) => now - (now % period + period - offset) % period,
+        // The clock counts from the epoch: it cuts off the beginning of the window before the first offset.
+        Some(offset) => now.saturating_sub((now % period + period - offset) % period),
         None if now - start < period => start,
         None => now,
+    }
+}
+
+/// The end of the window that started at `start`.
+fn end(quota: &Quota, start: u64) -> u64 {
+    match quota.window_offset() {
+        // The one that the epoch cut off.
+        Some(offset) if start < offset => offset,
+        _ => start + quota.period_micros(),
     }
 }
 
@@ -30,13 +39,13 @@ pub(super) fn judge(quota: &Quota, old_start: u64, count: u64, now: u64, cost: u
     if count + cost <= quota.capacity() {
         Verdict::Admit { wait: 0 }
     } else {
-        Verdict::Refuse { retry: start + quota.period_micros() - now }
+        Verdict::Refuse { retry: end(quota, start) - now }
     }
 }
 
 pub(super) fn left(quota: &Quota, old_start: u64, count: u64, now: u64) -> (u64, u64) {
     let (start, count) = at(quota, old_start, count, now);
-    let reset = if count == 0 { 0 } else { start + quota.period_micros() - now };
+    let reset = if count == 0 { 0 } else { end(quota, start) - now };
     (quota.capacity().saturating_sub(count), reset)
 }
 

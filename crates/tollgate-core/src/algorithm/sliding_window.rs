@@ -58,19 +58,24 @@ pub(super) fn taken(quota: &Quota, count: u64, cost: u64) -> u64 {
 }
 
 fn units_left(quota: &Quota, start: u64, before: u64, count: u64, now: u64) -> u64 {
-    let steps = quota.period_micros().div_ceil(quota.grain());
-    let overlap = (start + quota.period_micros() - now).div_ceil(quota.grain());
+    let steps = steps(quota);
+    // Where a period is no whole number of steps, the last one is left out of the whole and its part of the overlap is
+    // not: the weight is never less than the true one, nor more than all.
+    let overlap = (start + quota.period_micros() - now).div_ceil(quota.grain()).min(steps);
     (quota.capacity() * steps).saturating_sub(before * overlap + count * steps) / steps
 }
 
 /// How far into a window, in microseconds, an earlier count of `before` first weighs at most `room` units.
 fn first_light_enough(quota: &Quota, before: u64, room: u64) -> u64 {
-    let (period, grain) = (quota.period_micros(), quota.grain());
-    let steps = period.div_ceil(grain);
-    if before == 0 {
+    let steps = steps(quota);
+    if before <= room {
         return 0;
     }
     // before * overlap <= room * steps, so the overlap may be at most this many steps.
-    let overlap = (room * steps / before).min(steps);
-    period.saturating_sub(overlap * grain)
+    let overlap = room * steps / before;
+    quota.period_micros() - overlap * quota.grain()
+}
+
+fn steps(quota: &Quota) -> u64 {
+    quota.period_micros() / quota.grain()
 }

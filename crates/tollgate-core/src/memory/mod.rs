@@ -110,17 +110,22 @@ impl MemoryStore {
         let mut guards = self.lock(&unique);
         let now = inner.clock.now();
         let will_charge = !matches!(operation, Operation::Reset) && charges.iter().any(|charge| charge.units() > 0);
-        let mut checked_out: SmallVec<[(usize, Place, Subject); 2]> = unique
+        let mut checked_out: SmallVec<[(usize, Place, Subject); 2]> = SmallVec::new();
+        let position_of: SmallVec<[usize; 2]> = unique
             .iter()
             .map(|&digest| {
                 let guard = position(&guards, self.shard_of(digest));
                 let (place, subject) = guards[guard].1.check_out(digest, now, will_charge, &inner.room);
-                (guard, place, subject)
+                let same = |(other, taken, _): &(usize, Place, Subject)| *other == guard && taken.is_shared_with(&place);
+                checked_out.iter().position(same).unwrap_or_else(|| {
+                    checked_out.push((guard, place, subject));
+                    checked_out.len() - 1
+                })
             })
             .collect();
 
         let mut subjects: SmallVec<[&mut Subject; 2]> = checked_out.iter_mut().map(|(.., subject)| subject).collect();
-        let decision = decide(operation, charges, now, &mut subjects, |charge| subject_of[charge]);
+        let decision = decide(operation, charges, now, &mut subjects, |charge| position_of[subject_of[charge]]);
         drop(subjects);
         for (guard, place, subject) in checked_out {
             guards[guard].1.check_in(place, subject, &inner.room);

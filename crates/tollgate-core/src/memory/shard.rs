@@ -49,6 +49,13 @@ pub(super) enum Place {
     Nowhere,
 }
 
+impl Place {
+    /// Whether two newcomers of one request and shard are the same subject: those that found no room are.
+    pub(super) const fn is_shared_with(&self, other: &Self) -> bool {
+        matches!((self, other), (Self::Overflow, Self::Overflow))
+    }
+}
+
 impl Table {
     /// Takes a subject out, to be changed and checked in again under the same lock. A newcomer that will be charged
     /// gets a place of its own if there is one or can be made.
