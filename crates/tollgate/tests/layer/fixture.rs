@@ -1,0 +1,169 @@
+//! An inner service that remembers what reached it, and stores that fail or take their time.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use tollgate::{
+    Charge, Decision, MemoryStore, Operation, Policy, RateLimit, RateLimitLayer, ResponseBody, Store, Timestamp,
+};
+use tollgate_testkit::ManualClock;
+use tower::{Layer, Service, ServiceExt};
+
+/// Answers `inner` to everything and remembers the decision that each request brought along.
+#[derive(Clone, Default)]
+pub(crate) struct Inner {
+    seen: Arc<Mutex<Vec<Option<Decision>>>>,
+}
+
+impl Inner {
+    pub(crate) fn calls(&self) -> usize {
+        self.seen.lock().unwrap().len()
+    }
+
+    pub(crate) fn last_seen(&self) -> Option<Decision> {
+        self.seen.lock().unwrap().last().unwrap().clone()
+    }
+}
+
+impl Service<Request<()>> for Inner {
+    type Response = Response<Full<Bytes>>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<()>) -> Self::Future {
+        self.seen.lock().unwrap().push(request.extensions().get().cloned());
+        ready(Ok(Response::new(Full::from("inner"))))
+    }
+}
+
+pub(crate) type Answer = Response<ResponseBody<Full<Bytes>>>;
+
+/// A policy over `Inner`, counted in memory on a clock that stands still.
+pub(crate) struct Limited {
+    pub(crate) service: RateLimit<Inner, MemoryStore>,
+    pub(crate) inner: Inner,
+    pub(crate) clock: ManualClock,
+}
+
+impl Limited {
+    pub(crate) fn new(policy: Policy) -> Self {
+        Self::with(policy, |layer| layer)
+    }
+
+    pub(crate) fn with(
+        policy: Policy,
+        change: impl FnOnce(RateLimitLayer<MemoryStore>) -> RateLimitLayer<MemoryStore>,
+    ) -> Self {
+        let (inner, clock) = (Inner::default(), ManualClock::default());
+        let layer = change(RateLimitLayer::new(MemoryStore::with_clock(1_000, clock.clone()), policy));
+        Self { service: layer.layer(inner.clone()), inner, clock }
+    }
+
+    pub(crate) async fn get(&self) -> Answer {
+        self.send(Request::get("/")).await
+    }
+
+    pub(crate) async fn send(&self, request: http::request::Builder) -> Answer {
+        self.service.clone().oneshot(request.body(()).unwrap()).await.unwrap()
+    }
+}
+
+/// A header field's lines, joined as a proxy might.
+pub(crate) fn field<B>(response: &Response<B>, name: &str) -> Option<String> {
+    let lines: Vec<&str> = response.headers().get_all(name).iter().map(|line| line.to_str().unwrap()).collect();
+    (!lines.is_empty()).then(|| lines.join(", "))
+}
+
+pub(crate) async fn text<B>(response: Response<B>) -> String
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: std::fmt::Debug,
+{
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A store that cannot be asked.
+#[derive(Clone, Debug)]
+pub(crate) struct BrokenStore;
+
+/// Why not.
+#[derive(Debug)]
+pub(crate) struct Broken;
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("secret-host:6379 is on fire")
+    }
+}
+
+impl std::error::Error for Broken {}
+
+impl Store for BrokenStore {
+    type Error = Broken;
+    type Future = Ready<Result<Decision, Broken>>;
+
+    fn apply(&self, _: Operation, _: &[Charge<'_>]) -> Self::Future {
+        ready(Err(Broken))
+    }
+}
+
+/// A store in memory that answers at the second poll, and remembers how many charges each call brought.
+#[derive(Clone, Debug)]
+pub(crate) struct SlowStore {
+    memory: MemoryStore,
+    calls: Arc<Mutex<Vec<usize>>>,
+}
+
+impl SlowStore {
+    pub(crate) fn new() -> Self {
+        Self { memory: MemoryStore::with_clock(1_000, ManualClock::default()), calls: Arc::default() }
+    }
+
+    pub(crate) fn calls(&self) -> Vec<usize> {
+        self.calls.lock().unwrap().clone()
+    }
+}
+
+impl Store for SlowStore {
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Decision, Infallible>> + Send>>;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        self.calls.lock().unwrap().push(charges.len());
+        let decided = self.memory.apply(operation, charges);
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            decided.await
+        })
+    }
+}
+
+/// The whole seconds that `Retry-After` asks for.
+pub(crate) fn retry_after<B>(response: &Response<B>) -> Duration {
+    Duration::from_secs(field(response, "retry-after").unwrap().parse().unwrap())
+}
+
+/// A store that decides by a given decision: for what no quota leads to.
+#[derive(Clone, Debug)]
+pub(crate) struct ScriptedStore(pub(crate) Vec<tollgate::Standing>);
+
+impl Store for ScriptedStore {
+    type Error = Infallible;
+    type Future = Ready<Result<Decision, Infallible>>;
+
+    fn apply(&self, _: Operation, _: &[Charge<'_>]) -> Self::Future {
+        ready(Ok(Decision::from_standings(Timestamp::EPOCH, self.0.clone())))
+    }
+}

@@ -1,0 +1,22 @@
+//! The layer, seen from outside: one module per promise.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod axum_apps;
+#[cfg(feature = "axum")]
+mod axum_extractors;
+mod errors;
+mod fixture;
+mod grpc;
+mod headers;
+mod keys;
+mod missing_keys;
+mod nesting;
+mod policies;
+mod readiness;
+mod refusals;
+mod run_time;
+mod store_calls;
+mod store_failure;
+#[cfg(feature = "tonic")]
+mod tonic_server;
+mod waiting;
