@@ -16,7 +16,8 @@ use tempfile::TempDir;
 pub struct RedisServer {
     process: Child,
     port: u16,
-    _home: TempDir,
+    home: TempDir,
+    options: Vec<String>,
 }
 
 impl RedisServer {
@@ -39,6 +40,25 @@ impl RedisServer {
             }
         }
         panic!("redis-server did not start ({last:?}): install it (apt-get install redis-server)");
+    }
+
+    /// Kills the server, as a crash would: connections break and everything is forgotten.
+    pub fn kill(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
+    /// Starts the server again, empty, on the port and with the options it had.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[expect(clippy::panic, reason = "documented: without a server there is no test")]
+    pub fn start_again(&mut self) {
+        self.kill();
+        match launch(self.port, &self.home, &self.options) {
+            Ok(process) => self.process = process,
+            Err(error) => panic!("redis-server did not start again: {error}"),
+        }
     }
 
     /// `redis://127.0.0.1:PORT/`.
@@ -76,18 +96,23 @@ impl RedisServer {
     fn try_start(options: &[&str]) -> io::Result<Self> {
         let home = TempDir::new()?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let mut process = Command::new("redis-server")
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
-            .args(["--dir", &home.path().to_string_lossy()])
-            .args(options)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()?;
-        let Some(output) = process.stdout.take() else {
-            return Err(io::Error::other("no output to read"));
-        };
-        let server = Self { process, port, _home: home };
+        let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+        let process = launch(port, &home, &options)?;
+        Ok(Self { process, port, home, options })
+    }
+}
+
+/// Starts a server process and waits until it is ready.
+fn launch(port: u16, home: &TempDir, options: &[String]) -> io::Result<Child> {
+    let mut process = Command::new("redis-server")
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
+        .args(["--dir", &home.path().to_string_lossy()])
+        .args(options)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    if let Some(output) = process.stdout.take() {
         // The server says when it is ready; end of output means that it gave up.
         let mut lines = BufReader::new(output);
         let mut line = String::new();
@@ -95,17 +120,18 @@ impl RedisServer {
             if line.contains("Ready to accept connections") {
                 // Keep draining, so that the server never blocks on a full pipe.
                 std::thread::spawn(move || io::copy(&mut lines, &mut io::sink()));
-                return Ok(server);
+                return Ok(process);
             }
             line.clear();
         }
-        Err(io::Error::other(format!("gave up on port {port}")))
     }
+    let _ = process.kill();
+    let _ = process.wait();
+    Err(io::Error::other(format!("gave up on port {port}")))
 }
 
 impl Drop for RedisServer {
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.kill();
     }
 }
