@@ -1,0 +1,53 @@
+-- Token bucket, GCRA and leaky bucket. `used`: the grains taken and not yet back.
+local bucket = {}
+
+function bucket.fresh()
+  return { used = 0 }
+end
+
+function bucket.refilled(quota, used, elapsed)
+  return saturating_sub(used, elapsed * quota.refill)
+end
+
+function bucket.judge(quota, state, from, now, cost, patience)
+  local used = bucket.refilled(quota, state.used, now - from)
+  local after = used + cost * quota.grain
+  local until_fits = div_ceil(saturating_sub(after, quota.capacity * quota.grain), quota.refill)
+  local wait, retry
+  if quota.queues then
+    -- There must be a place in the queue now, and the turn must come soon enough.
+    wait = div_ceil(used, quota.refill)
+    retry = max(until_fits, saturating_sub(wait, patience))
+  else
+    wait = until_fits
+    retry = saturating_sub(until_fits, patience)
+  end
+  if retry == 0 then
+    return ADMIT, wait
+  end
+  return REFUSE, retry
+end
+
+function bucket.left(quota, state, from, now)
+  local used = bucket.refilled(quota, state.used, now - from)
+  local remaining = div(saturating_sub(quota.capacity * quota.grain, used), quota.grain)
+  return remaining, div_ceil(used, quota.refill)
+end
+
+function bucket.advance(quota, state, from, now)
+  state.used = bucket.refilled(quota, state.used, now - from)
+end
+
+function bucket.take(quota, state, _, cost)
+  state.used = min(state.used + cost * quota.grain, MOST_USED)
+end
+
+function bucket.penalise(quota, state, _, cost)
+  local taken = min(state.used + cost * quota.grain, MOST_USED)
+  state.used = max(state.used, min(taken, quota.capacity * quota.grain))
+end
+
+function bucket.give_back(quota, state, _, cost)
+  state.used = saturating_sub(state.used, cost * quota.grain)
+end
+

@@ -1,0 +1,70 @@
+-- Fixed windows. `start`: when the window started; `count`: the units counted in it.
+local fixed_window = {}
+
+function fixed_window.start(quota, start, now)
+  local period = quota.period
+  if quota.offset ~= FIRST_REQUEST then
+    return saturating_sub(now, (now % period + period - quota.offset) % period)
+  end
+  if now - start < period then
+    return start
+  end
+  return now
+end
+
+-- The end of the window that started at `start`.
+function fixed_window.ends(quota, start)
+  if quota.offset ~= FIRST_REQUEST and start < quota.offset then
+    -- The one that the epoch cut off.
+    return quota.offset
+  end
+  return start + quota.period
+end
+
+function fixed_window.fresh(quota, now)
+  return { start = fixed_window.start(quota, now, now), count = 0 }
+end
+
+-- Start and count of the window at `now`.
+function fixed_window.at(quota, state, now)
+  local start = fixed_window.start(quota, state.start, now)
+  if start == state.start then
+    return start, state.count
+  end
+  return start, 0
+end
+
+function fixed_window.judge(quota, state, _, now, cost)
+  local start, count = fixed_window.at(quota, state, now)
+  if count + cost <= quota.capacity then
+    return ADMIT, 0
+  end
+  return REFUSE, fixed_window.ends(quota, start) - now
+end
+
+function fixed_window.left(quota, state, _, now)
+  local start, count = fixed_window.at(quota, state, now)
+  if count == 0 then
+    return quota.capacity, 0
+  end
+  return saturating_sub(quota.capacity, count), fixed_window.ends(quota, start) - now
+end
+
+function fixed_window.advance(quota, state, _, now)
+  state.start, state.count = fixed_window.at(quota, state, now)
+end
+
+function fixed_window.take(quota, state, now, cost)
+  -- A window that is anchored to its first request begins with it.
+  if state.count == 0 and quota.offset == FIRST_REQUEST then
+    state.start = now
+  end
+  state.count = min(state.count + cost, MOST_COUNTED)
+end
+
+function fixed_window.give_back(_, state, taken_at, cost)
+  if taken_at >= state.start then
+    state.count = saturating_sub(state.count, cost)
+  end
+end
+

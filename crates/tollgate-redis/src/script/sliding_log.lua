@@ -1,0 +1,137 @@
+-- Sliding window log. `entries`: one string of fixed-width entries, each an instant and the running total up to and
+-- including it; `base`: the running total before the first. Entries are read where they lie, by binary search: a long
+-- log is never taken apart. Positions count from 0.
+local sliding_log = {}
+
+-- Both numbers are below 2^53, so seven bytes hold them.
+local ENTRY, WIDTH = '<I7I7', 14
+
+function sliding_log.fresh()
+  return { base = 0, entries = '' }
+end
+
+function sliding_log.length(state)
+  return #state.entries / WIDTH
+end
+
+-- The instant and the running total of the entry at a position.
+function sliding_log.entry(state, position)
+  return struct.unpack(ENTRY, state.entries, position * WIDTH + 1)
+end
+
+-- The entries from `first` up to, not including, `last`.
+function sliding_log.slice(state, first, last)
+  return string.sub(state.entries, first * WIDTH + 1, last * WIDTH)
+end
+
+-- The position of the first entry for which `has_passed(stamp, running)` does not hold.
+function sliding_log.partition_point(state, has_passed)
+  local low, high = 0, sliding_log.length(state)
+  while low < high do
+    local middle = floor((low + high) / 2)
+    if has_passed(sliding_log.entry(state, middle)) then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+-- The position of the first entry that still counts at `now`.
+function sliding_log.live(quota, state, now)
+  return sliding_log.partition_point(state, function(stamp)
+    return stamp + quota.period <= now
+  end)
+end
+
+function sliding_log.total_before(state, position)
+  if position == 0 then
+    return state.base
+  end
+  local _, running = sliding_log.entry(state, position - 1)
+  return running
+end
+
+function sliding_log.total_from(state, position)
+  return sliding_log.total_before(state, sliding_log.length(state)) - sliding_log.total_before(state, position)
+end
+
+function sliding_log.judge(quota, state, _, now, cost)
+  local live = sliding_log.live(quota, state, now)
+  local total = sliding_log.total_from(state, live)
+  if total + cost <= quota.capacity then
+    return ADMIT, 0
+  end
+  -- The oldest entries must leave until this many units have gone.
+  local must_go = sliding_log.total_before(state, live) + (total + cost - quota.capacity)
+  local last_to_go = sliding_log.partition_point(state, function(_, running)
+    return running < must_go
+  end)
+  return REFUSE, sliding_log.entry(state, last_to_go) + quota.period - now
+end
+
+function sliding_log.left(quota, state, _, now)
+  local total = sliding_log.total_from(state, sliding_log.live(quota, state, now))
+  local reset = 0
+  if total > 0 then
+    reset = sliding_log.entry(state, sliding_log.length(state) - 1) + quota.period - now
+  end
+  return saturating_sub(quota.capacity, total), reset
+end
+
+-- The entries from a position on with `less` taken off their running totals.
+function sliding_log.lowered(state, position, less)
+  local entries = {}
+  for i = position, sliding_log.length(state) - 1 do
+    local stamp, running = sliding_log.entry(state, i)
+    entries[#entries + 1] = struct.pack(ENTRY, stamp, running - less)
+  end
+  return table.concat(entries)
+end
+
+function sliding_log.advance(quota, state, _, now)
+  local gone = sliding_log.live(quota, state, now)
+  state.base = sliding_log.total_before(state, gone)
+  state.entries = sliding_log.slice(state, gone, sliding_log.length(state))
+  if state.entries == '' then
+    state.base = 0
+  elseif state.base > MOST_COUNTED then
+    -- Running totals only ever grow: once in a very long while they are brought back to where they are exact.
+    state.entries = sliding_log.lowered(state, 0, state.base)
+    state.base = 0
+  end
+end
+
+function sliding_log.take(_, state, now, cost)
+  if cost == 0 then
+    return
+  end
+  local length = sliding_log.length(state)
+  local running = min(sliding_log.total_before(state, length) + cost, state.base + MOST_COUNTED)
+  if length > 0 and sliding_log.entry(state, length - 1) == now then
+    length = length - 1
+  end
+  state.entries = sliding_log.slice(state, 0, length) .. struct.pack(ENTRY, now, running)
+end
+
+function sliding_log.give_back(_, state, taken_at, cost)
+  local position = sliding_log.partition_point(state, function(stamp)
+    return stamp < taken_at
+  end)
+  if position == sliding_log.length(state) then
+    return
+  end
+  local stamp, running = sliding_log.entry(state, position)
+  if stamp ~= taken_at then
+    return
+  end
+  local before = sliding_log.total_before(state, position)
+  local back = min(cost, running - before)
+  local kept = position
+  if running - back == before then
+    kept = position + 1
+  end
+  state.entries = sliding_log.slice(state, 0, position) .. sliding_log.lowered(state, kept, back)
+end
+
