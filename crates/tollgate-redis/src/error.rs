@@ -1,0 +1,179 @@
+//! What can go wrong with a Redis store.
+
+use core::fmt;
+use core::time::Duration;
+use std::error::Error;
+use std::sync::Arc;
+
+use deadpool_redis::PoolError;
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+/// A call of a [`RedisStore`](crate::RedisStore) that came to nothing, or a store that could not be set up.
+///
+/// Every variant that concerns a server names it, as host and port. No text, and no `Debug` form, contains a password.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RedisStoreError {
+    /// An option that cannot mean anything.
+    Config(RedisConfigError),
+    /// There is no connection, and none can be made. Nothing was charged.
+    Connect {
+        /// The server.
+        server: Arc<str>,
+        /// Why.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// No answer came in time. The charges may have been taken.
+    Deadline {
+        /// The server.
+        server: Arc<str>,
+        /// The time that was allowed.
+        after: Duration,
+    },
+    /// The server answered with an error, such as `OOM`, `READONLY`, `NOPERM` or `LOADING`. Nothing was charged: the
+    /// script reads everything before it writes, and a server that is out of memory stops a script at its first write.
+    Refused {
+        /// The server.
+        server: Arc<str>,
+        /// Its words.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The connection was lost before the answer came. The charges may have been taken.
+    Lost {
+        /// The server.
+        server: Arc<str>,
+        /// How.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The answer is not one that the script gives. The charges may have been taken.
+    Garbled {
+        /// The server.
+        server: Arc<str>,
+        /// What could not be read, when the client could not even read it as a Redis reply.
+        source: Option<Box<dyn Error + Send + Sync>>,
+    },
+}
+
+/// An option of a Redis store that cannot mean anything. Its text names the value and the mend.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RedisConfigError {
+    /// A prefix that is empty, longer than 64 bytes, or has other characters than letters, digits and `-_.:/`.
+    Prefix(String),
+    /// A deadline of zero.
+    ZeroDeadline,
+    /// A secret of fewer than 16 bytes.
+    ShortSecret {
+        /// How many it has.
+        bytes: usize,
+    },
+    /// A URL that is not one of a Redis server.
+    Url {
+        /// The URL, without user and password.
+        url: String,
+        /// What the client says of it.
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+impl RedisStoreError {
+    /// Whether the same call may succeed before long without anybody's doing: the server is away, busy, loading, full
+    /// or changing roles. The others need a change of configuration or of the program.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Config(_) | Self::Garbled { .. } => false,
+            Self::Deadline { .. } | Self::Lost { .. } => true,
+            Self::Connect { source, .. } | Self::Refused { source, .. } => {
+                if let Some(error) = source.downcast_ref::<RedisError>() {
+                    passes(error)
+                } else {
+                    matches!(source.downcast_ref(), Some(PoolError::Timeout(_)))
+                }
+            }
+        }
+    }
+
+    /// Sorts an error that a call brought back.
+    pub(crate) fn of_call(server: &Arc<str>, error: RedisError) -> Self {
+        let server = Arc::clone(server);
+        match error.kind() {
+            ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Self::Lost { server, source: error.into() },
+            ErrorKind::Parse | ErrorKind::UnexpectedReturnType => Self::Garbled { server, source: Some(error.into()) },
+            _ => Self::Refused { server, source: error.into() },
+        }
+    }
+}
+
+fn passes(error: &RedisError) -> bool {
+    match error.kind() {
+        ErrorKind::Io => true,
+        ErrorKind::Server(kind) => matches!(
+            kind,
+            ServerErrorKind::BusyLoading
+                | ServerErrorKind::TryAgain
+                | ServerErrorKind::ClusterDown
+                | ServerErrorKind::MasterDown
+                | ServerErrorKind::ReadOnly
+        ),
+        // Codes that the client has no kind for: out of memory, a script in the way, too few replicas, disk trouble.
+        _ => matches!(error.code(), Some("OOM" | "BUSY" | "NOREPLICAS" | "MISCONF")),
+    }
+}
+
+impl From<RedisConfigError> for RedisStoreError {
+    fn from(error: RedisConfigError) -> Self {
+        Self::Config(error)
+    }
+}
+
+impl fmt::Display for RedisStoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => error.fmt(f),
+            Self::Connect { server, source } => write!(f, "no connection to Redis at {server}: {source}"),
+            Self::Deadline { server, after } => write!(f, "no answer from Redis at {server} within {after:?}"),
+            Self::Refused { server, source } => write!(f, "Redis at {server} refused the call: {source}"),
+            Self::Lost { server, source } => write!(f, "the connection to Redis at {server} was lost: {source}"),
+            Self::Garbled { server, .. } => write!(f, "the answer from Redis at {server} makes no sense"),
+        }
+    }
+}
+
+impl Error for RedisStoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Config(error) => error.source(),
+            Self::Connect { source, .. } | Self::Refused { source, .. } | Self::Lost { source, .. } => Some(&**source),
+            Self::Garbled { source, .. } => source.as_deref().map(|source| source as _),
+            Self::Deadline { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for RedisConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Prefix(prefix) => write!(
+                f,
+                "the key prefix {prefix:?} cannot be used: give 1 to 64 letters, digits or characters of \"-_.:/\""
+            ),
+            Self::ZeroDeadline => f.write_str("a deadline of 0 fails every call: give at least a few milliseconds"),
+            Self::ShortSecret { bytes } => {
+                write!(f, "a secret of {bytes} bytes can be guessed: give at least 16 random ones")
+            }
+            Self::Url { url, source } => {
+                write!(f, "{url:?} is no Redis URL ({source}): give one like redis://user:password@host:6379/0")
+            }
+        }
+    }
+}
+
+impl Error for RedisConfigError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Url { source, .. } => Some(&**source),
+            _ => None,
+        }
+    }
+}
