@@ -1,0 +1,54 @@
+//! What the tests of this crate share.
+
+// Each test file is a program of its own and uses a part of this.
+#![allow(dead_code)]
+
+use std::time::Duration;
+
+use redis::{Client, Connection};
+use tollgate_core::{Key, Name};
+use tollgate_redis::{RedisOptions, RedisStore};
+use tollgate_testkit::RedisServer;
+
+/// A deadline that only a broken test reaches: no result here depends on the machine's speed.
+pub(crate) const PATIENT: Duration = Duration::from_secs(20);
+
+pub(crate) fn options() -> RedisOptions {
+    RedisStore::options().deadline(PATIENT)
+}
+
+pub(crate) async fn store_on(server: &RedisServer) -> RedisStore {
+    options().connect(&server.url()).await.unwrap()
+}
+
+pub(crate) fn user(name: &str) -> Key<'static> {
+    Key::owned(Name::new("user"), name)
+}
+
+/// A connection of the test's own, to look at the server from outside.
+pub(crate) fn look_at(server: &RedisServer) -> Connection {
+    Client::open(server.url()).unwrap().get_connection().unwrap()
+}
+
+/// Every key in the server, with its size in bytes. Fails if one of them would live for ever.
+pub(crate) fn expiring_keys(server: &RedisServer) -> Vec<(String, usize)> {
+    let mut connection = look_at(server);
+    let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
+    keys.into_iter()
+        .filter_map(|key| {
+            // -2: it expired since it was listed.
+            let left: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();
+            assert!(left > 0 || left == -2, "{key} has a time to live of {left}");
+            let size: usize = redis::cmd("STRLEN").arg(&key).query(&mut connection).unwrap();
+            (left > 0).then_some((key, size))
+        })
+        .collect()
+}
+
+/// How often the server has run a command since it was started or its statistics were reset.
+pub(crate) fn calls(server: &RedisServer, command: &str) -> u64 {
+    let statistics: String = redis::cmd("INFO").arg("commandstats").query(&mut look_at(server)).unwrap();
+    let start = format!("cmdstat_{command}:calls=");
+    let Some(line) = statistics.lines().find_map(|line| line.strip_prefix(&start)) else { return 0 };
+    line.split(',').next().unwrap().parse().unwrap()
+}
