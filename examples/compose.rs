@@ -28,9 +28,8 @@ async fn main() -> io::Result<()> {
         // No key: all clients together.
         .limit(Limit::new("everyone", Quota::per_second(50_000)));
 
-    let app = Router::new()
-        .route("/", get(|| async { "hello\n" }))
-        .layer(RateLimitLayer::new(MemoryStore::new(), policy));
+    let app =
+        Router::new().route("/", get(|| async { "hello\n" })).layer(RateLimitLayer::new(MemoryStore::new(), policy));
 
     let port = std::env::var("PORT").unwrap_or_else(|_| "3000".into());
     let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{port}")).await?;

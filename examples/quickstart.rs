@@ -17,9 +17,8 @@ async fn main() -> io::Result<()> {
         .limit(Limit::new("minute", Quota::per_minute(30)).by(key::client_ip()))
         .limit(Limit::new("everyone", Quota::per_second(1_000))); // no key: all clients together
 
-    let app = Router::new()
-        .route("/", get(|| async { "hello\n" }))
-        .layer(RateLimitLayer::new(MemoryStore::new(), policy));
+    let app =
+        Router::new().route("/", get(|| async { "hello\n" })).layer(RateLimitLayer::new(MemoryStore::new(), policy));
 
     let port = std::env::var("PORT").unwrap_or_else(|_| "3000".into());
     let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{port}")).await?;

@@ -8,7 +8,7 @@ use std::error::Error;
 
 use tokio_stream::wrappers::TcpListenerStream;
 use tollgate::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
-use tonic::transport::Server;
+use tonic::transport::{Endpoint, Server};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
@@ -30,11 +30,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
             .serve_with_incoming(TcpListenerStream::new(listener)),
     );
 
-    let mut client = HealthClient::connect(format!("http://{address}")).await?;
+    let channel = Endpoint::from_shared(format!("http://{address}"))?.connect().await?;
+    let mut client = HealthClient::new(channel);
     for call in 1..=5 {
         match client.check(HealthCheckRequest::default()).await {
             Ok(reply) => println!("call {call}: {:?}, {}", reply.get_ref().status(), standing(reply.metadata())),
-            Err(status) => println!("call {call}: {:?}: {}, {}", status.code(), status.message(), standing(status.metadata())),
+            Err(status) => {
+                println!("call {call}: {:?}: {}, {}", status.code(), status.message(), standing(status.metadata()))
+            }
         }
     }
     println!("the server goes on; stop it with ctrl-c");

@@ -112,11 +112,8 @@ fn redis_instances_share_a_budget() {
 
 #[test]
 fn redis_says_what_is_missing() {
-    let output = Command::new(program("redis"))
-        .env("REDIS_URL", "redis://127.0.0.1:1")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    let output =
+        Command::new(program("redis")).env("REDIS_URL", "redis://127.0.0.1:1").stdin(Stdio::null()).output().unwrap();
     assert!(!output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("127.0.0.1:1") && said.contains("REDIS_URL"), "{said}");
