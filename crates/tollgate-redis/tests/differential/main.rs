@@ -61,6 +61,34 @@ fn a_log_that_never_empties_counts_on() {
     bench.run(&Plan { start: NOW, quotas, steps }).unwrap();
 }
 
+#[test]
+fn a_refund_reaches_back_to_the_first_instant_of_the_window_before() {
+    let bench = Bench::new();
+    let quotas = vec![Quota::per_minute(10).sliding_window()];
+    let steps = vec![
+        Step::on_first(Passing::Micros(0), Deed::Check, 4),
+        Step::on_first(Passing::Micros(60_000_000), Deed::Refund(0), 3),
+        Step::on_first(Passing::Micros(0), Deed::Check, 9),
+    ];
+    bench.run(&Plan { start: NOW - NOW % 60_000_000, quotas, steps }).unwrap();
+}
+
+#[test]
+fn the_epoch_cuts_the_first_window_off_alike() {
+    let bench = Bench::new();
+    let quotas = vec![Quota::per_minute(10).fixed_window().offset(Duration::from_secs(30))];
+    let steps = vec![
+        Step::on_first(Passing::Micros(0), Deed::Check, 10),
+        Step::on_first(Passing::Micros(5), Deed::Check, 1),
+        Step::on_first(Passing::Micros(0), Deed::Refund(1), 2),
+        Step::on_first(Passing::Back(1_005), Deed::RefundAt(0), 2),
+        Step::on_first(Passing::Micros(0), Deed::Check, 5),
+        Step::on_first(Passing::Promise(-1), Deed::Check, 5),
+        Step::on_first(Passing::Promise(0), Deed::Check, 5),
+    ];
+    bench.run(&Plan { start: 1_000, quotas, steps }).unwrap();
+}
+
 /// A server, and a store in it that lives by a clock.
 struct Bench {
     server: RedisServer,
