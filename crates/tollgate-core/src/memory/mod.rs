@@ -34,7 +34,8 @@ use crate::subject::{Subject, decide};
 /// 3. if those are all limited, nobody is forgotten: the newcomer is counted together with the other newcomers of its
 ///    shard, until there is room again.
 ///
-/// So a flood of fresh keys never sets a limited client free, and never takes anything from clients who are known.
+/// So a flood of fresh keys never sets a limited client free, and gives something back to a client who is known only
+/// where it finds nobody lighter among the next few.
 ///
 /// ```
 /// use tollgate_core::MemoryStore;
@@ -116,7 +117,8 @@ impl MemoryStore {
             .map(|&digest| {
                 let guard = position(&guards, self.shard_of(digest));
                 let (place, subject) = guards[guard].1.check_out(digest, now, will_charge, &inner.room);
-                let same = |(other, taken, _): &(usize, Place, Subject)| *other == guard && taken.is_shared_with(&place);
+                let same =
+                    |(other, taken, _): &(usize, Place, Subject)| *other == guard && taken.is_shared_with(&place);
                 checked_out.iter().position(same).unwrap_or_else(|| {
                     checked_out.push((guard, place, subject));
                     checked_out.len() - 1

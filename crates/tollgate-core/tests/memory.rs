@@ -1,0 +1,243 @@
+//! The memory store under pressure: its cap, floods of fresh keys, many threads.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use tollgate_core::{Charge, Decision, Key, MemoryStore, Name, Operation, Quota, Store};
+use tollgate_testkit::{ManualClock, block_on};
+
+const CLIENT: Name = Name::new("client");
+const LIMIT: Name = Name::new("limit");
+
+fn store(capacity: usize) -> (MemoryStore, ManualClock) {
+    let clock = ManualClock::default();
+    (MemoryStore::with_clock(capacity, clock.clone()), clock)
+}
+
+fn check(store: &MemoryStore, charges: &[Charge<'_>]) -> Decision {
+    block_on(store.check(charges)).unwrap()
+}
+
+/// One unit, or more, of one limit for the client of this number.
+fn ask(store: &MemoryStore, quota: &Quota, client: u64, cost: u64) -> Decision {
+    check(store, &[Charge::new(LIMIT, quota, &Key::number(CLIENT, client)).cost(cost)])
+}
+
+fn left(store: &MemoryStore, quota: &Quota, client: u64) -> u64 {
+    ask(store, quota, client, 0).standings()[0].remaining
+}
+
+#[test]
+fn a_limited_client_stays_limited_under_a_flood() {
+    for capacity in [1, 10, 1_000, 20_000] {
+        let (store, _) = store(capacity);
+        let quota = Quota::per_hour(5);
+        assert!(ask(&store, &quota, 0, 5).is_allowed());
+        for fresh in 1..=1_000_000 / if capacity > 1_000 { 1 } else { 4 } {
+            ask(&store, &quota, fresh, 1);
+            if fresh % 50_000 == 0 {
+                assert!(!ask(&store, &quota, 0, 1).is_allowed(), "set free after {fresh} fresh keys");
+            }
+            assert!(store.len() <= capacity);
+        }
+        assert_eq!(left(&store, &quota, 0), 0);
+        assert!(capacity == 1 || store.evicted() > 0);
+    }
+}
+
+#[test]
+fn a_flood_does_not_lock_newcomers_out() {
+    let (store, _) = store(1_000);
+    let quota = Quota::per_hour(5);
+    for fresh in 0..100_000 {
+        assert!(ask(&store, &quota, fresh, 2).is_allowed(), "newcomer {fresh}");
+    }
+    assert_eq!(store.len(), 1_000);
+    assert_eq!(store.evicted(), 99_000);
+}
+
+/// How many of 500 known clients, who took 8 units each, keep their counters in a flood of fresh keys that take 1. The
+/// store has room for a thousand.
+fn known_after_a_flood(come: impl Fn(&dyn Fn(u64), &dyn Fn(u64))) -> usize {
+    let (store, _) = store(1_000);
+    let quota = Quota::per_hour(10);
+    let known = |client| drop(ask(&store, &quota, client, 8));
+    let fresh = |number| drop(ask(&store, &quota, 1_000_000 + number, 1));
+    come(&known, &fresh);
+    (500..100_000).for_each(fresh);
+    (0..500).filter(|&client| left(&store, &quota, client) == 2).count()
+}
+
+#[test]
+fn clients_who_took_more_than_the_flood_keep_their_counters() {
+    let kept = known_after_a_flood(|known, fresh| {
+        (0..500).for_each(|number| {
+            known(number);
+            fresh(number);
+        });
+    });
+    assert_eq!(kept, 500, "of 500 who came among fresh keys");
+    // Those who came in one unbroken row are each other's only candidates until the flood has got between them.
+    let kept = known_after_a_flood(|known, fresh| {
+        (0..500).for_each(known);
+        (0..500).for_each(fresh);
+    });
+    assert!(kept >= 430, "{kept} of 500 who came in a row");
+}
+
+#[test]
+fn whole_subjects_are_forgotten_first() {
+    let (store, clock) = store(1_000);
+    let (quick, slow) = (Quota::per_second(10), Quota::per_hour(10));
+    for client in 0..1_000 {
+        ask(&store, if client % 2 == 0 { &quick } else { &slow }, client, 5);
+    }
+    clock.advance(Duration::from_secs(2));
+    for fresh in 0..400 {
+        ask(&store, &slow, 1_000 + fresh, 5);
+    }
+    assert_eq!(store.evicted(), 0);
+    assert!(store.len() <= 1_000);
+    let kept = (0..1_000).filter(|client| client % 2 == 1).filter(|&client| left(&store, &slow, client) == 5).count();
+    assert_eq!(kept, 500);
+}
+
+#[test]
+fn newcomers_without_room_are_counted_together() {
+    let (store, clock) = store(8);
+    let quota = Quota::per_hour(5);
+    for client in 0..8 {
+        ask(&store, &quota, client, 5);
+    }
+    // Nobody can be forgotten, so all others share five units.
+    let admitted = (100..200).filter(|&fresh| ask(&store, &quota, fresh, 1).is_allowed()).count();
+    assert_eq!(admitted, 5);
+    assert_eq!((store.len(), store.evicted()), (8, 0));
+    for client in 0..8 {
+        assert!(!ask(&store, &quota, client, 1).is_allowed());
+    }
+    clock.advance(Duration::from_secs(3_600));
+    assert!((100..108).all(|fresh| ask(&store, &quota, fresh, 5).is_allowed()), "there is room again");
+}
+
+#[test]
+fn two_newcomers_of_one_request_share_what_is_left_for_newcomers() {
+    let (store, _) = store(1);
+    let quota = Quota::per_hour(5);
+    ask(&store, &quota, 0, 5);
+    let both = |one: u64, other: u64| {
+        let keys = [Key::number(CLIENT, one), Key::number(CLIENT, other)];
+        check(&store, &[Charge::new("one", &quota, &keys[0]), Charge::new("other", &quota, &keys[1])]).is_allowed()
+    };
+    let admitted = (1..100).filter(|&client| both(client, 1_000 + client)).count();
+    assert_eq!(admitted, 5);
+}
+
+#[test]
+fn nothing_is_kept_of_those_who_took_nothing() {
+    let (store, clock) = store(100);
+    let quota = Quota::per_second(5);
+    for client in 0..1_000 {
+        ask(&store, &quota, client, 0);
+        assert!(!ask(&store, &quota, client, 6).is_allowed());
+        let mut taken = ask(&store, &quota, client, 3);
+        let key = Key::number(CLIENT, client);
+        let refund = taken.refund().unwrap();
+        block_on(store.apply(refund, &[Charge::new(LIMIT, &quota, &key).cost(3)])).unwrap();
+        ask(&store, &quota, client, 3);
+        block_on(store.apply(Operation::Reset, &[Charge::new(LIMIT, &quota, &key)])).unwrap();
+    }
+    assert!(store.is_empty());
+    assert_eq!(store.evicted(), 0);
+    ask(&store, &quota, 0, 5);
+    assert_eq!(store.len(), 1);
+    clock.advance(Duration::from_secs(1));
+    ask(&store, &quota, 1, 1);
+    assert_eq!(store.len(), 1, "the newcomer should have cleared the whole one away");
+}
+
+#[test]
+fn before_the_first_window_of_an_offset() {
+    let clock = ManualClock::at(tollgate_core::Timestamp::EPOCH);
+    let store = MemoryStore::with_clock(10, clock.clone());
+    let quota = Quota::per_minute(5).fixed_window().offset(Duration::from_secs(20));
+    clock.advance(Duration::from_secs(5));
+    let decision = ask(&store, &quota, 0, 5);
+    assert_eq!(decision.standings()[0].reset_after, Duration::from_secs(15));
+    assert_eq!(ask(&store, &quota, 0, 1).retry_after(), Some(Duration::from_secs(15)));
+    clock.advance(Duration::from_secs(15));
+    assert_eq!(ask(&store, &quota, 0, 5).standings()[0].reset_after, Duration::from_secs(60));
+}
+
+/// Runs `work` on eight threads that start together.
+fn on_threads(work: impl Fn(u64) + Sync) {
+    const THREADS: u64 = 8;
+    let start = Barrier::new(8);
+    thread::scope(|scope| {
+        for number in 0..THREADS {
+            let (start, work) = (&start, &work);
+            scope.spawn(move || {
+                start.wait();
+                work(number);
+            });
+        }
+    });
+}
+
+#[test]
+fn two_thousand_at_once_of_a_hundred() {
+    for algorithm in tollgate_core::Algorithm::ALL {
+        let (store, _) = store(100);
+        let quota = Quota::per_hour(100).try_algorithm(algorithm).unwrap();
+        let admitted = AtomicUsize::new(0);
+        on_threads(|_| {
+            for _ in 0..250 {
+                admitted.fetch_add(ask(&store, &quota, 0, 1).is_allowed().into(), Ordering::Relaxed);
+            }
+        });
+        assert_eq!(admitted.into_inner(), 100, "{algorithm}");
+    }
+}
+
+#[test]
+fn several_keys_are_charged_all_or_not_at_all_between_threads() {
+    // 20,000 places make several shards: the keys of a request lie behind different locks, named in either order.
+    let (store, _) = store(20_000);
+    let (own, shared) = (Quota::per_hour(40), Quota::per_hour(1_000).fixed_window());
+    let taken: Vec<AtomicU64> = (0..50).map(|_| AtomicU64::new(0)).collect();
+    on_threads(|thread| {
+        for round in 0..2_000 {
+            let client = (round * 7 + thread * 13) % 50;
+            let (key, everyone) = (Key::number(CLIENT, client), Key::EVERYONE);
+            let mut charges = [Charge::new("own", &own, &key), Charge::new("everyone", &shared, &everyone)];
+            if thread % 2 == 1 {
+                charges.reverse();
+            }
+            taken[usize::try_from(client).unwrap()]
+                .fetch_add(check(&store, &charges).is_allowed().into(), Ordering::Relaxed);
+        }
+    });
+    let taken: Vec<u64> = taken.into_iter().map(AtomicU64::into_inner).collect();
+    assert_eq!(taken.iter().sum::<u64>(), 1_000);
+    for (client, taken) in (0_u64..).zip(taken) {
+        let key = Key::number(CLIENT, client);
+        let peek = check(&store, &[Charge::new("own", &own, &key).cost(0)]);
+        assert_eq!(peek.standings()[0].remaining, 40 - taken, "a refused request charged client {client}");
+    }
+}
+
+#[test]
+fn the_cap_holds_between_threads() {
+    let (store, _) = store(10_000);
+    let quota = Quota::per_hour(5);
+    on_threads(|thread| {
+        for fresh in 0..20_000 {
+            ask(&store, &quota, thread << 32 | fresh, 1);
+            assert!(store.len() <= 10_000);
+        }
+    });
+    assert!(store.len() > 9_000);
+    assert!(store.evicted() > 0);
+}

@@ -1,0 +1,36 @@
+//! Properties of the model, over random quotas and random traces.
+//!
+//! `PROPTEST_CASES` makes the run longer. A failure is shrunk and remembered in `proptest-regressions/`, which is
+//! committed: it is tried first ever after.
+
+#![expect(clippy::unwrap_used, reason = "what a test calls may fail like a test")]
+
+mod bounds;
+mod change;
+mod drift;
+mod oracle;
+mod promises;
+mod stillness;
+mod streams;
+mod trace;
+
+use proptest::prelude::{ProptestConfig, any};
+use proptest::test_runner::FileFailurePersistence;
+
+/// Few enough cases that the whole run takes seconds.
+fn config() -> ProptestConfig {
+    let regressions = FileFailurePersistence::Direct("tests/properties/proptest-regressions.txt");
+    // `default()` reads PROPTEST_CASES.
+    let cases = std::env::var_os("PROPTEST_CASES").map_or(400, |_| ProptestConfig::default().cases);
+    ProptestConfig { cases, failure_persistence: Some(Box::new(regressions)), ..ProptestConfig::default() }
+}
+
+/// Picks a number between two others so that every order of magnitude is as likely as any other.
+fn magnitude(low: u64, high: u64) -> impl proptest::strategy::Strategy<Value = u64> + Clone {
+    use proptest::strategy::Strategy;
+    let bits = |n: u64| u64::BITS - n.leading_zeros();
+    (bits(low).max(1)..=bits(high).max(1), any::<u64>()).prop_map(move |(bits, noise)| {
+        let top = 1_u64 << (bits - 1);
+        (top | (noise & (top - 1))).clamp(low, high)
+    })
+}
