@@ -16,7 +16,7 @@
 //!
 //! # What happens to a request
 //!
-//! 1. Each limit that [applies](Limit::when) reads its [key](key) from the [head](RequestHead) of the request. Limits
+//! 1. Each limit that [applies](Limit::when) reads its [key] from the [head](RequestHead) of the request. Limits
 //!    counted by the same thing share one key. Where a key is missing, the limit [decides](MissingKey): the request
 //!    shares a counter, is not counted, or is refused with 400.
 //! 2. If no limit applies, the inner service is called and the store is not asked.
@@ -108,7 +108,7 @@
 //! |---|---|
 //! | `axum` | `key::route`; peer addresses from axum's `ConnectInfo` |
 //! | `tonic` | peer addresses from tonic's `TcpConnectInfo` |
-//! | `redis` | `RedisStore` |
+//! | `redis` | `RedisStore`, which instances share, with its options and errors |
 
 mod answer;
 mod head;
@@ -127,3 +127,5 @@ pub use tollgate_core::{
     Algorithm, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Key, MemoryStore, MonotonicClock, Name,
     Operation, Outcome, Quota, Standing, Store, Subject, Timestamp, decide,
 };
+#[cfg(feature = "redis")]
+pub use tollgate_redis::{RedisConfigError, RedisOptions, RedisStore, RedisStoreError};

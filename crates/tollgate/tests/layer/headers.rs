@@ -92,6 +92,19 @@ async fn retry_after_is_never_zero() {
 }
 
 #[tokio::test]
+async fn retry_after_is_not_zero_even_if_a_store_says_so() {
+    let response = told_by_store(Standing {
+        name: Name::new("one"),
+        limit: 1,
+        remaining: 0,
+        reset_after: Duration::ZERO,
+        outcome: Outcome::Refuse(Duration::ZERO),
+    })
+    .await;
+    assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
+}
+
+#[tokio::test]
 async fn what_can_never_fit_has_no_time_to_retry() {
     let policy = Policy::new()
         .limit(Limit::new("units", Quota::per_minute(10)).cost_with(|_| 11))
