@@ -1,0 +1,104 @@
+//! The published cases, as they are written.
+
+use serde::Deserialize;
+use serde_json::{Number, Value};
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Case {
+    pub(crate) id: String,
+    pub(crate) model: String,
+    #[serde(default)]
+    pub(crate) unit: Unit,
+    pub(crate) params: Value,
+    pub(crate) steps: Vec<Value>,
+}
+
+/// What a case counts time in.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Unit {
+    Ns,
+    #[default]
+    Ms,
+    S,
+}
+
+/// One step of a case that is not told in words.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Step {
+    /// `[t, cost, allowed, remaining, retry_after, reset_after, {extra}]`, of which the end may be missing.
+    Request(Vec<Value>),
+    Operation(Box<Operation>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Operation {
+    pub(crate) op: String,
+    /// Names a reservation, for its cancellation.
+    pub(crate) id: Option<String>,
+    pub(crate) t: u64,
+    #[serde(default)]
+    pub(crate) n: u64,
+    /// The most to drain.
+    pub(crate) max: Option<u64>,
+    pub(crate) mode: Option<String>,
+    /// The limits that replace the present ones.
+    pub(crate) limits: Option<Vec<Limit>>,
+    /// The limit from here on.
+    pub(crate) limit: Option<u64>,
+    /// The rate from here on.
+    pub(crate) rate_per_s: Option<u64>,
+    #[serde(default)]
+    pub(crate) expect: Expected,
+}
+
+/// What an operation should answer; what is not stated is not compared.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Expected {
+    pub(crate) ok: Option<bool>,
+    /// When a reservation may act.
+    pub(crate) act: Option<u64>,
+    pub(crate) got: Option<u64>,
+    /// What is left; less than nothing is a debt.
+    pub(crate) rem: Option<i64>,
+    pub(crate) retry: Option<u64>,
+    pub(crate) wait: Option<u64>,
+    /// An estimate that may have a fraction.
+    pub(crate) value: Option<Number>,
+}
+
+/// A limit of a `token_bucket_multi` case.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Limit {
+    pub(crate) cap: u64,
+    /// Units per period; the capacity unless stated.
+    pub(crate) refill: Option<u64>,
+    pub(crate) period: u64,
+    #[serde(default)]
+    pub(crate) kind: Refill,
+    /// Units at the start; the capacity unless stated.
+    pub(crate) init: Option<u64>,
+    /// When the first refill in one piece comes.
+    pub(crate) first: Option<u64>,
+    #[serde(default)]
+    pub(crate) adaptive: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Refill {
+    /// Drop by drop.
+    #[default]
+    Greedy,
+    /// A whole refill at the end of each period.
+    Interval,
+}
+
+/// All cases, in the order of the file.
+pub(crate) fn all() -> Vec<Case> {
+    include_str!("cases.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}

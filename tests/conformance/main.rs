@@ -1,0 +1,134 @@
+//! Published cases and the conformance suite, against every store there is.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "what a test calls may fail like a test")]
+
+mod case;
+mod differs;
+mod models;
+mod stated;
+mod steps;
+mod subject;
+
+use std::time::Duration;
+
+use tollgate_core::{MemoryStore, Store};
+use tollgate_redis::RedisStore;
+use tollgate_testkit::{ManualClock, RedisServer, block_on, conformance};
+
+use self::differs::DIFFERS;
+
+/// A store and the clock that it lives by.
+struct Desk<S> {
+    store: S,
+    clock: ManualClock,
+}
+
+/// What a case says of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Allowed,
+    Remaining,
+    RetryAfter,
+    ResetAfter,
+}
+
+/// Why a case is not expected to agree.
+enum Verdict {
+    /// Tollgate answers these columns differently; with none named, the case as a whole.
+    OnPurpose(&'static [Column], &'static str),
+    /// The case is told in words, of something that a store does not do.
+    Elsewhere(&'static str),
+}
+
+/// Far more than a decision takes: a slow machine must not fail a test.
+const PATIENT: Duration = Duration::from_secs(10);
+
+/// Replays every case, and answers how they came out: a summary, and a line for each that does not agree.
+async fn replay<S: Store>(name: &str, desk: &Desk<S>) -> Vec<String> {
+    let cases = case::all();
+    for (id, _) in DIFFERS {
+        assert!(cases.iter().any(|case| case.id == *id), "{id} is listed and does not exist");
+    }
+    let (mut agree, mut on_purpose, mut elsewhere) = (0, 0, 0);
+    let (mut wrong, mut different) = (Vec::new(), Vec::new());
+    for case in &cases {
+        let verdict = DIFFERS.iter().find(|(id, _)| *id == case.id).map(|(_, verdict)| verdict);
+        if case.model == "stated" {
+            let played = stated::play(desk, &case.id).await;
+            match verdict {
+                Some(Verdict::Elsewhere(reason)) => {
+                    elsewhere += 1;
+                    different.push(format!("{}: stated only: {reason}", case.id));
+                }
+                Some(Verdict::OnPurpose(_, reason)) => {
+                    on_purpose += 1;
+                    different.push(format!("{}: {reason}", case.id));
+                }
+                None => agree += 1,
+            }
+            if played == matches!(verdict, Some(Verdict::Elsewhere(_))) {
+                wrong.push(format!("{}: played or declared to be elsewhere, one of the two", case.id));
+            }
+            continue;
+        }
+        let outcome = steps::play(desk, case, &[]).await;
+        match (verdict, outcome) {
+            (None, Ok(())) => agree += 1,
+            (None, Err(difference)) => wrong.push(format!("{}: {difference}", case.id)),
+            (Some(_), Ok(())) => wrong.push(format!("{}: listed as different, and agrees", case.id)),
+            (Some(Verdict::OnPurpose(columns, reason)), Err(difference)) => {
+                on_purpose += 1;
+                different.push(format!("{}: {reason} ({difference})", case.id));
+                // Where only some columns differ, the others have to agree.
+                if !columns.is_empty()
+                    && let Err(difference) = steps::play(desk, case, columns).await
+                {
+                    wrong.push(format!("{} differs in more than {columns:?}: {difference}", case.id));
+                }
+            }
+            (Some(Verdict::Elsewhere(_)), Err(_)) => wrong.push(format!("{}: has steps, so it has an answer", case.id)),
+        }
+    }
+    assert!(wrong.is_empty(), "{name}:\n{}", wrong.join("\n"));
+    assert_eq!(agree + on_purpose + elsewhere, cases.len());
+    different
+        .insert(0, format!("conformance {name}: {agree} agree, {on_purpose} differ on purpose, {elsewhere} stated"));
+    different
+}
+
+#[test]
+fn published_cases_in_memory() {
+    let clock = ManualClock::default();
+    let desk = Desk { store: MemoryStore::with_clock(10_000, clock.clone()), clock };
+    println!("{}", block_on(replay("memory", &desk)).join("\n  "));
+}
+
+#[tokio::test]
+async fn published_cases_in_redis() {
+    let (server, clock) = (RedisServer::start(), ManualClock::default());
+    let options = RedisStore::options().prefix("published").deadline(PATIENT).clock(clock.clone());
+    let desk = Desk { store: options.connect(&server.url()).await.unwrap(), clock };
+    // The reasons are the same as in memory.
+    println!("{}", replay("redis", &desk).await[0]);
+    every_key_expires(&server);
+}
+
+#[tokio::test]
+async fn the_redis_store_conforms() {
+    let server = RedisServer::start();
+    let redis = async |clock: ManualClock, prefix: String| {
+        let options = RedisStore::options().prefix(prefix).deadline(PATIENT).clock(clock);
+        options.connect(&server.url()).await.unwrap()
+    };
+    println!("{} cases", conformance::suite(redis).await.unwrap());
+    every_key_expires(&server);
+}
+
+/// Looks from outside: each key the server holds has a time to live.
+fn every_key_expires(server: &RedisServer) {
+    let script = "local n = 0 for _, key in ipairs(redis.call('KEYS', '*')) do \
+                  if redis.call('PTTL', key) <= 0 then return -1 end n = n + 1 end return n";
+    let reply = server.command(&format!("EVAL \"{script}\" 0")).unwrap();
+    let keys: i64 = reply.trim().trim_start_matches(':').parse().unwrap();
+    assert!(keys > 0, "{reply}: a key without an expiry, or no key at all");
+}

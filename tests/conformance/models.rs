@@ -1,0 +1,167 @@
+//! Which quotas the parameters of a case are here.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+use tollgate_core::{Algorithm, Quota, Timestamp};
+
+use super::case::{Case, Limit, Refill, Unit};
+
+/// What a case is played on: its limits, all counted by one key, and what happened before its first step.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) limits: Vec<Quota>,
+    /// Microseconds per unit of the case's time.
+    pub(crate) scale: u64,
+    /// Instant, limit and units of what was taken before.
+    pub(crate) taken: Vec<(u64, usize, u64)>,
+}
+
+/// The instant a case counts from: midnight UTC, where windows of all lengths that the cases use begin.
+pub(crate) const ORIGIN: Timestamp = Timestamp::from_micros(1_763_683_200_000_000);
+
+#[derive(Deserialize)]
+struct Gcra {
+    emission: u64,
+    burst: u64,
+}
+
+#[derive(Deserialize)]
+struct Bucket {
+    rate_per_s: u64,
+    #[serde(alias = "cap")]
+    burst: u64,
+}
+
+#[derive(Deserialize)]
+struct Multi {
+    limits: Vec<Limit>,
+    #[serde(default)]
+    t0: u64,
+}
+
+#[derive(Deserialize)]
+struct Window {
+    limit: u64,
+    #[serde(alias = "duration")]
+    window: u64,
+    /// Units counted earlier, by the number of the window or by its start.
+    #[serde(default)]
+    seed: BTreeMap<String, u64>,
+}
+
+/// The setups to play a case on, or why there are none.
+pub(crate) fn setups(case: &Case) -> Result<Vec<Setup>, String> {
+    let unit = micros_per(case.unit);
+    let plain = |quota: Quota| Setup { limits: vec![quota], scale: unit, taken: Vec::new() };
+    match case.model.as_str() {
+        "gcra" => {
+            let Gcra { emission, burst } = read(&case.params)?;
+            let quota = Quota::new(1, Duration::from_micros(emission * unit)).burst(burst);
+            Ok(vec![plain(quota.gcra()), plain(quota)])
+        }
+        "token_bucket_continuous" | "token_bucket_reservation" => {
+            let Bucket { rate_per_s, burst } = read(&case.params)?;
+            let quota = Quota::per_second(rate_per_s).burst(burst);
+            Ok(vec![plain(quota), plain(quota.gcra())])
+        }
+        "token_bucket_multi" => {
+            let Multi { limits, t0 } = read(&case.params)?;
+            let shortest = limits.iter().map(|limit| limit.period).min().unwrap_or(1);
+            let scale = unit.max(1_000_u64.div_ceil(shortest));
+            let mut setup = Setup { limits: Vec::new(), scale, taken: Vec::new() };
+            for (position, limit) in limits.iter().enumerate() {
+                setup.limits.push(quota(limit, scale, t0)?);
+                setup.taken.push((t0, position, limit.cap - limit.init.unwrap_or(limit.cap)));
+            }
+            Ok(vec![setup])
+        }
+        "leaky_bucket_meter" => {
+            let window: Window = read(&case.params)?;
+            Ok(vec![plain(window.quota(unit).leaky_bucket())])
+        }
+        "counter_reset" => {
+            let window: Window = read(&case.params)?;
+            Ok(vec![plain(window.quota(unit).fixed_window().from_first_request())])
+        }
+        "sliding_window_counter" => {
+            let window: Window = read(&case.params)?;
+            let taken = window.taken(window.window)?;
+            Ok(vec![Setup { taken, ..plain(window.quota(unit).sliding_window()) }])
+        }
+        "fixed_window" => {
+            let window: Window = read(&case.params)?;
+            Ok(vec![Setup { taken: window.taken(1)?, ..plain(window.quota(unit).fixed_window()) }])
+        }
+        "moving_window_log" => {
+            let window: Window = read(&case.params)?;
+            Ok(vec![plain(window.quota(unit).sliding_log())])
+        }
+        other => Err(format!("no such model: {other}")),
+    }
+}
+
+/// The quota of a limit whose bucket is first filled, or whose window begins, at `t0`.
+pub(crate) fn quota(limit: &Limit, scale: u64, t0: u64) -> Result<Quota, String> {
+    let refill = limit.refill.unwrap_or(limit.cap);
+    let quota = Quota::new(refill, Duration::from_micros(limit.period * scale));
+    match limit.kind {
+        Refill::Greedy => Ok(quota.burst(limit.cap)),
+        Refill::Interval if refill == limit.cap && limit.first.is_none() && !limit.adaptive => {
+            let start = ORIGIN + Duration::from_micros(t0 * scale);
+            let offset = start.as_micros() % (limit.period * scale);
+            Ok(quota.fixed_window().offset(Duration::from_micros(offset)))
+        }
+        Refill::Interval => Err("a bucket that is refilled in pieces smaller than itself".to_owned()),
+    }
+}
+
+impl Setup {
+    /// The same with all units counted `times` over, to see fractions of one.
+    pub(crate) fn magnified(&self, times: u64) -> Self {
+        let magnify = |quota: &Quota| {
+            let larger = Quota::new(quota.units() * times, quota.period());
+            match quota.algorithm() {
+                Algorithm::SlidingWindow => larger.sliding_window(),
+                other => panic!("nothing estimates a {other}"),
+            }
+        };
+        Self {
+            limits: self.limits.iter().map(magnify).collect(),
+            scale: self.scale,
+            taken: self.taken.iter().map(|&(t, limit, units)| (t, limit, units * times)).collect(),
+        }
+    }
+}
+
+impl Window {
+    fn quota(&self, unit: u64) -> Quota {
+        Quota::new(self.limit, Duration::from_micros(self.window * unit))
+    }
+
+    /// What the seed says was taken before, when its numbers count spans of `length`.
+    fn taken(&self, length: u64) -> Result<Vec<(u64, usize, u64)>, String> {
+        self.seed
+            .iter()
+            .map(|(number, &units)| {
+                let number: u64 = number.parse().map_err(|error| format!("{number}: {error}"))?;
+                Ok((number * length, 0, units))
+            })
+            .collect()
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(params: &Value) -> Result<T, String> {
+    T::deserialize(params).map_err(|error| error.to_string())
+}
+
+/// A nanosecond of a case is a microsecond here, or as many as its period needs.
+const fn micros_per(unit: Unit) -> u64 {
+    match unit {
+        Unit::Ns => 1,
+        Unit::Ms => 1_000,
+        Unit::S => 1_000_000,
+    }
+}

@@ -1,0 +1,242 @@
+//! The cases that are told in words, one function each.
+
+use std::time::Duration;
+
+use tollgate_core::{ConfigError, Operation, Outcome, Quota, Store};
+
+use super::Desk;
+use super::subject::{Subject, remaining, reset_after};
+
+const SECOND: Duration = Duration::from_secs(1);
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Plays a stated case, and answers whether there is a function for it.
+///
+/// Where a case differs on purpose, its function asserts what Tollgate answers instead.
+pub(crate) async fn play<S: Store>(desk: &Desk<S>, id: &str) -> bool {
+    match id {
+        "gcra-04-allow-at-most" => at_most(desk, id).await,
+        "gcra-17-overflow" => overflow(desk, id).await,
+        "tb-15-concurrent" => simultaneous(desk, id).await,
+        "tb-17-interval-to-rate" => interval_to_rate(desk, id).await,
+        "tb-31-dotnet-retry" => retry_of_two(desk, id).await,
+        "tb-33-dotnet-zero-cost" => zero_cost(desk, id).await,
+        "b4j-46-blocking-limit" => take_or_wait(desk, id).await,
+        "swc-13-stale-replica" => stale_replica(desk, id).await,
+        "swc-15-delayed-commit" => delayed_commit(desk, id).await,
+        "log-06" => huge_cost(desk, id).await,
+        "fw-09-cost" => costs(desk, id).await,
+        "fw-15-ttl-always" => hammered(desk, id).await,
+        "cr-12-refund-seq" => refunds(desk, id).await,
+        "cr-14-cached-last-token" => last_token(desk, id).await,
+        "multi-02-day-hour" => day_and_hour(desk, id).await,
+        "multi-04-union-burns" => union_burns_nothing(desk, id).await,
+        "http-04-nginx-delay" => delay_after_some(desk, id).await,
+        "http-08-even-spread" => even_spread(desk, id).await,
+        _ => return false,
+    }
+    true
+}
+
+async fn at_most<S: Store>(desk: &Desk<S>, id: &str) {
+    let bucket = desk.subject(id, &[Quota::new(1, Duration::from_millis(100)).burst(10).gcra()]);
+    for (most, got, left, reset) in [(1, 1, 9, 100), (2, 2, 7, 300), (10, 7, 0, 1_000), (1_000, 0, 0, 1_000)] {
+        let (taken, decision) = bucket.drain(most).await;
+        assert_eq!((taken, remaining(&decision)), (got, left));
+        assert_eq!(reset_after(&decision), Duration::from_millis(reset));
+    }
+    assert_eq!(bucket.check(1).await.retry_after(), Some(Duration::from_millis(100)));
+}
+
+async fn overflow<S: Store>(desk: &Desk<S>, id: &str) {
+    let bucket = desk.subject(id, &[Quota::per_day(1).burst(2).gcra()]);
+    assert_eq!(bucket.check(200_000_000).await.outcome(), Outcome::Never);
+    assert_eq!(remaining(&bucket.peek().await), 2);
+    let capacity = 200_000_001;
+    let error = ConfigError::NotRepresentable { units: 1, period: DAY, capacity };
+    assert_eq!(Quota::per_day(1).try_burst(capacity), Err(error));
+    let period = Duration::from_secs(2_147_483_647);
+    assert_eq!(Quota::try_new(1, period), Err(ConfigError::Period(period)));
+}
+
+async fn simultaneous<S: Store>(desk: &Desk<S>, id: &str) {
+    let bucket = desk.subject(id, &[Quota::per_second(1).burst(5)]);
+    let mut admitted = 0;
+    let decided: Vec<_> = (0..15).map(|_| bucket.start(1)).collect();
+    for decision in decided {
+        admitted += u32::from(decision.await.unwrap().is_allowed());
+    }
+    assert_eq!(admitted, 5);
+}
+
+async fn interval_to_rate<S: Store>(desk: &Desk<S>, id: &str) {
+    let every = Quota::new(1, Duration::from_millis(2_500));
+    let bucket = desk.subject(id, &[every]);
+    for admitted in 0..=4 {
+        bucket.at(Duration::from_millis(2_500) * admitted);
+        assert!(bucket.check(1).await.is_allowed());
+        assert!(!bucket.check(1).await.is_allowed());
+    }
+    for none in [Duration::from_nanos(1), Duration::ZERO] {
+        assert_eq!(Quota::try_new(1, none), Err(ConfigError::Period(none)));
+    }
+}
+
+async fn retry_of_two<S: Store>(desk: &Desk<S>, id: &str) {
+    let bucket = desk.subject(id, &[Quota::new(1, Duration::from_secs(20)).burst(2)]);
+    assert!(bucket.check(2).await.is_allowed());
+    assert_eq!(bucket.check(2).await.retry_after(), Some(Duration::from_secs(40)));
+}
+
+async fn zero_cost<S: Store>(desk: &Desk<S>, id: &str) {
+    let bucket = desk.subject(id, &[Quota::per_second(1)]);
+    for cost in [0, 1, 0] {
+        assert!(bucket.check(cost).await.is_allowed());
+    }
+}
+
+async fn take_or_wait<S: Store>(desk: &Desk<S>, id: &str) {
+    let bucket = desk.subject(id, &[Quota::new(10, Duration::from_micros(100_000))]);
+    bucket.charge(0, 9).await;
+    let decision = bucket.check_patiently(5, Duration::from_millis(40)).await;
+    assert_eq!(decision.outcome(), Outcome::Wait(Duration::from_millis(40)));
+    let fresh = desk.subject(&format!("{id} fresh"), &bucket.limits);
+    let decision = fresh.check_patiently(1_000, Duration::from_millis(11)).await;
+    assert_eq!((decision.is_allowed(), decision.wait()), (false, Duration::ZERO));
+}
+
+async fn stale_replica<S: Store>(desk: &Desk<S>, id: &str) {
+    // All replicas ask one store, so none is ever stale.
+    let limits = [Quota::new(162_000, Duration::from_secs(60)).sliding_window()];
+    let (replica, others) = (desk.subject(id, &limits), desk.subject(id, &limits));
+    assert!(replica.check(1_500).await.is_allowed());
+    others.charge(0, 160_000).await;
+    replica.at(Duration::from_secs(30));
+    for _ in 0..20 {
+        assert!(!replica.check(1_500).await.is_allowed());
+    }
+}
+
+async fn delayed_commit<S: Store>(desk: &Desk<S>, id: &str) {
+    for (millis, left) in [(0, 80), (200, 100), (400, 120)] {
+        let limits = [Quota::new(400, Duration::from_secs(3)).sliding_window()];
+        let window = desk.subject(&format!("{id} {millis}"), &limits);
+        window.charge(0, 300).await;
+        window.at(Duration::from_millis(3_000 + millis));
+        assert_eq!(remaining(&window.check(20).await), left);
+    }
+}
+
+async fn huge_cost<S: Store>(desk: &Desk<S>, id: &str) {
+    let log = desk.subject(id, &[Quota::new(1_000_000, Duration::from_secs(2)).sliding_log()]);
+    for cost in [1, 999_999] {
+        assert!(log.check(cost).await.is_allowed());
+    }
+    assert!(!log.check(1).await.is_allowed());
+}
+
+async fn costs<S: Store>(desk: &Desk<S>, id: &str) {
+    let limits = [Quota::new(10, Duration::from_secs(120)).fixed_window()];
+    let (one, two) = (desk.subject(&format!("{id} k1"), &limits), desk.subject(&format!("{id} k2"), &limits));
+    assert!(!one.check(11).await.is_allowed());
+    let decision = two.check(5).await;
+    assert_eq!((decision.is_allowed(), remaining(&decision)), (true, 5));
+    for _ in 0..2 {
+        assert!(!two.check(6).await.is_allowed());
+    }
+}
+
+/// That no key is without an expiry is looked at from outside, after all cases.
+async fn hammered<S: Store>(desk: &Desk<S>, id: &str) {
+    let limits = [Quota::per_minute(1_000), Quota::per_hour(5_000).sliding_window()];
+    let busy = desk.subject(id, &limits);
+    let mut admitted = 0;
+    for _ in 0..100 {
+        let decided: Vec<_> = (0..20).map(|_| busy.start(1)).collect();
+        for decision in decided {
+            admitted += u32::from(decision.await.unwrap().is_allowed());
+        }
+    }
+    assert_eq!(admitted, 1_000);
+}
+
+async fn refunds<S: Store>(desk: &Desk<S>, id: &str) {
+    let ten = Quota::new(10, 2 * DAY);
+    for (number, quota) in [ten, ten.fixed_window(), ten.sliding_window()].into_iter().enumerate() {
+        let name = format!("{id} {number}");
+        let client = desk.subject(&name, &[quota]);
+        let back = Operation::Refund { taken_at: client.peek().await.at() };
+        assert_eq!(remaining(&client.check(8).await), 2);
+        assert_eq!(remaining(&client.apply(back, 2).await), 4);
+        assert_eq!(remaining(&client.apply(back, 3).await), 7);
+        assert_eq!(remaining(&client.check(5).await), 2);
+
+        // Here the source goes to 13 and to 12.
+        let fresh = desk.subject(&format!("{name} fresh"), &[quota]);
+        assert_eq!(remaining(&fresh.apply(back, 3).await), 10);
+        fresh.check(3).await;
+        assert_eq!(remaining(&fresh.apply(back, 5).await), 10);
+        // And here the first refusal charges nothing, so the second request passes.
+        let mut passed = Vec::new();
+        for cost in [11, 1] {
+            passed.push(fresh.check(cost).await.is_allowed());
+        }
+        fresh.apply(back, 5).await;
+        passed.push(fresh.check(2).await.is_allowed());
+        assert_eq!(passed, [false, true, true]);
+    }
+}
+
+async fn last_token<S: Store>(desk: &Desk<S>, id: &str) {
+    let window = desk.subject(id, &[Quota::per_minute(10).fixed_window()]);
+    window.charge(0, 8).await;
+    for left in [1, 0] {
+        let decision = window.check(1).await;
+        assert_eq!((decision.is_allowed(), remaining(&decision)), (true, left));
+    }
+    assert!(!window.check(1).await.is_allowed());
+}
+
+async fn day_and_hour<S: Store>(desk: &Desk<S>, id: &str) {
+    let both = desk.subject(id, &[Quota::per_day(10).fixed_window(), Quota::per_hour(20).fixed_window()]);
+    both.check(8).await;
+    let left =
+        |decision: &tollgate_core::Decision| decision.standings().iter().map(|s| s.remaining).collect::<Vec<_>>();
+    assert_eq!(left(&both.peek().await), [2, 12]);
+    let refused = both.check(3).await;
+    let fits: Vec<bool> = refused.standings().iter().map(|standing| !standing.outcome.is_refusal()).collect();
+    assert_eq!(fits, [false, true]);
+    // The source says that 0 of the day are left.
+    assert_eq!(left(&refused), [2, 12]);
+    assert_eq!(left(&both.peek().await), [2, 12]);
+}
+
+async fn union_burns_nothing<S: Store>(desk: &Desk<S>, id: &str) {
+    let limits = [Quota::per_second(1).fixed_window(), Quota::new(2, Duration::from_secs(5)).fixed_window()];
+    let union = desk.subject(id, &limits);
+    let refused = union.check(2).await;
+    assert!(!refused.is_allowed());
+    assert_eq!(refused.standings()[1].remaining, 2);
+    assert_eq!(union.peek().await.standings()[1].remaining, 2);
+}
+
+async fn delay_after_some<S: Store>(desk: &Desk<S>, id: &str) {
+    // Two at once, one that waits its turn of two seconds, and no more.
+    let bucket = desk.subject(id, &[Quota::per_minute(30).burst(2)]);
+    let two = 2 * SECOND;
+    for expected in [Outcome::Allow, Outcome::Allow, Outcome::Wait(two), Outcome::Refuse(two)] {
+        assert_eq!(bucket.check_patiently(1, two).await.outcome(), expected);
+    }
+}
+
+async fn even_spread<S: Store>(desk: &Desk<S>, id: &str) {
+    let queue = desk.subject(id, &[Quota::new(2, Duration::from_secs(5)).leaky_bucket()]);
+    assert_eq!(queue.check(1).await.wait(), Duration::ZERO);
+    assert_eq!(queue.check(1).await.wait(), Duration::from_millis(2_500));
+}
+
+impl<S: Store> Desk<S> {
+    fn subject(&self, name: &str, limits: &[Quota]) -> Subject<'_, S> {
+        Subject::new(&self.store, &self.clock, name, limits)
+    }
+}

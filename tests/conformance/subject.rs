@@ -1,0 +1,83 @@
+//! One case's subject in a store: its limits, under a key of its own, on the clock that all cases share.
+
+use std::time::Duration;
+
+use tollgate_core::{Charge, Decision, Key, Name, Operation, Quota, Store};
+use tollgate_testkit::ManualClock;
+
+use super::models::ORIGIN;
+
+/// Names for limits, by position.
+pub(crate) const LIMITS: [Name; 2] = [Name::new("limit"), Name::new("other")];
+const CASE: Name = Name::new("case");
+
+pub(crate) struct Subject<'a, S> {
+    store: &'a S,
+    clock: &'a ManualClock,
+    key: Key<'static>,
+    pub(crate) limits: Vec<Quota>,
+}
+
+impl<'a, S: Store> Subject<'a, S> {
+    /// A subject that no other case has: `name` must be the only one of its kind.
+    pub(crate) fn new(store: &'a S, clock: &'a ManualClock, name: &str, limits: &[Quota]) -> Self {
+        clock.set(ORIGIN);
+        Self { store, clock, key: Key::owned(CASE, name), limits: limits.to_vec() }
+    }
+
+    /// Moves the clock to so long after the origin.
+    pub(crate) fn at(&self, after: Duration) {
+        self.clock.set(ORIGIN + after);
+    }
+
+    pub(crate) async fn check(&self, cost: u64) -> Decision {
+        self.apply(Operation::Check, cost).await
+    }
+
+    pub(crate) async fn peek(&self) -> Decision {
+        self.check(0).await
+    }
+
+    /// Checks for a request that would wait up to `longest`.
+    pub(crate) async fn check_patiently(&self, cost: u64, longest: Duration) -> Decision {
+        let charges: Vec<Charge<'_>> = self.charges(cost).map(|charge| charge.patience(longest)).collect();
+        self.store.check(&charges).await.unwrap()
+    }
+
+    /// Asks the store, and leaves the answer to be awaited.
+    pub(crate) fn start(&self, cost: u64) -> S::Future {
+        let charges: Vec<Charge<'_>> = self.charges(cost).collect();
+        self.store.check(&charges)
+    }
+
+    pub(crate) async fn apply(&self, operation: Operation, cost: u64) -> Decision {
+        let charges: Vec<Charge<'_>> = self.charges(cost).collect();
+        self.store.apply(operation, &charges).await.unwrap()
+    }
+
+    /// Charges one limit only, whether it fits or not.
+    pub(crate) async fn charge(&self, limit: usize, units: u64) {
+        let charge = Charge::new(LIMITS[limit], &self.limits[limit], &self.key).cost(units);
+        self.store.apply(Operation::Charge, &[charge]).await.unwrap();
+    }
+
+    /// Takes as much as is left, at most `most`, and answers how much that was.
+    pub(crate) async fn drain(&self, most: u64) -> (u64, Decision) {
+        let left = remaining(&self.peek().await).min(most);
+        (left, self.check(left).await)
+    }
+
+    fn charges(&self, cost: u64) -> impl Iterator<Item = Charge<'_>> {
+        self.limits.iter().zip(LIMITS).map(move |(quota, name)| Charge::new(name, quota, &self.key).cost(cost))
+    }
+}
+
+/// What is left under every limit.
+pub(crate) fn remaining(decision: &Decision) -> u64 {
+    decision.standings().iter().map(|standing| standing.remaining).min().unwrap()
+}
+
+/// How long until all limits are whole.
+pub(crate) fn reset_after(decision: &Decision) -> Duration {
+    decision.standings().iter().map(|standing| standing.reset_after).max().unwrap()
+}
