@@ -102,6 +102,14 @@ impl MemoryStore {
         self.inner.room.evicted()
     }
 
+    /// Forgets every subject, limited ones too, and gives their memory back. A request that is decided meanwhile may
+    /// be forgotten or not.
+    pub fn clear(&self) {
+        for shard in &self.inner.shards {
+            shard.lock().clear(&self.inner.room);
+        }
+    }
+
     fn decide(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
         let inner = &*self.inner;
         let digests: SmallVec<[u128; 4]> = charges.iter().map(|charge| charge.key().digest(&inner.seed)).collect();
