@@ -1,4 +1,5 @@
 //! The servers and the proxy do what they say.
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
