@@ -19,8 +19,8 @@ pub enum OnStoreFailure {
     ///
     /// The counters begin whole when the store fails. They are dropped at the store's first good answer after a second
     /// in which no request had to be counted here: the store learns nothing of them. So a client may have, once per
-    /// outage, its share on top of what the store has admitted; and a store of which only a part is away, or that
-    /// answers now and then, does not set anybody free.
+    /// outage and instance, its share on top of what the store has admitted; and a store of which only a part is away,
+    /// or that answers now and then, sets nobody free.
     ///
     /// A request that costs more than the share holds at once is refused with 503, since the store would admit it.
     Local,

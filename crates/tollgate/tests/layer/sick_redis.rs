@@ -23,7 +23,9 @@ struct Setting {
 
 impl Setting {
     async fn new(redis: &RedisServer, policy: Policy, prefix: &str) -> Self {
-        let store = RedisStore::options().prefix(prefix).connect(&redis.url()).await.unwrap();
+        // A healthy server on a busy machine must not be taken for a sick one.
+        let options = RedisStore::options().prefix(prefix).deadline(Duration::from_secs(1));
+        let store = options.connect(&redis.url()).await.unwrap();
         let clock = ManualClock::default();
         let local = MemoryStore::with_clock(100, clock.clone());
         let layer = RateLimitLayer::new(store, policy).local_store(local.clone());
