@@ -25,7 +25,7 @@ use crate::script;
 /// Requests that may wait to be written. The client's own 50 would make a burst wait for its turn.
 const QUEUE: usize = 1024;
 /// Requests in a row that a connection may leave unanswered.
-const MOST_UNANSWERED: u32 = 16;
+pub(super) const MOST_UNANSWERED: u32 = 16;
 
 pub(crate) struct Line {
     shared: Arc<Shared>,
@@ -71,10 +71,10 @@ impl Line {
         self.wire().await.map(drop)
     }
 
-    pub(super) async fn run(&self, keys: &[String], request: &[u8]) -> Result<Value, Trouble> {
+    pub(super) async fn run(&self, key: &str, request: &[u8]) -> Result<Value, Trouble> {
         let mut wire = self.wire().await.map_err(Trouble::connect)?;
         let mut waiting = Waiting { shared: &self.shared, unanswered: Arc::clone(&wire.unanswered), is_over: false };
-        let answer = script::run(&mut wire.connection, keys, request).await;
+        let answer = script::run(&mut wire.connection, key, request).await;
         waiting.is_over = true;
         match &answer {
             Err(error) if is_the_end_of_a_connection(error) => self.shared.hang_up(&wire.unanswered),
@@ -152,6 +152,6 @@ impl Drop for Waiting<'_> {
     }
 }
 
-fn is_the_end_of_a_connection(error: &RedisError) -> bool {
+pub(super) fn is_the_end_of_a_connection(error: &RedisError) -> bool {
     error.is_io_error() || error.is_unrecoverable_error()
 }

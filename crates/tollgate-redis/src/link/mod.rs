@@ -1,5 +1,6 @@
 //! How the server is reached: the one place that knows what kind of connection is behind a store.
 
+mod held;
 mod line;
 
 use core::time::Duration;
@@ -8,15 +9,15 @@ use std::error::Error;
 use deadpool_redis::{Pool, PoolError};
 use redis::{Client, RedisError, Value};
 
+use self::held::Held;
 use self::line::Line;
-use crate::script;
 
 /// A way to the server.
 pub(crate) enum Link {
     /// One connection of the store's own, shared by all its requests and replaced when lost.
     Line(Line),
-    /// The user's pool: a connection is taken out for each request.
-    Pool(Pool),
+    /// A connection out of the user's pool, kept while it works.
+    Pool(Box<Held>),
 }
 
 /// Why a call came to nothing.
@@ -33,22 +34,24 @@ impl Link {
         Line::new(client, patience).map(Self::Line)
     }
 
+    /// A link through a connection of a pool.
+    pub(crate) fn pool(pool: Pool) -> Self {
+        Self::Pool(Box::new(Held::new(pool)))
+    }
+
     /// Waits until there is a connection.
     pub(crate) async fn connect(&self) -> Result<(), Trouble> {
         match self {
             Self::Line(line) => line.connect().await.map_err(Trouble::connect),
-            Self::Pool(pool) => pool.get().await.map(drop).map_err(Trouble::from_pool),
+            Self::Pool(held) => held.connect().await,
         }
     }
 
-    /// Runs the script once.
-    pub(crate) async fn run(&self, keys: &[String], request: &[u8]) -> Result<Value, Trouble> {
+    /// Runs the script once, on the partition that a key stands for.
+    pub(crate) async fn run(&self, key: &str, request: &[u8]) -> Result<Value, Trouble> {
         match self {
-            Self::Line(line) => line.run(keys, request).await,
-            Self::Pool(pool) => {
-                let mut connection = pool.get().await.map_err(Trouble::from_pool)?;
-                script::run(&mut connection, keys, request).await.map_err(Trouble::Call)
-            }
+            Self::Line(line) => line.run(key, request).await,
+            Self::Pool(held) => held.run(key, request).await,
         }
     }
 }
