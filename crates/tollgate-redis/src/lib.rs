@@ -73,6 +73,7 @@
 //! Switch them on by depending on `redis` with the features you need; the versions unify.
 
 mod batch;
+mod breaker;
 mod definition;
 mod error;
 mod keys;

@@ -38,9 +38,12 @@ impl<'a> Reply<'a> {
     }
 }
 
+/// Standings in the order of the charges, as they come in.
+type Standings = SmallVec<[Option<Standing>; 4]>;
+
 /// A plain decision: its limits stand as the states of its buckets say, and so does what each said of its cost.
 fn states(rest: &mut &[u8], template: &Template, refused: bool) -> Option<Decision> {
-    let mut standings: SmallVec<[Option<Standing>; 4]> = SmallVec::from_elem(None, template.charges.len());
+    let mut standings: Standings = SmallVec::from_elem(None, template.charges.len());
     let (mut at, mut last) = (0, None);
     for (position, part) in template.by_subject() {
         if last != Some(part.subject) {
@@ -57,16 +60,17 @@ fn states(rest: &mut &[u8], template: &Template, refused: bool) -> Option<Decisi
 }
 
 fn standings(rest: &mut &[u8], template: &Template) -> Option<Decision> {
+    let mut standings: Standings = SmallVec::from_elem(None, template.charges.len());
     let at = Timestamp::from_micros(number(rest)?);
-    let mut standings = SmallVec::<[Standing; 4]>::new();
-    for part in &template.charges {
+    for (position, part) in template.by_subject() {
         let remaining = number(rest)?;
         let reset_after = Duration::from_micros(number(rest)?);
         let verdict = byte(rest)?;
         let outcome = outcome(verdict, number(rest)?)?;
-        standings.push(Standing { name: part.name, limit: part.quota.capacity(), remaining, reset_after, outcome });
+        let limit = part.quota.capacity();
+        standings[position] = Some(Standing { name: part.name, limit, remaining, reset_after, outcome });
     }
-    Some(Decision::from_standings(at, standings))
+    Some(Decision::from_standings(at, standings.into_iter().flatten()))
 }
 
 fn outcome(verdict: u8, micros: u64) -> Option<Outcome> {

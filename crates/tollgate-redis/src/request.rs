@@ -108,11 +108,7 @@ impl<'a> Request<'a> {
         push_number(&mut self.template_bytes, taken_at.min(MOST_EXACT));
         self.template_bytes.extend_from_slice(&count(template.subjects).to_le_bytes());
         self.template_bytes.extend_from_slice(&count(template.charges.len()).to_le_bytes());
-        if template.is_plain {
-            template.by_subject().for_each(|(_, part)| self.charge(part));
-        } else {
-            template.charges.iter().for_each(|part| self.charge(part));
-        }
+        template.by_subject().for_each(|(_, part)| self.charge(part));
         self.templates.push(template);
         count(self.templates.len())
     }

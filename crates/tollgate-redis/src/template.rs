@@ -52,8 +52,8 @@ impl Template {
         Self { operation, charges, subjects, is_plain }
     }
 
-    /// The charges subject after subject, each with its position: the order in which a plain template is sent and
-    /// answered.
+    /// The charges subject after subject, each with its position: the order in which they are sent and answered. It
+    /// makes no difference to what is decided.
     pub(crate) fn by_subject(&self) -> impl Iterator<Item = (usize, &Part)> {
         (0..self.subjects)
             .flat_map(|subject| self.charges.iter().enumerate().filter(move |(_, part)| part.subject == subject))

@@ -7,12 +7,13 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
 use deadpool_redis::{Connection, Pool};
-use redis::Value;
 use redis::aio::MultiplexedConnection;
+use redis::{RedisResult, Value};
 use tokio::sync::Mutex;
 
 use super::Trouble;
-use super::line::{MOST_UNANSWERED, is_the_end_of_a_connection};
+use super::line::MOST_UNANSWERED;
+use super::server::is_the_end_of_a_connection;
 use crate::script;
 
 pub(crate) struct Held {
@@ -39,10 +40,31 @@ impl Held {
     }
 
     pub(super) async fn run(&self, key: &str, request: &[u8]) -> Result<Value, Trouble> {
+        self.call(async |connection| script::run(connection, key, request).await).await
+    }
+
+    pub(super) async fn ping(&self) -> Result<Value, Trouble> {
+        self.call(async |connection| redis::cmd("PING").query_async(connection).await).await
+    }
+
+    /// Has the next request take another connection. The pool looks it over first.
+    pub(super) fn renew(&self) {
+        // Taken at the moment, it is being replaced or about to be used: the next doubt will do.
+        if let Ok(held) = self.held.try_lock()
+            && let Some(wire) = &*held
+        {
+            wire.unanswered.store(MOST_UNANSWERED, Ordering::Relaxed);
+        }
+    }
+
+    async fn call(
+        &self,
+        send: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<Value>,
+    ) -> Result<Value, Trouble> {
         let (mut connection, unanswered) = self.wire().await?;
         // Counted as unanswered until it is not: the future may be dropped at any point.
         unanswered.fetch_add(1, Ordering::Relaxed);
-        let answer = script::run(&mut connection, key, request).await;
+        let answer = send(&mut connection).await;
         let is_lost = answer.as_ref().is_err_and(is_the_end_of_a_connection);
         unanswered.store(if is_lost { MOST_UNANSWERED } else { 0 }, Ordering::Relaxed);
         answer.map_err(Trouble::Call)

@@ -23,7 +23,7 @@
 --          u8   operation: 0 check, 1 charge, 2 refund, 3 reset
 --          u56  of a refund: the instant the charges were taken at
 --          u16  subjects of a decision
---          u16  charges that follow; of a plain template they come subject after subject:
+--          u16  charges that follow, subject after subject:
 --            u16  definition   u16  which of the decision's subjects, from 1
 --            u56  cost         u56  longest accepted wait, in microseconds
 --            u8   flags: 1 queues (leaky bucket), 2 counts refusals
