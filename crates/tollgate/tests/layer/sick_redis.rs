@@ -44,7 +44,7 @@ async fn app(layer: RateLimitLayer<RedisStore>) -> SocketAddr {
 
 /// A response's head, but for the date.
 async fn head(app: SocketAddr, path: &str) -> String {
-    let response = timeout(PATIENCE, ask(app, "GET", path)).await.expect("an answer in time");
+    let response = timeout(PATIENCE, ask(app, "GET", path)).await.unwrap();
     response.split_once("\r\n\r\n").unwrap().0.to_owned()
 }
 
@@ -62,7 +62,7 @@ fn assert_degraded(head: &str, status: &str, fields: &[&str]) {
 /// Asks until the store has had a part in the answer.
 async fn until_well(app: SocketAddr) {
     let well = async { while head(app, "/").await.contains("degraded") {} };
-    timeout(PATIENCE, well).await.expect("the store is well again");
+    timeout(PATIENCE, well).await.unwrap();
 }
 
 const DEGRADED: &str = "x-ratelimit-policy: degraded";
@@ -140,7 +140,7 @@ async fn grpc_clients_get_what_each_limit_says() {
     let setting = Setting::choosing(&redis, OnStoreFailure::Local).await;
     let local = Client::of(setting.layer).await;
     let call = async |client: &Client| {
-        let headers = timeout(PATIENCE, client.call()).await.expect("an answer in time");
+        let headers = timeout(PATIENCE, client.call()).await.unwrap();
         (Status::from_header_map(&headers).unwrap().code(), headers)
     };
     for client in [&allow, &refuse, &local] {
@@ -167,7 +167,7 @@ async fn grpc_clients_get_what_each_limit_says() {
     redis.start_again();
     for client in [&allow, &refuse, &local] {
         let well = async { while call(client).await.1.contains_key("x-ratelimit-policy") {} };
-        timeout(PATIENCE, well).await.expect("the store is well again");
+        timeout(PATIENCE, well).await.unwrap();
     }
     setting.clock.advance(Duration::from_secs(1));
     assert_eq!(call(&local).await.0, Code::Ok);
