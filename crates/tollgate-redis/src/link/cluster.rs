@@ -49,7 +49,9 @@ impl Reach for Cluster {
     async fn run(connection: &mut ClusterConnection, key: &str, request: &[u8]) -> RedisResult<Value> {
         let mut answer = script::run(connection, key, request).await;
         for _ in 0..MOST_REDIRECTS {
-            let Some(mut node) = answer.as_ref().err().and_then(|error| Node::named_in(error, connection)) else { break };
+            let Some(mut node) = answer.as_ref().err().and_then(|error| Node::named_in(error, connection)) else {
+                break;
+            };
             answer = script::run(&mut node, key, request).await;
         }
         answer
@@ -65,7 +67,10 @@ impl Reach for Cluster {
             ErrorKind::Io
             | ErrorKind::ClusterConnectionNotFound
             | ErrorKind::Server(
-                ServerErrorKind::ReadOnly | ServerErrorKind::Moved | ServerErrorKind::ClusterDown | ServerErrorKind::Ask,
+                ServerErrorKind::ReadOnly
+                | ServerErrorKind::Moved
+                | ServerErrorKind::ClusterDown
+                | ServerErrorKind::Ask,
             ) => Verdict::Renew,
             _ => Verdict::Keep,
         }

@@ -7,7 +7,7 @@
 use core::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{Client, ConnectionAddr, ConnectionInfo, ErrorKind, RedisError, RedisResult, Value};
+use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, RedisError, RedisResult, Value};
 use tokio::task::JoinSet;
 
 use super::reach::{Reach, Verdict};
@@ -26,7 +26,11 @@ type Address = (String, u16);
 
 impl Sentinels {
     /// The host of `primary` stands for the name under which the sentinels know it.
-    pub(super) fn new(sentinels: Vec<ConnectionInfo>, primary: ConnectionInfo, patience: Duration) -> RedisResult<Self> {
+    pub(super) fn new(
+        sentinels: Vec<ConnectionInfo>,
+        primary: ConnectionInfo,
+        patience: Duration,
+    ) -> RedisResult<Self> {
         let name = match primary.addr() {
             ConnectionAddr::Tcp(name, _) | ConnectionAddr::TcpTls { host: name, .. } => name.clone(),
             _ => return Err((ErrorKind::InvalidClientConfig, "a primary under sentinels has no path").into()),
