@@ -6,7 +6,7 @@
 -- state. No tables are made here and no functions: this is where a busy server spends its time.
 local TAKEN, REFUSED, DECIDED, SENSELESS = '\0', '\1', '\2', '\3'
 local FORMATS = { '<I7I5I7', '<I7I5I7I5I7', '<I7I5I7I5I7I5I7', '<I7I5I7I5I7I5I7I5I7' }
-local ats, used, arguments = { 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0, 0, 0 }
+local ats, used = { 0, 0 }, { 0, 0, 0, 0 }
 
 -- Lays out the charges of a plain template as columns, and its subjects' parts of them.
 for i = 1, template_count do
@@ -22,8 +22,14 @@ for i = 1, template_count do
       if subject ~= last_subject then
         last_subject, first = subject, j
       end
-      local charges = j - first + 1
-      parts[subject] = { first = first, last = j, format = FORMATS[charges], width = 7 + 12 * charges }
+      local charges, part = j - first + 1, parts[subject]
+      if not part then
+        -- `slots`: what is packed after the instant; the numbers of the quotas stay, what is used changes.
+        part = { first = first, slots = { 0, 0, 0, 0, 0, 0, 0, 0 } }
+        parts[subject] = part
+      end
+      part.last, part.format, part.width = j, FORMATS[charges], 7 + 12 * charges
+      part.slots[charges * 2 - 1] = number
     end
     template.parts, template.id, template.grains = parts, id, grains
     template.full, template.refill = full, refill
@@ -63,14 +69,14 @@ local function read_plain(state, part, id)
   return at
 end
 
--- The state of a subject as of `now`, with what `used` says.
-local function write_plain(part, id, now)
-  local last = 0
+-- The state of a subject as of `now`, with what `used` says and, of each limit, so many grains more.
+local function write_plain(part, now, more)
+  local slots, last = part.slots, 0
   for j = part.first, part.last do
-    arguments[last + 1], arguments[last + 2] = id[j], used[j]
     last = last + 2
+    slots[last] = used[j] + (more and more[j] or 0)
   end
-  return pack(part.format, now, unpack(arguments, 1, last))
+  return pack(part.format, now, unpack(slots, 1, last))
 end
 
 -- Decides on the subjects at these positions. Answers with the verdict and the packed states, or with nothing
@@ -110,27 +116,26 @@ local function decide_plain(template, counted, now)
   end
 
   if not fits then
-    local answer = write_plain(parts[1], id, now)
+    local answer = write_plain(parts[1], now)
     for p = 2, #parts do
-      answer = answer .. write_plain(parts[p], id, now)
+      answer = answer .. write_plain(parts[p], now)
     end
     return REFUSED, answer
   end
 
-  local room, answer = border - now, ''
+  local room, answer = border - now, nil
   for p = 1, #parts do
     local part, whole = parts[p], now
     for j = part.first, part.last do
-      local taken = used[j] + grains[j]
-      used[j] = taken
       -- Whole after the border? Multiplied out, which is as good and quicker than a quotient rounded up.
+      local taken = used[j] + grains[j]
       if taken > room * refill[j] then
         whole = max(whole, now + div_ceil(taken, refill[j]))
       end
     end
-    local state = write_plain(part, id, now)
+    local state = write_plain(part, now, grains)
     keep(counted[p], state, whole)
-    answer = answer .. state
+    answer = answer and answer .. state or state
   end
   return TAKEN, answer
 end
