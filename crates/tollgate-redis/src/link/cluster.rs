@@ -11,11 +11,12 @@ use core::time::Duration;
 use redis::aio::ConnectionLike;
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
-use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
+use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
 use redis::io::tcp::TcpSettings;
 use redis::{
     Cmd, ConnectionInfo, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, ServerErrorKind, Value, cmd, pipe,
 };
+use tokio::task::JoinSet;
 
 use super::reach::{Reach, Verdict};
 use crate::script;
@@ -49,17 +50,29 @@ impl Reach for Cluster {
     async fn run(connection: &mut ClusterConnection, key: &str, request: &[u8]) -> RedisResult<Value> {
         let mut answer = script::run(connection, key, request).await;
         for _ in 0..MOST_REDIRECTS {
-            let Some(mut node) = answer.as_ref().err().and_then(|error| Node::named_in(error, connection)) else {
-                break;
-            };
+            let Some(mut node) = Node::named_in(&answer, connection) else { break };
             answer = script::run(&mut node, key, request).await;
         }
         answer
     }
 
+    /// Asks two nodes at random for a field of the key, and goes where they say. That finds the primary of the moment,
+    /// also when the client still takes another for it, and has the client look for itself.
     async fn ping(connection: &mut ClusterConnection, key: &str) -> RedisResult<Value> {
-        let primary = SingleNodeRoutingInfo::SpecificNode(Route::with_key(key, SlotAddr::Master));
-        connection.route_command(cmd("PING"), RoutingInfo::SingleNode(primary)).await
+        let mut looking = JoinSet::new();
+        for _ in 0..2 {
+            looking.spawn(look(connection.clone(), key.to_owned()));
+        }
+        let mut last = Err((ErrorKind::Io, "the probe was cut short").into());
+        while let Some(answer) = looking.join_next().await {
+            match answer {
+                Ok(Ok(value)) => return Ok(value),
+                Ok(error) => last = error,
+                // The task was stopped, with its runtime.
+                Err(_) => {}
+            }
+        }
+        last
     }
 
     fn verdict(error: &RedisError) -> Verdict {
@@ -77,6 +90,19 @@ impl Reach for Cluster {
     }
 }
 
+async fn look(mut connection: ClusterConnection, key: String) -> RedisResult<Value> {
+    // A command that the script uses too, so that the right to it is there.
+    let mut command = cmd("HMGET");
+    command.arg(key).arg("generation");
+    let anywhere = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
+    let mut answer = connection.route_command(command.clone(), anywhere).await;
+    for _ in 0..MOST_REDIRECTS {
+        let Some(mut node) = Node::named_in(&answer, &connection) else { break };
+        answer = node.req_packed_command(&command).await;
+    }
+    answer.and_then(Value::extract_error)
+}
+
 /// The node that a redirect names.
 struct Node {
     connection: ClusterConnection,
@@ -87,7 +113,14 @@ struct Node {
 }
 
 impl Node {
-    fn named_in(error: &RedisError, connection: &ClusterConnection) -> Option<Self> {
+    /// The node that this answer says to ask instead.
+    fn named_in(answer: &RedisResult<Value>, connection: &ClusterConnection) -> Option<Self> {
+        let error = match answer {
+            Err(error) => error.clone(),
+            // It may also come as a value.
+            Ok(Value::ServerError(error)) => error.clone().into(),
+            Ok(_) => return None,
+        };
         let (address, _) = error.redirect_node()?;
         let (host, port) = address.rsplit_once(':')?;
         Some(Self {
