@@ -10,6 +10,7 @@ mod process;
 mod redis_cluster;
 mod redis_sentinel;
 mod redis_server;
+mod resp;
 mod tls;
 mod wait;
 

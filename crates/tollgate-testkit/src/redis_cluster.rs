@@ -4,6 +4,7 @@ use std::io;
 
 use crate::process::{free_port, insist};
 use crate::redis_server::RedisServer;
+use crate::resp;
 use crate::wait::wait_until;
 
 /// All slots, shared out evenly among the primaries.
@@ -115,18 +116,36 @@ impl RedisCluster {
         let (source, target) = (self.id(from), self.id(to));
         self.tell(to, &format!("CLUSTER SETSLOT {slot} IMPORTING {source}"));
         self.tell(from, &format!("CLUSTER SETSLOT {slot} MIGRATING {target}"));
-        loop {
-            let keys = self.tell(from, &format!("CLUSTER GETKEYSINSLOT {slot} 20"));
-            let keys: Vec<&str> = keys.lines().filter(|line| !line.starts_with(['*', '$'])).collect();
+        let port = self.nodes[to].port().to_string();
+        wait_until("all keys of a slot have moved", || {
+            let slot = slot.to_string();
+            let asked: [&[u8]; 4] = [b"CLUSTER", b"GETKEYSINSLOT", slot.as_bytes(), b"20"];
+            let Ok(keys) = resp::command(self.nodes[from].port(), &asked) else { return false };
             if keys.is_empty() {
-                break;
+                return true;
             }
-            let port = self.nodes[to].port();
-            // Keys of stores have no characters that an inline command would read otherwise.
-            let _ = self.nodes[from].command(&format!("MIGRATE 127.0.0.1 {port} \"\" 0 5000 KEYS {}", keys.join(" ")));
+            let mut migrate: Vec<&[u8]> = vec![b"MIGRATE", b"127.0.0.1", port.as_bytes(), b"", b"0", b"5000", b"KEYS"];
+            migrate.extend(keys.iter().map(Vec::as_slice));
+            // What did not move is found again.
+            let _ = resp::command(self.nodes[from].port(), &migrate);
+            false
+        });
+        // The new owner first: the old one would otherwise send clients to one that sends them back. A late word of the
+        // old one can undo that, so it is said until all have heard.
+        for node in [to, from].into_iter().chain(0..PRIMARIES) {
+            wait_until("all primaries know the new owner", || {
+                self.gives(node, &target, slot) || {
+                    self.tell(node, &format!("CLUSTER SETSLOT {slot} NODE {target}"));
+                    self.gives(to, &target, slot) && self.gives(node, &target, slot)
+                }
+            });
         }
-        self.tell(to, &format!("CLUSTER SETSLOT {slot} NODE {target}"));
-        self.tell(from, &format!("CLUSTER SETSLOT {slot} NODE {target}"));
+    }
+
+    /// Whether a node believes that a slot belongs to the one with this id.
+    fn gives(&self, node: usize, id: &str, slot: u16) -> bool {
+        let view = self.nodes[node].command("CLUSTER NODES").unwrap_or_default();
+        view.lines().find(|line| line.starts_with(id)).is_some_and(|line| holds(line, slot))
     }
 
     /// Starts a node that belongs to no cluster yet, and returns its port on the cluster bus.

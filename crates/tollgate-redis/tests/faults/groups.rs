@@ -48,6 +48,21 @@ async fn a_primary_of_a_cluster_falls_silent() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slots_of_a_cluster_move() {
+    let _alone = alone().await;
+    let cluster = RedisCluster::start();
+    let trial = in_cluster(&cluster).await;
+    for partition in 0..64 {
+        let slot = cluster.slot(&format!("{{{partition}}}"));
+        let owner = cluster.owner(slot).unwrap();
+        cluster.move_slot(slot, (owner + 1) % 3);
+    }
+    let recovery = trial.recovery_of_all(trial.now()).await;
+    let outcome = trial.end("cluster: all slots in use moved", CAP, false, Some(recovery)).await;
+    println!("while slots moved: {outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_primary_under_sentinels_dies() {
     let _alone = alone().await;
     let mut group = RedisSentinel::start();

@@ -1,0 +1,107 @@
+//! Subjects spread over the nodes of a cluster.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use tollgate_core::{Charge, Key, Operation, Outcome, Quota, Store};
+use tollgate_redis::RedisStore;
+use tollgate_testkit::RedisCluster;
+
+use self::common::{calls, options, user};
+
+const THREE: Quota = Quota::per_hour(3);
+const TEN: Quota = Quota::per_hour(10).fixed_window();
+const FIFTY: Quota = Quota::per_hour(50).fixed_window();
+
+async fn store_on(cluster: &RedisCluster) -> RedisStore {
+    options().cluster(cluster.urls()).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_node_holds_its_share_and_every_limit_holds() {
+    let cluster = RedisCluster::start();
+    let store = store_on(&cluster).await;
+    for i in 0..200 {
+        let key = user(&format!("user {i}"));
+        for attempt in 0..5 {
+            let decision = store.check(&[Charge::new("hour", &THREE, &key)]).await.unwrap();
+            assert_eq!(decision.is_allowed(), attempt < 3, "{i} {attempt}");
+        }
+    }
+    for node in 0..3 {
+        let shares = calls(cluster.node(node), "evalsha");
+        assert!((100..700).contains(&shares), "node {node} took {shares} of 1000");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_and_everyone_are_never_over_admitted_and_refusals_cost_nothing() {
+    let cluster = RedisCluster::start();
+    let store = Arc::new(store_on(&cluster).await);
+    let clients: Vec<_> = (0..20)
+        .map(|i| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                let everyone = Key::EVERYONE;
+                let key = user(&format!("client {i}"));
+                let charges = [Charge::new("everyone", &FIFTY, &everyone), Charge::new("own", &TEN, &key)];
+                let mut admitted = 0;
+                for _ in 0..12 {
+                    let decision = store.check(&charges).await.unwrap();
+                    let names: Vec<_> = decision.standings().iter().map(|standing| standing.name.as_str()).collect();
+                    assert_eq!(names, ["everyone", "own"], "in the order of the charges");
+                    admitted += u64::from(decision.is_allowed());
+                }
+                let left = store.check(&[charges[1].cost(0)]).await.unwrap().standings()[0].remaining;
+                assert_eq!(left, 10 - admitted, "what everyone's limit refused was given back");
+                admitted
+            })
+        })
+        .collect();
+    let mut admitted = 0;
+    for client in clients {
+        admitted += client.await.unwrap();
+    }
+    println!("20 clients of 10 each asked for 240 under a common limit of 50: {admitted} were admitted");
+    assert!(admitted <= 50);
+    // Alone, nobody holds anything for a moment: the rest is still there.
+    let (everyone, key) = (Key::EVERYONE, user("late"));
+    let charges = [Charge::new("everyone", &FIFTY, &everyone), Charge::new("own", &FIFTY, &key)];
+    while store.check(&charges).await.unwrap().is_allowed() {
+        admitted += 1;
+    }
+    assert_eq!(admitted, 50);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn operations_reach_every_partition() {
+    let cluster = RedisCluster::start();
+    let store = store_on(&cluster).await;
+    let keys: Vec<Key<'_>> = (0..10).map(|i| user(&format!("user {i}"))).collect();
+    let charges: Vec<Charge<'_>> = keys.iter().map(|key| Charge::new("hour", &TEN, key)).collect();
+    let left = |decision: &tollgate_core::Decision| -> Vec<u64> {
+        decision.standings().iter().map(|standing| standing.remaining).collect()
+    };
+    let mut decision = store.check(&charges).await.unwrap();
+    assert_eq!((decision.outcome(), left(&decision)), (Outcome::Allow, vec![9; 10]));
+    let refund = decision.refund().unwrap();
+    assert_eq!(left(&store.apply(refund, &charges).await.unwrap()), [10; 10]);
+    assert_eq!(left(&store.apply(Operation::Charge, &charges).await.unwrap()), [9; 10]);
+    assert_eq!(left(&store.apply(Operation::Reset, &charges).await.unwrap()), [10; 10]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_one_partition_a_policy_is_one_call() {
+    let cluster = RedisCluster::start();
+    let store = options().partitions(NonZeroUsize::MIN).cluster(cluster.urls()).await.unwrap();
+    let keys: Vec<Key<'_>> = (0..10).map(|i| user(&format!("user {i}"))).collect();
+    let charges: Vec<Charge<'_>> = keys.iter().map(|key| Charge::new("hour", &TEN, key)).collect();
+    assert!(store.check(&charges).await.unwrap().is_allowed());
+    assert!(store.check(&charges).await.unwrap().is_allowed());
+    let all: Vec<u64> = (0..3).map(|node| calls(cluster.node(node), "evalsha")).collect();
+    assert_eq!(all.iter().filter(|&&calls| calls > 0).count(), 1, "{all:?}");
+}
