@@ -28,19 +28,27 @@ const MOST_REDIRECTS: usize = 3;
 
 pub(crate) struct Cluster {
     nodes: Vec<ConnectionInfo>,
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "without TLS nobody need be trusted"))]
+    trust: Option<Vec<u8>>,
     patience: Duration,
 }
 
 impl Cluster {
-    pub(super) fn new(nodes: Vec<ConnectionInfo>, patience: Duration) -> RedisResult<Self> {
-        let cluster = Self { nodes, patience };
+    pub(super) fn new(nodes: Vec<ConnectionInfo>, trust: Option<Vec<u8>>, patience: Duration) -> RedisResult<Self> {
+        let cluster = Self { nodes, trust, patience };
         // Nodes that do not go together are found out now.
         cluster.client(cluster.nodes.clone())?;
         Ok(cluster)
     }
 
     fn client(&self, nodes: Vec<ConnectionInfo>) -> RedisResult<ClusterClient> {
-        ClusterClient::builder(nodes)
+        let builder = ClusterClient::builder(nodes);
+        #[cfg(feature = "tls")]
+        let builder = match &self.trust {
+            Some(pem) => builder.certs(super::tls::trusting(pem)),
+            None => builder,
+        };
+        builder
             .retries(0)
             .connection_timeout(self.patience)
             // Each call has the store's deadline. This bounds what the client asks on its own account.

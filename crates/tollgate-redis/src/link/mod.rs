@@ -7,13 +7,15 @@ mod line;
 mod reach;
 mod sentinel;
 mod server;
+#[cfg(feature = "tls")]
+mod tls;
 
 use core::time::Duration;
 use std::error::Error;
 use std::sync::Arc;
 
 use deadpool_redis::{Pool, PoolError};
-use redis::{Client, ConnectionInfo, ErrorKind, RedisError, Value};
+use redis::{Client, ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisError, Value};
 
 use self::cluster::Cluster;
 use self::held::Held;
@@ -57,9 +59,14 @@ impl Link {
         Ok(Self::Sentinels(Arc::new(Line::new(Sentinels::new(sentinels, primary, patience)?))))
     }
 
-    /// A link to the cluster that these nodes belong to.
-    pub(crate) fn cluster(nodes: Vec<ConnectionInfo>, patience: Duration) -> Result<Self, RedisError> {
-        Ok(Self::Cluster(Arc::new(Line::new(Cluster::new(nodes, patience)?))))
+    /// A link to the cluster that these nodes belong to. `trust` holds the certificates to trust, in PEM, if not the
+    /// system's.
+    pub(crate) fn cluster(
+        nodes: Vec<ConnectionInfo>,
+        trust: Option<Vec<u8>>,
+        patience: Duration,
+    ) -> Result<Self, RedisError> {
+        Ok(Self::Cluster(Arc::new(Line::new(Cluster::new(nodes, trust, patience)?))))
     }
 
     /// A link through a connection of a pool.
@@ -111,6 +118,18 @@ impl Link {
             Self::Pool(held) => held.renew(),
         }
     }
+}
+
+/// What a URL says, with the certificates to trust, if not the system's.
+pub(crate) fn address(url: &str, trust: Option<&[u8]>) -> Result<ConnectionInfo, RedisError> {
+    #[cfg(feature = "tls")]
+    if let Some(pem) = trust
+        && url.starts_with("rediss://")
+    {
+        return Client::build_with_tls(url, tls::trusting(pem)).map(|client| client.get_connection_info().clone());
+    }
+    let _ = trust;
+    url.into_connection_info()
 }
 
 impl Trouble {

@@ -29,6 +29,8 @@ impl Server {
 
 impl Dialer {
     pub(super) fn new(address: ConnectionInfo, patience: Duration) -> RedisResult<Self> {
+        #[cfg(feature = "tls")]
+        super::tls::choose_cryptography();
         // Requests are small and each is waited for: holding one back to fill a packet only delays it.
         let settings = address.tcp_settings().clone().set_nodelay(true);
         let client = Client::open(address.set_tcp_settings(settings))?;

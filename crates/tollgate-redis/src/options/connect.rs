@@ -5,14 +5,14 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use deadpool_redis::Pool;
-use redis::{Client, ConnectionInfo, IntoConnectionInfo, RedisError};
+use redis::{Client, ConnectionInfo, RedisError};
 
 use super::RedisOptions;
 use crate::batch::{Batcher, Caller};
 use crate::error::{RedisConfigError, RedisStoreError};
 use crate::health::Health;
 use crate::keys::KeyNames;
-use crate::link::Link;
+use crate::link::{self, Link};
 use crate::store::RedisStore;
 
 /// How long a connection may take to come about in the background. A deadline is often shorter than a handshake; and as
@@ -30,7 +30,7 @@ impl RedisOptions {
     /// [`RedisStoreError::Config`] for a wrong URL or option; [`RedisStoreError::Connect`] when the server is away,
     /// knows no such database or does not accept the password; [`RedisStoreError::Deadline`] when it does not answer.
     pub async fn connect(self, url: &str) -> Result<RedisStore, RedisStoreError> {
-        let client = Client::open(url).map_err(|error| wrong(url, error))?;
+        let client = Client::open(self.address(url)?).map_err(|error| wrong(url, error))?;
         self.client(client).await
     }
 
@@ -62,7 +62,7 @@ impl RedisOptions {
     ) -> Result<RedisStore, RedisStoreError> {
         let primary = if primary.contains("://") { primary.to_owned() } else { format!("redis://{primary}/") };
         let server = without_credentials(&primary);
-        let (sentinels, primary) = (addresses(sentinels)?, address(&primary)?);
+        let (sentinels, primary) = (self.addresses(sentinels)?, self.address(&primary)?);
         let patience = self.patience(CONNECT_PATIENCE);
         let links = self
             .links(|| Link::through(sentinels.clone(), primary.clone(), patience))
@@ -79,11 +79,13 @@ impl RedisOptions {
         self,
         nodes: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Result<RedisStore, RedisStoreError> {
-        let nodes = addresses(nodes)?;
+        let nodes = self.addresses(nodes)?;
         let names: Vec<String> = nodes.iter().map(|node| node.addr().to_string()).collect();
         let server = format!("the cluster of {}", names.join(", "));
         let patience = self.patience(CLUSTER_PATIENCE);
-        let links = self.links(|| Link::cluster(nodes.clone(), patience)).map_err(|error| wrong(&server, error))?;
+        let links = self
+            .links(|| Link::cluster(nodes.clone(), self.trust.clone(), patience))
+            .map_err(|error| wrong(&server, error))?;
         self.connected(links, server, CLUSTER_PARTITIONS).await
     }
 
@@ -99,6 +101,17 @@ impl RedisOptions {
     pub fn pool(self, pool: Pool) -> Result<RedisStore, RedisStoreError> {
         let links = (0..self.connections.get()).map(|_| Link::pool(pool.clone())).collect();
         self.store(links, "the pool".to_owned(), NonZeroUsize::MIN)
+    }
+
+    fn addresses(
+        &self,
+        urls: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Result<Vec<ConnectionInfo>, RedisConfigError> {
+        urls.into_iter().map(|url| self.address(url.as_ref())).collect()
+    }
+
+    fn address(&self, url: &str) -> Result<ConnectionInfo, RedisConfigError> {
+        link::address(url, self.trust.as_deref()).map_err(|error| wrong(url, error))
     }
 
     fn patience(&self, least: Duration) -> Duration {
@@ -143,14 +156,6 @@ impl RedisOptions {
             .collect();
         Ok(RedisStore::new(batchers, keys, self.deadline, server))
     }
-}
-
-fn addresses(urls: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Vec<ConnectionInfo>, RedisConfigError> {
-    urls.into_iter().map(|url| address(url.as_ref())).collect()
-}
-
-fn address(url: &str) -> Result<ConnectionInfo, RedisConfigError> {
-    url.into_connection_info().map_err(|error| wrong(url, error))
 }
 
 fn wrong(url: &str, error: RedisError) -> RedisConfigError {

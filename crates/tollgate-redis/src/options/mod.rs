@@ -26,6 +26,7 @@ pub struct RedisOptions {
     connections: NonZeroUsize,
     partitions: Option<NonZeroUsize>,
     failures: NonZeroU32,
+    trust: Option<Vec<u8>>,
 }
 
 impl RedisOptions {
@@ -40,6 +41,7 @@ impl RedisOptions {
             connections: NonZeroUsize::MIN,
             partitions: None,
             failures: breaker::FAILURES,
+            trust: None,
         }
     }
 
@@ -116,6 +118,14 @@ impl RedisOptions {
     #[must_use]
     pub const fn breaker(mut self, failures: NonZeroU32) -> Self {
         self.failures = failures;
+        self
+    }
+
+    /// Trusts servers with these certificates, in PEM, instead of those that the system trusts. For `rediss://` URLs.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.trust = Some(pem.into());
         self
     }
 
