@@ -23,6 +23,13 @@ pub enum ConfigError {
     },
     /// A burst of nothing: no request could ever pass.
     ZeroBurst,
+    /// A burst that fills up within a microsecond, so that the rate could never be reached.
+    BurstTooSmall {
+        /// The burst.
+        burst: u64,
+        /// The least that this rate needs.
+        least: u64,
+    },
     /// A burst on an algorithm that has windows instead of a bucket.
     BurstOnWindow(Algorithm),
     /// An offset, or an anchor, on an algorithm other than the fixed window.
@@ -79,6 +86,9 @@ impl fmt::Display for ConfigError {
                 "{units} units per {period:?} is more than 10 million per second: give fewer units or a longer period"
             ),
             Self::ZeroBurst => f.write_str("a burst of 0 admits nothing: give at least 1, or leave it out"),
+            Self::BurstTooSmall { burst, least } => {
+                write!(f, "a burst of {burst} fills up within a microsecond at this rate: give at least {least}")
+            }
             Self::BurstOnWindow(algorithm) => write!(
                 f,
                 "a {algorithm} has no burst: its limit is the units per window; leave the burst out or use a bucket"

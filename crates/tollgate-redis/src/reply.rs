@@ -4,14 +4,18 @@ use core::time::Duration;
 
 use redis::Value;
 use smallvec::SmallVec;
-use tollgate_core::{Charge, Decision, Name, Outcome, Standing, Timestamp};
+use tollgate_core::{Charge, Decision, Name, Operation, Outcome, Standing, Timestamp};
 
 /// What a reply needs to become a decision: the limits asked about, in order, and what each admits at once.
-pub(crate) struct Asked(SmallVec<[(Name, u64); 4]>);
+pub(crate) struct Asked {
+    operation: Operation,
+    limits: SmallVec<[(Name, u64); 4]>,
+}
 
 impl Asked {
-    pub(crate) fn about(charges: &[Charge<'_>]) -> Self {
-        Self(charges.iter().map(|charge| (charge.name(), charge.quota().capacity())).collect())
+    pub(crate) fn about(operation: Operation, charges: &[Charge<'_>]) -> Self {
+        let limits = charges.iter().map(|charge| (charge.name(), charge.quota().capacity())).collect();
+        Self { operation, limits }
     }
 
     /// Reads the reply to a call with one decision; `None` when it is not one.
@@ -25,14 +29,14 @@ impl Asked {
     fn read_decision(&self, rest: &mut &[u8]) -> Option<Decision> {
         let at = Timestamp::from_micros(number(rest)?);
         let mut standings = SmallVec::<[Standing; 4]>::new();
-        for &(name, limit) in &self.0 {
+        for &(name, limit) in &self.limits {
             let remaining = number(rest)?;
             let reset_after = Duration::from_micros(number(rest)?);
             let verdict = byte(rest)?;
             let outcome = outcome(verdict, number(rest)?)?;
             standings.push(Standing { name, limit, remaining, reset_after, outcome });
         }
-        Some(Decision::from_standings(at, standings))
+        Some(Decision::from_standings(self.operation, at, standings))
     }
 }
 
@@ -65,7 +69,7 @@ mod tests {
 
     fn asked() -> Asked {
         let quota = Quota::per_second(3);
-        Asked::about(&[Charge::new("one", &quota, &Key::EVERYONE)])
+        Asked::about(Operation::Check, &[Charge::new("one", &quota, &Key::EVERYONE)])
     }
 
     fn reply(verdict: u8) -> Vec<u8> {

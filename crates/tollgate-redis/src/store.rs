@@ -112,7 +112,7 @@ impl Store for RedisStore {
         let (names, key_of) = inner.named(charges);
         let mut request = Request::new(inner.clock.as_ref().map(|clock| clock.now()));
         request.decide(operation, charges, |charge| key_of[charge]);
-        let asked = Asked::about(charges);
+        let asked = Asked::about(operation, charges);
         Box::pin(async move {
             let reply = inner.within_deadline(inner.link.run(&names, request.as_bytes())).await?;
             asked

@@ -15,6 +15,7 @@ pub(super) enum Fault {
     BurstOnWindow(Algorithm),
     NotAFixedWindow(Algorithm),
     Offset { offset: Duration, period: Duration },
+    BurstTooSmall { burst: u64, least: u64 },
     NotRepresentable { units: u64, period: Duration, capacity: u64 },
     LogTooLong { units: u64 },
 }
@@ -30,6 +31,7 @@ impl Fault {
             Self::BurstOnWindow(_) => "a window has no burst: its limit is the units per window",
             Self::NotAFixedWindow(_) => "only a fixed window takes an offset or an anchor",
             Self::Offset { .. } => "an offset must be whole microseconds and shorter than its window",
+            Self::BurstTooSmall { .. } => "this burst fills up within a microsecond at this rate: give a larger one",
             Self::NotRepresentable { .. } => {
                 "this rate with this capacity cannot be counted to within 1 part per million: give a smaller burst"
             }
@@ -46,6 +48,7 @@ impl Fault {
             Self::BurstOnWindow(algorithm) => ConfigError::BurstOnWindow(algorithm),
             Self::NotAFixedWindow(algorithm) => ConfigError::NotAFixedWindow(algorithm),
             Self::Offset { offset, period } => ConfigError::Offset { offset, period },
+            Self::BurstTooSmall { burst, least } => ConfigError::BurstTooSmall { burst, least },
             Self::NotRepresentable { units, period, capacity } => {
                 ConfigError::NotRepresentable { units, period, capacity }
             }

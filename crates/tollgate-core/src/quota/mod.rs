@@ -347,6 +347,10 @@ impl Quota {
         (self.grain, self.refill) = match self.algorithm {
             Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
                 match rate::grains(self.units, self.period, self.capacity) {
+                    // A full bucket spills: one that fills up within a microsecond would never reach its rate.
+                    Some((grain, refill)) if self.capacity * grain < refill => {
+                        return Err(Fault::BurstTooSmall { burst: self.capacity, least: refill.div_ceil(grain) });
+                    }
                     Some(pair) => pair,
                     None => {
                         return Err(Fault::NotRepresentable {
@@ -357,7 +361,16 @@ impl Quota {
                     }
                 }
             }
-            Algorithm::SlidingWindow => (rate::weight_step(self.units, self.period), 0),
+            Algorithm::SlidingWindow => match rate::weight_step(self.units, self.period) {
+                Some(step) => (step, 0),
+                None => {
+                    return Err(Fault::NotRepresentable {
+                        units: self.units,
+                        period: self.period(),
+                        capacity: self.capacity,
+                    });
+                }
+            },
             Algorithm::SlidingLog if self.units > LONGEST_LOG => {
                 return Err(Fault::LogTooLong { units: self.units });
             }

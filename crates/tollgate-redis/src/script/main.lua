@@ -32,15 +32,18 @@ local function read_charge()
   }
 end
 
-local function takes(charge, operation, refused)
-  if operation == CHECK and refused then
-    return charge.counts_refusals and charge.cost > 0
+local function changes(charge, operation, refused)
+  if operation == CHECK and refused and charge.cost > 0 then
+    return charge.counts_refusals or subject.counts_otherwise(charge.subject, charge)
   end
   return operation == RESET or charge.cost > 0
 end
 
+local function keep()
+end
+
 -- Decides all charges of a request: they are taken whole or not at all, and a refused request and a peek leave the
--- subjects exactly as they were. Answers with the packed reply.
+-- subjects exactly as they were, but that states counted by another quota are converted. Answers with the packed reply.
 local function decide(operation, taken_at, charges, now)
   for _, charge in ipairs(charges) do
     now = max(now, charge.subject.at)
@@ -57,13 +60,15 @@ local function decide(operation, taken_at, charges, now)
   end
 
   for _, charge in ipairs(charges) do
-    if takes(charge, operation, refused) then
+    if changes(charge, operation, refused) then
       local counted = charge.subject
       subject.advance(counted, now)
       if operation == RESET then
         subject.forget(counted, charge)
       elseif operation == REFUND then
         subject.edit(counted, charge, now, give_back, taken_at)
+      elseif refused and not charge.counts_refusals then
+        subject.edit(counted, charge, now, keep)
       elseif refused then
         subject.edit(counted, charge, now, penalise, now)
       else
