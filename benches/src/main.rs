@@ -1,2 +1,56 @@
-//! Bench.
-fn main() {}
+//! Tollgate beside its peers, measured in one run on one machine.
+//!
+//!     cargo run --release -p tollgate-bench -- redis [--quick] [--json FILE]
+//!
+//! Contenders run in interleaved rounds, so that a machine that slows down slows all of them; figures are medians over
+//! the rounds, ratios are medians of each round's ratio. `ratio CASE VALUE` is the peer divided by Tollgate for costs
+//! and latencies, Tollgate divided by the peer for rates: above 1 is better for Tollgate.
+
+#![allow(
+    clippy::float_arithmetic,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "figures, not counters"
+)]
+
+mod load;
+mod redis;
+mod report;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "Tollgate beside its peers, measured in one run")]
+struct Arguments {
+    #[command(subcommand)]
+    suite: Suite,
+    /// Short rounds: under a minute in all, and noisier.
+    #[arg(long, global = true)]
+    quick: bool,
+    /// Writes the figures as JSON to this file too.
+    #[arg(long, global = true, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Suite {
+    /// The shared store, on a Redis of its own.
+    Redis,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let report = match arguments.suite {
+        Suite::Redis => redis::run(arguments.quick),
+    };
+    match report.and_then(|report| report.publish(arguments.json.as_deref())) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

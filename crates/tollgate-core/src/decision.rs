@@ -4,8 +4,10 @@ use core::time::Duration;
 
 use smallvec::SmallVec;
 
+use crate::algorithm::{State, Verdict};
 use crate::charge::Operation;
 use crate::name::Name;
+use crate::quota::{MOST_GRAINS, Quota};
 use crate::time::Timestamp;
 
 /// Standings kept without an allocation.
@@ -121,6 +123,29 @@ impl Decision {
     #[must_use]
     pub fn refund(&mut self) -> Option<Operation> {
         core::mem::take(&mut self.refundable).then_some(Operation::Refund { taken_at: self.at })
+    }
+}
+
+impl Standing {
+    /// How a bucket of this quota stands when `used` of its grains are taken, and what it says of `cost` units more from
+    /// someone who would not wait. For stores that answer with their state.
+    #[must_use]
+    pub fn of_bucket(name: Name, quota: &Quota, used: u64, cost: u64) -> Self {
+        let state = State::Bucket { used: used.min(2 * MOST_GRAINS) };
+        let (remaining, reset) = state.left(quota, 0, 0);
+        let outcome = state.judge(quota, 0, 0, cost, 0).into();
+        Self { name, limit: quota.capacity(), remaining, reset_after: Duration::from_micros(reset), outcome }
+    }
+}
+
+impl From<Verdict> for Outcome {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Admit { wait: 0 } => Self::Allow,
+            Verdict::Admit { wait } => Self::Wait(Duration::from_micros(wait)),
+            Verdict::Refuse { retry } => Self::Refuse(Duration::from_micros(retry)),
+            Verdict::Never => Self::Never,
+        }
     }
 }
 

@@ -55,6 +55,17 @@ pub enum ConfigError {
         /// Units per window.
         units: u64,
     },
+    /// A quota to be divided among nobody.
+    ZeroInstances,
+    /// A quota of which each instance would get less than one unit in 366 days.
+    ShareTooSmall {
+        /// Units per period.
+        units: u64,
+        /// The period.
+        period: Duration,
+        /// Those who would share them.
+        instances: u32,
+    },
     /// Two limits of one policy with the same name.
     DuplicateLimit(Name),
     /// Two names of one policy, of limits or of what they are counted by, that differ but share a stored number.
@@ -108,6 +119,12 @@ impl fmt::Display for ConfigError {
                 f,
                 "a sliding log of {units} units keeps too many stamps per subject (at most 1000000): use a sliding \
                  window counter"
+            ),
+            Self::ZeroInstances => f.write_str("a quota cannot be divided among 0 instances: give at least 1"),
+            Self::ShareTooSmall { units, period, instances } => write!(
+                f,
+                "{units} units per {period:?} leave each of {instances} instances less than 1 in 366 days: give more \
+                 units or fewer instances"
             ),
             Self::DuplicateLimit(name) => {
                 write!(f, "two limits of one policy are named {name:?}: give each a name of its own")

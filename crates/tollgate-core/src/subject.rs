@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::algorithm::{State, Verdict};
 use crate::charge::{Charge, Operation};
-use crate::decision::{Decision, Outcome, Standing, Standings};
+use crate::decision::{Decision, Standing, Standings};
 use crate::quota::Quota;
 use crate::time::Timestamp;
 
@@ -136,12 +136,7 @@ impl Subject {
             limit: charge.quota().capacity(),
             remaining,
             reset_after: Duration::from_micros(reset),
-            outcome: match verdict {
-                Verdict::Admit { wait: 0 } => Outcome::Allow,
-                Verdict::Admit { wait } => Outcome::Wait(Duration::from_micros(wait)),
-                Verdict::Refuse { retry } => Outcome::Refuse(Duration::from_micros(retry)),
-                Verdict::Never => Outcome::Never,
-            },
+            outcome: verdict.into(),
         }
     }
 

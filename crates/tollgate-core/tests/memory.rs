@@ -48,6 +48,26 @@ fn a_limited_client_stays_limited_under_a_flood() {
 }
 
 #[test]
+fn a_cleared_store_has_forgotten_everybody_and_has_room_for_all() {
+    for capacity in [1, 10, 20_000] {
+        let (store, _) = store(capacity);
+        let quota = Quota::per_hour(5);
+        let clients = capacity as u64 + 1;
+        for _ in 0..2 {
+            // The last one finds no room, and the overflow is forgotten too.
+            for client in 0..clients {
+                assert!(ask(&store, &quota, client, 5).is_allowed());
+            }
+            assert_eq!(store.len(), capacity);
+            assert_eq!(left(&store, &quota, 0), 0);
+            store.clear();
+            assert!(store.is_empty());
+            assert_eq!(left(&store, &quota, 0), 5);
+        }
+    }
+}
+
+#[test]
 fn a_flood_does_not_lock_newcomers_out() {
     let (store, _) = store(1_000);
     let quota = Quota::per_hour(5);

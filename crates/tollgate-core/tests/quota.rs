@@ -107,6 +107,37 @@ fn places_of_windows() {
 }
 
 #[test]
+fn shares() {
+    // Exactly, in the same period where the units divide, else in a longer one.
+    assert_eq!(Quota::per_second(10).burst(20).divided(5), Quota::per_second(2).burst(4));
+    assert_eq!(Quota::per_second(10).divided(4), Quota::new(5, Duration::from_secs(2)).burst(2));
+    assert_eq!(Quota::per_hour(1).gcra().divided(7), Quota::new(1, Duration::from_secs(7 * 3_600)).gcra());
+    assert_eq!(Quota::new(3, LONGEST).divided(2), Quota::new(1, Duration::from_secs(244 * 86_400)));
+    // Down to whole units per 366 days where nothing else is left.
+    assert_eq!(Quota::new(7, LONGEST).divided(2), Quota::new(3, LONGEST));
+    assert_eq!(Quota::per_second(9).burst(5).leaky_bucket().divided(100).capacity(), 1);
+
+    let hour = Duration::from_secs(3_600);
+    let window = Quota::per_day(7).fixed_window().offset(hour);
+    assert_eq!(window.divided(3), Quota::per_day(2).fixed_window().offset(hour));
+    assert_eq!(window.divided(8), Quota::new(1, Duration::from_secs(2 * 86_400)).fixed_window().offset(hour));
+    assert_eq!(
+        Quota::per_day(7).sliding_window().divided(15),
+        Quota::new(1, Duration::from_secs(3 * 86_400)).sliding_window()
+    );
+
+    assert_eq!(Quota::per_second(1).try_divided(0), Err(ConfigError::ZeroInstances));
+    for quota in [Quota::per_day(1), Quota::per_day(1).fixed_window(), Quota::per_day(1).sliding_log()] {
+        assert!(quota.try_divided(366).is_ok());
+        let error = ConfigError::ShareTooSmall { units: 1, period: Duration::from_secs(86_400), instances: 367 };
+        assert_eq!(quota.try_divided(367), Err(error));
+    }
+    // What has become a burst is one: a window has none.
+    let share = Quota::per_second(10).divided(4);
+    assert_eq!(share.try_algorithm(Algorithm::SlidingLog), Err(ConfigError::BurstOnWindow(Algorithm::SlidingLog)));
+}
+
+#[test]
 fn what_a_quota_says() {
     let quota = Quota::per_second(10).burst(25);
     assert_eq!((quota.units(), quota.period(), quota.capacity()), (10, SECOND, 25));
@@ -128,6 +159,7 @@ fn errors_name_the_value() {
         (Quota::per_second(1_000_001).try_algorithm(Algorithm::SlidingLog), "1000001"),
         (Quota::per_second(1).fixed_window().try_burst(2), "fixed window"),
         (Quota::per_second(1).fixed_window().try_offset(SECOND), "1s"),
+        (Quota::per_day(1).try_divided(400), "400 instances"),
     ];
     for (quota, named) in cases {
         let text = quota.unwrap_err().to_string();

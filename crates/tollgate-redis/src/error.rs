@@ -11,7 +11,7 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 /// A call of a [`RedisStore`](crate::RedisStore) that came to nothing, or a store that could not be set up.
 ///
 /// Every variant that concerns a server names it, as host and port. No text, and no `Debug` form, contains a password.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum RedisStoreError {
     /// An option that cannot mean anything.
@@ -21,7 +21,7 @@ pub enum RedisStoreError {
         /// The server.
         server: Arc<str>,
         /// Why.
-        source: Box<dyn Error + Send + Sync>,
+        source: Arc<dyn Error + Send + Sync>,
     },
     /// No answer came in time. The charges may have been taken.
     Deadline {
@@ -36,26 +36,38 @@ pub enum RedisStoreError {
         /// The server.
         server: Arc<str>,
         /// Its words.
-        source: Box<dyn Error + Send + Sync>,
+        source: Arc<dyn Error + Send + Sync>,
     },
     /// The connection was lost before the answer came. The charges may have been taken.
     Lost {
         /// The server.
         server: Arc<str>,
         /// How.
-        source: Box<dyn Error + Send + Sync>,
+        source: Arc<dyn Error + Send + Sync>,
+    },
+    /// What is stored of a subject, or of a limit's quota, is none of this store's making. Nothing was charged.
+    State {
+        /// The server.
+        server: Arc<str>,
+    },
+    /// A request with more charges than a call may carry. Nothing was charged.
+    TooManyCharges {
+        /// How many it has.
+        charges: usize,
+        /// How many it may have.
+        most: usize,
     },
     /// The answer is not one that the script gives. The charges may have been taken.
     Garbled {
         /// The server.
         server: Arc<str>,
         /// What could not be read, when the client could not even read it as a Redis reply.
-        source: Option<Box<dyn Error + Send + Sync>>,
+        source: Option<Arc<dyn Error + Send + Sync>>,
     },
 }
 
 /// An option of a Redis store that cannot mean anything. Its text names the value and the mend.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum RedisConfigError {
     /// A prefix that is empty, longer than 64 bytes, or has other characters than letters, digits and `-_.:/`.
@@ -72,7 +84,7 @@ pub enum RedisConfigError {
         /// The URL, without user and password.
         url: String,
         /// What the client says of it.
-        source: Box<dyn Error + Send + Sync>,
+        source: Arc<dyn Error + Send + Sync>,
     },
 }
 
@@ -82,7 +94,7 @@ impl RedisStoreError {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Config(_) | Self::Garbled { .. } => false,
+            Self::Config(_) | Self::Garbled { .. } | Self::State { .. } | Self::TooManyCharges { .. } => false,
             Self::Deadline { .. } | Self::Lost { .. } => true,
             Self::Connect { source, .. } | Self::Refused { source, .. } => {
                 if let Some(error) = source.downcast_ref::<RedisError>() {
@@ -98,9 +110,11 @@ impl RedisStoreError {
     pub(crate) fn of_call(server: &Arc<str>, error: RedisError) -> Self {
         let server = Arc::clone(server);
         match error.kind() {
-            ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Self::Lost { server, source: error.into() },
-            ErrorKind::Parse | ErrorKind::UnexpectedReturnType => Self::Garbled { server, source: Some(error.into()) },
-            _ => Self::Refused { server, source: error.into() },
+            ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Self::Lost { server, source: Arc::new(error) },
+            ErrorKind::Parse | ErrorKind::UnexpectedReturnType => {
+                Self::Garbled { server, source: Some(Arc::new(error)) }
+            }
+            _ => Self::Refused { server, source: Arc::new(error) },
         }
     }
 }
@@ -135,6 +149,12 @@ impl fmt::Display for RedisStoreError {
             Self::Deadline { server, after } => write!(f, "no answer from Redis at {server} within {after:?}"),
             Self::Refused { server, source } => write!(f, "Redis at {server} refused the call: {source}"),
             Self::Lost { server, source } => write!(f, "the connection to Redis at {server} was lost: {source}"),
+            Self::State { server } => {
+                write!(f, "what Redis at {server} has stored makes no sense: is the prefix shared?")
+            }
+            Self::TooManyCharges { charges, most } => {
+                write!(f, "{charges} charges are too many for one request: give at most {most}")
+            }
             Self::Garbled { server, .. } => write!(f, "the answer from Redis at {server} makes no sense"),
         }
     }
@@ -146,7 +166,7 @@ impl Error for RedisStoreError {
             Self::Config(error) => error.source(),
             Self::Connect { source, .. } | Self::Refused { source, .. } | Self::Lost { source, .. } => Some(&**source),
             Self::Garbled { source, .. } => source.as_deref().map(|source| source as _),
-            Self::Deadline { .. } => None,
+            Self::Deadline { .. } | Self::State { .. } | Self::TooManyCharges { .. } => None,
         }
     }
 }

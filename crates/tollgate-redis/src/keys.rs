@@ -1,21 +1,33 @@
 //! What subjects are called in Redis.
 
+use smallvec::SmallVec;
 use tollgate_core::{Key, Name};
 
 use crate::error::RedisConfigError;
 
 /// The version of the stored form. A change of it starts afresh under other keys, so that instances of two versions can
 /// run side by side.
-const FORMAT: char = '1';
-/// Readable keys are for people to look at: longer ones are hashed like any other.
+const FORMAT: char = '2';
+/// Readable ids are for people to look at: longer ones are hashed like any other.
 const LONGEST_READABLE: usize = 128;
-const BASE64URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+/// Bytes of a hashed id: 96 bits. Among a billion subjects the odds of any collision are about 1 in 10^11.
+const HASHED: usize = 12;
 
-/// Names keys after subjects.
+/// What a subject is called within its partition.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SubjectId(SmallVec<[u8; 16]>);
+
+impl SubjectId {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Names subjects, and the keys they are kept under.
 #[derive(Clone)]
 pub(crate) struct KeyNames {
-    /// The prefix and the version, up to the last colon.
-    start: String,
+    /// For each partition the key that the others are named after.
+    quotas: Vec<String>,
     seed: [u8; 16],
     readable: bool,
 }
@@ -33,38 +45,44 @@ impl KeyNames {
             None => Key::new(Name::new("tollgate prefix"), prefix.as_bytes()),
         };
         let seed = seed.digest(&[0; 16]).to_le_bytes();
-        Ok(Self { start: format!("{prefix}:{FORMAT}:"), seed, readable })
+        Ok(Self { quotas: vec![quotas_key(prefix, 0)], seed, readable })
     }
 
-    /// The name under which a key's subject is stored.
-    pub(crate) fn name(&self, key: &Key<'_>) -> String {
-        let mut name = String::with_capacity(self.start.len() + LONGEST_READABLE);
-        name.push_str(&self.start);
-        if self.readable {
-            push_readable(&mut name, key.scope().as_str().as_bytes());
-            name.push(':');
-            push_readable(&mut name, key.as_bytes());
-            if name.len() <= self.start.len() + LONGEST_READABLE {
-                return name;
-            }
-            name.truncate(self.start.len());
+    /// The key that a partition's other keys are named after. All of them share its hash tag, hence its cluster slot.
+    pub(crate) fn quotas(&self, partition: usize) -> &str {
+        self.quotas.get(partition).map_or("", String::as_str)
+    }
+
+    /// How many bytes each id has; 0 if they differ.
+    pub(crate) fn id_width(&self) -> usize {
+        if self.readable { 0 } else { HASHED }
+    }
+
+    /// The partition a key's subject is in, and its id there.
+    pub(crate) fn locate(&self, key: &Key<'_>) -> (usize, SubjectId) {
+        let digest = key.digest(&self.seed);
+        let partitions = self.quotas.len() as u128;
+        let partition = ((digest >> 96) % partitions) as usize;
+        (partition, self.id(key, digest))
+    }
+
+    fn id(&self, key: &Key<'_>, digest: u128) -> SubjectId {
+        if !self.readable {
+            return SubjectId(SmallVec::from_slice(&digest.to_le_bytes()[..HASHED]));
         }
-        push_base64url(&mut name, key.digest(&self.seed));
-        name
+        let mut name = String::new();
+        push_readable(&mut name, key.scope().as_str().as_bytes());
+        name.push(':');
+        push_readable(&mut name, key.as_bytes());
+        if name.len() > LONGEST_READABLE {
+            name = format!("{digest:032x}");
+        }
+        SubjectId(SmallVec::from_slice(name.as_bytes()))
     }
 }
 
-/// 128 bits as 22 characters (RFC 4648, section 5, without padding).
-fn push_base64url(name: &mut String, digest: u128) {
-    // Six bits at a time from the top; the last character carries the two that remain.
-    for shift in (2..128).step_by(6).rev() {
-        push_sextet(name, digest >> shift);
-    }
-    push_sextet(name, digest << 4);
-}
-
-fn push_sextet(name: &mut String, bits: u128) {
-    name.push(char::from(BASE64URL[usize::from(bits.to_le_bytes()[0] & 63)]));
+fn quotas_key(prefix: &str, partition: usize) -> String {
+    format!("{prefix}:{FORMAT}:{{{partition}}}:quotas")
 }
 
 /// Bytes as they are where they are letters, digits or `-_.`, and in percent form otherwise.
@@ -88,35 +106,23 @@ mod tests {
     const USER: Name = Name::new("user");
 
     #[test]
-    fn digests_are_spelled_in_22_characters() {
-        let spelled = |digest| {
-            let mut name = String::new();
-            push_base64url(&mut name, digest);
-            name
-        };
-        assert_eq!(spelled(0), "A".repeat(22));
-        assert_eq!(spelled(u128::MAX), format!("{}w", "_".repeat(21)));
-        // The bytes 0, 1, 2, ... 15.
-        assert_eq!(spelled(0x0001_0203_0405_0607_0809_0a0b_0c0d_0e0f), "AAECAwQFBgcICQoLDA0ODw");
-    }
-
-    #[test]
-    fn hashes_depend_on_secret_and_prefix() {
+    fn ids_depend_on_secret_and_prefix() {
         let key = Key::new(USER, b"ann");
-        let name = |prefix, secret| KeyNames::new(prefix, secret, false).unwrap().name(&key);
-        assert_eq!(name("shop", None), name("shop", None));
-        assert_eq!(name("shop", None).len(), "shop:1:".len() + 22);
-        let tail = |mut name: String| name.split_off(name.len() - 22);
-        assert_ne!(tail(name("shop", None)), tail(name("shop2", None)));
-        assert_ne!(tail(name("shop", None)), tail(name("shop", Some(b"0123456789abcdef"))));
+        let id = |prefix, secret| KeyNames::new(prefix, secret, false).unwrap().locate(&key).1;
+        assert_eq!(id("shop", None), id("shop", None));
+        assert_eq!(id("shop", None).as_bytes().len(), 12);
+        assert_ne!(id("shop", None), id("shop2", None));
+        assert_ne!(id("shop", None), id("shop", Some(b"0123456789abcdef".as_slice())));
     }
 
     #[test]
-    fn readable_names_keep_their_parts_apart() {
+    fn readable_ids_keep_their_parts_apart() {
         let names = KeyNames::new("shop", None, true).unwrap();
-        assert_eq!(names.name(&Key::new(USER, b"ann")), "shop:1:user:ann");
-        assert_eq!(names.name(&Key::new(USER, b"a:{b}\xff")), "shop:1:user:a%3A%7Bb%7D%FF");
-        assert_eq!(names.name(&Key::new(USER, &[b'x'; 500])).len(), "shop:1:".len() + 22);
+        let id = |bytes: &[u8]| String::from_utf8(names.locate(&Key::new(USER, bytes)).1.as_bytes().to_vec()).unwrap();
+        assert_eq!(id(b"ann"), "user:ann");
+        assert_eq!(id(b"a:{b}\xff"), "user:a%3A%7Bb%7D%FF");
+        assert_eq!(id(&[b'x'; 500]).len(), 32);
+        assert_eq!(names.quotas(0), "shop:2:{0}:quotas");
     }
 
     #[test]

@@ -3,9 +3,10 @@
 //! [`RedisStore`] is a [`Store`](tollgate_core::Store): put it where a `MemoryStore` was, and the same limits are counted
 //! together by all instances.
 //!
-//! 1. **One decision is one call.** All limits of a request, whatever their algorithms and whoever they count, are
-//!    decided by one Lua script in one `EVALSHA`: one round trip, and all are charged or none. A server that does not
-//!    know the script is sent it, once.
+//! 1. **One call decides many requests.** All limits of a request, whatever their algorithms and whoever they count, are
+//!    decided together by one Lua script: all are charged or none. Under load, requests that wait for the server travel
+//!    together in one `EVALSHA`, each decided on what those before it have left; an idle store sends each at once. A
+//!    server that does not know the script is sent it, once.
 //! 2. **The server tells the time.** The script reads Redis' `TIME` once. No instance's clock plays a part.
 //! 3. **Integers only.** The script is the model in `tollgate-core`, function by function, in numbers that Lua counts
 //!    exactly. A test runs both side by side on random policies and traces.
@@ -29,33 +30,41 @@
 //!
 //! # What is stored
 //!
-//! One string per subject under `PREFIX:1:HASH`: the prefix (`tollgate` unless told otherwise), the version of the stored
-//! form, and 22 characters for a keyed 128-bit hash of the key. It holds an instant and, for each limit that is not
-//! whole, the limit's number, the numbers of the quota that counted it, and its counters: 74 bytes for three limits, 14
-//! more for each distinct microsecond in a sliding log. A sliding log is read and written whole, so one of many
-//! thousands of units is slow.
+//! A subject is known by a keyed 96-bit hash of its key. Its state is an instant and, for each limit that is not whole,
+//! a number for the quota that counted it, and its counters: 43 bytes for three buckets, 14 more for each distinct
+//! microsecond in a sliding log. A sliding log is read and written whole, so one of many thousands of units is slow. It is
+//! kept under the prefix (`tollgate` unless told otherwise), the version of the stored form, and a hash tag:
 //!
-//! Every key expires when its last limit is whole again, so expiry forgets nothing. Peeks and refusals write nothing,
-//! unless a limit counts refusals. A quota may change under a limit's name, and instances with the old and the new one
-//! may run side by side: each converts what the other has stored.
+//! | key | type | holds |
+//! |---|---|---|
+//! | `PREFIX:2:{0}:MINUTE` | hash | the subjects that will be whole before the minute after this one is over; unlinked then |
+//! | `PREFIX:2:{0}:HASH` | string | a subject that takes longer |
+//! | `PREFIX:2:{0}:quotas` | hash | the newest minute, and each quota's numbers, about 120 bytes for each that was ever used |
+//!
+//! Every key expires, and what is in it is whole by then, so expiry forgets nothing. (The quotas are kept for 400 days
+//! after the last charge. A limit that was last charged before, and is no longer asked for, is whole.) Peeks and
+//! refusals write nothing, unless a limit counts refusals. A quota may change under a limit's name, and instances with
+//! the old and the new one may run side by side: each converts what the other has stored.
 //!
 //! # What the server must allow
 //!
 //! Redis 5 or later, or Valkey. For an ACL, with the default prefix:
 //!
 //! ```text
-//! ACL SETUSER limiter on >password ~tollgate:1:* +evalsha +eval +get +set +del +time
+//! ACL SETUSER limiter on >password ~tollgate:2:* +evalsha +eval +time +hmget +hget +mget +hset +set +pttl +pexpire +hdel +del +unlink
 //! ```
 //!
-//! The script uses `GET`, `SET`, `DEL` and `TIME` with the caller's rights. Connecting further sends `AUTH` if the URL has
-//! a password, `SELECT` if it has a database other than 0 (`+select`), `HELLO` if it asks for RESP3 (`+hello`), and
-//! `CLIENT SETINFO`, which may be denied. A pool checks its connections with `UNWATCH` and `PING` (`+unwatch +ping`).
+//! The script uses all but the first two with the caller's rights. It is told one key and derives the others' names from
+//! it (Dragonfly wants `--default_lua_flags=allow-undeclared-keys`); all of them share its hash tag, hence its cluster
+//! slot. Connecting further sends `AUTH` if the URL has a password, `SELECT` if it has a database other than 0
+//! (`+select`), `HELLO` if it asks for RESP3 (`+hello`), and `CLIENT SETINFO`, which may be denied. A pool checks a
+//! connection with `UNWATCH` and `PING` when it hands it out (`+unwatch +ping`).
 //!
 //! # When memory runs out
 //!
-//! Under `noeviction` the server refuses calls that would write ([`RedisStoreError::Refused`], code `OOM`). Under
-//! `volatile-ttl` it forgets those subjects first that would soonest be whole, which is what a limiter wants and what we
-//! recommend. The other policies may forget a client who is limited, and so set him free.
+//! Under `noeviction` the server refuses calls that would write ([`RedisStoreError::Refused`], code `OOM`); what a
+//! request gets then is the limiter's choice. That is what we recommend, with enough memory. Under any policy that evicts,
+//! a whole minute's hash may go at once, and everyone in it is set free.
 //!
 //! A replica that is promoted may lack the last writes of the server it replaces: what was charged in them is given back.
 //!
@@ -63,14 +72,19 @@
 //!
 //! Switch them on by depending on `redis` with the features you need; the versions unify.
 
+mod batch;
+mod breaker;
+mod definition;
 mod error;
 mod keys;
 mod link;
 mod options;
+mod question;
 mod reply;
 mod request;
 mod script;
 mod store;
+mod template;
 
 pub use self::error::{RedisConfigError, RedisStoreError};
 pub use self::options::RedisOptions;

@@ -1,13 +1,15 @@
 //! What can be chosen about a Redis store.
 
 use core::fmt;
+use core::num::NonZeroUsize;
 use core::time::Duration;
 use std::sync::Arc;
 
 use deadpool_redis::Pool;
-use redis::Client;
+use redis::{Client, RedisError};
 use tollgate_core::Clock;
 
+use crate::batch::{Batcher, Caller};
 use crate::error::{RedisConfigError, RedisStoreError};
 use crate::keys::KeyNames;
 use crate::link::Link;
@@ -27,6 +29,7 @@ pub struct RedisOptions {
     readable_keys: bool,
     clock: Option<Arc<dyn Clock>>,
     server_name: Option<String>,
+    connections: NonZeroUsize,
 }
 
 impl RedisOptions {
@@ -38,6 +41,7 @@ impl RedisOptions {
             readable_keys: false,
             clock: None,
             server_name: None,
+            connections: NonZeroUsize::MIN,
         }
     }
 
@@ -86,6 +90,14 @@ impl RedisOptions {
         self
     }
 
+    /// How many connections decisions travel on; 1 unless told otherwise. One carries more decisions than a Redis server
+    /// takes; several help where a network limits each stream, or where the server reads with more than one thread.
+    #[must_use]
+    pub const fn connections(mut self, connections: NonZeroUsize) -> Self {
+        self.connections = connections;
+        self
+    }
+
     /// What errors call the server, instead of its host and port. A pool does not tell whom it connects to, so errors
     /// of a store on a pool say `the pool` unless this is given.
     #[must_use]
@@ -101,7 +113,7 @@ impl RedisOptions {
     /// knows no such database or does not accept the password; [`RedisStoreError::Deadline`] when it does not answer.
     pub async fn connect(self, url: &str) -> Result<RedisStore, RedisStoreError> {
         let client = Client::open(url)
-            .map_err(|error| RedisConfigError::Url { url: without_credentials(url), source: error.into() })?;
+            .map_err(|error| RedisConfigError::Url { url: without_credentials(url), source: Arc::new(error) })?;
         self.client(client).await
     }
 
@@ -112,31 +124,44 @@ impl RedisOptions {
     /// As [`connect`](Self::connect).
     pub async fn client(self, client: Client) -> Result<RedisStore, RedisStoreError> {
         let server = client.get_connection_info().addr().to_string();
-        let link = Link::to(&client, CONNECT_PATIENCE.max(self.deadline))
-            .map_err(|error| RedisConfigError::Url { url: server.clone(), source: error.into() })?;
-        let store = self.store(link, server)?;
+        let patience = CONNECT_PATIENCE.max(self.deadline);
+        let links: Result<Vec<Link>, RedisError> =
+            (0..self.connections.get()).map(|_| Link::to(&client, patience)).collect();
+        let links = links.map_err(|error| RedisConfigError::Url { url: server.clone(), source: Arc::new(error) })?;
+        let store = self.store(links, server)?;
         store.connected().await?;
         Ok(store)
     }
 
     /// Takes connections from a pool. None is made before the first request.
     ///
-    /// A pool checks a connection with a `PING` each time it hands it out, so a decision costs two round trips instead
-    /// of one. Whether its connections use `TCP_NODELAY` is up to the pool's configuration; they should.
+    /// A connection is checked out once, kept while it works, and replaced by another from the pool when it fails. So the
+    /// `PING` with which a pool hands one out is not paid for by each decision; and the pool must have one connection to
+    /// spare, or as many as [`connections`](Self::connections) says. Whether they use `TCP_NODELAY` is up to the pool's
+    /// configuration; they should.
     ///
     /// # Errors
     /// [`RedisStoreError::Config`] for a wrong option.
     pub fn pool(self, pool: Pool) -> Result<RedisStore, RedisStoreError> {
-        self.store(Link::Pool(pool), "the pool".to_owned())
+        let links = (0..self.connections.get()).map(|_| Link::pool(pool.clone())).collect();
+        self.store(links, "the pool".to_owned())
     }
 
-    fn store(self, link: Link, server: String) -> Result<RedisStore, RedisStoreError> {
+    fn store(self, links: Vec<Link>, server: String) -> Result<RedisStore, RedisStoreError> {
         if self.deadline.is_zero() {
             return Err(RedisConfigError::ZeroDeadline.into());
         }
         let keys = KeyNames::new(&self.prefix, self.secret.as_deref(), self.readable_keys)?;
-        let server = self.server_name.unwrap_or(server);
-        Ok(RedisStore::new(link, keys, self.deadline, self.clock, server))
+        let server: Arc<str> = self.server_name.unwrap_or(server).into();
+        let batcher = Batcher::new(Caller {
+            links,
+            quotas_key: keys.quotas(0).to_owned(),
+            id_width: keys.id_width(),
+            deadline: self.deadline,
+            clock: self.clock,
+            server: Arc::clone(&server),
+        });
+        Ok(RedisStore::new(batcher, keys, self.deadline, server))
     }
 }
 
@@ -149,6 +174,7 @@ impl fmt::Debug for RedisOptions {
             .field("readable_keys", &self.readable_keys)
             .field("clock", &self.clock)
             .field("server_name", &self.server_name)
+            .field("connections", &self.connections)
             .finish()
     }
 }

@@ -1,43 +1,76 @@
-//! What comes back: standings as fixed-width bytes, in the form that `script/numbers.lua` describes.
+//! What comes back: standings, or the states they follow from, in the form that `script/numbers.lua` describes.
 
 use core::time::Duration;
 
-use redis::Value;
 use smallvec::SmallVec;
-use tollgate_core::{Charge, Decision, Name, Operation, Outcome, Standing, Timestamp};
+use tollgate_core::{Decision, Operation, Outcome, Standing, Timestamp};
 
-/// What a reply needs to become a decision: the limits asked about, in order, and what each admits at once.
-pub(crate) struct Asked {
-    operation: Operation,
-    limits: SmallVec<[(Name, u64); 4]>,
+use crate::template::Template;
+
+/// What is in place of a decision.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// What is stored makes no sense to the script; nothing was done.
+    State,
+    /// The reply makes no sense, from here to its end.
+    Reply,
 }
 
-impl Asked {
-    pub(crate) fn about(operation: Operation, charges: &[Charge<'_>]) -> Self {
-        let limits = charges.iter().map(|charge| (charge.name(), charge.quota().capacity())).collect();
-        Self { operation, limits }
+/// The answers to one call, to be read in the order in which the decisions were sent.
+pub(crate) struct Reply<'a>(&'a [u8]);
+
+impl<'a> Reply<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
     }
 
-    /// Reads the reply to a call with one decision; `None` when it is not one.
-    pub(crate) fn read(&self, reply: &Value) -> Option<Decision> {
-        let Value::BulkString(bytes) = reply else { return None };
-        let mut rest = bytes.as_slice();
-        let decision = self.read_decision(&mut rest)?;
-        rest.is_empty().then_some(decision)
-    }
-
-    fn read_decision(&self, rest: &mut &[u8]) -> Option<Decision> {
-        let at = Timestamp::from_micros(number(rest)?);
-        let mut standings = SmallVec::<[Standing; 4]>::new();
-        for &(name, limit) in &self.limits {
-            let remaining = number(rest)?;
-            let reset_after = Duration::from_micros(number(rest)?);
-            let verdict = byte(rest)?;
-            let outcome = outcome(verdict, number(rest)?)?;
-            standings.push(Standing { name, limit, remaining, reset_after, outcome });
+    pub(crate) fn next(&mut self, template: &Template) -> Result<Decision, Unreadable> {
+        let decision = match byte(&mut self.0) {
+            Some(taken @ (0 | 1)) if template.is_plain => states(&mut self.0, template, taken == 1),
+            Some(2) => standings(&mut self.0, template),
+            Some(3) => return Err(Unreadable::State),
+            _ => None,
+        };
+        if decision.is_none() {
+            self.0 = &[];
         }
-        Some(Decision::from_standings(self.operation, at, standings))
+        decision.ok_or(Unreadable::Reply)
     }
+}
+
+/// Standings in the order of the charges, as they come in.
+type Standings = SmallVec<[Option<Standing>; 4]>;
+
+/// A plain decision: its limits stand as the states of its buckets say, and so does what each said of its cost.
+fn states(rest: &mut &[u8], template: &Template, refused: bool) -> Option<Decision> {
+    let mut standings: Standings = SmallVec::from_elem(None, template.charges.len());
+    let (mut at, mut last) = (0, None);
+    for (position, part) in template.by_subject() {
+        if last != Some(part.subject) {
+            at = number(rest)?;
+            last = Some(part.subject);
+        }
+        // The number of the quota.
+        *rest = rest.get(5..)?;
+        let used = number(rest)?;
+        let asked = if refused { part.cost } else { 0 };
+        standings[position] = Some(Standing::of_bucket(part.name, &part.quota, used, asked));
+    }
+    Some(Decision::from_standings(Operation::Check, Timestamp::from_micros(at), standings.into_iter().flatten()))
+}
+
+fn standings(rest: &mut &[u8], template: &Template) -> Option<Decision> {
+    let mut standings: Standings = SmallVec::from_elem(None, template.charges.len());
+    let at = Timestamp::from_micros(number(rest)?);
+    for (position, part) in template.by_subject() {
+        let remaining = number(rest)?;
+        let reset_after = Duration::from_micros(number(rest)?);
+        let verdict = byte(rest)?;
+        let outcome = outcome(verdict, number(rest)?)?;
+        let limit = part.quota.capacity();
+        standings[position] = Some(Standing { name: part.name, limit, remaining, reset_after, outcome });
+    }
+    Some(Decision::from_standings(template.operation, at, standings.into_iter().flatten()))
 }
 
 fn outcome(verdict: u8, micros: u64) -> Option<Outcome> {
@@ -56,35 +89,38 @@ fn byte(rest: &mut &[u8]) -> Option<u8> {
     Some(*byte)
 }
 
+/// 56 bits.
 fn number(rest: &mut &[u8]) -> Option<u64> {
-    let (bytes, after) = rest.split_first_chunk()?;
+    let (bytes, after) = rest.split_first_chunk::<7>()?;
     *rest = after;
-    Some(u64::from_le_bytes(*bytes))
+    let mut whole = [0; 8];
+    whole[..7].copy_from_slice(bytes);
+    Some(u64::from_le_bytes(whole))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::{Key, Quota};
+    use tollgate_core::{Charge, Key, Quota};
 
-    fn asked() -> Asked {
+    fn template() -> Template {
         let quota = Quota::per_second(3);
-        Asked::about(Operation::Check, &[Charge::new("one", &quota, &Key::EVERYONE)])
+        Template::new(Operation::Check, &[Charge::new("one", &quota, &Key::EVERYONE)], |_| 0)
     }
 
     fn reply(verdict: u8) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        bytes.extend_from_slice(&7_u64.to_le_bytes());
-        bytes.extend_from_slice(&2_u64.to_le_bytes());
-        bytes.extend_from_slice(&5_u64.to_le_bytes());
+        let mut bytes = vec![2];
+        for number in [7_u64, 2, 5] {
+            bytes.extend_from_slice(&number.to_le_bytes()[..7]);
+        }
         bytes.push(verdict);
-        bytes.extend_from_slice(&0_u64.to_le_bytes());
+        bytes.extend_from_slice(&[0; 7]);
         bytes
     }
 
     #[test]
     fn a_whole_reply_is_a_decision() {
-        let decision = asked().read(&Value::BulkString(reply(0))).unwrap();
+        let decision = Reply::new(&reply(0)).next(&template()).unwrap();
         assert_eq!(decision.at(), Timestamp::from_micros(7));
         let standing = decision.standings()[0];
         assert_eq!((standing.limit, standing.remaining), (3, 2));
@@ -95,13 +131,21 @@ mod tests {
     fn anything_else_is_not() {
         let whole = reply(0);
         for shorter in 0..whole.len() {
-            assert_eq!(asked().read(&Value::BulkString(whole[..shorter].to_vec())), None, "{shorter} bytes");
+            let decision = Reply::new(&whole[..shorter]).next(&template());
+            assert_eq!(decision, Err(Unreadable::Reply), "{shorter} bytes");
         }
-        let mut longer = whole;
-        longer.push(0);
-        for garbled in [Value::BulkString(longer), Value::BulkString(reply(3)), Value::Nil, Value::Okay, Value::Int(1)]
-        {
-            assert_eq!(asked().read(&garbled), None, "{garbled:?}");
+        assert_eq!(Reply::new(&reply(3)).next(&template()), Err(Unreadable::Reply));
+        for shorter in 1..20 {
+            assert_eq!(Reply::new(&vec![0; shorter]).next(&template()), Err(Unreadable::Reply), "{shorter} bytes");
         }
+        assert!(Reply::new(&[0; 20]).next(&template()).is_ok());
+    }
+
+    #[test]
+    fn a_state_that_makes_no_sense_spoils_no_other_decision() {
+        let bytes = [&[3][..], &reply(0)].concat();
+        let mut reply = Reply::new(&bytes);
+        assert_eq!(reply.next(&template()), Err(Unreadable::State));
+        assert!(reply.next(&template()).is_ok());
     }
 }

@@ -8,20 +8,22 @@ use std::sync::Arc;
 
 use deadpool_redis::Pool;
 use redis::Client;
-use smallvec::SmallVec;
-use tollgate_core::{Charge, Clock, Decision, Key, Operation, Store};
+use tollgate_core::{Charge, Decision, Operation, Store};
 
+use crate::batch::Batcher;
 use crate::error::RedisStoreError;
 use crate::keys::KeyNames;
-use crate::link::{Link, Trouble};
 use crate::options::RedisOptions;
-use crate::reply::Asked;
-use crate::request::Request;
+use crate::question::Question;
+
+/// The most charges of one request. More would hold up the server, and everybody else with it.
+const MOST_CHARGES: usize = 256;
 
 /// Counters in Redis, shared by every instance that uses the same server and prefix.
 ///
 /// All charges of a request are decided in one call of one script: one round trip, one reading of the server's clock,
-/// all or nothing, also when they count different keys. Clones share the connection.
+/// all or nothing, also when they count different keys. Decisions that wait for the server travel together, many to a
+/// call. Clones share the connections.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -46,10 +48,9 @@ pub struct RedisStore {
 }
 
 struct Inner {
-    link: Link,
+    batcher: Batcher,
     keys: KeyNames,
     deadline: Duration,
-    clock: Option<Arc<dyn Clock>>,
     server: Arc<str>,
 }
 
@@ -87,19 +88,13 @@ impl RedisStore {
         RedisOptions::new()
     }
 
-    pub(crate) fn new(
-        link: Link,
-        keys: KeyNames,
-        deadline: Duration,
-        clock: Option<Arc<dyn Clock>>,
-        server: String,
-    ) -> Self {
-        Self { inner: Arc::new(Inner { link, keys, deadline, clock, server: server.into() }) }
+    pub(crate) fn new(batcher: Batcher, keys: KeyNames, deadline: Duration, server: Arc<str>) -> Self {
+        Self { inner: Arc::new(Inner { batcher, keys, deadline, server }) }
     }
 
     /// Waits for a connection, up to the deadline.
     pub(crate) async fn connected(&self) -> Result<(), RedisStoreError> {
-        self.inner.within_deadline(self.inner.link.connect()).await
+        self.inner.batcher.connected().await
     }
 }
 
@@ -108,44 +103,13 @@ impl Store for RedisStore {
     type Future = Pin<Box<dyn Future<Output = Result<Decision, RedisStoreError>> + Send>>;
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
-        let inner = Arc::clone(&self.inner);
-        let (names, key_of) = inner.named(charges);
-        let mut request = Request::new(inner.clock.as_ref().map(|clock| clock.now()));
-        request.decide(operation, charges, |charge| key_of[charge]);
-        let asked = Asked::about(operation, charges);
-        Box::pin(async move {
-            let reply = inner.within_deadline(inner.link.run(&names, request.as_bytes())).await?;
-            asked
-                .read(&reply)
-                .ok_or_else(|| RedisStoreError::Garbled { server: Arc::clone(&inner.server), source: None })
-        })
-    }
-}
-
-impl Inner {
-    /// The names of the distinct keys, and for each charge the position of its own among them.
-    fn named(&self, charges: &[Charge<'_>]) -> (SmallVec<[String; 2]>, SmallVec<[usize; 4]>) {
-        let mut distinct: SmallVec<[&Key<'_>; 2]> = SmallVec::new();
-        let positions = charges
-            .iter()
-            .map(|charge| {
-                distinct.iter().position(|key| *key == charge.key()).unwrap_or_else(|| {
-                    distinct.push(charge.key());
-                    distinct.len() - 1
-                })
-            })
-            .collect();
-        (distinct.into_iter().map(|key| self.keys.name(key)).collect(), positions)
-    }
-
-    async fn within_deadline<T>(&self, call: impl Future<Output = Result<T, Trouble>>) -> Result<T, RedisStoreError> {
-        let server = Arc::clone(&self.server);
-        match tokio::time::timeout(self.deadline, call).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(Trouble::Connect(source))) => Err(RedisStoreError::Connect { server, source }),
-            Ok(Err(Trouble::Call(error))) => Err(RedisStoreError::of_call(&server, error)),
-            Err(_) => Err(RedisStoreError::Deadline { server, after: self.deadline }),
+        if charges.len() > MOST_CHARGES {
+            let error = RedisStoreError::TooManyCharges { charges: charges.len(), most: MOST_CHARGES };
+            return Box::pin(async { Err(error) });
         }
+        let inner = Arc::clone(&self.inner);
+        let question = Question::new(operation, charges, &inner.keys);
+        Box::pin(async move { inner.batcher.decide(question).await })
     }
 }
 

@@ -15,7 +15,7 @@ use tollgate_core::{Charge, Clock, MonotonicClock, Operation, Quota, Store, Time
 use tollgate_redis::{RedisConfigError, RedisStore, RedisStoreError};
 use tollgate_testkit::RedisServer;
 
-use self::common::{expiring_keys, look_at, options, store_on, user};
+use self::common::{look_at, options, store_on, subjects, user};
 
 const QUOTA: Quota = Quota::per_hour(100);
 /// What a slow machine may take beyond a deadline.
@@ -52,7 +52,7 @@ async fn stores_connect_by_url_client_or_pool_and_share_counters() {
     assert_eq!(check(&by_client).await.unwrap(), 98);
     assert_eq!(check(&by_pool).await.unwrap(), 97);
     assert_eq!(check(&by_pool).await.unwrap(), 96);
-    assert_eq!(expiring_keys(&server).len(), 1);
+    assert_eq!(subjects(&server).len(), 1);
 }
 
 #[tokio::test]
@@ -215,7 +215,7 @@ async fn a_server_that_died_is_found_again_when_it_is_back() {
     server.start_again();
     assert_eq!(check(&store).await.unwrap(), 99, "it came back empty");
     assert_eq!(check(&store).await.unwrap(), 98);
-    assert_eq!(expiring_keys(&server).len(), 1);
+    assert_eq!(subjects(&server).len(), 1);
 }
 
 #[tokio::test]

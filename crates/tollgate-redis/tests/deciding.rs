@@ -11,11 +11,11 @@ use tollgate_core::{Charge, Clock, Key, Operation, Outcome, Quota, Store, Timest
 use tollgate_redis::RedisStoreError;
 use tollgate_testkit::{ManualClock, RedisServer};
 
-use self::common::{calls, expiring_keys, look_at, options, store_on, user};
+use self::common::{calls, look_at, options, store_on, subjects, user};
 
 const SECOND: Quota = Quota::per_second(10).burst(20);
 const MINUTE: Quota = Quota::per_minute(100);
-const HOUR: Quota = Quota::per_hour(1_000).sliding_window();
+const HOUR: Quota = Quota::per_hour(1_000);
 
 fn three<'a>(key: &'a Key<'a>) -> [Charge<'a>; 3] {
     [Charge::new("second", &SECOND, key), Charge::new("minute", &MINUTE, key), Charge::new("hour", &HOUR, key)]
@@ -41,8 +41,9 @@ async fn three_limits_cost_one_command() {
         .filter(|line| !line.starts_with("config|resetstat") && !line.starts_with("quit"))
         .collect();
     seen.sort_unstable();
-    // What the script does inside the server is counted too: one reading of the time, one of the state, one write.
-    assert_eq!(seen, ["evalsha:calls=1", "get:calls=1", "set:calls=1", "time:calls=1"]);
+    // What the script does inside the server is counted too: one reading of the time, one of the quotas and
+    // one of the state, one write.
+    assert_eq!(seen, ["evalsha:calls=1", "hmget:calls=2", "hset:calls=1", "time:calls=1"]);
 }
 
 #[tokio::test]
@@ -53,11 +54,11 @@ async fn three_limits_on_one_subject_are_one_small_key() {
     for _ in 0..20 {
         assert!(store.check(&three(&ann)).await.unwrap().is_allowed());
     }
-    let keys = expiring_keys(&server);
+    let keys = subjects(&server);
     let [(name, size)] = keys.as_slice() else { panic!("{keys:?}") };
     println!("three limits of one subject: {size} bytes under {name} ({} bytes)", name.len());
-    assert!(name.starts_with("tollgate:1:") && name.len() == "tollgate:1:".len() + 22, "{name}");
-    assert!(*size <= 112, "{size} bytes");
+    assert!(name.starts_with("tollgate:2:{0}:"), "{name}");
+    assert!(*size <= 46, "{size} bytes");
 }
 
 #[tokio::test]
@@ -68,17 +69,17 @@ async fn refusals_and_peeks_write_nothing() {
     let (one, many) = (Quota::per_hour(1), Quota::per_hour(10));
     let both = [Charge::new("ann's", &one, &ann), Charge::new("bob's", &many, &bob)];
     assert!(store.check(&both).await.unwrap().is_allowed());
-    let sets = calls(&server, "set");
+    let sets = calls(&server, "hset") + calls(&server, "set");
 
     let refused = store.check(&both).await.unwrap();
     assert!(!refused.is_allowed());
     assert_eq!(refused.binding().unwrap().name, "ann's".into());
     assert_eq!(refused.standings()[1].remaining, 9, "all or nothing");
     store.check(&[both[0].cost(0), both[1].cost(0)]).await.unwrap();
-    assert_eq!(calls(&server, "set"), sets);
+    assert_eq!(calls(&server, "hset") + calls(&server, "set"), sets);
 
     store.apply(Operation::Reset, &both).await.unwrap();
-    assert_eq!(expiring_keys(&server), [], "a subject with nothing to remember has no key");
+    assert_eq!(subjects(&server), [], "a subject with nothing to remember has no key");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -100,7 +101,7 @@ async fn of_two_thousand_at_once_a_hundred_pass() {
         admitted += u32::from(check.await.unwrap());
     }
     assert_eq!(admitted, 100);
-    assert_eq!(expiring_keys(&server).len(), 1);
+    assert_eq!(subjects(&server).len(), 1);
 }
 
 #[tokio::test]
@@ -152,7 +153,7 @@ async fn a_store_with_a_clock_lives_by_it() {
     assert_eq!(store.check(&charges).await.unwrap().outcome(), Outcome::Refuse(Duration::from_micros(1)));
     clock.advance(Duration::from_micros(1));
     assert_eq!(store.check(&charges).await.unwrap().outcome(), Outcome::Allow);
-    assert_eq!(expiring_keys(&server).len(), 1);
+    assert_eq!(subjects(&server).len(), 1);
 }
 
 #[tokio::test]
@@ -172,10 +173,10 @@ async fn prefixes_and_secrets_keep_stores_apart() {
         assert!(store.check(&charges).await.unwrap().is_allowed());
         assert!(!store.clone().check(&charges).await.unwrap().is_allowed());
     }
-    let mut keys = expiring_keys(&server);
+    let mut keys = subjects(&server);
     keys.sort();
     assert_eq!(keys.len(), 4);
-    assert!(keys.iter().any(|(name, _)| name == "tollgate:1:user:ann"), "{keys:?}");
+    assert!(keys.iter().any(|(name, _)| name == "tollgate:2:{0}:user:ann"), "{keys:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -220,10 +221,10 @@ async fn a_value_that_is_no_state_is_an_error() {
     let server = RedisServer::start();
     let store = options().readable_keys(true).connect(&server.url()).await.unwrap();
     let ann = user("ann");
-    for spoil in ["SET tollgate:1:user:ann nonsense", "LPUSH tollgate:1:user:ann 1"] {
-        server.command("DEL tollgate:1:user:ann").unwrap();
-        server.command(spoil).unwrap();
-        let error = store.check(&[Charge::new("second", &SECOND, &ann)]).await.unwrap_err();
-        assert!(matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(), "{spoil}: {error:?}");
-    }
+    let day = Quota::per_day(2);
+    let charges = [Charge::new("day", &day, &ann)];
+    store.check(&charges).await.unwrap();
+    server.command("SET tollgate:2:{0}:user:ann nonsense").unwrap();
+    let error = store.check(&charges).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::State { .. }) && !error.is_transient(), "{error:?}");
 }

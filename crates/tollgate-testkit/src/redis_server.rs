@@ -1,11 +1,13 @@
 //! Real Redis servers on free ports, gone when dropped.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use tempfile::TempDir;
+
+use crate::process::{Process, free_port, insist};
+use crate::tls::TlsFiles;
 
 /// A `redis-server` of its own on a free loopback port, without persistence, killed when dropped.
 ///
@@ -14,9 +16,9 @@ use tempfile::TempDir;
 /// pass without it.
 #[derive(Debug)]
 pub struct RedisServer {
-    process: Child,
+    process: Process,
     port: u16,
-    home: TempDir,
+    _home: TempDir,
     options: Vec<String>,
 }
 
@@ -29,23 +31,24 @@ impl RedisServer {
 
     /// Starts a server with further command line options, such as `["--maxmemory", "2mb"]`.
     #[must_use]
-    #[expect(clippy::panic, reason = "documented: without a server there is no test")]
     pub fn start_with(options: &[&str]) -> Self {
-        // Another process may take a port between its choice and the server's start: then the next one is tried.
-        let mut last = None;
-        for _ in 0..5 {
-            match Self::try_start(options) {
-                Ok(server) => return server,
-                Err(error) => last = Some(error),
-            }
-        }
-        panic!("redis-server did not start ({last:?}): install it (apt-get install redis-server)");
+        insist("redis-server", || Self::try_start(&[], options))
+    }
+
+    /// Starts a server that speaks TLS, and nothing else, with the certificate in these files. It asks its clients for
+    /// none. [`command`](Self::command) does not work on it.
+    #[must_use]
+    pub fn start_tls(files: &TlsFiles) -> Self {
+        insist("redis-server", || {
+            let [certificate, key] = [files.certificate(), files.key()].map(|path| path.to_string_lossy().into_owned());
+            let options = ["--tls-cert-file", &certificate, "--tls-key-file", &key, "--tls-auth-clients", "no"];
+            Self::try_start(&["--port", "0", "--tls-port"], &options)
+        })
     }
 
     /// Kills the server, as a crash would: connections break and everything is forgotten.
     pub fn kill(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.process.kill();
     }
 
     /// Starts the server again, empty, on the port and with the options it had.
@@ -55,9 +58,32 @@ impl RedisServer {
     #[expect(clippy::panic, reason = "documented: without a server there is no test")]
     pub fn start_again(&mut self) {
         self.kill();
-        match launch(self.port, &self.home, &self.options) {
+        match launch(&self.options) {
             Ok(process) => self.process = process,
             Err(error) => panic!("redis-server did not start again: {error}"),
+        }
+    }
+
+    /// Stops the process in its tracks (`SIGSTOP`): connections stay open, new ones are accepted by the kernel, nothing
+    /// is answered until [`resume`](Self::resume).
+    ///
+    /// # Panics
+    /// When the signal cannot be sent.
+    #[expect(clippy::panic, reason = "documented: a fault that did not happen proves nothing")]
+    pub fn pause(&self) {
+        if let Err(error) = self.process.signal("STOP") {
+            panic!("the server could not be paused: {error}");
+        }
+    }
+
+    /// Lets a paused process go on (`SIGCONT`): what was sent to it meanwhile is carried out.
+    ///
+    /// # Panics
+    /// When the signal cannot be sent.
+    #[expect(clippy::panic, reason = "documented: a fault that did not end proves nothing")]
+    pub fn resume(&self) {
+        if let Err(error) = self.process.signal("CONT") {
+            panic!("the server could not be resumed: {error}");
         }
     }
 
@@ -90,48 +116,24 @@ impl RedisServer {
         stream.write_all(format!("{line}\r\nQUIT\r\n").as_bytes())?;
         let mut reply = String::new();
         stream.read_to_string(&mut reply)?;
-        Ok(reply.trim_end_matches("+OK\r\n").to_owned())
+        Ok(reply.strip_suffix("+OK\r\n").unwrap_or(&reply).to_owned())
     }
 
-    fn try_start(options: &[&str]) -> io::Result<Self> {
+    /// `port_option` says what the port is for, such as `--port`, and may begin with further options.
+    pub(crate) fn try_start(port_option: &[&str], options: &[&str]) -> io::Result<Self> {
         let home = TempDir::new()?;
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
-        let process = launch(port, &home, &options)?;
-        Ok(Self { process, port, home, options })
+        let port = free_port()?;
+        let port_option = if port_option.is_empty() { &["--port"] } else { port_option };
+        let mut all: Vec<String> = port_option.iter().map(|&option| option.to_owned()).collect();
+        all.push(port.to_string());
+        all.extend(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir"].map(str::to_owned));
+        all.push(home.path().to_string_lossy().into_owned());
+        all.extend(options.iter().map(|&option| option.to_owned()));
+        let process = launch(&all)?;
+        Ok(Self { process, port, _home: home, options: all })
     }
 }
 
-/// Starts a server process and waits until it is ready.
-fn launch(port: u16, home: &TempDir, options: &[String]) -> io::Result<Child> {
-    let mut process = Command::new("redis-server")
-        .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
-        .args(["--dir", &home.path().to_string_lossy()])
-        .args(options)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()?;
-    if let Some(output) = process.stdout.take() {
-        // The server says when it is ready; end of output means that it gave up.
-        let mut lines = BufReader::new(output);
-        let mut line = String::new();
-        while lines.read_line(&mut line)? > 0 {
-            if line.contains("Ready to accept connections") {
-                // Keep draining, so that the server never blocks on a full pipe.
-                std::thread::spawn(move || io::copy(&mut lines, &mut io::sink()));
-                return Ok(process);
-            }
-            line.clear();
-        }
-    }
-    let _ = process.kill();
-    let _ = process.wait();
-    Err(io::Error::other(format!("gave up on port {port}")))
-}
-
-impl Drop for RedisServer {
-    fn drop(&mut self) {
-        self.kill();
-    }
+fn launch(options: &[String]) -> io::Result<Process> {
+    Process::start(options, "Ready to accept connections")
 }

@@ -28,8 +28,7 @@
 //! 6. The response carries `RateLimit`, `RateLimit-Policy` and `X-RateLimit-*`; a refusal also `Retry-After`. The
 //!    [`Decision`] is in the extensions of the admitted request and of the response.
 //!
-//! A store that cannot be asked never becomes an error of the service: the policy [says](OnStoreFailure) whether
-//! requests then go ahead or are refused with 503.
+//! A store that cannot be asked never becomes an error of the service, see [below](#when-the-store-is-sick).
 //!
 //! # What clients are told
 //!
@@ -42,6 +41,47 @@
 //!
 //! All seconds are rounded up. The first two follow draft-ietf-httpapi-ratelimit-headers-11. A client who spreads `r`
 //! units over `t` seconds is always admitted, if nobody else is counted by his key: they are there already.
+//!
+//! # When the store is sick
+//!
+//! A shared store may be away, slow or full. Each limit [says](Limit::on_store_failure) what that means for requests it
+//! applies to, and the policy says it for limits that do not:
+//!
+//! | [`OnStoreFailure`] | a request | because |
+//! |---|---|---|
+//! | `Allow`, the default | goes ahead, uncounted | a limiter must not take the service down |
+//! | `Refuse` | is refused: 503, `UNAVAILABLE` for gRPC, with `Retry-After` | uncounted would be worse than unserved |
+//! | `Local` | is counted by this instance alone | what stands behind the service needs protection all the while |
+//!
+//! One limit that says `Refuse` refuses the request. Otherwise its `Local` limits are decided together, all or none, by
+//! this instance's share of their quotas: divided by the expected [number of instances](Policy::instances). Keys, costs
+//! and conditions are worked out anew for this, by the same closures. What was counted locally is dropped when the
+//! store is well again.
+//!
+//! A public API whose backend must never see more than it can bear, and its login page, where guessing passwords must
+//! not become free when Redis is down:
+//!
+//! ```
+//! use std::time::Duration;
+//! use tollgate::{Limit, OnStoreFailure, Policy, Quota, key};
+//!
+//! let policy = Policy::new()
+//!     .limit(Limit::new("minute", Quota::per_minute(600)).by(key::header("x-api-key")))
+//!     .limit(
+//!         Limit::new("login", Quota::new(5, Duration::from_secs(900)).sliding_log())
+//!             .by(key::client_ip())
+//!             .when(|head| head.uri().path() == "/login")
+//!             .on_store_failure(OnStoreFailure::Refuse),
+//!     )
+//!     .on_store_failure(OnStoreFailure::Local)
+//!     .instances(6);
+//! # let _ = policy;
+//! ```
+//!
+//! Such an answer is marked `X-RateLimit-Policy: degraded` and has no `RateLimit` nor `RateLimit-Policy` field: those
+//! speak of the whole quota. `X-RateLimit-Limit`, `-Remaining` and `-Reset` tell the local share; where nothing was
+//! counted, `X-RateLimit-Remaining` is `-1` and the others are left out. Handlers find [`Degraded`] in the request's
+//! extensions, and so does whoever reads the response's.
 //!
 //! # Customised
 //!
@@ -111,6 +151,7 @@
 //! | `redis` | `RedisStore`, which instances share, with its options and errors |
 
 mod answer;
+mod degraded;
 mod head;
 pub mod key;
 mod layer;
@@ -119,10 +160,11 @@ mod plan;
 mod policy;
 
 pub use self::answer::{EXPOSED_HEADERS, ProblemDetails, Reason, Refusal, Refused};
+pub use self::degraded::{Degraded, OnStoreFailure};
 pub use self::head::RequestHead;
 pub use self::layer::{RateLimit, RateLimitLayer, ResponseBody, ResponseFuture};
 pub use self::limit::{Limit, MissingKey};
-pub use self::policy::{OnStoreFailure, Policy};
+pub use self::policy::Policy;
 pub use tollgate_core::{
     Algorithm, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Key, MemoryStore, MonotonicClock, Name,
     Operation, Outcome, Quota, Standing, Store, Subject, Timestamp, decide,

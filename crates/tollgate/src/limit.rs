@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tollgate_core::{Algorithm, Charge, ConfigError, Key, Name, Quota};
 
+use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::{KeyExtractor, everyone};
 
@@ -31,6 +32,9 @@ pub struct Limit {
     pub(crate) quota: Quota,
     pub(crate) extractor: Arc<dyn KeyExtractor>,
     pub(crate) missing: MissingKey,
+    pub(crate) on_store_failure: Option<OnStoreFailure>,
+    /// One instance's part of the quota.
+    share: Quota,
     cost: Cost,
     condition: Option<Arc<Condition>>,
     patience: Option<Duration>,
@@ -71,6 +75,8 @@ impl Limit {
             quota,
             extractor: Arc::new(everyone()),
             missing: MissingKey::default(),
+            on_store_failure: None,
+            share: quota,
             cost: Cost::Constant(1),
             condition: None,
             patience: (quota.algorithm() == Algorithm::LeakyBucket).then_some(Self::DEFAULT_MAX_WAIT),
@@ -126,22 +132,44 @@ impl Limit {
         self
     }
 
+    /// What this limit does when the store cannot be asked; left out, it does what its policy
+    /// [says](crate::Policy::on_store_failure).
+    pub const fn on_store_failure(mut self, choice: OnStoreFailure) -> Self {
+        self.on_store_failure = Some(choice);
+        self
+    }
+
     /// Whether the limit counts this request.
     pub(crate) fn applies(&self, head: &RequestHead<'_>) -> bool {
         self.condition.as_ref().is_none_or(|holds| holds(head))
     }
 
-    /// This limit's part in a request.
+    /// This limit's part in a request that the store decides.
     pub(crate) fn charge<'a>(&'a self, key: &'a Key<'a>, head: &RequestHead<'_>) -> Charge<'a> {
+        self.charge_by(&self.quota, key, head)
+    }
+
+    /// This limit's part in a request that this instance decides by itself.
+    pub(crate) fn charge_of_share<'a>(&'a self, key: &'a Key<'a>, head: &RequestHead<'_>) -> Charge<'a> {
+        self.charge_by(&self.share, key, head)
+    }
+
+    fn charge_by<'a>(&'a self, quota: &'a Quota, key: &'a Key<'a>, head: &RequestHead<'_>) -> Charge<'a> {
         let cost = match &self.cost {
             Cost::Constant(units) => *units,
             Cost::Computed(of) => of(head),
         };
-        let mut charge = Charge::new(self.name, &self.quota, key).cost(cost);
+        let mut charge = Charge::new(self.name, quota, key).cost(cost);
         if let Some(longest) = self.patience {
             charge = charge.patience(longest);
         }
         if self.counts_refusals { charge.count_refusals() } else { charge }
+    }
+
+    /// Takes one instance's part of the quota.
+    pub(crate) fn divide(&mut self, instances: u32) -> Result<(), ConfigError> {
+        self.share = self.quota.try_divided(instances)?;
+        Ok(())
     }
 
     /// What is wrong with this limit by itself.

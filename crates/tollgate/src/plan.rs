@@ -6,23 +6,29 @@ use std::sync::Arc;
 use tollgate_core::{Charge, Key, Name};
 
 use crate::answer::Fields;
+use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::KeyExtractor;
 use crate::limit::{Limit, MissingKey};
-use crate::policy::{OnStoreFailure, Policy};
+use crate::policy::Policy;
 
 /// Requests rarely have more limits than this; beyond it the lists spill to the heap.
 const FEW: usize = 4;
 
 #[derive(Debug)]
 pub(crate) struct Plan {
-    limits: Vec<(Limit, SubjectIndex)>,
+    limits: Vec<Planned>,
     subjects: Vec<Subject>,
     pub(crate) fields: Fields,
-    pub(crate) on_store_failure: OnStoreFailure,
 }
 
-type SubjectIndex = usize;
+#[derive(Debug)]
+struct Planned {
+    limit: Limit,
+    /// The position of what it counts.
+    subject: usize,
+    on_store_failure: OnStoreFailure,
+}
 
 /// Something that requests are counted by.
 struct Subject {
@@ -31,6 +37,11 @@ struct Subject {
     shared: Key<'static>,
 }
 
+/// The keys of a request, each subject's once it has been asked for: `Some(None)` is a missing one.
+type Keys<'r> = SmallVec<[Option<Option<Key<'r>>>; FEW]>;
+
+type Applying<'p> = SmallVec<[&'p Planned; FEW]>;
+
 /// What a request gets asked of the store.
 pub(crate) enum Asked<T> {
     /// No limit applies.
@@ -38,6 +49,16 @@ pub(crate) enum Asked<T> {
     /// A limit refuses requests without a key of this scope.
     Missing(Name),
     /// The charges were handed over; this came back.
+    Charged(T),
+}
+
+/// What a request gets that the store could not be asked about.
+pub(crate) enum Fallback<T> {
+    /// A limit refuses such requests.
+    Refuse,
+    /// No limit counts it.
+    Uncounted,
+    /// The charges of the limits that this instance counts by itself were handed over; this came back.
     Charged(T),
 }
 
@@ -54,39 +75,64 @@ impl Plan {
                     subjects.push(Subject { extractor: Arc::clone(&limit.extractor), shared: Key::new(scope, &[]) });
                     subjects.len() - 1
                 });
-                (limit, subject)
+                let on_store_failure = limit.on_store_failure.unwrap_or(policy.on_store_failure);
+                Planned { limit, subject, on_store_failure }
             })
             .collect();
-        Self { limits, subjects, fields, on_store_failure: policy.on_store_failure }
+        Self { limits, subjects, fields }
     }
 
     /// Reads the keys of a request and hands the charges of the limits that apply to `check`.
     pub(crate) fn ask<T>(&self, head: &RequestHead<'_>, check: impl FnOnce(&[Charge<'_>]) -> T) -> Asked<T> {
-        // Each subject's key, once it has been asked for: `Some(None)` is a missing one.
-        let mut keys: SmallVec<[Option<Option<Key<'_>>>; FEW]> = self.subjects.iter().map(|_| None).collect();
-        let mut applying: SmallVec<[&(Limit, SubjectIndex); FEW]> = SmallVec::new();
-        for entry @ (limit, subject) in &self.limits {
-            if !limit.applies(head) {
-                continue;
-            }
-            let key = keys[*subject].get_or_insert_with(|| self.subjects[*subject].extractor.extract(head));
-            match limit.missing {
-                MissingKey::Skip if key.is_none() => {}
-                MissingKey::Refuse if key.is_none() => return Asked::Missing(limit.extractor.scope()),
-                _ => applying.push(entry),
-            }
-        }
-        if applying.is_empty() {
-            return Asked::Nothing;
+        let (keys, applying) = match self.read(head) {
+            Ok((_, applying)) if applying.is_empty() => return Asked::Nothing,
+            Ok(read) => read,
+            Err(scope) => return Asked::Missing(scope),
+        };
+        let charges: SmallVec<[Charge<'_>; FEW]> =
+            applying.into_iter().map(|planned| planned.limit.charge(self.key(&keys, planned), head)).collect();
+        Asked::Charged(check(&charges))
+    }
+
+    /// The same for a request that the store could not be asked about: what its limits then do, and the charges of
+    /// those that this instance counts by itself.
+    pub(crate) fn fall_back<T>(&self, head: &RequestHead<'_>, check: impl FnOnce(&[Charge<'_>]) -> T) -> Fallback<T> {
+        let Ok((keys, applying)) = self.read(head) else {
+            // It had its keys when the store was asked: an extractor has changed its mind.
+            return Fallback::Refuse;
+        };
+        if applying.iter().any(|planned| planned.on_store_failure == OnStoreFailure::Refuse) {
+            return Fallback::Refuse;
         }
         let charges: SmallVec<[Charge<'_>; FEW]> = applying
             .into_iter()
-            .map(|(limit, subject)| {
-                let key = keys[*subject].as_ref().and_then(Option::as_ref);
-                limit.charge(key.unwrap_or(&self.subjects[*subject].shared), head)
-            })
+            .filter(|planned| planned.on_store_failure == OnStoreFailure::Local)
+            .map(|planned| planned.limit.charge_of_share(self.key(&keys, planned), head))
             .collect();
-        Asked::Charged(check(&charges))
+        if charges.is_empty() { Fallback::Uncounted } else { Fallback::Charged(check(&charges)) }
+    }
+
+    /// The limits that apply to a request and the keys they count; otherwise the scope of the key without which a limit
+    /// refuses it.
+    fn read<'r>(&self, head: &RequestHead<'r>) -> Result<(Keys<'r>, Applying<'_>), Name> {
+        let mut keys: Keys<'r> = self.subjects.iter().map(|_| None).collect();
+        let mut applying = Applying::new();
+        for planned in self.limits.iter().filter(|planned| planned.limit.applies(head)) {
+            let Planned { limit, subject, .. } = planned;
+            let key = keys[*subject].get_or_insert_with(|| self.subjects[*subject].extractor.extract(head));
+            match limit.missing {
+                MissingKey::Skip if key.is_none() => {}
+                MissingKey::Refuse if key.is_none() => return Err(limit.extractor.scope()),
+                _ => applying.push(planned),
+            }
+        }
+        Ok((keys, applying))
+    }
+
+    /// The key that a limit counts.
+    fn key<'k, 'r: 'k>(&'k self, keys: &'k Keys<'r>, planned: &Planned) -> &'k Key<'k> {
+        let read = keys[planned.subject].as_ref().and_then(Option::as_ref);
+        read.unwrap_or(&self.subjects[planned.subject].shared)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use tollgate_core::{ConfigError, Name};
 
+use crate::degraded::OnStoreFailure;
 use crate::limit::Limit;
 
 /// The limits of a request, decided together in one step: either all of them are charged or none is.
@@ -15,28 +16,18 @@ use crate::limit::Limit;
 ///     .limit(Limit::new("everyone", Quota::per_second(5_000)));
 /// # let _ = policy;
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct Policy {
     pub(crate) limits: Vec<Limit>,
     pub(crate) on_store_failure: OnStoreFailure,
-}
-
-/// What a request gets when the store cannot be asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OnStoreFailure {
-    /// It goes ahead, uncounted and without rate limit headers: a limiter must not take the service down.
-    #[default]
-    Allow,
-    /// It is refused: 503, or `UNAVAILABLE` for gRPC. For logins and payments, where uncounted is worse than unserved.
-    Refuse,
+    instances: u32,
 }
 
 impl Policy {
     /// A policy without limits: every request passes, and the store is never asked.
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self { limits: Vec::new(), on_store_failure: OnStoreFailure::Allow, instances: 1 }
     }
 
     /// Adds a limit.
@@ -55,10 +46,12 @@ impl Policy {
     ///
     /// # Errors
     /// [`ConfigError`] when the name fits no header, is taken, or shares its stored number with another; when what the
-    /// limit is counted by shares its stored number with what another is counted by; or when the constant cost is above
-    /// the quota's capacity.
-    pub fn try_limit(mut self, limit: Limit) -> Result<Self, ConfigError> {
+    /// limit is counted by shares its stored number with what another is counted by; when the constant cost is above the
+    /// quota's capacity; or when the quota cannot be [divided](tollgate_core::Quota::divided) among the
+    /// [instances](Self::instances).
+    pub fn try_limit(mut self, mut limit: Limit) -> Result<Self, ConfigError> {
         limit.check()?;
+        limit.divide(self.instances)?;
         for other in &self.limits {
             if limit.name == other.name {
                 return Err(ConfigError::DuplicateLimit(limit.name));
@@ -70,10 +63,47 @@ impl Policy {
         Ok(self)
     }
 
-    /// What requests get when the store cannot be asked. The default is [`OnStoreFailure::Allow`].
+    /// What limits that do not [say](Limit::on_store_failure) themselves do when the store cannot be asked. The default
+    /// is [`OnStoreFailure::Allow`].
     pub const fn on_store_failure(mut self, choice: OnStoreFailure) -> Self {
         self.on_store_failure = choice;
         self
+    }
+
+    /// How many instances of the service there are, at most: each takes this part of a quota where a limit is
+    /// [`OnStoreFailure::Local`] and the store cannot be asked. The default is 1, by which every instance takes all of
+    /// it; more instances than are told here admit more than the quota together.
+    ///
+    /// # Panics
+    /// When this is 0, or a quota cannot be divided so; see [`Policy::try_instances`].
+    pub fn instances(self, expected: u32) -> Self {
+        match self.try_instances(expected) {
+            Ok(policy) => policy,
+            #[expect(clippy::panic, reason = "documented: a policy written in code fails at start")]
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// [`Policy::instances`] for a number that was not written in code.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when this is 0, or when the quota of one of the limits, whatever it does when the store fails,
+    /// cannot be [divided](tollgate_core::Quota::divided) so.
+    pub fn try_instances(mut self, expected: u32) -> Result<Self, ConfigError> {
+        if expected == 0 {
+            return Err(ConfigError::ZeroInstances);
+        }
+        for limit in &mut self.limits {
+            limit.divide(expected)?;
+        }
+        self.instances = expected;
+        Ok(self)
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

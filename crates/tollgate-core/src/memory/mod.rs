@@ -17,6 +17,7 @@ use crate::clock::{Clock, MonotonicClock};
 use crate::decision::Decision;
 use crate::store::Store;
 use crate::subject::{Subject, decide};
+use crate::time::Timestamp;
 
 /// Counters in this process: nothing to install, nothing to wait for.
 ///
@@ -100,6 +101,20 @@ impl MemoryStore {
     #[must_use]
     pub fn evicted(&self) -> u64 {
         self.inner.room.evicted()
+    }
+
+    /// The present instant on its clock.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.inner.clock.now()
+    }
+
+    /// Forgets every subject, limited ones too, and gives their memory back. A request that is decided meanwhile may
+    /// be forgotten or not.
+    pub fn clear(&self) {
+        for shard in &self.inner.shards {
+            shard.lock().clear(&self.inner.room);
+        }
     }
 
     fn decide(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {

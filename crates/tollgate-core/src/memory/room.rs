@@ -24,7 +24,12 @@ impl Room {
     }
 
     pub(super) fn release(&self) {
-        self.taken.fetch_sub(1, Ordering::Relaxed);
+        self.release_all(1);
+    }
+
+    /// Gives this many places back at once.
+    pub(super) fn release_all(&self, places: usize) {
+        self.taken.fetch_sub(places, Ordering::Relaxed);
     }
 
     pub(super) fn count_eviction(&self) {

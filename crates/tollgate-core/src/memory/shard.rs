@@ -92,6 +92,12 @@ impl Table {
         }
     }
 
+    /// Forgets everybody.
+    pub(super) fn clear(&mut self, room: &Room) {
+        let forgotten = core::mem::take(self);
+        room.release_all(forgotten.subjects.len());
+    }
+
     /// Clears away the next few subjects as far as they are whole.
     fn sweep(&mut self, now: Timestamp, room: &Room) {
         for _ in 0..SWEPT.min(self.subjects.len()) {

@@ -18,6 +18,8 @@ pub(super) enum Fault {
     BurstTooSmall { burst: u64, least: u64 },
     NotRepresentable { units: u64, period: Duration, capacity: u64 },
     LogTooLong { units: u64 },
+    ZeroInstances,
+    ShareTooSmall { units: u64, period: Duration, instances: u32 },
 }
 
 impl Fault {
@@ -36,6 +38,8 @@ impl Fault {
                 "this rate with this capacity cannot be counted to within 1 part per million: give a smaller burst"
             }
             Self::LogTooLong { .. } => "a sliding log keeps at most 1000000 stamps: use a sliding window counter",
+            Self::ZeroInstances => "a quota cannot be divided among 0 instances: give at least 1",
+            Self::ShareTooSmall { .. } => "less than one unit per 366 days for each instance: give more units",
         }
     }
 
@@ -53,6 +57,8 @@ impl Fault {
                 ConfigError::NotRepresentable { units, period, capacity }
             }
             Self::LogTooLong { units } => ConfigError::LogTooLong { units },
+            Self::ZeroInstances => ConfigError::ZeroInstances,
+            Self::ShareTooSmall { units, period, instances } => ConfigError::ShareTooSmall { units, period, instances },
         }
     }
 }

@@ -3,6 +3,7 @@
 mod algorithm;
 mod fault;
 mod rate;
+mod share;
 
 use core::time::Duration;
 

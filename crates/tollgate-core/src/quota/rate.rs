@@ -61,7 +61,7 @@ const fn best_from_below(over: u64, under: u64, most: u64) -> (u64, u64) {
     }
 }
 
-const fn gcd(mut a: u64, mut b: u64) -> u64 {
+pub(super) const fn gcd(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
     }

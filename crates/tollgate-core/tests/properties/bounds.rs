@@ -7,7 +7,7 @@ use super::config;
 use super::trace::{Play, asks, micros, quota};
 
 /// The most units that may be admitted from `first` to `last`, both included; what each algorithm's own text says.
-fn most(quota: &Quota, first: u64, last: u64) -> u128 {
+pub(crate) fn most(quota: &Quota, first: u64, last: u64) -> u128 {
     let (units, period, capacity) = (u128::from(quota.units()), micros(quota.period()), u128::from(quota.capacity()));
     let span = u128::from(last - first);
     match quota.algorithm() {

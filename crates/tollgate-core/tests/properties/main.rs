@@ -10,6 +10,7 @@ mod change;
 mod drift;
 mod oracle;
 mod promises;
+mod shares;
 mod stillness;
 mod streams;
 mod trace;

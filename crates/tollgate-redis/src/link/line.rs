@@ -7,151 +7,166 @@
 //! 3. A failed attempt, for whatever reason, is followed by another with the next request.
 //! 4. A connection that leaves many requests in a row without an answer is given up: the other end may be gone without
 //!    having said so.
+//! 5. A connection that is only suspected serves until another is there.
 //!
 //! Nothing here sends a request twice.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use redis::aio::MultiplexedConnection;
-use redis::io::tcp::TcpSettings;
-use redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError, RedisResult, Value};
+use redis::{ErrorKind, RedisError, RedisResult, Value};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::Trouble;
-use crate::script;
+use super::reach::{Reach, Verdict};
 
-/// Requests that may wait to be written. The client's own 50 would make a burst wait for its turn.
-const QUEUE: usize = 1024;
 /// Requests in a row that a connection may leave unanswered.
-const MOST_UNANSWERED: u32 = 16;
+pub(super) const MOST_UNANSWERED: u32 = 16;
+/// The least time between the beginnings of two attempts to replace a connection that is only suspected.
+const RENEWAL_PAUSE: Duration = Duration::from_millis(100);
 
-pub(crate) struct Line {
-    shared: Arc<Shared>,
+pub(crate) struct Line<R: Reach> {
+    shared: Arc<Shared<R>>,
 }
 
-struct Shared {
-    client: Client,
-    config: AsyncConnectionConfig,
-    state: Mutex<State>,
+struct Shared<R: Reach> {
+    reach: R,
+    state: Mutex<State<R::Connection>>,
 }
 
-enum State {
-    Down,
-    Connecting(Attempt),
-    Up(Wire),
+/// There may be a connection, an attempt to make one, both, or neither.
+struct State<C> {
+    up: Option<Wire<C>>,
+    attempt: Option<Attempt<C>>,
+    last_attempt: Option<Instant>,
 }
 
 /// The outcome of an attempt to connect, once there is one.
-type Attempt = watch::Receiver<Option<RedisResult<Wire>>>;
+type Attempt<C> = watch::Receiver<Option<RedisResult<Wire<C>>>>;
 
 #[derive(Clone)]
-struct Wire {
-    connection: MultiplexedConnection,
+struct Wire<C> {
+    connection: C,
     /// Requests given up since the last answer. Also tells one connection from the next.
     unanswered: Arc<AtomicU32>,
 }
 
-impl Line {
-    pub(super) fn new(client: &Client, patience: Duration) -> RedisResult<Self> {
-        let address = client.get_connection_info().clone();
-        // Requests are small and each is waited for: holding one back to fill a packet only delays it.
-        let settings: TcpSettings = address.tcp_settings().clone().set_nodelay(true);
-        let client = Client::open(address.set_tcp_settings(settings))?;
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(patience))
-            // The store's deadline covers the whole call.
-            .set_response_timeout(None)
-            .set_pipeline_buffer_size(QUEUE);
-        Ok(Self { shared: Arc::new(Shared { client, config, state: Mutex::new(State::Down) }) })
+impl<R: Reach> Line<R> {
+    pub(super) fn new(reach: R) -> Self {
+        let state = State { up: None, attempt: None, last_attempt: None };
+        Self { shared: Arc::new(Shared { reach, state: Mutex::new(state) }) }
     }
 
     pub(super) async fn connect(&self) -> RedisResult<()> {
         self.wire().await.map(drop)
     }
 
-    pub(super) async fn run(&self, keys: &[String], request: &[u8]) -> Result<Value, Trouble> {
+    pub(super) async fn run(&self, key: &str, request: &[u8]) -> Result<Value, Trouble> {
+        self.call(async |connection| R::run(connection, key, request).await).await
+    }
+
+    pub(super) async fn ping(&self, key: &str) -> Result<Value, Trouble> {
+        self.call(async |connection| R::ping(connection, key).await).await
+    }
+
+    /// Makes another connection in the background, unless that has just been tried. The one there is serves until then.
+    pub(super) fn renew(&self) {
+        self.shared.renew();
+    }
+
+    async fn call(&self, send: impl AsyncFnOnce(&mut R::Connection) -> RedisResult<Value>) -> Result<Value, Trouble> {
         let mut wire = self.wire().await.map_err(Trouble::connect)?;
         let mut waiting = Waiting { shared: &self.shared, unanswered: Arc::clone(&wire.unanswered), is_over: false };
-        let answer = script::run(&mut wire.connection, keys, request).await;
+        let answer = send(&mut wire.connection).await;
         waiting.is_over = true;
-        match &answer {
-            Err(error) if is_the_end_of_a_connection(error) => self.shared.hang_up(&wire.unanswered),
-            _ => wire.unanswered.store(0, Ordering::Relaxed),
+        match answer.as_ref().err().map(R::verdict) {
+            Some(Verdict::HangUp) => self.shared.hang_up(&wire.unanswered),
+            Some(Verdict::Renew) => self.shared.renew(),
+            Some(Verdict::Keep) | None => wire.unanswered.store(0, Ordering::Relaxed),
         }
-        answer.map_err(Trouble::Call)
+        answer.map_err(Trouble::of_call)
     }
 
     /// The connection, or what came of the attempt to make one.
-    async fn wire(&self) -> RedisResult<Wire> {
+    async fn wire(&self) -> RedisResult<Wire<R::Connection>> {
         let mut attempt = {
             let mut state = self.shared.lock();
-            match &*state {
-                State::Up(wire) => return Ok(wire.clone()),
-                // An attempt whose runtime was shut down under it will never end.
-                State::Connecting(attempt) if attempt.has_changed().is_ok() => attempt.clone(),
-                _ => {
-                    let attempt = self.dial();
-                    *state = State::Connecting(attempt.clone());
-                    attempt
-                }
+            if let Some(wire) = &state.up {
+                return Ok(wire.clone());
+            }
+            match state.attempt_under_way() {
+                Some(attempt) => attempt,
+                None => self.shared.dial(&mut state, &Handle::current()),
             }
         };
         let outcome = attempt.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
         outcome.unwrap_or_else(|| Err(RedisError::from((ErrorKind::Io, "the attempt to connect was cut short"))))
     }
+}
 
-    fn dial(&self) -> Attempt {
+impl<R: Reach> Shared<R> {
+    #[expect(clippy::disallowed_methods, reason = "how often a server is dialled is a matter of this machine's time")]
+    fn dial(self: &Arc<Self>, state: &mut State<R::Connection>, runtime: &Handle) -> Attempt<R::Connection> {
         let (done, attempt) = watch::channel(None);
-        let shared = Arc::clone(&self.shared);
-        tokio::spawn(async move {
-            let outcome = shared
-                .client
-                .get_multiplexed_async_connection_with_config(&shared.config)
-                .await
-                .map(|connection| Wire { connection, unanswered: Arc::default() });
-            *shared.lock() = match &outcome {
-                Ok(wire) => State::Up(wire.clone()),
-                Err(_) => State::Down,
-            };
+        let shared = Arc::clone(self);
+        runtime.spawn(async move {
+            let outcome = shared.reach.dial().await.map(|connection| Wire { connection, unanswered: Arc::default() });
+            {
+                let mut state = shared.lock();
+                state.attempt = None;
+                if let Ok(wire) = &outcome {
+                    state.up = Some(wire.clone());
+                }
+            }
             // Nobody may be waiting any more.
             let _ = done.send(Some(outcome));
         });
+        state.attempt = Some(attempt.clone());
+        state.last_attempt = Some(Instant::now());
         attempt
     }
-}
 
-impl Shared {
-    /// Gives a connection up, unless that has been done already.
-    fn hang_up(&self, unanswered: &Arc<AtomicU32>) {
+    fn renew(self: &Arc<Self>) {
         let mut state = self.lock();
-        if matches!(&*state, State::Up(wire) if Arc::ptr_eq(&wire.unanswered, unanswered)) {
-            *state = State::Down;
+        let is_due = state.last_attempt.is_none_or(|last| last.elapsed() >= RENEWAL_PAUSE);
+        // Without a runtime, as when a future is dropped after it has ended, nothing can be made.
+        if let (true, None, Ok(runtime)) = (is_due, state.attempt_under_way(), Handle::try_current()) {
+            self.dial(&mut state, &runtime);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A state is replaced whole, so a panic elsewhere leaves a sound one.
+    /// Gives a connection up, unless that has been done already.
+    fn hang_up(&self, unanswered: &Arc<AtomicU32>) {
+        self.lock().up.take_if(|wire| Arc::ptr_eq(&wire.unanswered, unanswered));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<R::Connection>> {
+        // What is in a state is replaced whole, so a panic elsewhere leaves a sound one.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+impl<C> State<C> {
+    fn attempt_under_way(&self) -> Option<Attempt<C>> {
+        // One whose runtime was shut down under it will never end.
+        self.attempt.clone().filter(|attempt| attempt.has_changed().is_ok())
+    }
+}
+
 /// A request under way. Dropped before it is over, it was given up.
-struct Waiting<'a> {
-    shared: &'a Shared,
+struct Waiting<'a, R: Reach> {
+    shared: &'a Arc<Shared<R>>,
     unanswered: Arc<AtomicU32>,
     is_over: bool,
 }
 
-impl Drop for Waiting<'_> {
+impl<R: Reach> Drop for Waiting<'_, R> {
     fn drop(&mut self) {
         if !self.is_over && self.unanswered.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_UNANSWERED {
             self.shared.hang_up(&self.unanswered);
         }
     }
-}
-
-fn is_the_end_of_a_connection(error: &RedisError) -> bool {
-    error.is_io_error() || error.is_unrecoverable_error()
 }

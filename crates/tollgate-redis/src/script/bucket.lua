@@ -9,12 +9,12 @@ function bucket.refilled(quota, used, elapsed)
   return saturating_sub(used, elapsed * quota.refill)
 end
 
-function bucket.judge(quota, state, from, now, cost, patience)
+function bucket.judge(quota, state, from, now, cost, patience, queues)
   local used = bucket.refilled(quota, state.used, now - from)
   local after = used + cost * quota.grain
   local until_fits = div_ceil(saturating_sub(after, quota.capacity * quota.grain), quota.refill)
   local wait, retry
-  if quota.queues then
+  if queues then
     -- There must be a place in the queue now, and the turn must come soon enough.
     wait = div_ceil(used, quota.refill)
     retry = max(until_fits, saturating_sub(wait, patience))

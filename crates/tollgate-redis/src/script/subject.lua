@@ -1,30 +1,93 @@
 -- Everything remembered of one key: the state of each limit that counts it, all as of one instant.
+--
+-- Stored as u56 instant, then slot after slot: the number of the quota that counted it (40 bits, the lowest two of them
+-- the kind of state) and the numbers of its state, u56 each. A log is u32 its length, u56 its base, and its entries.
 local subject = {}
 
-function subject.load(key)
-  local stored = redis.call('GET', key)
-  local loaded = { key = key, is_stored = stored ~= false, has_changed = false, at = 0, slots = {} }
+-- What a slot's state is made of, in order.
+local LAYOUT = {
+  [BUCKET] = { format = '<I7', 'used' },
+  [FIXED_WINDOW] = { format = '<I7I7', 'start', 'count' },
+  [SLIDING_WINDOW] = { format = '<I7I7I7', 'start', 'before', 'count' },
+}
+
+-- The quota of a number, be it one of the request's or one of the past; nothing if it was forgotten.
+local quota_of = {}
+for _, quota in ipairs(quotas) do
+  quota_of[quota.id] = quota
+end
+
+function subject.quota(id)
+  local quota = quota_of[id]
+  if quota == nil then
+    local numbers = redis.call('HGET', KEYS[1], pack('<I5', id))
+    quota = numbers and read_quota(numbers)
+    if quota then
+      quota.id = id
+    end
+    quota_of[id] = quota
+  end
+  return quota
+end
+
+function subject.read_state(kind, stored, position)
+  local state = {}
+  if kind == SLIDING_LOG then
+    local length
+    length, state.base, position = unpack_from('<I4I7', stored, position)
+    if position + length - 1 > #stored then
+      error('a log that was cut off')
+    end
+    state.entries = string.sub(stored, position, position + length - 1)
+    return state, position + length
+  end
+  local layout = LAYOUT[kind]
+  local values = { unpack_from(layout.format, stored, position) }
+  for i, name in ipairs(layout) do
+    state[name] = values[i]
+  end
+  return state, values[#values]
+end
+
+function subject.load(stored)
+  local loaded = { has_changed = false, at = 0, slots = {} }
   if not stored then
     return loaded
   end
-  local fields = cmsgpack.unpack(stored)
-  loaded.at = fields[1]
-  local position = 2
-  while position <= #fields do
-    local slot = { limit = fields[position], quota = { kind = fields[position + 1] }, state = {} }
-    local layout = LAYOUT[slot.quota.kind]
-    position = position + 2
-    for _, name in ipairs(layout.quota) do
-      slot.quota[name] = fields[position]
-      position = position + 1
+  local position
+  loaded.at, position = unpack_from('<I7', stored)
+  while position <= #stored do
+    local id, state
+    id, position = unpack_from('<I5', stored, position)
+    state, position = subject.read_state(id % 4, stored, position)
+    local quota = subject.quota(id)
+    -- A quota that nobody remembers has not been asked for in more than a year.
+    if quota then
+      loaded.slots[#loaded.slots + 1] = { limit = quota.limit, quota = quota, state = state }
     end
-    for _, name in ipairs(layout.state) do
-      slot.state[name] = fields[position]
-      position = position + 1
-    end
-    loaded.slots[#loaded.slots + 1] = slot
   end
   return loaded
+end
+
+-- The stored form; false for one with nothing left to remember, which is the same as one that was never seen.
+function subject.stored(self)
+  if #self.slots == 0 then
+    return false
+  end
+  local parts = { pack('<I7', self.at) }
+  for _, slot in ipairs(self.slots) do
+    local state = slot.state
+    parts[#parts + 1] = pack('<I5', slot.quota.id)
+    if slot.quota.kind == SLIDING_LOG then
+      parts[#parts + 1] = pack('<I4I7', #state.entries, state.base)
+      parts[#parts + 1] = state.entries
+    else
+      for _, name in ipairs(LAYOUT[slot.quota.kind]) do
+        parts[#parts + 1] = pack('<I7', state[name])
+      end
+    end
+  end
+  return table.concat(parts)
 end
 
 -- Microseconds until every limit is whole again, if nothing else is charged.
@@ -37,37 +100,11 @@ function subject.whole_after(self)
   return longest
 end
 
--- Stores a subject until it is whole, and for `shortest` milliseconds at least. One with nothing left to remember is
--- the same as one that was never seen.
-function subject.save(self, shortest)
-  if #self.slots == 0 then
-    if self.is_stored then
-      redis.call('DEL', self.key)
-    end
-    return
-  end
-  local fields = { self.at }
-  for _, slot in ipairs(self.slots) do
-    local layout = LAYOUT[slot.quota.kind]
-    fields[#fields + 1] = slot.limit
-    fields[#fields + 1] = slot.quota.kind
-    for _, name in ipairs(layout.quota) do
-      fields[#fields + 1] = slot.quota[name]
-    end
-    for _, name in ipairs(layout.state) do
-      fields[#fields + 1] = slot.state[name]
-    end
-  end
-  -- No limit takes longer than 2^51 microseconds to be whole, so neither does a key: 71 years.
-  local lifetime = max(div_ceil(subject.whole_after(self), 1000), shortest)
-  redis.call('SET', self.key, cmsgpack.pack(fields), 'PX', string.format('%.0f', lifetime))
-end
-
 -- The state a charge is decided on, and the instant it is as of.
 function subject.state_for(self, charge, now)
   for _, slot in ipairs(self.slots) do
     if slot.limit == charge.limit then
-      if counts_like(slot.quota, charge.quota) then
+      if slot.quota.id == charge.quota.id then
         return slot.state, self.at
       end
       return convert.state(slot.state, slot.quota, charge.quota, self.at, now), now
@@ -78,7 +115,7 @@ end
 
 function subject.judge(self, charge, now)
   local state, from = subject.state_for(self, charge, now)
-  return judge(charge.quota, state, from, now, charge.cost, charge.patience)
+  return judge(charge.quota, state, from, now, charge.cost, charge.patience, has(charge.flags, QUEUES))
 end
 
 function subject.left(self, charge, now)
@@ -90,7 +127,7 @@ end
 function subject.counts_otherwise(self, charge)
   for _, slot in ipairs(self.slots) do
     if slot.limit == charge.limit then
-      return not counts_like(slot.quota, charge.quota)
+      return slot.quota.id ~= charge.quota.id
     end
   end
   return false

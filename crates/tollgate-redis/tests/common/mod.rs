@@ -30,19 +30,27 @@ pub(crate) fn look_at(server: &RedisServer) -> Connection {
     Client::open(server.url()).unwrap().get_connection().unwrap()
 }
 
-/// Every key in the server, with its size in bytes. Fails if one of them would live for ever.
-pub(crate) fn expiring_keys(server: &RedisServer) -> Vec<(String, usize)> {
+/// What is stored of subjects, as the name or field it is under and its size in bytes. Fails if a key would live for ever.
+pub(crate) fn subjects(server: &RedisServer) -> Vec<(String, usize)> {
     let mut connection = look_at(server);
     let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
-    keys.into_iter()
-        .filter_map(|key| {
-            // -2: it expired since it was listed.
-            let left: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();
-            assert!(left > 0 || left == -2, "{key} has a time to live of {left}");
-            let size: usize = redis::cmd("STRLEN").arg(&key).query(&mut connection).unwrap();
-            (left > 0).then_some((key, size))
-        })
-        .collect()
+    let mut found = Vec::new();
+    for key in keys {
+        // -2: it expired since it was listed.
+        let left: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();
+        assert!(left > 0 || left == -2, "{key} has a time to live of {left}");
+        if left == -2 || key.ends_with(":quotas") {
+            continue;
+        }
+        match redis::cmd("HGETALL").arg(&key).query::<Vec<(Vec<u8>, Vec<u8>)>>(&mut connection) {
+            Ok(fields) => found.extend(fields.iter().map(|(field, state)| (format!("{key} {field:x?}"), state.len()))),
+            Err(_) => {
+                let size: usize = redis::cmd("STRLEN").arg(&key).query(&mut connection).unwrap();
+                found.push((key, size));
+            }
+        }
+    }
+    found
 }
 
 /// How often the server has run a command since it was started or its statistics were reset.

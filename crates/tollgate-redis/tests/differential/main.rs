@@ -7,6 +7,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod plan;
+mod shelf;
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -14,10 +15,10 @@ use std::time::Duration;
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestCaseResult, TestRunner};
 use tokio::runtime::Runtime;
 use tollgate_core::{Algorithm, Charge, Decision, Key, Operation, Outcome, Quota, Store, Subject, Timestamp, decide};
-use tollgate_redis::RedisStore;
 use tollgate_testkit::{ManualClock, RedisServer};
 
 use self::plan::{Cost, Deed, KEYS, NAMES, NOW, Passing, Plan, Step, Wish, plan};
+use self::shelf::Shelves;
 
 const REGRESSIONS: &str = "tests/differential/regressions.txt";
 
@@ -89,13 +90,12 @@ fn the_epoch_cuts_the_first_window_off_alike() {
     bench.run(&Plan { start: 1_000, quotas, steps }).unwrap();
 }
 
-/// A server, and a store in it that lives by a clock.
+/// A server, and a clock that stores in it live by.
 struct Bench {
     server: RedisServer,
     runtime: Runtime,
     clock: ManualClock,
-    store: RedisStore,
-    /// Plans and steps run so far. Each run has keys of its own.
+    /// Plans and steps run so far.
     runs: Cell<usize>,
     steps: Cell<usize>,
 }
@@ -103,16 +103,16 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let server = RedisServer::start();
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        // One thread: what is asked first is sent first.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let clock = ManualClock::default();
-        let store = runtime.block_on(common::options().clock(clock.clone()).connect(&server.url())).unwrap();
-        Self { server, runtime, clock, store, runs: Cell::new(0), steps: Cell::new(0) }
+        Self { server, runtime, clock, runs: Cell::new(0), steps: Cell::new(0) }
     }
 
     fn run(&self, plan: &Plan) -> TestCaseResult {
         self.runs.set(self.runs.get() + 1);
         self.steps.set(self.steps.get() + plan.steps.len());
-        self.runtime.block_on(run(plan, self.runs.get(), &self.store, &self.clock))
+        self.runtime.block_on(run(plan, self.runs.get(), &self.server.url(), &self.clock))
     }
 }
 
@@ -120,63 +120,109 @@ impl Drop for Bench {
     fn drop(&mut self) {
         // A failed test has said what it has to say.
         if !std::thread::panicking() {
-            let left = common::expiring_keys(&self.server).len();
+            let left = common::subjects(&self.server).len();
             println!("{} steps in {} runs agree; {left} subjects left", self.steps.get(), self.runs.get());
         }
     }
 }
 
-async fn run(plan: &Plan, run: usize, store: &RedisStore, clock: &ManualClock) -> TestCaseResult {
-    let keys = KEYS.map(|key| common::user(&format!("{key} of run {run}")));
-    let mut subjects: [Subject; KEYS.len()] = Default::default();
+async fn run(plan: &Plan, run: usize, url: &str, clock: &ManualClock) -> TestCaseResult {
+    // A minute that has begun has begun for all subjects of a store: each run has a store of its own.
+    let options = common::options().clock(clock.clone()).prefix(format!("run:{run}"));
+    let store = options.connect(url).await.map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let mut model = Model::default();
     let mut past: Vec<Decision> = Vec::new();
     let mut now = plan.start;
+    let mut rest = plan.steps.as_slice();
 
-    for (i, step) in plan.steps.iter().enumerate() {
-        now = later(now, &step.passing, step.charges.first().map(|wish| &plan.quotas[wish.quota]), past.last());
+    while let [first, later_ones @ ..] = rest {
+        let bursting = later_ones.iter().take_while(|step| step.joins_last).count();
+        let burst;
+        (burst, rest) = rest.split_at(1 + bursting);
+        now = later(now, &first.passing, first.charges.first().map(|wish| &plan.quotas[wish.quota]), past.last());
         clock.set(Timestamp::from_micros(now));
-        let operation = match step.deed {
-            Deed::Check => Operation::Check,
-            Deed::Charge => Operation::Charge,
-            Deed::Refund(ago) => match past.iter().rev().nth(ago) {
-                Some(decision) => Operation::Refund { taken_at: decision.at() },
-                None => Operation::Check,
-            },
-            Deed::RefundAt(micros) => Operation::Refund { taken_at: Timestamp::from_micros(micros) },
-            Deed::Reset => Operation::Reset,
-        };
-        let charges: Vec<Charge<'_>> = step.charges.iter().map(|wish| charge(wish, plan, &keys)).collect();
 
-        let expected = decide_by_model(operation, &charges, &step.charges, now, &mut subjects);
-        let decided = store.apply(operation, &charges).await.map_err(|error| TestCaseError::fail(error.to_string()))?;
-        if decided != expected {
-            return Err(TestCaseError::fail(format!("step {i}\n the script: {decided:#?}\n the model: {expected:#?}")));
+        // The first two find a free lane; the others wait, and go in one call.
+        let expected: Vec<Decision> = burst.iter().map(|step| model.decide(step, plan, &past, now)).collect();
+        let asked: Vec<_> = burst
+            .iter()
+            .map(|step| {
+                let charges: Vec<Charge<'_>> =
+                    step.charges.iter().map(|wish| charge(wish, plan, &model.keys)).collect();
+                tokio::spawn(store.apply(operation(step, &past), &charges))
+            })
+            .collect();
+        for (expected, asked) in expected.into_iter().zip(asked) {
+            let decided = asked.await.unwrap().map_err(|error| TestCaseError::fail(error.to_string()))?;
+            if decided != expected {
+                let step = past.len();
+                return Err(TestCaseError::fail(format!(
+                    "step {step}\n the script: {decided:#?}\n the model: {expected:#?}"
+                )));
+            }
+            past.push(decided);
         }
-        past.push(decided);
     }
     Ok(())
 }
 
-fn decide_by_model(
-    operation: Operation,
-    charges: &[Charge<'_>],
-    wishes: &[Wish],
-    now: u64,
-    subjects: &mut [Subject; KEYS.len()],
-) -> Decision {
-    // The model's instant is that of the subjects a request counts; others have no say.
-    let mut counted: Vec<usize> = wishes.iter().map(|wish| wish.key).collect();
-    counted.sort_unstable();
-    counted.dedup();
-    let mut taken: Vec<Subject> = counted.iter().map(|&key| std::mem::take(&mut subjects[key])).collect();
-    let decision =
-        decide(operation, charges, Timestamp::from_micros(now), &mut taken.iter_mut().collect::<Vec<_>>(), |charge| {
-            counted.iter().position(|&key| key == wishes[charge].key).unwrap()
-        });
-    for (key, subject) in counted.into_iter().zip(taken) {
-        subjects[key] = subject;
+fn operation(step: &Step, past: &[Decision]) -> Operation {
+    match step.deed {
+        Deed::Check => Operation::Check,
+        Deed::Charge => Operation::Charge,
+        Deed::Refund(ago) => match past.iter().rev().nth(ago) {
+            Some(decision) => Operation::Refund { taken_at: decision.at() },
+            None => Operation::Check,
+        },
+        Deed::RefundAt(micros) => Operation::Refund { taken_at: Timestamp::from_micros(micros) },
+        Deed::Reset => Operation::Reset,
     }
-    decision
+}
+
+/// What the store should say.
+struct Model {
+    keys: [Key<'static>; KEYS.len()],
+    subjects: [Subject; KEYS.len()],
+    shelves: Shelves,
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Self { keys: KEYS.map(common::user), subjects: Default::default(), shelves: Shelves::default() }
+    }
+}
+
+impl Model {
+    fn decide(&mut self, step: &Step, plan: &Plan, past: &[Decision], now: u64) -> Decision {
+        let charges: Vec<Charge<'_>> = step.charges.iter().map(|wish| charge(wish, plan, &self.keys)).collect();
+        let operation = operation(step, past);
+        // The model's instant is that of the subjects a request counts; others have no say.
+        let mut counted: Vec<usize> = step.charges.iter().map(|wish| wish.key).collect();
+        counted.sort_unstable();
+        counted.dedup();
+        let mut seen: Vec<Subject> = counted
+            .iter()
+            .map(|&key| if self.shelves.is_seen(key, now) { self.subjects[key].clone() } else { Subject::default() })
+            .collect();
+        let subject_of = |charge: usize| counted.iter().position(|&key| key == step.charges[charge].key).unwrap();
+        let before = seen.clone();
+        let mut mutable: Vec<&mut Subject> = seen.iter_mut().collect();
+        let decision = decide(operation, &charges, Timestamp::from_micros(now), &mut mutable, subject_of);
+        // A refusal writes only what it converts.
+        let is_taken = |charge: &Charge<'_>| match operation {
+            Operation::Check if !decision.is_allowed() => charge.counts_refusals() && charge.units() > 0,
+            Operation::Reset => true,
+            _ => charge.units() > 0,
+        };
+        for (position, &key) in counted.iter().enumerate() {
+            let taken = step.charges.iter().zip(&charges).any(|(wish, charge)| wish.key == key && is_taken(charge));
+            if taken || seen[position] != before[position] {
+                self.subjects[key] = seen[position].clone();
+                self.shelves.written(key, &seen[position], now);
+            }
+        }
+        decision
+    }
 }
 
 fn charge<'a>(wish: &Wish, plan: &'a Plan, keys: &'a [Key<'static>]) -> Charge<'a> {

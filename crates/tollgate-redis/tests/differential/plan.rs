@@ -24,6 +24,8 @@ pub(crate) struct Plan {
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) passing: Passing,
+    /// Asked at the same time as the step before, whatever time would have passed.
+    pub(crate) joins_last: bool,
     pub(crate) deed: Deed,
     pub(crate) charges: Vec<Wish>,
 }
@@ -33,7 +35,7 @@ impl Step {
     pub(crate) fn on_first(passing: Passing, deed: Deed, units: u64) -> Self {
         let cost = Cost::Units(units);
         let wish = Wish { name: 0, key: 0, quota: 0, cost, patience: None, counts_refusals: false };
-        Self { passing, deed, charges: vec![wish] }
+        Self { passing, joins_last: false, deed, charges: vec![wish] }
     }
 }
 
@@ -119,6 +121,9 @@ fn step() -> impl Strategy<Value = Step> {
         3 => Just(Passing::Micros(0)),
         2 => of_any_size(46).prop_map(Passing::Micros),
         1 => of_any_size(46).prop_map(Passing::Back),
+        // From one minute's hash to the next, and back.
+        2 => (0..150_000_000_u64).prop_map(Passing::Micros),
+        1 => (0..150_000_000_u64).prop_map(Passing::Back),
         4 => (0..2_200_u64, -1..=1_i64).prop_map(|(thousandths, micros)| Passing::Share(thousandths, micros)),
         4 => (-1..=1_i64).prop_map(Passing::Promise),
         2 => (-1..=1_i64).prop_map(Passing::Reset),
@@ -130,10 +135,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => of_any_size(64 - 1).prop_map(Deed::RefundAt),
         1 => Just(Deed::Reset),
     ];
-    (passing, deed, prop::collection::vec(wish(), 0..5)).prop_map(|(passing, deed, charges)| Step {
-        passing,
-        deed,
-        charges: without_repetitions(charges),
+    let joins_last = prop::bool::weighted(0.6);
+    (passing, joins_last, deed, prop::collection::vec(wish(), 0..5)).prop_map(|(passing, joins_last, deed, charges)| {
+        Step { passing, joins_last, deed, charges: without_repetitions(charges) }
     })
 }
 

@@ -15,14 +15,15 @@ use crate::limit::Limit;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const X_POLICY: HeaderName = HeaderName::from_static("x-ratelimit-policy");
 const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// The headers that scripts in browsers cannot read unless CORS exposes them: give them to
 /// `CorsLayer::expose_headers` of tower-http, and put that layer outside this one.
-pub const EXPOSED_HEADERS: [HeaderName; 6] =
-    [RETRY_AFTER, RATE_LIMIT, RATE_LIMIT_POLICY, X_LIMIT, X_REMAINING, X_RESET];
+pub const EXPOSED_HEADERS: [HeaderName; 7] =
+    [RETRY_AFTER, RATE_LIMIT, RATE_LIMIT_POLICY, X_LIMIT, X_REMAINING, X_RESET, X_POLICY];
 
 /// The fields of a policy's limits, as far as they never change.
 #[derive(Debug)]
@@ -125,6 +126,24 @@ fn write_binding(binding: &Standing, headers: &mut HeaderMap) {
     headers.insert(X_LIMIT, integer(binding.limit).into());
     headers.insert(X_REMAINING, integer(binding.remaining).into());
     headers.insert(X_RESET, integer(whole_seconds(binding.reset_after)).into());
+}
+
+/// Says that the store had no part in what the other fields say.
+pub(crate) fn write_degraded(headers: &mut HeaderMap) {
+    headers.insert(X_POLICY, HeaderValue::from_static("degraded"));
+}
+
+/// Adds what an instance has decided by its own counters. The standard fields speak of quotas that hold for a client
+/// wherever it asks, and these do not: they go into the `X-RateLimit` fields alone.
+pub(crate) fn write_local(decision: &Decision, headers: &mut HeaderMap) {
+    if let Some(binding) = decision.binding() {
+        write_binding(binding, headers);
+    }
+}
+
+/// Says that nothing was counted, unless an inner limiter has.
+pub(crate) fn write_uncounted(headers: &mut HeaderMap) {
+    headers.entry(X_REMAINING).or_insert(const { HeaderValue::from_static("-1") });
 }
 
 /// The members of a list field.

@@ -7,7 +7,7 @@ mod refusal;
 mod structured;
 
 pub use self::headers::EXPOSED_HEADERS;
-pub(crate) use self::headers::{Fields, whole_seconds};
+pub(crate) use self::headers::{Fields, whole_seconds, write_degraded, write_local, write_uncounted};
 pub use self::problem::ProblemDetails;
 pub use self::refusal::{Reason, Refusal, Refused};
 

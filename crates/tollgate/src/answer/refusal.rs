@@ -62,7 +62,8 @@ pub enum Reason<'a> {
     NeverFits(&'a Decision),
     /// It lacks a key of this scope, and a limit refuses such requests.
     MissingKey(Name),
-    /// The store could not be asked, and the policy refuses then. The error is for logs, not for clients.
+    /// The store could not be asked, and a limit [refuses](crate::OnStoreFailure::Refuse) then, or this instance's share
+    /// is too small for the request. The error is for logs, not for clients.
     StoreFailure(&'a (dyn Error + Send + Sync + 'static)),
 }
 

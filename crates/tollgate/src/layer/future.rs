@@ -10,11 +10,11 @@ use bytes::Bytes;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tokio::time::Sleep;
-use tollgate_core::{Decision, Store};
+use tollgate_core::Store;
 use tower_service::Service;
 
 use super::body::ResponseBody;
-use super::gate::{Gate, Verdict};
+use super::gate::{Gate, Grounds, Verdict};
 
 pin_project! {
     /// The future of [`RateLimit`](crate::RateLimit).
@@ -48,12 +48,12 @@ pin_project! {
         Waiting {
             #[pin]
             turn: Sleep,
-            held: Option<(Held<Svc, B>, Decision)>,
+            held: Option<(Held<Svc, B>, Grounds)>,
         },
         Running {
             #[pin]
             response: F,
-            decision: Option<Decision>,
+            grounds: Option<Grounds>,
         },
         Refused {
             response: Option<Response<Bytes>>,
@@ -79,7 +79,7 @@ where
 
     /// No limit applies.
     pub(super) const fn running(gate: Arc<Gate<S>>, response: Svc::Future) -> Self {
-        Self { gate, stage: Stage::Running { response, decision: None } }
+        Self { gate, stage: Stage::Running { response, grounds: None } }
     }
 
     /// No need to ask.
@@ -103,24 +103,24 @@ where
                     let answer = ready!(answer.poll(cx));
                     let mut held = take(held);
                     match this.gate.judge(answer, &mut held.request) {
-                        Verdict::Pass(decision) => held.run(decision),
-                        Verdict::Wait(wait, decision) => {
+                        Verdict::Pass(grounds) => held.run(grounds),
+                        Verdict::Wait(wait, grounds) => {
                             #[expect(clippy::disallowed_methods, reason = "waiting one's turn is what was asked for")]
                             let turn = tokio::time::sleep(wait);
-                            Stage::Waiting { turn, held: Some((held, decision)) }
+                            Stage::Waiting { turn, held: Some((held, grounds)) }
                         }
                         Verdict::Refuse(response) => Stage::Refused { response: Some(response) },
                     }
                 }
                 StageProjection::Waiting { turn, held } => {
                     ready!(turn.poll(cx));
-                    let (held, decision) = take(held);
-                    held.run(Some(decision))
+                    let (held, grounds) = take(held);
+                    held.run(grounds)
                 }
-                StageProjection::Running { response, decision } => {
+                StageProjection::Running { response, grounds } => {
                     let mut response = ready!(response.poll(cx))?;
-                    if let Some(decision) = decision.take() {
-                        this.gate.report(decision, &mut response);
+                    if let Some(grounds) = grounds.take() {
+                        this.gate.report(grounds, &mut response);
                     }
                     return Poll::Ready(Ok(response.map(ResponseBody::inner)));
                 }
@@ -134,8 +134,8 @@ where
 }
 
 impl<Svc: Service<Request<B>>, B> Held<Svc, B> {
-    fn run<A>(mut self, decision: Option<Decision>) -> Stage<Svc, A, Svc::Future, B> {
-        Stage::Running { response: self.service.call(self.request), decision }
+    fn run<A>(mut self, grounds: Grounds) -> Stage<Svc, A, Svc::Future, B> {
+        Stage::Running { response: self.service.call(self.request), grounds: Some(grounds) }
     }
 }
 

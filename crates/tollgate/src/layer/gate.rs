@@ -9,26 +9,38 @@ use http::header::{CACHE_CONTROL, CONTENT_LENGTH, HeaderValue, RETRY_AFTER};
 use http::{Method, Request, Response};
 use tollgate_core::{Decision, Outcome, Store};
 
-use crate::answer::{GrpcType, Reason, Refusal, Refused, whole_seconds};
+use super::local::Local;
+use crate::answer::{GrpcType, Reason, Refusal, Refused, whole_seconds, write_degraded, write_local, write_uncounted};
+use crate::degraded::Degraded;
 use crate::head::RequestHead;
-use crate::plan::{Asked, Plan};
-use crate::policy::OnStoreFailure;
+use crate::plan::{Asked, Fallback, Plan};
 
 /// What a layer and all its services share.
 pub(super) struct Gate<S> {
     pub(super) store: Arc<S>,
     pub(super) plan: Arc<Plan>,
+    pub(super) local: Arc<Local>,
     pub(super) refusal: Arc<dyn Refusal>,
 }
 
 /// What happens to a request.
 pub(super) enum Verdict {
-    /// It goes ahead; without a decision, when the store failed.
-    Pass(Option<Decision>),
+    /// It goes ahead.
+    Pass(Grounds),
     /// It goes ahead after its wait.
-    Wait(Duration, Decision),
+    Wait(Duration, Grounds),
     /// This is its answer.
     Refuse(Response<Bytes>),
+}
+
+/// What a verdict rests on.
+pub(super) enum Grounds {
+    /// The store's decision.
+    Store(Decision),
+    /// This instance's own decision, in place of that of a sick store.
+    Local(Decision),
+    /// None: no limit counts while the store is sick.
+    Nothing,
 }
 
 impl<S: Store> Gate<S> {
@@ -39,28 +51,48 @@ impl<S: Store> Gate<S> {
 
     /// What the store's answer means for a request.
     pub(super) fn judge<B>(&self, answer: Result<Decision, S::Error>, request: &mut Request<B>) -> Verdict {
-        let decision = match answer {
-            Ok(decision) => decision,
-            Err(error) => {
-                return match self.plan.on_store_failure {
-                    OnStoreFailure::Allow => Verdict::Pass(None),
-                    OnStoreFailure::Refuse => Verdict::Refuse(self.refuse(Reason::StoreFailure(&error), request)),
-                };
+        match answer {
+            Ok(decision) => {
+                self.local.answered();
+                self.decided(Grounds::Store(decision), request)
             }
-        };
+            Err(error) => self.fall_back(&error, request),
+        }
+    }
+
+    /// What happens to a request that the store could not be asked about.
+    fn fall_back<B>(&self, error: &S::Error, request: &mut Request<B>) -> Verdict {
+        request.extensions_mut().insert(Degraded);
+        match self.plan.fall_back(&RequestHead::of(request), |charges| self.local.check(charges)) {
+            Fallback::Uncounted => Verdict::Pass(Grounds::Nothing),
+            // A share may be too small for what the whole quota has room for: that is the store's failing.
+            Fallback::Charged(decision) if decision.outcome() != Outcome::Never => {
+                self.decided(Grounds::Local(decision), request)
+            }
+            Fallback::Charged(_) | Fallback::Refuse => {
+                let mut response = self.refuse(Reason::StoreFailure(error), request);
+                mark_degraded(&mut response);
+                Verdict::Refuse(response)
+            }
+        }
+    }
+
+    /// What a decision means for a request.
+    fn decided<B>(&self, grounds: Grounds, request: &mut Request<B>) -> Verdict {
+        let Some(decision) = grounds.decision() else { return Verdict::Pass(grounds) };
         let reason = match decision.outcome() {
             Outcome::Allow | Outcome::Wait(_) => {
                 request.extensions_mut().insert(decision.clone());
                 return match decision.wait() {
-                    Duration::ZERO => Verdict::Pass(Some(decision)),
-                    wait => Verdict::Wait(wait, decision),
+                    Duration::ZERO => Verdict::Pass(grounds),
+                    wait => Verdict::Wait(wait, grounds),
                 };
             }
-            Outcome::Refuse(_) => Reason::OverQuota(&decision),
-            Outcome::Never => Reason::NeverFits(&decision),
+            Outcome::Refuse(_) => Reason::OverQuota(decision),
+            Outcome::Never => Reason::NeverFits(decision),
         };
         let mut response = self.refuse(reason, request);
-        self.report(decision, &mut response);
+        self.report(grounds, &mut response);
         Verdict::Refuse(response)
     }
 
@@ -87,14 +119,45 @@ impl<S: Store> Gate<S> {
         response
     }
 
-    /// Writes a decision on the response to its request.
-    pub(super) fn report<B>(&self, decision: Decision, response: &mut Response<B>) {
-        self.plan.fields.write(&decision, response.headers_mut());
+    /// Writes on a response what the verdict on its request rested on.
+    pub(super) fn report<B>(&self, grounds: Grounds, response: &mut Response<B>) {
+        let decision = match grounds {
+            Grounds::Store(decision) => {
+                self.plan.fields.write(&decision, response.headers_mut());
+                decision
+            }
+            Grounds::Local(decision) => {
+                write_local(&decision, response.headers_mut());
+                mark_degraded(response);
+                // A clone, which has no right to a refund: the store has taken nothing that it could give back.
+                decision.clone()
+            }
+            Grounds::Nothing => {
+                write_uncounted(response.headers_mut());
+                mark_degraded(response);
+                return;
+            }
+        };
         // Whoever logs a refusal wants to know whose it was: that of an inner limiter stays.
         if response.extensions().get().is_none_or(Decision::is_allowed) {
             response.extensions_mut().insert(decision);
         }
     }
+}
+
+impl Grounds {
+    const fn decision(&self) -> Option<&Decision> {
+        match self {
+            Self::Store(decision) | Self::Local(decision) => Some(decision),
+            Self::Nothing => None,
+        }
+    }
+}
+
+/// Says that the store had no part in a response.
+fn mark_degraded<B>(response: &mut Response<B>) {
+    write_degraded(response.headers_mut());
+    response.extensions_mut().insert(Degraded);
 }
 
 impl<S: fmt::Debug> fmt::Debug for Gate<S> {

@@ -3,10 +3,11 @@
 use core::fmt;
 use std::sync::Arc;
 
-use tollgate_core::Store;
+use tollgate_core::{MemoryStore, Store};
 use tower_layer::Layer;
 
 use super::gate::Gate;
+use super::local::Local;
 use super::service::RateLimit;
 use crate::answer::{ProblemDetails, Refusal};
 use crate::plan::Plan;
@@ -24,16 +25,40 @@ pub struct RateLimitLayer<S> {
 impl<S: Store> RateLimitLayer<S> {
     /// A layer that decides by this policy and counts in this store.
     pub fn new(store: S, policy: Policy) -> Self {
-        let gate =
-            Gate { store: Arc::new(store), plan: Arc::new(Plan::new(policy)), refusal: Arc::new(ProblemDetails) };
-        Self { gate: Arc::new(gate) }
+        Self::of(Gate {
+            store: Arc::new(store),
+            plan: Arc::new(Plan::new(policy)),
+            local: Arc::default(),
+            refusal: Arc::new(ProblemDetails),
+        })
     }
 
     /// Answers refused HTTP requests this way instead of with [`ProblemDetails`].
     pub fn refusal(self, refusal: impl Refusal) -> Self {
-        let gate =
-            Gate { store: Arc::clone(&self.gate.store), plan: Arc::clone(&self.gate.plan), refusal: Arc::new(refusal) };
+        Self::of(Gate { refusal: Arc::new(refusal), ..self.parts() })
+    }
+
+    /// Where [`OnStoreFailure::Local`](crate::OnStoreFailure::Local) limits are counted while the store is sick, instead
+    /// of in a memory store with its default capacity. Layers that are given clones of one store count together, which
+    /// is right for layers whose limits have the same names and keys. It is cleared when the real store is well again:
+    /// let nothing else count in it.
+    pub fn local_store(self, store: MemoryStore) -> Self {
+        Self::of(Gate { local: Arc::new(Local::new(store)), ..self.parts() })
+    }
+
+    fn of(gate: Gate<S>) -> Self {
         Self { gate: Arc::new(gate) }
+    }
+
+    /// What the gate is made of, to make another.
+    fn parts(&self) -> Gate<S> {
+        let Gate { store, plan, local, refusal } = &*self.gate;
+        Gate {
+            store: Arc::clone(store),
+            plan: Arc::clone(plan),
+            local: Arc::clone(local),
+            refusal: Arc::clone(refusal),
+        }
     }
 }
 

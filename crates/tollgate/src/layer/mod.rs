@@ -5,6 +5,7 @@ mod future;
 mod gate;
 #[expect(clippy::module_inception, reason = "a middleware's folder holds its layer, service, future and body")]
 mod layer;
+mod local;
 mod service;
 
 pub use self::body::ResponseBody;

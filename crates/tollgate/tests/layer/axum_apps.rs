@@ -22,7 +22,7 @@ pub(crate) async fn served(app: Router) -> SocketAddr {
 }
 
 /// All that comes back, head and body.
-async fn ask(address: SocketAddr, method: &str, path: &str) -> String {
+pub(crate) async fn ask(address: SocketAddr, method: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();

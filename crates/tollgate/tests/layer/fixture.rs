@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -11,15 +12,17 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use tollgate::{
-    Charge, Decision, MemoryStore, Operation, Policy, RateLimit, RateLimitLayer, ResponseBody, Store, Timestamp,
+    Charge, Decision, Degraded, MemoryStore, Operation, Policy, RateLimit, RateLimitLayer, ResponseBody, Store,
+    Timestamp,
 };
 use tollgate_testkit::ManualClock;
 use tower::{Layer, Service, ServiceExt};
 
-/// Answers `inner` to everything and remembers the decision that each request brought along.
+/// Answers `inner` to everything and remembers what each request brought along.
 #[derive(Clone, Default)]
 pub(crate) struct Inner {
     seen: Arc<Mutex<Vec<Option<Decision>>>>,
+    degraded: Arc<Mutex<Vec<bool>>>,
 }
 
 impl Inner {
@@ -29,6 +32,11 @@ impl Inner {
 
     pub(crate) fn last_seen(&self) -> Option<Decision> {
         self.seen.lock().unwrap().last().unwrap().clone()
+    }
+
+    /// Whether the last request was marked as decided without the store.
+    pub(crate) fn last_degraded(&self) -> bool {
+        *self.degraded.lock().unwrap().last().unwrap()
     }
 }
 
@@ -43,6 +51,7 @@ impl Service<Request<()>> for Inner {
 
     fn call(&mut self, request: Request<()>) -> Self::Future {
         self.seen.lock().unwrap().push(request.extensions().get().cloned());
+        self.degraded.lock().unwrap().push(request.extensions().get::<Degraded>().is_some());
         ready(Ok(Response::new(Full::from("inner"))))
     }
 }
@@ -116,6 +125,36 @@ impl Store for BrokenStore {
 
     fn apply(&self, _: Operation, _: &[Charge<'_>]) -> Self::Future {
         ready(Err(Broken))
+    }
+}
+
+/// A store in memory that fails on command.
+#[derive(Clone, Debug)]
+pub(crate) struct FickleStore {
+    memory: MemoryStore,
+    sick: Arc<AtomicBool>,
+}
+
+impl FickleStore {
+    pub(crate) fn new(clock: &ManualClock) -> Self {
+        Self { memory: MemoryStore::with_clock(1_000, clock.clone()), sick: Arc::default() }
+    }
+
+    pub(crate) fn fail(&self, sick: bool) {
+        self.sick.store(sick, Ordering::Relaxed);
+    }
+}
+
+impl Store for FickleStore {
+    type Error = Broken;
+    type Future = Ready<Result<Decision, Broken>>;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        if self.sick.load(Ordering::Relaxed) {
+            return ready(Err(Broken));
+        }
+        let Ok(decision) = self.memory.apply(operation, charges).into_inner();
+        ready(Ok(decision))
     }
 }
 

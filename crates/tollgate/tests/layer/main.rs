@@ -4,6 +4,7 @@
 mod axum_apps;
 #[cfg(feature = "axum")]
 mod axum_extractors;
+mod degraded;
 mod errors;
 mod fixture;
 mod grpc;
@@ -15,6 +16,8 @@ mod policies;
 mod readiness;
 mod refusals;
 mod run_time;
+#[cfg(feature = "redis")]
+mod sick_redis;
 mod store_calls;
 mod store_failure;
 #[cfg(feature = "tonic")]

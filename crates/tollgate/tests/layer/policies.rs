@@ -1,5 +1,7 @@
 //! Mistakes in a policy are found when it is built.
 
+use std::time::Duration;
+
 use tollgate::{ConfigError, Limit, Name, Policy, Quota, key};
 
 fn limit(name: impl Into<Name>) -> Limit {
@@ -42,6 +44,16 @@ fn a_constant_cost_fits_its_quota() {
     let error = Policy::new().try_limit(limit(name).cost(11)).unwrap_err();
     assert_eq!(error, ConfigError::CostAboveCapacity { limit: name, cost: 11, capacity: 10 });
     assert!(Policy::new().try_limit(limit(name).cost(10)).is_ok());
+}
+
+#[test]
+fn every_instance_has_a_share_of_every_limit() {
+    let yearly = || Limit::new("y", Quota::new(1, Duration::from_secs(300 * 86_400)));
+    let error = ConfigError::ShareTooSmall { units: 1, period: Duration::from_secs(300 * 86_400), instances: 2 };
+    assert_eq!(Policy::new().limit(yearly()).try_instances(2).unwrap_err(), error);
+    assert_eq!(Policy::new().instances(2).try_limit(yearly()).unwrap_err(), error);
+    assert_eq!(Policy::new().try_instances(0).unwrap_err(), ConfigError::ZeroInstances);
+    assert!(Policy::new().limit(limit("a")).try_instances(1_000).is_ok());
 }
 
 #[test]

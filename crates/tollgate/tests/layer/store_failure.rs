@@ -15,14 +15,16 @@ fn service(choice: OnStoreFailure) -> RateLimit<Inner, BrokenStore> {
 }
 
 #[tokio::test]
-async fn allowing_goes_ahead_without_headers() {
+async fn allowing_goes_ahead_and_says_that_nothing_was_counted() {
     assert_eq!(OnStoreFailure::default(), OnStoreFailure::Allow);
     for _ in 0..3 {
         let service = service(OnStoreFailure::Allow);
         let inner = service.get_ref().clone();
         let response = service.oneshot(Request::new(())).await.unwrap();
         assert_eq!(response.status(), StatusCode::OK);
-        assert_eq!(response.headers().len(), 0);
+        assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
+        assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("-1"));
+        assert_eq!(response.headers().len(), 2);
         assert_eq!(inner.last_seen(), None);
     }
 }
@@ -34,6 +36,7 @@ async fn refusing_is_a_503_that_says_nothing_of_the_store() {
     let response = service.oneshot(Request::new(())).await.unwrap();
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
+    assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
     assert_eq!(field(&response, "ratelimit"), None);
     assert_eq!(field(&response, "cache-control").as_deref(), Some("no-store"));
     let body = text(response).await;

@@ -1,0 +1,128 @@
+//! The contenders: Tollgate, and what one writes without it.
+
+use std::error::Error;
+
+use redis::aio::MultiplexedConnection;
+use redis::{Pipeline, Script};
+use tollgate_core::{Charge, Key, Name, Quota, Store};
+use tollgate_redis::RedisStore;
+use tollgate_testkit::RedisServer;
+
+/// What a request is limited by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// One limit on one subject.
+    One,
+    /// Three limits on one subject.
+    Three,
+    /// Three limits, two of them on one subject and one on another.
+    ThreeOnTwo,
+}
+
+impl Shape {
+    pub(super) fn limits(self) -> usize {
+        if self == Self::One { 1 } else { 3 }
+    }
+}
+
+/// Rates that nearly never refuse, so that every contender does its full work: a refusal is cheaper.
+const RATES: [u64; 3] = [1_000, 10_000, 100_000];
+
+const LIMITS: [(Name, Quota); 3] = [
+    (Name::new("second"), Quota::per_second(RATES[0])),
+    (Name::new("minute"), Quota::per_minute(RATES[1])),
+    (Name::new("hour"), Quota::per_hour(RATES[2])),
+];
+const PERIODS: [u64; 3] = [1_000_000, 60_000_000, 3_600_000_000];
+
+const USER: Name = Name::new("user");
+const TEAM: Name = Name::new("team");
+
+/// Tollgate, one decision for all limits.
+pub(super) async fn tollgate(store: RedisStore, shape: Shape, key: u64) {
+    let user = Key::number(USER, key);
+    let team = Key::number(TEAM, key / 2);
+    let on = |limit: usize, key| Charge::new(LIMITS[limit].0, &LIMITS[limit].1, key);
+    let decided = match shape {
+        Shape::One => store.check(&[on(0, &user)]),
+        Shape::Three => store.check(&[on(0, &user), on(1, &user), on(2, &user)]),
+        Shape::ThreeOnTwo => store.check(&[on(0, &user), on(1, &user), on(2, &team)]),
+    };
+    if let Err(error) = decided.await {
+        eprintln!("tollgate: {error}");
+    }
+}
+
+/// A script call per limit, sent together over one multiplexed connection.
+pub(super) async fn multiplexed(mut connection: MultiplexedConnection, sha: String, shape: Shape, key: u64) {
+    if let Err(error) = calls(&sha, shape, key).query_async::<Vec<(u8, u64, u64)>>(&mut connection).await {
+        eprintln!("multiplexed: {error}");
+    }
+}
+
+/// A script call per limit, sent together over a connection from a pool.
+pub(super) async fn pooled(pool: deadpool_redis::Pool, sha: String, shape: Shape, key: u64) {
+    match pool.get().await {
+        Ok(mut connection) => {
+            if let Err(error) = calls(&sha, shape, key).query_async::<Vec<(u8, u64, u64)>>(&mut connection).await {
+                eprintln!("pooled: {error}");
+            }
+        }
+        Err(error) => eprintln!("pooled: {error}"),
+    }
+}
+
+/// The ceiling: a command that does nothing.
+pub(super) async fn ping(mut connection: MultiplexedConnection) {
+    if let Err(error) = redis::cmd("PING").query_async::<()>(&mut connection).await {
+        eprintln!("ping: {error}");
+    }
+}
+
+fn calls(sha: &str, shape: Shape, key: u64) -> Pipeline {
+    let mut calls = redis::pipe();
+    for limit in 0..shape.limits() {
+        let subject = if shape == Shape::ThreeOnTwo && limit == 2 { key / 2 } else { key };
+        let interval = PERIODS[limit] / RATES[limit];
+        calls
+            .cmd("EVALSHA")
+            .arg(sha)
+            .arg(1)
+            .arg(format!("limit:{}:{subject:016}", LIMITS[limit].0))
+            .arg(interval)
+            .arg(PERIODS[limit] - interval);
+    }
+    calls
+}
+
+/// What all contenders share: the server, and a connection of each kind.
+pub(super) struct Field {
+    pub(super) server: RedisServer,
+    pub(super) store: RedisStore,
+    pub(super) connection: MultiplexedConnection,
+    pub(super) pool: deadpool_redis::Pool,
+    pub(super) sha: String,
+}
+
+impl Field {
+    pub(super) async fn prepare() -> Result<Self, Box<dyn Error>> {
+        let server = RedisServer::start();
+        // Both sides get TCP_NODELAY and a deadline that a busy machine does not reach: measured is work, not luck.
+        let deadline = std::time::Duration::from_secs(5);
+        let store = RedisStore::options().deadline(deadline).connect(&server.url()).await?;
+        let settings = redis::io::tcp::TcpSettings::default().set_nodelay(true);
+        let info = redis::IntoConnectionInfo::into_connection_info(server.url())?.set_tcp_settings(settings);
+        let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(deadline));
+        let client = redis::Client::open(info)?;
+        let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+        let pool = deadpool_redis::Config::from_url(server.url())
+            .builder()?
+            .max_size(64)
+            .runtime(deadpool_redis::Runtime::Tokio1)
+            .build()?;
+        let script = Script::new(include_str!("gcra.lua"));
+        script.prepare_invoke().load_async(&mut connection).await?;
+        let sha = script.get_hash().to_owned();
+        Ok(Self { server, store, connection, pool, sha })
+    }
+}

@@ -1,0 +1,210 @@
+//! Decisions that travel together.
+//!
+//! 1. A decision that finds one of the lanes free leaves at once, alone. No timer ever holds one back.
+//! 2. While all lanes are taken, decisions wait. A lane that becomes free takes with it as many as one call may carry,
+//!    and goes on until nobody waits.
+//! 3. A call is bounded by weight, so that it never occupies the server for more than about a millisecond.
+//! 4. Each decision has a deadline and an outcome of its own. One whose caller has gone is not sent.
+
+mod pending;
+mod queue;
+
+use core::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use redis::Value;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tollgate_core::{Clock, Decision};
+
+use self::pending::Pending;
+use self::queue::Queue;
+use crate::error::RedisStoreError;
+use crate::link::{Link, Trouble};
+use crate::question::Question;
+use crate::reply::{Reply, Unreadable};
+use crate::request::Request;
+
+/// Calls under way on each connection. Two keep the server busy while a reply is read and the next call is put together.
+const LANES_PER_CONNECTION: usize = 2;
+
+/// What every call needs.
+pub(crate) struct Caller {
+    /// Connections to one server, or to one cluster.
+    pub(crate) links: Vec<Link>,
+    /// The key a partition's other keys are named after.
+    pub(crate) quotas_key: String,
+    pub(crate) id_width: usize,
+    pub(crate) deadline: Duration,
+    pub(crate) clock: Option<Arc<dyn Clock>>,
+    pub(crate) server: Arc<str>,
+}
+
+/// Takes decisions about the subjects of one partition.
+pub(crate) struct Batcher {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    caller: Caller,
+    queue: Mutex<Queue>,
+}
+
+impl Batcher {
+    pub(crate) fn new(caller: Caller) -> Self {
+        let lanes = caller.links.len() * LANES_PER_CONNECTION;
+        Self { shared: Arc::new(Shared { caller, queue: Mutex::new(Queue::new(lanes)) }) }
+    }
+
+    /// Waits for the connections, up to the deadline each.
+    pub(crate) async fn connected(&self) -> Result<(), RedisStoreError> {
+        self.shared.caller.connect().await
+    }
+
+    /// Decides, within the deadline.
+    pub(crate) async fn decide(&self, question: Question) -> Result<Decision, RedisStoreError> {
+        let shared = &self.shared;
+        let lane = shared.lock().free_lane();
+        if let Some(lane) = lane {
+            return shared.decide_alone(lane, &question).await;
+        }
+        match tokio::time::timeout(shared.caller.deadline, shared.join(question)).await {
+            Ok(Ok(answer)) => answer,
+            // The runtime that the call was made on was shut down under it.
+            Ok(Err(_)) => Err(shared.caller.cut_short()),
+            Err(_) => Err(shared.caller.too_late()),
+        }
+    }
+}
+
+impl Shared {
+    /// Waits in the queue for a lane.
+    fn join(self: &Arc<Self>, question: Question) -> oneshot::Receiver<Result<Decision, RedisStoreError>> {
+        let (answer, answered) = oneshot::channel();
+        let lane = {
+            let mut queue = self.lock();
+            queue.push(Pending { question, answer });
+            // One may have become free since it was asked for.
+            queue.free_lane()
+        };
+        if let Some(number) = lane {
+            tokio::spawn(Self::drain(Lane { shared: Arc::clone(self), number }));
+        }
+        answered
+    }
+
+    async fn decide_alone(self: &Arc<Self>, number: usize, question: &Question) -> Result<Decision, RedisStoreError> {
+        let _lane = Lane { shared: Arc::clone(self), number };
+        let reply = self.caller.call(number, [question].into_iter()).await?;
+        self.caller.read(&mut Reply::new(bytes_of(&reply)), question)
+    }
+
+    /// Decides whatever waits until nothing does.
+    async fn drain(lane: Lane) {
+        let shared = Arc::clone(&lane.shared);
+        loop {
+            let batch = shared.lock().take_batch();
+            if batch.is_empty() {
+                // Dropped, the lane looks again: somebody may have come since.
+                return;
+            }
+            let reply = shared.caller.call(lane.number, batch.iter().map(|pending| &pending.question)).await;
+            match reply {
+                Ok(reply) => {
+                    let mut reply = Reply::new(bytes_of(&reply));
+                    for pending in batch {
+                        let outcome = shared.caller.read(&mut reply, &pending.question);
+                        // Its caller may have gone meanwhile.
+                        let _ = pending.answer.send(outcome);
+                    }
+                }
+                Err(error) => batch.into_iter().for_each(|pending| {
+                    let _ = pending.answer.send(Err(error.clone()));
+                }),
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        // Nothing in a queue can be half done.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The right to have a call under way. Dropped, it goes to those who wait, or is free for the next to come.
+struct Lane {
+    shared: Arc<Shared>,
+    number: usize,
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        let mut queue = self.shared.lock();
+        match Handle::try_current() {
+            Ok(runtime) if queue.is_waited_for() => {
+                drop(queue);
+                runtime.spawn(Shared::drain(Self { shared: Arc::clone(&self.shared), number: self.number }));
+            }
+            _ => queue.free(self.number),
+        }
+    }
+}
+
+impl Caller {
+    /// One call of the script about these questions.
+    async fn call<'a>(
+        &self,
+        lane: usize,
+        questions: impl Iterator<Item = &'a Question>,
+    ) -> Result<Value, RedisStoreError> {
+        let mut request = Request::new(self.id_width);
+        questions.for_each(|question| request.decide(&question.template, &question.subjects));
+        let request = request.to_bytes(self.clock.as_ref().map(|clock| clock.now()));
+        let link = &self.links[lane % self.links.len()];
+        self.within_deadline(link.run(&self.quotas_key, &request)).await
+    }
+
+    /// Waits until there is a connection.
+    async fn connect(&self) -> Result<(), RedisStoreError> {
+        for link in &self.links {
+            self.within_deadline(link.connect()).await?;
+        }
+        Ok(())
+    }
+
+    async fn within_deadline<T>(&self, call: impl Future<Output = Result<T, Trouble>>) -> Result<T, RedisStoreError> {
+        match tokio::time::timeout(self.deadline, call).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(Trouble::Connect(source))) => {
+                Err(RedisStoreError::Connect { server: Arc::clone(&self.server), source: source.into() })
+            }
+            Ok(Err(Trouble::Call(error))) => Err(RedisStoreError::of_call(&self.server, error)),
+            Err(_) => Err(self.too_late()),
+        }
+    }
+
+    fn read(&self, reply: &mut Reply<'_>, question: &Question) -> Result<Decision, RedisStoreError> {
+        reply.next(&question.template).map_err(|unreadable| match unreadable {
+            Unreadable::State => RedisStoreError::State { server: Arc::clone(&self.server) },
+            Unreadable::Reply => RedisStoreError::Garbled { server: Arc::clone(&self.server), source: None },
+        })
+    }
+
+    fn too_late(&self) -> RedisStoreError {
+        RedisStoreError::Deadline { server: Arc::clone(&self.server), after: self.deadline }
+    }
+
+    fn cut_short(&self) -> RedisStoreError {
+        let source: Arc<dyn core::error::Error + Send + Sync> =
+            Arc::new(std::io::Error::other("the runtime was shut down during the call"));
+        RedisStoreError::Lost { server: Arc::clone(&self.server), source }
+    }
+}
+
+/// A reply that is no string is as good as an empty one.
+fn bytes_of(reply: &Value) -> &[u8] {
+    match reply {
+        Value::BulkString(bytes) => bytes,
+        _ => &[],
+    }
+}

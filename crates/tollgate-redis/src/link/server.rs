@@ -1,0 +1,77 @@
+//! One server at a known address.
+
+use core::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, Client, ConnectionInfo, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value,
+};
+
+use super::reach::{Reach, Verdict};
+use crate::script;
+
+/// Requests that may wait to be written. The client's own 50 would make a burst wait for its turn.
+const QUEUE: usize = 1024;
+
+pub(crate) struct Server(Dialer);
+
+/// Makes connections with the settings that a limiter needs.
+pub(super) struct Dialer {
+    client: Client,
+    config: AsyncConnectionConfig,
+}
+
+impl Server {
+    pub(super) fn new(client: &Client, patience: Duration) -> RedisResult<Self> {
+        Dialer::new(client.get_connection_info().clone(), patience).map(Self)
+    }
+}
+
+impl Dialer {
+    pub(super) fn new(address: ConnectionInfo, patience: Duration) -> RedisResult<Self> {
+        // Requests are small and each is waited for: holding one back to fill a packet only delays it.
+        let settings = address.tcp_settings().clone().set_nodelay(true);
+        let client = Client::open(address.set_tcp_settings(settings))?;
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(patience))
+            // The store's deadline covers the whole call.
+            .set_response_timeout(None)
+            .set_pipeline_buffer_size(QUEUE);
+        Ok(Self { client, config })
+    }
+
+    pub(super) async fn dial(&self) -> RedisResult<MultiplexedConnection> {
+        self.client.get_multiplexed_async_connection_with_config(&self.config).await
+    }
+}
+
+impl Reach for Server {
+    type Connection = MultiplexedConnection;
+
+    async fn dial(&self) -> RedisResult<MultiplexedConnection> {
+        self.0.dial().await
+    }
+
+    async fn run(connection: &mut MultiplexedConnection, key: &str, request: &[u8]) -> RedisResult<Value> {
+        script::run(connection, key, request).await
+    }
+
+    async fn ping(connection: &mut MultiplexedConnection, _key: &str) -> RedisResult<Value> {
+        redis::cmd("PING").query_async(connection).await
+    }
+
+    fn verdict(error: &RedisError) -> Verdict {
+        if is_the_end_of_a_connection(error) {
+            Verdict::HangUp
+        } else if error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly) {
+            // It has become a replica. The same name may lead to the new primary by now.
+            Verdict::Renew
+        } else {
+            Verdict::Keep
+        }
+    }
+}
+
+pub(super) fn is_the_end_of_a_connection(error: &RedisError) -> bool {
+    error.is_io_error() || error.is_unrecoverable_error()
+}

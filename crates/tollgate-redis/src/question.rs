@@ -1,0 +1,49 @@
+//! Questions: decisions as they are sent.
+
+use smallvec::SmallVec;
+use tollgate_core::{Algorithm, Charge, Key, Operation};
+
+use crate::keys::{KeyNames, SubjectId};
+use crate::template::{Part, Template};
+
+/// What to decide, and about whom. All its subjects are in one partition.
+pub(crate) struct Question {
+    pub(crate) template: Template,
+    pub(crate) subjects: SmallVec<[SubjectId; 2]>,
+}
+
+impl Question {
+    pub(crate) fn new(operation: Operation, charges: &[Charge<'_>], keys: &KeyNames) -> Self {
+        let mut distinct: SmallVec<[&Key<'_>; 2]> = SmallVec::new();
+        let subject_of: SmallVec<[usize; 4]> = charges
+            .iter()
+            .map(|charge| {
+                distinct.iter().position(|key| *key == charge.key()).unwrap_or_else(|| {
+                    distinct.push(charge.key());
+                    distinct.len() - 1
+                })
+            })
+            .collect();
+        Self {
+            template: Template::new(operation, charges, |charge| subject_of[charge]),
+            subjects: distinct.into_iter().map(|key| keys.locate(key).1).collect(),
+        }
+    }
+
+    /// How much work it is for the server, in multiples of a plain decision about one subject.
+    pub(crate) fn weight(&self) -> usize {
+        if self.template.is_plain {
+            return self.subjects.len();
+        }
+        // Measured: the long way takes about 4 microseconds a charge, and one for every 100 entries of a log.
+        self.template.charges.iter().map(|part| 4 + log_length(part) / 100).sum::<usize>().max(1)
+    }
+}
+
+/// How many entries the log of a charge may have.
+fn log_length(part: &Part) -> usize {
+    match part.quota.algorithm() {
+        Algorithm::SlidingLog => usize::try_from(part.quota.capacity()).unwrap_or(usize::MAX / 2),
+        _ => 0,
+    }
+}

@@ -1,0 +1,79 @@
+//! One connection through the proxy: a thread for requests, and two for replies, so that a delay holds nothing up.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{Fault, Shared};
+
+/// Passes bytes between a client and a server until either hangs up.
+pub(super) fn join(shared: &Arc<Shared>, client: TcpStream, server: TcpStream) -> io::Result<()> {
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let (requests, replies) = (Arc::clone(shared), Arc::clone(shared));
+    let (client_reads, server_reads) = (client.try_clone()?, server.try_clone()?);
+    let (late, due) = mpsc::channel();
+    thread::spawn(move || pass_requests(&requests, client_reads, server));
+    thread::spawn(move || time_replies(server_reads, &late));
+    thread::spawn(move || pass_replies(&replies, &due, client));
+    Ok(())
+}
+
+fn pass_requests(shared: &Shared, mut client: TcpStream, mut server: TcpStream) {
+    let mut bytes = [0; 16 * 1024];
+    while let Ok(read @ 1..) = client.read(&mut bytes) {
+        drop(shared.wait_to_pass(|fault| fault == Fault::Stall));
+        if server.write_all(&bytes[..read]).is_err() {
+            break;
+        }
+    }
+    let _ = server.shutdown(Shutdown::Both);
+}
+
+/// Notes when each piece of a reply came.
+#[expect(clippy::disallowed_methods, reason = "a delay in real time is what the proxy is for")]
+fn time_replies(mut server: TcpStream, late: &mpsc::Sender<(Instant, Vec<u8>)>) {
+    let mut bytes = [0; 16 * 1024];
+    while let Ok(read @ 1..) = server.read(&mut bytes) {
+        if late.send((Instant::now(), bytes[..read].to_vec())).is_err() {
+            break;
+        }
+    }
+    let _ = server.shutdown(Shutdown::Both);
+}
+
+fn pass_replies(shared: &Shared, due: &mpsc::Receiver<(Instant, Vec<u8>)>, mut client: TcpStream) {
+    for (came, mut reply) in due {
+        let mut state = shared.wait_to_pass(|fault| matches!(fault, Fault::Stall | Fault::Mute));
+        let mut is_cut = false;
+        match state.fault {
+            Some(Fault::Delay(delay)) => {
+                drop(state);
+                sleep_until(came, delay);
+            }
+            Some(Fault::CutAfter(left)) if reply.len() < left => {
+                state.fault = Some(Fault::CutAfter(left - reply.len()));
+                drop(state);
+            }
+            Some(Fault::CutAfter(left)) => {
+                reply.truncate(left);
+                is_cut = true;
+                state.fault = None;
+                let _ = client.write_all(&reply);
+                state.cut();
+            }
+            _ => drop(state),
+        }
+        if is_cut || client.write_all(&reply).is_err() {
+            break;
+        }
+    }
+    let _ = client.shutdown(Shutdown::Both);
+}
+
+#[expect(clippy::disallowed_methods, reason = "a delay in real time is what the proxy is for")]
+fn sleep_until(came: Instant, delay: Duration) {
+    thread::sleep(delay.saturating_sub(came.elapsed()));
+}

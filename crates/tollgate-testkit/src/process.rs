@@ -1,0 +1,80 @@
+//! A `redis-server` process: started, paused, killed.
+
+use std::io::{self, BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+/// A running server or sentinel, killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Process(Child);
+
+impl Process {
+    /// Starts `redis-server` and waits until a line of its log contains `ready`.
+    pub(crate) fn start(arguments: &[String], ready: &str) -> io::Result<Self> {
+        let mut child = Command::new("redis-server")
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let output = child.stdout.take();
+        let process = Self(child);
+        if let Some(output) = output {
+            // End of output means that it gave up.
+            let mut lines = BufReader::new(output);
+            let mut line = String::new();
+            while lines.read_line(&mut line)? > 0 {
+                if line.contains(ready) {
+                    // Keep draining, so that the server never blocks on a full pipe.
+                    thread::spawn(move || io::copy(&mut lines, &mut io::sink()));
+                    return Ok(process);
+                }
+                line.clear();
+            }
+        }
+        Err(io::Error::other("redis-server gave up"))
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub(crate) fn kill(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+
+    /// Sends a signal by name, such as `STOP`.
+    pub(crate) fn signal(&self, name: &str) -> io::Result<()> {
+        let status = Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status()?;
+        if status.success() { Ok(()) } else { Err(io::Error::other(format!("kill -{name} failed"))) }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A port that is free now. Another process may take it before it is used: who starts a server on it tries again.
+pub(crate) fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// Tries a few times, because another process may take a free port first.
+///
+/// # Panics
+/// When it fails each time: without a server there is no test.
+#[expect(clippy::panic, reason = "documented: a test that needs Redis must not pass without it")]
+pub(crate) fn insist<T>(what: &str, mut attempt: impl FnMut() -> io::Result<T>) -> T {
+    let mut last = None;
+    for _ in 0..5 {
+        match attempt() {
+            Ok(made) => return made,
+            Err(error) => last = Some(error),
+        }
+    }
+    panic!("{what} did not start ({last:?}): install it (apt-get install redis-server)");
+}

@@ -1,0 +1,202 @@
+//! A real Redis Cluster on free ports, gone when dropped.
+
+use std::io;
+
+use crate::process::{free_port, insist};
+use crate::redis_server::RedisServer;
+use crate::wait::wait_until;
+
+/// All slots, shared out evenly among the primaries.
+const SLOTS: u16 = 16_384;
+const PRIMARIES: usize = 3;
+
+/// Three primaries and a replica of each: nodes 0 to 2 and 3 to 5. A node that is silent for half a second counts as
+/// dead, and its replica takes over within a second or two. A primary that is down does not stop the others.
+///
+/// # Panics
+/// All methods panic when `redis-server` (7.0 or later) is not installed, or the cluster does not do within 30 s what
+/// it should: a test that needs a cluster must not pass without it.
+#[derive(Debug)]
+pub struct RedisCluster {
+    nodes: Vec<RedisServer>,
+}
+
+impl RedisCluster {
+    /// Starts a cluster and waits until all its nodes agree that it is sound and the replicas have caught up.
+    #[must_use]
+    pub fn start() -> Self {
+        let mut cluster = Self { nodes: Vec::new() };
+        let bus_ports: Vec<u16> = (0..2 * PRIMARIES).map(|_| cluster.add_node()).collect();
+        for (i, slots) in slot_ranges().enumerate() {
+            cluster.tell(i, &format!("CLUSTER SET-CONFIG-EPOCH {}", i + 1));
+            cluster.tell(i, &format!("CLUSTER ADDSLOTSRANGE {slots}"));
+        }
+        for (node, bus_port) in cluster.nodes.iter().zip(bus_ports).skip(1) {
+            cluster.tell(0, &format!("CLUSTER MEET 127.0.0.1 {} {bus_port}", node.port()));
+        }
+        cluster.wait_for_all("the nodes have met", |info| info.contains("cluster_known_nodes:6"));
+        for primary in 0..PRIMARIES {
+            let id = cluster.id(primary);
+            // It may not have heard of its primary's slots yet, but knows it by name.
+            cluster.tell(primary + PRIMARIES, &format!("CLUSTER REPLICATE {id}"));
+        }
+        cluster.wait_for_all("the cluster is sound", |info| {
+            info.contains("cluster_state:ok")
+                && info.contains("cluster_slots_ok:16384")
+                && info.contains("cluster_size:3")
+        });
+        for replica in PRIMARIES..2 * PRIMARIES {
+            cluster.wait_for_replica(replica);
+        }
+        cluster
+    }
+
+    /// The URLs of the nodes that are there.
+    #[must_use]
+    pub fn urls(&self) -> Vec<String> {
+        self.nodes.iter().map(RedisServer::url).collect()
+    }
+
+    /// A node, to pause it or to look at it.
+    #[must_use]
+    pub fn node(&self, i: usize) -> &RedisServer {
+        &self.nodes[i]
+    }
+
+    /// Kills a node, as a crash would.
+    pub fn kill(&mut self, i: usize) {
+        self.nodes[i].kill();
+    }
+
+    /// Starts a killed node again. It remembers the cluster, not its keys.
+    pub fn start_again(&mut self, i: usize) {
+        self.nodes[i].start_again();
+    }
+
+    /// The slot of a key.
+    #[must_use]
+    pub fn slot(&self, key: &str) -> u16 {
+        let mut slot = None;
+        // Any node can tell.
+        wait_until("a node tells a key's slot", || {
+            slot = self.nodes.iter().find_map(|node| number(&node.command(&format!("CLUSTER KEYSLOT {key}")).ok()?));
+            slot.is_some()
+        });
+        slot.unwrap_or_default()
+    }
+
+    /// The node that serves a slot, as a primary that is alive sees it.
+    #[must_use]
+    pub fn owner(&self, slot: u16) -> Option<usize> {
+        (0..self.nodes.len()).find(|&i| {
+            let own = self.nodes[i].command("CLUSTER NODES").unwrap_or_default();
+            own.lines().find(|line| line.contains("myself,master")).is_some_and(|line| holds(line, slot))
+        })
+    }
+
+    /// Waits until a slot has another owner than this one, and that one serves.
+    pub fn wait_for_promotion(&self, slot: u16, dead: usize) {
+        wait_until("a replica has taken over", || {
+            (0..self.nodes.len()).filter(|&i| i != dead).any(|i| {
+                let own = self.nodes[i].command("CLUSTER NODES").unwrap_or_default();
+                own.lines().find(|line| line.contains("myself,master")).is_some_and(|line| holds(line, slot))
+                    && self.nodes[i].command("CLUSTER INFO").is_ok_and(|info| info.contains("cluster_state:ok"))
+            })
+        });
+    }
+
+    /// Moves a slot and its keys to another primary, as `redis-cli --cluster reshard` does: clients who ask meanwhile
+    /// are sent after the keys.
+    pub fn move_slot(&self, slot: u16, to: usize) {
+        let Some(from) = self.owner(slot) else { return };
+        if from == to {
+            return;
+        }
+        let (source, target) = (self.id(from), self.id(to));
+        self.tell(to, &format!("CLUSTER SETSLOT {slot} IMPORTING {source}"));
+        self.tell(from, &format!("CLUSTER SETSLOT {slot} MIGRATING {target}"));
+        loop {
+            let keys = self.tell(from, &format!("CLUSTER GETKEYSINSLOT {slot} 20"));
+            let keys: Vec<&str> = keys.lines().filter(|line| !line.starts_with(['*', '$'])).collect();
+            if keys.is_empty() {
+                break;
+            }
+            let port = self.nodes[to].port();
+            // Keys of stores have no characters that an inline command would read otherwise.
+            let _ = self.nodes[from].command(&format!("MIGRATE 127.0.0.1 {port} \"\" 0 5000 KEYS {}", keys.join(" ")));
+        }
+        self.tell(to, &format!("CLUSTER SETSLOT {slot} NODE {target}"));
+        self.tell(from, &format!("CLUSTER SETSLOT {slot} NODE {target}"));
+    }
+
+    /// Starts a node that belongs to no cluster yet, and returns its port on the cluster bus.
+    fn add_node(&mut self) -> u16 {
+        let (node, bus_port) = insist("redis-server", || {
+            let bus_port = free_port()?;
+            let node = RedisServer::try_start(
+                &[],
+                &[
+                    ["--cluster-enabled", "yes"],
+                    ["--cluster-port", &bus_port.to_string()],
+                    ["--cluster-node-timeout", "500"],
+                    ["--cluster-replica-validity-factor", "0"],
+                    ["--cluster-require-full-coverage", "no"],
+                    ["--repl-diskless-sync-delay", "0"],
+                ]
+                .concat(),
+            )?;
+            Ok::<_, io::Error>((node, bus_port))
+        });
+        self.nodes.push(node);
+        bus_port
+    }
+
+    fn id(&self, i: usize) -> String {
+        let reply = self.tell(i, "CLUSTER MYID");
+        reply.lines().nth(1).unwrap_or_default().to_owned()
+    }
+
+    /// Sends a command until it is carried out: nodes may need a moment to hear of each other.
+    fn tell(&self, i: usize, command: &str) -> String {
+        let mut reply = String::new();
+        wait_until(command, || {
+            reply = self.nodes[i].command(command).unwrap_or_default();
+            !reply.is_empty() && !reply.starts_with('-')
+        });
+        reply
+    }
+
+    fn wait_for_all(&self, what: &str, is_so: impl Fn(&str) -> bool) {
+        for node in &self.nodes {
+            wait_until(what, || node.command("CLUSTER INFO").is_ok_and(|info| is_so(&info)));
+        }
+    }
+
+    fn wait_for_replica(&self, i: usize) {
+        wait_until("a replica has caught up", || {
+            self.nodes[i].command("INFO replication").is_ok_and(|info| info.contains("master_link_status:up"))
+        });
+    }
+}
+
+/// `FIRST LAST` for each primary.
+fn slot_ranges() -> impl Iterator<Item = String> {
+    let each = usize::from(SLOTS) / PRIMARIES;
+    (0..PRIMARIES).map(move |i| {
+        let last = if i + 1 == PRIMARIES { usize::from(SLOTS) - 1 } else { (i + 1) * each - 1 };
+        format!("{} {last}", i * each)
+    })
+}
+
+/// Whether a line of `CLUSTER NODES` gives its node this slot: `ID ADDRESS FLAGS ... STATE 0-5460 7000`.
+fn holds(line: &str, slot: u16) -> bool {
+    line.split_whitespace().skip(8).any(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        matches!((first.parse::<u16>(), last.parse::<u16>()), (Ok(first), Ok(last)) if first <= slot && slot <= last)
+    })
+}
+
+/// `:123`
+fn number(reply: &str) -> Option<u16> {
+    reply.trim().strip_prefix(':')?.parse().ok()
+}
