@@ -110,6 +110,11 @@ impl Subject {
         Timestamp::from_micros(self.at + longest.unwrap_or(0))
     }
 
+    /// The instant of the last charge.
+    pub(crate) const fn at(&self) -> Timestamp {
+        Timestamp::from_micros(self.at)
+    }
+
     /// Whether some limit has nothing left at `now`: forgetting this subject would set a limited client free.
     #[must_use]
     pub fn is_limited(&self, now: Timestamp) -> bool {
