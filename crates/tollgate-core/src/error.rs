@@ -117,7 +117,7 @@ impl fmt::Display for ConfigError {
             ),
             Self::LogTooLong { units } => write!(
                 f,
-                "a sliding log of {units} units keeps too many stamps per subject (at most 1000000): use a sliding \
+                "a sliding log of {units} units keeps too many stamps per subject (at most 10000): use a sliding \
                  window counter"
             ),
             Self::ZeroInstances => f.write_str("a quota cannot be divided among 0 instances: give at least 1"),

@@ -85,9 +85,9 @@ fn sliding_windows_of_too_few_steps() {
 
 #[test]
 fn logs_too_long() {
-    let quota = Quota::per_minute(1_000_001);
-    assert_eq!(quota.try_algorithm(Algorithm::SlidingLog), Err(ConfigError::LogTooLong { units: 1_000_001 }));
-    assert!(Quota::per_minute(1_000_000).try_algorithm(Algorithm::SlidingLog).is_ok());
+    let quota = Quota::per_minute(10_001);
+    assert_eq!(quota.try_algorithm(Algorithm::SlidingLog), Err(ConfigError::LogTooLong { units: 10_001 }));
+    assert!(Quota::per_minute(10_000).try_algorithm(Algorithm::SlidingLog).is_ok());
 }
 
 #[test]

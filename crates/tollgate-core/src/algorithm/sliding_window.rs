@@ -5,8 +5,8 @@
 //! steps in a window. A step is one microsecond, unless the products would not fit into 53 bits; then it is just long
 //! enough that they do, and the overlap is rounded up, against the client.
 //!
-//! Since it weighs whole requests, it may admit up to one unit less per window than the quota says; a quota of one unit
-//! admits one in every two windows. Where every unit matters, use a log.
+//! Since it weighs whole requests, a client who takes all he can gets up to one unit less per window than the quota says,
+//! and one in every two windows of a quota of one.
 //!
 //! Bound: the estimate never exceeds `units` at any instant; should the earlier window's requests have come in one
 //! lump, up to `2 * units` can fall into a span of one period, as in a fixed window.

@@ -37,7 +37,7 @@ impl Fault {
             Self::NotRepresentable { .. } => {
                 "this rate with this capacity cannot be counted to within 1 part per million: give a smaller burst"
             }
-            Self::LogTooLong { .. } => "a sliding log keeps at most 1000000 stamps: use a sliding window counter",
+            Self::LogTooLong { .. } => "a sliding log keeps at most 10000 stamps: use a sliding window counter",
             Self::ZeroInstances => "a quota cannot be divided among 0 instances: give at least 1",
             Self::ShareTooSmall { .. } => "less than one unit per 366 days for each instance: give more units",
         }

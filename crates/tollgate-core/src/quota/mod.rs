@@ -19,7 +19,7 @@ const YEAR: u64 = 366 * 86_400_000_000;
 /// 10 million units per second.
 const UNITS_PER_MICRO: u64 = 10;
 /// The most stamps one subject's log may hold.
-const LONGEST_LOG: u64 = 1_000_000;
+const LONGEST_LOG: u64 = 10_000;
 
 /// How much: units per period, by one of six algorithms. Pure numbers, checked when built.
 ///
@@ -181,7 +181,7 @@ impl Quota {
     /// Counts by [`Algorithm::SlidingLog`].
     ///
     /// # Panics
-    /// When a burst was given, or the quota is above a million units.
+    /// When a burst was given, or the quota is above 10,000 units.
     #[must_use]
     pub const fn sliding_log(self) -> Self {
         sound(self.with_algorithm(Algorithm::SlidingLog))
