@@ -17,11 +17,16 @@ pub(super) enum Shape {
     Three,
     /// Three limits, two of them on one subject and one on another.
     ThreeOnTwo,
+    /// Three limits on one subject, the slowest of which takes half a minute to forget a request.
+    Slow,
+    /// Three limits on one subject, the slowest of which takes an hour to forget a request.
+    Slowest,
 }
 
 impl Shape {
-    pub(super) fn limits(self) -> usize {
-        if self == Self::One { 1 } else { 3 }
+    /// How many script calls the peers make.
+    fn limits(self) -> usize {
+        if matches!(self, Self::Three | Self::ThreeOnTwo) { 3 } else { 1 }
     }
 }
 
@@ -33,20 +38,37 @@ const LIMITS: [(Name, Quota); 3] = [
     (Name::new("minute"), Quota::per_minute(RATES[1])),
     (Name::new("hour"), Quota::per_hour(RATES[2])),
 ];
+/// Rates that remember a request long enough for a million subjects to be remembered at a time.
+const SLOW: [(Name, Quota); 3] = [
+    (Name::new("second"), Quota::per_second(10)),
+    (Name::new("minute"), Quota::per_minute(60)),
+    (Name::new("hour"), Quota::per_hour(120)),
+];
+const SLOWEST: (Name, Quota) = (Name::new("day"), Quota::per_day(24));
 const PERIODS: [u64; 3] = [1_000_000, 60_000_000, 3_600_000_000];
 
-const USER: Name = Name::new("user");
+/// Each shape has subjects of its own, as a service has whose policy does not change with every request.
+const USERS: [Name; 5] = [
+    Name::new("user of one"),
+    Name::new("user of three"),
+    Name::new("user of two"),
+    Name::new("slow user"),
+    Name::new("slowest user"),
+];
 const TEAM: Name = Name::new("team");
 
 /// Tollgate, one decision for all limits.
 pub(super) async fn tollgate(store: RedisStore, shape: Shape, key: u64) {
-    let user = Key::number(USER, key);
+    let user = Key::number(USERS[shape as usize], key);
     let team = Key::number(TEAM, key / 2);
     let on = |limit: usize, key| Charge::new(LIMITS[limit].0, &LIMITS[limit].1, key);
+    let slow = |limit: usize| Charge::new(SLOW[limit].0, &SLOW[limit].1, &user);
     let decided = match shape {
         Shape::One => store.check(&[on(0, &user)]),
         Shape::Three => store.check(&[on(0, &user), on(1, &user), on(2, &user)]),
         Shape::ThreeOnTwo => store.check(&[on(0, &user), on(1, &user), on(2, &team)]),
+        Shape::Slow => store.check(&[slow(0), slow(1), slow(2)]),
+        Shape::Slowest => store.check(&[slow(0), slow(1), Charge::new(SLOWEST.0, &SLOWEST.1, &user)]),
     };
     if let Err(error) = decided.await {
         eprintln!("tollgate: {error}");
@@ -83,14 +105,16 @@ fn calls(sha: &str, shape: Shape, key: u64) -> Pipeline {
     let mut calls = redis::pipe();
     for limit in 0..shape.limits() {
         let subject = if shape == Shape::ThreeOnTwo && limit == 2 { key / 2 } else { key };
-        let interval = PERIODS[limit] / RATES[limit];
+        // Of the slow shapes only one limit is ever asked for: an hour for each request, so that it is still there.
+        let is_slow = matches!(shape, Shape::Slow | Shape::Slowest);
+        let interval = if is_slow { 3_600_000_000 } else { PERIODS[limit] / RATES[limit] };
         calls
             .cmd("EVALSHA")
             .arg(sha)
             .arg(1)
             .arg(format!("limit:{}:{subject:016}", LIMITS[limit].0))
             .arg(interval)
-            .arg(PERIODS[limit] - interval);
+            .arg(if is_slow { 23 * interval } else { PERIODS[limit] - interval });
     }
     calls
 }

@@ -23,6 +23,12 @@ pub enum RedisStoreError {
         /// Why.
         source: Arc<dyn Error + Send + Sync>,
     },
+    /// The server has left so many calls in a row unanswered that it is not asked any more, until a probe finds it
+    /// well. Nothing was charged.
+    BreakerOpen {
+        /// The server.
+        server: Arc<str>,
+    },
     /// No answer came in time. The charges may have been taken.
     Deadline {
         /// The server.
@@ -95,7 +101,7 @@ impl RedisStoreError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Config(_) | Self::Garbled { .. } | Self::State { .. } | Self::TooManyCharges { .. } => false,
-            Self::Deadline { .. } | Self::Lost { .. } => true,
+            Self::BreakerOpen { .. } | Self::Deadline { .. } | Self::Lost { .. } => true,
             Self::Connect { source, .. } | Self::Refused { source, .. } => {
                 if let Some(error) = source.downcast_ref::<RedisError>() {
                     passes(error)
@@ -146,6 +152,9 @@ impl fmt::Display for RedisStoreError {
         match self {
             Self::Config(error) => error.fmt(f),
             Self::Connect { server, source } => write!(f, "no connection to Redis at {server}: {source}"),
+            Self::BreakerOpen { server } => {
+                write!(f, "Redis at {server} does not answer and is not asked for the moment")
+            }
             Self::Deadline { server, after } => write!(f, "no answer from Redis at {server} within {after:?}"),
             Self::Refused { server, source } => write!(f, "Redis at {server} refused the call: {source}"),
             Self::Lost { server, source } => write!(f, "the connection to Redis at {server} was lost: {source}"),
@@ -166,7 +175,7 @@ impl Error for RedisStoreError {
             Self::Config(error) => error.source(),
             Self::Connect { source, .. } | Self::Refused { source, .. } | Self::Lost { source, .. } => Some(&**source),
             Self::Garbled { source, .. } => source.as_deref().map(|source| source as _),
-            Self::Deadline { .. } | Self::State { .. } | Self::TooManyCharges { .. } => None,
+            Self::BreakerOpen { .. } | Self::Deadline { .. } | Self::State { .. } | Self::TooManyCharges { .. } => None,
         }
     }
 }

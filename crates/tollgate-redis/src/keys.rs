@@ -1,5 +1,7 @@
 //! What subjects are called in Redis.
 
+use core::num::NonZeroUsize;
+
 use smallvec::SmallVec;
 use tollgate_core::{Key, Name};
 
@@ -33,7 +35,12 @@ pub(crate) struct KeyNames {
 }
 
 impl KeyNames {
-    pub(crate) fn new(prefix: &str, secret: Option<&[u8]>, readable: bool) -> Result<Self, RedisConfigError> {
+    pub(crate) fn new(
+        prefix: &str,
+        secret: Option<&[u8]>,
+        readable: bool,
+        partitions: NonZeroUsize,
+    ) -> Result<Self, RedisConfigError> {
         // Braces would choose a cluster slot; asterisks and their like would mean something in an ACL's pattern.
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/".contains(&byte);
         if prefix.is_empty() || prefix.len() > 64 || !prefix.bytes().all(fits) {
@@ -45,12 +52,18 @@ impl KeyNames {
             None => Key::new(Name::new("tollgate prefix"), prefix.as_bytes()),
         };
         let seed = seed.digest(&[0; 16]).to_le_bytes();
-        Ok(Self { quotas: vec![quotas_key(prefix, 0)], seed, readable })
+        let quotas = (0..partitions.get()).map(|partition| quotas_key(prefix, partition)).collect();
+        Ok(Self { quotas, seed, readable })
     }
 
     /// The key that a partition's other keys are named after. All of them share its hash tag, hence its cluster slot.
     pub(crate) fn quotas(&self, partition: usize) -> &str {
         self.quotas.get(partition).map_or("", String::as_str)
+    }
+
+    /// How many partitions there are.
+    pub(crate) fn partitions(&self) -> usize {
+        self.quotas.len()
     }
 
     /// How many bytes each id has; 0 if they differ.
@@ -108,7 +121,7 @@ mod tests {
     #[test]
     fn ids_depend_on_secret_and_prefix() {
         let key = Key::new(USER, b"ann");
-        let id = |prefix, secret| KeyNames::new(prefix, secret, false).unwrap().locate(&key).1;
+        let id = |prefix, secret| KeyNames::new(prefix, secret, false, NonZeroUsize::MIN).unwrap().locate(&key).1;
         assert_eq!(id("shop", None), id("shop", None));
         assert_eq!(id("shop", None).as_bytes().len(), 12);
         assert_ne!(id("shop", None), id("shop2", None));
@@ -117,7 +130,7 @@ mod tests {
 
     #[test]
     fn readable_ids_keep_their_parts_apart() {
-        let names = KeyNames::new("shop", None, true).unwrap();
+        let names = KeyNames::new("shop", None, true, NonZeroUsize::MIN).unwrap();
         let id = |bytes: &[u8]| String::from_utf8(names.locate(&Key::new(USER, bytes)).1.as_bytes().to_vec()).unwrap();
         assert_eq!(id(b"ann"), "user:ann");
         assert_eq!(id(b"a:{b}\xff"), "user:a%3A%7Bb%7D%FF");
@@ -128,10 +141,10 @@ mod tests {
     #[test]
     fn prefixes_and_secrets_are_checked() {
         for wrong in ["", "a b", "{a}", "shop*", "é", &"x".repeat(65)] {
-            let error = KeyNames::new(wrong, None, false).err();
+            let error = KeyNames::new(wrong, None, false, NonZeroUsize::MIN).err();
             assert!(matches!(error, Some(RedisConfigError::Prefix(ref named)) if named == wrong), "{wrong:?}");
         }
-        let error = KeyNames::new("shop", Some(b"short"), false).err();
+        let error = KeyNames::new("shop", Some(b"short"), false, NonZeroUsize::MIN).err();
         assert!(matches!(error, Some(RedisConfigError::ShortSecret { bytes: 5 })));
     }
 }

@@ -76,6 +76,7 @@ mod batch;
 mod breaker;
 mod definition;
 mod error;
+mod health;
 mod keys;
 mod link;
 mod options;
@@ -83,6 +84,7 @@ mod question;
 mod reply;
 mod request;
 mod script;
+mod spread;
 mod store;
 mod template;
 

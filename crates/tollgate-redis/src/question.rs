@@ -1,14 +1,16 @@
 //! Questions: decisions as they are sent.
 
 use smallvec::SmallVec;
-use tollgate_core::{Algorithm, Charge, Key, Operation};
+use tollgate_core::{Algorithm, Charge, Key, Operation, Timestamp};
 
 use crate::keys::{KeyNames, SubjectId};
 use crate::template::{Part, Template};
 
 /// What to decide, and about whom. All its subjects are in one partition.
+#[derive(Clone)]
 pub(crate) struct Question {
-    pub(crate) template: Template,
+    /// Boxed: a question changes hands several times on its way.
+    pub(crate) template: Box<Template>,
     pub(crate) subjects: SmallVec<[SubjectId; 2]>,
 }
 
@@ -25,9 +27,29 @@ impl Question {
             })
             .collect();
         Self {
-            template: Template::new(operation, charges, |charge| subject_of[charge]),
+            template: Box::new(Template::new(operation, charges, |charge| subject_of[charge])),
             subjects: distinct.into_iter().map(|key| keys.locate(key).1).collect(),
         }
+    }
+
+    /// The same, to give back what was taken at an instant. What is counted though the request is refused stays.
+    pub(crate) fn to_refund(&self, taken_at: Timestamp) -> Self {
+        let mut refund = self.clone();
+        refund.template.operation = Operation::Refund { taken_at };
+        refund.template.is_plain = false;
+        for part in &mut refund.template.charges {
+            part.cost = if part.counts_refusals { 0 } else { part.cost };
+        }
+        refund
+    }
+
+    /// The same, only to look.
+    pub(crate) fn to_peek(&self) -> Self {
+        let mut peek = self.clone();
+        peek.template.operation = Operation::Check;
+        peek.template.is_plain = false;
+        peek.template.charges.iter_mut().for_each(|part| part.cost = 0);
+        peek
     }
 
     /// How much work it is for the server, in multiples of a plain decision about one subject.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use deadpool_redis::Pool;
 use redis::Client;
+use tokio::sync::oneshot;
 use tollgate_core::{Charge, Decision, Operation, Store};
 
 use crate::batch::Batcher;
@@ -15,6 +16,7 @@ use crate::error::RedisStoreError;
 use crate::keys::KeyNames;
 use crate::options::RedisOptions;
 use crate::question::Question;
+use crate::spread::Spread;
 
 /// The most charges of one request. More would hold up the server, and everybody else with it.
 const MOST_CHARGES: usize = 256;
@@ -48,7 +50,8 @@ pub struct RedisStore {
 }
 
 struct Inner {
-    batcher: Batcher,
+    /// One for each partition.
+    batchers: Arc<[Batcher]>,
     keys: KeyNames,
     deadline: Duration,
     server: Arc<str>,
@@ -74,6 +77,25 @@ impl RedisStore {
         Self::options().client(client).await
     }
 
+    /// Connects to the primary that sentinels know by a name, with the default options.
+    ///
+    /// # Errors
+    /// As [`RedisOptions::sentinel`].
+    pub async fn sentinel(
+        sentinels: impl IntoIterator<Item = impl AsRef<str>>,
+        primary: &str,
+    ) -> Result<Self, RedisStoreError> {
+        Self::options().sentinel(sentinels, primary).await
+    }
+
+    /// Connects to the cluster that some nodes belong to, with the default options.
+    ///
+    /// # Errors
+    /// As [`RedisOptions::cluster`].
+    pub async fn cluster(nodes: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Self, RedisStoreError> {
+        Self::options().cluster(nodes).await
+    }
+
     /// Takes connections from a pool, with the default options.
     ///
     /// # Errors
@@ -88,13 +110,17 @@ impl RedisStore {
         RedisOptions::new()
     }
 
-    pub(crate) fn new(batcher: Batcher, keys: KeyNames, deadline: Duration, server: Arc<str>) -> Self {
-        Self { inner: Arc::new(Inner { batcher, keys, deadline, server }) }
+    pub(crate) fn new(batchers: Arc<[Batcher]>, keys: KeyNames, deadline: Duration, server: Arc<str>) -> Self {
+        Self { inner: Arc::new(Inner { batchers, keys, deadline, server }) }
     }
 
     /// Waits for a connection, up to the deadline.
     pub(crate) async fn connected(&self) -> Result<(), RedisStoreError> {
-        self.inner.batcher.connected().await
+        // All partitions share the connections.
+        match self.inner.batchers.first() {
+            Some(batcher) => batcher.connected().await,
+            None => Ok(()),
+        }
     }
 }
 
@@ -108,8 +134,26 @@ impl Store for RedisStore {
             return Box::pin(async { Err(error) });
         }
         let inner = Arc::clone(&self.inner);
+        if let Some(spread) = Spread::over_partitions(operation, charges, &inner.keys) {
+            return Box::pin(async move { inner.decide_in_parts(spread).await });
+        }
+        let partition = charges.first().map_or(0, |charge| inner.keys.locate(charge.key()).0);
         let question = Question::new(operation, charges, &inner.keys);
-        Box::pin(async move { inner.batcher.decide(question).await })
+        Box::pin(async move { inner.batchers[partition].decide(question).await })
+    }
+}
+
+impl Inner {
+    /// Decides in parts within one deadline. The parts go on by themselves, so that what they take is given back when
+    /// nobody waits for the answer any more.
+    async fn decide_in_parts(&self, spread: Spread) -> Result<Decision, RedisStoreError> {
+        let (answer, answered) = oneshot::channel();
+        tokio::spawn(spread.decide(Arc::clone(&self.batchers), answer));
+        match tokio::time::timeout(self.deadline, answered).await {
+            Ok(Ok(outcome)) => outcome,
+            // Late, or stopped with the runtime.
+            _ => Err(RedisStoreError::Deadline { server: Arc::clone(&self.server), after: self.deadline }),
+        }
     }
 }
 

@@ -20,6 +20,7 @@ use tollgate_core::{Clock, Decision};
 use self::pending::Pending;
 use self::queue::Queue;
 use crate::error::RedisStoreError;
+use crate::health::Health;
 use crate::link::{Link, Trouble};
 use crate::question::Question;
 use crate::reply::{Reply, Unreadable};
@@ -32,6 +33,8 @@ const LANES_PER_CONNECTION: usize = 2;
 pub(crate) struct Caller {
     /// Connections to one server, or to one cluster.
     pub(crate) links: Vec<Link>,
+    /// Whether they lead to a server that is worth asking.
+    pub(crate) health: Arc<Health>,
     /// The key a partition's other keys are named after.
     pub(crate) quotas_key: String,
     pub(crate) id_width: usize,
@@ -157,11 +160,22 @@ impl Caller {
         lane: usize,
         questions: impl Iterator<Item = &'a Question>,
     ) -> Result<Value, RedisStoreError> {
+        if self.health.is_open() {
+            return Err(RedisStoreError::BreakerOpen { server: Arc::clone(&self.server) });
+        }
         let mut request = Request::new(self.id_width);
         questions.for_each(|question| request.decide(&question.template, &question.subjects));
         let request = request.to_bytes(self.clock.as_ref().map(|clock| clock.now()));
         let link = &self.links[lane % self.links.len()];
-        self.within_deadline(link.run(&self.quotas_key, &request)).await
+        let answer = self.within_deadline(link.run(&self.quotas_key, &request)).await;
+        match &answer {
+            Err(RedisStoreError::Connect { .. } | RedisStoreError::Deadline { .. } | RedisStoreError::Lost { .. }) => {
+                self.health.failed()
+            }
+            // A server that refuses is there.
+            _ => self.health.answered(),
+        }
+        answer
     }
 
     /// Waits until there is a connection.

@@ -1,5 +1,4 @@
 local CHECK, REFUND, RESET = 0, 2, 3
-local DECIDED = 2
 
 local function changes(counted_subject, charge, operation, refused)
   if operation == CHECK and refused and charge.cost > 0 then
@@ -15,10 +14,7 @@ end
 -- Decides all charges of a request: they are taken whole or not at all, and a refused request and a peek leave the
 -- subjects exactly as they were, but that states counted by another quota are converted. Answers with the packed reply.
 local function decide(template, counted)
-  local operation, charges, now = template.operation, template.charges, now
-  if template.is_confused then
-    error('two quotas with one number')
-  end
+  local operation, charges, now = template.operation, charges_of(template), now
   local subjects = {}
   for i = 1, template.subjects do
     subjects[i] = subject.load(states[counted[i]])
@@ -63,7 +59,7 @@ local function decide(template, counted)
     end
   end
 
-  local reply = { pack('<BI7', DECIDED, now) }
+  local reply = { pack('<I7', now) }
   for i, charge in ipairs(charges) do
     local counted_subject = subjects[charge.subject]
     local verdict, micros = verdicts[i][1], verdicts[i][2]

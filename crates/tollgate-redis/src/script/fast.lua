@@ -4,25 +4,36 @@
 -- It equals the long way: `bucket.refilled`, `judge` and `take` for each charge in turn, and `subject.advance`, which
 -- here forgets nobody, because every limit is charged. What a client has left is worked out by the asker, from the
 -- state. No tables are made here and no functions: this is where a busy server spends its time.
-local ats, used, arguments = {}, {}, {}
-local TAKEN, REFUSED = '\0', '\1'
+local TAKEN, REFUSED, DECIDED, SENSELESS = '\0', '\1', '\2', '\3'
+local FORMATS = { '<I7I5I7', '<I7I5I7I5I7', '<I7I5I7I5I7I5I7', '<I7I5I7I5I7I5I7I5I7' }
+local ats, used = { 0, 0 }, { 0, 0, 0, 0 }
 
--- Prepares a plain template: the charges of each subject, one after the other, as columns.
-local function prepare(template)
-  local parts, id, grains, full, refill = {}, {}, {}, {}, {}
-  for j, charge in ipairs(template.charges) do
-    local quota = charge.quota
-    id[j], refill[j] = quota.id, quota.refill
-    grains[j], full[j] = charge.cost * quota.grain, quota.capacity * quota.grain
-    local part = parts[charge.subject]
-    if not part then
-      part = { first = j, format = '<I7', width = 7 }
-      parts[charge.subject] = part
+-- Lays out the charges of a plain template as columns, and its subjects' parts of them.
+for i = 1, template_count do
+  local template = templates[i]
+  if template.is_plain then
+    local parts, last_subject, first = {}, 1, 1
+    local id, grains, full, refill = { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }
+    for j = 1, template.charge_count do
+      local definition, subject, cost = unpack_from('<HHI7', request, template.start + (j - 1) * 19)
+      local number, _, _, _, capacity, grain, pace =
+        unpack_from('<I5I4BBI7I7I7', request, definitions_start + (definition - 1) * DEFINITION)
+      id[j], grains[j], full[j], refill[j] = number, cost * grain, capacity * grain, pace
+      if subject ~= last_subject then
+        last_subject, first = subject, j
+      end
+      local charges, part = j - first + 1, parts[subject]
+      if not part then
+        -- `slots`: what is packed after the instant; the numbers of the quotas stay, what is used changes.
+        part = { first = first, slots = { 0, 0, 0, 0, 0, 0, 0, 0 } }
+        parts[subject] = part
+      end
+      part.last, part.format, part.width = j, FORMATS[charges], 7 + 12 * charges
+      part.slots[charges * 2 - 1] = number
     end
-    part.last, part.format, part.width = j, part.format .. 'I5I7', part.width + 12
+    template.parts, template.id, template.grains = parts, id, grains
+    template.full, template.refill = full, refill
   end
-  template.parts, template.id, template.grains = parts, id, grains
-  template.full, template.refill = full, refill
 end
 
 -- Reads what one subject has used of each limit, as of its instant. Answers with that, or with nothing if the state is
@@ -58,17 +69,18 @@ local function read_plain(state, part, id)
   return at
 end
 
--- The state of a subject as of `now`, with what `used` says.
-local function write_plain(part, id, now)
-  local last = 0
+-- The state of a subject as of `now`, with what `used` says and, of each limit, so many grains more.
+local function write_plain(part, now, more)
+  local slots, last = part.slots, 0
   for j = part.first, part.last do
-    arguments[last + 1], arguments[last + 2] = id[j], used[j]
     last = last + 2
+    slots[last] = used[j] + (more and more[j] or 0)
   end
-  return pack(part.format, now, unpack(arguments, 1, last))
+  return pack(part.format, now, unpack(slots, 1, last))
 end
 
--- Decides on the subjects at these positions. Answers with the packed reply, or with nothing if it takes the long way.
+-- Decides on the subjects at these positions. Answers with the verdict and the packed states, or with nothing
+-- if it takes the long way.
 local function decide_plain(template, counted, now)
   local parts, id, refill = template.parts, template.id, template.refill
   for p = 1, #parts do
@@ -103,27 +115,28 @@ local function decide_plain(template, counted, now)
     end
   end
 
-  local reply = fits and TAKEN or REFUSED
-  local room = border - now
-  for p = 1, #parts do
-    local part = parts[p]
-    if fits then
-      local whole = now
-      for j = part.first, part.last do
-        local taken = used[j] + grains[j]
-        used[j] = taken
-        -- Whole after the border? Multiplied out, which is as good and quicker than a quotient rounded up.
-        if taken > room * refill[j] then
-          whole = max(whole, now + div_ceil(taken, refill[j]))
-        end
-      end
-      local state = write_plain(part, id, now)
-      keep(counted[p], state, whole)
-      reply = reply .. state
-    else
-      reply = reply .. write_plain(part, id, now)
+  if not fits then
+    local answer = write_plain(parts[1], now)
+    for p = 2, #parts do
+      answer = answer .. write_plain(parts[p], now)
     end
+    return REFUSED, answer
   end
-  return reply
+
+  local room, answer = border - now, nil
+  for p = 1, #parts do
+    local part, whole = parts[p], now
+    for j = part.first, part.last do
+      -- Whole after the border? Multiplied out, which is as good and quicker than a quotient rounded up.
+      local taken = used[j] + grains[j]
+      if taken > room * refill[j] then
+        whole = max(whole, now + div_ceil(taken, refill[j]))
+      end
+    end
+    local state = write_plain(part, now, grains)
+    keep(counted[p], state, whole)
+    answer = answer and answer .. state or state
+  end
+  return TAKEN, answer
 end
 

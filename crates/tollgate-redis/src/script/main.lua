@@ -1,43 +1,38 @@
 -- Decides one decision after the other, each on what those before it have left.
-local replies, counted = {}, {}
+local is_confused = {}
+for i = 1, definition_count do
+  local stored = definitions[i + 1]
+  if stored and stored ~= definition_numbers[i] then
+    -- Another quota under the same number: odds of one in 2^38 for any two. The long way says who is concerned.
+    is_confused[i], is_confused.any = true, true
+  end
+end
+
+local replies, last, counted = {}, 0, {}
 local decide
-local byte = string.byte
-
-for i = 1, template_count do
-  local template = templates[i]
-  if template.is_plain then
-    prepare(template)
-  end
-  for _, charge in ipairs(template.charges) do
-    local stored = definitions[charge.definition + 1]
-    -- Another quota under the same number: odds of one in 2^38 for any two.
-    template.is_confused = template.is_confused or stored and stored ~= definition_numbers[charge.definition]
-  end
-end
-
-for i = 1, decision_count do
-  local low, high = byte(request, position, position + 1)
-  local template = templates[low + high * 256]
-  position = position + 2
+local word = 1
+for _ = 1, decision_count do
+  local template = templates[decisions[word]]
   for j = 1, template.subjects do
-    low, high = byte(request, position, position + 1)
-    counted[j] = low + high * 256
-    position = position + 2
+    counted[j] = decisions[word + j]
   end
+  word = word + 1 + template.subjects
 
-  local reply
-  if template.is_plain and not template.is_confused then
-    reply = decide_plain(template, counted, now)
+  local verdict, answer
+  if template.is_plain and not is_confused.any then
+    verdict, answer = decide_plain(template, counted, now)
   end
-  if not reply then
-    decide = decide or model()
-    local is_sound, answer = pcall(decide, template, counted)
-    reply = is_sound and answer or '\3'
+  if not verdict then
+    decide = decide or model(is_confused)
+    local is_sound
+    is_sound, answer = pcall(decide, template, counted)
+    if is_sound then
+      verdict = DECIDED
+    else
+      verdict, answer = SENSELESS, ''
+    end
   end
-  replies[i] = reply
+  replies[last + 1], replies[last + 2] = verdict, answer
+  last = last + 2
 end
 
-if #changed > 0 then
-  save()
-end
-return table.concat(replies)

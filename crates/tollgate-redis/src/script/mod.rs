@@ -11,7 +11,7 @@ const SOURCE: &str = concat!(
     include_str!("request.lua"),
     include_str!("shelves.lua"),
     include_str!("fast.lua"),
-    "local function model()\n",
+    "local function model(is_confused)\n",
     include_str!("model.lua"),
     include_str!("bucket.lua"),
     include_str!("fixed_window.lua"),
@@ -23,6 +23,8 @@ const SOURCE: &str = concat!(
     include_str!("decide.lua"),
     "return decide\nend\n",
     include_str!("main.lua"),
+    include_str!("save.lua"),
+    "return table.concat(replies)\n",
 );
 
 static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(SOURCE));

@@ -42,7 +42,7 @@
 -- Numbers. Lua counts in doubles, which are exact for integers up to 2^53. Quotas are built such that capacity * grain
 -- is at most 2^50, what a bucket remembers at most 2^51 grains, what a window counts at most 2^51 units, and an instant
 -- is at most 2^52. Two products may be larger, elapsed time * refill and cost * grain: those are only ever compared with
--- something small, for which a rounded one is as good. A number never becomes text here, except by '%.0f'.
+-- something small, for which a rounded one is as good. A number becomes text by '%.0f', or by '%d' where it is below 2^31.
 
 local floor, max, min = math.floor, math.max, math.min
 local pack, unpack_from = struct.pack, struct.unpack
@@ -56,10 +56,4 @@ end
 local function div_ceil(a, b)
   return floor((a + b - 1) / b)
 end
-
--- Kinds of state.
-local BUCKET, FIXED_WINDOW, SLIDING_WINDOW, SLIDING_LOG = 0, 1, 2, 3
-
--- What a quota has for an offset when its window starts at the first request.
-local FIRST_REQUEST = -1
 

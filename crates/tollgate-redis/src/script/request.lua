@@ -12,56 +12,42 @@ if is_given == 0 then
   shortest_lifetime = 1
 end
 
-local function read_quota(numbers)
-  local name, kind, flags, capacity, grain, pace, offset = unpack_from('<I4BBI7I7I7I7', numbers)
-  if flags == 1 then
-    offset = FIRST_REQUEST
-  end
-  local quota = { limit = name, kind = kind, capacity = capacity, grain = grain, offset = offset }
-  if kind == BUCKET then
-    quota.refill = pace
-  else
-    quota.period = pace
-  end
-  return quota
-end
-
--- Five bytes and 34: see the contract.
-local definition_fields, definition_numbers, quotas = {}, {}, {}
+-- Five bytes and 34, see the contract. What is in them is only read where it is needed.
+local DEFINITION = 39
+local definitions_start = position
+local definition_fields, definition_numbers = {}, {}
 for i = 1, definition_count do
-  local field, numbers
-  field, numbers, position = unpack_from('c5c34', request, position)
-  local quota = read_quota(numbers)
-  quota.id = unpack_from('<I5', field)
-  definition_fields[i], definition_numbers[i], quotas[i] = field, numbers, quota
+  definition_fields[i], definition_numbers[i], position = unpack_from('c5c34', request, position)
 end
 
 local templates = {}
 for i = 1, template_count do
-  local template = { charges = {} }
-  local flags, count
-  flags, template.operation, template.taken_at, template.subjects, count, position =
-    unpack_from('<BBI7HH', request, position)
-  template.is_plain = flags == 1
-  for j = 1, count do
-    local charge = {}
-    charge.definition, charge.subject, charge.cost, charge.patience, charge.flags, position =
-      unpack_from('<HHI7I7B', request, position)
-    charge.quota = quotas[charge.definition]
-    charge.limit = charge.quota.limit
-    template.charges[j] = charge
-  end
-  templates[i] = template
+  local flags, operation, taken_at, subjects, charges, start = unpack_from('<BBI7HH', request, position)
+  templates[i] = {
+    is_plain = flags == 1,
+    operation = operation,
+    taken_at = taken_at,
+    subjects = subjects,
+    charge_count = charges,
+    start = start,
+  }
+  position = start + charges * 19
 end
 
-local subject_ids = {}
-for i = 1, subject_count do
-  local width = id_width
-  if width == 0 then
-    width = string.byte(request, position)
-    position = position + 1
+local subject_ids
+if id_width > 0 then
+  subject_ids = { unpack_from(string.rep('c' .. id_width, subject_count), request, position) }
+  -- The last result is where the reading ended.
+  position, subject_ids[subject_count + 1] = subject_ids[subject_count + 1], nil
+else
+  subject_ids = {}
+  for i = 1, subject_count do
+    local width = string.byte(request, position)
+    subject_ids[i] = string.sub(request, position + 1, position + width)
+    position = position + 1 + width
   end
-  subject_ids[i] = string.sub(request, position, position + width - 1)
-  position = position + width
 end
+
+-- For each decision its template, then its subjects.
+local decisions = { unpack_from('<' .. string.rep('H', (#request - position + 1) / 2), request, position) }
 

@@ -1,22 +1,16 @@
 //! What can be chosen about a Redis store.
 
+mod connect;
+
 use core::fmt;
-use core::num::NonZeroUsize;
+use core::num::{NonZeroU32, NonZeroUsize};
 use core::time::Duration;
 use std::sync::Arc;
 
-use deadpool_redis::Pool;
-use redis::{Client, RedisError};
 use tollgate_core::Clock;
 
-use crate::batch::{Batcher, Caller};
-use crate::error::{RedisConfigError, RedisStoreError};
-use crate::keys::KeyNames;
-use crate::link::Link;
+use crate::breaker;
 use crate::store::RedisStore;
-
-/// How long a connection may take to come about in the background. A deadline is often shorter than a handshake.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Choices for a [`RedisStore`], made before it is connected. [`RedisStore::options`] has the defaults.
 ///
@@ -30,6 +24,8 @@ pub struct RedisOptions {
     clock: Option<Arc<dyn Clock>>,
     server_name: Option<String>,
     connections: NonZeroUsize,
+    partitions: Option<NonZeroUsize>,
+    failures: NonZeroU32,
 }
 
 impl RedisOptions {
@@ -42,6 +38,8 @@ impl RedisOptions {
             clock: None,
             server_name: None,
             connections: NonZeroUsize::MIN,
+            partitions: None,
+            failures: breaker::FAILURES,
         }
     }
 
@@ -98,70 +96,35 @@ impl RedisOptions {
         self
     }
 
+    /// How many parts the subjects are shared out into, each of which one node of a cluster holds: 64 in a cluster unless
+    /// told otherwise, and 1 elsewhere. All instances must agree, and a change of it starts all counts afresh.
+    ///
+    /// Subjects in one partition are decided on in one step. A policy that counts subjects in several, such as a client
+    /// and everyone, is decided on subject by subject, those that stand for everyone last, and what was taken is given
+    /// back when a later one refuses: it never admits too many, and may for a moment admit too few. With 1 partition each
+    /// policy is one step, and one node of the cluster does all the work.
+    #[must_use]
+    pub const fn partitions(mut self, partitions: NonZeroUsize) -> Self {
+        self.partitions = Some(partitions);
+        self
+    }
+
+    /// After how many calls in a row without an answer the server is not asked any more; 5 unless told otherwise. Calls
+    /// then fail at once, with [`BreakerOpen`](crate::RedisStoreError::BreakerOpen), while every 100 ms one `PING` looks
+    /// whether it is well again. In a cluster each partition has a breaker of its own, so that one dead primary leaves
+    /// the others alone.
+    #[must_use]
+    pub const fn breaker(mut self, failures: NonZeroU32) -> Self {
+        self.failures = failures;
+        self
+    }
+
     /// What errors call the server, instead of its host and port. A pool does not tell whom it connects to, so errors
     /// of a store on a pool say `the pool` unless this is given.
     #[must_use]
     pub fn server_name(mut self, name: impl Into<String>) -> Self {
         self.server_name = Some(name.into());
         self
-    }
-
-    /// Connects to the server at a URL such as `redis://user:password@host:6379/0`.
-    ///
-    /// # Errors
-    /// [`RedisStoreError::Config`] for a wrong URL or option; [`RedisStoreError::Connect`] when the server is away,
-    /// knows no such database or does not accept the password; [`RedisStoreError::Deadline`] when it does not answer.
-    pub async fn connect(self, url: &str) -> Result<RedisStore, RedisStoreError> {
-        let client = Client::open(url)
-            .map_err(|error| RedisConfigError::Url { url: without_credentials(url), source: Arc::new(error) })?;
-        self.client(client).await
-    }
-
-    /// Connects with a client, which may know things that a URL cannot say. Of its settings only `TCP_NODELAY` is
-    /// changed: it is switched on.
-    ///
-    /// # Errors
-    /// As [`connect`](Self::connect).
-    pub async fn client(self, client: Client) -> Result<RedisStore, RedisStoreError> {
-        let server = client.get_connection_info().addr().to_string();
-        let patience = CONNECT_PATIENCE.max(self.deadline);
-        let links: Result<Vec<Link>, RedisError> =
-            (0..self.connections.get()).map(|_| Link::to(&client, patience)).collect();
-        let links = links.map_err(|error| RedisConfigError::Url { url: server.clone(), source: Arc::new(error) })?;
-        let store = self.store(links, server)?;
-        store.connected().await?;
-        Ok(store)
-    }
-
-    /// Takes connections from a pool. None is made before the first request.
-    ///
-    /// A connection is checked out once, kept while it works, and replaced by another from the pool when it fails. So the
-    /// `PING` with which a pool hands one out is not paid for by each decision; and the pool must have one connection to
-    /// spare, or as many as [`connections`](Self::connections) says. Whether they use `TCP_NODELAY` is up to the pool's
-    /// configuration; they should.
-    ///
-    /// # Errors
-    /// [`RedisStoreError::Config`] for a wrong option.
-    pub fn pool(self, pool: Pool) -> Result<RedisStore, RedisStoreError> {
-        let links = (0..self.connections.get()).map(|_| Link::pool(pool.clone())).collect();
-        self.store(links, "the pool".to_owned())
-    }
-
-    fn store(self, links: Vec<Link>, server: String) -> Result<RedisStore, RedisStoreError> {
-        if self.deadline.is_zero() {
-            return Err(RedisConfigError::ZeroDeadline.into());
-        }
-        let keys = KeyNames::new(&self.prefix, self.secret.as_deref(), self.readable_keys)?;
-        let server: Arc<str> = self.server_name.unwrap_or(server).into();
-        let batcher = Batcher::new(Caller {
-            links,
-            quotas_key: keys.quotas(0).to_owned(),
-            id_width: keys.id_width(),
-            deadline: self.deadline,
-            clock: self.clock,
-            server: Arc::clone(&server),
-        });
-        Ok(RedisStore::new(batcher, keys, self.deadline, server))
     }
 }
 
@@ -175,31 +138,15 @@ impl fmt::Debug for RedisOptions {
             .field("clock", &self.clock)
             .field("server_name", &self.server_name)
             .field("connections", &self.connections)
+            .field("partitions", &self.partitions)
+            .field("breaker", &self.failures)
             .finish()
-    }
-}
-
-/// A URL as it may be shown: what stands before the last `@`, up to the scheme, may be a password.
-fn without_credentials(url: &str) -> String {
-    match url.rsplit_once('@') {
-        None => url.to_owned(),
-        Some((before, rest)) => match before.split_once("://") {
-            Some((scheme, _)) => format!("{scheme}://...@{rest}"),
-            None => format!("...@{rest}"),
-        },
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_url_is_shown_without_credentials() {
-        assert_eq!(without_credentials("redis://host:1/0"), "redis://host:1/0");
-        assert_eq!(without_credentials("redis://:pa@ss@host"), "redis://...@host");
-        assert_eq!(without_credentials("user:pass@host"), "...@host");
-    }
 
     #[test]
     fn options_are_shown_without_the_secret() {

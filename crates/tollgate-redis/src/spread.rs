@@ -1,0 +1,119 @@
+//! Decisions about subjects in several partitions.
+//!
+//! No script can reach two nodes of a cluster, so each partition decides its part, one after the other, those that count
+//! everyone last: they are the likeliest to be asked by many at once, and the dearest to hold for nothing. When one
+//! refuses, or fails, what the parts before it took is given back. So no more is ever admitted than all limits allow; for
+//! as long as it takes to ask the rest, less may be.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tokio::sync::oneshot;
+use tollgate_core::{Charge, Decision, Key, Operation, Standing, Timestamp};
+
+use crate::batch::Batcher;
+use crate::error::RedisStoreError;
+use crate::keys::KeyNames;
+use crate::question::Question;
+
+/// A decision in parts.
+pub(crate) struct Spread {
+    is_check: bool,
+    parts: Vec<Part>,
+}
+
+/// What one partition decides.
+struct Part {
+    partition: usize,
+    question: Question,
+    /// Where its charges stand among those of the request.
+    positions: SmallVec<[usize; 4]>,
+}
+
+type Answer = Result<Decision, RedisStoreError>;
+
+impl Spread {
+    /// The parts of a decision; `None` when all of it is in one partition.
+    pub(crate) fn over_partitions(operation: Operation, charges: &[Charge<'_>], keys: &KeyNames) -> Option<Self> {
+        if keys.partitions() == 1 || charges.len() < 2 {
+            return None;
+        }
+        let mut groups: Vec<(bool, usize, SmallVec<[usize; 4]>)> = Vec::new();
+        for (position, charge) in charges.iter().enumerate() {
+            let (partition, _) = keys.locate(charge.key());
+            let is_wide = *charge.key() == Key::EVERYONE;
+            match groups.iter_mut().find(|(_, other, _)| *other == partition) {
+                Some((wide, _, positions)) => {
+                    *wide |= is_wide;
+                    positions.push(position);
+                }
+                None => groups.push((is_wide, partition, SmallVec::from_slice(&[position]))),
+            }
+        }
+        if groups.len() == 1 {
+            return None;
+        }
+        groups.sort_by_key(|(is_wide, _, _)| *is_wide);
+        let parts = groups.into_iter().map(|(_, partition, positions)| {
+            let charges: SmallVec<[Charge<'_>; 4]> = positions.iter().map(|&position| charges[position]).collect();
+            Part { partition, question: Question::new(operation, &charges, keys), positions }
+        });
+        Some(Self { is_check: operation == Operation::Check, parts: parts.collect() })
+    }
+
+    /// Decides, and gives back what was taken if nobody is there any more to hear of it.
+    pub(crate) async fn decide(self, batchers: Arc<[Batcher]>, answer: oneshot::Sender<Answer>) {
+        let mut answers = Vec::with_capacity(self.parts.len());
+        let outcome = self.ask(&batchers, &mut answers).await;
+        let is_kept = outcome.is_ok();
+        let all_pass = answers.iter().all(Decision::is_allowed);
+        if answer.send(outcome).is_err() && is_kept && all_pass && self.is_check {
+            self.give_back(&batchers, &mut answers).await;
+        }
+    }
+
+    async fn ask(&self, batchers: &[Batcher], answers: &mut Vec<Decision>) -> Answer {
+        let mut is_refused = false;
+        for part in &self.parts {
+            let question = if is_refused { part.question.to_peek() } else { part.question.clone() };
+            match batchers[part.partition].decide(question).await {
+                Ok(decision) => {
+                    if self.is_check && !is_refused && !decision.is_allowed() {
+                        is_refused = true;
+                        self.give_back(batchers, answers).await;
+                    }
+                    answers.push(decision);
+                }
+                Err(error) => {
+                    if self.is_check && !is_refused {
+                        self.give_back(batchers, answers).await;
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(self.put_together(answers))
+    }
+
+    /// Gives back what the parts that have been asked took. They stand as they do after that.
+    async fn give_back(&self, batchers: &[Batcher], answers: &mut [Decision]) {
+        for (part, answer) in self.parts.iter().zip(answers) {
+            let refund = part.question.to_refund(answer.at());
+            // A server that does not answer keeps what was taken: too little is admitted, never too much.
+            if let Ok(after) = batchers[part.partition].decide(refund).await {
+                *answer = after;
+            }
+        }
+    }
+
+    fn put_together(&self, answers: &[Decision]) -> Decision {
+        let mut standings: SmallVec<[(usize, Standing); 4]> = SmallVec::new();
+        let mut at = Timestamp::EPOCH;
+        for (part, answer) in self.parts.iter().zip(answers) {
+            at = at.max(answer.at());
+            standings.extend(part.positions.iter().copied().zip(answer.standings().iter().copied()));
+        }
+        standings.sort_by_key(|(position, _)| *position);
+        Decision::from_standings(at, standings.into_iter().map(|(_, standing)| standing))
+    }
+}

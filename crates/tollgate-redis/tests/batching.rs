@@ -1,0 +1,168 @@
+//! Decisions that travel together, and keep out of each other's way.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tollgate_core::{Charge, Clock, Decision, MonotonicClock, Quota, Store};
+use tollgate_redis::{RedisStore, RedisStoreError};
+use tollgate_testkit::RedisServer;
+
+use self::common::{calls, options, store_on, user};
+
+const HOUR: Quota = Quota::per_hour(1_000);
+/// What a slow machine may take beyond a deadline.
+const MARGIN: Duration = Duration::from_secs(10);
+
+type Asked = JoinHandle<Result<Decision, RedisStoreError>>;
+
+/// Asks without waiting for the answer. These tests run on one thread: what is asked first is sent first.
+fn ask(store: &RedisStore, name: &str) -> Asked {
+    let user = user(name);
+    tokio::spawn(store.check(&[Charge::new("hour", &HOUR, &user)]))
+}
+
+async fn left(asked: Asked) -> u64 {
+    asked.await.unwrap().unwrap().standings()[0].remaining
+}
+
+/// Makes a server leave all scripts waiting until it is told otherwise.
+fn pause(server: &RedisServer) {
+    server.command("CLIENT PAUSE 60000 WRITE").unwrap();
+}
+
+fn unpause(server: &RedisServer) {
+    server.command("CLIENT UNPAUSE").unwrap();
+}
+
+#[tokio::test]
+async fn what_waits_goes_in_few_calls_and_what_need_not_at_once() {
+    let server = RedisServer::start();
+    let store = store_on(&server).await;
+    for i in 0..10 {
+        assert_eq!(left(ask(&store, "ann")).await, 999 - i);
+    }
+    // The server learns the script from the first call, which it refuses.
+    assert_eq!(calls(&server, "evalsha") + calls(&server, "eval"), 11);
+
+    server.command("CONFIG RESETSTAT").unwrap();
+    let asked: Vec<Asked> = (0..512).map(|i| ask(&store, &format!("user {i}"))).collect();
+    for asked in asked {
+        assert_eq!(left(asked).await, 999);
+    }
+    // Two find a free lane and go alone; the other 510 fill four calls.
+    let calls = calls(&server, "evalsha");
+    assert!((3..=6).contains(&calls), "{calls} calls");
+}
+
+#[tokio::test]
+async fn decisions_of_one_call_count_one_after_the_other() {
+    let server = RedisServer::start();
+    let store = store_on(&server).await;
+    let asked: Vec<Asked> = (0..300).map(|_| ask(&store, "ann")).collect();
+    for (i, asked) in (0..).zip(asked) {
+        assert_eq!(left(asked).await, 999 - i);
+    }
+}
+
+#[tokio::test]
+async fn a_state_that_makes_no_sense_spoils_only_its_own_decisions() {
+    let server = RedisServer::start();
+    let store = options().readable_keys(true).connect(&server.url()).await.unwrap();
+    server.command("SET tollgate:2:{0}:user:eve nonsense").unwrap();
+    let asked: Vec<(bool, Asked)> = (0..60)
+        .map(|i| (i % 3 == 0, i))
+        .map(|(is_eve, i)| (is_eve, ask(&store, &if is_eve { "eve".to_owned() } else { format!("user {i}") })))
+        .collect();
+    for (is_eve, asked) in asked {
+        match asked.await.unwrap() {
+            Ok(decision) => assert!(!is_eve && decision.standings()[0].remaining == 999, "{decision:?}"),
+            Err(error) => assert!(is_eve && matches!(error, RedisStoreError::State { .. }), "{error:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_has_gone_is_not_counted() {
+    let server = RedisServer::start();
+    let store = store_on(&server).await;
+    assert_eq!(left(ask(&store, "ann")).await, 999);
+    pause(&server);
+    // Both lanes are taken.
+    let under_way = [ask(&store, "bob"), ask(&store, "bob")];
+    tokio::task::yield_now().await;
+    let gone: Vec<Asked> = (0..100).map(|_| ask(&store, "ann")).collect();
+    let stays = ask(&store, "ann");
+    tokio::task::yield_now().await;
+    for asked in &gone {
+        asked.abort();
+    }
+    for asked in gone {
+        assert!(asked.await.unwrap_err().is_cancelled());
+    }
+    unpause(&server);
+    assert_eq!(left(stays).await, 998);
+    for asked in under_way {
+        asked.await.unwrap().unwrap();
+    }
+    assert_eq!(left(ask(&store, "ann")).await, 997);
+}
+
+#[tokio::test]
+async fn each_decision_has_a_deadline_of_its_own() {
+    const SHORT: Duration = Duration::from_millis(200);
+    let server = RedisServer::start();
+    let store = options().deadline(SHORT).connect(&server.url()).await.unwrap();
+    let clock = MonotonicClock::new();
+    pause(&server);
+    let started = clock.now();
+    let asked: Vec<Asked> = (0..300).map(|i| ask(&store, &format!("user {i}"))).collect();
+    for asked in asked {
+        let error = asked.await.unwrap().unwrap_err();
+        assert!(matches!(error, RedisStoreError::Deadline { after: SHORT, .. }), "{error:?}");
+    }
+    let taken = clock.now().since(started);
+    assert!(taken >= SHORT && taken < SHORT + MARGIN, "{taken:?}");
+}
+
+#[tokio::test]
+async fn an_error_of_a_call_is_each_ones_own() {
+    let server = RedisServer::start_with(&["--maxmemory-policy", "noeviction"]);
+    let store = store_on(&server).await;
+    assert_eq!(left(ask(&store, "ann")).await, 999);
+    server.command("CONFIG SET maxmemory 1").unwrap();
+    let asked: Vec<Asked> = (0..100).map(|_| ask(&store, "ann")).collect();
+    for asked in asked {
+        let error = asked.await.unwrap().unwrap_err();
+        assert!(matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(), "{error:?}");
+    }
+    server.command("CONFIG SET maxmemory 0").unwrap();
+    assert_eq!(left(ask(&store, "ann")).await, 998);
+}
+
+#[tokio::test]
+async fn a_connection_of_a_pool_is_looked_over_once() {
+    let server = RedisServer::start();
+    let config = deadpool_redis::Config::from_url(server.url());
+    let pool = config.builder().unwrap().max_size(1).runtime(deadpool_redis::Runtime::Tokio1).build().unwrap();
+    drop(pool.get().await.unwrap());
+    let store = options().pool(pool).unwrap();
+    for i in 0..50 {
+        assert_eq!(left(ask(&store, "ann")).await, 999 - i);
+    }
+    assert!(calls(&server, "ping") <= 1);
+}
+
+#[tokio::test]
+async fn too_many_charges_are_turned_away() {
+    let server = RedisServer::start();
+    let store = store_on(&server).await;
+    let users: Vec<_> = (0..257).map(|i| user(&i.to_string())).collect();
+    let charges: Vec<_> = users.iter().map(|user| Charge::new("hour", &HOUR, user)).collect();
+    let error = store.check(&charges).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::TooManyCharges { charges: 257, most: 256 }), "{error:?}");
+    assert_eq!(store.check(&charges[1..]).await.unwrap().standings().len(), 256);
+}
