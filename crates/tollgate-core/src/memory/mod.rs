@@ -98,10 +98,11 @@ impl MemoryStore {
         Self { inner: Arc::new(Inner { clock: Arc::new(clock), seed, room, shards }) }
     }
 
-    /// Subjects remembered at present, not counting everybody together. Some may be whole again and not yet cleared away.
+    /// Subjects remembered at present: at most the capacity, and everybody together. Some may be whole again and not yet cleared away.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.inner.room.taken()
+        let everyone = self.shard_of(self.inner.room.everyone());
+        self.inner.room.taken() + usize::from(self.inner.shards[everyone].lock().knows_everyone())
     }
 
     /// Whether no subject is remembered.

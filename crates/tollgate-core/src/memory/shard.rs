@@ -105,6 +105,11 @@ impl Table {
         }
     }
 
+    /// Whether anything is remembered of everybody together.
+    pub(super) fn knows_everyone(&self) -> bool {
+        !self.everyone.subject.is_empty()
+    }
+
     /// Forgets everybody.
     pub(super) fn clear(&mut self, room: &Room) {
         let forgotten = core::mem::take(self);
