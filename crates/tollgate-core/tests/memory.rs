@@ -182,7 +182,7 @@ fn everybody_together_is_never_forgotten() {
             })
             .count();
         assert_eq!(admitted, 5_000, "{capacity} places, {order:?}");
-        assert_eq!(store.len(), capacity + 1);
+        assert!(store.len() <= capacity + 1);
     }
 }
 
