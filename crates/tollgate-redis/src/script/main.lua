@@ -1,10 +1,11 @@
 -- Decides one decision after the other, each on what those before it have left.
-local is_confused = {}
+local is_confused
 for i = 1, definition_count do
   local stored = definitions[i + 1]
   if stored and stored ~= definition_numbers[i] then
     -- Another quota under the same number: odds of one in 2^38 for any two. The long way says who is concerned.
-    is_confused[i], is_confused.any = true, true
+    is_confused = is_confused or {}
+    is_confused[i] = true
   end
 end
 
@@ -19,11 +20,11 @@ for _ = 1, decision_count do
   word = word + 1 + template.subjects
 
   local verdict, answer
-  if template.is_plain and not is_confused.any then
+  if template.is_plain and not is_confused then
     verdict, answer = decide_plain(template, counted, now)
   end
   if not verdict then
-    decide = decide or model(is_confused)
+    decide = decide or model(is_confused or {})
     local is_sound
     is_sound, answer = pcall(decide, template, counted)
     if is_sound then

@@ -51,7 +51,7 @@ local function charges_of(template)
     local charges = {}
     for i = 1, template.charge_count do
       local definition, subject, cost, patience, flags =
-        unpack_from('<HHI7I7B', request, template.start + (i - 1) * 19)
+        unpack_from('<HHI7I7B', request, template.start + (i - 1) * CHARGE)
       if is_confused[definition] then
         error('two quotas with one number')
       end

@@ -12,8 +12,8 @@ if is_given == 0 then
   shortest_lifetime = 1
 end
 
--- Five bytes and 34, see the contract. What is in them is only read where it is needed.
-local DEFINITION = 39
+-- Bytes of a definition, and of a charge. What is in them is only read where it is needed.
+local DEFINITION, CHARGE = 39, 19
 local definitions_start = position
 local definition_fields, definition_numbers = {}, {}
 for i = 1, definition_count do
@@ -30,8 +30,11 @@ for i = 1, template_count do
     subjects = subjects,
     charge_count = charges,
     start = start,
+    -- Made when they are needed: the parts for the short way, the charges for the long one.
+    parts = nil,
+    charges = nil,
   }
-  position = start + charges * 19
+  position = start + charges * CHARGE
 end
 
 local subject_ids
