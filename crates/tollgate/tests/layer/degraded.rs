@@ -49,8 +49,10 @@ impl Setting {
     }
 }
 
+/// A limit on all requests without a header, which these are. Unlike everybody together they are counted by `len`, so
+/// that a test sees whether they are remembered.
 fn limit(name: &'static str, quota: Quota, choice: OnStoreFailure) -> Limit {
-    Limit::new(name, quota).on_store_failure(choice)
+    Limit::new(name, quota).by(key::header("k")).on_store_failure(choice)
 }
 
 fn minute(choice: OnStoreFailure) -> Policy {
