@@ -100,11 +100,10 @@ impl<S: Store> Gate<S> {
     pub(super) fn refuse<B>(&self, reason: Reason<'_>, request: &Request<B>) -> Response<Bytes> {
         let head = RequestHead::of(request);
         let refused = Refused::new(reason, head);
-        let mut response = match GrpcType::of(head.headers()) {
+        let mut response = match GrpcType::of(head) {
             Some(grpc) => grpc.respond(&refused),
             None => {
                 let mut response = self.refusal.respond(&refused);
-                response.headers_mut().entry(CACHE_CONTROL).or_insert(const { HeaderValue::from_static("no-store") });
                 if head.method() == Method::HEAD {
                     // What a GET would have brought, without bringing it.
                     let length = core::mem::take(response.body_mut()).len();
@@ -113,6 +112,7 @@ impl<S: Store> Gate<S> {
                 response
             }
         };
+        response.headers_mut().entry(CACHE_CONTROL).or_insert(const { HeaderValue::from_static("no-store") });
         if let Some(wait) = refused.retry_after() {
             response.headers_mut().entry(RETRY_AFTER).or_insert_with(|| whole_seconds(wait).max(1).into());
         }
