@@ -4,9 +4,10 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use std::convert::Infallible;
+use std::future::ready;
 use tollgate::{Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer};
 use tollgate_testkit::ManualClock;
-use tower::{ServiceBuilder, ServiceExt, service_fn};
+use tower::{Layer, ServiceBuilder, ServiceExt, service_fn};
 
 use crate::fixture::{Inner, field};
 
@@ -43,14 +44,39 @@ async fn an_inner_refusal_keeps_its_answer_and_its_decision() {
     assert_eq!(decision.binding().unwrap().name.as_str(), "inner");
 }
 
-#[tokio::test]
-async fn a_foreign_field_that_is_no_number_is_replaced() {
-    let foreign = service_fn(async |_: Request<()>| {
-        let response = Response::builder().header("x-ratelimit-remaining", "plenty").header("x-ratelimit-limit", "?");
-        Ok::<_, Infallible>(response.body(Full::<Bytes>::default()).unwrap())
+/// The `X-RateLimit` fields behind a limit of 10 a minute, where the service itself has written some: limit, remaining,
+/// reset.
+async fn told_over(foreign: &'static [(&'static str, &'static str)]) -> [Option<String>; 3] {
+    let service = service_fn(move |_: Request<()>| {
+        let mut response = Response::new(Full::<Bytes>::default());
+        for (name, value) in foreign {
+            response.headers_mut().append(*name, value.parse().unwrap());
+        }
+        ready(Ok::<_, Infallible>(response))
     });
-    let service = ServiceBuilder::new().layer(layer("outer", 10)).service(foreign);
-    let response = service.oneshot(Request::new(())).await.unwrap();
-    assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("9"));
-    assert_eq!(field(&response, "x-ratelimit-limit").as_deref(), Some("10"));
+    let response = layer("outer", 10).layer(service).oneshot(Request::new(())).await.unwrap();
+    ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"].map(|name| field(&response, name))
+}
+
+fn some(fields: [&str; 3]) -> [Option<String>; 3] {
+    fields.map(|field| Some(field.to_owned()))
+}
+
+#[tokio::test]
+async fn foreign_fields_stay_when_they_are_all_there_and_stricter() {
+    let strict = &[("x-ratelimit-limit", "5"), ("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", "30")];
+    assert_eq!(told_over(strict).await, some(["5", "3", "30"]));
+    let lax = &[("x-ratelimit-limit", "50"), ("x-ratelimit-remaining", "10"), ("x-ratelimit-reset", "30")];
+    assert_eq!(told_over(lax).await, some(["10", "9", "6"]));
+}
+
+#[tokio::test]
+async fn foreign_fields_that_are_not_all_there_or_no_numbers_are_replaced() {
+    let ours = some(["10", "9", "6"]);
+    assert_eq!(told_over(&[("x-ratelimit-remaining", "3")]).await, ours);
+    assert_eq!(told_over(&[("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", "30")]).await, ours);
+    assert_eq!(told_over(&[("x-ratelimit-limit", "5"), ("x-ratelimit-remaining", "3")]).await, ours);
+    assert_eq!(told_over(&[("x-ratelimit-limit", "?"), ("x-ratelimit-remaining", "plenty")]).await, ours);
+    let unreadable = &[("x-ratelimit-limit", "?"), ("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", "soon")];
+    assert_eq!(told_over(unreadable).await, ours);
 }
