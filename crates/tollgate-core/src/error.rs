@@ -70,6 +70,8 @@ pub enum ConfigError {
     DuplicateLimit(Name),
     /// Two names of one policy, of limits or of what they are counted by, that differ but share a stored number.
     CollidingNames(Name, Name),
+    /// Different extractors of one policy whose keys have one scope, so that each would count what the other reads.
+    SharedScope(Name),
     /// A limit's name that is empty, longer than 64 bytes or not printable ASCII, which no header could carry.
     LimitName(Name),
     /// A cost that the limit's capacity can never cover.
@@ -132,6 +134,11 @@ impl fmt::Display for ConfigError {
             Self::CollidingNames(one, other) => {
                 write!(f, "the names {one:?} and {other:?} are stored under the same number: rename one")
             }
+            Self::SharedScope(scope) => write!(
+                f,
+                "different extractors of one policy make keys of one scope, {scope:?}: give each a scope of its own, or \
+                 count by one of them"
+            ),
             Self::LimitName(name) => {
                 write!(f, "the limit name {name:?} fits no header: give 1 to 64 printable ASCII characters")
             }

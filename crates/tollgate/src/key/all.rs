@@ -1,6 +1,8 @@
 //! Counting by several things together.
 
+use core::any::TypeId;
 use core::fmt;
+use core::iter::once;
 
 use smallvec::SmallVec;
 use tollgate_core::{Key, Name};
@@ -42,6 +44,10 @@ impl KeyExtractor for All {
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
         let keys: SmallVec<[Key<'_>; 4]> = self.parts.iter().map(|part| part.extract(head)).collect::<Option<_>>()?;
         Some(Key::joined(self.scope, &keys))
+    }
+
+    fn types(&self) -> Vec<TypeId> {
+        once(TypeId::of::<Self>()).chain(self.parts.iter().flat_map(KeyExtractor::types)).collect()
     }
 }
 
