@@ -1,5 +1,6 @@
 //! The decisions of the layer, apart from the polling: what to ask, what an answer means, what a response gets.
 
+use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
@@ -21,7 +22,11 @@ pub(super) struct Gate<S> {
     pub(super) plan: Arc<Plan>,
     pub(super) local: Arc<Local>,
     pub(super) refusal: Arc<dyn Refusal>,
+    pub(super) on_store_error: Arc<OnStoreError>,
 }
+
+/// Is told of every decision that the store failed to make.
+pub(super) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 
 /// What happens to a request.
 pub(super) enum Verdict {
@@ -56,7 +61,10 @@ impl<S: Store> Gate<S> {
                 self.local.answered();
                 self.decided(Grounds::Store(decision), request)
             }
-            Err(error) => self.fall_back(&error, request),
+            Err(error) => {
+                (self.on_store_error)(&error);
+                self.fall_back(&error, request)
+            }
         }
     }
 
