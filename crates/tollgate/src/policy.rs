@@ -34,6 +34,7 @@ impl Policy {
     ///
     /// # Panics
     /// When the limit cannot be told from the others or could never be met; see [`Policy::try_limit`].
+    #[track_caller]
     pub fn limit(self, limit: Limit) -> Self {
         match self.try_limit(limit) {
             Ok(policy) => policy,
@@ -80,6 +81,7 @@ impl Policy {
     ///
     /// # Panics
     /// When this is 0, or a quota cannot be divided so; see [`Policy::try_instances`].
+    #[track_caller]
     pub fn instances(self, expected: u32) -> Self {
         match self.try_instances(expected) {
             Ok(policy) => policy,
