@@ -33,6 +33,17 @@ async fn lists_grow_and_the_stricter_x_fields_stay() {
 }
 
 #[tokio::test]
+async fn limits_of_one_name_and_key_share_a_counter_across_layers() {
+    let store = MemoryStore::with_clock(10, ManualClock::default());
+    let layer = |name| RateLimitLayer::new(store.clone(), Policy::new().limit(Limit::new(name, Quota::per_minute(10))));
+    let [one, other, apart] = ["minute", "minute", "login-minute"].map(|name| layer(name).layer(Inner::default()));
+    for (service, remaining) in [(one, "9"), (other, "8"), (apart, "9")] {
+        let response = service.oneshot(Request::new(())).await.unwrap();
+        assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some(remaining));
+    }
+}
+
+#[tokio::test]
 async fn an_inner_refusal_keeps_its_answer_and_its_decision() {
     let service = ServiceBuilder::new().layer(layer("outer", 100)).layer(layer("inner", 1)).service(Inner::default());
     service.clone().oneshot(Request::new(())).await.unwrap();
