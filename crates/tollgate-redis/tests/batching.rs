@@ -166,3 +166,25 @@ async fn too_many_charges_are_turned_away() {
     assert!(matches!(error, RedisStoreError::TooManyCharges { charges: 257, most: 256 }), "{error:?}");
     assert_eq!(store.check(&charges[1..]).await.unwrap().standings().len(), 256);
 }
+
+#[test]
+fn a_runtime_that_ends_under_its_decisions_leaves_the_store_whole() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let server = RedisServer::start();
+    let first = runtime();
+    let store = first.block_on(store_on(&server));
+    pause(&server);
+    first.block_on(async {
+        for _ in 0..100 {
+            drop(ask(&store, "ann"));
+        }
+        tokio::task::yield_now().await;
+    });
+    drop(first);
+    unpause(&server);
+    // The connection has gone with its runtime: that is noticed once, and then there is another.
+    runtime().block_on(async {
+        let _ = ask(&store, "ann").await.unwrap();
+        assert!(left(ask(&store, "ann")).await >= 900);
+    });
+}

@@ -83,7 +83,7 @@ impl RedisSentinel {
         });
     }
 
-    /// Waits until a server is a primary and the sentinels say so.
+    /// Waits until a server is a primary and the first sentinel says so. The others may not know yet.
     pub fn wait_for_promotion(&self, i: usize) {
         let port = self.servers[i].port().to_string();
         wait_until("the replica is promoted", || {
@@ -91,7 +91,7 @@ impl RedisSentinel {
                 && self
                     .sentinels
                     .iter()
-                    .all(|sentinel| sentinel.ask("SENTINEL GET-MASTER-ADDR-BY-NAME mymaster").contains(&port))
+                    .any(|sentinel| sentinel.ask("SENTINEL GET-MASTER-ADDR-BY-NAME mymaster").contains(&port))
         });
     }
 }

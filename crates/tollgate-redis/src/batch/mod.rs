@@ -67,7 +67,7 @@ impl Batcher {
     /// Decides, within the deadline.
     pub(crate) async fn decide(&self, question: Question) -> Result<Decision, RedisStoreError> {
         let shared = &self.shared;
-        let lane = shared.lock().free_lane();
+        let lane = shared.lock().free_lane_at_once();
         if let Some(lane) = lane {
             return shared.decide_alone(lane, &question).await;
         }
@@ -84,15 +84,9 @@ impl Shared {
     /// Waits in the queue for a lane.
     fn join(self: &Arc<Self>, question: Question) -> oneshot::Receiver<Result<Decision, RedisStoreError>> {
         let (answer, answered) = oneshot::channel();
-        let lane = {
-            let mut queue = self.lock();
-            queue.push(Pending { question, answer });
-            // One may have become free since it was asked for.
-            queue.free_lane()
-        };
-        if let Some(number) = lane {
-            tokio::spawn(Self::drain(Lane { shared: Arc::clone(self), number }));
-        }
+        self.lock().push(Pending { question, answer });
+        // A lane may have become free since it was asked for.
+        self.send_for_a_lane();
         answered
     }
 
@@ -100,6 +94,23 @@ impl Shared {
         let _lane = Lane { shared: Arc::clone(self), number };
         let reply = self.caller.call(number, [question].into_iter()).await?;
         self.caller.read(&mut Reply::new(bytes_of(&reply)), question)
+    }
+
+    /// Has those who wait served by a lane that is free, if there is one.
+    ///
+    /// The task holds no lane before it runs: a runtime that is shutting down drops it at once, and a lane in it would
+    /// then send for the next.
+    fn send_for_a_lane(self: &Arc<Self>) {
+        let Ok(runtime) = Handle::try_current() else { return };
+        if self.lock().has_work() {
+            let shared = Arc::clone(self);
+            runtime.spawn(async move {
+                let lane = shared.lock().free_lane();
+                if let Some(number) = lane {
+                    Self::drain(Lane { shared, number }).await;
+                }
+            });
+        }
     }
 
     /// Decides whatever waits until nothing does.
@@ -142,14 +153,8 @@ struct Lane {
 
 impl Drop for Lane {
     fn drop(&mut self) {
-        let mut queue = self.shared.lock();
-        match Handle::try_current() {
-            Ok(runtime) if queue.is_waited_for() => {
-                drop(queue);
-                runtime.spawn(Shared::drain(Self { shared: Arc::clone(&self.shared), number: self.number }));
-            }
-            _ => queue.free(self.number),
-        }
+        self.shared.lock().free(self.number);
+        self.shared.send_for_a_lane();
     }
 }
 

@@ -22,13 +22,19 @@ impl Queue {
         self.waiting.push_back(pending);
     }
 
-    pub(super) fn is_waited_for(&self) -> bool {
-        !self.waiting.is_empty()
+    /// Whether somebody waits though a lane is free.
+    pub(super) fn has_work(&self) -> bool {
+        !self.waiting.is_empty() && !self.free_lanes.is_empty()
     }
 
     /// Takes a free lane, if there is one.
     pub(super) fn free_lane(&mut self) -> Option<usize> {
         self.free_lanes.pop()
+    }
+
+    /// The same for one who has just come, unless others came before.
+    pub(super) fn free_lane_at_once(&mut self) -> Option<usize> {
+        if self.waiting.is_empty() { self.free_lane() } else { None }
     }
 
     pub(super) fn free(&mut self, lane: usize) {

@@ -3,8 +3,9 @@
 //! 1. The client repeats nothing: what it takes for a lost connection may have been counted. A call that a node sends
 //!    elsewhere (`MOVED`, `ASK`) has not been run, so that is followed, here, a few times.
 //! 2. The client learns of a new primary from nodes that answer. One that falls silent sends nobody elsewhere, so
-//!    whenever a call or a probe fails, the whole connection is made anew, in the background, from the nodes given at
-//!    first: that asks for the slots again. The old one serves the other nodes meanwhile.
+//!    whenever a call or a probe fails, the whole connection is made anew, in the background, from one of the nodes given
+//!    at first: that asks for the slots again. The old one serves the other nodes meanwhile, and is not made to ask for
+//!    the slots itself, because it would let nobody pass while it tries to connect to a node that is silent.
 
 use core::time::Duration;
 
@@ -16,26 +17,56 @@ use redis::io::tcp::TcpSettings;
 use redis::{
     Cmd, ConnectionInfo, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, ServerErrorKind, Value, cmd, pipe,
 };
+use tokio::task::JoinSet;
 
 use super::reach::{Reach, Verdict};
+use super::server::Dialer;
 use crate::script;
 
 /// How often a call is sent after a slot that moves. Once is the rule; a slot may move again meanwhile.
 const MOST_REDIRECTS: usize = 3;
 
-pub(crate) struct Cluster(ClusterClient);
+pub(crate) struct Cluster {
+    nodes: Vec<ConnectionInfo>,
+    patience: Duration,
+}
 
 impl Cluster {
     pub(super) fn new(nodes: Vec<ConnectionInfo>, patience: Duration) -> RedisResult<Self> {
+        let cluster = Self { nodes, patience };
+        // Nodes that do not go together are found out now.
+        cluster.client(cluster.nodes.clone())?;
+        Ok(cluster)
+    }
+
+    fn client(&self, nodes: Vec<ConnectionInfo>) -> RedisResult<ClusterClient> {
         ClusterClient::builder(nodes)
             .retries(0)
-            .connection_timeout(patience)
+            .connection_timeout(self.patience)
             // Each call has the store's deadline. This bounds what the client asks on its own account.
-            .response_timeout(patience)
-            .overall_response_timeout(Some(patience))
+            .response_timeout(self.patience)
+            .overall_response_timeout(Some(self.patience))
             .tcp_settings(TcpSettings::default().set_nodelay(true))
             .build()
-            .map(Self)
+    }
+
+    /// The first of the nodes to answer.
+    async fn awake(&self) -> RedisResult<ConnectionInfo> {
+        let mut greeted = JoinSet::new();
+        for node in &self.nodes {
+            let greeting = greet(node.clone(), self.patience);
+            greeted.spawn(tokio::time::timeout(self.patience, greeting));
+        }
+        let mut last = RedisError::from((ErrorKind::Io, "no node of the cluster answers"));
+        while let Some(answer) = greeted.join_next().await {
+            match answer {
+                Ok(Ok(Ok(node))) => return Ok(node),
+                Ok(Ok(Err(error))) => last = error,
+                // Too late, or stopped with its runtime.
+                Ok(Err(_)) | Err(_) => {}
+            }
+        }
+        Err(last)
     }
 }
 
@@ -43,23 +74,27 @@ impl Reach for Cluster {
     type Connection = ClusterConnection;
 
     async fn dial(&self) -> RedisResult<ClusterConnection> {
-        self.0.get_async_connection().await
+        // The client would wait for all of them, also for one that has fallen silent. One is enough to ask for the rest.
+        let node = self.awake().await?;
+        self.client(vec![node])?.get_async_connection().await
     }
 
     async fn run(connection: &mut ClusterConnection, key: &str, request: &[u8]) -> RedisResult<Value> {
         let mut answer = script::run(connection, key, request).await;
         for _ in 0..MOST_REDIRECTS {
-            let Some(mut node) = answer.as_ref().err().and_then(|error| Node::named_in(error, connection)) else {
-                break;
-            };
+            let Some(mut node) = Node::named_in(&answer, connection) else { break };
             answer = script::run(&mut node, key, request).await;
         }
         answer
     }
 
+    /// A node that stands in for the primary would answer a `PING` too; asked for the key, it says that it is not the one.
+    /// The script uses this command as well, so the right to it is there.
     async fn ping(connection: &mut ClusterConnection, key: &str) -> RedisResult<Value> {
+        let mut look = cmd("HMGET");
+        look.arg(key).arg("generation");
         let primary = SingleNodeRoutingInfo::SpecificNode(Route::with_key(key, SlotAddr::Master));
-        connection.route_command(cmd("PING"), RoutingInfo::SingleNode(primary)).await
+        connection.route_command(look, RoutingInfo::SingleNode(primary)).await?.extract_error()
     }
 
     fn verdict(error: &RedisError) -> Verdict {
@@ -77,6 +112,15 @@ impl Reach for Cluster {
     }
 }
 
+/// Waits for a sign of life.
+async fn greet(node: ConnectionInfo, patience: Duration) -> RedisResult<ConnectionInfo> {
+    let mut connection = Dialer::new(node.clone(), patience)?.dial().await?;
+    match cmd("PING").query_async::<Value>(&mut connection).await {
+        Err(error) if error.code() != Some("NOPERM") => Err(error),
+        _ => Ok(node),
+    }
+}
+
 /// The node that a redirect names.
 struct Node {
     connection: ClusterConnection,
@@ -87,7 +131,14 @@ struct Node {
 }
 
 impl Node {
-    fn named_in(error: &RedisError, connection: &ClusterConnection) -> Option<Self> {
+    /// The node that this answer says to ask instead.
+    fn named_in(answer: &RedisResult<Value>, connection: &ClusterConnection) -> Option<Self> {
+        let error = match answer {
+            Err(error) => error.clone(),
+            // It may also come as a value.
+            Ok(Value::ServerError(error)) => error.clone().into(),
+            Ok(_) => return None,
+        };
         let (address, _) = error.redirect_node()?;
         let (host, port) = address.rsplit_once(':')?;
         Some(Self {

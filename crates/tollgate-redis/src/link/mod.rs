@@ -1,6 +1,7 @@
 //! How the server is reached: the one place that knows what kind of connection is behind a store.
 
 mod cluster;
+mod election;
 mod held;
 mod line;
 mod reach;

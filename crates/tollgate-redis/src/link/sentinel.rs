@@ -1,8 +1,4 @@
-//! A primary that sentinels know the address of.
-//!
-//! Each time a connection is made, all sentinels are asked at once. What more than half of them say is taken at once;
-//! failing that, what most of those say who answer in time. So a sentinel that is gone or silent costs nothing, and one
-//! that is cut off from the others and still believes in the old primary is outvoted.
+//! A primary that sentinels know the address of. All of them are asked each time a connection is made.
 
 use core::time::Duration;
 
@@ -10,6 +6,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, RedisError, RedisResult, Value};
 use tokio::task::JoinSet;
 
+use super::election::{self, Address, News};
 use super::reach::{Reach, Verdict};
 use super::server::{Dialer, Server};
 
@@ -21,8 +18,6 @@ pub(crate) struct Sentinels {
     primary: ConnectionInfo,
     patience: Duration,
 }
-
-type Address = (String, u16);
 
 impl Sentinels {
     /// The host of `primary` stands for the name under which the sentinels know it.
@@ -41,58 +36,52 @@ impl Sentinels {
         Ok(Self { sentinels, name, primary, patience })
     }
 
-    async fn find(&self) -> RedisResult<Address> {
-        let mut asked = JoinSet::new();
+    async fn find(&self) -> RedisResult<MultiplexedConnection> {
+        // Half the patience: the other half is for the primary.
+        let patience = self.patience / 2;
+        let mut news = JoinSet::new();
         for sentinel in &self.sentinels {
-            asked.spawn(ask(sentinel.clone(), self.name.clone(), self.patience));
+            let asking = ask(sentinel.clone(), self.name.clone(), patience);
+            news.spawn(async move { News::Named(within(patience, asking).await) });
         }
-        let mut votes: Vec<(Address, usize)> = Vec::new();
-        let mut last = RedisError::from((ErrorKind::MasterNameNotFoundBySentinel, "no sentinel knows the primary"));
-        while let Some(answer) = asked.join_next().await {
-            match answer {
-                Ok(Ok(address)) => {
-                    let known = votes.iter().position(|(other, _)| *other == address);
-                    let i = known.unwrap_or_else(|| {
-                        votes.push((address, 0));
-                        votes.len() - 1
-                    });
-                    votes[i].1 += 1;
-                    if votes[i].1 * 2 > self.sentinels.len() {
-                        break;
-                    }
-                }
-                Ok(Err(error)) => last = error,
-                // The task was stopped, with its runtime.
-                Err(_) => {}
-            }
-        }
-        votes.into_iter().max_by_key(|(_, votes)| *votes).map(|(address, _)| address).ok_or(last)
-    }
-
-    async fn dial_primary(&self) -> RedisResult<MultiplexedConnection> {
-        let (found, at) = self.find().await?;
-        let address = match self.primary.addr().clone() {
-            ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
-                ConnectionAddr::TcpTls { host: found, port: at, insecure, tls_params }
-            }
-            _ => ConnectionAddr::Tcp(found, at),
-        };
-        Dialer::new(self.primary.clone().set_addr(address), self.patience)?.dial().await
+        election::hold(news, |address| {
+            let connecting = connect(self.primary.clone(), address.clone(), patience);
+            async move { News::Connected(address, within(patience, connecting).await) }
+        })
+        .await
     }
 }
 
 /// What one sentinel says.
 async fn ask(sentinel: ConnectionInfo, name: String, patience: Duration) -> RedisResult<Address> {
-    let asking = async {
-        let dialer = Dialer::new(sentinel, patience)?;
-        let mut connection = dialer.dial().await?;
-        let mut command = redis::cmd("SENTINEL");
-        command.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
-        let address: Option<Address> = command.query_async(&mut connection).await?;
-        address.ok_or_else(|| (ErrorKind::MasterNameNotFoundBySentinel, "the sentinel knows no such primary").into())
+    let mut connection = Dialer::new(sentinel, patience)?.dial().await?;
+    let mut command = redis::cmd("SENTINEL");
+    command.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
+    let address: Option<Address> = command.query_async(&mut connection).await?;
+    address.ok_or_else(|| (ErrorKind::MasterNameNotFoundBySentinel, "the sentinel knows no such primary").into())
+}
+
+/// A connection to the server at this address, unless it says that it is a replica.
+async fn connect(
+    primary: ConnectionInfo,
+    (found, at): Address,
+    patience: Duration,
+) -> RedisResult<MultiplexedConnection> {
+    let address = match primary.addr().clone() {
+        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+            ConnectionAddr::TcpTls { host: found, port: at, insecure, tls_params }
+        }
+        _ => ConnectionAddr::Tcp(found, at),
     };
-    // Half the patience: the other half is for the primary.
-    within(patience / 2, asking).await
+    let mut connection = Dialer::new(primary.set_addr(address), patience)?.dial().await?;
+    match redis::cmd("ROLE").query_async(&mut connection).await {
+        Ok(Value::Array(role)) if role.first() == Some(&Value::BulkString(b"slave".to_vec())) => {
+            Err((ErrorKind::Client, "what the sentinels name as primary is a replica").into())
+        }
+        // It may not be asked: then the sentinels' word must do.
+        Err(error) if error.code() != Some("NOPERM") => Err(error),
+        _ => Ok(connection),
+    }
 }
 
 async fn within<T>(patience: Duration, what: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
@@ -103,7 +92,7 @@ impl Reach for Sentinels {
     type Connection = MultiplexedConnection;
 
     async fn dial(&self) -> RedisResult<MultiplexedConnection> {
-        within(self.patience, self.dial_primary()).await
+        self.find().await
     }
 
     async fn run(connection: &mut MultiplexedConnection, key: &str, request: &[u8]) -> RedisResult<Value> {

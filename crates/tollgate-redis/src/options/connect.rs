@@ -18,9 +18,8 @@ use crate::store::RedisStore;
 /// How long a connection may take to come about in the background. A deadline is often shorter than a handshake; and as
 /// long as one attempt takes, no other is made, so this also delays recovery from a network that swallows packets.
 const CONNECT_PATIENCE: Duration = Duration::from_millis(500);
-/// The same for each node of a cluster. All are waited for, also those that have fallen silent, before the slots of one
-/// that has been replaced are known.
-const CLUSTER_PATIENCE: Duration = Duration::from_millis(250);
+/// The same for each node of a cluster. All are waited for, also those that have fallen silent and still count as nodes.
+const CLUSTER_PATIENCE: Duration = Duration::from_millis(200);
 /// Enough to spread evenly over any number of nodes that a limiter needs, few enough that batches fill.
 const CLUSTER_PARTITIONS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 

@@ -1,0 +1,111 @@
+//! Faults of the server.
+
+use tollgate_core::{Charge, Quota, Store};
+use tollgate_redis::RedisStoreError;
+use tollgate_testkit::RedisServer;
+
+use crate::rig::{A_WHILE, CAP, DEADLINE, Trial, alone, key, pause, store_at};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_and_restarted() {
+    let _alone = alone().await;
+    let mut server = RedisServer::start();
+    let trial = Trial::start(store_at(&server.url(), DEADLINE).await, DEADLINE).await;
+    server.kill();
+    pause(A_WHILE).await;
+    server.start_again();
+    let recovery = trial.recovery(trial.now()).await;
+    pause(A_WHILE).await;
+    // It came back empty, and so lets as many pass again.
+    trial.end("killed and restarted, empty", 2 * CAP, true, Some(recovery)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_for_good() {
+    let _alone = alone().await;
+    let mut server = RedisServer::start();
+    let store = store_at(&server.url(), DEADLINE).await;
+    let trial = Trial::start(store.clone(), DEADLINE).await;
+    server.kill();
+    pause(2 * A_WHILE).await;
+    let error = store.check(&[Charge::new("all", &Quota::per_hour(1), &key("late"))]).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::BreakerOpen { .. }) && error.is_transient(), "{error:?}");
+    trial.end("killed for good", CAP, true, None).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stopped_for_seconds() {
+    let _alone = alone().await;
+    let server = RedisServer::start();
+    let trial = Trial::start(store_at(&server.url(), DEADLINE).await, DEADLINE).await;
+    server.pause();
+    pause(3 * A_WHILE).await;
+    server.resume();
+    let recovery = trial.recovery(trial.now()).await;
+    let outcome = trial.end("SIGSTOP for 3 s", CAP, false, Some(recovery)).await;
+    assert!(outcome.failed > 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn script_flushed_at_any_moment() {
+    let _alone = alone().await;
+    let server = RedisServer::start();
+    let trial = Trial::start(store_at(&server.url(), 10 * DEADLINE).await, 10 * DEADLINE).await;
+    for _ in 0..200 {
+        server.command("SCRIPT FLUSH").unwrap();
+    }
+    let recovery = trial.recovery(trial.now()).await;
+    let outcome = trial.end("SCRIPT FLUSH, 200 times", CAP, false, Some(recovery)).await;
+    assert_eq!(outcome.failed, 0, "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn out_of_memory() {
+    let _alone = alone().await;
+    let server = RedisServer::start_with(&["--maxmemory-policy", "noeviction"]);
+    let store = store_at(&server.url(), DEADLINE).await;
+    let trial = Trial::start(store.clone(), DEADLINE).await;
+    server.command("CONFIG SET maxmemory 1").unwrap();
+    let error = store.check(&[Charge::new("all", &Quota::per_hour(1), &key("late"))]).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(), "{error:?}");
+    pause(A_WHILE).await;
+    server.command("CONFIG SET maxmemory 0").unwrap();
+    let recovery = trial.recovery(trial.now()).await;
+    let outcome = trial.end("out of memory, noeviction", CAP, false, Some(recovery)).await;
+    assert!(outcome.failed > 0 && outcome.unsure == 0, "what is refused is not counted: {outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wrong_password() {
+    let _alone = alone().await;
+    let server = RedisServer::start();
+    let url = format!("redis://limiter:password@127.0.0.1:{}/", server.port());
+    server.command("ACL SETUSER limiter on >password ~* +@all").unwrap();
+    let store = store_at(&url, DEADLINE).await;
+    let trial = Trial::start(store.clone(), DEADLINE).await;
+    server.command("ACL SETUSER limiter resetpass >another").unwrap();
+    server.command("CLIENT KILL USER limiter").unwrap();
+    pause(A_WHILE).await;
+    let error = store.check(&[Charge::new("all", &Quota::per_hour(1), &key("late"))]).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::BreakerOpen { .. }), "{error:?}");
+    server.command("ACL SETUSER limiter resetpass >password").unwrap();
+    let recovery = trial.recovery(trial.now()).await;
+    trial.end("password changed and changed back", CAP, false, Some(recovery)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn become_a_replica() {
+    let _alone = alone().await;
+    let server = RedisServer::start();
+    let store = store_at(&server.url(), DEADLINE).await;
+    let trial = Trial::start(store.clone(), DEADLINE).await;
+    // A replica of nobody who is there.
+    server.command("REPLICAOF 127.0.0.1 1").unwrap();
+    let error = store.check(&[Charge::new("all", &Quota::per_hour(1), &key("late"))]).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(), "{error:?}");
+    pause(A_WHILE).await;
+    server.command("REPLICAOF NO ONE").unwrap();
+    let recovery = trial.recovery(trial.now()).await;
+    let outcome = trial.end("READONLY replica", CAP, false, Some(recovery)).await;
+    assert!(outcome.failed > 0 && outcome.unsure == 0, "what is refused is not counted: {outcome:?}");
+}
