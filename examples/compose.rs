@@ -31,8 +31,10 @@ async fn main() -> io::Result<()> {
     let app =
         Router::new().route("/", get(|| async { "hello\n" })).layer(RateLimitLayer::new(MemoryStore::new(), policy));
 
-    let port = std::env::var("PORT").unwrap_or_else(|_| "3000".into());
-    let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{port}")).await?;
+    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let listener = tokio::net::TcpListener::bind(&address)
+        .await
+        .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
     println!("each API key: 500 a second, 20000 a minute, 1000 in each hour of the clock");

@@ -20,8 +20,10 @@ async fn main() -> io::Result<()> {
     let app =
         Router::new().route("/", get(|| async { "hello\n" })).layer(RateLimitLayer::new(MemoryStore::new(), policy));
 
-    let port = std::env::var("PORT").unwrap_or_else(|_| "3000".into());
-    let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{port}")).await?;
+    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let listener = tokio::net::TcpListener::bind(&address)
+        .await
+        .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
     println!("each client: 2 a second, 5 at once, 30 a minute; everyone together: 1000 a second");

@@ -30,8 +30,10 @@ async fn main() -> std::io::Result<ExitCode> {
     // One round trip to Redis decides all three.
     let app = Router::new().route("/", get(|| async { "hello\n" })).layer(RateLimitLayer::new(store, policy));
 
-    let port = std::env::var("PORT").unwrap_or_else(|_| "3000".into());
-    let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{port}")).await?;
+    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let listener = tokio::net::TcpListener::bind(&address)
+        .await
+        .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
     println!("each API key: 5000 a second, 60000 a minute, 10000 a day (UTC), over all instances");

@@ -19,8 +19,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .limit(Limit::new("everyone", Quota::per_second(1_000)));
     let (_, health) = tonic_health::server::health_reporter();
 
-    let port = std::env::var("PORT").unwrap_or_else(|_| "50051".into());
-    let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{port}")).await?;
+    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "50051".into()));
+    let listener = tokio::net::TcpListener::bind(&address)
+        .await
+        .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address} (gRPC): each client may make 3 calls a minute");
     tokio::spawn(

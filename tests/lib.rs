@@ -1,1 +1,5 @@
-//! Tests.
+//! Tests across Tollgate's crates; what the README shows is compiled and run here.
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

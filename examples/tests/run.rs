@@ -1,5 +1,7 @@
 //! Starts each example as a user would and does what it says to try.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "what a test calls may fail like a test")]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;

@@ -31,6 +31,7 @@ pub(crate) const DIFFERS: &[(&str, Verdict)] = &[
     ("cr-12-refund-seq", OnPurpose(&[], "nothing is ever given back beyond the capacity")),
     ("multi-02-day-hour", OnPurpose(&[], "what remains on a refusal is what is really left: 2 of the day")),
     ("tb-17-interval-to-rate", OnPurpose(&[], "an interval of 0 is an error, not an endless rate")),
+    ("log-06", OnPurpose(&[], "a log of a million stamps for one client is an error: at most 10000")),
     ("gcra-15-cas-exhaustion", Elsewhere("no store commits by compare-and-swap")),
     ("b4j-48-skip-on-zero", Elsewhere("refusals are not remembered outside the store")),
     ("fw-13-no-replay", Elsewhere("a fault of the network: the Redis store's own tests")),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_core::{ConfigError, Operation, Outcome, Quota, Store};
+use tollgate_core::{Algorithm, ConfigError, Operation, Outcome, Quota, Store};
 
 use super::Desk;
 use super::subject::{Subject, remaining, reset_after};
@@ -128,8 +128,12 @@ async fn delayed_commit<S: Store>(desk: &Desk<S>, id: &str) {
 }
 
 async fn huge_cost<S: Store>(desk: &Desk<S>, id: &str) {
-    let log = desk.subject(id, &[Quota::new(1_000_000, Duration::from_secs(2)).sliding_log()]);
-    for cost in [1, 999_999] {
+    let two_seconds = |units| Quota::try_new(units, Duration::from_secs(2)).unwrap();
+    let million = two_seconds(1_000_000).try_algorithm(Algorithm::SlidingLog);
+    assert_eq!(million, Err(ConfigError::LogTooLong { units: 1_000_000 }));
+    // The same with as many as there may be.
+    let log = desk.subject(id, &[two_seconds(10_000).sliding_log()]);
+    for cost in [1, 9_999] {
         assert!(log.check(cost).await.is_allowed());
     }
     assert!(!log.check(1).await.is_allowed());

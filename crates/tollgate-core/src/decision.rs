@@ -52,12 +52,13 @@ pub struct Standing {
 
 impl Decision {
     /// A decision from the standings of a request's limits, in the order of its charges: the outcome is that of the
-    /// limit that binds.
+    /// limit that binds. Only what a check or a charge took can be refunded.
     #[must_use]
-    pub fn from_standings(at: Timestamp, standings: impl IntoIterator<Item = Standing>) -> Self {
+    pub fn from_standings(operation: Operation, at: Timestamp, standings: impl IntoIterator<Item = Standing>) -> Self {
         let standings: Standings = standings.into_iter().collect();
         let outcome = standings.iter().map(|standing| standing.outcome).fold(Outcome::Allow, Outcome::or);
-        Self { outcome, at, standings, refundable: !outcome.is_refusal() }
+        let took = matches!(operation, Operation::Check | Operation::Charge) && !outcome.is_refusal();
+        Self { outcome, at, standings, refundable: took }
     }
 
     /// May it pass?

@@ -23,6 +23,13 @@ pub enum ConfigError {
     },
     /// A burst of nothing: no request could ever pass.
     ZeroBurst,
+    /// A burst that fills up within a microsecond, so that the rate could never be reached.
+    BurstTooSmall {
+        /// The burst.
+        burst: u64,
+        /// The least that this rate needs.
+        least: u64,
+    },
     /// A burst on an algorithm that has windows instead of a bucket.
     BurstOnWindow(Algorithm),
     /// An offset, or an anchor, on an algorithm other than the fixed window.
@@ -63,6 +70,8 @@ pub enum ConfigError {
     DuplicateLimit(Name),
     /// Two names of one policy, of limits or of what they are counted by, that differ but share a stored number.
     CollidingNames(Name, Name),
+    /// Different extractors of one policy whose keys have one scope, so that each would count what the other reads.
+    SharedScope(Name),
     /// A limit's name that is empty, longer than 64 bytes or not printable ASCII, which no header could carry.
     LimitName(Name),
     /// A cost that the limit's capacity can never cover.
@@ -90,6 +99,9 @@ impl fmt::Display for ConfigError {
                 "{units} units per {period:?} is more than 10 million per second: give fewer units or a longer period"
             ),
             Self::ZeroBurst => f.write_str("a burst of 0 admits nothing: give at least 1, or leave it out"),
+            Self::BurstTooSmall { burst, least } => {
+                write!(f, "a burst of {burst} fills up within a microsecond at this rate: give at least {least}")
+            }
             Self::BurstOnWindow(algorithm) => write!(
                 f,
                 "a {algorithm} has no burst: its limit is the units per window; leave the burst out or use a bucket"
@@ -107,7 +119,7 @@ impl fmt::Display for ConfigError {
             ),
             Self::LogTooLong { units } => write!(
                 f,
-                "a sliding log of {units} units keeps too many stamps per subject (at most 1000000): use a sliding \
+                "a sliding log of {units} units keeps too many stamps per subject (at most 10000): use a sliding \
                  window counter"
             ),
             Self::ZeroInstances => f.write_str("a quota cannot be divided among 0 instances: give at least 1"),
@@ -122,6 +134,11 @@ impl fmt::Display for ConfigError {
             Self::CollidingNames(one, other) => {
                 write!(f, "the names {one:?} and {other:?} are stored under the same number: rename one")
             }
+            Self::SharedScope(scope) => write!(
+                f,
+                "different extractors of one policy make keys of one scope, {scope:?}: give each a scope of its own, or \
+                 count by one of them"
+            ),
             Self::LimitName(name) => {
                 write!(f, "the limit name {name:?} fits no header: give 1 to 64 printable ASCII characters")
             }

@@ -44,8 +44,8 @@ pub trait Store: Send + Sync + 'static {
 
     /// Does one operation on all the charges of a request, in one atomic step.
     ///
-    /// Nothing is charged before the future is polled to completion or the store has been reached; dropping the future
-    /// may or may not leave the charges taken.
+    /// A store may take the charges before it returns, as [`MemoryStore`](crate::MemoryStore) does, or while the future is
+    /// polled: dropping the future may or may not leave them taken.
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future;
 
     /// Takes every charge if all of them fit, and none otherwise.

@@ -31,7 +31,8 @@ struct Slot {
 ///
 /// `subject_of` tells the position in `subjects` of the charge at a position in `charges`. Should `now` lie before an
 /// instant that one of the subjects already knows, that instant is taken instead: a clock that runs backwards changes
-/// nothing. A refused request and a peek leave the subjects exactly as they were.
+/// nothing. A refused request and a peek leave the subjects exactly as they were, but for one thing: a request that
+/// meets a state counted by another quota of its limit converts it, admitted or not, for the new rate holds from there.
 pub fn decide(
     operation: Operation,
     charges: &[Charge<'_>],
@@ -50,17 +51,24 @@ pub fn decide(
         .collect();
     let refused = !verdicts.iter().all(|verdict| matches!(verdict, Verdict::Admit { .. }));
 
-    let takes = |charge: &Charge<'_>| match operation {
-        Operation::Check if refused => charge.counts_refusals() && charge.units() > 0,
-        Operation::Reset => true,
-        _ => charge.units() > 0,
-    };
-    for (i, charge) in charges.iter().enumerate().filter(|(_, charge)| takes(charge)) {
+    for (i, charge) in charges.iter().enumerate() {
         let subject = &mut *subjects[subject_of(i)];
+        let changes = match operation {
+            Operation::Check if refused => {
+                charge.units() > 0 && (charge.counts_refusals() || subject.counts_otherwise(charge))
+            }
+            Operation::Reset => true,
+            _ => charge.units() > 0,
+        };
+        if !changes {
+            continue;
+        }
         subject.advance(now);
         match operation {
             Operation::Check if refused => subject.edit(charge, now, |state| {
-                state.penalise(charge.quota(), now, charge.units());
+                if charge.counts_refusals() {
+                    state.penalise(charge.quota(), now, charge.units());
+                }
             }),
             Operation::Check | Operation::Charge => subject.edit(charge, now, |state| {
                 state.take(charge.quota(), now, charge.units());
@@ -86,7 +94,7 @@ pub fn decide(
             subject.standing(charge, now, *verdict)
         })
         .collect();
-    Decision::from_standings(Timestamp::from_micros(now), standings)
+    Decision::from_standings(operation, Timestamp::from_micros(now), standings)
 }
 
 impl Subject {
@@ -100,6 +108,11 @@ impl Subject {
     pub fn whole_at(&self) -> Timestamp {
         let longest = self.slots.iter().map(|slot| slot.state.left(&slot.quota, self.at, self.at).1).max();
         Timestamp::from_micros(self.at + longest.unwrap_or(0))
+    }
+
+    /// The instant of the last charge.
+    pub(crate) const fn at(&self) -> Timestamp {
+        Timestamp::from_micros(self.at)
     }
 
     /// Whether some limit has nothing left at `now`: forgetting this subject would set a limited client free.
@@ -139,6 +152,11 @@ impl Subject {
             Some(slot) => (Cow::Owned(slot.state.convert(&slot.quota, charge.quota(), self.at, now)), now),
             None => (Cow::Owned(State::fresh(charge.quota(), now)), now),
         }
+    }
+
+    /// Whether a charge's limit was counted by another quota.
+    fn counts_otherwise(&self, charge: &Charge<'_>) -> bool {
+        self.slots.iter().any(|slot| slot.limit == charge.name().id() && !slot.quota.counts_like(charge.quota()))
     }
 
     /// Moves every limit to `now` and forgets those that are whole: limits that are no longer asked for fade away.

@@ -125,34 +125,80 @@ fn whole_subjects_are_forgotten_first() {
 }
 
 #[test]
-fn newcomers_without_room_are_counted_together() {
-    let (store, clock) = store(8);
-    let quota = Quota::per_hour(5);
-    for client in 0..8 {
-        ask(&store, &quota, client, 5);
-    }
-    // Nobody can be forgotten, so all others share five units.
-    let admitted = (100..200).filter(|&fresh| ask(&store, &quota, fresh, 1).is_allowed()).count();
-    assert_eq!(admitted, 5);
-    assert_eq!((store.len(), store.evicted()), (8, 0));
-    for client in 0..8 {
-        assert!(!ask(&store, &quota, client, 1).is_allowed());
-    }
-    clock.advance(Duration::from_secs(3_600));
-    assert!((100..108).all(|fresh| ask(&store, &quota, fresh, 5).is_allowed()), "there is room again");
+fn a_flood_of_limited_clients_sets_nobody_free_and_locks_nobody_out() {
+    let (store, clock) = store(10_000);
+    let quota = Quota::new(1, Duration::from_secs(900));
+    let admitted =
+        |clients: std::ops::Range<u64>| clients.filter(|&who| ask(&store, &quota, who, 1).is_allowed()).count();
+    admitted(0..20_000);
+    assert_eq!((store.len(), store.evicted()), (10_000, 10_000));
+    assert_eq!(admitted(0..20_000), 0, "of those who were admitted already");
+    let newcomers = admitted(50_000..55_000);
+    assert!(newcomers > 4_500, "{newcomers} of 5000 honest newcomers");
+    assert_eq!(admitted(50_000..55_000), 0, "of the newcomers, once more");
+    // Whoever had to go is remembered until it would have been whole, and at most as long again.
+    clock.advance(Duration::from_secs(1_801));
+    assert_eq!(admitted(0..10_000), 10_000);
 }
 
 #[test]
-fn two_newcomers_of_one_request_share_what_is_left_for_newcomers() {
+fn who_was_refused_is_limited_whatever_is_left_to_him() {
+    let (store, _) = store(1_000);
+    let quota = Quota::per_hour(100);
+    assert!(ask(&store, &quota, 0, 60).is_allowed());
+    for round in 1..20 {
+        assert!(!ask(&store, &quota, 0, 60).is_allowed(), "set free in round {round}");
+        for fresh in 0..2_000 {
+            ask(&store, &quota, round * 10_000 + fresh, 61);
+        }
+    }
+}
+
+#[test]
+fn a_subject_without_a_place_is_not_given_more_than_once() {
     let (store, _) = store(1);
     let quota = Quota::per_hour(5);
-    ask(&store, &quota, 0, 5);
-    let both = |one: u64, other: u64| {
-        let keys = [Key::number(CLIENT, one), Key::number(CLIENT, other)];
-        check(&store, &[Charge::new("one", &quota, &keys[0]), Charge::new("other", &quota, &keys[1])]).is_allowed()
-    };
-    let admitted = (1..100).filter(|&client| both(client, 1_000 + client)).count();
-    assert_eq!(admitted, 5);
+    let keys = [Key::number(CLIENT, 1), Key::number(CLIENT, 2)];
+    let both = || check(&store, &[Charge::new("one", &quota, &keys[0]), Charge::new("two", &quota, &keys[1])]);
+    assert!(both().is_allowed());
+    assert!(!both().is_allowed(), "one of the two has found no place, and nobody knows what he took");
+    assert_eq!(store.len(), 1);
+}
+
+/// Newcomers to a full store, who are limited all together too, in either order of the limits.
+#[test]
+fn everybody_together_is_never_forgotten() {
+    for (capacity, order) in [(1, [0, 1]), (4_000, [0, 1]), (4_000, [1, 0]), (50_000, [0, 1])] {
+        let (store, _) = store(capacity);
+        let (own, everyone) = (Quota::per_minute(10), Quota::per_second(5_000));
+        for client in 0..capacity as u64 {
+            ask(&store, &own, client, 1);
+        }
+        let admitted = (0..20_000)
+            .filter(|fresh| {
+                let (key, all) = (Key::number(CLIENT, 1_000_000 + fresh), Key::EVERYONE);
+                let charges = [Charge::new("own", &own, &key), Charge::new("everyone", &everyone, &all)];
+                check(&store, &order.map(|limit: usize| charges[limit])).is_allowed()
+            })
+            .count();
+        assert_eq!(admitted, 5_000, "{capacity} places, {order:?}");
+        assert!(store.len() <= capacity + 1);
+    }
+}
+
+/// What is used a lot stays, though it is whole sooner than anybody: a route that all newcomers share.
+#[test]
+fn a_shared_subject_outlives_a_flood() {
+    let (store, _) = store(4_000);
+    let (own, route) = (Quota::per_minute(10), Quota::per_second(5_000));
+    let shared = Key::owned(Name::new("route"), "/login");
+    let admitted = (0..50_000)
+        .filter(|&fresh| {
+            let key = Key::number(CLIENT, fresh);
+            check(&store, &[Charge::new("own", &own, &key), Charge::new("route", &route, &shared)]).is_allowed()
+        })
+        .count();
+    assert_eq!(admitted, 5_000);
 }
 
 #[test]

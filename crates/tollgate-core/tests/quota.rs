@@ -51,6 +51,9 @@ fn bursts() {
         assert_eq!((quota.capacity(), quota.units()), (10, 10));
         assert_eq!(quota.try_burst(20).unwrap().capacity(), 20);
         assert_eq!(quota.try_burst(1).unwrap().capacity(), 1);
+        let fast = Quota::per_second(10_000_000).try_algorithm(algorithm).unwrap();
+        assert_eq!(fast.try_burst(9), Err(ConfigError::BurstTooSmall { burst: 9, least: 10 }));
+        assert_eq!(fast.try_burst(10).unwrap().capacity(), 10);
     }
 }
 
@@ -72,10 +75,19 @@ fn numbers_beyond_what_can_be_counted() {
 }
 
 #[test]
+fn sliding_windows_of_too_few_steps() {
+    let day = Duration::from_secs(86_400);
+    let sliding = |units| Quota::try_new(units, day).unwrap().try_algorithm(Algorithm::SlidingWindow);
+    assert!(sliding(1 << 30).is_ok());
+    let units = 1 << 31;
+    assert_eq!(sliding(units), Err(ConfigError::NotRepresentable { units, period: day, capacity: units }));
+}
+
+#[test]
 fn logs_too_long() {
-    let quota = Quota::per_minute(1_000_001);
-    assert_eq!(quota.try_algorithm(Algorithm::SlidingLog), Err(ConfigError::LogTooLong { units: 1_000_001 }));
-    assert!(Quota::per_minute(1_000_000).try_algorithm(Algorithm::SlidingLog).is_ok());
+    let quota = Quota::per_minute(10_001);
+    assert_eq!(quota.try_algorithm(Algorithm::SlidingLog), Err(ConfigError::LogTooLong { units: 10_001 }));
+    assert!(Quota::per_minute(10_000).try_algorithm(Algorithm::SlidingLog).is_ok());
 }
 
 #[test]

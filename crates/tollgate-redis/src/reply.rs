@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use smallvec::SmallVec;
-use tollgate_core::{Decision, Outcome, Standing, Timestamp};
+use tollgate_core::{Decision, Operation, Outcome, Standing, Timestamp};
 
 use crate::template::Template;
 
@@ -56,7 +56,7 @@ fn states(rest: &mut &[u8], template: &Template, refused: bool) -> Option<Decisi
         let asked = if refused { part.cost } else { 0 };
         standings[position] = Some(Standing::of_bucket(part.name, &part.quota, used, asked));
     }
-    Some(Decision::from_standings(Timestamp::from_micros(at), standings.into_iter().flatten()))
+    Some(Decision::from_standings(Operation::Check, Timestamp::from_micros(at), standings.into_iter().flatten()))
 }
 
 fn standings(rest: &mut &[u8], template: &Template) -> Option<Decision> {
@@ -70,7 +70,7 @@ fn standings(rest: &mut &[u8], template: &Template) -> Option<Decision> {
         let limit = part.quota.capacity();
         standings[position] = Some(Standing { name: part.name, limit, remaining, reset_after, outcome });
     }
-    Some(Decision::from_standings(at, standings.into_iter().flatten()))
+    Some(Decision::from_standings(template.operation, at, standings.into_iter().flatten()))
 }
 
 fn outcome(verdict: u8, micros: u64) -> Option<Outcome> {
@@ -101,7 +101,7 @@ fn number(rest: &mut &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::{Charge, Key, Operation, Quota};
+    use tollgate_core::{Charge, Key, Quota};
 
     fn template() -> Template {
         let quota = Quota::per_second(3);

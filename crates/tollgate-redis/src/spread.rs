@@ -18,7 +18,7 @@ use crate::question::Question;
 
 /// A decision in parts.
 pub(crate) struct Spread {
-    is_check: bool,
+    operation: Operation,
     parts: Vec<Part>,
 }
 
@@ -58,7 +58,7 @@ impl Spread {
             let charges: SmallVec<[Charge<'_>; 4]> = positions.iter().map(|&position| charges[position]).collect();
             Part { partition, question: Question::new(operation, &charges, keys), positions }
         });
-        Some(Self { is_check: operation == Operation::Check, parts: parts.collect() })
+        Some(Self { operation, parts: parts.collect() })
     }
 
     /// Decides, and gives back what was taken if nobody is there any more to hear of it.
@@ -67,7 +67,7 @@ impl Spread {
         let outcome = self.ask(&batchers, &mut answers).await;
         let is_kept = outcome.is_ok();
         let all_pass = answers.iter().all(Decision::is_allowed);
-        if answer.send(outcome).is_err() && is_kept && all_pass && self.is_check {
+        if answer.send(outcome).is_err() && is_kept && all_pass && self.operation == Operation::Check {
             self.give_back(&batchers, &mut answers).await;
         }
     }
@@ -78,14 +78,14 @@ impl Spread {
             let question = if is_refused { part.question.to_peek() } else { part.question.clone() };
             match batchers[part.partition].decide(question).await {
                 Ok(decision) => {
-                    if self.is_check && !is_refused && !decision.is_allowed() {
+                    if self.operation == Operation::Check && !is_refused && !decision.is_allowed() {
                         is_refused = true;
                         self.give_back(batchers, answers).await;
                     }
                     answers.push(decision);
                 }
                 Err(error) => {
-                    if self.is_check && !is_refused {
+                    if self.operation == Operation::Check && !is_refused {
                         self.give_back(batchers, answers).await;
                     }
                     return Err(error);
@@ -114,6 +114,6 @@ impl Spread {
             standings.extend(part.positions.iter().copied().zip(answer.standings().iter().copied()));
         }
         standings.sort_by_key(|(position, _)| *position);
-        Decision::from_standings(at, standings.into_iter().map(|(_, standing)| standing))
+        Decision::from_standings(self.operation, at, standings.into_iter().map(|(_, standing)| standing))
     }
 }

@@ -26,7 +26,7 @@
 //!    are answered `RESOURCE_EXHAUSTED` in a Trailers-Only response.
 //! 5. Admitted, it goes to the inner service, after its [wait](Limit::max_wait) if a leaky bucket gave it a later turn.
 //! 6. The response carries `RateLimit`, `RateLimit-Policy` and `X-RateLimit-*`; a refusal also `Retry-After`. The
-//!    [`Decision`] is in the extensions of the admitted request and of the response.
+//!    [`Decision`] is in the extensions of the admitted request and of the response, if there was one.
 //!
 //! A store that cannot be asked never becomes an error of the service, see [below](#when-the-store-is-sick).
 //!
@@ -57,6 +57,9 @@
 //! this instance's share of their quotas: divided by the expected [number of instances](Policy::instances). Keys, costs
 //! and conditions are worked out anew for this, by the same closures. What was counted locally is dropped when the
 //! store is well again.
+//!
+//! Whoever is on call should hear of it: [`RateLimitLayer::on_store_error`] is handed every such error, whatever the
+//! limits do. Without it, limits that allow are silent.
 //!
 //! A public API whose backend must never see more than it can bear, and its login page, where guessing passwords must
 //! not become free when Redis is down:
@@ -120,7 +123,10 @@
 //!         response
 //!     });
 //!
-//! async fn left(Extension(decision): Extension<Decision>) -> String {
+//! // Optional: where no limit applies, or the store failed and its limits allow, there is no decision, and a plain
+//! // `Extension<Decision>` would answer 500.
+//! async fn left(decision: Option<Extension<Decision>>) -> String {
+//!     let Some(Extension(decision)) = decision else { return String::from("not counted") };
 //!     decision.standings().iter().map(|limit| format!("{}: {}\n", limit.name, limit.remaining)).collect()
 //! }
 //!
@@ -140,6 +146,13 @@
 //!   answered before they are counted, and expose [`EXPOSED_HEADERS`].
 //! * **Nested layers** each decide by themselves: what an outer one has charged stays charged when an inner one refuses.
 //!   Limits that belong together belong in one policy.
+//! * **Names** tell counters apart. Limits of one name that count the same key in one store share one counter, across
+//!   layers, policies, and services with the same Redis prefix: [name them apart](Limit::new), as `login-minute`, unless
+//!   that is wanted. If their quotas differ, they keep converting each other's counters.
+//! * **Combined keys** are missing when [one part](key::all) is: by default everybody without an API key shares one
+//!   counter, whatever the address.
+//! * **The service must be `Clone`**, since it is called after the store has answered. Those of axum and tonic are; put
+//!   others behind a `Buffer` of tower, inside this layer.
 //! * **Waiting** needs a tokio runtime with its timer, and holds the request meanwhile.
 //!
 //! # Features

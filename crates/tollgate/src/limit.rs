@@ -69,6 +69,11 @@ impl Limit {
 
     /// A limit on everyone together, of this name and quota. The name shows in headers and refusals and tells counters
     /// apart: 1 to 64 printable ASCII characters, once per policy. The quota may change under it.
+    ///
+    /// Limits of one name that count the same key in one store share one counter, wherever they are: in other layers and
+    /// policies too, and in other services whose Redis prefix is the same. Name limits apart, as `"login-minute"` and
+    /// `"search-minute"`, unless sharing is wanted. Those that share should have one quota: where quotas differ, each
+    /// request converts what was counted by the other quota, as if the limit had just been changed.
     pub fn new(name: impl Into<Name>, quota: Quota) -> Self {
         Self {
             name: name.into(),

@@ -34,6 +34,7 @@ impl Policy {
     ///
     /// # Panics
     /// When the limit cannot be told from the others or could never be met; see [`Policy::try_limit`].
+    #[track_caller]
     pub fn limit(self, limit: Limit) -> Self {
         match self.try_limit(limit) {
             Ok(policy) => policy,
@@ -46,9 +47,9 @@ impl Policy {
     ///
     /// # Errors
     /// [`ConfigError`] when the name fits no header, is taken, or shares its stored number with another; when what the
-    /// limit is counted by shares its stored number with what another is counted by; when the constant cost is above the
-    /// quota's capacity; or when the quota cannot be [divided](tollgate_core::Quota::divided) among the
-    /// [instances](Self::instances).
+    /// limit is counted by shares its stored number with what another is counted by, or its scope with a different
+    /// extractor; when the constant cost is above the quota's capacity; or when the quota cannot be
+    /// [divided](tollgate_core::Quota::divided) among the [instances](Self::instances).
     pub fn try_limit(mut self, mut limit: Limit) -> Result<Self, ConfigError> {
         limit.check()?;
         limit.divide(self.instances)?;
@@ -57,7 +58,11 @@ impl Policy {
                 return Err(ConfigError::DuplicateLimit(limit.name));
             }
             distinct(limit.name, other.name)?;
-            distinct(limit.extractor.scope(), other.extractor.scope())?;
+            let (one, another) = (&limit.extractor, &other.extractor);
+            distinct(one.scope(), another.scope())?;
+            if one.scope() == another.scope() && one.types() != another.types() {
+                return Err(ConfigError::SharedScope(one.scope()));
+            }
         }
         self.limits.push(limit);
         Ok(self)
@@ -76,6 +81,7 @@ impl Policy {
     ///
     /// # Panics
     /// When this is 0, or a quota cannot be divided so; see [`Policy::try_instances`].
+    #[track_caller]
     pub fn instances(self, expected: u32) -> Self {
         match self.try_instances(expected) {
             Ok(policy) => policy,

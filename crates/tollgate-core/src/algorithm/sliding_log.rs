@@ -34,7 +34,7 @@ impl Log {
     }
 
     pub(super) fn left(&self, quota: &Quota, now: u64) -> (u64, u64) {
-        let total = self.total_from(self.live(quota, now));
+        let total = self.total(quota, now);
         let reset = match self.entries.back() {
             Some(&(newest, _)) if total > 0 => newest + quota.period_micros() - now,
             _ => 0,
@@ -47,6 +47,12 @@ impl Log {
         self.base = self.total_before(gone);
         self.entries.drain(..gone);
         if self.entries.is_empty() {
+            self.base = 0;
+        } else if self.base > MOST_COUNTED {
+            // A log that never runs empty: the totals start again, long before they could overflow.
+            for (_, running) in &mut self.entries {
+                *running -= self.base;
+            }
             self.base = 0;
         }
     }
@@ -72,6 +78,31 @@ impl Log {
         }
         if self.entries[position].1 == self.total_before(position) {
             self.entries.remove(position);
+        }
+    }
+
+    /// Units that count at `now`.
+    pub(super) fn total(&self, quota: &Quota, now: u64) -> u64 {
+        self.total_from(self.live(quota, now))
+    }
+
+    /// Makes `wanted` units count at `now`. What is added counts as long as the newest, what is dropped is the newest:
+    /// so adding and dropping undo each other, and the older stamps leave when they would have.
+    pub(super) fn adjust(&mut self, quota: &Quota, now: u64, wanted: u64) {
+        self.forget(quota, now);
+        let total = self.total_from(0);
+        if wanted >= total {
+            let newest = self.entries.back().map_or(now, |&(stamp, _)| stamp);
+            self.take(newest, wanted - total);
+            return;
+        }
+        let running = self.base + wanted;
+        while self.entries.len() > 1 && self.total_before(self.entries.len() - 1) >= running {
+            self.entries.pop_back();
+        }
+        match self.entries.back_mut() {
+            Some((_, last)) if wanted > 0 => *last = running,
+            _ => *self = Self::default(),
         }
     }
 

@@ -5,6 +5,9 @@
 //! steps in a window. A step is one microsecond, unless the products would not fit into 53 bits; then it is just long
 //! enough that they do, and the overlap is rounded up, against the client.
 //!
+//! Since it weighs whole requests, a client who takes all he can gets up to one unit less per window than the quota says,
+//! and one in every two windows of a quota of one.
+//!
 //! Bound: the estimate never exceeds `units` at any instant; should the earlier window's requests have come in one
 //! lump, up to `2 * units` can fall into a span of one period, as in a fixed window.
 
@@ -57,12 +60,36 @@ pub(super) fn taken(quota: &Quota, count: u64, cost: u64) -> u64 {
     count.saturating_add(cost).min(2 * quota.capacity())
 }
 
+/// Units counted beyond the capacity, rounded up: a debt.
+pub(super) fn owed(quota: &Quota, start: u64, before: u64, count: u64, now: u64) -> u64 {
+    let steps = steps(quota);
+    (before * overlap(quota, start, now) + count * steps).saturating_sub(quota.capacity() * steps).div_ceil(steps)
+}
+
+/// Counts that come to `wanted` units at `now`, out of the given ones: more in this window, or less in it, and only then
+/// less in the one before.
+pub(super) fn adjusted(quota: &Quota, start: u64, before: u64, count: u64, now: u64, wanted: u64) -> (u64, u64) {
+    let (steps, overlap) = (steps(quota), overlap(quota, start, now));
+    // What another quota counted may be more than the products below could hold.
+    let (before, count) = (before.min(2 * quota.capacity()), count.min(2 * quota.capacity()));
+    let used = (before * overlap + count * steps).div_ceil(steps);
+    match used.saturating_sub(wanted) {
+        0 => (before, taken(quota, count, wanted - used)),
+        less if less <= count => (before, count - less),
+        _ => (wanted * steps / overlap, 0),
+    }
+}
+
 fn units_left(quota: &Quota, start: u64, before: u64, count: u64, now: u64) -> u64 {
     let steps = steps(quota);
-    // Where a period is no whole number of steps, the last one is left out of the whole and its part of the overlap is
-    // not: the weight is never less than the true one, nor more than all.
-    let overlap = (start + quota.period_micros() - now).div_ceil(quota.grain()).min(steps);
-    (quota.capacity() * steps).saturating_sub(before * overlap + count * steps) / steps
+    (quota.capacity() * steps).saturating_sub(before * overlap(quota, start, now) + count * steps) / steps
+}
+
+/// The steps of the earlier window that are less than a period ago. Where a period is no whole number of steps, the
+/// last one is left out of the whole and its part of the overlap is not: the weight is never less than the true one,
+/// nor more than all.
+fn overlap(quota: &Quota, start: u64, now: u64) -> u64 {
+    (start + quota.period_micros() - now).div_ceil(quota.grain()).min(steps(quota))
 }
 
 /// How far into a window, in microseconds, an earlier count of `before` first weighs at most `room` units.

@@ -1,5 +1,6 @@
 //! The store in this process.
 
+mod ghosts;
 mod room;
 mod shard;
 
@@ -11,10 +12,11 @@ use std::sync::{Arc, MutexGuard};
 use smallvec::SmallVec;
 
 use self::room::Room;
-use self::shard::{Place, Shard};
+use self::shard::{Place, Resident, Shard, Use};
 use crate::charge::{Charge, Operation};
 use crate::clock::{Clock, MonotonicClock};
-use crate::decision::Decision;
+use crate::decision::{Decision, Outcome, Standing};
+use crate::key::Key;
 use crate::store::Store;
 use crate::subject::{Subject, decide};
 use crate::time::Timestamp;
@@ -26,17 +28,19 @@ use crate::time::Timestamp;
 ///
 /// # Memory
 ///
-/// At most `capacity` subjects are remembered, one million unless told otherwise. No background task runs: each new
-/// subject clears away some that are whole again. At the cap, room is made in this order:
+/// At most `capacity` subjects are remembered, one million unless told otherwise; the one that is everybody together
+/// takes no place and is never forgotten. No background task runs: each new subject clears away some that are whole
+/// again. At the cap, one of the next few subjects makes room for a newcomer; who goes is, in this order:
 ///
-/// 1. a subject that is whole again is forgotten: nothing is lost;
-/// 2. of the next few subjects, the one that will be whole soonest and is not limited now: it is given back what it
-///    had taken, which is the least among them;
-/// 3. if those are all limited, nobody is forgotten: the newcomer is counted together with the other newcomers of its
-///    shard, until there is room again.
+/// 1. one that is whole again: nothing is lost;
+/// 2. one that is not limited, and of those the least used: it gets back what it has taken;
+/// 3. where all are limited, the least used of them. It is remembered by a few bits for as long as it would have
+///    taken to be whole, and should it come back, it starts with nothing left.
 ///
-/// So a flood of fresh keys never sets a limited client free, and gives something back to a client who is known only
-/// where it finds nobody lighter among the next few.
+/// So a flood of fresh keys sets no limited client free, gives something back to a client who is known only where it
+/// finds nobody less used among the next few, and locks nobody out. What it costs: at the worst, when more limited
+/// clients had to go than the store has places, some newcomers are taken for one of them and start with nothing left (1
+/// in 200 at once the places, 1 in 11 at three times).
 ///
 /// ```
 /// use tollgate_core::MemoryStore;
@@ -54,6 +58,15 @@ struct Inner {
     seed: [u8; 16],
     room: Room,
     shards: Box<[Shard]>,
+}
+
+/// A subject of a request, out of its table.
+struct Guest {
+    digest: u128,
+    /// Which of the request's guards holds its table.
+    guard: usize,
+    place: Place,
+    resident: Resident,
 }
 
 /// The guards a request holds, in the order of their shards.
@@ -79,15 +92,17 @@ impl MemoryStore {
     #[must_use]
     pub fn with_clock(subjects: usize, clock: impl Clock) -> Self {
         let subjects = subjects.max(1);
-        let shards = (0..Shard::how_many(subjects)).map(|_| Shard::default()).collect();
-        let inner = Inner { clock: Arc::new(clock), seed: room::seed(), room: Room::new(subjects), shards };
-        Self { inner: Arc::new(inner) }
+        let seed = room::seed();
+        let shards: Box<[Shard]> = (0..Shard::how_many(subjects)).map(|_| Shard::default()).collect();
+        let room = Room::new(subjects, shards.len(), Key::EVERYONE.digest(&seed));
+        Self { inner: Arc::new(Inner { clock: Arc::new(clock), seed, room, shards }) }
     }
 
-    /// Subjects remembered at present. Some may be whole again and not yet cleared away.
+    /// Subjects remembered at present: at most the capacity, and everybody together. Some may be whole again and not yet cleared away.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.inner.room.taken()
+        let everyone = self.shard_of(self.inner.room.everyone());
+        self.inner.room.taken() + usize::from(self.inner.shards[everyone].lock().knows_everyone())
     }
 
     /// Whether no subject is remembered.
@@ -125,29 +140,44 @@ impl MemoryStore {
         // Locks are taken in the order of the shards, so two requests never wait for each other.
         let mut guards = self.lock(&unique);
         let now = inner.clock.now();
+        let mut guests: SmallVec<[Guest; 2]> = unique.iter().map(|&digest| self.guest(digest, &guards)).collect();
+        // Those who are known come out first: nobody who is part of this request makes room for another.
+        for guest in &mut guests {
+            if let Some(known) = guards[guest.guard].1.check_out_known(guest.digest, &inner.room) {
+                (guest.place, guest.resident) = known;
+            }
+        }
         let will_charge = !matches!(operation, Operation::Reset) && charges.iter().any(|charge| charge.units() > 0);
-        let mut checked_out: SmallVec<[(usize, Place, Subject); 2]> = SmallVec::new();
-        let position_of: SmallVec<[usize; 2]> = unique
-            .iter()
-            .map(|&digest| {
-                let guard = position(&guards, self.shard_of(digest));
-                let (place, subject) = guards[guard].1.check_out(digest, now, will_charge, &inner.room);
-                let same =
-                    |(other, taken, _): &(usize, Place, Subject)| *other == guard && taken.is_shared_with(&place);
-                checked_out.iter().position(same).unwrap_or_else(|| {
-                    checked_out.push((guard, place, subject));
-                    checked_out.len() - 1
-                })
-            })
-            .collect();
+        for (number, guest) in guests.iter_mut().enumerate().filter(|(_, guest)| matches!(guest.place, Place::Nowhere))
+        {
+            let table = &mut guards[guest.guard].1;
+            if table.remembers(guest.digest, now) {
+                let own = charges.iter().zip(&subject_of).filter(|(_, subject)| **subject == number);
+                for (charge, _) in own {
+                    let all = [charge.cost(charge.quota().capacity())];
+                    guest.resident.subject.decide(Operation::Charge, &all, now);
+                }
+            }
+            if will_charge {
+                guest.place = table.make_place(guest.digest, now, &inner.room);
+            }
+        }
 
-        let mut subjects: SmallVec<[&mut Subject; 2]> = checked_out.iter_mut().map(|(.., subject)| subject).collect();
-        let decision = decide(operation, charges, now, &mut subjects, |charge| position_of[subject_of[charge]]);
+        let mut subjects: SmallVec<[&mut Subject; 2]> =
+            guests.iter_mut().map(|guest| &mut guest.resident.subject).collect();
+        let decision = decide(operation, charges, now, &mut subjects, |charge| subject_of[charge]);
         drop(subjects);
-        for (guard, place, subject) in checked_out {
-            guards[guard].1.check_in(place, subject, &inner.room);
+        for (number, guest) in guests.into_iter().enumerate() {
+            let own = decision.standings().iter().zip(&subject_of).filter(|(_, subject)| **subject == number);
+            let use_of_it = use_of(&decision, own.map(|(standing, _)| standing));
+            guards[guest.guard].1.check_in(guest.place, guest.resident, use_of_it, &inner.room);
         }
         decision
+    }
+
+    fn guest(&self, digest: u128, guards: &Guards<'_>) -> Guest {
+        let guard = position(guards, self.shard_of(digest));
+        Guest { digest, guard, place: Place::Nowhere, resident: Resident::default() }
     }
 
     fn lock(&self, digests: &[u128]) -> Guards<'_> {
@@ -198,6 +228,18 @@ fn grouped(digests: &[u128]) -> (SmallVec<[u128; 2]>, SmallVec<[usize; 4]>) {
         })
         .collect();
     (unique, positions)
+}
+
+/// What a decision means for one of its subjects.
+fn use_of<'a>(decision: &Decision, own: impl Iterator<Item = &'a Standing>) -> Use {
+    if decision.is_allowed() {
+        return Use::Charged;
+    }
+    let longest = own.filter_map(|standing| match standing.outcome {
+        Outcome::Refuse(retry) => Some(retry),
+        _ => None,
+    });
+    longest.max().map_or(Use::Other, |retry| Use::RefusedUntil(decision.at() + retry))
 }
 
 fn position(guards: &Guards<'_>, shard: usize) -> usize {

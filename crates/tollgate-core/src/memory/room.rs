@@ -6,13 +6,16 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// Counts places. `taken` never exceeds `capacity`: a place is claimed before a subject is kept in it.
 pub(super) struct Room {
     capacity: usize,
+    shards: usize,
+    everyone: u128,
     taken: AtomicUsize,
     evicted: AtomicU64,
 }
 
 impl Room {
-    pub(super) const fn new(capacity: usize) -> Self {
-        Self { capacity, taken: AtomicUsize::new(0), evicted: AtomicU64::new(0) }
+    /// Room for `capacity` subjects in so many shards; `everyone` is the digest of the subject that takes none.
+    pub(super) const fn new(capacity: usize, shards: usize, everyone: u128) -> Self {
+        Self { capacity, shards, everyone, taken: AtomicUsize::new(0), evicted: AtomicU64::new(0) }
     }
 
     /// Claims a place if one is free.
@@ -38,6 +41,15 @@ impl Room {
 
     pub(super) const fn capacity(&self) -> usize {
         self.capacity
+    }
+
+    /// A shard's part of the capacity.
+    pub(super) const fn share(&self) -> usize {
+        self.capacity.div_ceil(self.shards)
+    }
+
+    pub(super) const fn everyone(&self) -> u128 {
+        self.everyone
     }
 
     pub(super) fn taken(&self) -> usize {

@@ -10,7 +10,7 @@ use core::fmt;
 /// | `Gcra` | the same stream of decisions as a token bucket of that burst | you know it by that name |
 /// | `LeakyBucket` | a queue of `burst` places drained evenly at the rate | what is behind must see an even stream |
 /// | `FixedWindow` | `units` per window; up to twice that across a border | people are billed by the calendar |
-/// | `SlidingWindow` | an estimate over the last window, from two counters | a window without the jump at its border |
+/// | `SlidingWindow` | an estimate over the last window, from two counters; a little less than the rate | a window without the jump at its border |
 /// | `SlidingLog` | exactly `units` in any window | few units that must never be exceeded: logins, payments |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
@@ -28,8 +28,13 @@ pub enum Algorithm {
     FixedWindow,
     /// The counters of this window and the one before, the latter weighted by how much of it is still less than one
     /// period ago. Assumes that the earlier window's requests were spread evenly.
+    ///
+    /// It weighs whole requests, so a client who takes all he can gets up to one unit less in each window than the
+    /// quota says: 99 of 100, 9 of 10, and one in every two windows of a quota of 1 or 2. Where every unit matters, use
+    /// a log or a bucket.
     SlidingWindow,
-    /// The stamp of every admitted unit, for one period.
+    /// The stamp of every admitted request, for one period: 16 bytes each, and time that grows with their number. At most
+    /// 10,000 units.
     SlidingLog,
 }
 

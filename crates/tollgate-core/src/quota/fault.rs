@@ -15,6 +15,7 @@ pub(super) enum Fault {
     BurstOnWindow(Algorithm),
     NotAFixedWindow(Algorithm),
     Offset { offset: Duration, period: Duration },
+    BurstTooSmall { burst: u64, least: u64 },
     NotRepresentable { units: u64, period: Duration, capacity: u64 },
     LogTooLong { units: u64 },
     ZeroInstances,
@@ -32,10 +33,11 @@ impl Fault {
             Self::BurstOnWindow(_) => "a window has no burst: its limit is the units per window",
             Self::NotAFixedWindow(_) => "only a fixed window takes an offset or an anchor",
             Self::Offset { .. } => "an offset must be whole microseconds and shorter than its window",
+            Self::BurstTooSmall { .. } => "this burst fills up within a microsecond at this rate: give a larger one",
             Self::NotRepresentable { .. } => {
                 "this rate with this capacity cannot be counted to within 1 part per million: give a smaller burst"
             }
-            Self::LogTooLong { .. } => "a sliding log keeps at most 1000000 stamps: use a sliding window counter",
+            Self::LogTooLong { .. } => "a sliding log keeps at most 10000 stamps: use a sliding window counter",
             Self::ZeroInstances => "a quota cannot be divided among 0 instances: give at least 1",
             Self::ShareTooSmall { .. } => "less than one unit per 366 days for each instance: give more units",
         }
@@ -50,6 +52,7 @@ impl Fault {
             Self::BurstOnWindow(algorithm) => ConfigError::BurstOnWindow(algorithm),
             Self::NotAFixedWindow(algorithm) => ConfigError::NotAFixedWindow(algorithm),
             Self::Offset { offset, period } => ConfigError::Offset { offset, period },
+            Self::BurstTooSmall { burst, least } => ConfigError::BurstTooSmall { burst, least },
             Self::NotRepresentable { units, period, capacity } => {
                 ConfigError::NotRepresentable { units, period, capacity }
             }

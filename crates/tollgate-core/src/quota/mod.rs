@@ -19,7 +19,7 @@ const YEAR: u64 = 366 * 86_400_000_000;
 /// 10 million units per second.
 const UNITS_PER_MICRO: u64 = 10;
 /// The most stamps one subject's log may hold.
-const LONGEST_LOG: u64 = 1_000_000;
+const LONGEST_LOG: u64 = 10_000;
 
 /// How much: units per period, by one of six algorithms. Pure numbers, checked when built.
 ///
@@ -68,6 +68,7 @@ impl Quota {
     /// # Panics
     /// When the numbers mean nothing; see [`Quota::try_new`].
     #[must_use]
+    #[track_caller]
     pub const fn new(units: u64, period: Duration) -> Self {
         sound(Self::build(units, period))
     }
@@ -77,6 +78,7 @@ impl Quota {
     /// # Panics
     /// When `units` is 0 or more than 10 million.
     #[must_use]
+    #[track_caller]
     pub const fn per_second(units: u64) -> Self {
         Self::new(units, Duration::from_secs(1))
     }
@@ -86,6 +88,7 @@ impl Quota {
     /// # Panics
     /// When `units` is 0 or more than 10 million per second.
     #[must_use]
+    #[track_caller]
     pub const fn per_minute(units: u64) -> Self {
         Self::new(units, Duration::from_secs(60))
     }
@@ -95,6 +98,7 @@ impl Quota {
     /// # Panics
     /// When `units` is 0 or more than 10 million per second.
     #[must_use]
+    #[track_caller]
     pub const fn per_hour(units: u64) -> Self {
         Self::new(units, Duration::from_secs(3_600))
     }
@@ -104,6 +108,7 @@ impl Quota {
     /// # Panics
     /// When `units` is 0 or more than 10 million per second.
     #[must_use]
+    #[track_caller]
     pub const fn per_day(units: u64) -> Self {
         Self::new(units, Duration::from_secs(86_400))
     }
@@ -120,8 +125,9 @@ impl Quota {
     /// The whole capacity of a bucket: what may pass at once after a pause, or the places of a leaky bucket's queue.
     ///
     /// # Panics
-    /// When `burst` is 0, cannot be counted exactly enough, or the algorithm is a window.
+    /// When `burst` is 0, fills up within a microsecond, cannot be counted exactly enough, or the algorithm is a window.
     #[must_use]
+    #[track_caller]
     pub const fn burst(self, burst: u64) -> Self {
         sound(self.with_burst(burst))
     }
@@ -129,7 +135,8 @@ impl Quota {
     /// [`Quota::burst`] for a number that was not written in code.
     ///
     /// # Errors
-    /// [`ConfigError`] when `burst` is 0, cannot be counted exactly enough, or the algorithm is a window.
+    /// [`ConfigError`] when `burst` is 0, fills up within a microsecond, cannot be counted exactly enough, or the
+    /// algorithm is a window.
     pub const fn try_burst(self, burst: u64) -> Result<Self, ConfigError> {
         raised(self.with_burst(burst))
     }
@@ -137,25 +144,38 @@ impl Quota {
     /// Counts by this algorithm.
     ///
     /// # Errors
-    /// [`ConfigError`] when a burst was given and the algorithm is a window, or a log would be too long.
+    /// [`ConfigError`] when a burst was given and the algorithm is a window, when a log would be too long, or when the
+    /// numbers cannot be counted to within 1 part per million.
     pub const fn try_algorithm(self, algorithm: Algorithm) -> Result<Self, ConfigError> {
         raised(self.with_algorithm(algorithm))
     }
 
     /// Counts by [`Algorithm::TokenBucket`], which is the default.
+    ///
+    /// # Panics
+    /// When a bucket cannot count these numbers exactly enough; see [`Quota::try_algorithm`].
     #[must_use]
+    #[track_caller]
     pub const fn token_bucket(self) -> Self {
         sound(self.with_algorithm(Algorithm::TokenBucket))
     }
 
     /// Counts by [`Algorithm::Gcra`].
+    ///
+    /// # Panics
+    /// When a bucket cannot count these numbers exactly enough; see [`Quota::try_algorithm`].
     #[must_use]
+    #[track_caller]
     pub const fn gcra(self) -> Self {
         sound(self.with_algorithm(Algorithm::Gcra))
     }
 
     /// Counts by [`Algorithm::LeakyBucket`]: requests wait their turn.
+    ///
+    /// # Panics
+    /// When a bucket cannot count these numbers exactly enough; see [`Quota::try_algorithm`].
     #[must_use]
+    #[track_caller]
     pub const fn leaky_bucket(self) -> Self {
         sound(self.with_algorithm(Algorithm::LeakyBucket))
     }
@@ -165,6 +185,7 @@ impl Quota {
     /// # Panics
     /// When a burst was given.
     #[must_use]
+    #[track_caller]
     pub const fn fixed_window(self) -> Self {
         sound(self.with_algorithm(Algorithm::FixedWindow))
     }
@@ -172,8 +193,9 @@ impl Quota {
     /// Counts by [`Algorithm::SlidingWindow`], the two-window counter.
     ///
     /// # Panics
-    /// When a burst was given.
+    /// When a burst was given, or the numbers cannot be counted exactly enough.
     #[must_use]
+    #[track_caller]
     pub const fn sliding_window(self) -> Self {
         sound(self.with_algorithm(Algorithm::SlidingWindow))
     }
@@ -181,8 +203,9 @@ impl Quota {
     /// Counts by [`Algorithm::SlidingLog`].
     ///
     /// # Panics
-    /// When a burst was given, or the quota is above a million units.
+    /// When a burst was given, or the quota is above 10,000 units.
     #[must_use]
+    #[track_caller]
     pub const fn sliding_log(self) -> Self {
         sound(self.with_algorithm(Algorithm::SlidingLog))
     }
@@ -193,6 +216,7 @@ impl Quota {
     /// # Panics
     /// When this is not a fixed window, or the offset is not shorter than the period.
     #[must_use]
+    #[track_caller]
     pub const fn offset(self, offset: Duration) -> Self {
         sound(self.with_offset(offset))
     }
@@ -210,6 +234,7 @@ impl Quota {
     /// # Panics
     /// When this is not a fixed window.
     #[must_use]
+    #[track_caller]
     pub const fn from_first_request(self) -> Self {
         sound(self.with_anchor(Anchor::FirstRequest))
     }
@@ -348,6 +373,10 @@ impl Quota {
         (self.grain, self.refill) = match self.algorithm {
             Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
                 match rate::grains(self.units, self.period, self.capacity) {
+                    // A full bucket spills: one that fills up within a microsecond would never reach its rate.
+                    Some((grain, refill)) if self.capacity * grain < refill => {
+                        return Err(Fault::BurstTooSmall { burst: self.capacity, least: refill.div_ceil(grain) });
+                    }
                     Some(pair) => pair,
                     None => {
                         return Err(Fault::NotRepresentable {
@@ -358,7 +387,16 @@ impl Quota {
                     }
                 }
             }
-            Algorithm::SlidingWindow => (rate::weight_step(self.units, self.period), 0),
+            Algorithm::SlidingWindow => match rate::weight_step(self.units, self.period) {
+                Some(step) => (step, 0),
+                None => {
+                    return Err(Fault::NotRepresentable {
+                        units: self.units,
+                        period: self.period(),
+                        capacity: self.capacity,
+                    });
+                }
+            },
             Algorithm::SlidingLog if self.units > LONGEST_LOG => {
                 return Err(Fault::LogTooLong { units: self.units });
             }
@@ -368,6 +406,7 @@ impl Quota {
     }
 }
 
+#[track_caller]
 const fn sound(quota: Result<Quota, Fault>) -> Quota {
     match quota {
         Ok(quota) => quota,

@@ -27,10 +27,12 @@ pub(super) const fn grains(units: u64, period: u64, capacity: u64) -> Option<(u6
 }
 
 /// Microseconds per step of a sliding window's weight: 1, unless the products of counts and steps would grow too large.
-pub(super) const fn weight_step(units: u64, period: u64) -> u64 {
+/// `None` when a window would have so few steps that they distort the rate by over 1 part per million.
+pub(super) const fn weight_step(units: u64, period: u64) -> Option<u64> {
     // `units * steps <= MOST_GRAINS`; units never exceed 10 per microsecond of at most 366 days, so this is not 0.
     let most_steps = MOST_GRAINS / units;
-    period.div_ceil(most_steps)
+    let step = period.div_ceil(most_steps);
+    if step == 1 || period / step >= 1_000_000 { Some(step) } else { None }
 }
 
 /// The largest fraction that is at most `over / under` and whose denominator is at most `most`, by continued fractions

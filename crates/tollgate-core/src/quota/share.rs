@@ -27,6 +27,7 @@ impl Quota {
     /// # Panics
     /// When there are no instances, or each would get less than one unit in 366 days; see [`Quota::try_divided`].
     #[must_use]
+    #[track_caller]
     pub const fn divided(self, instances: u32) -> Self {
         sound(self.share(instances))
     }

@@ -106,6 +106,27 @@ fn a_day_at_every_rate() {
     }
 }
 
+/// The sliding counter weighs whole requests: it may lose one unit in each window, and never gives one more.
+#[test]
+fn a_sliding_window_loses_at_most_a_unit_in_each() {
+    for units in [1, 2, 3, 10, 100, 1_000] {
+        let quota = Quota::per_second(units).sliding_window();
+        let mut play = Play::new(quota);
+        let start = play.now;
+        let windows = 200;
+        let mut admitted = 0;
+        while play.now < start + windows * 1_000_000 {
+            match play.check(1).retry_after() {
+                Some(retry) => play.now += micros(retry),
+                None => admitted += 1,
+            }
+        }
+        assert!(admitted <= (windows + 1) * units, "{admitted} in {windows} windows by {quota:?}");
+        let least = if units == 1 { windows / 2 } else { windows * (units - 1) };
+        assert!(admitted >= least, "{admitted} in {windows} windows by {quota:?}");
+    }
+}
+
 /// Windows admit exactly their units in each period.
 #[test]
 fn a_day_of_windows() {

@@ -1,61 +1,67 @@
--- A quota changes while counters live: what is left stays left, up to the new capacity; a debt stays a debt.
+-- A quota changes while counters live: what is left stays left, up to the new capacity; a debt stays a debt. Timing stays
+-- too, as far as both quotas have the same kind of state.
 local convert = {}
 
--- The parts of a unit that a fraction is rounded to.
-local PARTS = 2 ^ 20
+-- Products of two numbers below 2^26 are exact.
+local FINEST = 2 ^ 26
 
--- A fraction `rest / grain` in parts of 2^20, rounded against the client.
-function convert.parts_of(rest, grain, up)
-  -- Large grains are cut first, so that the product below stays under 2^53.
-  local cut = PARTS
-  if grain < 2 ^ 32 then
-    cut = 1
-  end
-  local parts = div(div(rest, cut) * PARTS, div_ceil(grain, cut))
-  if up and rest > 0 then
-    return parts + 1
-  end
-  return parts
-end
-
--- Whether units are owed, how many whole ones are owed or left, and the parts of another.
+-- Whether units are owed, how many whole ones are owed or left, and how many grains of what size of another.
 function convert.standing(quota, state, now)
   local owed, amount, grain = false, 0, 1
   if quota.kind == BUCKET then
     local full = quota.capacity * quota.grain
     owed, amount, grain = state.used > full, math.abs(state.used - full), quota.grain
-  elseif quota.kind == FIXED_WINDOW then
-    owed, amount = state.count > quota.capacity, math.abs(state.count - quota.capacity)
+  elseif quota.kind == SLIDING_WINDOW then
+    amount = sliding_window.owed(quota, state, now)
+    owed = amount > 0
+    if not owed then
+      amount = left(quota, state, now, now)
+    end
   else
-    amount = left(quota, state, now, now)
+    local counted = state.count or sliding_log.total(quota, state, now)
+    owed, amount = counted > quota.capacity, math.abs(counted - quota.capacity)
   end
-  return owed, div(amount, grain), convert.parts_of(amount % grain, grain, owed)
+  return { owed = owed, whole = div(amount, grain), rest = amount % grain, grain = grain }
 end
 
-function convert.grains_used(quota, owed, whole, parts)
+-- The part of a unit beyond the whole ones, in grains of another size, rounded down.
+function convert.fraction(standing, grain)
+  if standing.grain == grain then
+    return standing.rest
+  end
+  local cut = div_ceil(standing.grain, FINEST)
+  local parts = div_ceil(standing.grain, cut)
+  local rest = div(standing.rest, cut)
+  return rest * div(grain, parts) + div(rest * (grain % parts), parts)
+end
+
+function convert.grains_used(standing, quota)
   local grain, full = quota.grain, quota.capacity * quota.grain
-  local fraction = div(grain, PARTS) * parts + div((grain % PARTS) * parts, PARTS)
-  if owed then
+  local fraction = convert.fraction(standing, grain)
+  if standing.owed then
     -- A debt no bucket can hold is cut to the longest one that it can.
-    if whole >= div(full, grain) then
+    if standing.whole >= div(full, grain) then
       return full + full
     end
-    return full + whole * grain + fraction
-  elseif whole >= quota.capacity then
+    if standing.rest > 0 and standing.grain ~= grain then
+      fraction = fraction + 1
+    end
+    return full + standing.whole * grain + fraction
+  elseif standing.whole >= quota.capacity then
     return 0
   end
-  return full - (whole * grain + fraction)
+  return full - (standing.whole * grain + fraction)
 end
 
-function convert.units_used(quota, owed, whole, parts)
-  if not owed then
-    return saturating_sub(quota.capacity, whole)
+function convert.units_used(standing, quota)
+  if not standing.owed then
+    return saturating_sub(quota.capacity, standing.whole)
   end
   local begun = 0
-  if parts > 0 then
+  if standing.rest > 0 then
     begun = 1
   end
-  return quota.capacity + min(whole, MOST_COUNTED) + begun
+  return quota.capacity + min(standing.whole, MOST_COUNTED) + begun
 end
 
 -- The same standing under another quota, as of `now`, of a state that is as of `from`. The old state is left alone.
@@ -65,15 +71,24 @@ function convert.state(state, old, new, from, now)
     moved[name] = value
   end
   advance(old, moved, from, now)
-  local owed, whole, parts = convert.standing(old, moved, now)
-  local converted = fresh(new, now)
+  local standing = convert.standing(old, moved, now)
   if new.kind == BUCKET then
-    converted.used = convert.grains_used(new, owed, whole, parts)
-  elseif new.kind == FIXED_WINDOW then
-    converted.count = min(convert.units_used(new, owed, whole, parts), MOST_COUNTED)
-  else
-    take(new, converted, now, convert.units_used(new, owed, whole, parts))
+    return { used = convert.grains_used(standing, new) }
   end
+  local wanted = convert.units_used(standing, new)
+  if new.kind == old.kind then
+    if new.kind == FIXED_WINDOW then
+      return { start = fixed_window.start(new, moved.start, now), count = min(wanted, MOST_COUNTED) }
+    elseif new.kind == SLIDING_LOG then
+      sliding_log.adjust(new, moved, now, wanted)
+      return moved
+    elseif new.period == old.period then
+      sliding_window.adjust(new, moved, now, min(wanted, 2 * new.capacity))
+      return moved
+    end
+  end
+  local converted = fresh(new, now)
+  take(new, converted, now, wanted)
   return converted
 end
 

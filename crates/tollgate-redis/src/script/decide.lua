@@ -1,14 +1,18 @@
 local CHECK, REFUND, RESET = 0, 2, 3
 
-local function takes(charge, operation, refused)
-  if operation == CHECK and refused then
-    return has(charge.flags, COUNTS_REFUSALS) and charge.cost > 0
+local function changes(counted_subject, charge, operation, refused)
+  if operation == CHECK and refused and charge.cost > 0 then
+    return has(charge.flags, COUNTS_REFUSALS) or subject.counts_otherwise(counted_subject, charge)
   end
   return operation == RESET or charge.cost > 0
 end
 
+-- Changes a state no further than its conversion did.
+local function convert_only()
+end
+
 -- Decides all charges of a request: they are taken whole or not at all, and a refused request and a peek leave the
--- subjects exactly as they were. Answers with the packed reply.
+-- subjects exactly as they were, but that states counted by another quota are converted. Answers with the packed reply.
 local function decide(template, counted)
   local operation, charges, now = template.operation, charges_of(template), now
   local subjects = {}
@@ -28,13 +32,15 @@ local function decide(template, counted)
   end
 
   for _, charge in ipairs(charges) do
-    if takes(charge, operation, refused) then
-      local counted_subject = subjects[charge.subject]
+    local counted_subject = subjects[charge.subject]
+    if changes(counted_subject, charge, operation, refused) then
       subject.advance(counted_subject, now)
       if operation == RESET then
         subject.forget(counted_subject, charge)
       elseif operation == REFUND then
         subject.edit(counted_subject, charge, now, give_back, template.taken_at)
+      elseif refused and not has(charge.flags, COUNTS_REFUSALS) then
+        subject.edit(counted_subject, charge, now, convert_only)
       elseif refused then
         subject.edit(counted_subject, charge, now, penalise, now)
       else

@@ -72,7 +72,7 @@ function sliding_log.judge(quota, state, _, now, cost)
 end
 
 function sliding_log.left(quota, state, _, now)
-  local total = sliding_log.total_from(state, sliding_log.live(quota, state, now))
+  local total = sliding_log.total(quota, state, now)
   local reset = 0
   if total > 0 then
     reset = sliding_log.entry(state, sliding_log.length(state) - 1) + quota.period - now
@@ -113,6 +113,33 @@ function sliding_log.take(_, state, now, cost)
     length = length - 1
   end
   state.entries = sliding_log.slice(state, 0, length) .. struct.pack(ENTRY, now, running)
+end
+
+-- Units that count at `now`.
+function sliding_log.total(quota, state, now)
+  return sliding_log.total_from(state, sliding_log.live(quota, state, now))
+end
+
+-- Makes `wanted` units count at `now`: what is added counts as long as the newest, what is dropped is the newest.
+function sliding_log.adjust(quota, state, now, wanted)
+  sliding_log.advance(quota, state, nil, now)
+  local length, total = sliding_log.length(state), sliding_log.total_from(state, 0)
+  if wanted >= total then
+    local newest = now
+    if length > 0 then
+      newest = sliding_log.entry(state, length - 1)
+    end
+    sliding_log.take(quota, state, newest, wanted - total)
+  elseif wanted == 0 then
+    state.base, state.entries = 0, ''
+  else
+    local running = state.base + wanted
+    while length > 1 and sliding_log.total_before(state, length - 1) >= running do
+      length = length - 1
+    end
+    local stamp = sliding_log.entry(state, length - 1)
+    state.entries = sliding_log.slice(state, 0, length - 1) .. struct.pack(ENTRY, stamp, running)
+  end
 end
 
 function sliding_log.give_back(_, state, taken_at, cost)

@@ -26,10 +26,39 @@ function sliding_window.steps(quota)
   return div(quota.period, quota.grain)
 end
 
+-- The steps of the earlier window that are less than a period ago.
+function sliding_window.overlap(quota, start, now)
+  return min(div_ceil(start + quota.period - now, quota.grain), sliding_window.steps(quota))
+end
+
 function sliding_window.units_left(quota, start, before, count, now)
   local steps = sliding_window.steps(quota)
-  local overlap = min(div_ceil(start + quota.period - now, quota.grain), steps)
-  return div(saturating_sub(quota.capacity * steps, before * overlap + count * steps), steps)
+  local counted = before * sliding_window.overlap(quota, start, now) + count * steps
+  return div(saturating_sub(quota.capacity * steps, counted), steps)
+end
+
+-- Units counted beyond the capacity, rounded up: a debt.
+function sliding_window.owed(quota, state, now)
+  local steps = sliding_window.steps(quota)
+  local counted = state.before * sliding_window.overlap(quota, state.start, now) + state.count * steps
+  return div_ceil(saturating_sub(counted, quota.capacity * steps), steps)
+end
+
+-- Makes the counts come to `wanted` units at `now`: more in this window, or less in it, and only then less in the one
+-- before.
+function sliding_window.adjust(quota, state, now, wanted)
+  local steps, overlap = sliding_window.steps(quota), sliding_window.overlap(quota, state.start, now)
+  -- What another quota counted may be more than the products below could hold.
+  local before, count = min(state.before, 2 * quota.capacity), min(state.count, 2 * quota.capacity)
+  local used = div_ceil(before * overlap + count * steps, steps)
+  if used <= wanted then
+    count = min(count + wanted - used, 2 * quota.capacity)
+  elseif used - wanted <= count then
+    count = count - (used - wanted)
+  else
+    before, count = div(wanted * steps, overlap), 0
+  end
+  state.before, state.count = before, count
 end
 
 -- How far into a window an earlier count of `before` first weighs at most `room` units.

@@ -123,6 +123,16 @@ function subject.left(self, charge, now)
   return left(charge.quota, state, from, now)
 end
 
+-- Whether a charge's limit was counted by another quota.
+function subject.counts_otherwise(self, charge)
+  for _, slot in ipairs(self.slots) do
+    if slot.limit == charge.limit then
+      return slot.quota.id ~= charge.quota.id
+    end
+  end
+  return false
+end
+
 -- Moves every limit to `now` and forgets those that are whole.
 function subject.advance(self, now)
   local kept = {}

@@ -205,18 +205,21 @@ impl Model {
             .map(|&key| if self.shelves.is_seen(key, now) { self.subjects[key].clone() } else { Subject::default() })
             .collect();
         let subject_of = |charge: usize| counted.iter().position(|&key| key == step.charges[charge].key).unwrap();
+        let before = seen.clone();
         let mut mutable: Vec<&mut Subject> = seen.iter_mut().collect();
         let decision = decide(operation, &charges, Timestamp::from_micros(now), &mut mutable, subject_of);
-
-        let is_written = |charge: &Charge<'_>| match operation {
+        // A refusal writes only what it converts.
+        let is_taken = |charge: &Charge<'_>| match operation {
             Operation::Check if !decision.is_allowed() => charge.counts_refusals() && charge.units() > 0,
             Operation::Reset => true,
             _ => charge.units() > 0,
         };
-        for (_, wish) in charges.iter().zip(&step.charges).filter(|(charge, _)| is_written(charge)) {
-            let position = counted.iter().position(|&key| key == wish.key).unwrap();
-            self.subjects[wish.key] = seen[position].clone();
-            self.shelves.written(wish.key, &seen[position], now);
+        for (position, &key) in counted.iter().enumerate() {
+            let taken = step.charges.iter().zip(&charges).any(|(wish, charge)| wish.key == key && is_taken(charge));
+            if taken || seen[position] != before[position] {
+                self.subjects[key] = seen[position].clone();
+                self.shelves.written(key, &seen[position], now);
+            }
         }
         decision
     }

@@ -91,6 +91,10 @@ pub(super) async fn a_refund_works_once<S: Store>(trial: &mut Trial<S>) -> Outco
         expect(&step, "the second refund", admitted.refund(), None)?;
         let step = format!("{name}: a refusal has none");
         expect(&step, "the refund", trial.check(&step, &charge).await?.refund(), None)?;
+        let step = format!("{name}: a refund has none of its own, nor has a reset");
+        for operation in [expected, Operation::Reset] {
+            expect(&step, "the refund", trial.apply(&step, operation, &charge).await?.refund(), None)?;
+        }
     }
     Ok(())
 }

@@ -3,10 +3,11 @@
 use core::fmt::Write;
 
 use bytes::Bytes;
-use http::Response;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Response, Version};
 
 use super::refusal::{Reason, Refused};
+use crate::head::RequestHead;
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
@@ -15,6 +16,9 @@ const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 const INVALID_ARGUMENT: u64 = 3;
 const RESOURCE_EXHAUSTED: u64 = 8;
 const UNAVAILABLE: u64 = 14;
+
+/// How the content types of gRPC-Web begin, and no others.
+const WEB: &str = "application/grpc-web";
 
 /// The content types of gRPC and gRPC-Web, longest first where one begins another.
 const TYPES: [&str; 7] = [
@@ -33,14 +37,19 @@ const TYPES: [&str; 7] = [
 pub(crate) struct GrpcType(&'static str);
 
 impl GrpcType {
-    /// The type of a request; `None` when it is not gRPC.
-    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
-        let sent = headers.get(CONTENT_TYPE)?.as_bytes();
+    /// The type of a request; `None` when it is not gRPC, whatever it says it is: calls are posted, and over HTTP/2 or
+    /// later unless they are gRPC-Web. Others would get a refusal with status 200, which caches and monitors believe.
+    pub(crate) fn of(head: RequestHead<'_>) -> Option<Self> {
+        if head.method() != Method::POST {
+            return None;
+        }
+        let sent = head.headers().get(CONTENT_TYPE)?.as_bytes();
         let begins = |known: &str| {
             sent.get(..known.len()).is_some_and(|start| start.eq_ignore_ascii_case(known.as_bytes()))
                 && matches!(sent.get(known.len()), None | Some(b'+' | b';' | b' '))
         };
-        TYPES.into_iter().find(|known| begins(known)).map(Self)
+        let known = TYPES.into_iter().find(|known| begins(known))?;
+        (head.version() >= Version::HTTP_2 || known.starts_with(WEB)).then_some(Self(known))
     }
 
     /// The answer to a refused request of this type.

@@ -51,7 +51,7 @@ impl Fields {
     }
 
     /// Adds what a decision has to say to the headers of its response. Lists are added to those of an inner limiter; of
-    /// the `X-RateLimit` fields, which cannot be lists, the stricter ones stay.
+    /// the `X-RateLimit` fields, which cannot be lists, the stricter three stay.
     pub(crate) fn write(&self, decision: &Decision, headers: &mut HeaderMap) {
         if let Some(policy) = self.policy(decision) {
             headers.append(RATE_LIMIT_POLICY, policy);
@@ -119,13 +119,19 @@ pub(crate) fn whole_seconds(span: Duration) -> u64 {
 }
 
 fn write_binding(binding: &Standing, headers: &mut HeaderMap) {
-    let told = headers.get(X_REMAINING).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if told.is_some_and(|remaining| remaining <= binding.remaining) {
+    if told_remaining(headers).is_some_and(|remaining| remaining <= binding.remaining) {
         return;
     }
     headers.insert(X_LIMIT, integer(binding.limit).into());
     headers.insert(X_REMAINING, integer(binding.remaining).into());
     headers.insert(X_RESET, integer(whole_seconds(binding.reset_after)).into());
+}
+
+/// What an inner limiter says is left. One of the three fields without the others is no limiter's word: it neither stays
+/// nor keeps ours away.
+fn told_remaining(headers: &HeaderMap) -> Option<u64> {
+    let number = |name| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
+    number(X_LIMIT).and(number(X_RESET)).and(number(X_REMAINING))
 }
 
 /// Says that the store had no part in what the other fields say.

@@ -9,6 +9,7 @@ use tollgate_core::{Decision, Name};
 
 use super::headers::whole_seconds;
 use crate::head::RequestHead;
+use crate::key::CLOSURE_MARK;
 
 /// When to ask again after the store failed: it may be back at once.
 const STORE_RETRY: Duration = Duration::from_secs(1);
@@ -16,8 +17,8 @@ const STORE_RETRY: Duration = Duration::from_secs(1);
 /// Answers refused HTTP requests. Closures do; the default is [`ProblemDetails`](crate::ProblemDetails).
 ///
 /// Whatever the answer, the layer adds `Retry-After` and `Cache-Control: no-store` where they are left out, adds the
-/// rate limit headers, and empties the body in answer to `HEAD`. Refused gRPC requests are answered in gRPC's own way
-/// and do not come here.
+/// rate limit headers, and empties the body in answer to `HEAD`. Refused gRPC requests, which are posted over HTTP/2
+/// or are gRPC-Web, are answered in gRPC's own way and do not come here.
 ///
 /// ```
 /// use http::Response;
@@ -128,7 +129,12 @@ impl<'a> Refused<'a> {
             Reason::NeverFits(_) => {
                 return format!("The request costs more than the {} can ever admit.", self.named_limits());
             }
-            Reason::MissingKey(scope) => return format!("The request cannot be counted: it has no {scope}."),
+            Reason::MissingKey(scope) => {
+                // That a closure would have read it is nothing to clients.
+                let scope = scope.as_str();
+                let missing = scope.strip_prefix(CLOSURE_MARK).unwrap_or(scope);
+                return format!("The request cannot be counted: it has no {missing}.");
+            }
             Reason::StoreFailure(_) => String::from("Rate limits cannot be checked at the moment"),
         };
         match self.retry_after().map(whole_seconds) {

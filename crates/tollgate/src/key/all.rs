@@ -1,6 +1,8 @@
 //! Counting by several things together.
 
+use core::any::TypeId;
 use core::fmt;
+use core::iter::once;
 
 use smallvec::SmallVec;
 use tollgate_core::{Key, Name};
@@ -8,17 +10,37 @@ use tollgate_core::{Key, Name};
 use super::KeyExtractor;
 use crate::head::RequestHead;
 
-/// Counts by several things together: each client on each route, each user by each method. Takes a tuple of two to six
-/// extractors, or an array or `Vec` of one type, such as `Box<dyn KeyExtractor>`.
-///
-/// The key is missing when one of its parts is. The order of the parts matters: `(a, b)` and `(b, a)` are different
-/// subjects.
+/// Counts by several things together: each client on each route, each user by each method. Extractors of different types
+/// go into a tuple, two to six of them; those of one type, such as `Box<dyn KeyExtractor>`, also into an array or a
+/// `Vec`. The order of the parts matters: `(a, b)` and `(b, a)` are different subjects.
 ///
 /// ```
 /// use tollgate::{Limit, Quota, key};
 ///
-/// let limit = Limit::new("login", Quota::per_minute(5)).by(key::all((key::client_ip(), key::method())));
+/// // Mind the second pair of parentheses.
+/// let limit = Limit::new("methods", Quota::per_minute(60)).by(key::all((key::client_ip(), key::method())));
 /// # let _ = limit;
+/// ```
+///
+/// # One part missing is all missing
+///
+/// The key is missing when one of its parts is, however well the others are known. By default all such requests share
+/// one counter, *whatever their addresses*: counted by address and API key, everybody who sends no API key is in one
+/// bucket, and one of them can empty it for the others. Where that is not meant, skip such requests and give them a limit
+/// of their own:
+///
+/// ```
+/// use tollgate::{Limit, MissingKey, Policy, Quota, key};
+///
+/// let policy = Policy::new()
+///     .limit(
+///         Limit::new("keyed", Quota::per_minute(600))
+///             .by(key::all((key::client_ip(), key::header("x-api-key"))))
+///             .when_missing(MissingKey::Skip),
+///     )
+///     // For everybody, with a key or without: made-up keys buy nothing.
+///     .limit(Limit::new("address", Quota::per_minute(1_000)).by(key::client_ip()));
+/// # let _ = policy;
 /// ```
 #[must_use]
 pub fn all(parts: impl IntoExtractors) -> All {
@@ -42,6 +64,10 @@ impl KeyExtractor for All {
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
         let keys: SmallVec<[Key<'_>; 4]> = self.parts.iter().map(|part| part.extract(head)).collect::<Option<_>>()?;
         Some(Key::joined(self.scope, &keys))
+    }
+
+    fn types(&self) -> Vec<TypeId> {
+        once(TypeId::of::<Self>()).chain(self.parts.iter().flat_map(KeyExtractor::types)).collect()
     }
 }
 

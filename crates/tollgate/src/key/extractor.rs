@@ -1,5 +1,6 @@
 //! The seam between requests and keys.
 
+use core::any::TypeId;
 use std::sync::Arc;
 
 use tollgate_core::{Key, Name};
@@ -36,6 +37,13 @@ pub trait KeyExtractor: Send + Sync + 'static {
 
     /// The key of a request; `None` when it has none. An empty key is the one that requests without a key share.
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>>;
+
+    /// The types that have a part in making the keys: this one's, unless told otherwise. By them a policy tells different
+    /// extractors of one scope, which it [refuses](crate::ConfigError::SharedScope). What only passes on the keys of
+    /// another extractor, as a `Box` does, answers with that one's types.
+    fn types(&self) -> Vec<TypeId> {
+        vec![TypeId::of::<Self>()]
+    }
 }
 
 impl<E: KeyExtractor + ?Sized> KeyExtractor for Box<E> {
@@ -46,6 +54,10 @@ impl<E: KeyExtractor + ?Sized> KeyExtractor for Box<E> {
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
         (**self).extract(head)
     }
+
+    fn types(&self) -> Vec<TypeId> {
+        (**self).types()
+    }
 }
 
 impl<E: KeyExtractor + ?Sized> KeyExtractor for Arc<E> {
@@ -55,5 +67,9 @@ impl<E: KeyExtractor + ?Sized> KeyExtractor for Arc<E> {
 
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
         (**self).extract(head)
+    }
+
+    fn types(&self) -> Vec<TypeId> {
+        (**self).types()
     }
 }

@@ -7,10 +7,16 @@ use tollgate_core::{Key, Name};
 use super::KeyExtractor;
 use crate::head::RequestHead;
 
+/// Keeps the closure `everyone` from being taken for everyone.
+pub(crate) const MARK: &str = "fn ";
+
 /// Counts by what a closure makes of the request: text, bytes, the bytes of a number. `None` is a missing key.
 ///
 /// Up to 38 bytes are kept without an allocation. To lend bytes of the request instead, implement [`KeyExtractor`].
-/// The name says what the keys are; two closures with one name are one subject (see the [module](crate::key)).
+///
+/// The name says what the keys are. Their [scope](KeyExtractor::scope) is that name after `fn `, so that a closure may be
+/// named like an extractor of this module. Two closures of one policy need two names. What is built twice by the same
+/// piece of code is one closure: what it has captured must not change its keys.
 ///
 /// ```
 /// use tollgate::{Limit, Quota, key};
@@ -31,7 +37,7 @@ where
     F: Fn(&RequestHead<'_>) -> Option<K> + Send + Sync + 'static,
     K: AsRef<[u8]> + Into<Vec<u8>>,
 {
-    FromFn { scope: name.into(), read }
+    FromFn { scope: Name::from(format!("{MARK}{}", name.into())), read }
 }
 
 /// The extractor of [`from_fn`].

@@ -20,6 +20,7 @@ use crate::head::RequestHead;
 /// # Panics
 /// When `name` cannot be the name of a header; see [`try_header`].
 #[must_use]
+#[track_caller]
 pub fn header(name: &str) -> Header {
     match try_header(name) {
         Ok(header) => header,

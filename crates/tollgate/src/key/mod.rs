@@ -16,7 +16,8 @@
 //!
 //! Every extractor has a [scope](KeyExtractor::scope), a name for what its keys are. Limits whose extractors share a
 //! scope count the same subject: within a policy the first such extractor is asked, once per request, and its key
-//! serves them all. Two closures given one name are therefore one subject, and should be one closure.
+//! serves them all. Different extractors of one scope, such as two closures given one name, are
+//! [refused](crate::ConfigError::SharedScope).
 //!
 //! # Chosen at run time
 //!
@@ -48,6 +49,7 @@ pub use self::all::{All, IntoExtractors, all};
 pub use self::client_ip::{ClientIp, client_ip};
 pub use self::everyone::{Everyone, everyone};
 pub use self::extractor::KeyExtractor;
+pub(crate) use self::from_fn::MARK as CLOSURE_MARK;
 pub use self::from_fn::{FromFn, from_fn};
 pub use self::header::{Header, header, try_header};
 pub use self::method::{Method, method};

@@ -1,5 +1,6 @@
 //! The decisions of the layer, apart from the polling: what to ask, what an answer means, what a response gets.
 
+use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
@@ -21,7 +22,11 @@ pub(super) struct Gate<S> {
     pub(super) plan: Arc<Plan>,
     pub(super) local: Arc<Local>,
     pub(super) refusal: Arc<dyn Refusal>,
+    pub(super) on_store_error: Arc<OnStoreError>,
 }
+
+/// Is told of every decision that the store failed to make.
+pub(super) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 
 /// What happens to a request.
 pub(super) enum Verdict {
@@ -56,7 +61,10 @@ impl<S: Store> Gate<S> {
                 self.local.answered();
                 self.decided(Grounds::Store(decision), request)
             }
-            Err(error) => self.fall_back(&error, request),
+            Err(error) => {
+                (self.on_store_error)(&error);
+                self.fall_back(&error, request)
+            }
         }
     }
 
@@ -100,11 +108,10 @@ impl<S: Store> Gate<S> {
     pub(super) fn refuse<B>(&self, reason: Reason<'_>, request: &Request<B>) -> Response<Bytes> {
         let head = RequestHead::of(request);
         let refused = Refused::new(reason, head);
-        let mut response = match GrpcType::of(head.headers()) {
+        let mut response = match GrpcType::of(head) {
             Some(grpc) => grpc.respond(&refused),
             None => {
                 let mut response = self.refusal.respond(&refused);
-                response.headers_mut().entry(CACHE_CONTROL).or_insert(const { HeaderValue::from_static("no-store") });
                 if head.method() == Method::HEAD {
                     // What a GET would have brought, without bringing it.
                     let length = core::mem::take(response.body_mut()).len();
@@ -113,6 +120,7 @@ impl<S: Store> Gate<S> {
                 response
             }
         };
+        response.headers_mut().entry(CACHE_CONTROL).or_insert(const { HeaderValue::from_static("no-store") });
         if let Some(wait) = refused.retry_after() {
             response.headers_mut().entry(RETRY_AFTER).or_insert_with(|| whole_seconds(wait).max(1).into());
         }

@@ -1,5 +1,6 @@
 //! The layer.
 
+use core::error::Error;
 use core::fmt;
 use std::sync::Arc;
 
@@ -30,6 +31,7 @@ impl<S: Store> RateLimitLayer<S> {
             plan: Arc::new(Plan::new(policy)),
             local: Arc::default(),
             refusal: Arc::new(ProblemDetails),
+            on_store_error: Arc::new(|_| {}),
         })
     }
 
@@ -46,18 +48,47 @@ impl<S: Store> RateLimitLayer<S> {
         Self::of(Gate { local: Arc::new(Local::new(store)), ..self.parts() })
     }
 
+    /// Hands the error to this closure whenever the store could not decide, once per request and whatever the limits do
+    /// then: for logs and metrics. Unless told otherwise nobody hears of it, and a service whose limits
+    /// [allow](crate::OnStoreFailure::Allow) runs unlimited in silence. A second closure replaces the first.
+    ///
+    /// It runs before the request goes on, for every request of an outage: it must be quick and never block, and a log
+    /// is better given one line in a while than one per request. The error is the store's own and can be downcast; a
+    /// [`BoxStore`](crate::BoxStore) passes on the text and the source of its store's error, not the type. The text may
+    /// name the server, and with Tollgate's stores it contains no keys.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use tollgate::{MemoryStore, Policy, RateLimitLayer};
+    ///
+    /// let failures = Arc::new(AtomicU64::new(0));
+    /// let counted = Arc::clone(&failures);
+    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).on_store_error(move |error| {
+    ///     // The first, and every thousandth after it.
+    ///     if counted.fetch_add(1, Ordering::Relaxed) % 1_000 == 0 {
+    ///         eprintln!("rate limits cannot be checked: {error}");
+    ///     }
+    /// });
+    /// # let _ = layer;
+    /// ```
+    pub fn on_store_error(self, listener: impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static) -> Self {
+        Self::of(Gate { on_store_error: Arc::new(listener), ..self.parts() })
+    }
+
     fn of(gate: Gate<S>) -> Self {
         Self { gate: Arc::new(gate) }
     }
 
     /// What the gate is made of, to make another.
     fn parts(&self) -> Gate<S> {
-        let Gate { store, plan, local, refusal } = &*self.gate;
+        let Gate { store, plan, local, refusal, on_store_error } = &*self.gate;
         Gate {
             store: Arc::clone(store),
             plan: Arc::clone(plan),
             local: Arc::clone(local),
             refusal: Arc::clone(refusal),
+            on_store_error: Arc::clone(on_store_error),
         }
     }
 }

@@ -11,6 +11,8 @@ use tollgate::{Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer};
 use tollgate_testkit::ManualClock;
 use tower::{ServiceBuilder, ServiceExt};
 
+use crate::fixture::BrokenStore;
+
 /// Serves an app on a free port.
 pub(crate) async fn served(app: Router) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -115,8 +117,27 @@ async fn a_service_builder_around_the_whole_app_works_too() {
 
 #[tokio::test]
 async fn handlers_can_read_the_decision() {
-    let left = |Extension(decision): Extension<Decision>| async move { decision.standings()[0].remaining.to_string() };
-    let app = served(Router::new().route("/", get(left)).layer(layer(twice()))).await;
+    let app = served(tellers().layer(layer(twice()))).await;
     assert!(ask(app, "GET", "/").await.ends_with("\r\n\r\n1"));
     assert!(ask(app, "GET", "/").await.ends_with("\r\n\r\n0"));
+}
+
+/// Says how much is left, if anybody has counted; `/counted` insists on it.
+fn tellers() -> Router {
+    let left = |decision: Option<Extension<Decision>>| async move {
+        decision.map_or("not counted".into(), |Extension(decision)| decision.standings()[0].remaining.to_string())
+    };
+    let counted = |Extension(_): Extension<Decision>| async {};
+    Router::new().route("/", get(left)).route("/counted", get(counted))
+}
+
+#[tokio::test]
+async fn handlers_must_not_insist_on_a_decision() {
+    let failing = RateLimitLayer::new(BrokenStore, Policy::new().limit(twice()));
+    let not_applying = layer(twice().when(|_| false));
+    for app in [served(tellers().layer(failing)).await, served(tellers().layer(not_applying)).await] {
+        let response = ask(app, "GET", "/").await;
+        assert!(response.starts_with("HTTP/1.1 200") && response.ends_with("\r\n\r\nnot counted"), "{response}");
+        assert_eq!(status(app, "/counted").await, 500);
+    }
 }

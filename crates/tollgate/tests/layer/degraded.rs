@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::{Request, StatusCode};
+use http::{Request, StatusCode, Version};
 use tollgate::{Decision, Degraded, Limit, MemoryStore, OnStoreFailure, Outcome, Policy, Quota, RateLimit, key};
 use tollgate::{RateLimitLayer, Refused};
 use tollgate_testkit::ManualClock;
@@ -41,7 +41,8 @@ impl Setting {
     }
 
     async fn call(&self) -> Answer {
-        self.send(Request::post("/echo.Echo/Say").header("content-type", "application/grpc")).await
+        let call = Request::post("/echo.Echo/Say").version(Version::HTTP_2);
+        self.send(call.header("content-type", "application/grpc")).await
     }
 
     fn inner(&self) -> &Inner {
@@ -49,8 +50,10 @@ impl Setting {
     }
 }
 
+/// A limit on all requests without a header, which these are. Unlike everybody together they are counted by `len`, so
+/// that a test sees whether they are remembered.
 fn limit(name: &'static str, quota: Quota, choice: OnStoreFailure) -> Limit {
-    Limit::new(name, quota).on_store_failure(choice)
+    Limit::new(name, quota).by(key::header("k")).on_store_failure(choice)
 }
 
 fn minute(choice: OnStoreFailure) -> Policy {
@@ -222,7 +225,7 @@ async fn limits_of_one_policy_choose_for_themselves() {
     for grpc in [false, true] {
         let setting = Setting::sick(mixed());
         let ask = |path: &str| {
-            let request = Request::post(path);
+            let request = Request::post(path).version(Version::HTTP_2);
             setting.send(if grpc { request.header("content-type", "application/grpc") } else { request })
         };
         let verdict = |response: &Answer| match field(response, "grpc-status") {

@@ -203,6 +203,6 @@ impl Store for ScriptedStore {
     type Future = Ready<Result<Decision, Infallible>>;
 
     fn apply(&self, _: Operation, _: &[Charge<'_>]) -> Self::Future {
-        ready(Ok(Decision::from_standings(Timestamp::EPOCH, self.0.clone())))
+        ready(Ok(Decision::from_standings(Operation::Check, Timestamp::EPOCH, self.0.clone())))
     }
 }

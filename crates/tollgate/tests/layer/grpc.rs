@@ -1,14 +1,21 @@
 //! Refusals of gRPC requests.
 
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use tollgate::{Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer, Refused, key};
 use tower::{Layer, ServiceExt};
 
-use crate::fixture::{BrokenStore, Inner, Limited, field};
+use crate::fixture::{Answer, BrokenStore, Inner, Limited, field};
 
 fn call(content_type: &str) -> http::request::Builder {
-    Request::post("/echo.Echo/Say").header("content-type", content_type)
+    Request::post("/echo.Echo/Say").version(Version::HTTP_2).header("content-type", content_type)
+}
+
+/// The answer to a second call where one is admitted.
+async fn refused(call: impl Fn() -> http::request::Builder) -> Answer {
+    let limited = Limited::new(once());
+    limited.send(call()).await;
+    limited.send(call()).await
 }
 
 fn once() -> Policy {
@@ -28,6 +35,7 @@ async fn a_refusal_is_trailers_only() {
     assert_eq!(field(&response, "grpc-message").as_deref(), Some(r#"Over the limit "100%25": retry in 2 seconds."#));
     assert_eq!(field(&response, "grpc-retry-pushback-ms").as_deref(), Some("1500"));
     assert_eq!(field(&response, "retry-after").as_deref(), Some("2"));
+    assert_eq!(field(&response, "cache-control").as_deref(), Some("no-store"));
     assert_eq!(field(&response, "ratelimit").as_deref(), Some(r#""100%";r=0;t=2"#));
     assert!(response.extensions().get::<tollgate::Decision>().is_some());
     assert!(response.body().is_end_stream());
@@ -79,9 +87,45 @@ async fn the_content_type_is_a_known_one() {
         ("application/grpcurl", "application/problem+json"),
         ("application/json", "application/problem+json"),
     ] {
-        let limited = Limited::new(once());
-        limited.send(call(sent)).await;
-        let response = limited.send(call(sent)).await;
+        let response = refused(|| call(sent)).await;
         assert_eq!(field(&response, "content-type").as_deref(), Some(answered), "{sent}");
+    }
+}
+
+#[tokio::test]
+async fn only_a_request_that_can_be_grpc_is_answered_as_such() {
+    for (method, version) in [
+        (Method::GET, Version::HTTP_2),
+        (Method::HEAD, Version::HTTP_2),
+        (Method::PUT, Version::HTTP_2),
+        (Method::GET, Version::HTTP_11),
+        (Method::HEAD, Version::HTTP_11),
+        (Method::POST, Version::HTTP_11),
+        (Method::POST, Version::HTTP_10),
+    ] {
+        let response = refused(|| call("application/grpc").method(&method).version(version)).await;
+        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS, "{method} {version:?}");
+        assert_eq!(field(&response, "content-type").as_deref(), Some("application/problem+json"));
+        assert_eq!(field(&response, "cache-control").as_deref(), Some("no-store"));
+        assert_eq!(field(&response, "grpc-status"), None);
+    }
+    let response = refused(|| call("application/grpc").version(Version::HTTP_3)).await;
+    assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
+}
+
+#[tokio::test]
+async fn grpc_web_is_posted_over_any_version() {
+    for version in [Version::HTTP_11, Version::HTTP_2] {
+        for content_type in ["application/grpc-web", "application/grpc-web-text+proto"] {
+            let response = refused(|| call(content_type).version(version)).await;
+            assert_eq!(response.status(), StatusCode::OK, "{content_type} {version:?}");
+            assert_eq!(field(&response, "content-type").as_deref(), Some(content_type));
+            assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
+            assert_eq!(field(&response, "cache-control").as_deref(), Some("no-store"));
+            assert!(response.body().is_end_stream());
+
+            let response = refused(|| call(content_type).method(Method::GET).version(version)).await;
+            assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS, "{content_type} {version:?}");
+        }
     }
 }

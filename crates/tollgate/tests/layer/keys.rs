@@ -121,7 +121,7 @@ fn combinations_need_all_their_parts_and_keep_them_apart() {
         key::all((key::from_fn("one", move |_| Some(one)), key::from_fn("other", move |_| Some(other))))
     };
     assert_ne!(read(&pair("ab", "c"), &request()), read(&pair("a", "bc"), &request()));
-    assert_eq!(pair("a", "b").scope().as_str(), "(one + other)");
+    assert_eq!(pair("a", "b").scope().as_str(), "(fn one + fn other)");
 
     let partly = key::all([key::header("a"), key::header("b")]);
     let mut request = request();

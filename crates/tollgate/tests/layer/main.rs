@@ -12,6 +12,7 @@ mod headers;
 mod keys;
 mod missing_keys;
 mod nesting;
+mod panics;
 mod policies;
 mod readiness;
 mod refusals;

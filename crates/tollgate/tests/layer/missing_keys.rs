@@ -1,5 +1,7 @@
 //! What a missing key means.
 
+use std::net::IpAddr;
+
 use http::{Request, StatusCode};
 use tollgate::{Limit, MissingKey, Policy, Quota, key};
 
@@ -11,6 +13,17 @@ fn by_api_key(missing: Option<MissingKey>) -> Limited {
         Some(missing) => limit.when_missing(missing),
         None => limit,
     }))
+}
+
+#[tokio::test]
+async fn a_combination_without_a_part_is_one_counter_whatever_the_others() {
+    let by = key::all((key::client_ip(), key::header("x-api-key")));
+    let limited = Limited::new(Policy::new().limit(Limit::new("pair", Quota::per_minute(1)).by(by)));
+    let from = |address: [u8; 4]| Request::get("/").extension(IpAddr::from(address));
+    assert_eq!(limited.send(from([192, 0, 2, 1])).await.status(), StatusCode::OK);
+    assert_eq!(limited.send(from([192, 0, 2, 2])).await.status(), StatusCode::TOO_MANY_REQUESTS);
+    let keyed = from([192, 0, 2, 1]).header("x-api-key", "ann");
+    assert_eq!(limited.send(keyed).await.status(), StatusCode::OK);
 }
 
 #[tokio::test]

@@ -1,11 +1,29 @@
 //! Mistakes in a policy are found when it is built.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::{ConfigError, Limit, Name, Policy, Quota, key};
+use http::Request;
+use tollgate::key::{KeyExtractor, from_fn};
+use tollgate::{ConfigError, Key, Limit, Name, Policy, Quota, RequestHead, key};
+
+use crate::fixture::Limited;
 
 fn limit(name: impl Into<Name>) -> Limit {
     Limit::new(name, Quota::per_minute(10))
+}
+
+/// Counts everybody together, in a scope of one's choice.
+struct Scoped(Name);
+
+impl KeyExtractor for Scoped {
+    fn scope(&self) -> Name {
+        self.0
+    }
+
+    fn extract<'r>(&self, _: &RequestHead<'r>) -> Option<Key<'r>> {
+        Some(Key::new(self.0, b"x"))
+    }
 }
 
 #[test]
@@ -22,8 +40,7 @@ fn names_that_share_a_number_are_told() {
     let colliding = Policy::new().limit(limit(one)).try_limit(limit(other));
     assert_eq!(colliding.unwrap_err(), ConfigError::CollidingNames(one, other));
 
-    let scope = |name| key::from_fn(name, |_| Some("x"));
-    let colliding = Policy::new().limit(limit("a").by(scope(one))).try_limit(limit("b").by(scope(other)));
+    let colliding = Policy::new().limit(limit("a").by(Scoped(one))).try_limit(limit("b").by(Scoped(other)));
     assert_eq!(colliding.unwrap_err(), ConfigError::CollidingNames(one, other));
 }
 
@@ -60,4 +77,68 @@ fn every_instance_has_a_share_of_every_limit() {
 #[should_panic(expected = "two limits of one policy are named \"a\": give each a name of its own")]
 fn a_policy_written_in_code_panics_with_the_reason() {
     let _ = Policy::new().limit(limit("a")).limit(limit("a"));
+}
+
+/// What the second of two limits is told that are counted by these.
+fn second(one: impl KeyExtractor, other: impl KeyExtractor) -> Result<Policy, ConfigError> {
+    Policy::new().limit(limit("a").by(one)).try_limit(limit("b").by(other))
+}
+
+#[tokio::test]
+async fn a_closure_may_be_named_like_what_is_built_in() {
+    let by_path = || from_fn("everyone", |head| Some(head.uri().path().to_owned()));
+    let each = || Limit::new("each", Quota::per_minute(1)).by(by_path());
+    let all = || Limit::new("all", Quota::per_minute(2));
+    for policy in [Policy::new().limit(each()).limit(all()), Policy::new().limit(all()).limit(each())] {
+        let limited = Limited::new(policy);
+        for (path, status) in [("/a", 200), ("/a", 429), ("/b", 200), ("/c", 429)] {
+            assert_eq!(limited.send(Request::get(path)).await.status(), status, "{path}");
+        }
+    }
+    assert!(second(key::method(), from_fn("method", |_| Some("x"))).is_ok());
+    assert!(second(key::header("x"), from_fn("header x", |_| Some("x"))).is_ok());
+}
+
+#[test]
+fn different_closures_need_different_names() {
+    let error = second(from_fn("tenant", |_| Some("x")), from_fn("tenant", |_| Some("y"))).unwrap_err();
+    assert_eq!(error, ConfigError::SharedScope(Name::new("fn tenant")));
+    assert_eq!(
+        error.to_string(),
+        "different extractors of one policy make keys of one scope, \"fn tenant\": give each a scope of its own, or \
+         count by one of them"
+    );
+}
+
+#[test]
+fn extractors_of_different_types_need_different_scopes() {
+    let shared = |scope| Err(ConfigError::SharedScope(Name::new(scope)));
+    let told = |outcome: Result<Policy, ConfigError>| outcome.map(|_| ());
+    assert_eq!(told(second(key::everyone(), Scoped(Name::new("everyone")))), shared("everyone"));
+    assert_eq!(told(second(Scoped(Name::new("method")), key::method())), shared("method"));
+    // Boxes and combinations are seen through.
+    let boxed = |extractor| -> Box<dyn KeyExtractor> { extractor };
+    let method = || boxed(Box::new(key::method()));
+    assert_eq!(told(second(method(), boxed(Box::new(Scoped(Name::new("method")))))), shared("method"));
+    let pair = |extractor| key::all([method(), boxed(extractor)]);
+    let one = pair(Box::new(from_fn("x", |_| Some("x"))));
+    let other = pair(Box::new(from_fn("x", |_| Some("y"))));
+    assert_eq!(told(second(one, other)), shared("(method + fn x)"));
+}
+
+#[test]
+fn one_extractor_may_count_for_several_limits() {
+    fn tenant() -> impl KeyExtractor + Clone {
+        from_fn("tenant", |head| head.headers().get("x-tenant").map(|tenant| tenant.as_bytes().to_vec()))
+    }
+
+    assert!(second(tenant(), tenant()).is_ok());
+    assert!(second(tenant(), Box::new(tenant())).is_ok());
+    let shared: Arc<dyn KeyExtractor> = Arc::new(tenant());
+    assert!(second(Arc::clone(&shared), shared).is_ok());
+    let boxed: Box<dyn KeyExtractor> = Box::new(key::method());
+    assert!(second(boxed, key::method()).is_ok());
+    let pair = || key::all((key::method(), tenant()));
+    assert!(second(pair(), key::all((Box::new(key::method()), Arc::new(tenant())))).is_ok());
+    assert!(second(pair(), pair()).is_ok());
 }
