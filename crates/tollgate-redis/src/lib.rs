@@ -12,7 +12,10 @@
 //!    exactly. A test runs both side by side on random policies and traces.
 //! 4. **Every call ends.** A deadline, 50 ms unless told otherwise, covers waiting for a connection and for the answer.
 //! 5. **Nothing is counted twice.** The only call that is repeated is one that the server answered with `NOSCRIPT`,
-//!    which it has not run. Any other failure is an error that says whether the charges may have been taken.
+//!    which it has not run, or sent elsewhere with `MOVED` or `ASK`. Any other failure is an error that says whether the
+//!    charges may have been taken.
+//! 6. **A server that does not answer is left alone.** After five calls in a row without an answer the store stops
+//!    asking, and says so within microseconds, while one `PING` every 100 ms looks whether the server is well again.
 //!
 //! ```no_run
 //! use tollgate_core::{Charge, Key, Name, Quota, Store};
@@ -57,8 +60,10 @@
 //! The script uses all but the first two with the caller's rights. It is told one key and derives the others' names from
 //! it (Dragonfly wants `--default_lua_flags=allow-undeclared-keys`); all of them share its hash tag, hence its cluster
 //! slot. Connecting further sends `AUTH` if the URL has a password, `SELECT` if it has a database other than 0
-//! (`+select`), `HELLO` if it asks for RESP3 (`+hello`), and `CLIENT SETINFO`, which may be denied. A pool checks a
-//! connection with `UNWATCH` and `PING` when it hands it out (`+unwatch +ping`).
+//! (`+select`), `HELLO` if it asks for RESP3 (`+hello`), and `CLIENT SETINFO`, which may be denied, as may the `PING` of
+//! the breaker and the `ROLE` that a primary under sentinels is asked for. A pool checks a connection with `UNWATCH` and
+//! `PING` when it hands it out (`+unwatch +ping`), a cluster's client with `PING`, and it asks for the slots
+//! (`+ping +cluster|slots +asking`). Sentinels must allow `SENTINEL GET-MASTER-ADDR-BY-NAME`.
 //!
 //! # When memory runs out
 //!
@@ -68,9 +73,33 @@
 //!
 //! A replica that is promoted may lack the last writes of the server it replaces: what was charged in them is given back.
 //!
-//! # TLS and other features of the client
+//! # Sentinels and clusters
 //!
-//! Switch them on by depending on `redis` with the features you need; the versions unify.
+//! [`RedisStore::sentinel`] asks all sentinels for the primary whenever the connection is lost, in doubt or leads to a
+//! replica, and uses it as soon as the first of them knows it.
+//!
+//! [`RedisStore::cluster`] spreads subjects over 64 partitions, `{0}` to `{63}` in the keys' names, each with batches and a
+//! breaker of its own: one dead primary leaves the others' subjects alone, if the cluster has
+//! `cluster-require-full-coverage no`. Keys are hashed, so no byte of a client's choice picks a slot. A policy whose limits
+//! count subjects in several partitions, such as a client and everyone, is decided on part by part, everyone last. When
+//! a part refuses, what the others took is given back: no more is ever admitted than every limit allows. For as long as
+//! that takes, as much may be refused as is under way at that moment and will be given back. With
+//! [`RedisOptions::partitions`] of 1 each policy is decided in one step, on one node. A refund of a sliding log that was
+//! decided together with subjects on other nodes may not find its stamp, and then gives nothing back.
+//!
+//! While a slot is moved, the server refuses calls that need a key that has already left: they have charged nothing, or
+//! less than they might.
+//!
+//! # In trouble
+//!
+//! `docs/FAULTS.md` has, for each of twenty faults on real servers, how long a request waited, what was admitted, and how
+//! soon all was well again.
+//!
+//! # TLS
+//!
+//! The feature `tls` makes `rediss://` URLs work, with the certificates that the system trusts or those of
+//! `RedisOptions::root_certificates`. It uses rustls with ring, unless the program has chosen a cryptography before the
+//! first connection. Certificates of the client's own go into a [`redis::Client`].
 
 mod batch;
 mod breaker;

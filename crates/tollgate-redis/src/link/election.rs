@@ -49,10 +49,7 @@ where
         let is_there = candidates.iter().any(|candidate| candidate.connection.is_some());
         let next = if silent == 0 && is_there {
             // They differ, and the one with more votes has not answered yet.
-            match tokio::time::timeout(GRACE, news.join_next()).await {
-                Ok(next) => next,
-                Err(_) => None,
-            }
+            tokio::time::timeout(GRACE, news.join_next()).await.unwrap_or_default()
         } else {
             news.join_next().await
         };
