@@ -1,6 +1,7 @@
 //! Tollgate beside its peers, measured in one run on one machine.
 //!
 //!     cargo run --release -p tollgate-bench -- redis [--quick] [--json FILE]
+//!     cargo run --release -p tollgate-bench -- soak [--quick]
 //!
 //! Contenders run in interleaved rounds, so that a machine that slows down slows all of them; figures are medians over
 //! the rounds, ratios are medians of each round's ratio. `ratio CASE VALUE` is the peer divided by Tollgate for costs
@@ -16,7 +17,9 @@
 mod load;
 mod redis;
 mod report;
+mod soak;
 
+use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -39,14 +42,25 @@ struct Arguments {
 enum Suite {
     /// The shared store, on a Redis of its own.
     Redis,
+    /// Eight processes with skewed clocks behind one Redis: never more than the quota, for any key.
+    Soak,
+    /// One of those processes.
+    #[command(hide = true)]
+    SoakWorker { url: String, number: u64, seconds: u64 },
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let report = match arguments.suite {
         Suite::Redis => redis::run(arguments.quick),
+        Suite::Soak => soak::run(arguments.quick),
+        Suite::SoakWorker { url, number, seconds } => return done(soak::worker(&url, number, seconds)),
     };
-    match report.and_then(|report| report.publish(arguments.json.as_deref())) {
+    done(report.and_then(|report| report.publish(arguments.json.as_deref())))
+}
+
+fn done(outcome: Result<(), Box<dyn Error>>) -> ExitCode {
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");

@@ -124,7 +124,8 @@ impl Trial {
         }
         self.account.is_over.store(true, Ordering::Relaxed);
         for worker in self.workers {
-            worker.await.expect("no worker panics");
+            // Fails if it panicked.
+            worker.await.unwrap();
         }
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
         let account = &self.account;
