@@ -142,6 +142,16 @@ impl RedisCluster {
         }
     }
 
+    /// Waits until all nodes agree who owns what. One that has not heard yet that a slot was moved can undo it, when
+    /// the old owner is given other slots meanwhile: so settle before slots move to where some have come from.
+    pub fn settle(&self) {
+        wait_until("all nodes agree on the slots", || {
+            let view = |node: &RedisServer| shares(&node.command("CLUSTER NODES").unwrap_or_default());
+            let first = view(&self.nodes[0]);
+            first.is_some() && self.nodes.iter().all(|node| view(node) == first)
+        });
+    }
+
     /// Whether a node believes that a slot belongs to the one with this id.
     fn gives(&self, node: usize, id: &str, slot: u16) -> bool {
         let view = self.nodes[node].command("CLUSTER NODES").unwrap_or_default();
@@ -205,6 +215,20 @@ fn slot_ranges() -> impl Iterator<Item = String> {
         let last = if i + 1 == PRIMARIES { usize::from(SLOTS) - 1 } else { (i + 1) * each - 1 };
         format!("{} {last}", i * each)
     })
+}
+
+/// Each node with its slots, in an order that all views share.
+fn shares(view: &str) -> Option<Vec<String>> {
+    let mut shares: Vec<String> = view
+        .lines()
+        .filter_map(|line| {
+            let id = line.split_whitespace().next()?;
+            let slots: Vec<&str> = line.split_whitespace().skip(8).filter(|slots| !slots.starts_with('[')).collect();
+            (!slots.is_empty()).then(|| format!("{id} {}", slots.join(" ")))
+        })
+        .collect();
+    shares.sort();
+    (!shares.is_empty()).then_some(shares)
 }
 
 /// Whether a line of `CLUSTER NODES` gives its node this slot: `ID ADDRESS FLAGS ... STATE 0-5460 7000`.
