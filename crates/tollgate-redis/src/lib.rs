@@ -92,8 +92,8 @@
 //!
 //! # In trouble
 //!
-//! `docs/FAULTS.md` has, for each of twenty faults on real servers, how long a request waited, what was admitted, and how
-//! soon all was well again.
+//! `docs/FAULTS.md` has, for each fault that was brought about on real servers, how long a request waited, what was
+//! admitted, and how soon all was well again.
 //!
 //! # TLS
 //!

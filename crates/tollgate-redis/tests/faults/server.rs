@@ -30,6 +30,14 @@ async fn killed_for_good() {
     pause(2 * A_WHILE).await;
     let error = store.check(&[Charge::new("all", &Quota::per_hour(1), &key("late"))]).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::BreakerOpen { .. }) && error.is_transient(), "{error:?}");
+    let began = trial.now();
+    let quota = Quota::per_hour(1);
+    for _ in 0..1_000 {
+        assert!(store.check(&[Charge::new("all", &quota, &key("late"))]).await.is_err());
+    }
+    let each = trial.now().since(began) / 1_000;
+    println!("an answer with the breaker open took {each:?}, of a thousand on average");
+    assert!(each < DEADLINE / 20, "{each:?}");
     trial.end("killed for good", CAP, true, None).await;
 }
 
