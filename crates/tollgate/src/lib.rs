@@ -162,6 +162,7 @@
 //! | `axum` | `key::route`; peer addresses from axum's `ConnectInfo` |
 //! | `tonic` | peer addresses from tonic's `TcpConnectInfo` |
 //! | `redis` | `RedisStore`, which instances share, with its options and errors |
+//! | `tls` | `redis`, and `rediss://` URLs |
 
 mod answer;
 mod degraded;
