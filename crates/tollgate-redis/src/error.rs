@@ -47,7 +47,7 @@ pub enum RedisStoreError {
         source: Arc<dyn Error + Send + Sync>,
     },
     /// The cluster is moving the slot that the subjects are in, and not all of their keys are on one node. Calls about
-    /// these subjects fail until the slot has its new owner. Almost always nothing was charged: what needs a key that has
+    /// these subjects may fail until the slot has its new owner. Almost always nothing was charged: what needs a key that has
     /// left is stopped as it reads. Of a call that has other keys to write first, part of the charges may have been taken.
     Moving {
         /// The server.
@@ -233,6 +233,43 @@ impl Error for RedisConfigError {
         match self {
             Self::Url { source, .. } => Some(&**source),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(reply: &str) -> RedisStoreError {
+        let value = redis::parse_redis_value(format!("-{reply}\r\n").as_bytes()).unwrap();
+        RedisStoreError::of_call(&"here".into(), value.extract_error().unwrap_err())
+    }
+
+    #[test]
+    fn what_a_moving_slot_answers_is_told_from_a_refusal() {
+        for reply in [
+            "ASK 42 other:6379",
+            "MOVED 42 other:6379",
+            "TRYAGAIN Multiple keys request during rehashing of slot",
+            "ERR Script attempted to access a non local key in a cluster node script: 1f, on @user_script:9.",
+            "ERR Error running script: 9: Lua script attempted to access a non local key in a cluster node",
+        ] {
+            let error = sorted(reply);
+            assert!(matches!(error, RedisStoreError::Moving { .. }) && error.is_transient(), "{error:?}");
+        }
+        for (reply, passes) in [("OOM command not allowed", true), ("ERR unknown command", false)] {
+            let error = sorted(reply);
+            assert!(matches!(error, RedisStoreError::Refused { .. }), "{error:?}");
+            assert_eq!(error.is_transient(), passes, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_not_found_may_be_found_later() {
+        for kind in [ErrorKind::ClusterConnectionNotFound, ErrorKind::MasterNameNotFoundBySentinel] {
+            let source = Arc::new(RedisError::from((kind, "not found")));
+            assert!(RedisStoreError::Connect { server: "here".into(), source }.is_transient(), "{kind:?}");
         }
     }
 }

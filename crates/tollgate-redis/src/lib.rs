@@ -95,7 +95,7 @@
 //! While a slot is moved, calls about its subjects fail with [`RedisStoreError::Moving`], from the first key that leaves
 //! (or that the old owner does not have) until the new owner has all of them: half of the keys cannot tell who is
 //! within a limit. What requests get meanwhile is the limiter's choice, as for a server that is away, but the breaker does
-//! not open. A slot without many keys moves within milliseconds.
+//! not open.
 //!
 //! # In trouble
 //!
