@@ -5,8 +5,8 @@
 //! 2. Open, no call goes out. Each is answered at once, and has certainly charged nothing.
 //! 3. While it is open, and only then, somebody probes the server, one at a time. The first good probe closes the
 //!    breaker, and nothing else does: an answer that was under way when it opened says nothing of the server now.
-//! 4. A prober that is stopped, as by the end of a runtime, leaves the decision to the next call: if that fails, the
-//!    breaker opens again.
+//! 4. A prober that is stopped, as by the end of a runtime, or that is not heard of any more, leaves the decision to the
+//!    next call: if that fails, the breaker opens again.
 //!
 //! This file only counts. It knows no server and no time, so that it can be tested without either.
 

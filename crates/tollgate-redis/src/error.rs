@@ -36,9 +36,20 @@ pub enum RedisStoreError {
         /// The time that was allowed.
         after: Duration,
     },
-    /// The server answered with an error, such as `OOM`, `READONLY`, `NOPERM` or `LOADING`. Nothing was charged: the
-    /// script reads everything before it writes, and a server that is out of memory stops a script at its first write.
+    /// The server answered with an error, such as `OOM`, `READONLY`, `NOPERM` or `LOADING`. Nothing was charged by a
+    /// server that does not run the script, or is out of memory or may not write, which stops it at its first write. One
+    /// that denies the script only some of the commands it writes with may stop it after another: then part of the
+    /// charges may have been taken.
     Refused {
+        /// The server.
+        server: Arc<str>,
+        /// Its words.
+        source: Arc<dyn Error + Send + Sync>,
+    },
+    /// The cluster is moving the slot that the subjects are in, and not all of their keys are on one node. Calls about
+    /// these subjects may fail until the slot has its new owner. Almost always nothing was charged: what needs a key that has
+    /// left is stopped as it reads. Of a call that has other keys to write first, part of the charges may have been taken.
+    Moving {
         /// The server.
         server: Arc<str>,
         /// Its words.
@@ -95,13 +106,13 @@ pub enum RedisConfigError {
 }
 
 impl RedisStoreError {
-    /// Whether the same call may succeed before long without anybody's doing: the server is away, busy, loading, full
-    /// or changing roles. The others need a change of configuration or of the program.
+    /// Whether the same call may succeed before long without anybody's doing: the server is away, busy, loading, full,
+    /// changing roles or moving slots. The others need a change of configuration or of the program.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Config(_) | Self::Garbled { .. } | Self::State { .. } | Self::TooManyCharges { .. } => false,
-            Self::BreakerOpen { .. } | Self::Deadline { .. } | Self::Lost { .. } => true,
+            Self::BreakerOpen { .. } | Self::Deadline { .. } | Self::Lost { .. } | Self::Moving { .. } => true,
             Self::Connect { source, .. } | Self::Refused { source, .. } => {
                 if let Some(error) = source.downcast_ref::<RedisError>() {
                     passes(error)
@@ -120,18 +131,31 @@ impl RedisStoreError {
             ErrorKind::Parse | ErrorKind::UnexpectedReturnType => {
                 Self::Garbled { server, source: Some(Arc::new(error)) }
             }
+            _ if is_of_a_moving_slot(&error) => Self::Moving { server, source: Arc::new(error) },
             _ => Self::Refused { server, source: Arc::new(error) },
         }
     }
 }
 
+/// Whether a node of a cluster says that it has not, or no longer, all keys of a slot.
+fn is_of_a_moving_slot(error: &RedisError) -> bool {
+    match error.kind() {
+        ErrorKind::Server(ServerErrorKind::Ask | ServerErrorKind::Moved | ServerErrorKind::TryAgain) => true,
+        // What a script gets that meets a key that has left. There is no code for it.
+        _ => error.detail().is_some_and(|words| words.contains("access a non local key")),
+    }
+}
+
 fn passes(error: &RedisError) -> bool {
     match error.kind() {
-        ErrorKind::Io => true,
+        // The last is what a failover looks like before all sentinels agree.
+        ErrorKind::Io | ErrorKind::ClusterConnectionNotFound | ErrorKind::MasterNameNotFoundBySentinel => true,
         ErrorKind::Server(kind) => matches!(
             kind,
             ServerErrorKind::BusyLoading
                 | ServerErrorKind::TryAgain
+                | ServerErrorKind::Ask
+                | ServerErrorKind::Moved
                 | ServerErrorKind::ClusterDown
                 | ServerErrorKind::MasterDown
                 | ServerErrorKind::ReadOnly
@@ -157,6 +181,9 @@ impl fmt::Display for RedisStoreError {
             }
             Self::Deadline { server, after } => write!(f, "no answer from Redis at {server} within {after:?}"),
             Self::Refused { server, source } => write!(f, "Redis at {server} refused the call: {source}"),
+            Self::Moving { server, source } => {
+                write!(f, "the cluster at {server} is moving what the call is about: {source}")
+            }
             Self::Lost { server, source } => write!(f, "the connection to Redis at {server} was lost: {source}"),
             Self::State { server } => {
                 write!(f, "what Redis at {server} has stored makes no sense: is the prefix shared?")
@@ -173,7 +200,10 @@ impl Error for RedisStoreError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Config(error) => error.source(),
-            Self::Connect { source, .. } | Self::Refused { source, .. } | Self::Lost { source, .. } => Some(&**source),
+            Self::Connect { source, .. }
+            | Self::Refused { source, .. }
+            | Self::Moving { source, .. }
+            | Self::Lost { source, .. } => Some(&**source),
             Self::Garbled { source, .. } => source.as_deref().map(|source| source as _),
             Self::BreakerOpen { .. } | Self::Deadline { .. } | Self::State { .. } | Self::TooManyCharges { .. } => None,
         }
@@ -203,6 +233,43 @@ impl Error for RedisConfigError {
         match self {
             Self::Url { source, .. } => Some(&**source),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(reply: &str) -> RedisStoreError {
+        let value = redis::parse_redis_value(format!("-{reply}\r\n").as_bytes()).unwrap();
+        RedisStoreError::of_call(&"here".into(), value.extract_error().unwrap_err())
+    }
+
+    #[test]
+    fn what_a_moving_slot_answers_is_told_from_a_refusal() {
+        for reply in [
+            "ASK 42 other:6379",
+            "MOVED 42 other:6379",
+            "TRYAGAIN Multiple keys request during rehashing of slot",
+            "ERR Script attempted to access a non local key in a cluster node script: 1f, on @user_script:9.",
+            "ERR Error running script: 9: Lua script attempted to access a non local key in a cluster node",
+        ] {
+            let error = sorted(reply);
+            assert!(matches!(error, RedisStoreError::Moving { .. }) && error.is_transient(), "{error:?}");
+        }
+        for (reply, passes) in [("OOM command not allowed", true), ("ERR unknown command", false)] {
+            let error = sorted(reply);
+            assert!(matches!(error, RedisStoreError::Refused { .. }), "{error:?}");
+            assert_eq!(error.is_transient(), passes, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_not_found_may_be_found_later() {
+        for kind in [ErrorKind::ClusterConnectionNotFound, ErrorKind::MasterNameNotFoundBySentinel] {
+            let source = Arc::new(RedisError::from((kind, "not found")));
+            assert!(RedisStoreError::Connect { server: "here".into(), source }.is_transient(), "{kind:?}");
         }
     }
 }

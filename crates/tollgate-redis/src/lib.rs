@@ -12,7 +12,7 @@
 //!    exactly. A test runs both side by side on random policies and traces.
 //! 4. **Every call ends.** A deadline, 50 ms unless told otherwise, covers waiting for a connection and for the answer.
 //! 5. **Nothing is counted twice.** The only call that is repeated is one that the server answered with `NOSCRIPT`,
-//!    which it has not run, or sent elsewhere with `MOVED` or `ASK`. Any other failure is an error that says whether the
+//!    which it has not run, or sent elsewhere with `MOVED`. Any other failure is an error that says whether the
 //!    charges may have been taken.
 //! 6. **A server that does not answer is left alone.** After five calls in a row without an answer the store stops
 //!    asking, and says so within microseconds, while one `PING` every 100 ms looks whether the server is well again.
@@ -63,7 +63,7 @@
 //! (`+select`), `HELLO` if it asks for RESP3 (`+hello`), and `CLIENT SETINFO`, which may be denied, as may the `PING` of
 //! the breaker and the `ROLE` that a primary under sentinels is asked for. A pool checks a connection with `UNWATCH` and
 //! `PING` when it hands it out (`+unwatch +ping`), a cluster's client with `PING`, and it asks for the slots
-//! (`+ping +cluster|slots +asking`). Sentinels must allow `SENTINEL GET-MASTER-ADDR-BY-NAME`.
+//! (`+ping +cluster|slots`). Sentinels must allow `SENTINEL GET-MASTER-ADDR-BY-NAME`.
 //!
 //! # When memory runs out
 //!
@@ -84,11 +84,18 @@
 //! count subjects in several partitions, such as a client and everyone, is decided on part by part, everyone last. When
 //! a part refuses, what the others took is given back: no more is ever admitted than every limit allows. For as long as
 //! that takes, as much may be refused as is under way at that moment and will be given back. With
-//! [`RedisOptions::partitions`] of 1 each policy is decided in one step, on one node. A refund of a sliding log that was
-//! decided together with subjects on other nodes may not find its stamp, and then gives nothing back.
+//! [`RedisOptions::partitions`] of 1 each policy is decided in one step, on one node.
 //!
-//! While a slot is moved, the server refuses calls that need a key that has already left: they have charged nothing, or
-//! less than they might.
+//! Once a part has refused, the others are only looked at. So the time after which to try again is that of the parts that
+//! had been asked until then, and a limit that counts refusals does not count this one if its part comes later.
+//! [`Decision::refund`](tollgate_core::Decision::refund) has one instant for all parts, and the nodes' clocks differ a
+//! little: a sliding log may not find its stamp, and then gives nothing back, and at the edge of a window it may be the
+//! neighbouring one that is given something back, or none.
+//!
+//! While a slot is moved, calls about its subjects fail with [`RedisStoreError::Moving`], from the first key that leaves
+//! (or that the old owner does not have) until the new owner has all of them: half of the keys cannot tell who is
+//! within a limit. What requests get meanwhile is the limiter's choice, as for a server that is away, but the breaker does
+//! not open.
 //!
 //! # In trouble
 //!

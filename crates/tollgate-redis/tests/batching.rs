@@ -4,6 +4,8 @@
 
 mod common;
 
+use std::num::NonZeroU32;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
@@ -187,4 +189,68 @@ fn a_runtime_that_ends_under_its_decisions_leaves_the_store_whole() {
         let _ = ask(&store, "ann").await.unwrap();
         assert!(left(ask(&store, "ann")).await >= 900);
     });
+}
+
+#[tokio::test]
+async fn who_asks_and_does_not_look_for_the_answer_holds_nobody_up() {
+    let server = RedisServer::start();
+    let store = store_on(&server).await;
+    assert_eq!(left(ask(&store, "ann")).await, 999);
+    let ann = user("ann");
+    let mut held: Vec<_> = (0..4).map(|_| store.check(&[Charge::new("hour", &HOUR, &ann)])).collect();
+    for asked in &mut held {
+        assert!(asked.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    }
+    assert_eq!(left(ask(&store, "bob")).await, 999);
+    for (i, asked) in (0..).zip(held) {
+        assert_eq!(asked.await.unwrap().standings()[0].remaining, 998 - i);
+    }
+}
+
+#[tokio::test]
+async fn who_waits_is_told_at_once_when_the_breaker_opens() {
+    let server = RedisServer::start();
+    let store = options().breaker(NonZeroU32::MIN).connect(&server.url()).await.unwrap();
+    assert_eq!(left(ask(&store, "ann")).await, 999);
+    let clock = MonotonicClock::new();
+    let started = clock.now();
+    pause(&server);
+    let under_way = [ask(&store, "ann"), ask(&store, "ann")];
+    tokio::task::yield_now().await;
+    let waiting: Vec<Asked> = (0..300).map(|_| ask(&store, "ann")).collect();
+    tokio::task::yield_now().await;
+    server.command("CLIENT KILL TYPE normal SKIPME yes").unwrap();
+    for asked in under_way {
+        let error = asked.await.unwrap().unwrap_err();
+        assert!(matches!(error, RedisStoreError::Lost { .. }), "{error:?}");
+    }
+    for asked in waiting {
+        let error = asked.await.unwrap().unwrap_err();
+        assert!(matches!(error, RedisStoreError::BreakerOpen { .. }), "{error:?}");
+    }
+    let taken = clock.now().since(started);
+    assert!(taken < MARGIN, "{taken:?}");
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "time must pass while nothing drives the runtime")]
+fn the_breaker_closes_on_a_runtime_that_runs_only_while_it_is_asked() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut server = RedisServer::start();
+    let short = options().deadline(Duration::from_secs(1)).breaker(NonZeroU32::MIN);
+    let store = runtime.block_on(short.connect(&server.url())).unwrap();
+    let ann = user("ann");
+    let check = || runtime.block_on(store.check(&[Charge::new("hour", &HOUR, &ann)]));
+    server.kill();
+    let clock = MonotonicClock::new();
+    let started = clock.now();
+    while !matches!(check(), Err(RedisStoreError::BreakerOpen { .. })) {
+        assert!(clock.now().since(started) < MARGIN);
+    }
+    server.start_again();
+    let started = clock.now();
+    while check().is_err() {
+        assert!(clock.now().since(started) < MARGIN, "the breaker stays open");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }

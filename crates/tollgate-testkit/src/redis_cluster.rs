@@ -106,40 +106,29 @@ impl RedisCluster {
         });
     }
 
-    /// Moves a slot and its keys to another primary, as `redis-cli --cluster reshard` does: clients who ask meanwhile
-    /// are sent after the keys.
+    /// Moves a slot and its keys to another primary, as `redis-cli --cluster reshard` does.
     pub fn move_slot(&self, slot: u16, to: usize) {
-        let Some(from) = self.owner(slot) else { return };
-        if from == to {
-            return;
-        }
+        let Some(moving) = self.begin_move(slot, to) else { return };
+        wait_until("all keys of a slot have moved", || {
+            let Ok(keys) = moving.keys_left(20) else { return false };
+            if !keys.is_empty() {
+                // What did not move is found again.
+                let _ = moving.carry(&keys);
+            }
+            keys.is_empty()
+        });
+        moving.end();
+    }
+
+    /// Begins to move a slot to another primary: from now on clients are sent there for each key that is not here.
+    /// `None` if it is there already, or nobody has it.
+    #[must_use]
+    pub fn begin_move(&self, slot: u16, to: usize) -> Option<SlotMove<'_>> {
+        let from = self.owner(slot).filter(|&from| from != to)?;
         let (source, target) = (self.id(from), self.id(to));
         self.tell(to, &format!("CLUSTER SETSLOT {slot} IMPORTING {source}"));
         self.tell(from, &format!("CLUSTER SETSLOT {slot} MIGRATING {target}"));
-        let port = self.nodes[to].port().to_string();
-        wait_until("all keys of a slot have moved", || {
-            let slot = slot.to_string();
-            let asked: [&[u8]; 4] = [b"CLUSTER", b"GETKEYSINSLOT", slot.as_bytes(), b"20"];
-            let Ok(keys) = resp::command(self.nodes[from].port(), &asked) else { return false };
-            if keys.is_empty() {
-                return true;
-            }
-            let mut migrate: Vec<&[u8]> = vec![b"MIGRATE", b"127.0.0.1", port.as_bytes(), b"", b"0", b"5000", b"KEYS"];
-            migrate.extend(keys.iter().map(Vec::as_slice));
-            // What did not move is found again.
-            let _ = resp::command(self.nodes[from].port(), &migrate);
-            false
-        });
-        // The new owner first: the old one would otherwise send clients to one that sends them back. A late word of the
-        // old one can undo that, so it is said until all have heard.
-        for node in [to, from].into_iter().chain(0..PRIMARIES) {
-            wait_until("all primaries know the new owner", || {
-                self.gives(node, &target, slot) || {
-                    self.tell(node, &format!("CLUSTER SETSLOT {slot} NODE {target}"));
-                    self.gives(to, &target, slot) && self.gives(node, &target, slot)
-                }
-            });
-        }
+        Some(SlotMove { cluster: self, slot, from, to, target })
     }
 
     /// Waits until all nodes agree who owns what. One that has not heard yet that a slot was moved can undo it, when
@@ -205,6 +194,55 @@ impl RedisCluster {
         wait_until("a replica has caught up", || {
             self.nodes[i].command("INFO replication").is_ok_and(|info| info.contains("master_link_status:up"))
         });
+    }
+}
+
+/// A slot on its way from one primary to another.
+#[derive(Debug)]
+pub struct SlotMove<'a> {
+    cluster: &'a RedisCluster,
+    slot: u16,
+    from: usize,
+    to: usize,
+    /// The new owner's id.
+    target: String,
+}
+
+impl SlotMove<'_> {
+    /// Some of the keys that are still with the old owner.
+    ///
+    /// # Errors
+    /// When it does not answer, or with an error.
+    pub fn keys_left(&self, most: usize) -> io::Result<Vec<Vec<u8>>> {
+        let (slot, most) = (self.slot.to_string(), most.to_string());
+        let words: [&[u8]; 4] = [b"CLUSTER", b"GETKEYSINSLOT", slot.as_bytes(), most.as_bytes()];
+        resp::command(self.cluster.nodes[self.from].port(), &words)
+    }
+
+    /// Moves these keys.
+    ///
+    /// # Errors
+    /// When a node does not answer, or with an error, as when the new owner has such a key (`BUSYKEY`).
+    pub fn carry(&self, keys: &[Vec<u8>]) -> io::Result<()> {
+        let port = self.cluster.nodes[self.to].port().to_string();
+        let mut words: Vec<&[u8]> = vec![b"MIGRATE", b"127.0.0.1", port.as_bytes(), b"", b"0", b"5000", b"KEYS"];
+        words.extend(keys.iter().map(Vec::as_slice));
+        resp::command(self.cluster.nodes[self.from].port(), &words).map(drop)
+    }
+
+    /// Gives the slot to its new owner, once there is no key left.
+    pub fn end(self) {
+        let Self { cluster, slot, from, to, target } = self;
+        // The new owner first: the old one would otherwise send clients to one that sends them back. A late word of the
+        // old one can undo that, so it is said until all have heard.
+        for node in [to, from].into_iter().chain(0..PRIMARIES) {
+            wait_until("all primaries know the new owner", || {
+                cluster.gives(node, &target, slot) || {
+                    cluster.tell(node, &format!("CLUSTER SETSLOT {slot} NODE {target}"));
+                    cluster.gives(to, &target, slot) && cluster.gives(node, &target, slot)
+                }
+            });
+        }
     }
 }
 

@@ -4,7 +4,9 @@
 //! 2. While all lanes are taken, decisions wait. A lane that becomes free takes with it as many as one call may carry,
 //!    and goes on until nobody waits.
 //! 3. A call is bounded by weight, so that it never occupies the server for more than about a millisecond.
-//! 4. Each decision has a deadline and an outcome of its own. One whose caller has gone is not sent.
+//! 4. Each decision has a deadline and an outcome of its own. One whose caller has gone, or whose deadline has passed, is
+//!    not sent.
+//! 5. Calls are tasks of their own. A caller that is slow to look for its answer, or never does, holds no lane.
 
 mod pending;
 mod queue;
@@ -15,9 +17,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use redis::Value;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use tollgate_core::{Clock, Decision};
 
-use self::pending::Pending;
+use self::pending::{Pending, now};
 use self::queue::Queue;
 use crate::error::RedisStoreError;
 use crate::health::Health;
@@ -64,36 +67,42 @@ impl Batcher {
         self.shared.caller.connect().await
     }
 
-    /// Decides, within the deadline.
+    /// Decides, within the deadline; while the breaker is open, at once.
     pub(crate) async fn decide(&self, question: Question) -> Result<Decision, RedisStoreError> {
-        let shared = &self.shared;
-        let lane = shared.lock().free_lane_at_once();
-        if let Some(lane) = lane {
-            return shared.decide_alone(lane, &question).await;
+        let caller = &self.shared.caller;
+        if caller.health.is_open() {
+            return Err(caller.not_asked());
         }
-        match tokio::time::timeout(shared.caller.deadline, shared.join(question)).await {
+        let expiry = now().checked_add(caller.deadline);
+        match tokio::time::timeout(caller.deadline, self.shared.ask(question, expiry)).await {
             Ok(Ok(answer)) => answer,
+            // It was too late to be sent.
+            Ok(Err(_)) if expiry.is_some_and(|expiry| expiry <= now()) => Err(caller.too_late()),
             // The runtime that the call was made on was shut down under it.
-            Ok(Err(_)) => Err(shared.caller.cut_short()),
-            Err(_) => Err(shared.caller.too_late()),
+            Ok(Err(_)) => Err(caller.cut_short()),
+            Err(_) => Err(caller.too_late()),
         }
     }
 }
 
 impl Shared {
-    /// Waits in the queue for a lane.
-    fn join(self: &Arc<Self>, question: Question) -> oneshot::Receiver<Result<Decision, RedisStoreError>> {
+    /// Has a question sent: by a lane of its own if one is free, or by the next that becomes free.
+    fn ask(
+        self: &Arc<Self>,
+        question: Question,
+        expiry: Option<Instant>,
+    ) -> oneshot::Receiver<Result<Decision, RedisStoreError>> {
         let (answer, answered) = oneshot::channel();
-        self.lock().push(Pending { question, answer });
-        // A lane may have become free since it was asked for.
-        self.send_for_a_lane();
+        let pending = Pending { question, answer, expiry };
+        let lane = self.lock().free_lane_at_once();
+        if let Some(number) = lane {
+            tokio::spawn(Self::drain(Lane { shared: Arc::clone(self), number }, vec![pending]));
+        } else {
+            self.lock().push(pending);
+            // A lane may have become free since it was asked for.
+            self.send_for_a_lane();
+        }
         answered
-    }
-
-    async fn decide_alone(self: &Arc<Self>, number: usize, question: &Question) -> Result<Decision, RedisStoreError> {
-        let _lane = Lane { shared: Arc::clone(self), number };
-        let reply = self.caller.call(number, [question].into_iter()).await?;
-        self.caller.read(&mut Reply::new(bytes_of(&reply)), question)
     }
 
     /// Has those who wait served by a lane that is free, if there is one.
@@ -107,35 +116,44 @@ impl Shared {
             runtime.spawn(async move {
                 let lane = shared.lock().free_lane();
                 if let Some(number) = lane {
-                    Self::drain(Lane { shared, number }).await;
+                    Self::drain(Lane { shared, number }, Vec::new()).await;
                 }
             });
         }
     }
 
-    /// Decides whatever waits until nothing does.
-    async fn drain(lane: Lane) {
+    /// Decides these, and then whatever waits until nothing does. Once the breaker has opened, each call fails at once,
+    /// so whoever waits is told without delay.
+    async fn drain(lane: Lane, mut batch: Vec<Pending>) {
         let shared = Arc::clone(&lane.shared);
+        batch.retain(|pending| !pending.is_over(now()));
         loop {
-            let batch = shared.lock().take_batch();
+            if !batch.is_empty() {
+                shared.send(lane.number, batch).await;
+            }
+            batch = shared.lock().take_batch(now());
             if batch.is_empty() {
                 // Dropped, the lane looks again: somebody may have come since.
                 return;
             }
-            let reply = shared.caller.call(lane.number, batch.iter().map(|pending| &pending.question)).await;
-            match reply {
-                Ok(reply) => {
-                    let mut reply = Reply::new(bytes_of(&reply));
-                    for pending in batch {
-                        let outcome = shared.caller.read(&mut reply, &pending.question);
-                        // Its caller may have gone meanwhile.
-                        let _ = pending.answer.send(outcome);
-                    }
+        }
+    }
+
+    /// One call, and each one's answer.
+    async fn send(&self, lane: usize, batch: Vec<Pending>) {
+        let reply = self.caller.call(lane, batch.iter().map(|pending| &pending.question)).await;
+        match reply {
+            Ok(reply) => {
+                let mut reply = Reply::new(bytes_of(&reply));
+                for pending in batch {
+                    let outcome = self.caller.read(&mut reply, &pending.question);
+                    // Its caller may have gone meanwhile.
+                    let _ = pending.answer.send(outcome);
                 }
-                Err(error) => batch.into_iter().for_each(|pending| {
-                    let _ = pending.answer.send(Err(error.clone()));
-                }),
             }
+            Err(error) => batch.into_iter().for_each(|pending| {
+                let _ = pending.answer.send(Err(error.clone()));
+            }),
         }
     }
 
@@ -166,7 +184,7 @@ impl Caller {
         questions: impl Iterator<Item = &'a Question>,
     ) -> Result<Value, RedisStoreError> {
         if self.health.is_open() {
-            return Err(RedisStoreError::BreakerOpen { server: Arc::clone(&self.server) });
+            return Err(self.not_asked());
         }
         let mut request = Request::new(self.id_width);
         questions.for_each(|question| request.decide(&question.template, &question.subjects));
@@ -207,6 +225,10 @@ impl Caller {
             Unreadable::State => RedisStoreError::State { server: Arc::clone(&self.server) },
             Unreadable::Reply => RedisStoreError::Garbled { server: Arc::clone(&self.server), source: None },
         })
+    }
+
+    fn not_asked(&self) -> RedisStoreError {
+        RedisStoreError::BreakerOpen { server: Arc::clone(&self.server) }
     }
 
     fn too_late(&self) -> RedisStoreError {

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use tokio::time::Instant;
+
 use super::pending::Pending;
 
 /// What one call may carry, in weights of a plain decision about one subject. That takes the server 1 to 2 microseconds,
@@ -41,12 +43,13 @@ impl Queue {
         self.free_lanes.push(lane);
     }
 
-    /// Takes those who have waited longest, as many as one call may carry. One who weighs more than that goes alone.
-    pub(super) fn take_batch(&mut self) -> Vec<Pending> {
+    /// Takes those who have waited longest, as many as one call may carry. One who weighs more than that goes alone; those
+    /// whom no answer could reach in time are left out.
+    pub(super) fn take_batch(&mut self, now: Instant) -> Vec<Pending> {
         let mut batch = Vec::with_capacity(self.waiting.len().min(MOST_WEIGHT));
         let mut weight = 0;
         while let Some(next) = self.waiting.pop_front() {
-            if next.is_abandoned() {
+            if next.is_over(now) {
                 continue;
             }
             weight += next.question.weight();
@@ -57,5 +60,39 @@ impl Queue {
             batch.push(next);
         }
         batch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::num::NonZeroUsize;
+    use core::time::Duration;
+
+    use tokio::sync::oneshot;
+    use tollgate_core::{Charge, Key, Name, Operation, Quota};
+
+    use super::super::pending::now;
+    use super::*;
+    use crate::keys::KeyNames;
+    use crate::question::Question;
+
+    #[test]
+    fn who_has_gone_or_is_late_is_left_out() {
+        let quota = Quota::per_hour(10);
+        let key = Key::owned(Name::new("user"), "ann");
+        let keys = KeyNames::new("tollgate", None, false, NonZeroUsize::MIN).unwrap();
+        let question = Question::new(Operation::Check, &[Charge::new("hour", &quota, &key)], &keys);
+        let (start, mut queue, mut callers) = (now(), Queue::new(1), Vec::new());
+        for seconds in [Some(1), Some(2), Some(3), Some(4), None] {
+            let (answer, answered) = oneshot::channel();
+            let expiry = seconds.map(|seconds| start + Duration::from_secs(seconds));
+            queue.push(Pending { question: question.clone(), answer, expiry });
+            callers.push(answered);
+        }
+        drop(callers.remove(2));
+        let batch = queue.take_batch(start + Duration::from_secs(2));
+        let taken: Vec<_> = batch.iter().map(|pending| pending.expiry.map(|expiry| expiry - start)).collect();
+        assert_eq!(taken, [Some(Duration::from_secs(4)), None]);
+        assert!(queue.take_batch(start).is_empty());
     }
 }

@@ -1,11 +1,14 @@
 //! A Redis Cluster, through the client's own cluster connection.
 //!
 //! 1. The client repeats nothing: what it takes for a lost connection may have been counted. A call that a node sends
-//!    elsewhere (`MOVED`, `ASK`) has not been run, so that is followed, here, a few times.
-//! 2. The client learns of a new primary from nodes that answer. One that falls silent sends nobody elsewhere, so
+//!    elsewhere for good (`MOVED`) has not been run, so that is followed, here, a few times.
+//! 2. `ASK` is not followed. It says that one key has gone ahead to another node, and there the keys that have yet to
+//!    come look as if they had never been: who has used up a limit would be let in again, and what would be written for
+//!    them would be in the way of what comes. So nothing is decided while a slot is moved.
+//! 3. The client learns of a new primary from nodes that answer. One that falls silent sends nobody elsewhere, so
 //!    whenever a call or a probe fails, the whole connection is made anew, in the background, from one of the nodes given
-//!    at first: that asks for the slots again. The old one serves the other nodes meanwhile, and is not made to ask for
-//!    the slots itself, because it would let nobody pass while it tries to connect to a node that is silent.
+//!    at first: that asks for the slots again. The old one serves the other nodes meanwhile. It asks for the slots itself
+//!    only when a node sends it elsewhere.
 
 use core::time::Duration;
 
@@ -15,7 +18,7 @@ use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
 use redis::io::tcp::TcpSettings;
 use redis::{
-    Cmd, ConnectionInfo, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, ServerErrorKind, Value, cmd, pipe,
+    Cmd, ConnectionInfo, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, ServerErrorKind, Value, cmd,
 };
 use tokio::task::JoinSet;
 
@@ -23,7 +26,7 @@ use super::reach::{Reach, Verdict};
 use super::server::Dialer;
 use crate::script;
 
-/// How often a call is sent after a slot that moves. Once is the rule; a slot may move again meanwhile.
+/// How often a call is sent after a slot that has moved. Once is the rule; a slot may move again meanwhile.
 const MOST_REDIRECTS: usize = 3;
 
 pub(crate) struct Cluster {
@@ -102,19 +105,21 @@ impl Reach for Cluster {
         let mut look = cmd("HMGET");
         look.arg(key).arg("generation");
         let primary = SingleNodeRoutingInfo::SpecificNode(Route::with_key(key, SlotAddr::Master));
-        connection.route_command(look, RoutingInfo::SingleNode(primary)).await?.extract_error()
+        let answer = connection.route_command(look, RoutingInfo::SingleNode(primary)).await;
+        match answer.and_then(Value::extract_error) {
+            // The right one, though the key has left it: that is no sickness.
+            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::Ask) => Ok(Value::Nil),
+            answer => answer,
+        }
     }
 
     fn verdict(error: &RedisError) -> Verdict {
         match error.kind() {
             ErrorKind::Io
             | ErrorKind::ClusterConnectionNotFound
-            | ErrorKind::Server(
-                ServerErrorKind::ReadOnly
-                | ServerErrorKind::Moved
-                | ServerErrorKind::ClusterDown
-                | ServerErrorKind::Ask,
-            ) => Verdict::Renew,
+            | ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::Moved | ServerErrorKind::ClusterDown) => {
+                Verdict::Renew
+            }
             _ => Verdict::Keep,
         }
     }
@@ -129,13 +134,11 @@ async fn greet(node: ConnectionInfo, patience: Duration) -> RedisResult<Connecti
     }
 }
 
-/// The node that a redirect names.
+/// The node that `MOVED` names.
 struct Node {
     connection: ClusterConnection,
     host: String,
     port: u16,
-    /// The slot is still on its way there: it must be asked for explicitly, for each call.
-    is_asking: bool,
 }
 
 impl Node {
@@ -147,14 +150,12 @@ impl Node {
             Ok(Value::ServerError(error)) => error.clone().into(),
             Ok(_) => return None,
         };
+        if error.kind() != ErrorKind::Server(ServerErrorKind::Moved) {
+            return None;
+        }
         let (address, _) = error.redirect_node()?;
         let (host, port) = address.rsplit_once(':')?;
-        Some(Self {
-            connection: connection.clone(),
-            host: host.to_owned(),
-            port: port.parse().ok()?,
-            is_asking: error.kind() == ErrorKind::Server(ServerErrorKind::Ask),
-        })
+        Some(Self { connection: connection.clone(), host: host.to_owned(), port: port.parse().ok()? })
     }
 
     fn route(&self) -> SingleNodeRoutingInfo {
@@ -165,14 +166,8 @@ impl Node {
 impl ConnectionLike for Node {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
         Box::pin(async move {
-            let route = self.route();
-            if !self.is_asking {
-                return self.connection.route_command(command.clone(), RoutingInfo::SingleNode(route)).await;
-            }
-            let mut both = pipe();
-            both.add_command(cmd("ASKING")).add_command(command.clone());
-            let mut answers = self.connection.route_pipeline(both, 0, 2, route).await?;
-            answers.pop().unwrap_or(Value::Nil).extract_error()
+            let route = RoutingInfo::SingleNode(self.route());
+            self.connection.route_command(command.clone(), route).await
         })
     }
 

@@ -76,7 +76,7 @@ async fn connect(
     let mut connection = Dialer::new(primary.set_addr(address), patience)?.dial().await?;
     match redis::cmd("ROLE").query_async(&mut connection).await {
         Ok(Value::Array(role)) if role.first() == Some(&Value::BulkString(b"slave".to_vec())) => {
-            Err((ErrorKind::Client, "what the sentinels name as primary is a replica").into())
+            Err((ErrorKind::MasterNameNotFoundBySentinel, "what the sentinels name as primary is a replica").into())
         }
         // It may not be asked: then the sentinels' word must do.
         Err(error) if error.code() != Some("NOPERM") => Err(error),
