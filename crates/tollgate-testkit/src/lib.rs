@@ -17,7 +17,7 @@ mod wait;
 pub use self::block_on::block_on;
 pub use self::clock::ManualClock;
 pub use self::fault_proxy::{Fault, FaultProxy};
-pub use self::redis_cluster::RedisCluster;
+pub use self::redis_cluster::{RedisCluster, SlotMove};
 pub use self::redis_sentinel::RedisSentinel;
 pub use self::redis_server::RedisServer;
 pub use self::tls::TlsFiles;
