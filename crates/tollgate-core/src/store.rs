@@ -68,8 +68,10 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 /// ```
 /// use tollgate_core::{BoxStore, MemoryStore};
 ///
+/// # struct OtherStore;
+/// # impl OtherStore { fn new() -> MemoryStore { MemoryStore::new() } }
 /// let in_memory = true; // from the configuration
-/// let store = if in_memory { BoxStore::new(MemoryStore::new()) } else { todo!() };
+/// let store = if in_memory { BoxStore::new(MemoryStore::new()) } else { BoxStore::new(OtherStore::new()) };
 /// # let _ = store;
 /// ```
 #[derive(Clone)]
