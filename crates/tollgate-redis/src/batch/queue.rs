@@ -12,12 +12,46 @@ const MOST_WEIGHT: usize = 128;
 
 pub(super) struct Queue {
     waiting: VecDeque<Pending>,
+    lanes: usize,
     free_lanes: Vec<usize>,
+    alone: Alone,
+}
+
+/// Whether a decision may be made by its caller, beside the lanes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Alone {
+    Possible,
+    UnderWay,
+    /// The last caller to try went away without an answer. Calls in lanes find out why: they go on without their callers,
+    /// and so tell a server that is silent from callers that are in a hurry.
+    Doubtful,
 }
 
 impl Queue {
     pub(super) fn new(lanes: usize) -> Self {
-        Self { waiting: VecDeque::new(), free_lanes: (0..lanes).rev().collect() }
+        Self { waiting: VecDeque::new(), lanes, free_lanes: (0..lanes).rev().collect(), alone: Alone::Possible }
+    }
+
+    /// Lets a caller decide by himself, if nothing else is going on.
+    pub(super) fn go_alone(&mut self) -> bool {
+        let is_idle = self.waiting.is_empty() && self.free_lanes.len() == self.lanes;
+        let may = is_idle && self.alone == Alone::Possible;
+        if may {
+            self.alone = Alone::UnderWay;
+        }
+        may
+    }
+
+    /// One who went alone is back.
+    pub(super) fn came_back(&mut self, with_answer: bool) {
+        self.alone = if with_answer { Alone::Possible } else { Alone::Doubtful };
+    }
+
+    /// The server has answered a call.
+    pub(super) fn answered(&mut self) {
+        if self.alone == Alone::Doubtful {
+            self.alone = Alone::Possible;
+        }
     }
 
     pub(super) fn push(&mut self, pending: Pending) {

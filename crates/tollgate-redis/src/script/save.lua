@@ -32,8 +32,12 @@ if changed_count > 0 then
   end
 
   if last > 1 then
+    if not is_mortal then
+      into_hash[last + 1], into_hash[last + 2] = '', '1'
+      last = last + 2
+    end
     redis.call('HSET', unpack(into_hash, 1, last))
-    if all_missed and redis.call('PTTL', this_hash) < 0 then
+    if not is_mortal then
       -- It is new. The extra generation is for clocks: this one and the one that expires keys may differ a little.
       redis.call('PEXPIRE', this_hash, milliseconds_until((generation + 3) * GENERATION))
     end

@@ -1,6 +1,7 @@
 -- Where subjects are kept. `BASE` is what KEYS[1] begins with.
 --
---   BASE:GENERATION  a hash of subjects that will be whole before the next generation ends. A generation is a minute.
+--   BASE:GENERATION  a hash of subjects that will be whole before the next generation ends. A generation is a minute. Its
+--                    field of no name says that it has been given a lifetime.
 --   BASE:SUBJECT     a string of its own for one that takes longer.
 --   BASE:quotas      a hash: the newest generation in which something was written, and the quotas by their numbers.
 --
@@ -41,8 +42,11 @@ local place = {}
 local states = {}
 local missed, missed_ids, missed_count = {}, {}, 0
 
+local is_mortal
 if subject_count > 0 then
+  subject_ids[subject_count + 1] = ''
   states = redis.call('HMGET', this_hash, unpack(subject_ids))
+  is_mortal, states[subject_count + 1] = states[subject_count + 1], nil
   for i = 1, subject_count do
     if not states[i] then
       missed_count = missed_count + 1
@@ -50,7 +54,6 @@ if subject_count > 0 then
     end
   end
 end
-local all_missed = missed_count == subject_count
 
 if missed_count > 0 then
   local found = redis.call('HMGET', last_hash, unpack(missed_ids))

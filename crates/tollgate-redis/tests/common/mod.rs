@@ -43,7 +43,11 @@ pub(crate) fn subjects(server: &RedisServer) -> Vec<(String, usize)> {
             continue;
         }
         match redis::cmd("HGETALL").arg(&key).query::<Vec<(Vec<u8>, Vec<u8>)>>(&mut connection) {
-            Ok(fields) => found.extend(fields.iter().map(|(field, state)| (format!("{key} {field:x?}"), state.len()))),
+            Ok(fields) => {
+                // The field of no name is the hash's own.
+                let subjects = fields.iter().filter(|(field, _)| !field.is_empty());
+                found.extend(subjects.map(|(field, state)| (format!("{key} {field:x?}"), state.len())));
+            }
             Err(_) => {
                 let size: usize = redis::cmd("STRLEN").arg(&key).query(&mut connection).unwrap();
                 found.push((key, size));
