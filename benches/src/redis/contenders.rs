@@ -25,13 +25,13 @@ pub(super) enum Shape {
 
 impl Shape {
     /// How many script calls the peers make.
-    fn limits(self) -> usize {
+    pub(super) fn limits(self) -> usize {
         if matches!(self, Self::Three | Self::ThreeOnTwo) { 3 } else { 1 }
     }
 }
 
 /// Rates that nearly never refuse, so that every contender does its full work: a refusal is cheaper.
-const RATES: [u64; 3] = [1_000, 10_000, 100_000];
+pub(super) const RATES: [u64; 3] = [1_000, 10_000, 100_000];
 
 const LIMITS: [(Name, Quota); 3] = [
     (Name::new("second"), Quota::per_second(RATES[0])),
@@ -45,7 +45,7 @@ const SLOW: [(Name, Quota); 3] = [
     (Name::new("hour"), Quota::per_hour(120)),
 ];
 const SLOWEST: (Name, Quota) = (Name::new("day"), Quota::per_day(24));
-const PERIODS: [u64; 3] = [1_000_000, 60_000_000, 3_600_000_000];
+pub(super) const PERIODS: [u64; 3] = [1_000_000, 60_000_000, 3_600_000_000];
 
 /// Each shape has subjects of its own, as a service has whose policy does not change with every request.
 const USERS: [Name; 5] = [
@@ -123,9 +123,15 @@ fn calls(sha: &str, shape: Shape, key: u64) -> Pipeline {
 pub(super) struct Field {
     pub(super) server: RedisServer,
     pub(super) store: RedisStore,
+    /// On two connections instead of one.
+    pub(super) paired: RedisStore,
+    /// In as many partitions as in a cluster.
+    pub(super) parted: RedisStore,
     pub(super) connection: MultiplexedConnection,
     pub(super) pool: deadpool_redis::Pool,
     pub(super) sha: String,
+    #[cfg(feature = "limitador")]
+    pub(super) limitador: std::sync::Arc<::limitador::AsyncRateLimiter>,
 }
 
 impl Field {
@@ -134,6 +140,10 @@ impl Field {
         // Both sides get TCP_NODELAY and a deadline that a busy machine does not reach: measured is work, not luck.
         let deadline = std::time::Duration::from_secs(5);
         let store = RedisStore::options().deadline(deadline).connect(&server.url()).await?;
+        let number = |number| std::num::NonZeroUsize::new(number).unwrap_or(std::num::NonZeroUsize::MIN);
+        let options = || RedisStore::options().deadline(deadline);
+        let paired = options().connections(number(2)).connect(&server.url()).await?;
+        let parted = options().partitions(number(64)).connect(&server.url()).await?;
         let settings = redis::io::tcp::TcpSettings::default().set_nodelay(true);
         let info = redis::IntoConnectionInfo::into_connection_info(server.url())?.set_tcp_settings(settings);
         let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(deadline));
@@ -147,6 +157,16 @@ impl Field {
         let script = Script::new(include_str!("gcra.lua"));
         script.prepare_invoke().load_async(&mut connection).await?;
         let sha = script.get_hash().to_owned();
-        Ok(Self { server, store, connection, pool, sha })
+        Ok(Self {
+            #[cfg(feature = "limitador")]
+            limitador: super::limitador::prepare(&server.url()).await?,
+            server,
+            store,
+            paired,
+            parted,
+            connection,
+            pool,
+            sha,
+        })
     }
 }

@@ -1,6 +1,8 @@
 //! `RedisStore` beside what one writes without it, on one Redis of its own over loopback.
 
 mod contenders;
+#[cfg(feature = "limitador")]
+mod limitador;
 
 use std::error::Error;
 use std::time::Duration;
@@ -13,9 +15,13 @@ use crate::report::{Report, median};
 const KEYS: u64 = 1_000_000;
 
 const TOLLGATE: &str = "tollgate";
+const PAIRED: &str = "tollgate, 2 connections";
+const PARTED: &str = "tollgate, 64 partitions";
 const MULTIPLEXED: &str = "redis-rs, a script per limit";
 const POOLED: &str = "deadpool, a script per limit";
 const PING: &str = "redis-rs, PING";
+#[cfg(feature = "limitador")]
+const LIMITADOR: &str = "limitador";
 
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -33,8 +39,15 @@ async fn measure(quick: bool) -> Result<Report, Box<dyn Error>> {
         (Shape::Three, "redis/3-limits"),
         (Shape::ThreeOnTwo, "redis/3-limits-2-subjects"),
     ] {
-        let rounds =
-            bench.rounds(512, &[(TOLLGATE, shape), (MULTIPLEXED, shape), (POOLED, shape), (PING, shape)]).await;
+        let contenders = [
+            (TOLLGATE, shape),
+            (MULTIPLEXED, shape),
+            (POOLED, shape),
+            (PING, shape),
+            #[cfg(feature = "limitador")]
+            (LIMITADOR, shape),
+        ];
+        let rounds = bench.rounds(512, &contenders).await;
         for (contender, figures) in &rounds {
             report.row(case, contender, figures_of(figures));
         }
@@ -42,9 +55,17 @@ async fn measure(quick: bool) -> Result<Report, Box<dyn Error>> {
         report.ratio(case, ratio(ours, theirs, |round| round.rate));
         if shape == Shape::Three {
             report.ratio("redis/3-limits-pooled", ratio(ours, &rounds[2].1, |round| round.rate));
+            #[cfg(feature = "limitador")]
+            report.ratio("redis/3-limits-limitador", ratio(ours, &rounds[4].1, |round| round.rate));
             report.ratio("redis/3-limits-server-cpu", ratio(theirs, ours, |round| round.server_cpu));
             report.ratio("redis/3-limits-client-cpu", ratio(theirs, ours, |round| round.client_cpu));
         }
+    }
+
+    // What Tollgate's own options make of it.
+    let rounds = bench.rounds(512, &[(TOLLGATE, Shape::Three), (PAIRED, Shape::Three), (PARTED, Shape::Three)]).await;
+    for (contender, figures) in &rounds {
+        report.row("redis/options", contender, figures_of(figures));
     }
 
     // Tollgate with three limits against the peer with one.
@@ -58,9 +79,10 @@ async fn measure(quick: bool) -> Result<Report, Box<dyn Error>> {
         report.ratio(format!("redis/p99-{case}"), ratio(&rounds[1].1, &rounds[0].1, |round| round.p99));
     }
 
-    let ours = bench.bytes(TOLLGATE, Shape::Slow).await?;
-    let slowest = bench.bytes(TOLLGATE, Shape::Slowest).await?;
-    let theirs = bench.bytes(MULTIPLEXED, Shape::Slow).await?;
+    let subjects = if quick { KEYS / 4 } else { KEYS };
+    let ours = bench.bytes(TOLLGATE, Shape::Slow, subjects).await?;
+    let slowest = bench.bytes(TOLLGATE, Shape::Slowest, subjects).await?;
+    let theirs = bench.bytes(MULTIPLEXED, Shape::Slow, subjects).await?;
     report.row("redis/bytes-per-subject", "tollgate, 3 limits, whole within a minute", vec![("bytes", ours)]);
     report.row("redis/bytes-per-subject", "tollgate, 3 limits, one takes longer", vec![("bytes", slowest)]);
     report.row("redis/bytes-per-subject", "redis-rs, 1 limit", vec![("bytes", theirs)]);
@@ -91,10 +113,23 @@ impl Bench {
     }
 
     async fn round(&self, contender: &str, shape: Shape, tasks: u64) -> Round {
-        let Field { server, store, connection, pool, sha } = &self.field;
+        let Field { server, connection, pool, sha, .. } = &self.field;
+        #[cfg(feature = "limitador")]
+        if contender == LIMITADOR {
+            let (limiter, limits) = (std::sync::Arc::clone(&self.field.limitador), shape.limits());
+            let decide = move |key| limitador::decide(std::sync::Arc::clone(&limiter), limits, key);
+            return load::run(server, tasks, KEYS, self.span, decide).await;
+        }
+        let store = match contender {
+            PAIRED => &self.field.paired,
+            PARTED => &self.field.parted,
+            _ => &self.field.store,
+        };
         let (store, connection, pool, sha) = (store.clone(), connection.clone(), pool.clone(), sha.clone());
         match contender {
-            TOLLGATE => load::run(server, tasks, KEYS, self.span, move |key| tollgate(store.clone(), shape, key)).await,
+            TOLLGATE | PAIRED | PARTED => {
+                load::run(server, tasks, KEYS, self.span, move |key| tollgate(store.clone(), shape, key)).await
+            }
             MULTIPLEXED => {
                 let decide = move |key| multiplexed(connection.clone(), sha.clone(), shape, key);
                 load::run(server, tasks, KEYS, self.span, decide).await
@@ -108,7 +143,7 @@ impl Bench {
     }
 
     /// Bytes of Redis' memory per subject, every subject counted once.
-    async fn bytes(&self, contender: &str, shape: Shape) -> Result<f64, Box<dyn Error>> {
+    async fn bytes(&self, contender: &str, shape: Shape, subjects: u64) -> Result<f64, Box<dyn Error>> {
         let Field { server, store, connection, sha, .. } = &self.field;
         server.command("FLUSHALL")?;
         let before = info(server, "memory", "used_memory:");
@@ -117,7 +152,7 @@ impl Bench {
                 let (store, connection, sha) = (store.clone(), connection.clone(), sha.clone());
                 let ours = contender == TOLLGATE;
                 tokio::spawn(async move {
-                    for key in (worker..KEYS).step_by(64) {
+                    for key in (worker..subjects).step_by(64) {
                         if ours {
                             tollgate(store.clone(), shape, key).await;
                         } else {
@@ -131,7 +166,7 @@ impl Bench {
             worker.await?;
         }
         let used = info(server, "memory", "used_memory:") - before;
-        Ok(used / KEYS as f64)
+        Ok(used / subjects as f64)
     }
 }
 
