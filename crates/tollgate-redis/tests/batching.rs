@@ -146,19 +146,6 @@ async fn an_error_of_a_call_is_each_ones_own() {
 }
 
 #[tokio::test]
-async fn a_connection_of_a_pool_is_looked_over_once() {
-    let server = RedisServer::start();
-    let config = deadpool_redis::Config::from_url(server.url());
-    let pool = config.builder().unwrap().max_size(1).runtime(deadpool_redis::Runtime::Tokio1).build().unwrap();
-    drop(pool.get().await.unwrap());
-    let store = options().pool(pool).unwrap();
-    for i in 0..50 {
-        assert_eq!(left(ask(&store, "ann")).await, 999 - i);
-    }
-    assert!(calls(&server, "ping") <= 1);
-}
-
-#[tokio::test]
 async fn too_many_charges_are_turned_away() {
     let server = RedisServer::start();
     let store = store_on(&server).await;

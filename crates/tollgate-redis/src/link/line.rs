@@ -8,6 +8,8 @@
 //! 4. A connection that leaves many requests in a row without an answer is given up: the other end may be gone without
 //!    having said so.
 //! 5. A connection that is only suspected serves until another is there.
+//! 6. Probes share the attempts to connect: together, however many partitions they are for, they make no more than one
+//!    would.
 //!
 //! Nothing here sends a request twice.
 
@@ -24,9 +26,9 @@ use super::Trouble;
 use super::reach::{Reach, Verdict};
 
 /// Requests in a row that a connection may leave unanswered.
-pub(super) const MOST_UNANSWERED: u32 = 16;
-/// The least time between the beginnings of two attempts to replace a connection that is only suspected.
-const RENEWAL_PAUSE: Duration = Duration::from_millis(100);
+const MOST_UNANSWERED: u32 = 16;
+/// The least time between the beginnings of two attempts to connect that no request waits for.
+pub(crate) const RENEWAL_PAUSE: Duration = Duration::from_millis(75);
 
 pub(crate) struct Line<R: Reach> {
     shared: Arc<Shared<R>>,
@@ -42,6 +44,13 @@ struct State<C> {
     up: Option<Wire<C>>,
     attempt: Option<Attempt<C>>,
     last_attempt: Option<Instant>,
+}
+
+/// On whose behalf a connection is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asker {
+    Request,
+    Probe,
 }
 
 /// The outcome of an attempt to connect, once there is one.
@@ -60,16 +69,16 @@ impl<R: Reach> Line<R> {
         Self { shared: Arc::new(Shared { reach, state: Mutex::new(state) }) }
     }
 
-    pub(super) async fn connect(&self) -> RedisResult<()> {
-        self.wire().await.map(drop)
+    pub(super) async fn connect(&self) -> Result<(), Trouble> {
+        self.wire(Asker::Request).await.map(drop).map_err(Trouble::Connect)
     }
 
     pub(super) async fn run(&self, key: &str, request: &[u8]) -> Result<Value, Trouble> {
-        self.call(async |connection| R::run(connection, key, request).await).await
+        self.call(Asker::Request, async |connection| R::run(connection, key, request).await).await
     }
 
     pub(super) async fn ping(&self, key: &str) -> Result<Value, Trouble> {
-        self.call(async |connection| R::ping(connection, key).await).await
+        self.call(Asker::Probe, async |connection| R::ping(connection, key).await).await
     }
 
     /// Makes another connection in the background, unless that has just been tried. The one there is serves until then.
@@ -77,8 +86,12 @@ impl<R: Reach> Line<R> {
         self.shared.renew();
     }
 
-    async fn call(&self, send: impl AsyncFnOnce(&mut R::Connection) -> RedisResult<Value>) -> Result<Value, Trouble> {
-        let mut wire = self.wire().await.map_err(Trouble::connect)?;
+    async fn call(
+        &self,
+        asker: Asker,
+        send: impl AsyncFnOnce(&mut R::Connection) -> RedisResult<Value>,
+    ) -> Result<Value, Trouble> {
+        let mut wire = self.wire(asker).await.map_err(Trouble::Connect)?;
         let mut waiting = Waiting { shared: &self.shared, unanswered: Arc::clone(&wire.unanswered), is_over: false };
         let answer = send(&mut wire.connection).await;
         waiting.is_over = true;
@@ -91,7 +104,7 @@ impl<R: Reach> Line<R> {
     }
 
     /// The connection, or what came of the attempt to make one.
-    async fn wire(&self) -> RedisResult<Wire<R::Connection>> {
+    async fn wire(&self, asker: Asker) -> RedisResult<Wire<R::Connection>> {
         let mut attempt = {
             let mut state = self.shared.lock();
             if let Some(wire) = &state.up {
@@ -99,6 +112,9 @@ impl<R: Reach> Line<R> {
             }
             match state.attempt_under_way() {
                 Some(attempt) => attempt,
+                None if asker == Asker::Probe && !state.is_another_due() => {
+                    return Err((ErrorKind::Io, "an attempt to connect has just failed").into());
+                }
                 None => self.shared.dial(&mut state, &Handle::current()),
             }
         };
@@ -131,9 +147,8 @@ impl<R: Reach> Shared<R> {
 
     fn renew(self: &Arc<Self>) {
         let mut state = self.lock();
-        let is_due = state.last_attempt.is_none_or(|last| last.elapsed() >= RENEWAL_PAUSE);
         // Without a runtime, as when a future is dropped after it has ended, nothing can be made.
-        if let (true, None, Ok(runtime)) = (is_due, state.attempt_under_way(), Handle::try_current()) {
+        if let (true, None, Ok(runtime)) = (state.is_another_due(), state.attempt_under_way(), Handle::try_current()) {
             self.dial(&mut state, &runtime);
         }
     }
@@ -153,6 +168,11 @@ impl<C> State<C> {
     fn attempt_under_way(&self) -> Option<Attempt<C>> {
         // One whose runtime was shut down under it will never end.
         self.attempt.clone().filter(|attempt| attempt.has_changed().is_ok())
+    }
+
+    /// Whether the last attempt is so long ago that another may be made though no request waits for it.
+    fn is_another_due(&self) -> bool {
+        self.last_attempt.is_none_or(|last| last.elapsed() >= RENEWAL_PAUSE)
     }
 }
 
