@@ -130,8 +130,14 @@ impl RedisOptions {
         server: String,
         partitions: NonZeroUsize,
     ) -> Result<RedisStore, RedisStoreError> {
-        let store = self.store(links, server, partitions)?;
-        store.connected().await?;
+        let is_lazy = self.lazy;
+        let store = self.store(links.clone(), server, partitions)?;
+        if is_lazy {
+            // Begins to connect, so that the first request finds a connection if there is one to be had.
+            links.iter().for_each(Link::renew);
+        } else {
+            store.connected().await?;
+        }
         Ok(store)
     }
 
