@@ -63,7 +63,11 @@
 //! (`+select`), `HELLO` if it asks for RESP3 (`+hello`), and `CLIENT SETINFO`, which may be denied, as may the `PING` of
 //! the breaker and the `ROLE` that a primary under sentinels is asked for. A pool checks a connection with `UNWATCH` and
 //! `PING` when it hands it out (`+unwatch +ping`), a cluster's client with `PING`, and it asks for the slots
-//! (`+ping +cluster|slots`). Sentinels must allow `SENTINEL GET-MASTER-ADDR-BY-NAME`.
+//! (`+ping +cluster|slots`). Sentinels have users of their own, who need one right:
+//!
+//! ```text
+//! ACL SETUSER finder on >password +sentinel|get-master-addr-by-name
+//! ```
 //!
 //! # When memory runs out
 //!

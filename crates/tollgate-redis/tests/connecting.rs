@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tollgate_core::{Charge, Clock, MonotonicClock, Operation, Quota, Store, Timestamp};
+use tollgate_core::{Charge, Clock, MonotonicClock, Quota, Store, Timestamp};
 use tollgate_redis::{RedisConfigError, RedisStore, RedisStoreError};
 use tollgate_testkit::RedisServer;
 
@@ -102,39 +102,6 @@ async fn passwords_are_used_and_never_shown() {
         Err(error) => error,
     };
     assert!(error.to_string().contains(&address) && !error.is_transient(), "{error:?}");
-}
-
-#[tokio::test]
-async fn the_documented_rights_are_enough() {
-    let server = RedisServer::start();
-    let docs = include_str!("../src/lib.rs");
-    let rights = docs.lines().find_map(|line| line.strip_prefix("//! ACL SETUSER ")).unwrap();
-    let address = format!("redis://limiter:password@127.0.0.1:{}", server.port());
-    let grant = |further: &str| server.command(&format!("ACL SETUSER {rights} {further}")).unwrap();
-
-    grant("");
-    let store = options().connect(&format!("{address}/")).await.unwrap();
-    assert_eq!(check(&store).await.unwrap(), 99);
-    let ann = user("ann");
-    store.apply(Operation::Reset, &[Charge::new("hour", &QUOTA, &ann)]).await.unwrap();
-    assert_eq!(check(&store).await.unwrap(), 99);
-
-    assert!(options().connect(&format!("{address}/3")).await.is_err());
-    grant("+select");
-    assert_eq!(check(&options().connect(&format!("{address}/3")).await.unwrap()).await.unwrap(), 99);
-
-    grant("+hello");
-    let store = options().connect(&format!("{address}/?protocol=resp3")).await.unwrap();
-    assert_eq!(check(&store).await.unwrap(), 98);
-
-    grant("+unwatch +ping");
-    let pool = deadpool_redis::Config::from_url(format!("{address}/"));
-    let store = options().pool(pool.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap()).unwrap();
-    assert_eq!(check(&store).await.unwrap(), 97);
-    assert_eq!(check(&store).await.unwrap(), 96);
-
-    let error = check(&options().prefix("other").connect(&format!("{address}/")).await.unwrap()).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(), "{error:?}");
 }
 
 #[tokio::test]
