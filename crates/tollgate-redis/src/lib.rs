@@ -15,7 +15,7 @@
 //!    which it has not run, or sent elsewhere with `MOVED`. Any other failure is an error that says whether the
 //!    charges may have been taken.
 //! 6. **A server that does not answer is left alone.** After five calls in a row without an answer the store stops
-//!    asking, and says so within microseconds, while one `PING` every 100 ms looks whether the server is well again.
+//!    asking, and says so within microseconds, while one `PING` about every 100 ms looks whether the server is well.
 //!
 //! ```no_run
 //! use tollgate_core::{Charge, Key, Name, Quota, Store};
