@@ -13,7 +13,7 @@ use tollgate_core::{Charge, Clock, Decision, MonotonicClock, Quota, Store};
 use tollgate_redis::{RedisStore, RedisStoreError};
 use tollgate_testkit::RedisServer;
 
-use self::common::{calls, options, store_on, user};
+use self::common::{calls, options, store_on, until_answered, user};
 
 const HOUR: Quota = Quota::per_hour(1_000);
 /// What a slow machine may take beyond a deadline.
@@ -117,7 +117,8 @@ async fn who_has_gone_is_not_counted() {
 async fn each_decision_has_a_deadline_of_its_own() {
     const SHORT: Duration = Duration::from_millis(200);
     let server = RedisServer::start();
-    let store = options().deadline(SHORT).connect(&server.url()).await.unwrap();
+    let store = options().deadline(SHORT).connect_lazily().connect(&server.url()).await.unwrap();
+    until_answered(&store).await;
     let clock = MonotonicClock::new();
     pause(&server);
     let started = clock.now();

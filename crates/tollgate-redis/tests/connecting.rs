@@ -16,7 +16,7 @@ use tollgate_core::{Charge, Clock, MonotonicClock, Quota, Store, Timestamp};
 use tollgate_redis::{RedisConfigError, RedisStore, RedisStoreError};
 use tollgate_testkit::RedisServer;
 
-use self::common::{look_at, options, store_on, subjects, user};
+use self::common::{look_at, options, store_on, subjects, until_answered, user};
 
 const QUOTA: Quota = Quota::per_hour(100);
 /// What a slow machine may take beyond a deadline.
@@ -155,7 +155,8 @@ async fn a_server_that_never_answers_is_waited_for_until_the_deadline() {
 #[tokio::test]
 async fn a_server_that_stops_answering_costs_a_deadline() {
     let server = RedisServer::start();
-    let store = options().deadline(SHORT).connect(&server.url()).await.unwrap();
+    let store = options().deadline(SHORT).connect_lazily().connect(&server.url()).await.unwrap();
+    until_answered(&store).await;
     let clock = MonotonicClock::new();
     let () = redis::cmd("CLIENT").arg(&["PAUSE", "60000", "ALL"]).query(&mut look_at(&server)).unwrap();
     let started = clock.now();
@@ -191,7 +192,7 @@ async fn a_connection_that_fell_silent_is_replaced() {
     let server = RedisServer::start();
     let path = Path::to(&server);
     // The breaker has tests of its own: here the connection notices for itself.
-    let store = options().deadline(SHORT).breaker(NonZeroU32::MAX).connect(&path.url()).await.unwrap();
+    let store = options().deadline(SHORT).breaker(NonZeroU32::MAX).connect_lazily().connect(&path.url()).await.unwrap();
     while check(&store).await.is_err() {}
 
     path.silence();
