@@ -12,13 +12,10 @@
 
 use core::num::NonZeroU32;
 use core::sync::atomic::{AtomicU32, Ordering};
-use core::time::Duration;
 
 /// Failures in a row after which a server counts as sick, unless told otherwise. Fewer would open for a hiccup: two
 /// calls are usually under way at once, and one pause of the server fails both.
 pub(crate) const FAILURES: NonZeroU32 = NonZeroU32::new(5).unwrap();
-/// The pause between two probes. It bounds how long a healthy server goes unnoticed.
-pub(crate) const PROBE_PAUSE: Duration = Duration::from_millis(100);
 
 const OPEN: u32 = u32::MAX;
 

@@ -5,7 +5,6 @@ use core::time::Duration;
 use std::error::Error;
 use std::sync::Arc;
 
-use deadpool_redis::PoolError;
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 /// A call of a [`RedisStore`](crate::RedisStore) that came to nothing, or a store that could not be set up.
@@ -114,11 +113,7 @@ impl RedisStoreError {
             Self::Config(_) | Self::Garbled { .. } | Self::State { .. } | Self::TooManyCharges { .. } => false,
             Self::BreakerOpen { .. } | Self::Deadline { .. } | Self::Lost { .. } | Self::Moving { .. } => true,
             Self::Connect { source, .. } | Self::Refused { source, .. } => {
-                if let Some(error) = source.downcast_ref::<RedisError>() {
-                    passes(error)
-                } else {
-                    matches!(source.downcast_ref(), Some(PoolError::Timeout(_)))
-                }
+                source.downcast_ref::<RedisError>().is_some_and(passes)
             }
         }
     }

@@ -3,17 +3,25 @@
 //! A prober runs only while its runtime does. One that is driven by `block_on` alone stands still in between, and longer
 //! than that when each future is ready at once, as with an open breaker. So a prober that has not been heard of for a
 //! while is relieved: the next call goes out in its place.
+//!
+//! A dead cluster has a prober for each of its partitions. They share the attempts to connect (`link/line.rs`), and pause
+//! for spans of their own, so that their probes do not come all at once; nor do those of many instances.
 
 use core::num::NonZeroU32;
 use core::time::Duration;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use crate::breaker::{Breaker, PROBE_PAUSE};
-use crate::link::Link;
+use crate::breaker::Breaker;
+use crate::link::{Link, RENEWAL_PAUSE};
 
+/// The shortest pause between two probes: so long that each may try to connect. The longest bounds how long a healthy
+/// server goes unnoticed.
+const LEAST_PAUSE: Duration = RENEWAL_PAUSE;
+const MOST_PAUSE: Duration = Duration::from_millis(125);
 /// How long a prober may be silent, beyond what a probe may take.
 const MOST_SILENCE: Duration = Duration::from_secs(1);
 
@@ -112,15 +120,20 @@ impl Prober {
                 // The connections may lead nowhere, or to where the server used to be.
                 health.links.iter().for_each(Link::renew);
             }
-            tokio::time::sleep(PROBE_PAUSE).await;
+            tokio::time::sleep(some_pause()).await;
             let Some(health) = self.in_charge() else { return };
             if health.probe().await {
-                let watch = health.watch();
-                if watch.number == self.number {
-                    health.breaker.close();
-                }
+                self.found_well(&health);
                 return;
             }
+        }
+    }
+
+    /// Closes the breaker, unless somebody else has taken over.
+    fn found_well(&self, health: &Health) {
+        let watch = health.watch();
+        if watch.number == self.number {
+            health.breaker.close();
         }
     }
 
@@ -138,6 +151,7 @@ impl Prober {
     }
 }
 
+/// One that has ended as it should finds the breaker closed; opened again meanwhile, it has another prober.
 impl Drop for Prober {
     fn drop(&mut self) {
         let Some(health) = self.health.upgrade() else { return };
@@ -151,4 +165,75 @@ impl Drop for Prober {
 #[expect(clippy::disallowed_methods, reason = "how long a prober is silent is a matter of this machine's time")]
 fn now() -> Instant {
     Instant::now()
+}
+
+/// Another each time, evenly spread.
+fn some_pause() -> Duration {
+    let spread = u64::try_from((MOST_PAUSE - LEAST_PAUSE).as_micros()).unwrap_or(0);
+    // Each of the hasher's states differs from the last, and from those of other processes.
+    LEAST_PAUSE + Duration::from_micros(RandomState::new().hash_one(()) % (spread + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Opened by its first failure. Its prober is spawned and does not run, since nothing here awaits.
+    fn opened() -> Arc<Health> {
+        let health = Health::new(NonZeroU32::MIN, Vec::new(), "key".to_owned(), Duration::from_millis(50));
+        health.failed();
+        assert!(health.is_open());
+        health
+    }
+
+    /// The prober in charge, as it is when its probe has come back.
+    fn in_charge(health: &Arc<Health>) -> Prober {
+        Prober { health: Arc::downgrade(health), number: health.watch().number }
+    }
+
+    #[tokio::test]
+    async fn a_failure_before_a_prober_has_quite_ended_opens_the_breaker_for_good() {
+        let health = opened();
+        let ending = in_charge(&health);
+        ending.found_well(&health);
+        assert!(!health.is_open());
+        health.failed();
+        drop(ending);
+        assert!(health.is_open(), "the end of the first prober has stopped the second");
+    }
+
+    #[tokio::test]
+    async fn a_prober_that_was_relieved_changes_nothing() {
+        let health = opened();
+        let relieved = in_charge(&health);
+        health.watch().relieve();
+        relieved.found_well(&health);
+        assert!(health.is_open() && relieved.in_charge().is_none());
+        drop(relieved);
+        assert!(health.is_open());
+    }
+
+    #[tokio::test]
+    async fn a_prober_that_is_stopped_leaves_it_to_the_next_call() {
+        let health = opened();
+        drop(in_charge(&health));
+        assert!(!health.is_open());
+        health.failed();
+        assert!(health.is_open(), "one failure is enough");
+    }
+
+    #[test]
+    fn where_nothing_runs_nobody_is_expected_to_probe() {
+        let health = Health::new(NonZeroU32::MIN, Vec::new(), "key".to_owned(), Duration::from_millis(50));
+        health.failed();
+        assert!(!health.is_open());
+    }
+
+    #[test]
+    fn pauses_differ_within_their_bounds() {
+        let pauses: Vec<Duration> = (0..1_000).map(|_| some_pause()).collect();
+        assert!(pauses.iter().all(|pause| (LEAST_PAUSE..=MOST_PAUSE).contains(pause)));
+        let early = pauses.iter().filter(|&&pause| pause < Duration::from_millis(100)).count();
+        assert!((300..700).contains(&early), "{early} of 1000 in the earlier half");
+    }
 }

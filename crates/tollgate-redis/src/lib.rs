@@ -15,7 +15,7 @@
 //!    which it has not run, or sent elsewhere with `MOVED`. Any other failure is an error that says whether the
 //!    charges may have been taken.
 //! 6. **A server that does not answer is left alone.** After five calls in a row without an answer the store stops
-//!    asking, and says so within microseconds, while one `PING` every 100 ms looks whether the server is well again.
+//!    asking, and says so within microseconds, while one `PING` about every 100 ms looks whether the server is well.
 //!
 //! ```no_run
 //! use tollgate_core::{Charge, Key, Name, Quota, Store};
@@ -63,7 +63,11 @@
 //! (`+select`), `HELLO` if it asks for RESP3 (`+hello`), and `CLIENT SETINFO`, which may be denied, as may the `PING` of
 //! the breaker and the `ROLE` that a primary under sentinels is asked for. A pool checks a connection with `UNWATCH` and
 //! `PING` when it hands it out (`+unwatch +ping`), a cluster's client with `PING`, and it asks for the slots
-//! (`+ping +cluster|slots`). Sentinels must allow `SENTINEL GET-MASTER-ADDR-BY-NAME`.
+//! (`+ping +cluster|slots`). Sentinels have users of their own, who need one right:
+//!
+//! ```text
+//! ACL SETUSER finder on >password +sentinel|get-master-addr-by-name
+//! ```
 //!
 //! # When memory runs out
 //!

@@ -13,7 +13,7 @@ use tollgate_core::{Charge, Clock, Decision, MonotonicClock, Quota, Store};
 use tollgate_redis::{RedisStore, RedisStoreError};
 use tollgate_testkit::RedisServer;
 
-use self::common::{calls, options, store_on, user};
+use self::common::{calls, options, store_on, until_answered, user};
 
 const HOUR: Quota = Quota::per_hour(1_000);
 /// What a slow machine may take beyond a deadline.
@@ -117,7 +117,8 @@ async fn who_has_gone_is_not_counted() {
 async fn each_decision_has_a_deadline_of_its_own() {
     const SHORT: Duration = Duration::from_millis(200);
     let server = RedisServer::start();
-    let store = options().deadline(SHORT).connect(&server.url()).await.unwrap();
+    let store = options().deadline(SHORT).connect_lazily().connect(&server.url()).await.unwrap();
+    until_answered(&store).await;
     let clock = MonotonicClock::new();
     pause(&server);
     let started = clock.now();
@@ -143,19 +144,6 @@ async fn an_error_of_a_call_is_each_ones_own() {
     }
     server.command("CONFIG SET maxmemory 0").unwrap();
     assert_eq!(left(ask(&store, "ann")).await, 998);
-}
-
-#[tokio::test]
-async fn a_connection_of_a_pool_is_looked_over_once() {
-    let server = RedisServer::start();
-    let config = deadpool_redis::Config::from_url(server.url());
-    let pool = config.builder().unwrap().max_size(1).runtime(deadpool_redis::Runtime::Tokio1).build().unwrap();
-    drop(pool.get().await.unwrap());
-    let store = options().pool(pool).unwrap();
-    for i in 0..50 {
-        assert_eq!(left(ask(&store, "ann")).await, 999 - i);
-    }
-    assert!(calls(&server, "ping") <= 1);
 }
 
 #[tokio::test]

@@ -106,24 +106,6 @@ async fn with_one_partition_a_policy_is_one_call() {
     assert_eq!(all.iter().filter(|&&calls| calls > 0).count(), 1, "{all:?}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_documented_rights_are_enough() {
-    let cluster = RedisCluster::start();
-    let docs = include_str!("../src/lib.rs");
-    let rights = docs.lines().find_map(|line| line.strip_prefix("//! ACL SETUSER ")).unwrap();
-    assert!(docs.contains("(`+ping +cluster|slots`)"));
-    for node in 0..6 {
-        let granted = cluster.node(node).command(&format!("ACL SETUSER {rights} +ping +cluster|slots")).unwrap();
-        assert!(granted.starts_with("+OK"), "{granted}");
-    }
-    let urls = cluster.urls().into_iter().map(|url| url.replace("redis://", "redis://limiter:password@"));
-    let store = options().cluster(urls).await.unwrap();
-    for i in 0..50 {
-        let key = user(&format!("user {i}"));
-        assert!(store.check(&[Charge::new("hour", &THREE, &key)]).await.unwrap().is_allowed());
-    }
-}
-
 /// Subjects without a right left, in strings of their own, and a slot whose keys leave one at a time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slot_that_moves_key_by_key_lets_nobody_in_again() {

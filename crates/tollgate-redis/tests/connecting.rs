@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tollgate_core::{Charge, Clock, MonotonicClock, Operation, Quota, Store, Timestamp};
+use tollgate_core::{Charge, Clock, MonotonicClock, Quota, Store, Timestamp};
 use tollgate_redis::{RedisConfigError, RedisStore, RedisStoreError};
 use tollgate_testkit::RedisServer;
 
-use self::common::{look_at, options, store_on, subjects, user};
+use self::common::{look_at, options, store_on, subjects, until_answered, user};
 
 const QUOTA: Quota = Quota::per_hour(100);
 /// What a slow machine may take beyond a deadline.
@@ -105,39 +105,6 @@ async fn passwords_are_used_and_never_shown() {
 }
 
 #[tokio::test]
-async fn the_documented_rights_are_enough() {
-    let server = RedisServer::start();
-    let docs = include_str!("../src/lib.rs");
-    let rights = docs.lines().find_map(|line| line.strip_prefix("//! ACL SETUSER ")).unwrap();
-    let address = format!("redis://limiter:password@127.0.0.1:{}", server.port());
-    let grant = |further: &str| server.command(&format!("ACL SETUSER {rights} {further}")).unwrap();
-
-    grant("");
-    let store = options().connect(&format!("{address}/")).await.unwrap();
-    assert_eq!(check(&store).await.unwrap(), 99);
-    let ann = user("ann");
-    store.apply(Operation::Reset, &[Charge::new("hour", &QUOTA, &ann)]).await.unwrap();
-    assert_eq!(check(&store).await.unwrap(), 99);
-
-    assert!(options().connect(&format!("{address}/3")).await.is_err());
-    grant("+select");
-    assert_eq!(check(&options().connect(&format!("{address}/3")).await.unwrap()).await.unwrap(), 99);
-
-    grant("+hello");
-    let store = options().connect(&format!("{address}/?protocol=resp3")).await.unwrap();
-    assert_eq!(check(&store).await.unwrap(), 98);
-
-    grant("+unwatch +ping");
-    let pool = deadpool_redis::Config::from_url(format!("{address}/"));
-    let store = options().pool(pool.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap()).unwrap();
-    assert_eq!(check(&store).await.unwrap(), 97);
-    assert_eq!(check(&store).await.unwrap(), 96);
-
-    let error = check(&options().prefix("other").connect(&format!("{address}/")).await.unwrap()).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(), "{error:?}");
-}
-
-#[tokio::test]
 async fn an_unknown_database_is_an_error_of_connecting() {
     let server = RedisServer::start();
     let store = options().connect(&format!("{}3", server.url())).await.unwrap();
@@ -188,7 +155,8 @@ async fn a_server_that_never_answers_is_waited_for_until_the_deadline() {
 #[tokio::test]
 async fn a_server_that_stops_answering_costs_a_deadline() {
     let server = RedisServer::start();
-    let store = options().deadline(SHORT).connect(&server.url()).await.unwrap();
+    let store = options().deadline(SHORT).connect_lazily().connect(&server.url()).await.unwrap();
+    until_answered(&store).await;
     let clock = MonotonicClock::new();
     let () = redis::cmd("CLIENT").arg(&["PAUSE", "60000", "ALL"]).query(&mut look_at(&server)).unwrap();
     let started = clock.now();
@@ -224,7 +192,7 @@ async fn a_connection_that_fell_silent_is_replaced() {
     let server = RedisServer::start();
     let path = Path::to(&server);
     // The breaker has tests of its own: here the connection notices for itself.
-    let store = options().deadline(SHORT).breaker(NonZeroU32::MAX).connect(&path.url()).await.unwrap();
+    let store = options().deadline(SHORT).breaker(NonZeroU32::MAX).connect_lazily().connect(&path.url()).await.unwrap();
     while check(&store).await.is_err() {}
 
     path.silence();

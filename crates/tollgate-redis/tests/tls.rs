@@ -9,9 +9,9 @@ use std::fs;
 
 use tollgate_core::{Charge, Quota, Store};
 use tollgate_redis::RedisStoreError;
-use tollgate_testkit::{RedisServer, TlsFiles};
+use tollgate_testkit::{RedisCluster, RedisServer, TlsFiles};
 
-use self::common::{options, user};
+use self::common::{calls, options, user};
 
 const QUOTA: Quota = Quota::per_hour(10);
 
@@ -27,6 +27,24 @@ async fn a_server_that_is_trusted_is_used() {
         let decision = store.check(&[Charge::new("hour", &QUOTA, &ann)]).await.unwrap();
         assert_eq!(decision.standings()[0].remaining, left);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_that_is_trusted_is_used() {
+    let files = TlsFiles::new();
+    let cluster = RedisCluster::start_tls(&files);
+    let trust = fs::read(files.certificate()).unwrap();
+    // Most nodes are found through the one given, and they too speak TLS.
+    let store = options().root_certificates(trust).cluster(&cluster.tls_urls()[..1]).await.unwrap();
+    for i in 0..50 {
+        let key = user(&format!("user {i}"));
+        assert!(store.check(&[Charge::new("hour", &QUOTA, &key)]).await.unwrap().is_allowed());
+    }
+    for node in 0..3 {
+        assert!(calls(cluster.node(node), "evalsha") > 0, "node {node} was not asked");
+    }
+    let error = options().cluster(cluster.tls_urls()).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Connect { .. }), "{error:?}");
 }
 
 #[tokio::test]

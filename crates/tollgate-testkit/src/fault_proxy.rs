@@ -43,6 +43,8 @@ pub enum Fault {
     CutAfter(usize),
     /// Connections are cut, and new ones are closed as soon as they are made.
     Refuse,
+    /// New connections are accepted, and pass their first byte only this much later. Those there are work.
+    SlowStart(Duration),
 }
 
 #[derive(Debug)]
@@ -110,6 +112,12 @@ impl FaultProxy {
         self.shared.lock().cut();
     }
 
+    /// How it misbehaves at the moment: `None` once it has healed.
+    #[must_use]
+    pub fn fault(&self) -> Option<Fault> {
+        self.shared.lock().fault
+    }
+
     /// How many connections have been accepted so far.
     #[must_use]
     pub fn connections(&self) -> usize {
@@ -172,8 +180,12 @@ fn listen(shared: &Arc<Shared>) -> io::Result<u16> {
             let Ok(server) = TcpStream::connect(("127.0.0.1", state.target)) else { continue };
             if let (Ok(client_end), Ok(server_end)) = (client.try_clone(), server.try_clone()) {
                 state.open.extend([client_end, server_end]);
+                let start = match state.fault {
+                    Some(Fault::SlowStart(delay)) => delay,
+                    _ => Duration::ZERO,
+                };
                 drop(state);
-                let _ = pipe::join(&shared, client, server);
+                let _ = pipe::join(&shared, client, server, start);
             }
         }
     });

@@ -5,6 +5,7 @@ use std::io;
 use crate::process::{free_port, insist};
 use crate::redis_server::RedisServer;
 use crate::resp;
+use crate::tls::TlsFiles;
 use crate::wait::wait_until;
 
 /// All slots, shared out evenly among the primaries.
@@ -20,20 +21,35 @@ const PRIMARIES: usize = 3;
 #[derive(Debug)]
 pub struct RedisCluster {
     nodes: Vec<RedisServer>,
+    /// The ports on which the nodes speak TLS, if they do.
+    tls_ports: Vec<u16>,
 }
 
 impl RedisCluster {
     /// Starts a cluster and waits until all its nodes agree that it is sound and the replicas have caught up.
     #[must_use]
     pub fn start() -> Self {
-        let mut cluster = Self { nodes: Vec::new() };
-        let bus_ports: Vec<u16> = (0..2 * PRIMARIES).map(|_| cluster.add_node()).collect();
+        Self::start_with(None)
+    }
+
+    /// Starts a cluster whose nodes, with the certificate in these files, speak TLS with each other and on further ports
+    /// with clients. Those who ask there are sent nowhere else.
+    #[must_use]
+    pub fn start_tls(files: &TlsFiles) -> Self {
+        Self::start_with(Some(files))
+    }
+
+    fn start_with(tls: Option<&TlsFiles>) -> Self {
+        let mut cluster = Self { nodes: Vec::new(), tls_ports: Vec::new() };
+        let bus_ports: Vec<u16> = (0..2 * PRIMARIES).map(|_| cluster.add_node(tls)).collect();
         for (i, slots) in slot_ranges().enumerate() {
             cluster.tell(i, &format!("CLUSTER SET-CONFIG-EPOCH {}", i + 1));
             cluster.tell(i, &format!("CLUSTER ADDSLOTSRANGE {slots}"));
         }
-        for (node, bus_port) in cluster.nodes.iter().zip(bus_ports).skip(1) {
-            cluster.tell(0, &format!("CLUSTER MEET 127.0.0.1 {} {bus_port}", node.port()));
+        for (i, bus_port) in bus_ports.into_iter().enumerate().skip(1) {
+            // Among themselves nodes go by the port that speaks TLS.
+            let port = cluster.tls_ports.get(i).copied().unwrap_or(cluster.nodes[i].port());
+            cluster.tell(0, &format!("CLUSTER MEET 127.0.0.1 {port} {bus_port}"));
         }
         cluster.wait_for_all("the nodes have met", |info| info.contains("cluster_known_nodes:6"));
         for primary in 0..PRIMARIES {
@@ -56,6 +72,12 @@ impl RedisCluster {
     #[must_use]
     pub fn urls(&self) -> Vec<String> {
         self.nodes.iter().map(RedisServer::url).collect()
+    }
+
+    /// The `rediss://` URLs of the nodes: none unless they speak TLS.
+    #[must_use]
+    pub fn tls_urls(&self) -> Vec<String> {
+        self.tls_ports.iter().map(|port| format!("rediss://127.0.0.1:{port}/")).collect()
     }
 
     /// A node, to pause it or to look at it.
@@ -148,24 +170,20 @@ impl RedisCluster {
     }
 
     /// Starts a node that belongs to no cluster yet, and returns its port on the cluster bus.
-    fn add_node(&mut self) -> u16 {
-        let (node, bus_port) = insist("redis-server", || {
+    fn add_node(&mut self, tls: Option<&TlsFiles>) -> u16 {
+        let (node, bus_port, tls_port) = insist("redis-server", || {
             let bus_port = free_port()?;
-            let node = RedisServer::try_start(
-                &[],
-                &[
-                    ["--cluster-enabled", "yes"],
-                    ["--cluster-port", &bus_port.to_string()],
-                    ["--cluster-node-timeout", "500"],
-                    ["--cluster-replica-validity-factor", "0"],
-                    ["--cluster-require-full-coverage", "no"],
-                    ["--repl-diskless-sync-delay", "0"],
-                ]
-                .concat(),
-            )?;
-            Ok::<_, io::Error>((node, bus_port))
+            let bus_option = bus_port.to_string();
+            let mut options = vec!["--cluster-enabled", "yes", "--cluster-port", &bus_option];
+            options.extend(["--cluster-node-timeout", "500", "--cluster-replica-validity-factor", "0"]);
+            options.extend(["--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0"]);
+            let tls = tls.map(|files| Ok::<_, io::Error>((files, free_port()?))).transpose()?;
+            let speaking_tls = tls.map(|(files, port)| files.of_a_member(port)).unwrap_or_default();
+            options.extend(speaking_tls.iter().map(String::as_str));
+            Ok((RedisServer::try_start(&[], &options)?, bus_port, tls.map(|(_, port)| port)))
         });
         self.nodes.push(node);
+        self.tls_ports.extend(tls_port);
         bus_port
     }
 

@@ -66,6 +66,11 @@ impl RedisSentinel {
         &self.servers[i]
     }
 
+    /// Sends a command to a sentinel (0 to 2) until it is carried out.
+    pub fn tell_sentinel(&self, i: usize, command: &str) {
+        wait_until(command, || self.sentinels[i].ask(command).starts_with("+OK"));
+    }
+
     /// Kills a server, as a crash would.
     pub fn kill(&mut self, i: usize) {
         self.servers[i].kill();
@@ -78,9 +83,7 @@ impl RedisSentinel {
 
     /// Asks a sentinel to promote the replica though nothing is wrong.
     pub fn fail_over(&self) {
-        wait_until("a sentinel agrees to fail over", || {
-            self.sentinels[0].ask("SENTINEL FAILOVER mymaster").starts_with("+OK")
-        });
+        self.tell_sentinel(0, "SENTINEL FAILOVER mymaster");
     }
 
     /// Waits until a server is a primary and the first sentinel says so. The others may not know yet.

@@ -40,8 +40,8 @@ impl RedisServer {
     #[must_use]
     pub fn start_tls(files: &TlsFiles) -> Self {
         insist("redis-server", || {
-            let [certificate, key] = [files.certificate(), files.key()].map(|path| path.to_string_lossy().into_owned());
-            let options = ["--tls-cert-file", &certificate, "--tls-key-file", &key, "--tls-auth-clients", "no"];
+            let options = files.of_a_server();
+            let options: Vec<&str> = options.iter().map(String::as_str).collect();
             Self::try_start(&["--port", "0", "--tls-port"], &options)
         })
     }

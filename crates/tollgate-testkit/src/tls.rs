@@ -39,6 +39,23 @@ impl TlsFiles {
         self.home.path().join("key.pem")
     }
 
+    /// What makes a `redis-server` speak TLS. It asks its clients for no certificate.
+    pub(crate) fn of_a_server(&self) -> Vec<String> {
+        let [certificate, key] = [self.certificate(), self.key()].map(|path| path.to_string_lossy().into_owned());
+        let options = ["--tls-cert-file", &certificate, "--tls-key-file", &key, "--tls-auth-clients", "no"];
+        options.map(str::to_owned).to_vec()
+    }
+
+    /// The same on a port beside the plain one, for a node of a cluster that speaks TLS with the others too.
+    pub(crate) fn of_a_member(&self, port: u16) -> Vec<String> {
+        let (trusted, port) = (self.certificate().to_string_lossy().into_owned(), port.to_string());
+        let mut options = self.of_a_server();
+        let further = ["--tls-port", &port, "--tls-ca-cert-file", &trusted];
+        let among_nodes = ["--tls-cluster", "yes", "--tls-replication", "yes"];
+        options.extend(further.into_iter().chain(among_nodes).map(str::to_owned));
+        options
+    }
+
     fn try_new() -> io::Result<Self> {
         let files = Self { home: TempDir::new()? };
         let status = Command::new("openssl")

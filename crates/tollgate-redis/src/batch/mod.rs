@@ -241,7 +241,7 @@ impl Caller {
         match tokio::time::timeout(self.deadline, call).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(Trouble::Connect(source))) => {
-                Err(RedisStoreError::Connect { server: Arc::clone(&self.server), source: source.into() })
+                Err(RedisStoreError::Connect { server: Arc::clone(&self.server), source: Arc::new(source) })
             }
             Ok(Err(Trouble::Call(error))) => Err(RedisStoreError::of_call(&self.server, error)),
             Err(_) => Err(self.too_late()),

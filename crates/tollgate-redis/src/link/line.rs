@@ -8,6 +8,8 @@
 //! 4. A connection that leaves many requests in a row without an answer is given up: the other end may be gone without
 //!    having said so.
 //! 5. A connection that is only suspected serves until another is there.
+//! 6. Probes of many partitions share the attempts to connect: together they make no more than one would. While
+//!    attempts fail, few go out on the connection there is, since a cluster's client would answer each by connecting anew.
 //!
 //! Nothing here sends a request twice.
 
@@ -24,9 +26,10 @@ use super::Trouble;
 use super::reach::{Reach, Verdict};
 
 /// Requests in a row that a connection may leave unanswered.
-pub(super) const MOST_UNANSWERED: u32 = 16;
-/// The least time between the beginnings of two attempts to replace a connection that is only suspected.
-const RENEWAL_PAUSE: Duration = Duration::from_millis(100);
+const MOST_UNANSWERED: u32 = 16;
+/// The least time between the beginnings of two attempts to connect that no request waits for, and between two probes on
+/// a connection in doubt.
+pub(crate) const RENEWAL_PAUSE: Duration = Duration::from_millis(75);
 
 pub(crate) struct Line<R: Reach> {
     shared: Arc<Shared<R>>,
@@ -42,6 +45,17 @@ struct State<C> {
     up: Option<Wire<C>>,
     attempt: Option<Attempt<C>>,
     last_attempt: Option<Instant>,
+    /// Whether the last attempt has failed, and no probe has been good since.
+    is_in_doubt: bool,
+    /// The last probe sent in doubt.
+    last_probe: Option<Instant>,
+}
+
+/// On whose behalf a connection is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asker {
+    Request,
+    Probe,
 }
 
 /// The outcome of an attempt to connect, once there is one.
@@ -56,20 +70,24 @@ struct Wire<C> {
 
 impl<R: Reach> Line<R> {
     pub(super) fn new(reach: R) -> Self {
-        let state = State { up: None, attempt: None, last_attempt: None };
+        let state = State { up: None, attempt: None, last_attempt: None, is_in_doubt: false, last_probe: None };
         Self { shared: Arc::new(Shared { reach, state: Mutex::new(state) }) }
     }
 
-    pub(super) async fn connect(&self) -> RedisResult<()> {
-        self.wire().await.map(drop)
+    pub(super) async fn connect(&self) -> Result<(), Trouble> {
+        self.wire(Asker::Request).await.map(drop).map_err(Trouble::Connect)
     }
 
     pub(super) async fn run(&self, key: &str, request: &[u8]) -> Result<Value, Trouble> {
-        self.call(async |connection| R::run(connection, key, request).await).await
+        self.call(Asker::Request, async |connection| R::run(connection, key, request).await).await
     }
 
     pub(super) async fn ping(&self, key: &str) -> Result<Value, Trouble> {
-        self.call(async |connection| R::ping(connection, key).await).await
+        let answer = self.call(Asker::Probe, async |connection| R::ping(connection, key).await).await;
+        if answer.is_ok() {
+            self.shared.lock().is_in_doubt = false;
+        }
+        answer
     }
 
     /// Makes another connection in the background, unless that has just been tried. The one there is serves until then.
@@ -77,8 +95,12 @@ impl<R: Reach> Line<R> {
         self.shared.renew();
     }
 
-    async fn call(&self, send: impl AsyncFnOnce(&mut R::Connection) -> RedisResult<Value>) -> Result<Value, Trouble> {
-        let mut wire = self.wire().await.map_err(Trouble::connect)?;
+    async fn call(
+        &self,
+        asker: Asker,
+        send: impl AsyncFnOnce(&mut R::Connection) -> RedisResult<Value>,
+    ) -> Result<Value, Trouble> {
+        let mut wire = self.wire(asker).await.map_err(Trouble::Connect)?;
         let mut waiting = Waiting { shared: &self.shared, unanswered: Arc::clone(&wire.unanswered), is_over: false };
         let answer = send(&mut wire.connection).await;
         waiting.is_over = true;
@@ -91,9 +113,12 @@ impl<R: Reach> Line<R> {
     }
 
     /// The connection, or what came of the attempt to make one.
-    async fn wire(&self) -> RedisResult<Wire<R::Connection>> {
+    async fn wire(&self, asker: Asker) -> RedisResult<Wire<R::Connection>> {
         let mut attempt = {
             let mut state = self.shared.lock();
+            if asker == Asker::Probe && !state.admits_probe() {
+                return Err((ErrorKind::Io, "an attempt to connect has just failed").into());
+            }
             if let Some(wire) = &state.up {
                 return Ok(wire.clone());
             }
@@ -117,6 +142,7 @@ impl<R: Reach> Shared<R> {
             {
                 let mut state = shared.lock();
                 state.attempt = None;
+                state.is_in_doubt = outcome.is_err();
                 if let Ok(wire) = &outcome {
                     state.up = Some(wire.clone());
                 }
@@ -131,9 +157,8 @@ impl<R: Reach> Shared<R> {
 
     fn renew(self: &Arc<Self>) {
         let mut state = self.lock();
-        let is_due = state.last_attempt.is_none_or(|last| last.elapsed() >= RENEWAL_PAUSE);
         // Without a runtime, as when a future is dropped after it has ended, nothing can be made.
-        if let (true, None, Ok(runtime)) = (is_due, state.attempt_under_way(), Handle::try_current()) {
+        if let (true, None, Ok(runtime)) = (state.is_another_due(), state.attempt_under_way(), Handle::try_current()) {
             self.dial(&mut state, &runtime);
         }
     }
@@ -154,6 +179,31 @@ impl<C> State<C> {
         // One whose runtime was shut down under it will never end.
         self.attempt.clone().filter(|attempt| attempt.has_changed().is_ok())
     }
+
+    /// Whether the last attempt is so long ago that another may be made though no request waits for it.
+    fn is_another_due(&self) -> bool {
+        self.last_attempt.is_none_or(is_long_ago)
+    }
+
+    /// Whether a probe may go out, or have a connection made for it.
+    #[expect(clippy::disallowed_methods, reason = "how often a server is probed is a matter of this machine's time")]
+    fn admits_probe(&mut self) -> bool {
+        match self.up {
+            None => self.attempt_under_way().is_some() || self.is_another_due(),
+            Some(_) if self.is_in_doubt => {
+                let is_due = self.last_probe.is_none_or(is_long_ago);
+                if is_due {
+                    self.last_probe = Some(Instant::now());
+                }
+                is_due
+            }
+            Some(_) => true,
+        }
+    }
+}
+
+fn is_long_ago(last: Instant) -> bool {
+    last.elapsed() >= RENEWAL_PAUSE
 }
 
 /// A request under way. Dropped before it is over, it was given up.

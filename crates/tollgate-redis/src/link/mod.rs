@@ -2,8 +2,8 @@
 
 mod cluster;
 mod election;
-mod held;
 mod line;
+mod pool;
 mod reach;
 mod sentinel;
 mod server;
@@ -11,15 +11,15 @@ mod server;
 mod tls;
 
 use core::time::Duration;
-use std::error::Error;
 use std::sync::Arc;
 
-use deadpool_redis::{Pool, PoolError};
+use deadpool_redis::Pool;
 use redis::{Client, ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisError, Value};
 
 use self::cluster::Cluster;
-use self::held::Held;
 use self::line::Line;
+pub(crate) use self::line::RENEWAL_PAUSE;
+use self::pool::Pooled;
 use self::sentinel::Sentinels;
 use self::server::Server;
 
@@ -33,13 +33,13 @@ pub(crate) enum Link {
     /// Connections to all nodes of a cluster, shared by all its partitions.
     Cluster(Arc<Line<Cluster>>),
     /// A connection out of the user's pool, kept while it works.
-    Pool(Arc<Held>),
+    Pool(Arc<Line<Pooled>>),
 }
 
 /// Why a call came to nothing.
 pub(crate) enum Trouble {
     /// There was no connection to send it on.
-    Connect(Box<dyn Error + Send + Sync>),
+    Connect(RedisError),
     /// It was sent, and failed.
     Call(RedisError),
 }
@@ -69,18 +69,18 @@ impl Link {
         Ok(Self::Cluster(Arc::new(Line::new(Cluster::new(nodes, trust, patience)?))))
     }
 
-    /// A link through a connection of a pool.
-    pub(crate) fn pool(pool: Pool) -> Self {
-        Self::Pool(Arc::new(Held::new(pool)))
+    /// A link through a connection of a pool. An attempt to have one handed out is given up after `patience`.
+    pub(crate) fn pool(pool: Pool, patience: Duration) -> Self {
+        Self::Pool(Arc::new(Line::new(Pooled::new(pool, patience))))
     }
 
     /// Waits until there is a connection.
     pub(crate) async fn connect(&self) -> Result<(), Trouble> {
         match self {
-            Self::Server(line) => line.connect().await.map_err(Trouble::connect),
-            Self::Sentinels(line) => line.connect().await.map_err(Trouble::connect),
-            Self::Cluster(line) => line.connect().await.map_err(Trouble::connect),
-            Self::Pool(held) => held.connect().await,
+            Self::Server(line) => line.connect().await,
+            Self::Sentinels(line) => line.connect().await,
+            Self::Cluster(line) => line.connect().await,
+            Self::Pool(line) => line.connect().await,
         }
     }
 
@@ -90,7 +90,7 @@ impl Link {
             Self::Server(line) => line.run(key, request).await,
             Self::Sentinels(line) => line.run(key, request).await,
             Self::Cluster(line) => line.run(key, request).await,
-            Self::Pool(held) => held.run(key, request).await,
+            Self::Pool(line) => line.run(key, request).await,
         }
     }
 
@@ -100,7 +100,7 @@ impl Link {
             Self::Server(line) => line.ping(key).await,
             Self::Sentinels(line) => line.ping(key).await,
             Self::Cluster(line) => line.ping(key).await,
-            Self::Pool(held) => held.ping().await,
+            Self::Pool(line) => line.ping(key).await,
         };
         match answer {
             Ok(_) => true,
@@ -115,7 +115,7 @@ impl Link {
             Self::Server(line) => line.renew(),
             Self::Sentinels(line) => line.renew(),
             Self::Cluster(line) => line.renew(),
-            Self::Pool(held) => held.renew(),
+            Self::Pool(line) => line.renew(),
         }
     }
 }
@@ -133,22 +133,11 @@ pub(crate) fn address(url: &str, trust: Option<&[u8]>) -> Result<ConnectionInfo,
 }
 
 impl Trouble {
-    fn connect(error: RedisError) -> Self {
-        Self::Connect(Box::new(error))
-    }
-
     fn of_call(error: RedisError) -> Self {
         match error.kind() {
             // The client had nobody to send it to.
-            ErrorKind::ClusterConnectionNotFound => Self::connect(error),
+            ErrorKind::ClusterConnectionNotFound => Self::Connect(error),
             _ => Self::Call(error),
-        }
-    }
-
-    fn from_pool(error: PoolError) -> Self {
-        match error {
-            PoolError::Backend(error) => Self::connect(error),
-            other => Self::Connect(Box::new(other)),
         }
     }
 }

@@ -93,13 +93,15 @@ impl RedisOptions {
     ///
     /// A connection is checked out once, kept while it works, and replaced by another from the pool when it fails. So the
     /// `PING` with which a pool hands one out is not paid for by each decision; and the pool must have one connection to
-    /// spare, or as many as [`connections`](Self::connections) says. Whether they use `TCP_NODELAY` is up to the pool's
+    /// spare, or as many as [`connections`](Self::connections) says. One that is handed out is waited for in the
+    /// background, for half a second or the deadline if that is longer, as is one that the other ways connect. Whether they use `TCP_NODELAY` is up to the pool's
     /// configuration; they should.
     ///
     /// # Errors
     /// [`RedisStoreError::Config`] for a wrong option.
     pub fn pool(self, pool: Pool) -> Result<RedisStore, RedisStoreError> {
-        let links = (0..self.connections.get()).map(|_| Link::pool(pool.clone())).collect();
+        let patience = self.patience(CONNECT_PATIENCE);
+        let links = (0..self.connections.get()).map(|_| Link::pool(pool.clone(), patience)).collect();
         self.store(links, "the pool".to_owned(), NonZeroUsize::MIN)
     }
 
@@ -128,8 +130,14 @@ impl RedisOptions {
         server: String,
         partitions: NonZeroUsize,
     ) -> Result<RedisStore, RedisStoreError> {
-        let store = self.store(links, server, partitions)?;
-        store.connected().await?;
+        let is_lazy = self.lazy;
+        let store = self.store(links.clone(), server, partitions)?;
+        if is_lazy {
+            // Begins to connect, so that the first request finds a connection if there is one to be had.
+            links.iter().for_each(Link::renew);
+        } else {
+            store.connected().await?;
+        }
         Ok(store)
     }
 

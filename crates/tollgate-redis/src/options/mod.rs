@@ -23,6 +23,7 @@ pub struct RedisOptions {
     readable_keys: bool,
     clock: Option<Arc<dyn Clock>>,
     server_name: Option<String>,
+    lazy: bool,
     connections: NonZeroUsize,
     partitions: Option<NonZeroUsize>,
     failures: NonZeroU32,
@@ -38,6 +39,7 @@ impl RedisOptions {
             readable_keys: false,
             clock: None,
             server_name: None,
+            lazy: false,
             connections: NonZeroUsize::MIN,
             partitions: None,
             failures: breaker::FAILURES,
@@ -90,6 +92,16 @@ impl RedisOptions {
         self
     }
 
+    /// Has the constructors return without waiting for the server: it is connected to in the background, and a service
+    /// can start while it is away. Wrong URLs and options are errors all the same. Requests that come before there is a
+    /// connection wait for one up to the deadline, and then their limits say what becomes of them, as when a server
+    /// goes away later. A wrong password or an unknown database is an error of each request too.
+    #[must_use]
+    pub const fn connect_lazily(mut self) -> Self {
+        self.lazy = true;
+        self
+    }
+
     /// How many connections decisions travel on; 1 unless told otherwise. One carries more decisions than a Redis server
     /// takes; several help where a network limits each stream, or where the server reads with more than one thread.
     #[must_use]
@@ -112,7 +124,7 @@ impl RedisOptions {
     }
 
     /// After how many calls in a row without an answer the server is not asked any more; 5 unless told otherwise. Calls
-    /// then fail at once, with [`BreakerOpen`](crate::RedisStoreError::BreakerOpen), while every 100 ms one `PING` looks
+    /// then fail at once, with [`BreakerOpen`](crate::RedisStoreError::BreakerOpen), while about every 100 ms one `PING` looks
     /// whether it is well again. In a cluster each partition has a breaker of its own, so that one dead primary leaves
     /// the others alone.
     #[must_use]
@@ -147,6 +159,7 @@ impl fmt::Debug for RedisOptions {
             .field("readable_keys", &self.readable_keys)
             .field("clock", &self.clock)
             .field("server_name", &self.server_name)
+            .field("lazy", &self.lazy)
             .field("connections", &self.connections)
             .field("partitions", &self.partitions)
             .field("breaker", &self.failures)

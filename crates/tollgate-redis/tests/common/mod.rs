@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use redis::{Client, Connection};
-use tollgate_core::{Key, Name};
+use tollgate_core::{Charge, Clock, Key, MonotonicClock, Name, Quota, Store};
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_testkit::RedisServer;
 
@@ -23,6 +23,17 @@ pub(crate) async fn store_on(server: &RedisServer) -> RedisStore {
 
 pub(crate) fn user(name: &str) -> Key<'static> {
     Key::owned(Name::new("user"), name)
+}
+
+/// Asks, without charging anything, until there is an answer.
+pub(crate) async fn until_answered(store: &RedisStore) {
+    let (quota, somebody, clock) = (Quota::per_hour(1), user("somebody"), MonotonicClock::new());
+    let began = clock.now();
+    while let Err(error) = store.check(&[Charge::new("hour", &quota, &somebody).cost(0)]).await {
+        assert!(clock.now().since(began) < PATIENT, "{error:?}");
+        // An open breaker answers at once, and who probes must have his turn.
+        tokio::task::yield_now().await;
+    }
 }
 
 /// A connection of the test's own, to look at the server from outside.

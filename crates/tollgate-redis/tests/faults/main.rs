@@ -3,8 +3,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
+mod books;
 mod groups;
+mod lag;
+mod load;
 mod network;
+mod probes;
 mod rig;
 mod server;
 mod skew;

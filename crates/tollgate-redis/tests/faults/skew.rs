@@ -11,7 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tollgate_core::{Charge, Quota, Store};
 use tollgate_testkit::RedisServer;
 
-use crate::rig::{CAP, alone, key, store_at};
+use crate::load::{CAP, key};
+use crate::rig::{PATIENT, alone, store_at};
 
 const LIBRARY: &str = r#"
 #define _GNU_SOURCE
@@ -73,7 +74,7 @@ async fn clients_with_clocks_hours_off() {
 #[expect(clippy::disallowed_methods, reason = "to show that the clock is another")]
 async fn a_client_with_another_clock() {
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let store = store_at(&env::var("REDIS_URL").unwrap(), std::time::Duration::from_secs(20)).await;
+    let store = store_at(&env::var("REDIS_URL").unwrap(), PATIENT).await;
     let mut admitted = 0;
     for _ in 0..CAP {
         let decision = store.check(&[Charge::new("all", &QUOTA, &key("skewed"))]).await.unwrap();

@@ -8,20 +8,22 @@ use std::time::{Duration, Instant};
 
 use super::{Fault, Shared};
 
-/// Passes bytes between a client and a server until either hangs up.
-pub(super) fn join(shared: &Arc<Shared>, client: TcpStream, server: TcpStream) -> io::Result<()> {
+/// Passes bytes between a client and a server until either hangs up. The first request is held back for a while.
+pub(super) fn join(shared: &Arc<Shared>, client: TcpStream, server: TcpStream, start: Duration) -> io::Result<()> {
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let (requests, replies) = (Arc::clone(shared), Arc::clone(shared));
     let (client_reads, server_reads) = (client.try_clone()?, server.try_clone()?);
     let (late, due) = mpsc::channel();
-    thread::spawn(move || pass_requests(&requests, client_reads, server));
+    thread::spawn(move || pass_requests(&requests, client_reads, server, start));
     thread::spawn(move || time_replies(server_reads, &late));
     thread::spawn(move || pass_replies(&replies, &due, client));
     Ok(())
 }
 
-fn pass_requests(shared: &Shared, mut client: TcpStream, mut server: TcpStream) {
+#[expect(clippy::disallowed_methods, reason = "a delay in real time is what the proxy is for")]
+fn pass_requests(shared: &Shared, mut client: TcpStream, mut server: TcpStream, start: Duration) {
+    thread::sleep(start);
     let mut bytes = [0; 16 * 1024];
     while let Ok(read @ 1..) = client.read(&mut bytes) {
         drop(shared.wait_to_pass(|fault| fault == Fault::Stall));
