@@ -159,7 +159,7 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `axum` | `key::route`; peer addresses from axum's `ConnectInfo` |
+//! | `axum` | `key::route`, `when::route`; peer addresses from axum's `ConnectInfo` |
 //! | `tonic` | peer addresses from tonic's `TcpConnectInfo` |
 //! | `redis` | `RedisStore`, which instances share, with its options and errors |
 //! | `tls` | `redis`, and `rediss://` URLs |
@@ -172,6 +172,7 @@ mod layer;
 mod limit;
 mod plan;
 mod policy;
+pub mod when;
 
 pub use self::answer::{EXPOSED_HEADERS, ProblemDetails, Reason, Refusal, Refused};
 pub use self::degraded::{Degraded, OnStoreFailure};

@@ -9,6 +9,7 @@ use tollgate_core::{Algorithm, Charge, ConfigError, Key, Name, Quota};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::{KeyExtractor, everyone};
+use crate::when::Condition;
 
 /// A named quota: the key it is counted by, what a request costs, when it applies.
 ///
@@ -36,7 +37,8 @@ pub struct Limit {
     /// One instance's part of the quota.
     share: Quota,
     cost: Cost,
-    condition: Option<Arc<Condition>>,
+    /// All of them hold of the requests that the limit counts.
+    conditions: Vec<Arc<dyn Condition>>,
     patience: Option<Duration>,
     counts_refusals: bool,
 }
@@ -53,7 +55,6 @@ pub enum MissingKey {
     Refuse,
 }
 
-type Condition = dyn Fn(&RequestHead<'_>) -> bool + Send + Sync;
 type CostOf = dyn Fn(&RequestHead<'_>) -> u64 + Send + Sync;
 
 #[derive(Clone)]
@@ -83,7 +84,7 @@ impl Limit {
             on_store_failure: None,
             share: quota,
             cost: Cost::Constant(1),
-            condition: None,
+            conditions: Vec::new(),
             patience: (quota.algorithm() == Algorithm::LeakyBucket).then_some(Self::DEFAULT_MAX_WAIT),
             counts_refusals: false,
         }
@@ -108,10 +109,16 @@ impl Limit {
         self
     }
 
-    /// Applies only to requests of which this holds; others are not counted. It replaces an earlier condition.
-    pub fn when(mut self, condition: impl Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static) -> Self {
-        self.condition = Some(Arc::new(condition));
+    /// Applies only to requests of which this holds, see [`when`](crate::when); others are not counted. Of several
+    /// conditions all must hold.
+    pub fn when(mut self, condition: impl Condition) -> Self {
+        self.conditions.push(Arc::new(condition));
         self
+    }
+
+    /// Applies only to requests of which this does not hold: [`when`](Self::when) it does [not](crate::when::not).
+    pub fn unless(self, condition: impl Condition) -> Self {
+        self.when(move |head| !condition(head))
     }
 
     /// What happens to requests without a key. The default is [`MissingKey::Share`].
@@ -146,7 +153,7 @@ impl Limit {
 
     /// Whether the limit counts this request.
     pub(crate) fn applies(&self, head: &RequestHead<'_>) -> bool {
-        self.condition.as_ref().is_none_or(|holds| holds(head))
+        self.conditions.iter().all(|holds| holds(head))
     }
 
     /// This limit's part in a request that the store decides.

@@ -4,6 +4,7 @@
 mod axum_apps;
 #[cfg(feature = "axum")]
 mod axum_extractors;
+mod conditions;
 mod degraded;
 mod errors;
 mod fixture;
