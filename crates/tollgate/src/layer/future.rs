@@ -22,7 +22,8 @@ use crate::plan::{Asked, Overrides};
 pin_project! {
     /// The future of [`RateLimit`](crate::RateLimit).
     ///
-    /// Dropping it while its request waits for a turn is safe: the inner service is never called. The turn is spent.
+    /// Dropping it is safe. While something is looked up for its request, nothing has been charged; while the request
+    /// waits for a turn, the turn is spent. The inner service is never called.
     ///
     /// # Panics
     /// When polled after it has completed, as futures may; when a request has to wait, or something has to be looked up,

@@ -7,7 +7,9 @@ use crate::head::RequestHead;
 use crate::key::KeyExtractor;
 
 /// Holds of requests whose key is one of these: API keys, user names, whatever the extractor reads, as the text or the
-/// bytes that it makes a key of. A missing or doubtful key is none of them.
+/// bytes that it makes a key of. A missing key is none of them, and neither is a doubtful one, such as that of a
+/// [header](crate::key::header) with several values: where such keys are blocked, the application should not believe one
+/// of the values.
 ///
 /// Keys that are made of several, or of addresses, have bytes of their own making: ask for each part with
 /// [`every`](super::every), for addresses with [`address_in`](super::address_in).

@@ -146,3 +146,37 @@ async fn a_quota_that_cannot_be_shared_is_unavailable() {
     let response = alone(Policy::new().limit(allowing).instances(2), Request::get("/")).await;
     assert_eq!(response.status(), StatusCode::OK);
 }
+
+#[cfg(feature = "redis")]
+#[tokio::test(flavor = "multi_thread")]
+async fn one_redis_counts_each_client_by_its_own() {
+    let redis = tollgate_testkit::RedisServer::start();
+    let options = tollgate::RedisStore::options().deadline(Duration::from_secs(5));
+    let store = options.connect(&redis.url()).await.unwrap();
+    // So slow that nothing comes back while the test runs.
+    let limit =
+        Limit::new("tier", Quota::new(5, Duration::from_secs(86_400))).by(key::header("user")).quota_with(|head| {
+            let units = head.headers().get("units")?.to_str().ok()?.parse().ok()?;
+            Quota::try_new(units, Duration::from_secs(86_400)).ok()
+        });
+    let service = RateLimitLayer::new(store, Policy::new().limit(limit)).layer(Inner::default());
+    let quotas = [("ann", None, 5), ("bob", Some("20"), 20), ("eve", Some("1"), 1)];
+    // All at once, so that different quotas of one limit share calls.
+    let calls: Vec<_> = (0..90)
+        .map(|i| {
+            let (user, units, _) = quotas[i % 3];
+            let request = units.into_iter().fold(free(user), |request, units| request.header("units", units));
+            let call = service.clone().oneshot(request.body(()).unwrap());
+            tokio::spawn(async move { (user, call.await.unwrap()) })
+        })
+        .collect();
+    let mut admitted = std::collections::HashMap::new();
+    for call in calls {
+        let (user, response) = call.await.unwrap();
+        assert_eq!(field(&response, "x-ratelimit-policy"), None, "not degraded");
+        *admitted.entry(user).or_insert(0) += i32::from(response.status() == StatusCode::OK);
+    }
+    for (user, _, expected) in quotas {
+        assert_eq!(admitted[user], expected, "{user}");
+    }
+}
