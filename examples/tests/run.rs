@@ -122,6 +122,24 @@ fn redis_says_what_is_missing() {
 }
 
 #[test]
+fn tiers_have_quotas_of_their_own() {
+    let example = Example::start("tiers", &[]);
+    for (header, told) in [
+        ("", "\"strangers\";q=2;"),
+        ("x-api-key: made-up\r\n", "\"strangers\";q=2;"),
+        ("x-api-key: key-of-fay\r\n", "\"account\";q=3;"),
+        ("x-api-key: key-of-pat\r\n", "\"account\";q=100;"),
+        ("x-api-key: key-2-of-acme\r\n", "\"account\";q=20000;"),
+    ] {
+        let (status, answer) = example.get(header);
+        assert!(status == 200 && answer.contains(told), "{answer}");
+    }
+    // Made-up keys buy nothing: asked without a pause, even a slow machine is faster than 2 requests a minute.
+    let refused = (0..100).any(|i| example.get(&format!("x-api-key: made-up-{i}\r\n")).0 == 429);
+    assert!(refused, "strangers share a counter");
+}
+
+#[test]
 fn tonic_refuses_the_fourth_call() {
     let example = Example::start("tonic", &[]);
     let calls: Vec<String> = (0..5).map(|_| example.line()).collect();

@@ -16,17 +16,24 @@
 //!
 //! # What happens to a request
 //!
-//! 1. Each limit that [applies](Limit::when) reads its [key] from the [head](RequestHead) of the request. Limits
+//! 1. Whom the policy [allows](Policy::allow) and what it [skips](Policy::skip) goes to the inner service uncounted; whom
+//!    it [blocks](Policy::block) is refused with 403.
+//! 2. What limits need and the request does not say is [looked up](Policy::look_up), up to a deadline.
+//! 3. Each limit that [applies](Limit::when) reads its [key] from the [head](RequestHead) of the request. Limits
 //!    counted by the same thing share one key. Where a key is missing, the limit [decides](MissingKey): the request
-//!    shares a counter, is not counted, or is refused with 400.
-//! 2. If no limit applies, the inner service is called and the store is not asked.
-//! 3. The store decides all limits in one step: every one is charged, or none is. This is the only wait before the
-//!    handler, and with a [`MemoryStore`] it is none.
-//! 4. Refused, the request is answered by the [`Refusal`]: 429 and problem details, unless told otherwise. gRPC requests
+//!    shares a counter, is not counted, or is refused with 400. A limit may let the request choose its
+//!    [quota](Limit::quota_with).
+//! 4. If no limit applies, the inner service is called and the store is not asked.
+//! 5. The store decides all limits in one step: every one is charged, or none is. But for look-ups this is the only wait
+//!    before the handler, and with a [`MemoryStore`] it is none.
+//! 6. Refused, the request is answered by the [`Refusal`]: 429 and problem details, unless told otherwise. gRPC requests
 //!    are answered `RESOURCE_EXHAUSTED` in a Trailers-Only response.
-//! 5. Admitted, it goes to the inner service, after its [wait](Limit::max_wait) if a leaky bucket gave it a later turn.
-//! 6. The response carries `RateLimit`, `RateLimit-Policy` and `X-RateLimit-*`; a refusal also `Retry-After`. The
+//! 7. Admitted, it goes to the inner service, after its [wait](Limit::max_wait) if a leaky bucket gave it a later turn.
+//! 8. The response carries `RateLimit`, `RateLimit-Policy` and `X-RateLimit-*`; a refusal also `Retry-After`. The
 //!    [`Decision`] is in the extensions of the admitted request and of the response, if there was one.
+//!
+//! Steps that a policy does not ask for cost nothing. Whoever keeps metrics hears of every decision:
+//! [`RateLimitLayer::on_decision`].
 //!
 //! A store that cannot be asked never becomes an error of the service, see [below](#when-the-store-is-sick).
 //!
@@ -159,21 +166,26 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `axum` | `key::route`; peer addresses from axum's `ConnectInfo` |
+//! | `axum` | `key::route`, `when::route`; peer addresses from axum's `ConnectInfo` |
 //! | `tonic` | peer addresses from tonic's `TcpConnectInfo` |
 //! | `redis` | `RedisStore`, which instances share, with its options and errors |
 //! | `tls` | `redis`, and `rediss://` URLs |
 
 mod answer;
+mod decided;
 mod degraded;
 mod head;
 pub mod key;
 mod layer;
 mod limit;
+mod lists;
+mod look_up;
 mod plan;
 mod policy;
+pub mod when;
 
 pub use self::answer::{EXPOSED_HEADERS, ProblemDetails, Reason, Refusal, Refused};
+pub use self::decided::Decided;
 pub use self::degraded::{Degraded, OnStoreFailure};
 pub use self::head::RequestHead;
 pub use self::layer::{RateLimit, RateLimitLayer, ResponseBody, ResponseFuture};

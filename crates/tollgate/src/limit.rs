@@ -9,6 +9,7 @@ use tollgate_core::{Algorithm, Charge, ConfigError, Key, Name, Quota};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::{KeyExtractor, everyone};
+use crate::when::Condition;
 
 /// A named quota: the key it is counted by, what a request costs, when it applies.
 ///
@@ -34,9 +35,12 @@ pub struct Limit {
     pub(crate) missing: MissingKey,
     pub(crate) on_store_failure: Option<OnStoreFailure>,
     /// One instance's part of the quota.
-    share: Quota,
+    pub(crate) share: Quota,
     cost: Cost,
-    condition: Option<Arc<Condition>>,
+    /// All of them hold of the requests that the limit counts.
+    conditions: Vec<Arc<dyn Condition>>,
+    run_time_quota: Option<Arc<QuotaOf>>,
+    /// As far as it was told.
     patience: Option<Duration>,
     counts_refusals: bool,
 }
@@ -53,8 +57,8 @@ pub enum MissingKey {
     Refuse,
 }
 
-type Condition = dyn Fn(&RequestHead<'_>) -> bool + Send + Sync;
 type CostOf = dyn Fn(&RequestHead<'_>) -> u64 + Send + Sync;
+type QuotaOf = dyn Fn(&RequestHead<'_>) -> Option<Quota> + Send + Sync;
 
 #[derive(Clone)]
 enum Cost {
@@ -83,8 +87,9 @@ impl Limit {
             on_store_failure: None,
             share: quota,
             cost: Cost::Constant(1),
-            condition: None,
-            patience: (quota.algorithm() == Algorithm::LeakyBucket).then_some(Self::DEFAULT_MAX_WAIT),
+            conditions: Vec::new(),
+            run_time_quota: None,
+            patience: None,
             counts_refusals: false,
         }
     }
@@ -108,9 +113,45 @@ impl Limit {
         self
     }
 
-    /// Applies only to requests of which this holds; others are not counted. It replaces an earlier condition.
-    pub fn when(mut self, condition: impl Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static) -> Self {
-        self.condition = Some(Arc::new(condition));
+    /// Applies only to requests of which this holds, see [`when`](crate::when); others are not counted. Of several
+    /// conditions all must hold.
+    pub fn when(mut self, condition: impl Condition) -> Self {
+        self.conditions.push(Arc::new(condition));
+        self
+    }
+
+    /// Applies only to requests of which this does not hold: [`when`](Self::when) it does [not](crate::when::not).
+    pub fn unless(self, condition: impl Condition) -> Self {
+        self.when(move |head| !condition(head))
+    }
+
+    /// Lets the request choose its quota: that of its tier or tenant, where these are known only at run time. `None`
+    /// means the limit's own quota.
+    ///
+    /// Clients may have different quotas; one client should have one. So choose by what the limit is counted by, or by
+    /// something that follows from it: requests that count one key by different quotas keep converting what was counted.
+    /// A shared store remembers every quota it meets: have as many as there are tiers, not as there are clients.
+    ///
+    /// What the closure reads may have been [looked up](crate::Policy::look_up). It is asked once per request, and once
+    /// more if the store fails. A cost above the capacity of such a quota never passes; a quota that cannot be divided
+    /// among the [instances](crate::Policy::instances) is not counted by one alone: such a request is refused with 503.
+    ///
+    /// ```
+    /// use tollgate::{Limit, Quota, key};
+    ///
+    /// #[derive(Clone)]
+    /// struct Tenant {
+    ///     id: u64,
+    ///     pro: bool,
+    /// }
+    ///
+    /// let limit = Limit::new("tenant", Quota::per_minute(100))
+    ///     .by(key::from_fn("tenant", |head| Some(head.extensions().get::<Tenant>()?.id.to_be_bytes())))
+    ///     .quota_with(|head| head.extensions().get::<Tenant>()?.pro.then_some(Quota::per_minute(5_000)));
+    /// # let _ = limit;
+    /// ```
+    pub fn quota_with(mut self, quota: impl Fn(&RequestHead<'_>) -> Option<Quota> + Send + Sync + 'static) -> Self {
+        self.run_time_quota = Some(Arc::new(quota));
         self
     }
 
@@ -146,26 +187,23 @@ impl Limit {
 
     /// Whether the limit counts this request.
     pub(crate) fn applies(&self, head: &RequestHead<'_>) -> bool {
-        self.condition.as_ref().is_none_or(|holds| holds(head))
+        self.conditions.iter().all(|holds| holds(head))
     }
 
-    /// This limit's part in a request that the store decides.
-    pub(crate) fn charge<'a>(&'a self, key: &'a Key<'a>, head: &RequestHead<'_>) -> Charge<'a> {
-        self.charge_by(&self.quota, key, head)
+    /// The quota that this request has instead of the limit's own.
+    pub(crate) fn other_quota(&self, head: &RequestHead<'_>) -> Option<Quota> {
+        self.run_time_quota.as_ref()?(head).filter(|quota| *quota != self.quota)
     }
 
-    /// This limit's part in a request that this instance decides by itself.
-    pub(crate) fn charge_of_share<'a>(&'a self, key: &'a Key<'a>, head: &RequestHead<'_>) -> Charge<'a> {
-        self.charge_by(&self.share, key, head)
-    }
-
-    fn charge_by<'a>(&'a self, quota: &'a Quota, key: &'a Key<'a>, head: &RequestHead<'_>) -> Charge<'a> {
+    /// This limit's part in a request, by its own quota or the one that takes its place.
+    pub(crate) fn charge<'a>(&self, quota: &'a Quota, key: &'a Key<'a>, head: &RequestHead<'_>) -> Charge<'a> {
         let cost = match &self.cost {
             Cost::Constant(units) => *units,
             Cost::Computed(of) => of(head),
         };
         let mut charge = Charge::new(self.name, quota, key).cost(cost);
-        if let Some(longest) = self.patience {
+        let queue = || (quota.algorithm() == Algorithm::LeakyBucket).then_some(Self::DEFAULT_MAX_WAIT);
+        if let Some(longest) = self.patience.or_else(queue) {
             charge = charge.patience(longest);
         }
         if self.counts_refusals { charge.count_refusals() } else { charge }

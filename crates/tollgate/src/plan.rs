@@ -3,13 +3,15 @@
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-use tollgate_core::{Charge, Key, Name};
+use tollgate_core::{Charge, ConfigError, Key, Name, Quota};
 
 use crate::answer::Fields;
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::KeyExtractor;
 use crate::limit::{Limit, MissingKey};
+use crate::lists::{Listed, Lists};
+use crate::look_up::{LookUp, LookingUp};
 use crate::policy::Policy;
 
 /// Requests rarely have more limits than this; beyond it the lists spill to the heap.
@@ -20,6 +22,9 @@ pub(crate) struct Plan {
     limits: Vec<Planned>,
     subjects: Vec<Subject>,
     pub(crate) fields: Fields,
+    lists: Lists,
+    look_ups: Vec<LookUp>,
+    instances: u32,
 }
 
 #[derive(Debug)]
@@ -42,14 +47,32 @@ type Keys<'r> = SmallVec<[Option<Option<Key<'r>>>; FEW]>;
 
 type Applying<'p> = SmallVec<[&'p Planned; FEW]>;
 
+type Charges<'a> = SmallVec<[Charge<'a>; FEW]>;
+
+/// The quotas that a request has instead of those of the limits of these names. Nearly always none, and then nothing is
+/// allocated.
+pub(crate) type Overrides = Box<[(Name, Quota)]>;
+
+/// How a request comes in.
+pub(crate) enum Entry {
+    /// Its limits are asked.
+    Count,
+    /// Its limits are asked when this has been found out.
+    LookUp(LookingUp),
+    /// It is not limited.
+    Free,
+    /// It is refused.
+    Blocked,
+}
+
 /// What a request gets asked of the store.
 pub(crate) enum Asked<T> {
     /// No limit applies.
     Nothing,
     /// A limit refuses requests without a key of this scope.
     Missing(Name),
-    /// The charges were handed over; this came back.
-    Charged(T),
+    /// The charges were handed over, by these quotas in place of the limits' own; this came back.
+    Charged(T, Overrides),
 }
 
 /// What a request gets that the store could not be asked about.
@@ -79,7 +102,18 @@ impl Plan {
                 Planned { limit, subject, on_store_failure }
             })
             .collect();
-        Self { limits, subjects, fields }
+        let (lists, look_ups, instances) = (policy.lists, policy.look_ups, policy.instances);
+        Self { limits, subjects, fields, lists, look_ups, instances }
+    }
+
+    /// Looks a request up in the lists, and begins its look-ups.
+    pub(crate) fn enter(&self, head: &RequestHead<'_>) -> Entry {
+        match self.lists.find(head) {
+            Listed::Free => Entry::Free,
+            Listed::Blocked => Entry::Blocked,
+            Listed::No if self.look_ups.is_empty() => Entry::Count,
+            Listed::No => Entry::LookUp(LookingUp::begin(&self.look_ups, head)),
+        }
     }
 
     /// Reads the keys of a request and hands the charges of the limits that apply to `check`.
@@ -89,9 +123,13 @@ impl Plan {
             Ok(read) => read,
             Err(scope) => return Asked::Missing(scope),
         };
-        let charges: SmallVec<[Charge<'_>; FEW]> =
-            applying.into_iter().map(|planned| planned.limit.charge(self.key(&keys, planned), head)).collect();
-        Asked::Charged(check(&charges))
+        let overrides: Overrides = other_quotas(&applying, head).collect();
+        let charges = applying.into_iter().map(|planned| {
+            let quota = quota_of(planned, &overrides).unwrap_or(&planned.limit.quota);
+            planned.limit.charge(quota, self.key(&keys, planned), head)
+        });
+        let answer = check(&charges.collect::<Charges<'_>>());
+        Asked::Charged(answer, overrides)
     }
 
     /// The same for a request that the store could not be asked about: what its limits then do, and the charges of
@@ -104,12 +142,20 @@ impl Plan {
         if applying.iter().any(|planned| planned.on_store_failure == OnStoreFailure::Refuse) {
             return Fallback::Refuse;
         }
-        let charges: SmallVec<[Charge<'_>; FEW]> = applying
-            .into_iter()
-            .filter(|planned| planned.on_store_failure == OnStoreFailure::Local)
-            .map(|planned| planned.limit.charge_of_share(self.key(&keys, planned), head))
-            .collect();
-        if charges.is_empty() { Fallback::Uncounted } else { Fallback::Charged(check(&charges)) }
+        let local: Applying<'_> =
+            applying.into_iter().filter(|planned| planned.on_store_failure == OnStoreFailure::Local).collect();
+        let share = |(name, quota): (Name, Quota)| Ok((name, quota.try_divided(self.instances)?));
+        let Ok(overrides) = other_quotas(&local, head).map(share).collect::<Result<Overrides, ConfigError>>() else {
+            return Fallback::Refuse;
+        };
+        if local.is_empty() {
+            return Fallback::Uncounted;
+        }
+        let charges = local.into_iter().map(|planned| {
+            let quota = quota_of(planned, &overrides).unwrap_or(&planned.limit.share);
+            planned.limit.charge(quota, self.key(&keys, planned), head)
+        });
+        Fallback::Charged(check(&charges.collect::<Charges<'_>>()))
     }
 
     /// The limits that apply to a request and the keys they count; otherwise the scope of the key without which a limit
@@ -134,6 +180,16 @@ impl Plan {
         let read = keys[planned.subject].as_ref().and_then(Option::as_ref);
         read.unwrap_or(&self.subjects[planned.subject].shared)
     }
+}
+
+/// The quotas that a request has instead of its limits' own.
+fn other_quotas(applying: &[&Planned], head: &RequestHead<'_>) -> impl Iterator<Item = (Name, Quota)> {
+    applying.iter().filter_map(|planned| Some((planned.limit.name, planned.limit.other_quota(head)?)))
+}
+
+/// The quota that a limit has for this request instead of its own.
+fn quota_of<'o>(planned: &Planned, overrides: &'o [(Name, Quota)]) -> Option<&'o Quota> {
+    overrides.iter().find(|(name, _)| *name == planned.limit.name).map(|(_, quota)| quota)
 }
 
 impl core::fmt::Debug for Subject {

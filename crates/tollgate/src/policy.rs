@@ -1,9 +1,17 @@
 //! Policies: the limits of a request, decided together.
 
+use core::future::Future;
+use core::time::Duration;
+use std::sync::Arc;
+
 use tollgate_core::{ConfigError, Name};
 
 use crate::degraded::OnStoreFailure;
+use crate::head::RequestHead;
 use crate::limit::Limit;
+use crate::lists::Lists;
+use crate::look_up::LookUp;
+use crate::when::Condition;
 
 /// The limits of a request, decided together in one step: either all of them are charged or none is.
 ///
@@ -21,13 +29,21 @@ use crate::limit::Limit;
 pub struct Policy {
     pub(crate) limits: Vec<Limit>,
     pub(crate) on_store_failure: OnStoreFailure,
-    instances: u32,
+    pub(crate) instances: u32,
+    pub(crate) lists: Lists,
+    pub(crate) look_ups: Vec<LookUp>,
 }
 
 impl Policy {
     /// A policy without limits: every request passes, and the store is never asked.
     pub const fn new() -> Self {
-        Self { limits: Vec::new(), on_store_failure: OnStoreFailure::Allow, instances: 1 }
+        Self {
+            limits: Vec::new(),
+            on_store_failure: OnStoreFailure::Allow,
+            instances: 1,
+            lists: Lists::new(),
+            look_ups: Vec::new(),
+        }
     }
 
     /// Adds a limit.
@@ -66,6 +82,102 @@ impl Policy {
         }
         self.limits.push(limit);
         Ok(self)
+    }
+
+    /// Requests of which this holds are not limited at all, and the store is not asked: health checks, what is cheap to
+    /// serve. Whoever is [blocked](Self::block) stays so. Of several such conditions, one is enough.
+    ///
+    /// ```
+    /// use tollgate::{Limit, Policy, Quota, when};
+    ///
+    /// let policy = Policy::new()
+    ///     .skip(when::path("/healthz"))
+    ///     .skip(when::cors_preflight())
+    ///     .limit(Limit::new("everyone", Quota::per_second(5_000)));
+    /// # let _ = policy;
+    /// ```
+    pub fn skip(mut self, condition: impl Condition) -> Self {
+        self.lists.skipped.push(Arc::new(condition));
+        self
+    }
+
+    /// Requests of which this holds are not limited at all, and not [blocked](Self::block) either: an allow list. Of
+    /// several, one is enough. Asked first of all, before anything is [looked up](Self::look_up).
+    pub fn allow(mut self, condition: impl Condition) -> Self {
+        self.lists.allowed.push(Arc::new(condition));
+        self
+    }
+
+    /// Requests of which this holds are refused, unless they are [allowed](Self::allow): a block list. Of several, one is
+    /// enough. The answer is the [`Refusal`](crate::Refusal)'s, with status 403, or `PERMISSION_DENIED` for gRPC; it
+    /// tells nothing of limits. The store is not asked, and nothing is [looked up](Self::look_up).
+    ///
+    /// ```
+    /// use tollgate::{Limit, Policy, Quota, key, when};
+    ///
+    /// let policy = Policy::new()
+    ///     .block(when::address_in(key::client_ip(), ["198.51.100.0/24"]))
+    ///     .allow(when::address_in(key::client_ip(), ["198.51.100.7"]))
+    ///     .limit(Limit::new("address", Quota::per_minute(600)).by(key::client_ip()));
+    /// # let _ = policy;
+    /// ```
+    pub fn block(mut self, condition: impl Condition) -> Self {
+        self.lists.blocked.push(Arc::new(condition));
+        self
+    }
+
+    /// Looks something up for each request before its limits are asked, such as whose an API key is, and puts it into the
+    /// request's extensions: limits read it there for their keys, conditions, costs and
+    /// [quotas](crate::Limit::quota_with), and so do handlers.
+    ///
+    /// What is late or `None` is not there. A key made of it is then missing, and the limit
+    /// [says](crate::Limit::when_missing) what that means.
+    ///
+    /// The closure copies what it needs out of the head and returns a future that owns it. All look-ups of a request run
+    /// together, each up to its own deadline, which is kept on tokio's timer; give each a type of its own to find.
+    /// Requests that are [skipped](Self::skip), [allowed](Self::allow) or [blocked](Self::block) look nothing up. A
+    /// look-up is dropped with its request, and a panic in it is the request's. It runs for every other request, also for
+    /// those that are then refused: have it answer from a cache, and made-up keys too.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limit, MissingKey, Policy, Quota, key};
+    ///
+    /// #[derive(Clone)]
+    /// struct Tenant {
+    ///     id: u64,
+    ///     per_minute: u64,
+    /// }
+    ///
+    /// /// Asks a database, or a cache in front of it.
+    /// async fn tenant_of(api_key: String) -> Option<Tenant> {
+    ///     (api_key == "s3cret").then_some(Tenant { id: 7, per_minute: 5_000 })
+    /// }
+    ///
+    /// let policy = Policy::new()
+    ///     .look_up(Duration::from_millis(20), |head| {
+    ///         let api_key = head.headers().get("x-api-key").and_then(|key| key.to_str().ok().map(String::from));
+    ///         async move { tenant_of(api_key?).await }
+    ///     })
+    ///     .limit(
+    ///         Limit::new("tenant", Quota::per_minute(100))
+    ///             .by(key::from_fn("tenant", |head| Some(head.extensions().get::<Tenant>()?.id.to_be_bytes())))
+    ///             .quota_with(|head| {
+    ///                 let tenant = head.extensions().get::<Tenant>()?;
+    ///                 Quota::try_new(tenant.per_minute, Duration::from_secs(60)).ok()
+    ///             })
+    ///             .when_missing(MissingKey::Share),
+    ///     );
+    /// # let _ = policy;
+    /// ```
+    pub fn look_up<F, A, T>(mut self, deadline: Duration, look_up: F) -> Self
+    where
+        F: Fn(&RequestHead<'_>) -> A + Send + Sync + 'static,
+        A: Future<Output = Option<T>> + Send + 'static,
+        T: Clone + Send + Sync + 'static,
+    {
+        self.look_ups.push(LookUp::new(deadline, look_up));
+        self
     }
 
     /// What limits that do not [say](Limit::on_store_failure) themselves do when the store cannot be asked. The default

@@ -14,6 +14,7 @@ const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
 const INVALID_ARGUMENT: u64 = 3;
+const PERMISSION_DENIED: u64 = 7;
 const RESOURCE_EXHAUSTED: u64 = 8;
 const UNAVAILABLE: u64 = 14;
 
@@ -70,6 +71,7 @@ fn status(refused: &Refused<'_>) -> u64 {
     match refused.reason() {
         Reason::OverQuota(_) | Reason::NeverFits(_) => RESOURCE_EXHAUSTED,
         Reason::MissingKey(_) => INVALID_ARGUMENT,
+        Reason::Blocked => PERMISSION_DENIED,
         Reason::StoreFailure(_) => UNAVAILABLE,
     }
 }

@@ -8,7 +8,7 @@
 use core::time::Duration;
 
 use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use tollgate_core::{Decision, Name, Outcome, Standing};
+use tollgate_core::{Decision, Name, Outcome, Quota, Standing};
 
 use super::structured::{integer, push_integer, push_string};
 use crate::limit::Limit;
@@ -51,9 +51,10 @@ impl Fields {
     }
 
     /// Adds what a decision has to say to the headers of its response. Lists are added to those of an inner limiter; of
-    /// the `X-RateLimit` fields, which cannot be lists, the stricter three stay.
-    pub(crate) fn write(&self, decision: &Decision, headers: &mut HeaderMap) {
-        if let Some(policy) = self.policy(decision) {
+    /// the `X-RateLimit` fields, which cannot be lists, the stricter three stay. The overrides are the quotas that the
+    /// request has instead of those of the limits of these names.
+    pub(crate) fn write(&self, decision: &Decision, overrides: &[(Name, Quota)], headers: &mut HeaderMap) {
+        if let Some(policy) = self.policy(decision, overrides) {
             headers.append(RATE_LIMIT_POLICY, policy);
         }
         if let Some(standings) = self.standings(decision) {
@@ -64,12 +65,15 @@ impl Fields {
         }
     }
 
-    fn policy(&self, decision: &Decision) -> Option<HeaderValue> {
-        if decision.standings().len() == self.limits.len() {
+    fn policy(&self, decision: &Decision, overrides: &[(Name, Quota)]) -> Option<HeaderValue> {
+        if overrides.is_empty() && decision.standings().len() == self.limits.len() {
             return self.whole_policy.clone();
         }
         let applying = decision.standings().iter().filter_map(|standing| self.items(standing.name));
-        field(list(applying, |out, items| out.extend_from_slice(&items.policy)))
+        field(list(applying, |out, items| match overrides.iter().find(|(name, _)| *name == items.name) {
+            Some((name, quota)) => push_policy(out, *name, quota),
+            None => out.extend_from_slice(&items.policy),
+        }))
     }
 
     /// On a refusal only the limits that refuse: the others would tell the client to come back sooner.
@@ -99,18 +103,20 @@ impl Fields {
 
 impl Items {
     fn new(limit: &Limit) -> Self {
-        let mut quoted = Vec::new();
-        push_string(&mut quoted, limit.name.as_str());
-
-        let mut policy = quoted.clone();
-        policy.extend_from_slice(b";q=");
-        push_integer(&mut policy, limit.quota.capacity());
-        policy.extend_from_slice(b";w=");
-        push_integer(&mut policy, whole_seconds(limit.quota.horizon()).max(1));
-
-        quoted.extend_from_slice(b";r=");
-        Self { name: limit.name, policy, standing: quoted }
+        let (mut policy, mut standing) = (Vec::new(), Vec::new());
+        push_policy(&mut policy, limit.name, &limit.quota);
+        push_string(&mut standing, limit.name.as_str());
+        standing.extend_from_slice(b";r=");
+        Self { name: limit.name, policy, standing }
     }
+}
+
+fn push_policy(out: &mut Vec<u8>, name: Name, quota: &Quota) {
+    push_string(out, name.as_str());
+    out.extend_from_slice(b";q=");
+    push_integer(out, quota.capacity());
+    out.extend_from_slice(b";w=");
+    push_integer(out, whole_seconds(quota.horizon()).max(1));
 }
 
 /// Seconds, rounded up: a wait is never told shorter than it is.

@@ -17,8 +17,9 @@ const REDUCED_CAPACITY: Problem = Problem {
     uri: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
     title: "Request cannot be satisfied due to temporary server capacity constraints",
 };
-/// A problem that its status says all about (RFC 9457, section 4.2.1).
+/// Problems that their status says all about (RFC 9457, section 4.2.1).
 const MISSING_KEY: Problem = Problem { uri: "about:blank", title: "Bad Request" };
+const BLOCKED: Problem = Problem { uri: "about:blank", title: "Forbidden" };
 
 /// Answers with problem details (RFC 9457): `application/problem+json` with a type, a title, the status, a sentence
 /// that names the limit and when to retry, and `violated-policies`, the names of the limits that refuse.
@@ -43,6 +44,7 @@ fn body(refused: &Refused<'_>) -> String {
     let problem = match refused.reason() {
         Reason::OverQuota(_) | Reason::NeverFits(_) => QUOTA_EXCEEDED,
         Reason::MissingKey(_) => MISSING_KEY,
+        Reason::Blocked => BLOCKED,
         Reason::StoreFailure(_) => REDUCED_CAPACITY,
     };
     let mut json = String::with_capacity(320);

@@ -63,6 +63,8 @@ pub enum Reason<'a> {
     NeverFits(&'a Decision),
     /// It lacks a key of this scope, and a limit refuses such requests.
     MissingKey(Name),
+    /// The policy [blocks](crate::Policy::block) it.
+    Blocked,
     /// The store could not be asked, and a limit [refuses](crate::OnStoreFailure::Refuse) then, or this instance's share
     /// is too small for the request. The error is for logs, not for clients.
     StoreFailure(&'a (dyn Error + Send + Sync + 'static)),
@@ -90,7 +92,7 @@ impl<'a> Refused<'a> {
     pub const fn decision(&self) -> Option<&'a Decision> {
         match self.reason {
             Reason::OverQuota(decision) | Reason::NeverFits(decision) => Some(decision),
-            Reason::MissingKey(_) | Reason::StoreFailure(_) => None,
+            Reason::MissingKey(_) | Reason::Blocked | Reason::StoreFailure(_) => None,
         }
     }
 
@@ -105,17 +107,18 @@ impl<'a> Refused<'a> {
     pub const fn retry_after(&self) -> Option<Duration> {
         match self.reason {
             Reason::OverQuota(decision) => decision.retry_after(),
-            Reason::NeverFits(_) | Reason::MissingKey(_) => None,
+            Reason::NeverFits(_) | Reason::MissingKey(_) | Reason::Blocked => None,
             Reason::StoreFailure(_) => Some(STORE_RETRY),
         }
     }
 
-    /// The fitting status: 429, 400 for a missing key, 503 for a store that failed.
+    /// The fitting status: 429, 400 for a missing key, 403 for who is blocked, 503 for a store that failed.
     #[must_use]
     pub const fn status(&self) -> StatusCode {
         match self.reason {
             Reason::OverQuota(_) | Reason::NeverFits(_) => StatusCode::TOO_MANY_REQUESTS,
             Reason::MissingKey(_) => StatusCode::BAD_REQUEST,
+            Reason::Blocked => StatusCode::FORBIDDEN,
             Reason::StoreFailure(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -135,6 +138,7 @@ impl<'a> Refused<'a> {
                 let missing = scope.strip_prefix(CLOSURE_MARK).unwrap_or(scope);
                 return format!("The request cannot be counted: it has no {missing}.");
             }
+            Reason::Blocked => String::from("Requests like this one are not served"),
             Reason::StoreFailure(_) => String::from("Rate limits cannot be checked at the moment"),
         };
         match self.retry_after().map(whole_seconds) {

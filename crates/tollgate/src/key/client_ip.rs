@@ -30,13 +30,21 @@ pub const fn client_ip() -> ClientIp {
 #[derive(Clone, Copy, Debug)]
 pub struct ClientIp(());
 
+impl ClientIp {
+    /// The address itself, if the request has one.
+    #[must_use]
+    pub fn address(&self, head: &RequestHead<'_>) -> Option<IpAddr> {
+        peer(head.extensions())
+    }
+}
+
 impl KeyExtractor for ClientIp {
     fn scope(&self) -> Name {
         SCOPE
     }
 
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
-        peer(head.extensions()).map(|address| Key::address(SCOPE, address))
+        self.address(head).map(|address| Key::address(SCOPE, address))
     }
 }
 

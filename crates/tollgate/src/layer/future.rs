@@ -15,15 +15,19 @@ use tower_service::Service;
 
 use super::body::ResponseBody;
 use super::gate::{Gate, Grounds, Verdict};
+use crate::answer::Reason;
+use crate::look_up::LookingUp;
+use crate::plan::{Asked, Overrides};
 
 pin_project! {
     /// The future of [`RateLimit`](crate::RateLimit).
     ///
-    /// Dropping it while its request waits for a turn is safe: the inner service is never called. The turn is spent.
+    /// Dropping it is safe. While something is looked up for its request, nothing has been charged; while the request
+    /// waits for a turn, the turn is spent. The inner service is never called.
     ///
     /// # Panics
-    /// When polled after it has completed, as futures may; when a request has to wait outside a tokio runtime with a
-    /// timer.
+    /// When polled after it has completed, as futures may; when a request has to wait, or something has to be looked up,
+    /// outside a tokio runtime with a timer.
     #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<Svc, S, B>
     where
@@ -40,9 +44,15 @@ pin_project! {
     /// How far a request has come. What a stage hands to the next is an `Option` to be taken from behind the pin.
     #[project = StageProjection]
     enum Stage<Svc, A, F, B> {
+        LookingUp {
+            #[pin]
+            looking_up: LookingUp,
+            held: Option<Held<Svc, B>>,
+        },
         Deciding {
             #[pin]
             answer: A,
+            overrides: Overrides,
             held: Option<Held<Svc, B>>,
         },
         Waiting {
@@ -73,8 +83,19 @@ where
     S: Store,
 {
     /// The store has been asked.
-    pub(super) fn deciding(gate: Arc<Gate<S>>, answer: S::Future, service: Svc, request: Request<B>) -> Self {
-        Self { gate, stage: Stage::Deciding { answer, held: Some(Held { service, request }) } }
+    pub(super) fn deciding(
+        gate: Arc<Gate<S>>,
+        answer: S::Future,
+        overrides: Overrides,
+        service: Svc,
+        request: Request<B>,
+    ) -> Self {
+        Self { gate, stage: Stage::Deciding { answer, overrides, held: Some(Held { service, request }) } }
+    }
+
+    /// The store is asked when this has been found out.
+    pub(super) fn looking_up(gate: Arc<Gate<S>>, looking_up: LookingUp, service: Svc, request: Request<B>) -> Self {
+        Self { gate, stage: Stage::LookingUp { looking_up, held: Some(Held { service, request }) } }
     }
 
     /// No limit applies.
@@ -99,11 +120,24 @@ where
         let mut this = self.project();
         loop {
             let next = match this.stage.as_mut().project() {
-                StageProjection::Deciding { answer, held } => {
+                StageProjection::LookingUp { looking_up, held } => {
+                    let found = ready!(looking_up.poll(cx));
+                    let mut held = take(held);
+                    held.request.extensions_mut().extend(found);
+                    match this.gate.ask(&held.request) {
+                        Asked::Nothing => held.run(None),
+                        Asked::Missing(scope) => {
+                            let response = this.gate.turn_away(Reason::MissingKey(scope), &held.request);
+                            Stage::Refused { response: Some(response) }
+                        }
+                        Asked::Charged(answer, overrides) => Stage::Deciding { answer, overrides, held: Some(held) },
+                    }
+                }
+                StageProjection::Deciding { answer, overrides, held } => {
                     let answer = ready!(answer.poll(cx));
                     let mut held = take(held);
-                    match this.gate.judge(answer, &mut held.request) {
-                        Verdict::Pass(grounds) => held.run(grounds),
+                    match this.gate.judge(answer, core::mem::take(overrides), &mut held.request) {
+                        Verdict::Pass(grounds) => held.run(Some(grounds)),
                         Verdict::Wait(wait, grounds) => {
                             #[expect(clippy::disallowed_methods, reason = "waiting one's turn is what was asked for")]
                             let turn = tokio::time::sleep(wait);
@@ -115,7 +149,7 @@ where
                 StageProjection::Waiting { turn, held } => {
                     ready!(turn.poll(cx));
                     let (held, grounds) = take(held);
-                    held.run(grounds)
+                    held.run(Some(grounds))
                 }
                 StageProjection::Running { response, grounds } => {
                     let mut response = ready!(response.poll(cx))?;
@@ -134,8 +168,8 @@ where
 }
 
 impl<Svc: Service<Request<B>>, B> Held<Svc, B> {
-    fn run<A>(mut self, grounds: Grounds) -> Stage<Svc, A, Svc::Future, B> {
-        Stage::Running { response: self.service.call(self.request), grounds: Some(grounds) }
+    fn run<A>(mut self, grounds: Option<Grounds>) -> Stage<Svc, A, Svc::Future, B> {
+        Stage::Running { response: self.service.call(self.request), grounds }
     }
 }
 
@@ -151,6 +185,7 @@ where
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match self.stage {
+            Stage::LookingUp { .. } => "looking up",
             Stage::Deciding { .. } => "deciding",
             Stage::Waiting { .. } => "waiting",
             Stage::Running { .. } => "running",

@@ -12,9 +12,10 @@ use tollgate_core::{Decision, Outcome, Store};
 
 use super::local::Local;
 use crate::answer::{GrpcType, Reason, Refusal, Refused, whole_seconds, write_degraded, write_local, write_uncounted};
+use crate::decided::Decided;
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
-use crate::plan::{Asked, Fallback, Plan};
+use crate::plan::{Asked, Entry, Fallback, Overrides, Plan};
 
 /// What a layer and all its services share.
 pub(super) struct Gate<S> {
@@ -23,10 +24,14 @@ pub(super) struct Gate<S> {
     pub(super) local: Arc<Local>,
     pub(super) refusal: Arc<dyn Refusal>,
     pub(super) on_store_error: Arc<OnStoreError>,
+    pub(super) on_decision: Option<Arc<OnDecision>>,
 }
 
 /// Is told of every decision that the store failed to make.
 pub(super) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
+
+/// Is told of everything that is decided.
+pub(super) type OnDecision = dyn Fn(&Decided<'_>) + Send + Sync;
 
 /// What happens to a request.
 pub(super) enum Verdict {
@@ -40,8 +45,8 @@ pub(super) enum Verdict {
 
 /// What a verdict rests on.
 pub(super) enum Grounds {
-    /// The store's decision.
-    Store(Decision),
+    /// The store's decision, by these quotas in place of the limits' own.
+    Store(Decision, Overrides),
     /// This instance's own decision, in place of that of a sick store.
     Local(Decision),
     /// None: no limit counts while the store is sick.
@@ -49,17 +54,27 @@ pub(super) enum Grounds {
 }
 
 impl<S: Store> Gate<S> {
+    /// What has to come before the store is asked about a request.
+    pub(super) fn enter<B>(&self, request: &Request<B>) -> Entry {
+        self.plan.enter(&RequestHead::of(request))
+    }
+
     /// Asks the store about a request.
     pub(super) fn ask<B>(&self, request: &Request<B>) -> Asked<S::Future> {
         self.plan.ask(&RequestHead::of(request), |charges| self.store.check(charges))
     }
 
     /// What the store's answer means for a request.
-    pub(super) fn judge<B>(&self, answer: Result<Decision, S::Error>, request: &mut Request<B>) -> Verdict {
+    pub(super) fn judge<B>(
+        &self,
+        answer: Result<Decision, S::Error>,
+        overrides: Overrides,
+        request: &mut Request<B>,
+    ) -> Verdict {
         match answer {
             Ok(decision) => {
                 self.local.answered();
-                self.decided(Grounds::Store(decision), request)
+                self.decided(Grounds::Store(decision, overrides), request)
             }
             Err(error) => {
                 (self.on_store_error)(&error);
@@ -72,13 +87,18 @@ impl<S: Store> Gate<S> {
     fn fall_back<B>(&self, error: &S::Error, request: &mut Request<B>) -> Verdict {
         request.extensions_mut().insert(Degraded);
         match self.plan.fall_back(&RequestHead::of(request), |charges| self.local.check(charges)) {
-            Fallback::Uncounted => Verdict::Pass(Grounds::Nothing),
+            Fallback::Uncounted => {
+                self.tell(&Grounds::Nothing, None, request);
+                Verdict::Pass(Grounds::Nothing)
+            }
             // A share may be too small for what the whole quota has room for: that is the store's failing.
             Fallback::Charged(decision) if decision.outcome() != Outcome::Never => {
                 self.decided(Grounds::Local(decision), request)
             }
             Fallback::Charged(_) | Fallback::Refuse => {
-                let mut response = self.refuse(Reason::StoreFailure(error), request);
+                let reason = Reason::StoreFailure(error);
+                self.tell(&Grounds::Nothing, Some(reason), request);
+                let mut response = self.refuse(reason, request);
                 mark_degraded(&mut response);
                 Verdict::Refuse(response)
             }
@@ -91,6 +111,7 @@ impl<S: Store> Gate<S> {
         let reason = match decision.outcome() {
             Outcome::Allow | Outcome::Wait(_) => {
                 request.extensions_mut().insert(decision.clone());
+                self.tell(&grounds, None, request);
                 return match decision.wait() {
                     Duration::ZERO => Verdict::Pass(grounds),
                     wait => Verdict::Wait(wait, grounds),
@@ -99,13 +120,31 @@ impl<S: Store> Gate<S> {
             Outcome::Refuse(_) => Reason::OverQuota(decision),
             Outcome::Never => Reason::NeverFits(decision),
         };
+        self.tell(&grounds, Some(reason), request);
         let mut response = self.refuse(reason, request);
         self.report(grounds, &mut response);
         Verdict::Refuse(response)
     }
 
+    /// The answer to a request that is refused without a decision.
+    pub(super) fn turn_away<B>(&self, reason: Reason<'_>, request: &Request<B>) -> Response<Bytes> {
+        if let Some(listener) = &self.on_decision {
+            let head = RequestHead::of(request);
+            listener(&Decided { head, decision: None, reason: Some(reason), degraded: false });
+        }
+        self.refuse(reason, request)
+    }
+
+    /// Tells the listener, if there is one.
+    fn tell<B>(&self, grounds: &Grounds, reason: Option<Reason<'_>>, request: &Request<B>) {
+        if let Some(listener) = &self.on_decision {
+            let degraded = !matches!(grounds, Grounds::Store(..));
+            listener(&Decided { head: RequestHead::of(request), decision: grounds.decision(), reason, degraded });
+        }
+    }
+
     /// The answer to a refused request, but for the rate limit headers.
-    pub(super) fn refuse<B>(&self, reason: Reason<'_>, request: &Request<B>) -> Response<Bytes> {
+    fn refuse<B>(&self, reason: Reason<'_>, request: &Request<B>) -> Response<Bytes> {
         let head = RequestHead::of(request);
         let refused = Refused::new(reason, head);
         let mut response = match GrpcType::of(head) {
@@ -130,8 +169,8 @@ impl<S: Store> Gate<S> {
     /// Writes on a response what the verdict on its request rested on.
     pub(super) fn report<B>(&self, grounds: Grounds, response: &mut Response<B>) {
         let decision = match grounds {
-            Grounds::Store(decision) => {
-                self.plan.fields.write(&decision, response.headers_mut());
+            Grounds::Store(decision, overrides) => {
+                self.plan.fields.write(&decision, &overrides, response.headers_mut());
                 decision
             }
             Grounds::Local(decision) => {
@@ -156,7 +195,7 @@ impl<S: Store> Gate<S> {
 impl Grounds {
     const fn decision(&self) -> Option<&Decision> {
         match self {
-            Self::Store(decision) | Self::Local(decision) => Some(decision),
+            Self::Store(decision, _) | Self::Local(decision) => Some(decision),
             Self::Nothing => None,
         }
     }

@@ -11,6 +11,7 @@ use super::gate::Gate;
 use super::local::Local;
 use super::service::RateLimit;
 use crate::answer::{ProblemDetails, Refusal};
+use crate::decided::Decided;
 use crate::plan::Plan;
 use crate::policy::Policy;
 
@@ -32,6 +33,7 @@ impl<S: Store> RateLimitLayer<S> {
             local: Arc::default(),
             refusal: Arc::new(ProblemDetails),
             on_store_error: Arc::new(|_| {}),
+            on_decision: None,
         })
     }
 
@@ -76,19 +78,46 @@ impl<S: Store> RateLimitLayer<S> {
         Self::of(Gate { on_store_error: Arc::new(listener), ..self.parts() })
     }
 
+    /// Tells this closure of every decision, once per request: admitted, waiting, refused, blocked, without a key, and
+    /// what becomes of requests while the store is sick. For metrics and logs. Requests that nothing was decided about,
+    /// because no limit applies or they are [skipped](Policy::skip) or [allowed](Policy::allow), are not told. A second
+    /// closure replaces the first.
+    ///
+    /// It runs before the request goes on: it must be quick and never block. Of a request that waits it hears when the
+    /// wait begins.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use tollgate::{MemoryStore, Policy, RateLimitLayer};
+    ///
+    /// let refused = Arc::new(AtomicU64::new(0));
+    /// let counted = Arc::clone(&refused);
+    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).on_decision(move |decided| {
+    ///     if decided.reason().is_some() {
+    ///         counted.fetch_add(1, Ordering::Relaxed);
+    ///     }
+    /// });
+    /// # let _ = layer;
+    /// ```
+    pub fn on_decision(self, listener: impl Fn(&Decided<'_>) + Send + Sync + 'static) -> Self {
+        Self::of(Gate { on_decision: Some(Arc::new(listener)), ..self.parts() })
+    }
+
     fn of(gate: Gate<S>) -> Self {
         Self { gate: Arc::new(gate) }
     }
 
     /// What the gate is made of, to make another.
     fn parts(&self) -> Gate<S> {
-        let Gate { store, plan, local, refusal, on_store_error } = &*self.gate;
+        let Gate { store, plan, local, refusal, on_store_error, on_decision } = &*self.gate;
         Gate {
             store: Arc::clone(store),
             plan: Arc::clone(plan),
             local: Arc::clone(local),
             refusal: Arc::clone(refusal),
             on_store_error: Arc::clone(on_store_error),
+            on_decision: on_decision.clone(),
         }
     }
 }

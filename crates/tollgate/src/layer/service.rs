@@ -12,7 +12,7 @@ use super::body::ResponseBody;
 use super::future::ResponseFuture;
 use super::gate::Gate;
 use crate::answer::Reason;
-use crate::plan::Asked;
+use crate::plan::{Asked, Entry};
 
 /// A service behind a [`Policy`](crate::Policy), made by a [`RateLimitLayer`](crate::RateLimitLayer).
 ///
@@ -62,20 +62,36 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let gate = Arc::clone(&self.gate);
+        match gate.enter(&request) {
+            Entry::Count => {}
+            Entry::LookUp(looking_up) => {
+                return ResponseFuture::looking_up(gate, looking_up, self.take_ready(), request);
+            }
+            Entry::Free => return ResponseFuture::running(gate, self.inner.call(request)),
+            Entry::Blocked => {
+                let response = gate.turn_away(Reason::Blocked, &request);
+                return ResponseFuture::refused(gate, response);
+            }
+        }
         match gate.ask(&request) {
             Asked::Nothing => ResponseFuture::running(gate, self.inner.call(request)),
             Asked::Missing(scope) => {
-                let response = gate.refuse(Reason::MissingKey(scope), &request);
+                let response = gate.turn_away(Reason::MissingKey(scope), &request);
                 ResponseFuture::refused(gate, response)
             }
-            Asked::Charged(answer) => {
-                // The inner service is called after the answer. A clone need not be ready: the one that was polled
-                // goes along, and the clone stays here to be polled next time.
-                let next = self.inner.clone();
-                let ready = core::mem::replace(&mut self.inner, next);
-                ResponseFuture::deciding(gate, answer, ready, request)
+            Asked::Charged(answer, overrides) => {
+                ResponseFuture::deciding(gate, answer, overrides, self.take_ready(), request)
             }
         }
+    }
+}
+
+impl<Svc: Clone, S> RateLimit<Svc, S> {
+    /// The service that is ready, for a request that goes to it later. A clone need not be ready: the one that was polled
+    /// goes along, and the clone stays here to be polled next time.
+    fn take_ready(&mut self) -> Svc {
+        let next = self.inner.clone();
+        core::mem::replace(&mut self.inner, next)
     }
 }
 

@@ -4,12 +4,18 @@
 mod axum_apps;
 #[cfg(feature = "axum")]
 mod axum_extractors;
+#[cfg(feature = "axum")]
+mod axum_tiers;
+mod conditions;
+mod decisions_told;
 mod degraded;
 mod errors;
 mod fixture;
 mod grpc;
 mod headers;
 mod keys;
+mod lists;
+mod look_ups;
 mod missing_keys;
 mod nesting;
 mod panics;
@@ -17,6 +23,7 @@ mod policies;
 mod readiness;
 mod refusals;
 mod run_time;
+mod run_time_quotas;
 #[cfg(feature = "redis")]
 mod sick_redis;
 mod store_calls;

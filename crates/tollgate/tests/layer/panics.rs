@@ -5,7 +5,7 @@ use std::panic;
 use std::sync::Once;
 use std::time::Duration;
 
-use tollgate::{Limit, Policy, Quota, key};
+use tollgate::{Limit, Policy, Quota, key, when};
 
 thread_local! {
     static WATCHED: Cell<bool> = const { Cell::new(false) };
@@ -31,7 +31,7 @@ fn file_of_panic(mistake: fn()) -> String {
 
 #[test]
 fn mistakes_are_found_where_they_are_written() {
-    let mistakes: [(&str, fn()); 15] = [
+    let mistakes: [(&str, fn()); 18] = [
         ("new", || _ = Quota::new(0, Duration::from_secs(1))),
         ("per_second", || _ = Quota::per_second(0)),
         ("per_minute", || _ = Quota::per_minute(0)),
@@ -47,6 +47,9 @@ fn mistakes_are_found_where_they_are_written() {
         ("limit", || _ = Policy::new().limit(Limit::new("", Quota::per_day(1)))),
         ("instances", || _ = Policy::new().instances(0)),
         ("header", || _ = key::header("two words")),
+        ("path", || _ = when::path("users")),
+        ("host", || _ = when::host("a.test:80")),
+        ("address_in", || _ = when::address_in(key::client_ip(), ["here"])),
     ];
     for (name, mistake) in mistakes {
         assert_eq!(file_of_panic(mistake), file!(), "{name}");
