@@ -1,8 +1,8 @@
 //! What gRPC requests call, and their binary metadata.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use http::{HeaderValue, Method, Uri};
+use libfuzzer_sys::fuzz_target;
 use tollgate::key;
 use tollgate_fuzz::{extract, request};
 

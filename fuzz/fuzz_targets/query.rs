@@ -1,8 +1,8 @@
 //! Queries and paths.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use http::{Request, Uri};
+use libfuzzer_sys::fuzz_target;
 use tollgate::key;
 use tollgate_fuzz::extract;
 
