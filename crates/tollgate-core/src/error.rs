@@ -83,6 +83,17 @@ pub enum ConfigError {
         /// What the limit holds when full.
         capacity: u64,
     },
+    /// What should be a network of trusted proxies and is none.
+    Network(String),
+    /// A number of proxies that is 0 or more than 32.
+    ProxyHops(u8),
+    /// A prefix of addresses that is 0 or longer than they are.
+    AddressPrefix {
+        /// The bits asked for.
+        bits: u8,
+        /// The bits that such an address has.
+        most: u8,
+    },
 }
 
 impl core::error::Error for ConfigError {}
@@ -147,6 +158,16 @@ impl fmt::Display for ConfigError {
                 "a request costs {cost} but the limit {limit:?} never holds more than {capacity}: lower the cost or \
                  raise the quota"
             ),
+            Self::Network(text) => {
+                write!(
+                    f,
+                    "{text:?} is no network: give an address, or a network such as \"10.0.0.0/8\" or \"fd00::/8\""
+                )
+            }
+            Self::ProxyHops(count) => write!(f, "{count} proxies cannot be counted back: give 1 to 32"),
+            Self::AddressPrefix { bits, most } => {
+                write!(f, "{bits} bits of an address tell nobody apart: give 1 to {most}")
+            }
         }
     }
 }

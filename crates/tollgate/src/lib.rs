@@ -143,8 +143,9 @@
 //! # Caveats
 //!
 //! * **Peer addresses.** [`key::client_ip`] needs the feature `axum` or `tonic`, and an axum app must be served with
-//!   `into_make_service_with_connect_info::<SocketAddr>()`. Without an address all clients share one counter. Behind a
-//!   proxy the peer is the proxy.
+//!   `into_make_service_with_connect_info::<SocketAddr>()`. Without an address all clients share one counter, and the
+//!   log says so once, through `tracing`. Behind a proxy the peer is the proxy, until
+//!   [`ClientIp::behind`](key::ClientIp::behind) says whom to believe.
 //! * **`layer` or `route_layer`.** `Router::layer` covers the routes added before it and the fallback: a scan that hits
 //!   404s is counted. `Router::route_layer` covers matched routes only: 404s are free.
 //! * **Matched routes.** `key::route()` sees the whole pattern under `nest`, and nothing in fallbacks or around a whole
@@ -166,8 +167,10 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `axum` | `key::route`, `when::route`; peer addresses from axum's `ConnectInfo` |
+//! | `axum` | `key::route`, `key::path_parameter` and `when::route`; peer addresses from axum's `ConnectInfo` |
 //! | `tonic` | peer addresses from tonic's `TcpConnectInfo` |
+//! | `jwt` | `key::jwt_claim`, for applications that have picked a crypto backend of the crate `jsonwebtoken` |
+//! | `jwt-rust-crypto` | `jwt`, and that crate's backend `rust_crypto` |
 //! | `redis` | `RedisStore`, which instances share, with its options and errors |
 //! | `tls` | `redis`, and `rediss://` URLs |
 

@@ -1,9 +1,10 @@
 //! Counting by a header.
 
-use http::header::{HeaderName, HeaderValue, InvalidHeaderName};
+use http::header::{HeaderName, InvalidHeaderName};
 use tollgate_core::{Key, Name};
 
 use super::KeyExtractor;
+use super::told::Told;
 use crate::head::RequestHead;
 
 /// Counts by the value of a header, such as an API key. Names of headers know no upper or lower case; values do.
@@ -52,14 +53,6 @@ impl KeyExtractor for Header {
     }
 
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
-        let mut values = head.headers().get_all(&self.name).iter().map(HeaderValue::as_bytes);
-        let first = values.next()?;
-        let agreed = if values.all(|another| another == first) { Some(first) } else { None };
-        match agreed {
-            Some([]) => None,
-            Some(value) => Some(Key::new(self.scope, value)),
-            // The empty key is the one that requests without a key share.
-            None => Some(Key::new(self.scope, &[])),
-        }
+        Told::by_header(head.headers(), &self.name).into_key(self.scope)
     }
 }

@@ -1,0 +1,131 @@
+//! What tokens are verified with.
+
+use core::fmt;
+use core::time::Duration;
+
+use jsonwebtoken::crypto::verify;
+use jsonwebtoken::{DecodingKey, Validation, decode};
+use serde_json::{Map, Value};
+
+/// A key that JSON web tokens (RFC 7519) are verified with, and what they must say besides.
+///
+/// A key fits one family of algorithms, and no token is verified by an algorithm of another: what a token says of its
+/// own algorithm chooses only within the family. `none` belongs to no family.
+///
+/// `exp` and `nbf` are looked at where a token has them, by the machine's clock and with 60 seconds of leeway; `iss` and
+/// `aud` where [`issuer`](Self::issuer) and [`audience`](Self::audience) ask for them.
+///
+/// # Panics
+/// Every constructor panics when the program has no crypto backend, or two and no choice between them: enable exactly one
+/// of the features `rust_crypto` and `aws_lc_rs` of the crate `jsonwebtoken` 11, or this crate's `jwt-rust-crypto`.
+#[derive(Clone)]
+pub struct JwtKey {
+    key: DecodingKey,
+    validation: Validation,
+}
+
+impl JwtKey {
+    /// A shared secret: HS256, HS384 and HS512.
+    ///
+    /// # Errors
+    /// [`InvalidJwtKey`] when the secret is empty.
+    pub fn hmac(secret: &[u8]) -> Result<Self, InvalidJwtKey> {
+        if secret.is_empty() {
+            return Err(InvalidJwtKey(String::from("the secret is empty")));
+        }
+        Self::new(DecodingKey::from_secret(secret))
+    }
+
+    /// An RSA public key in PEM: RS256, RS384, RS512, PS256, PS384 and PS512.
+    ///
+    /// # Errors
+    /// [`InvalidJwtKey`] when it is none.
+    pub fn rsa_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
+        Self::new(DecodingKey::from_rsa_pem(pem)?)
+    }
+
+    /// A public key on the curve P-256 or P-384 in PEM: ES256 and ES384.
+    ///
+    /// # Errors
+    /// [`InvalidJwtKey`] when it is none.
+    pub fn ec_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
+        Self::new(DecodingKey::from_ec_pem(pem)?)
+    }
+
+    /// An Ed25519 public key in PEM: EdDSA.
+    ///
+    /// # Errors
+    /// [`InvalidJwtKey`] when it is none.
+    pub fn ed_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
+        Self::new(DecodingKey::from_ed_pem(pem)?)
+    }
+
+    /// Believes only tokens of this issuer: the claim `iss`.
+    #[must_use]
+    pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
+        let issuer = issuer.into();
+        self.validation.required_spec_claims.insert(String::from("iss"));
+        self.validation.set_issuer(&[issuer]);
+        self
+    }
+
+    /// Believes only tokens that are meant for this audience: the claim `aud`.
+    #[must_use]
+    pub fn audience(mut self, audience: impl Into<String>) -> Self {
+        let audience = audience.into();
+        self.validation.required_spec_claims.insert(String::from("aud"));
+        self.validation.validate_aud = true;
+        self.validation.set_audience(&[audience]);
+        self
+    }
+
+    /// How far the clocks of issuer and verifier may be apart, instead of 60 seconds; rounded down to whole ones.
+    #[must_use]
+    pub const fn leeway(mut self, leeway: Duration) -> Self {
+        self.validation.leeway = leeway.as_secs();
+        self
+    }
+
+    /// Tries the key on nothing: one that no algorithm can take, and a missing backend, are found now and not by a request.
+    fn new(key: DecodingKey) -> Result<Self, InvalidJwtKey> {
+        let family = key.family();
+        if family.algorithms().iter().all(|algorithm| verify("", b"", &key, *algorithm).is_err()) {
+            return Err(InvalidJwtKey(format!("no algorithm of the family {family:?} can take it")));
+        }
+        let mut validation = Validation::new_for_family(family);
+        validation.required_spec_claims.clear();
+        validation.validate_aud = false;
+        validation.validate_nbf = true;
+        Ok(Self { key, validation })
+    }
+
+    /// The claims of a token, if it is to be believed.
+    pub(super) fn claims(&self, token: &[u8]) -> Option<Map<String, Value>> {
+        decode(token, &self.key, &self.validation).ok().map(|token| token.claims)
+    }
+}
+
+impl fmt::Debug for JwtKey {
+    /// Shows the family of algorithms.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JwtKey({:?})", self.key.family())
+    }
+}
+
+/// A key that tokens cannot be verified with. Its text says why, without the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidJwtKey(String);
+
+impl fmt::Display for InvalidJwtKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not a key that tokens can be verified with: {}", self.0)
+    }
+}
+
+impl core::error::Error for InvalidJwtKey {}
+
+impl From<jsonwebtoken::errors::Error> for InvalidJwtKey {
+    fn from(error: jsonwebtoken::errors::Error) -> Self {
+        Self(error.to_string())
+    }
+}

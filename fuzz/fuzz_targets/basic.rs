@@ -1,0 +1,13 @@
+//! Basic credentials.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tollgate::key;
+use tollgate_fuzz::{extract, request};
+
+fuzz_target!(|bytes: &[u8]| {
+    let line = [b"Basic ", bytes].concat();
+    if let Some(request) = request("authorization", &line) {
+        assert!(extract(&key::basic_user(), &request) <= bytes.len());
+    }
+});

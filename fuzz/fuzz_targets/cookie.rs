@@ -1,0 +1,12 @@
+//! Cookies.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tollgate::key;
+use tollgate_fuzz::{extract, request};
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Some(request) = request("cookie", bytes) {
+        assert!(extract(&key::cookie("s"), &request) <= bytes.len());
+    }
+});

@@ -1,0 +1,13 @@
+//! Forwarded (RFC 7239).
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tollgate::key::Source;
+use tollgate_fuzz::{clients, request, the_proxy_decides};
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Some(request) = request("forwarded", bytes) {
+        let _ = clients(&Source::Forwarded, &request);
+    }
+    the_proxy_decides(&Source::Forwarded, "forwarded", bytes, "for=\"[2001:db8::7]:1\"", "2001:db8::7");
+});

@@ -1,0 +1,12 @@
+//! Hosts.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tollgate::key;
+use tollgate_fuzz::{extract, request};
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Some(request) = request("host", bytes) {
+        assert!(extract(&key::host(), &request) <= bytes.len());
+    }
+});

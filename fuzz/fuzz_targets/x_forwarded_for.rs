@@ -1,0 +1,13 @@
+//! X-Forwarded-For.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tollgate::key::Source;
+use tollgate_fuzz::{clients, request, the_proxy_decides};
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Some(request) = request("x-forwarded-for", bytes) {
+        let _ = clients(&Source::XForwardedFor, &request);
+    }
+    the_proxy_decides(&Source::XForwardedFor, "x-forwarded-for", bytes, "192.0.2.7", "192.0.2.7");
+});
