@@ -40,8 +40,8 @@ pub struct Limit {
     /// All of them hold of the requests that the limit counts.
     conditions: Vec<Arc<dyn Condition>>,
     run_time_quota: Option<Arc<QuotaOf>>,
-    /// As far as it was told.
-    patience: Option<Duration>,
+    /// If it was told; otherwise that depends on the quota, which a request may choose.
+    longest_wait: Option<Duration>,
     counts_refusals: bool,
 }
 
@@ -89,7 +89,7 @@ impl Limit {
             cost: Cost::Constant(1),
             conditions: Vec::new(),
             run_time_quota: None,
-            patience: None,
+            longest_wait: None,
             counts_refusals: false,
         }
     }
@@ -167,7 +167,7 @@ impl Limit {
     ///
     /// While it waits, a request holds its connection and its memory: keep this short where clients are many.
     pub const fn max_wait(mut self, longest: Duration) -> Self {
-        self.patience = Some(longest);
+        self.longest_wait = Some(longest);
         self
     }
 
@@ -203,7 +203,7 @@ impl Limit {
         };
         let mut charge = Charge::new(self.name, quota, key).cost(cost);
         let queue = || (quota.algorithm() == Algorithm::LeakyBucket).then_some(Self::DEFAULT_MAX_WAIT);
-        if let Some(longest) = self.patience.or_else(queue) {
+        if let Some(longest) = self.longest_wait.or_else(queue) {
             charge = charge.patience(longest);
         }
         if self.counts_refusals { charge.count_refusals() } else { charge }

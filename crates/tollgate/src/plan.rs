@@ -51,7 +51,7 @@ type Charges<'a> = SmallVec<[Charge<'a>; FEW]>;
 
 /// The quotas that a request has instead of those of the limits of these names. Nearly always none, and then nothing is
 /// allocated.
-pub(crate) type Overrides = Box<[(Name, Quota)]>;
+pub(crate) type Overrides = Vec<(Name, Quota)>;
 
 /// How a request comes in.
 pub(crate) enum Entry {
