@@ -173,7 +173,7 @@ mod limit;
 mod plan;
 mod policy;
 
-pub use self::answer::{EXPOSED_HEADERS, ProblemDetails, Reason, Refusal, Refused};
+pub use self::answer::{EXPOSED_HEADERS, HeaderStyle, Negotiated, ProblemDetails, Reason, Refusal, Refused, Reset};
 pub use self::degraded::{Degraded, OnStoreFailure};
 pub use self::head::RequestHead;
 pub use self::layer::{RateLimit, RateLimitLayer, ResponseBody, ResponseFuture};

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use tollgate_core::{Charge, Key, Name};
 
-use crate::answer::Fields;
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::KeyExtractor;
@@ -19,7 +18,6 @@ const FEW: usize = 4;
 pub(crate) struct Plan {
     limits: Vec<Planned>,
     subjects: Vec<Subject>,
-    pub(crate) fields: Fields,
 }
 
 #[derive(Debug)]
@@ -64,7 +62,6 @@ pub(crate) enum Fallback<T> {
 
 impl Plan {
     pub(crate) fn new(policy: Policy) -> Self {
-        let fields = Fields::new(&policy.limits);
         let mut subjects: Vec<Subject> = Vec::new();
         let limits = policy
             .limits
@@ -79,7 +76,12 @@ impl Plan {
                 Planned { limit, subject, on_store_failure }
             })
             .collect();
-        Self { limits, subjects, fields }
+        Self { limits, subjects }
+    }
+
+    /// The limits, in the order of the policy.
+    pub(crate) fn limits(&self) -> impl Iterator<Item = &Limit> {
+        self.limits.iter().map(|planned| &planned.limit)
     }
 
     /// Reads the keys of a request and hands the charges of the limits that apply to `check`.
@@ -110,6 +112,14 @@ impl Plan {
             .map(|planned| planned.limit.charge_of_share(self.key(&keys, planned), head))
             .collect();
         if charges.is_empty() { Fallback::Uncounted } else { Fallback::Charged(check(&charges)) }
+    }
+
+    /// What something makes of the keys of a request that has been decided on. They are read anew, so that requests pay
+    /// for it only where it is wanted.
+    pub(crate) fn each_key<T>(&self, head: &RequestHead<'_>, of: impl Fn(&Key<'_>) -> Option<T>) -> Vec<(Name, T)> {
+        let Ok((keys, applying)) = self.read(head) else { return Vec::new() };
+        let pair = |planned: &Planned| Some((planned.limit.name, of(self.key(&keys, planned))?));
+        applying.into_iter().filter_map(pair).collect()
     }
 
     /// The limits that apply to a request and the keys they count; otherwise the scope of the key without which a limit

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::task::{Context, Poll};
+use core::time::Duration;
 use std::sync::Arc;
 
 use http::{Request, Response};
@@ -65,7 +66,7 @@ where
         match gate.ask(&request) {
             Asked::Nothing => ResponseFuture::running(gate, self.inner.call(request)),
             Asked::Missing(scope) => {
-                let response = gate.refuse(Reason::MissingKey(scope), &request);
+                let response = gate.refuse(Reason::MissingKey(scope), Duration::ZERO, &request);
                 ResponseFuture::refused(gate, response)
             }
             Asked::Charged(answer) => {
