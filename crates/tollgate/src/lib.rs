@@ -22,11 +22,12 @@
 //! 2. If no limit applies, the inner service is called and the store is not asked.
 //! 3. The store decides all limits in one step: every one is charged, or none is. This is the only wait before the
 //!    handler, and with a [`MemoryStore`] it is none.
-//! 4. Refused, the request is answered by the [`Refusal`]: 429 and problem details, unless told otherwise. gRPC requests
-//!    are answered `RESOURCE_EXHAUSTED` in a Trailers-Only response.
+//! 4. Refused, the request is answered by the [`Refusal`]: 429 and, unless told otherwise, [what the client likes
+//!    best](Negotiated) of problem details, plain text and HTML. gRPC requests are answered `RESOURCE_EXHAUSTED` in a
+//!    Trailers-Only response, with the details by which clients know when to retry.
 //! 5. Admitted, it goes to the inner service, after its [wait](Limit::max_wait) if a leaky bucket gave it a later turn.
-//! 6. The response carries `RateLimit`, `RateLimit-Policy` and `X-RateLimit-*`; a refusal also `Retry-After`. The
-//!    [`Decision`] is in the extensions of the admitted request and of the response, if there was one.
+//! 6. The response carries `RateLimit`, `RateLimit-Policy` and `X-RateLimit-*`, or what other [styles](HeaderStyle) were
+//!    chosen; a refusal also `Retry-After`. The [`Decision`] is in the extensions of the admitted request and of the response, if there was one.
 //!
 //! A store that cannot be asked never becomes an error of the service, see [below](#when-the-store-is-sick).
 //!
@@ -41,6 +42,10 @@
 //!
 //! All seconds are rounded up. The first two follow draft-ietf-httpapi-ratelimit-headers-11. A client who spreads `r`
 //! units over `t` seconds is always admitted, if nobody else is counted by his key: they are there already.
+//!
+//! Other fields, for clients of other limiters, are a matter of [`RateLimitLayer::headers`]. Refused clients come back
+//! at different times with [`RateLimitLayer::retry_jitter`]. Every kind of answer, in each protocol, is in the table of
+//! `docs/ANSWERS.md`.
 //!
 //! # When the store is sick
 //!

@@ -13,7 +13,7 @@ use super::super::structured::{push_integer, push_string};
 use super::super::telling::Telling;
 use super::Style;
 use super::names::{RATE_LIMIT, RATE_LIMIT_POLICY};
-use super::policies::{Entry, Policies, separate, value};
+use super::policies::{Dialect, Entry, Policies, separate, value};
 use crate::limit::Limit;
 
 #[derive(Debug)]
@@ -31,7 +31,10 @@ impl Draft11 {
             quoted.extend_from_slice(b";r=");
             (limit.name, quoted)
         };
-        Self { policies: Policies::new(limits, render), standings: limits.iter().map(standing).collect() }
+        Self {
+            policies: Policies::new(limits, Dialect { member: push_policy, tells: |_, _| true }),
+            standings: limits.iter().map(standing).collect(),
+        }
     }
 
     fn push_standing(&self, out: &mut Vec<u8>, standing: &Standing, telling: Telling<'_>) {
@@ -74,18 +77,13 @@ fn is_free(headers: &HeaderMap, name: &HeaderName) -> bool {
 }
 
 /// `"burst";q=20;w=2`
-fn render(entries: &[Entry<'_>]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(96);
-    for entry in entries {
-        separate(&mut out);
-        push_string(&mut out, entry.name.as_str());
-        out.extend_from_slice(b";q=");
-        push_integer(&mut out, entry.quota.capacity());
-        out.extend_from_slice(b";w=");
-        push_integer(&mut out, whole_seconds(entry.quota.horizon()).max(1));
-        push_partition(&mut out, entry.partition);
-    }
-    out
+fn push_policy(out: &mut Vec<u8>, entry: &Entry<'_>) {
+    push_string(out, entry.name.as_str());
+    out.extend_from_slice(b";q=");
+    push_integer(out, entry.quota.capacity());
+    out.extend_from_slice(b";w=");
+    push_integer(out, whole_seconds(entry.quota.horizon()).max(1));
+    push_partition(out, entry.partition);
 }
 
 /// `;pk=:aGVsbG8gdGhlcmU=:`

@@ -6,7 +6,7 @@ use http::header::HeaderMap;
 use super::super::seconds::whole_seconds;
 use super::super::structured::{integer, push_integer, push_string};
 use super::super::telling::Telling;
-use super::policies::{Entry, Policies, separate, value};
+use super::policies::{Dialect, Entry, Policies, separate, value};
 use super::{Reset, Style, x};
 use crate::limit::Limit;
 
@@ -17,7 +17,7 @@ pub(super) struct Draft3 {
 
 impl Draft3 {
     pub(super) fn new(limits: &[Limit]) -> Self {
-        Self { policies: Policies::new(limits, render) }
+        Self { policies: Policies::new(limits, Dialect { member: push_policy, tells: |_, _| true }) }
     }
 }
 
@@ -48,15 +48,10 @@ impl Style for Draft3 {
 }
 
 /// `20;w=2;name="burst"`
-fn render(entries: &[Entry<'_>]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(96);
-    for entry in entries {
-        separate(&mut out);
-        push_integer(&mut out, entry.quota.capacity());
-        out.extend_from_slice(b";w=");
-        push_integer(&mut out, whole_seconds(entry.quota.horizon()).max(1));
-        out.extend_from_slice(b";name=");
-        push_string(&mut out, entry.name.as_str());
-    }
-    out
+fn push_policy(out: &mut Vec<u8>, entry: &Entry<'_>) {
+    push_integer(out, entry.quota.capacity());
+    out.extend_from_slice(b";w=");
+    push_integer(out, whole_seconds(entry.quota.horizon()).max(1));
+    out.extend_from_slice(b";name=");
+    push_string(out, entry.name.as_str());
 }

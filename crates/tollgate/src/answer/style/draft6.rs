@@ -17,7 +17,7 @@ pub(super) struct Draft6 {
 
 impl Draft6 {
     pub(super) fn new(limits: &[Limit]) -> Self {
-        Self { policies: Policies::new(limits, unnamed::render) }
+        Self { policies: Policies::new(limits, unnamed::UNNAMED) }
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Draft7 {
 
 impl Draft7 {
     pub(super) fn new(limits: &[Limit]) -> Self {
-        Self { policies: Policies::new(limits, unnamed::render) }
+        Self { policies: Policies::new(limits, unnamed::UNNAMED) }
     }
 }
 
