@@ -116,8 +116,8 @@ impl Plan {
 
     /// What something makes of the keys of a request that has been decided on. They are read anew, so that requests pay
     /// for it only where it is wanted.
-    pub(crate) fn each_key<T>(&self, head: &RequestHead<'_>, of: impl Fn(&Key<'_>) -> Option<T>) -> Vec<(Name, T)> {
-        let Ok((keys, applying)) = self.read(head) else { return Vec::new() };
+    pub(crate) fn each_key<T>(&self, head: &RequestHead<'_>, of: impl Fn(&Key<'_>) -> Option<T>) -> Box<[(Name, T)]> {
+        let Ok((keys, applying)) = self.read(head) else { return Box::default() };
         let pair = |planned: &Planned| Some((planned.limit.name, of(self.key(&keys, planned))?));
         applying.into_iter().filter_map(pair).collect()
     }

@@ -10,9 +10,9 @@ use super::partition::PartitionKey;
 #[derive(Debug, Default)]
 pub(crate) struct Particulars {
     /// The quotas of limits whose quota depends on the request.
-    pub(crate) overrides: Vec<(Name, Quota)>,
+    pub(crate) overrides: Box<[(Name, Quota)]>,
     /// Whose counter each limit reads, for clients.
-    pub(crate) partitions: Vec<(Name, PartitionKey)>,
+    pub(crate) partitions: Box<[(Name, PartitionKey)]>,
     /// What is added to the wait of a refused client.
     pub(crate) jitter: Duration,
 }

@@ -89,10 +89,13 @@ impl<S: Store> Gate<S> {
 
     /// What the answer to a request is told beside the store's decision.
     fn particulars<B>(&self, request: &Request<B>) -> Particulars {
-        let partitions = self.answers.partitions.as_ref().map_or_else(Vec::new, |partitions| {
-            self.plan.each_key(&RequestHead::of(request), |key| partitions.of(key))
-        });
-        Particulars { partitions, ..Particulars::default() }
+        match &self.answers.partitions {
+            Some(partitions) => Particulars {
+                partitions: self.plan.each_key(&RequestHead::of(request), |key| partitions.of(key)),
+                ..Particulars::default()
+            },
+            None => Particulars::default(),
+        }
     }
 
     /// What a decision means for a request.
