@@ -72,6 +72,8 @@ pub enum ConfigError {
     CollidingNames(Name, Name),
     /// Different extractors of one policy whose keys have one scope, so that each would count what the other reads.
     SharedScope(Name),
+    /// Two styles of header fields that both write this field.
+    SharedField(&'static str),
     /// A limit's name that is empty, longer than 64 bytes or not printable ASCII, which no header could carry.
     LimitName(Name),
     /// A cost that the limit's capacity can never cover.
@@ -150,6 +152,9 @@ impl fmt::Display for ConfigError {
                 "different extractors of one policy make keys of one scope, {scope:?}: give each a scope of its own, or \
                  count by one of them"
             ),
+            Self::SharedField(field) => {
+                write!(f, "two of the header styles write {field}: choose one of them")
+            }
             Self::LimitName(name) => {
                 write!(f, "the limit name {name:?} fits no header: give 1 to 64 printable ASCII characters")
             }

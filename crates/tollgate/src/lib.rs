@@ -26,11 +26,13 @@
 //! 4. If no limit applies, the inner service is called and the store is not asked.
 //! 5. The store decides all limits in one step: every one is charged, or none is. But for look-ups this is the only wait
 //!    before the handler, and with a [`MemoryStore`] it is none.
-//! 6. Refused, the request is answered by the [`Refusal`]: 429 and problem details, unless told otherwise. gRPC requests
-//!    are answered `RESOURCE_EXHAUSTED` in a Trailers-Only response.
+//! 6. Refused, the request is answered by the [`Refusal`]: 429 and, unless told otherwise, [what the client likes
+//!    best](Negotiated) of problem details, plain text and HTML. gRPC requests are answered `RESOURCE_EXHAUSTED` in a
+//!    Trailers-Only response, with the details by which clients know when to retry.
 //! 7. Admitted, it goes to the inner service, after its [wait](Limit::max_wait) if a leaky bucket gave it a later turn.
-//! 8. The response carries `RateLimit`, `RateLimit-Policy` and `X-RateLimit-*`; a refusal also `Retry-After`. The
-//!    [`Decision`] is in the extensions of the admitted request and of the response, if there was one.
+//! 8. The response carries `RateLimit`, `RateLimit-Policy` and `X-RateLimit-*`, or what other [styles](HeaderStyle) were
+//!    chosen; a refusal also `Retry-After`. The [`Decision`] is in the extensions of the admitted request and of the
+//!    response, if there was one.
 //!
 //! Steps that a policy does not ask for cost nothing. Whoever keeps metrics hears of every decision:
 //! [`RateLimitLayer::on_decision`].
@@ -48,6 +50,10 @@
 //!
 //! All seconds are rounded up. The first two follow draft-ietf-httpapi-ratelimit-headers-11. A client who spreads `r`
 //! units over `t` seconds is always admitted, if nobody else is counted by his key: they are there already.
+//!
+//! Other fields, for clients of other limiters, are a matter of [`RateLimitLayer::headers`]. Refused clients come back
+//! at different times with [`RateLimitLayer::retry_jitter`]. Every kind of answer, in each protocol, is in the table of
+//! `docs/ANSWERS.md`.
 //!
 //! # When the store is sick
 //!
@@ -187,7 +193,7 @@ mod plan;
 mod policy;
 pub mod when;
 
-pub use self::answer::{EXPOSED_HEADERS, ProblemDetails, Reason, Refusal, Refused};
+pub use self::answer::{EXPOSED_HEADERS, HeaderStyle, Negotiated, ProblemDetails, Reason, Refusal, Refused, Reset};
 pub use self::decided::Decided;
 pub use self::degraded::{Degraded, OnStoreFailure};
 pub use self::head::RequestHead;

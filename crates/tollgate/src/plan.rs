@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use tollgate_core::{Charge, ConfigError, Key, Name, Quota};
 
-use crate::answer::Fields;
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::KeyExtractor;
@@ -21,7 +20,6 @@ const FEW: usize = 4;
 pub(crate) struct Plan {
     limits: Vec<Planned>,
     subjects: Vec<Subject>,
-    pub(crate) fields: Fields,
     lists: Lists,
     look_ups: Vec<LookUp>,
     instances: u32,
@@ -87,7 +85,6 @@ pub(crate) enum Fallback<T> {
 
 impl Plan {
     pub(crate) fn new(policy: Policy) -> Self {
-        let fields = Fields::new(&policy.limits);
         let mut subjects: Vec<Subject> = Vec::new();
         let limits = policy
             .limits
@@ -103,7 +100,12 @@ impl Plan {
             })
             .collect();
         let (lists, look_ups, instances) = (policy.lists, policy.look_ups, policy.instances);
-        Self { limits, subjects, fields, lists, look_ups, instances }
+        Self { limits, subjects, lists, look_ups, instances }
+    }
+
+    /// The limits, in the order of the policy.
+    pub(crate) fn limits(&self) -> impl Iterator<Item = &Limit> {
+        self.limits.iter().map(|planned| &planned.limit)
     }
 
     /// Looks a request up in the lists, and begins its look-ups.
@@ -156,6 +158,14 @@ impl Plan {
             planned.limit.charge(quota, self.key(&keys, planned), head)
         });
         Fallback::Charged(check(&charges.collect::<Charges<'_>>()))
+    }
+
+    /// What something makes of the keys of a request that has been decided on. They are read anew, so that requests pay
+    /// for it only where it is wanted.
+    pub(crate) fn each_key<T>(&self, head: &RequestHead<'_>, of: impl Fn(&Key<'_>) -> Option<T>) -> Box<[(Name, T)]> {
+        let Ok((keys, applying)) = self.read(head) else { return Box::default() };
+        let pair = |planned: &Planned| Some((planned.limit.name, of(self.key(&keys, planned))?));
+        applying.into_iter().filter_map(pair).collect()
     }
 
     /// The limits that apply to a request and the keys they count; otherwise the scope of the key without which a limit

@@ -1,14 +1,29 @@
 //! What clients are told: header fields, and the answers to refused requests.
 
+mod accept;
+mod answers;
+mod fields;
 mod grpc;
-mod headers;
+mod negotiated;
+mod particulars;
+mod partition;
 mod problem;
 mod refusal;
+mod seconds;
+mod shadow;
 mod structured;
+mod style;
+mod telling;
+#[cfg(test)]
+mod tests;
 
-pub use self::headers::EXPOSED_HEADERS;
-pub(crate) use self::headers::{Fields, whole_seconds, write_degraded, write_local, write_uncounted};
+pub(crate) use self::answers::Answers;
+pub(crate) use self::fields::Fields;
+pub(crate) use self::grpc::GrpcType;
+pub use self::negotiated::Negotiated;
+pub(crate) use self::particulars::Particulars;
+pub(crate) use self::partition::Partitions;
 pub use self::problem::ProblemDetails;
 pub use self::refusal::{Reason, Refusal, Refused};
-
-pub(crate) use self::grpc::GrpcType;
+pub(crate) use self::seconds::whole_seconds;
+pub use self::style::{EXPOSED_HEADERS, HeaderStyle, Reset};

@@ -5,16 +5,20 @@ use core::time::Duration;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use tollgate_core::{Decision, Name};
+use tollgate_core::{Decision, Name, Standing};
 
-use super::headers::whole_seconds;
+use super::seconds::whole_seconds;
+use super::telling::standings;
 use crate::head::RequestHead;
 use crate::key::CLOSURE_MARK;
 
 /// When to ask again after the store failed: it may be back at once.
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
-/// Answers refused HTTP requests. Closures do; the default is [`ProblemDetails`](crate::ProblemDetails).
+/// How many limits a sentence names. It travels in a header to gRPC clients.
+const MOST_NAMED: usize = 5;
+
+/// Answers refused HTTP requests. Closures do; the default is [`Negotiated`](crate::Negotiated).
 ///
 /// Whatever the answer, the layer adds `Retry-After` and `Cache-Control: no-store` where they are left out, adds the
 /// rate limit headers, and empties the body in answer to `HEAD`. Refused gRPC requests, which are posted over HTTP/2
@@ -51,6 +55,7 @@ where
 pub struct Refused<'a> {
     reason: Reason<'a>,
     head: RequestHead<'a>,
+    jitter: Duration,
 }
 
 /// Why a request is refused.
@@ -71,8 +76,9 @@ pub enum Reason<'a> {
 }
 
 impl<'a> Refused<'a> {
-    pub(crate) const fn new(reason: Reason<'a>, head: RequestHead<'a>) -> Self {
-        Self { reason, head }
+    /// A refusal that is told with a wait longer by this jitter, if with any.
+    pub(crate) const fn new(reason: Reason<'a>, head: RequestHead<'a>, jitter: Duration) -> Self {
+        Self { reason, head, jitter }
     }
 
     /// Why.
@@ -98,17 +104,26 @@ impl<'a> Refused<'a> {
 
     /// The limits that refuse.
     pub fn limits(&self) -> impl Iterator<Item = Name> + 'a {
-        let standings = self.decision().map_or(&[][..], Decision::standings);
-        standings.iter().filter(|standing| standing.outcome.is_refusal()).map(|standing| standing.name)
+        self.standings().map(|standing| standing.name)
     }
 
-    /// How long to wait before asking again; `None` when waiting does not help.
+    /// How the limits stand that refuse.
+    pub(super) fn standings(&self) -> impl Iterator<Item = &'a Standing> + 'a {
+        self.decision().into_iter().flat_map(standings).filter(|standing| standing.outcome.is_refusal())
+    }
+
+    /// How long to wait before asking again, [jitter](crate::RateLimitLayer::retry_jitter) included; `None` when waiting
+    /// does not help.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
-        match self.reason {
+        let wait = match self.reason {
             Reason::OverQuota(decision) => decision.retry_after(),
             Reason::NeverFits(_) | Reason::MissingKey(_) | Reason::Blocked => None,
             Reason::StoreFailure(_) => Some(STORE_RETRY),
+        };
+        match wait {
+            Some(wait) => Some(wait.saturating_add(self.jitter)),
+            None => None,
         }
     }
 
@@ -148,9 +163,14 @@ impl<'a> Refused<'a> {
         }
     }
 
-    /// `limit "a"`, `limits "a" and "b"`, `limits "a", "b" and "c"`.
+    /// `limit "a"`, `limits "a" and "b"`, `limits "a", "b" and "c"`, `limits "a", "b", "c", "d", "e" and 2 others`.
     fn named_limits(&self) -> String {
-        let mut names: Vec<String> = self.limits().map(|name| format!("\"{name}\"")).collect();
+        let mut names: Vec<String> = self.limits().take(MOST_NAMED).map(|name| format!("\"{name}\"")).collect();
+        match self.limits().count().saturating_sub(MOST_NAMED) {
+            0 => {}
+            1 => names.push(String::from("1 other")),
+            more => names.push(format!("{more} others")),
+        }
         match names.pop() {
             Some(last) if names.is_empty() => format!("limit {last}"),
             Some(last) => format!("limits {} and {last}", names.join(", ")),

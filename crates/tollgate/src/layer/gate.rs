@@ -11,7 +11,7 @@ use http::{Method, Request, Response};
 use tollgate_core::{Decision, Outcome, Store};
 
 use super::local::Local;
-use crate::answer::{GrpcType, Reason, Refusal, Refused, whole_seconds, write_degraded, write_local, write_uncounted};
+use crate::answer::{Answers, GrpcType, Particulars, Reason, Refused, whole_seconds};
 use crate::decided::Decided;
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
@@ -22,7 +22,7 @@ pub(super) struct Gate<S> {
     pub(super) store: Arc<S>,
     pub(super) plan: Arc<Plan>,
     pub(super) local: Arc<Local>,
-    pub(super) refusal: Arc<dyn Refusal>,
+    pub(super) answers: Arc<Answers>,
     pub(super) on_store_error: Arc<OnStoreError>,
     pub(super) on_decision: Option<Arc<OnDecision>>,
 }
@@ -45,10 +45,10 @@ pub(super) enum Verdict {
 
 /// What a verdict rests on.
 pub(super) enum Grounds {
-    /// The store's decision, by these quotas in place of the limits' own.
-    Store(Decision, Overrides),
+    /// The store's decision.
+    Store(Decision, Particulars),
     /// This instance's own decision, in place of that of a sick store.
-    Local(Decision),
+    Local(Decision, Particulars),
     /// None: no limit counts while the store is sick.
     Nothing,
 }
@@ -74,7 +74,8 @@ impl<S: Store> Gate<S> {
         match answer {
             Ok(decision) => {
                 self.local.answered();
-                self.decided(Grounds::Store(decision, overrides), request)
+                let particulars = self.particulars(overrides, request);
+                self.decided(Grounds::Store(decision, particulars), request)
             }
             Err(error) => {
                 (self.on_store_error)(&error);
@@ -88,30 +89,43 @@ impl<S: Store> Gate<S> {
         request.extensions_mut().insert(Degraded);
         match self.plan.fall_back(&RequestHead::of(request), |charges| self.local.check(charges)) {
             Fallback::Uncounted => {
-                self.tell(&Grounds::Nothing, None, request);
+                self.tell(None, None, true, request);
                 Verdict::Pass(Grounds::Nothing)
             }
             // A share may be too small for what the whole quota has room for: that is the store's failing.
             Fallback::Charged(decision) if decision.outcome() != Outcome::Never => {
-                self.decided(Grounds::Local(decision), request)
+                self.decided(Grounds::Local(decision, Particulars::default()), request)
             }
             Fallback::Charged(_) | Fallback::Refuse => {
                 let reason = Reason::StoreFailure(error);
-                self.tell(&Grounds::Nothing, Some(reason), request);
-                let mut response = self.refuse(reason, request);
-                mark_degraded(&mut response);
+                self.tell(None, Some(reason), true, request);
+                let mut response = self.refuse(reason, self.answers.draw_jitter(), request);
+                self.answers.fields.mark_degraded(response.headers_mut());
+                response.extensions_mut().insert(Degraded);
                 Verdict::Refuse(response)
             }
         }
     }
 
+    /// What the answer to a request is told beside the store's decision.
+    fn particulars<B>(&self, overrides: Overrides, request: &Request<B>) -> Particulars {
+        let partitions = match &self.answers.partitions {
+            Some(partitions) => self.plan.each_key(&RequestHead::of(request), |key| partitions.of(key)),
+            None => Box::default(),
+        };
+        Particulars { overrides, partitions, jitter: Duration::ZERO }
+    }
+
     /// What a decision means for a request.
-    fn decided<B>(&self, grounds: Grounds, request: &mut Request<B>) -> Verdict {
-        let Some(decision) = grounds.decision() else { return Verdict::Pass(grounds) };
+    fn decided<B>(&self, mut grounds: Grounds, request: &mut Request<B>) -> Verdict {
+        let is_degraded = matches!(grounds, Grounds::Local(..));
+        let (Grounds::Store(decision, particulars) | Grounds::Local(decision, particulars)) = &mut grounds else {
+            return Verdict::Pass(grounds);
+        };
         let reason = match decision.outcome() {
             Outcome::Allow | Outcome::Wait(_) => {
                 request.extensions_mut().insert(decision.clone());
-                self.tell(&grounds, None, request);
+                self.tell(Some(decision), None, is_degraded, request);
                 return match decision.wait() {
                     Duration::ZERO => Verdict::Pass(grounds),
                     wait => Verdict::Wait(wait, grounds),
@@ -120,37 +134,40 @@ impl<S: Store> Gate<S> {
             Outcome::Refuse(_) => Reason::OverQuota(decision),
             Outcome::Never => Reason::NeverFits(decision),
         };
-        self.tell(&grounds, Some(reason), request);
-        let mut response = self.refuse(reason, request);
+        particulars.jitter = self.answers.draw_jitter();
+        self.tell(Some(decision), Some(reason), is_degraded, request);
+        let mut response = self.refuse(reason, particulars.jitter, request);
         self.report(grounds, &mut response);
         Verdict::Refuse(response)
     }
 
     /// The answer to a request that is refused without a decision.
     pub(super) fn turn_away<B>(&self, reason: Reason<'_>, request: &Request<B>) -> Response<Bytes> {
-        if let Some(listener) = &self.on_decision {
-            let head = RequestHead::of(request);
-            listener(&Decided { head, decision: None, reason: Some(reason), degraded: false });
-        }
-        self.refuse(reason, request)
+        self.tell(None, Some(reason), false, request);
+        self.refuse(reason, Duration::ZERO, request)
     }
 
     /// Tells the listener, if there is one.
-    fn tell<B>(&self, grounds: &Grounds, reason: Option<Reason<'_>>, request: &Request<B>) {
+    fn tell<B>(
+        &self,
+        decision: Option<&Decision>,
+        reason: Option<Reason<'_>>,
+        is_degraded: bool,
+        request: &Request<B>,
+    ) {
         if let Some(listener) = &self.on_decision {
-            let degraded = !matches!(grounds, Grounds::Store(..));
-            listener(&Decided { head: RequestHead::of(request), decision: grounds.decision(), reason, degraded });
+            listener(&Decided { head: RequestHead::of(request), decision, reason, degraded: is_degraded });
         }
     }
 
-    /// The answer to a refused request, but for the rate limit headers.
-    fn refuse<B>(&self, reason: Reason<'_>, request: &Request<B>) -> Response<Bytes> {
+    /// The answer to a refused request, whose wait this jitter makes longer, but for the rate limit headers.
+    fn refuse<B>(&self, reason: Reason<'_>, jitter: Duration, request: &Request<B>) -> Response<Bytes> {
         let head = RequestHead::of(request);
-        let refused = Refused::new(reason, head);
+        let refused = Refused::new(reason, head, jitter);
         let mut response = match GrpcType::of(head) {
-            Some(grpc) => grpc.respond(&refused),
+            Some(grpc) => grpc.respond(&refused, self.answers.grpc_domain),
             None => {
-                let mut response = self.refusal.respond(&refused);
+                let mut response = self.answers.refusal.respond(&refused);
                 if head.method() == Method::HEAD {
                     // What a GET would have brought, without bringing it.
                     let length = core::mem::take(response.body_mut()).len();
@@ -169,19 +186,19 @@ impl<S: Store> Gate<S> {
     /// Writes on a response what the verdict on its request rested on.
     pub(super) fn report<B>(&self, grounds: Grounds, response: &mut Response<B>) {
         let decision = match grounds {
-            Grounds::Store(decision, overrides) => {
-                self.plan.fields.write(&decision, &overrides, response.headers_mut());
+            Grounds::Store(decision, particulars) => {
+                self.answers.write(&decision, &particulars, response.headers_mut());
                 decision
             }
-            Grounds::Local(decision) => {
-                write_local(&decision, response.headers_mut());
-                mark_degraded(response);
+            Grounds::Local(decision, particulars) => {
+                self.answers.write_local(&decision, &particulars, response.headers_mut());
+                response.extensions_mut().insert(Degraded);
                 // A clone, which has no right to a refund: the store has taken nothing that it could give back.
                 decision.clone()
             }
             Grounds::Nothing => {
-                write_uncounted(response.headers_mut());
-                mark_degraded(response);
+                self.answers.fields.write_uncounted(response.headers_mut());
+                response.extensions_mut().insert(Degraded);
                 return;
             }
         };
@@ -190,21 +207,6 @@ impl<S: Store> Gate<S> {
             response.extensions_mut().insert(decision);
         }
     }
-}
-
-impl Grounds {
-    const fn decision(&self) -> Option<&Decision> {
-        match self {
-            Self::Store(decision, _) | Self::Local(decision) => Some(decision),
-            Self::Nothing => None,
-        }
-    }
-}
-
-/// Says that the store had no part in a response.
-fn mark_degraded<B>(response: &mut Response<B>) {
-    write_degraded(response.headers_mut());
-    response.extensions_mut().insert(Degraded);
 }
 
 impl<S: fmt::Debug> fmt::Debug for Gate<S> {

@@ -10,7 +10,7 @@ use tower_layer::Layer;
 use super::gate::Gate;
 use super::local::Local;
 use super::service::RateLimit;
-use crate::answer::{ProblemDetails, Refusal};
+use crate::answer::{Answers, Fields, HeaderStyle};
 use crate::decided::Decided;
 use crate::plan::Plan;
 use crate::policy::Policy;
@@ -21,25 +21,22 @@ use crate::policy::Policy;
 /// The only type parameter is the store. `RateLimitLayer<BoxStore>` is the layer whose store is chosen at run time.
 #[must_use]
 pub struct RateLimitLayer<S> {
-    gate: Arc<Gate<S>>,
+    pub(super) gate: Arc<Gate<S>>,
 }
 
 impl<S: Store> RateLimitLayer<S> {
     /// A layer that decides by this policy and counts in this store.
     pub fn new(store: S, policy: Policy) -> Self {
+        let plan = Plan::new(policy);
+        let answers = Answers::new(Fields::new(&HeaderStyle::DEFAULT, plan.limits()));
         Self::of(Gate {
             store: Arc::new(store),
-            plan: Arc::new(Plan::new(policy)),
+            plan: Arc::new(plan),
             local: Arc::default(),
-            refusal: Arc::new(ProblemDetails),
+            answers: Arc::new(answers),
             on_store_error: Arc::new(|_| {}),
             on_decision: None,
         })
-    }
-
-    /// Answers refused HTTP requests this way instead of with [`ProblemDetails`].
-    pub fn refusal(self, refusal: impl Refusal) -> Self {
-        Self::of(Gate { refusal: Arc::new(refusal), ..self.parts() })
     }
 
     /// Where [`OnStoreFailure::Local`](crate::OnStoreFailure::Local) limits are counted while the store is sick, instead
@@ -104,18 +101,18 @@ impl<S: Store> RateLimitLayer<S> {
         Self::of(Gate { on_decision: Some(Arc::new(listener)), ..self.parts() })
     }
 
-    fn of(gate: Gate<S>) -> Self {
+    pub(super) fn of(gate: Gate<S>) -> Self {
         Self { gate: Arc::new(gate) }
     }
 
     /// What the gate is made of, to make another.
-    fn parts(&self) -> Gate<S> {
-        let Gate { store, plan, local, refusal, on_store_error, on_decision } = &*self.gate;
+    pub(super) fn parts(&self) -> Gate<S> {
+        let Gate { store, plan, local, answers, on_store_error, on_decision } = &*self.gate;
         Gate {
             store: Arc::clone(store),
             plan: Arc::clone(plan),
             local: Arc::clone(local),
-            refusal: Arc::clone(refusal),
+            answers: Arc::clone(answers),
             on_store_error: Arc::clone(on_store_error),
             on_decision: on_decision.clone(),
         }

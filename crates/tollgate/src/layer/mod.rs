@@ -1,5 +1,6 @@
 //! The middleware: decides before the inner service is called, writes headers on what it answers.
 
+mod answering;
 mod body;
 mod future;
 mod gate;

@@ -111,6 +111,9 @@ async fn only_a_request_that_can_be_grpc_is_answered_as_such() {
     }
     let response = refused(|| call("application/grpc").version(Version::HTTP_3)).await;
     assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
+    // As an outer translator of gRPC-Web hands it on.
+    let response = refused(|| call("application/grpc").version(Version::HTTP_11).header("te", "trailers")).await;
+    assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
 }
 
 #[tokio::test]

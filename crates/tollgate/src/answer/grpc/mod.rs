@@ -1,16 +1,21 @@
 //! Refusals in gRPC's own way: a Trailers-Only response, which clients may retry (gRPC over HTTP/2; gRFC A6).
 
+mod details;
+mod protobuf;
+
 use core::fmt::Write;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE};
 use http::{Method, Response, Version};
+use tollgate_core::Name;
 
 use super::refusal::{Reason, Refused};
 use crate::head::RequestHead;
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
 const INVALID_ARGUMENT: u64 = 3;
@@ -39,7 +44,8 @@ pub(crate) struct GrpcType(&'static str);
 
 impl GrpcType {
     /// The type of a request; `None` when it is not gRPC, whatever it says it is: calls are posted, and over HTTP/2 or
-    /// later unless they are gRPC-Web. Others would get a refusal with status 200, which caches and monitors believe.
+    /// later unless they are gRPC-Web, or were before an outer layer translated them, as that of tonic-web does: it says
+    /// `te: trailers`. Others would get a refusal with status 200, which caches and monitors believe.
     pub(crate) fn of(head: RequestHead<'_>) -> Option<Self> {
         if head.method() != Method::POST {
             return None;
@@ -50,17 +56,23 @@ impl GrpcType {
                 && matches!(sent.get(known.len()), None | Some(b'+' | b';' | b' '))
         };
         let known = TYPES.into_iter().find(|known| begins(known))?;
-        (head.version() >= Version::HTTP_2 || known.starts_with(WEB)).then_some(Self(known))
+        let translated = || head.headers().get(TE).is_some_and(|te| te == "trailers");
+        (head.version() >= Version::HTTP_2 || known.starts_with(WEB) || translated()).then_some(Self(known))
     }
 
-    /// The answer to a refused request of this type.
-    pub(crate) fn respond(self, refused: &Refused<'_>) -> Response<Bytes> {
+    /// The answer to a refused request of this type, from this domain.
+    pub(crate) fn respond(self, refused: &Refused<'_>, domain: Name) -> Response<Bytes> {
         let mut response = Response::new(Bytes::new());
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.0));
-        headers.insert(STATUS, status(refused).into());
-        if let Ok(message) = HeaderValue::try_from(percent_encoded(&refused.detail())) {
+        let (status, message) = (status(refused), refused.detail());
+        headers.insert(STATUS, status.into());
+        // Clients compare it with the message in the details: the two must be the same.
+        if let Ok(message) = HeaderValue::try_from(percent_encoded(&message)) {
             headers.insert(MESSAGE, message);
+        }
+        if let Some(details) = details::value(refused, status, &message, domain) {
+            headers.insert(DETAILS, details);
         }
         push_back(refused, headers);
         response

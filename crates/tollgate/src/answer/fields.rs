@@ -1,0 +1,52 @@
+//! The rate limit header fields: a pure function of a decision, the policy it was made on, and the styles chosen.
+
+use http::header::HeaderMap;
+use tollgate_core::Decision;
+
+use super::particulars::Particulars;
+use super::style::{HeaderStyle, Style, write_degraded};
+use super::telling::Telling;
+use crate::limit::Limit;
+
+/// The fields of a policy's limits in the styles of a layer. Whatever never changes is rendered when this is made.
+#[derive(Debug)]
+pub(crate) struct Fields {
+    styles: Vec<Box<dyn Style>>,
+}
+
+impl Fields {
+    pub(crate) fn new<'a>(styles: &[HeaderStyle], limits: impl IntoIterator<Item = &'a Limit>) -> Self {
+        let limits: Vec<Limit> = limits.into_iter().cloned().collect();
+        Self { styles: styles.iter().map(|style| style.of(&limits)).collect() }
+    }
+
+    /// Adds what the store's decision has to say to the headers of its response.
+    pub(crate) fn write(&self, decision: &Decision, particulars: &Particulars, headers: &mut HeaderMap) {
+        for style in &self.styles {
+            style.write(Telling { decision, particulars }, headers);
+        }
+    }
+
+    /// Adds what an instance has decided by its own counters, and marks the answer.
+    pub(crate) fn write_local(&self, decision: &Decision, particulars: &Particulars, headers: &mut HeaderMap) {
+        for style in &self.styles {
+            style.write_local(Telling { decision, particulars }, headers);
+        }
+        self.mark_degraded(headers);
+    }
+
+    /// Says that nothing was counted, and marks the answer.
+    pub(crate) fn write_uncounted(&self, headers: &mut HeaderMap) {
+        for style in &self.styles {
+            style.write_uncounted(headers);
+        }
+        self.mark_degraded(headers);
+    }
+
+    /// Says that the store had no part in an answer, if there is a style to say it in.
+    pub(crate) fn mark_degraded(&self, headers: &mut HeaderMap) {
+        if !self.styles.is_empty() {
+            write_degraded(headers);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! `RateLimit-Limit`, `-Remaining`, `-Reset` and `-Policy` of draft-ietf-httpapi-ratelimit-headers-06.
+
+use http::header::HeaderMap;
+
+use super::super::seconds::whole_seconds;
+use super::super::structured::integer;
+use super::super::telling::Telling;
+use super::names::DRAFT;
+use super::policies::Policies;
+use super::{Style, unnamed};
+use crate::limit::Limit;
+
+#[derive(Debug)]
+pub(super) struct Draft6 {
+    policies: Policies,
+}
+
+impl Draft6 {
+    pub(super) fn new(limits: &[Limit]) -> Self {
+        Self { policies: Policies::new(limits, unnamed::UNNAMED) }
+    }
+}
+
+impl Style for Draft6 {
+    /// The stricter three of ours and an inner limiter's stay.
+    fn write(&self, telling: Telling<'_>, headers: &mut HeaderMap) {
+        if let Some(policy) = self.policies.of(telling) {
+            unnamed::append(headers, policy);
+        }
+        let Some(binding) = telling.binding() else { return };
+        if !DRAFT.stays(headers, binding.remaining) {
+            // The draft wants it equal to Retry-After, where there is one.
+            let reset = whole_seconds(telling.retry(binding).unwrap_or(binding.reset_after));
+            DRAFT.write(headers, integer(binding.limit).into(), binding.remaining, reset);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What there is to tell of a decision, whatever the style.
+
+use core::time::Duration;
+
+use tollgate_core::{Decision, Outcome, Quota, Standing};
+
+use super::particulars::Particulars;
+use super::partition::PartitionKey;
+use super::seconds::epoch_second;
+
+/// The limits that clients are told of, wherever they are told.
+pub(super) fn standings(decision: &Decision) -> impl Iterator<Item = &Standing> {
+    decision.standings().iter()
+}
+
+/// The limits that would have refused a request if they were enforced.
+pub(super) fn shadows(_: &Decision) -> impl Iterator<Item = &Standing> {
+    core::iter::empty()
+}
+
+/// A decision and its particulars: the questions that styles ask of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Telling<'a> {
+    pub(super) decision: &'a Decision,
+    pub(super) particulars: &'a Particulars,
+}
+
+impl<'a> Telling<'a> {
+    /// The limits that clients are told of, in the order of the policy.
+    pub(super) fn standings(self) -> impl Iterator<Item = &'a Standing> {
+        standings(self.decision)
+    }
+
+    /// Of these, on a refusal, only the limits that refuse: the others would tell the client to come back sooner.
+    pub(super) fn heeded(self) -> impl Iterator<Item = &'a Standing> {
+        let allowed = self.decision.is_allowed();
+        self.standings().filter(move |standing| allowed || standing.outcome.is_refusal())
+    }
+
+    /// The one limit that fields tell of which have room for no more.
+    pub(super) fn binding(self) -> Option<&'a Standing> {
+        self.decision.binding()
+    }
+
+    /// When a request that this limit refuses would pass, as its client is told.
+    pub(super) fn retry(self, standing: &Standing) -> Option<Duration> {
+        match standing.outcome {
+            Outcome::Refuse(retry) => Some(retry.saturating_add(self.particulars.jitter)),
+            Outcome::Allow | Outcome::Wait(_) | Outcome::Never => None,
+        }
+    }
+
+    /// Until a limit is whole, and never sooner than a refused client is told to come back.
+    pub(super) fn reset(self, standing: &Standing) -> Duration {
+        self.retry(standing).map_or(standing.reset_after, |retry| retry.max(standing.reset_after))
+    }
+
+    /// [`reset`](Self::reset) as a second of the Unix epoch, by the clock of whoever decided.
+    pub(super) fn reset_second(self, standing: &Standing) -> u64 {
+        epoch_second(self.decision.at(), self.reset(standing))
+    }
+
+    /// The quota that a limit counts by, given the one it was made with.
+    pub(super) fn quota(self, standing: &Standing, own: &'a Quota) -> &'a Quota {
+        self.particulars.quota(standing.name).unwrap_or(own)
+    }
+
+    /// Whose counter a limit reads.
+    pub(super) fn partition(self, standing: &Standing) -> Option<&'a PartitionKey> {
+        self.particulars.partition(standing.name)
+    }
+}

@@ -1,0 +1,57 @@
+//! What is told of limits whose quota a request has chosen, and of limits that are tried out.
+
+use core::time::Duration;
+
+use http::HeaderMap;
+use tollgate_core::{Decision, Name, Operation, Outcome, Quota, Standing, Timestamp};
+
+use super::style::HeaderStyle::{self, Draft3, Draft6, Draft7, Draft11, PerWindow};
+use super::{Fields, Particulars, shadow};
+use crate::limit::Limit;
+
+/// The headers of a request of which one limit counted by 500 an hour instead of its own 100 a minute.
+fn headers(style: HeaderStyle) -> HeaderMap {
+    let limits = [Limit::new("tier", Quota::per_minute(100)), Limit::new("burst", Quota::per_second(900))];
+    let fields = Fields::new(&[style], &limits);
+    let standing = |name, limit, remaining| Standing {
+        name: Name::new(name),
+        limit,
+        remaining,
+        reset_after: Duration::from_secs(7),
+        outcome: Outcome::Allow,
+    };
+    let standings = [standing("tier", 500, 499), standing("burst", 900, 899)];
+    let decision = Decision::from_standings(Operation::Check, Timestamp::EPOCH, standings);
+    let particulars =
+        Particulars { overrides: Box::new([(Name::new("tier"), Quota::per_hour(500))]), ..Particulars::default() };
+    let mut headers = HeaderMap::new();
+    fields.write(&decision, &particulars, &mut headers);
+    headers
+}
+
+#[test]
+fn a_quota_of_the_request_is_told_instead_of_the_limits_own() {
+    for (style, name, told) in [
+        (Draft11, "ratelimit-policy", r#""tier";q=500;w=3600, "burst";q=900;w=1"#),
+        (Draft11, "ratelimit", r#""tier";r=499;t=7, "burst";r=899;t=7"#),
+        (Draft7, "ratelimit-policy", "500;w=3600, 900;w=1"),
+        (Draft6, "ratelimit-policy", "500;w=3600, 900;w=1"),
+        (Draft6, "ratelimit-limit", "500"),
+        (Draft3, "x-ratelimit-limit", r#"500, 500;w=3600;name="tier", 900;w=1;name="burst""#),
+        (PerWindow, "x-ratelimit-remaining-hour", "499"),
+    ] {
+        assert_eq!(headers(style)[name], told, "{style:?}");
+    }
+    assert!(!headers(PerWindow).contains_key("x-ratelimit-limit-minute"));
+}
+
+#[test]
+fn shadows_are_a_list_of_names() {
+    let mut headers = HeaderMap::new();
+    shadow::write([].into_iter(), &mut headers);
+    assert!(headers.is_empty());
+    shadow::write(["a \"b\"", "c"].into_iter().map(Name::new), &mut headers);
+    shadow::write([Name::new("outer")].into_iter(), &mut headers);
+    let lines: Vec<_> = headers.get_all("x-ratelimit-shadow").iter().collect();
+    assert_eq!(lines, [r#""a \"b\"", "c""#, r#""outer""#]);
+}

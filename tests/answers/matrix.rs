@@ -1,0 +1,81 @@
+//! The matrix of answers in the documentation is what the layer does.
+
+use std::fmt::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use bytes::Bytes;
+use http::Response;
+
+use crate::setting::{Case, Protocol};
+
+const PAGE: &str = include_str!("../../docs/ANSWERS.md");
+
+#[tokio::test(start_paused = true)]
+async fn the_page_is_what_the_layer_does() {
+    let mut glance = String::from("## At a glance\n\n| answer | HTTP | gRPC | gRPC-Web |\n|---|---|---|---|\n");
+    for case in Case::all() {
+        write!(glance, "| {} |", case.name).unwrap();
+        for protocol in Protocol::ALL {
+            write!(glance, " {} |", verdict(&case.answer(protocol).await)).unwrap();
+        }
+        glance.push('\n');
+    }
+    let mut page = glance;
+    for protocol in Protocol::ALL {
+        writeln!(page, "\n## {}\n\n| answer | status | body | fields |\n|---|---|---|---|", protocol.name()).unwrap();
+        for case in Case::all() {
+            let answer = case.answer(protocol).await;
+            let (status, body, fields) = (answer.status().as_u16(), body(&answer), fields(&answer));
+            writeln!(page, "| {} | {status} | {body} | {fields} |", case.name).unwrap();
+        }
+    }
+    let begin = PAGE.find("## At a glance").unwrap();
+    assert!(PAGE[begin..] == page, "docs/ANSWERS.md should go on:\n\n{page}");
+}
+
+/// What a client takes an answer for.
+fn verdict(answer: &Response<Bytes>) -> String {
+    match answer.headers().get("grpc-status").map(|code| code.to_str().unwrap()) {
+        None if answer.status() == 200 => String::from("the service's own"),
+        None => answer.status().to_string(),
+        Some("3") => String::from("`INVALID_ARGUMENT`"),
+        Some("7") => String::from("`PERMISSION_DENIED`"),
+        Some("8") => String::from("`RESOURCE_EXHAUSTED`"),
+        Some("14") => String::from("`UNAVAILABLE`"),
+        Some(other) => panic!("{other}"),
+    }
+}
+
+fn body(answer: &Response<Bytes>) -> &'static str {
+    match (&answer.body()[..], answer.headers().get("content-type")) {
+        (b"", _) => "none",
+        (b"the service's own", None) => "the service's own",
+        (_, Some(kind)) if kind == "application/problem+json" => "problem details",
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The fields of an answer, by their names. What the details of a status hold stands for them.
+fn fields(answer: &Response<Bytes>) -> String {
+    let mut fields: Vec<String> = answer
+        .headers()
+        .iter()
+        .map(|(name, value)| match name.as_str() {
+            "grpc-status-details-bin" => format!("`{name}`: {}", details(value.as_bytes())),
+            _ => format!("`{name}: {}`", value.to_str().unwrap()),
+        })
+        .collect();
+    fields.sort();
+    fields.join("<br>")
+}
+
+fn details(value: &[u8]) -> String {
+    let status = STANDARD_NO_PAD.decode(value).unwrap();
+    let text = String::from_utf8_lossy(&status);
+    ["ErrorInfo", "RetryInfo", "QuotaFailure"]
+        .into_iter()
+        .filter(|detail| text.contains(&format!("type.googleapis.com/google.rpc.{detail}")))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,110 @@
+//! A service behind a layer, asked in three protocols while its store is well or sick.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::io;
+
+use bytes::Bytes;
+use http::{Request, Response, Version};
+use http_body_util::{BodyExt, Full};
+use tollgate::{
+    Charge, Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Operation, Policy, Quota, RateLimitLayer, Store,
+    key,
+};
+use tollgate_testkit::ManualClock;
+use tower::{Layer, ServiceExt, service_fn};
+
+/// How a request may come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Http,
+    Grpc,
+    GrpcWeb,
+}
+
+impl Protocol {
+    pub(crate) const ALL: [Self; 3] = [Self::Http, Self::Grpc, Self::GrpcWeb];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Http => "HTTP",
+            Self::Grpc => "gRPC",
+            Self::GrpcWeb => "gRPC-Web",
+        }
+    }
+
+    fn request(self) -> Request<()> {
+        let request = match self {
+            Self::Http => Request::get("/"),
+            Self::Grpc => Request::post("/").version(Version::HTTP_2).header("content-type", "application/grpc"),
+            Self::GrpcWeb => Request::post("/").header("content-type", "application/grpc-web"),
+        };
+        request.body(()).unwrap()
+    }
+}
+
+/// A kind of answer.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    policy: Policy,
+    /// Requests before the one that is looked at.
+    earlier: usize,
+    sick: bool,
+}
+
+impl Case {
+    /// Every kind there is: one row of the table each.
+    pub(crate) fn all() -> Vec<Self> {
+        let minute = || Limit::new("minute", Quota::per_minute(2));
+        let policy = |limit| Policy::new().limit(limit);
+        let case = |name, limit, earlier| Self { name, policy: policy(limit), earlier, sick: false };
+        let sick =
+            |name, choice| Self { name, policy: policy(minute().on_store_failure(choice)), earlier: 0, sick: true };
+        vec![
+            case("allowed", minute(), 0),
+            case("wait", Limit::new("minute", Quota::per_minute(2).leaky_bucket()), 1),
+            case("refused", minute(), 2),
+            case("never", minute().cost_with(|_| 3), 0),
+            case("key missing", minute().by(key::header("x-api-key")).when_missing(MissingKey::Refuse), 0),
+            Self { name: "blocked", policy: policy(minute()).block(|_| true), earlier: 0, sick: false },
+            sick("degraded: uncounted", OnStoreFailure::Allow),
+            sick("degraded: counted here", OnStoreFailure::Local),
+            sick("store sick", OnStoreFailure::Refuse),
+        ]
+    }
+
+    /// The answer to a request of this kind.
+    pub(crate) async fn answer(&self, protocol: Protocol) -> Response<Bytes> {
+        let clock = ManualClock::default();
+        let store = Sometimes { memory: MemoryStore::with_clock(10, clock.clone()), sick: self.sick };
+        let layer = RateLimitLayer::new(store, self.policy.clone())
+            .local_store(MemoryStore::with_clock(10, clock));
+        let service = layer.layer(service_fn(|_: Request<()>| {
+            ready(Ok::<_, Infallible>(Response::new(Full::from(Bytes::from_static(b"the service's own")))))
+        }));
+        for _ in 0..self.earlier {
+            service.clone().oneshot(protocol.request()).await.unwrap();
+        }
+        let (parts, body) = service.oneshot(protocol.request()).await.unwrap().into_parts();
+        Response::from_parts(parts, body.collect().await.unwrap().to_bytes())
+    }
+}
+
+/// A store in memory, or one that cannot be asked.
+struct Sometimes {
+    memory: MemoryStore,
+    sick: bool,
+}
+
+impl Store for Sometimes {
+    type Error = io::Error;
+    type Future = Ready<Result<Decision, io::Error>>;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        if self.sick {
+            return ready(Err(io::ErrorKind::ConnectionRefused.into()));
+        }
+        let Ok(decision) = self.memory.apply(operation, charges).into_inner();
+        ready(Ok(decision))
+    }
+}

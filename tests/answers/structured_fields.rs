@@ -1,0 +1,75 @@
+//! The fields of draft 11 and the lists of draft 6, read by a parser of structured fields that nobody here wrote.
+
+use std::convert::Infallible;
+use std::future::ready;
+
+use http::{Request, Response};
+use http_body_util::Empty;
+use sfv::{BareItem, Dictionary, Integer, Item, List, ListEntry, Parameters, Parser};
+use tollgate::{HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
+use tower::{Layer, ServiceExt, service_fn};
+
+/// A name with everything in it that names may have and strings must escape.
+const ODD: &str = r#"a "b" \c, d;e=f"#;
+
+/// Ten million requests a second for everybody, and a daily hundred for this client.
+async fn answer(style: HeaderStyle) -> Response<()> {
+    let policy = Policy::new()
+        .limit(Limit::new("many", Quota::per_second(10_000_000)))
+        .limit(Limit::new(ODD, Quota::per_day(100).sliding_log()).by(key::header("x-api-key")));
+    let layer = RateLimitLayer::new(MemoryStore::new(), policy).headers([style]).partition_keys("secret");
+    let service = layer
+        .layer(service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(Empty::<bytes::Bytes>::new())))));
+    let request = Request::get("/").header("x-api-key", "ann").body(()).unwrap();
+    service.oneshot(request).await.unwrap().map(|_| ())
+}
+
+fn text<'a>(answer: &'a Response<()>, name: &str) -> &'a str {
+    answer.headers()[name].to_str().unwrap()
+}
+
+fn items(answer: &Response<()>, name: &str) -> Vec<(BareItem, Parameters)> {
+    let list: List = Parser::new(text(answer, name)).parse().unwrap();
+    let item = |entry| match entry {
+        ListEntry::Item(Item { bare_item, params }) => (bare_item, params),
+        ListEntry::InnerList(list) => panic!("{list:?}"),
+    };
+    list.into_iter().map(item).collect()
+}
+
+fn integer(params: &Parameters, name: &str) -> i64 {
+    params[name].as_integer().map(i64::from).unwrap()
+}
+
+#[tokio::test]
+async fn draft_11_is_two_lists_of_strings() {
+    let answer = answer(HeaderStyle::Draft11).await;
+    let [(many, quota), (odd, daily)] = items(&answer, "ratelimit-policy").try_into().unwrap();
+    assert_eq!((many.as_string().unwrap().as_str(), odd.as_string().unwrap().as_str()), ("many", ODD));
+    assert_eq!((integer(&quota, "q"), integer(&quota, "w")), (10_000_000, 1));
+    assert_eq!((integer(&daily, "q"), integer(&daily, "w")), (100, 86_400));
+
+    let [(_, left), (odd, of_the_day)] = items(&answer, "ratelimit").try_into().unwrap();
+    assert_eq!(odd.as_string().unwrap().as_str(), ODD);
+    assert_eq!((integer(&left, "r"), integer(&of_the_day, "r")), (9_999_999, 99));
+    assert!((1..=86_400).contains(&integer(&of_the_day, "t")));
+
+    let partition = daily["pk"].as_byte_sequence().unwrap();
+    assert_eq!(partition.len(), 12);
+    assert_eq!(of_the_day["pk"].as_byte_sequence().unwrap(), partition);
+    assert!(quota.get("pk").is_none());
+}
+
+#[tokio::test]
+async fn draft_7_is_a_dictionary_and_a_list_of_integers() {
+    let answer = answer(HeaderStyle::Draft7).await;
+    let told: Dictionary = Parser::new(text(&answer, "ratelimit")).parse().unwrap();
+    for (name, value) in [("limit", 100), ("remaining", 99)] {
+        let ListEntry::Item(item) = &told[name] else { panic!("{told:?}") };
+        assert_eq!(item.bare_item, BareItem::Integer(Integer::from(value)));
+    }
+    let quotas = items(&answer, "ratelimit-policy");
+    let quotas: Vec<(i64, i64)> =
+        quotas.iter().map(|(quota, params)| (quota.as_integer().unwrap().into(), integer(params, "w"))).collect();
+    assert_eq!(quotas, [(10_000_000, 1), (100, 86_400)]);
+}

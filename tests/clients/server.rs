@@ -1,0 +1,39 @@
+//! One server that answers in every style and in gRPC, for clients that nobody here wrote: see `scripts/clients`.
+//!
+//! Prints the address it listens on. Every client, told apart by the header `x-client`, has 3 requests an hour in each
+//! style under a path of its own, and 1 call an hour to the standard health service of gRPC.
+
+use axum::Router;
+use axum::routing::get;
+use tollgate::{HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer, Reset, key};
+use tonic::service::Routes;
+
+const STYLES: [(&str, HeaderStyle); 7] = [
+    ("/draft-11", HeaderStyle::Draft11),
+    ("/draft-7", HeaderStyle::Draft7),
+    ("/draft-6", HeaderStyle::Draft6),
+    ("/draft-3", HeaderStyle::Draft3),
+    ("/x-delta", HeaderStyle::XRateLimit(Reset::Delta)),
+    ("/x-epoch", HeaderStyle::XRateLimit(Reset::Epoch)),
+    ("/github", HeaderStyle::GitHub),
+];
+
+#[tokio::main]
+async fn main() -> std::io::Result<()> {
+    let mut app = Router::new();
+    for (path, style) in STYLES {
+        let styled = layer(Limit::new("say \"hour\"", Quota::per_hour(3))).headers([style]).partition_keys("secret");
+        app = app.merge(Router::new().route(path, get(|| async { "hello" })).layer(styled));
+    }
+    let (_, health) = tonic_health::server::health_reporter();
+    let calls = layer(Limit::new("calls", Quota::per_hour(1))).grpc_domain("api.example.com");
+    app = app.merge(Routes::new(health).into_axum_router().layer(calls));
+
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    println!("{}", listener.local_addr()?);
+    axum::serve(listener, app).await
+}
+
+fn layer(limit: Limit) -> RateLimitLayer<MemoryStore> {
+    RateLimitLayer::new(MemoryStore::new(), Policy::new().limit(limit.by(key::header("x-client"))))
+}
