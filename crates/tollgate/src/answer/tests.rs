@@ -23,7 +23,7 @@ fn headers(style: HeaderStyle) -> HeaderMap {
     let standings = [standing("tier", 500, 499), standing("burst", 900, 899)];
     let decision = Decision::from_standings(Operation::Check, Timestamp::EPOCH, standings);
     let particulars =
-        Particulars { overrides: Box::new([(Name::new("tier"), Quota::per_hour(500))]), ..Particulars::default() };
+        Particulars { overrides: vec![(Name::new("tier"), Quota::per_hour(500))], ..Particulars::default() };
     let mut headers = HeaderMap::new();
     fields.write(&decision, &particulars, &mut headers);
     headers
