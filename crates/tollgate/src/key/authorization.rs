@@ -5,8 +5,8 @@ use http::header::AUTHORIZATION;
 use super::told::Told;
 use crate::head::RequestHead;
 
-/// What the request sends for a scheme, without the blanks around it. Two lines that differ are a contradiction, whatever
-/// their schemes.
+/// What the request sends for a scheme, without the blanks around it. Two lines that differ are a contradiction,
+/// whatever their schemes.
 pub(super) fn credentials<'r>(head: &RequestHead<'r>, scheme: &str) -> Told<&'r [u8]> {
     Told::by_header(head.headers(), AUTHORIZATION).and_then(|line| {
         let (name, credentials) = line.trim_ascii().split_at_checked(scheme.len())?;

@@ -14,8 +14,8 @@ use crate::head::RequestHead;
 /// taken off, so that one session spelled differently is one client.
 ///
 /// It is missing when absent or empty. Sent several times with different values, it names nobody, as with
-/// [`header`](super::header): do not set cookies of one name for several paths. A client can make up any value: limit by
-/// address too.
+/// [`header`](super::header): do not set cookies of one name for several paths. A client can make up any value: limit
+/// by address too.
 #[must_use]
 pub fn cookie(name: impl Into<Name>) -> Cookie {
     let name = name.into();

@@ -8,8 +8,8 @@ use tollgate_core::{Key, Name};
 use super::KeyExtractor;
 use crate::head::RequestHead;
 
-/// Counts by something in the request's extensions, such as the user whom an outer layer has authenticated, and what of it
-/// tells one from another. It is missing when nothing of that type is there, or the closure reads nothing from it.
+/// Counts by something in the request's extensions, such as the user whom an outer layer has authenticated, and what of
+/// it tells one from another. It is missing when nothing of that type is there, or the closure reads nothing from it.
 ///
 /// The name says what the keys are; their scope is that name after `extension `. As with [`from_fn`](super::from_fn),
 /// two closures of one policy need two names, and up to 38 bytes are kept without an allocation.
@@ -22,7 +22,8 @@ use crate::head::RequestHead;
 ///     id: u64,
 /// }
 ///
-/// let limit = Limit::new("user", Quota::per_minute(100)).by(key::extension("user", |user: &User| user.id.to_be_bytes()));
+/// let by_user = key::extension("user", |user: &User| user.id.to_be_bytes());
+/// let limit = Limit::new("user", Quota::per_minute(100)).by(by_user);
 /// # let _ = limit;
 /// ```
 #[must_use]

@@ -12,8 +12,8 @@ use crate::head::RequestHead;
 
 const SCOPE: Name = Name::new("host");
 
-/// Counts by the host that the client asked for: the authority of the target (HTTP/2 always has one) or the field `Host`,
-/// in lower case, without port, and without the dot at the end.
+/// Counts by the host that the client asked for: the authority of the target (HTTP/2 always has one) or the field
+/// `Host`, in lower case, without port, and without the dot at the end.
 ///
 /// It is missing when there is neither. Where they differ, or there are several, the request names nobody, as with
 /// [`header`](super::header). A client can ask for any host: where the server answers to all, made-up hosts get a fresh

@@ -9,8 +9,9 @@ use super::basic_user::LENIENT;
 use super::told::Told;
 use crate::head::RequestHead;
 
-/// Counts by the value of a gRPC request's metadata, such as a tenant. Names know no upper or lower case. Values of names
-/// that end in `-bin` are bytes: they travel in base64, padded or not, several perhaps in one line, and are decoded.
+/// Counts by the value of a gRPC request's metadata, such as a tenant. Names know no upper or lower case. Values of
+/// names that end in `-bin` are bytes: they travel in base64, padded or not, several perhaps in one line, and are
+/// decoded.
 ///
 /// Everything else is as with [`header`](super::header): absent or empty, it is missing, as are bytes that cannot be
 /// decoded; different values name nobody.

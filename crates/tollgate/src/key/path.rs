@@ -34,7 +34,8 @@ impl KeyExtractor for Path {
     }
 }
 
-/// Counts by one segment of the path, percent signs decoded: of `/tenants/acme/users` segment 0 is `tenants`, 1 is `acme`.
+/// Counts by one segment of the path, percent signs decoded: of `/tenants/acme/users` segment 0 is `tenants`, 1 is
+/// `acme`.
 ///
 /// It is missing when the path is shorter or the segment is empty. In a nested router of axum the path is what the
 /// router sees, without the prefix. A client can make up any value: limit by address too.

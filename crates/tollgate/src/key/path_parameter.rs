@@ -8,8 +8,8 @@ use super::path::decoded;
 use super::told::Told;
 use crate::head::RequestHead;
 
-/// Counts by what a parameter of axum's matched route stands for, percent signs decoded: with the route `/users/{id}` and
-/// `key::path_parameter("id")`, each user apart. Wildcards such as `{*rest}` are parameters too.
+/// Counts by what a parameter of axum's matched route stands for, percent signs decoded: with the route `/users/{id}`
+/// and `key::path_parameter("id")`, each user apart. Wildcards such as `{*rest}` are parameters too.
 ///
 /// It is missing where [`route`](super::route) is, and where the route has no such parameter. A client can make up any
 /// value: limit by address too.

@@ -8,8 +8,8 @@ use super::KeyExtractor;
 use super::told::Told;
 use crate::head::RequestHead;
 
-/// Counts by the value of a parameter of the query, such as an API key in `?key=`. Names and values are decoded as those
-/// of a form (`application/x-www-form-urlencoded`), so that one key spelled differently is one client.
+/// Counts by the value of a parameter of the query, such as an API key in `?key=`. Names and values are decoded as
+/// those of a form (`application/x-www-form-urlencoded`), so that one key spelled differently is one client.
 ///
 /// It is missing when absent or empty. Given several times with different values, it names nobody, as with
 /// [`header`](super::header). A client can make up any value: limit by address too.

@@ -10,11 +10,14 @@ use tollgate::key::{self, KeyExtractor, Proxies, Source};
 use tollgate::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer};
 use tollgate_testkit::ManualClock;
 
-/// An app on a free port that serves each client once.
-async fn served(app: Router, by: impl KeyExtractor) -> SocketAddr {
+/// Lets each client pass once.
+fn once(by: impl KeyExtractor) -> RateLimitLayer<MemoryStore> {
     let limit = Limit::new("once", Quota::per_minute(1)).by(by).when_missing(MissingKey::Refuse);
-    let store = MemoryStore::with_clock(1_000, ManualClock::default());
-    let app = app.layer(RateLimitLayer::new(store, Policy::new().limit(limit)));
+    RateLimitLayer::new(MemoryStore::with_clock(1_000, ManualClock::default()), Policy::new().limit(limit))
+}
+
+/// An app on a free port.
+async fn served(app: Router) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
@@ -41,7 +44,7 @@ async fn status(app: SocketAddr, path: &str, lines: &[&str]) -> u16 {
 #[tokio::test]
 async fn a_client_behind_the_proxy_cannot_change_its_address() {
     let local = Proxies::networks(["127.0.0.0/8"]);
-    let app = served(root(), key::client_ip().behind(local, Source::XForwardedFor)).await;
+    let app = served(root().layer(once(key::client_ip().behind(local, Source::XForwardedFor)))).await;
     assert_eq!(status(app, "/", &["x-forwarded-for: 192.0.2.1"]).await, 200);
     for forged in [
         &["x-forwarded-for: 198.51.100.1, 192.0.2.1"] as &[&str],
@@ -66,7 +69,7 @@ async fn a_client_behind_the_proxy_cannot_change_its_address() {
 async fn a_client_who_connects_directly_is_believed_nothing() {
     let elsewhere = Proxies::networks(["10.0.0.0/8", "::ffff:10.0.0.0/104"]);
     for source in [Source::XForwardedFor, Source::Forwarded, Source::CfConnectingIp] {
-        let app = served(root(), key::client_ip().behind(elsewhere.clone(), source)).await;
+        let app = served(root().layer(once(key::client_ip().behind(elsewhere.clone(), source)))).await;
         assert_eq!(status(app, "/", &["x-forwarded-for: 198.51.100.1"]).await, 200);
         for forged in ["x-forwarded-for: 10.0.0.1", "forwarded: for=198.51.100.2", "cf-connecting-ip: 198.51.100.3"] {
             assert_eq!(status(app, "/", &[forged]).await, 429, "{forged}");
@@ -79,7 +82,7 @@ async fn parameters_of_routes_are_read_from_the_path() {
     let handler = || get(|| async {});
     let tenants = Router::new().route("/{tenant}/users/{id}", handler()).route("/files/{*id}", handler());
     let app = tenants.clone().nest("/api/{version}", tenants).route("/plain", handler()).route("/v-{id}", handler());
-    let app = served(app, key::path_parameter("id")).await;
+    let app = served(app.layer(once(key::path_parameter("id")))).await;
 
     assert_eq!(status(app, "/acme/users/1", &[]).await, 200);
     assert_eq!(status(app, "/acme/users/%31?x=y", &[]).await, 429, "spelled differently");
@@ -95,4 +98,20 @@ async fn parameters_of_routes_are_read_from_the_path() {
     assert_eq!(status(app, "/acme/users/3", &[]).await, 429);
     assert_eq!(status(app, "/plain", &[]).await, 400, "no such parameter");
     assert_eq!(status(app, "/nowhere", &[]).await, 400, "no route");
+}
+
+#[tokio::test]
+async fn a_limited_router_that_is_nested_sees_the_same_parameters() {
+    let users = Router::new().route("/users/{id}", get(|| async {}));
+    for name in ["id", "version"] {
+        let limited = users.clone().layer(once(key::path_parameter(name)));
+        let app = served(Router::new().nest("/api/{version}", limited)).await;
+        let [first, same, other] = match name {
+            "id" => ["/api/v1/users/1", "/api/v2/users/1", "/api/v1/users/2"],
+            _ => ["/api/v1/users/1", "/api/v1/users/2", "/api/v2/users/1"],
+        };
+        assert_eq!(status(app, first, &[]).await, 200, "{name}");
+        assert_eq!(status(app, same, &[]).await, 429, "{name}");
+        assert_eq!(status(app, other, &[]).await, 200, "{name}");
+    }
 }

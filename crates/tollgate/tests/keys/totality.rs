@@ -138,9 +138,10 @@ proptest! {
     #[test]
     fn what_a_client_sends_does_not_change_what_the_proxy_says(forged in line(), v6 in any::<bool>()) {
         let address = if v6 { "2001:db8::7" } else { "203.0.113.7" };
+        let element = if v6 { format!("for=\"[{address}]:1\"") } else { format!("for={address}") };
         for (source, name, appended) in [
             (Source::XForwardedFor, "x-forwarded-for", address.to_owned()),
-            (Source::Forwarded, "forwarded", if v6 { format!("for=\"[{address}]:1\"") } else { format!("for={address}") }),
+            (Source::Forwarded, "forwarded", element),
         ] {
             let name = HeaderName::from_static(name);
             let joined = [forged.as_slice(), b", ", appended.as_bytes()].concat();

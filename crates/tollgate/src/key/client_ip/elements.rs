@@ -54,8 +54,8 @@ impl<'h> Iterator for Elements<'h> {
     }
 }
 
-/// The last element of a list, and what stands before its comma. `None` if it is longer than `most` bytes or a string in
-/// it does not begin.
+/// The last element of a list, and what stands before its comma. `None` if it is longer than `most` bytes or a string
+/// in it does not begin.
 fn last(list: &[u8], quotes: Quotes, most: usize) -> Option<(Option<&[u8]>, &[u8])> {
     let mut inside = false;
     for at in (list.len().saturating_sub(most.saturating_add(1))..list.len()).rev() {

@@ -9,8 +9,8 @@ use super::node::{Ipv6, node};
 /// Addresses fit without an allocation.
 type Value = SmallVec<[u8; 64]>;
 
-/// The address in the `for` of an element. `None` without one, with two, with `unknown` or an obfuscated one, and when the
-/// element is not made as it should be.
+/// The address in the `for` of an element. `None` without one, with two, with `unknown` or an obfuscated one, and when
+/// the element is not made as it should be.
 pub(super) fn address(element: &[u8]) -> Option<IpAddr> {
     let mut found = None;
     let mut rest = element.trim_ascii();

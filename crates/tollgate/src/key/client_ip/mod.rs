@@ -35,8 +35,8 @@ use crate::head::RequestHead;
 ///   copies it from tonic's `TlsConnectInfo`, or by whoever reads the PROXY protocol: it is preferred to the others,
 ///   since whoever puts it there knows better.
 ///
-/// The first request for which there is none is reported through `tracing`, once per process, as an error that says what
-/// to add. Such requests have no key; see [`MissingKey`](crate::MissingKey).
+/// The first request for which there is none is reported through `tracing`, once per process, as an error that says
+/// what to add. Such requests have no key; see [`MissingKey`](crate::MissingKey).
 ///
 /// ```
 /// use tollgate::{Limit, Policy, Quota, key};
@@ -67,9 +67,9 @@ impl ClientIp {
     /// Believes these proxies, and none but this one source, in which they tell whom they speak for.
     ///
     /// * A peer that is not one of the proxies is the client, whatever headers it sends.
-    /// * In [`Source::XForwardedFor`] and [`Source::Forwarded`] all lines are one list. It is read from the right, where
-    ///   the nearest proxy has written, and the first that is not a trusted proxy is the client. What stands further left
-    ///   the client may have made up.
+    /// * In [`Source::XForwardedFor`] and [`Source::Forwarded`] all lines are one list. It is read from the right,
+    ///   where the nearest proxy has written, and the first that is not a trusted proxy is the client. What stands
+    ///   further left the client may have made up.
     /// * Where an entry is no address, reading stops: the proxy that wrote it is the client. Never is anything further
     ///   left believed, so a client who spoils the list shares the counter of a proxy.
     /// * If all of the list are trusted networks, the left-most is the client. If it is shorter than the number of
@@ -77,8 +77,8 @@ impl ClientIp {
     /// * At most 32 entries in the last 4 KiB of the list are read.
     /// * The other sources hold one address. Absent, sent twice, or no address, the peer is the client.
     ///
-    /// Choose the source that your proxy *overwrites or appends to*: one that it passes on untouched is the client's own
-    /// word. Limits of one policy that read one source must trust the same proxies: they share one key, read once.
+    /// Choose the source that your proxy *overwrites or appends to*: one that it passes on untouched is the client's
+    /// own word. Limits of one policy that read one source must trust the same proxies: they share one key, read once.
     #[must_use]
     pub fn behind(mut self, proxies: Proxies, source: Source) -> Self {
         self.behind = Some(Behind { proxies, source });
@@ -86,8 +86,8 @@ impl ClientIp {
     }
 
     /// Counts IPv6 by the first `bits` bits, 1 to 128, instead of 64. A network of 64 bits is the least that a provider
-    /// hands to one customer, 56 and 48 are usual (RFC 6177): whoever owns 48 owns 65,536 networks of 64. Several limits
-    /// of growing quotas by shrinking prefixes catch such clients without hurting their neighbours.
+    /// hands to one customer, 56 and 48 are usual (RFC 6177): whoever owns 48 owns 65,536 networks of 64. Several
+    /// limits of growing quotas by shrinking prefixes catch such clients without hurting their neighbours.
     ///
     /// # Panics
     /// When `bits` is 0 or more than 128; see [`ClientIp::try_prefix_v6`].

@@ -48,8 +48,8 @@ impl Prefix {
         Name::from(scope)
     }
 
-    /// The key of an address: four bytes of IPv4; eight of IPv6, or sixteen where more than 64 bits count. So the two never
-    /// make one key.
+    /// The key of an address: four bytes of IPv4; eight of IPv6, or sixteen where more than 64 bits count. So the two
+    /// never make one key.
     pub(super) fn key(self, scope: Name, address: IpAddr) -> Key<'static> {
         match address {
             IpAddr::V4(v4) => {

@@ -46,9 +46,9 @@ impl Proxies {
             .map(|all| Self(Trust::Networks(all)))
     }
 
-    /// As many proxies as this, 1 to 32, whatever their addresses: with 1 whoever connects is a proxy, and the client is
-    /// the right-most entry of a list; with 2 the next one. Google's balancers, say, append two entries. The peer's address
-    /// need not be known.
+    /// As many proxies as this, 1 to 32, whatever their addresses: with 1 whoever connects is a proxy, and the client
+    /// is the right-most entry of a list; with 2 the next one. Google's balancers, say, append two entries. The peer's
+    /// address need not be known.
     ///
     /// Right only where nobody can connect past the proxies: to a service that is reached directly, or past some of
     /// them, clients can tell any address.
@@ -117,7 +117,8 @@ impl Behind {
         }
     }
 
-    /// The first that is no proxy, from the nearest to the farthest; each is believed because the one before is a proxy.
+    /// The first that is no proxy, from the nearest to the farthest; each is believed because the one before is a
+    /// proxy.
     fn walk(&self, peer: Option<IpAddr>, entries: impl Iterator<Item = Option<IpAddr>>) -> Option<IpAddr> {
         let mut farthest = peer;
         for (entry, distance) in entries.take(usize::from(Proxies::MOST_HOPS)).zip(1..) {

@@ -12,12 +12,12 @@ use serde_json::{Map, Value};
 /// A key fits one family of algorithms, and no token is verified by an algorithm of another: what a token says of its
 /// own algorithm chooses only within the family. `none` belongs to no family.
 ///
-/// `exp` and `nbf` are looked at where a token has them, by the machine's clock and with 60 seconds of leeway; `iss` and
-/// `aud` where [`issuer`](Self::issuer) and [`audience`](Self::audience) ask for them.
+/// `exp` and `nbf` are looked at where a token has them, by the machine's clock and with 60 seconds of leeway; `iss`
+/// and `aud` where [`issuer`](Self::issuer) and [`audience`](Self::audience) ask for them.
 ///
 /// # Panics
-/// Every constructor panics when the program has no crypto backend, or two and no choice between them: enable exactly one
-/// of the features `rust_crypto` and `aws_lc_rs` of the crate `jsonwebtoken` 11, or this crate's `jwt-rust-crypto`.
+/// Every constructor panics when the program has no crypto backend, or two and no choice between them: enable exactly
+/// one of the features `rust_crypto` and `aws_lc_rs` of the crate `jsonwebtoken` 11, or this crate's `jwt-rust-crypto`.
 #[derive(Clone)]
 pub struct JwtKey {
     key: DecodingKey,
@@ -86,7 +86,8 @@ impl JwtKey {
         self
     }
 
-    /// Tries the key on nothing: one that no algorithm can take, and a missing backend, are found now and not by a request.
+    /// Tries the key on nothing: one that no algorithm can take, and a missing backend, are found now and not by a
+    /// request.
     fn new(key: DecodingKey) -> Result<Self, InvalidJwtKey> {
         let family = key.family();
         if family.algorithms().iter().all(|algorithm| verify("", b"", &key, *algorithm).is_err()) {

@@ -16,13 +16,14 @@ pub use self::key::{InvalidJwtKey, JwtKey};
 use super::{KeyExtractor, bearer};
 use crate::head::RequestHead;
 
-/// Counts by a claim of the request's JSON web token (RFC 7519), such as `sub`, once the token is verified with this key.
+/// Counts by a claim of the request's JSON web token (RFC 7519), such as `sub`, once the token is verified with this
+/// key.
 ///
-/// The token is read from `Authorization: Bearer`, unless told [otherwise](JwtClaim::token_from). The claim may be a text,
-/// a number or a truth value; `7` and `"7"` are one.
+/// The token is read from `Authorization: Bearer`, unless told [otherwise](JwtClaim::token_from). The claim may be a
+/// text, a number or a truth value; `7` and `"7"` are one.
 ///
-/// It is missing without a token, when the token is not to be believed, and when it has no such claim. Where the token's
-/// place holds two that differ, the request names nobody, as with [`header`](super::header).
+/// It is missing without a token, when the token is not to be believed, and when it has no such claim. Where the
+/// token's place holds two that differ, the request names nobody, as with [`header`](super::header).
 ///
 /// Verifying costs from a few microseconds (HMAC) to some hundred (elliptic curves), on the thread that serves the
 /// request. Where another layer has verified the token already, count by what it attached, see
@@ -42,8 +43,8 @@ pub fn jwt_claim(claim: impl Into<Name>, key: JwtKey) -> JwtClaim {
 }
 
 /// Counts by a claim of a JSON web token that nobody verifies here: right **only where another layer has verified the
-/// token**, this very one from this very place, before this layer sees the request. Otherwise every client names himself
-/// as he likes. All else is as with [`jwt_claim`].
+/// token**, this very one from this very place, before this layer sees the request. Otherwise every client names
+/// himself as he likes. All else is as with [`jwt_claim`].
 #[must_use]
 pub fn unverified_jwt_claim(claim: impl Into<Name>) -> JwtClaim {
     JwtClaim::new(claim.into(), Vec::new())
