@@ -25,8 +25,10 @@
 //! 4. Refused, the request is answered by the [`Refusal`]: 429 and problem details, unless told otherwise. gRPC requests
 //!    are answered `RESOURCE_EXHAUSTED` in a Trailers-Only response.
 //! 5. Admitted, it goes to the inner service, after its [wait](Limit::max_wait) if a leaky bucket gave it a later turn.
+//!    No more than [so many](RateLimitLayer::max_waiting) wait at once, and who goes away gives the turn back.
 //! 6. The response carries `RateLimit`, `RateLimit-Policy` and `X-RateLimit-*`; a refusal also `Retry-After`. The
 //!    [`Decision`] is in the extensions of the admitted request and of the response, if there was one.
+//! 7. Where a limit [settles](Limit::settle), what the request turned out to cost is put right afterwards: see [`settle`].
 //!
 //! A store that cannot be asked never becomes an error of the service, see [below](#when-the-store-is-sick).
 //!
@@ -153,18 +155,22 @@
 //!   counter, whatever the address.
 //! * **The service must be `Clone`**, since it is called after the store has answered. Those of axum and tonic are; put
 //!   others behind a `Buffer` of tower, inside this layer.
-//! * **Waiting** needs a tokio runtime with its timer, and holds the request meanwhile.
+//! * **Waiting** needs a tokio runtime with its timer, and holds the request meanwhile. A turn that is given back goes to
+//!   whoever asks next: he may then come together with the last who waits, since those who wait keep their turns.
+//! * **Clients that go away** before the store has answered may have been charged, and are not given it back: nobody hears
+//!   the answer.
 //!
 //! # Features
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `axum` | `key::route`; peer addresses from axum's `ConnectInfo` |
+//! | `axum` | `key::route`; peer addresses from axum's `ConnectInfo`; `settle::Reservation` as an extractor |
 //! | `tonic` | peer addresses from tonic's `TcpConnectInfo` |
 //! | `redis` | `RedisStore`, which instances share, with its options and errors |
 //! | `tls` | `redis`, and `rediss://` URLs |
 
 mod answer;
+pub mod cost;
 mod degraded;
 mod head;
 pub mod key;
@@ -172,6 +178,7 @@ mod layer;
 mod limit;
 mod plan;
 mod policy;
+pub mod settle;
 
 pub use self::answer::{EXPOSED_HEADERS, ProblemDetails, Reason, Refusal, Refused};
 pub use self::degraded::{Degraded, OnStoreFailure};

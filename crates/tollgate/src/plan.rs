@@ -1,9 +1,11 @@
 //! A policy made ready to be asked: each subject once, whatever never changes worked out ahead.
 
+use core::time::Duration;
+
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-use tollgate_core::{Charge, Key, Name};
+use tollgate_core::{Charge, Decision, Key, Name, Outcome};
 
 use crate::answer::Fields;
 use crate::degraded::OnStoreFailure;
@@ -11,6 +13,7 @@ use crate::head::RequestHead;
 use crate::key::KeyExtractor;
 use crate::limit::{Limit, MissingKey};
 use crate::policy::Policy;
+use crate::settle::{Entry, Ledger, Terms};
 
 /// Requests rarely have more limits than this; beyond it the lists spill to the heap.
 const FEW: usize = 4;
@@ -20,6 +23,10 @@ pub(crate) struct Plan {
     limits: Vec<Planned>,
     subjects: Vec<Subject>,
     pub(crate) fields: Fields,
+    /// Whether a limit settles.
+    settles: bool,
+    /// Whether a limit makes requests wait.
+    makes_wait: bool,
 }
 
 #[derive(Debug)]
@@ -65,6 +72,8 @@ pub(crate) enum Fallback<T> {
 impl Plan {
     pub(crate) fn new(policy: Policy) -> Self {
         let fields = Fields::new(&policy.limits);
+        let settles = policy.limits.iter().any(|limit| limit.terms.is_some());
+        let makes_wait = policy.limits.iter().any(Limit::makes_wait);
         let mut subjects: Vec<Subject> = Vec::new();
         let limits = policy
             .limits
@@ -79,7 +88,7 @@ impl Plan {
                 Planned { limit, subject, on_store_failure }
             })
             .collect();
-        Self { limits, subjects, fields }
+        Self { limits, subjects, fields, settles, makes_wait }
     }
 
     /// Reads the keys of a request and hands the charges of the limits that apply to `check`.
@@ -127,6 +136,33 @@ impl Plan {
             }
         }
         Ok((keys, applying))
+    }
+
+    /// What has to be kept of a request's charges: those that are settled, or all of them where the request may have to
+    /// wait, for its turn may have to be given back.
+    pub(crate) fn ledger(&self, charges: &[Charge<'_>]) -> Option<Ledger> {
+        let may_wait = self.makes_wait && charges.iter().any(|charge| charge.patience_micros() > 0);
+        if !may_wait && !self.settles {
+            return None;
+        }
+        let entries = charges.iter().map(|charge| Entry::of(charge, self.terms(charge.name())));
+        let ledger: Ledger = entries.filter(|entry| may_wait || entry.terms().is_some()).collect();
+        (!ledger.is_empty()).then_some(ledger)
+    }
+
+    /// The most that may be added to a request's wait: what the limits say that make it wait.
+    pub(crate) fn jitter(&self, decision: &Decision) -> Duration {
+        let waiting = decision.standings().iter().filter(|standing| matches!(standing.outcome, Outcome::Wait(_)));
+        let jitters = waiting.filter_map(|standing| self.limit(standing.name)).map(|limit| limit.jitter);
+        jitters.max().unwrap_or_default()
+    }
+
+    fn terms(&self, name: Name) -> Option<Terms> {
+        self.limit(name)?.terms.clone()
+    }
+
+    fn limit(&self, name: Name) -> Option<&Limit> {
+        self.limits.iter().map(|planned| &planned.limit).find(|limit| limit.name == name)
     }
 
     /// The key that a limit counts.

@@ -15,11 +15,15 @@ use tower_service::Service;
 
 use super::body::ResponseBody;
 use super::gate::{Gate, Grounds, Verdict};
+use super::meter::metered;
+use super::turn::Turn;
+use crate::settle::{Ledger, Reservation};
 
 pin_project! {
     /// The future of [`RateLimit`](crate::RateLimit).
     ///
-    /// Dropping it while its request waits for a turn is safe: the inner service is never called. The turn is spent.
+    /// Dropping it while its request waits for a turn is safe: the inner service is never called, and the turn is given
+    /// back with all that the request was charged.
     ///
     /// # Panics
     /// When polled after it has completed, as futures may; when a request has to wait outside a tokio runtime with a
@@ -43,17 +47,19 @@ pin_project! {
         Deciding {
             #[pin]
             answer: A,
+            ledger: Option<Ledger>,
             held: Option<Held<Svc, B>>,
         },
         Waiting {
             #[pin]
-            turn: Sleep,
-            held: Option<(Held<Svc, B>, Grounds)>,
+            sleep: Sleep,
+            held: Option<(Held<Svc, B>, Grounds, Turn)>,
         },
         Running {
             #[pin]
             response: F,
             grounds: Option<Grounds>,
+            reservation: Reservation,
         },
         Refused {
             response: Option<Response<Bytes>>,
@@ -73,13 +79,19 @@ where
     S: Store,
 {
     /// The store has been asked.
-    pub(super) fn deciding(gate: Arc<Gate<S>>, answer: S::Future, service: Svc, request: Request<B>) -> Self {
-        Self { gate, stage: Stage::Deciding { answer, held: Some(Held { service, request }) } }
+    pub(super) fn deciding(
+        gate: Arc<Gate<S>>,
+        answer: S::Future,
+        ledger: Option<Ledger>,
+        service: Svc,
+        request: Request<B>,
+    ) -> Self {
+        Self { gate, stage: Stage::Deciding { answer, ledger, held: Some(Held { service, request }) } }
     }
 
     /// No limit applies.
-    pub(super) const fn running(gate: Arc<Gate<S>>, response: Svc::Future) -> Self {
-        Self { gate, stage: Stage::Running { response, grounds: None } }
+    pub(super) fn running(gate: Arc<Gate<S>>, response: Svc::Future) -> Self {
+        Self { gate, stage: Stage::Running { response, grounds: None, reservation: Reservation::default() } }
     }
 
     /// No need to ask.
@@ -99,30 +111,31 @@ where
         let mut this = self.project();
         loop {
             let next = match this.stage.as_mut().project() {
-                StageProjection::Deciding { answer, held } => {
+                StageProjection::Deciding { answer, ledger, held } => {
                     let answer = ready!(answer.poll(cx));
                     let mut held = take(held);
-                    match this.gate.judge(answer, &mut held.request) {
-                        Verdict::Pass(grounds) => held.run(grounds),
-                        Verdict::Wait(wait, grounds) => {
+                    match this.gate.judge(answer, ledger.take(), &mut held.request) {
+                        Verdict::Pass(grounds, reservation) => held.run(grounds, reservation),
+                        Verdict::Wait(wait, grounds, turn) => {
                             #[expect(clippy::disallowed_methods, reason = "waiting one's turn is what was asked for")]
-                            let turn = tokio::time::sleep(wait);
-                            Stage::Waiting { turn, held: Some((held, grounds)) }
+                            let sleep = tokio::time::sleep(wait);
+                            Stage::Waiting { sleep, held: Some((held, grounds, turn)) }
                         }
                         Verdict::Refuse(response) => Stage::Refused { response: Some(response) },
                     }
                 }
-                StageProjection::Waiting { turn, held } => {
-                    ready!(turn.poll(cx));
-                    let (held, grounds) = take(held);
-                    held.run(grounds)
+                StageProjection::Waiting { sleep, held } => {
+                    ready!(sleep.poll(cx));
+                    let (mut held, mut grounds, turn) = take(held);
+                    let reservation = grounds.reserve(turn.take(), &mut held.request);
+                    held.run(grounds, reservation)
                 }
-                StageProjection::Running { response, grounds } => {
+                StageProjection::Running { response, grounds, reservation } => {
                     let mut response = ready!(response.poll(cx))?;
                     if let Some(grounds) = grounds.take() {
                         this.gate.report(grounds, &mut response);
                     }
-                    return Poll::Ready(Ok(response.map(ResponseBody::inner)));
+                    return Poll::Ready(Ok(metered(response, core::mem::take(reservation))));
                 }
                 StageProjection::Refused { response } => {
                     return Poll::Ready(Ok(take(response).map(ResponseBody::refusal)));
@@ -134,8 +147,8 @@ where
 }
 
 impl<Svc: Service<Request<B>>, B> Held<Svc, B> {
-    fn run<A>(mut self, grounds: Grounds) -> Stage<Svc, A, Svc::Future, B> {
-        Stage::Running { response: self.service.call(self.request), grounds: Some(grounds) }
+    fn run<A>(mut self, grounds: Grounds, reservation: Reservation) -> Stage<Svc, A, Svc::Future, B> {
+        Stage::Running { response: self.service.call(self.request), grounds: Some(grounds), reservation }
     }
 }
 

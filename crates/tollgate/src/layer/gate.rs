@@ -8,13 +8,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, HeaderValue, RETRY_AFTER};
 use http::{Method, Request, Response};
-use tollgate_core::{Decision, Outcome, Store};
+use tollgate_core::{Charge, Decision, Outcome, Store};
 
 use super::local::Local;
+use super::turn::{Line, Turn};
 use crate::answer::{GrpcType, Reason, Refusal, Refused, whole_seconds, write_degraded, write_local, write_uncounted};
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
 use crate::plan::{Asked, Fallback, Plan};
+use crate::settle::{Account, Counted, Ledger, Reservation, Till};
 
 /// What a layer and all its services share.
 pub(super) struct Gate<S> {
@@ -23,17 +25,18 @@ pub(super) struct Gate<S> {
     pub(super) local: Arc<Local>,
     pub(super) refusal: Arc<dyn Refusal>,
     pub(super) on_store_error: Arc<OnStoreError>,
+    pub(super) line: Arc<Line>,
 }
 
-/// Is told of every decision that the store failed to make.
+/// Is told of everything that the store failed to do.
 pub(super) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 
 /// What happens to a request.
 pub(super) enum Verdict {
-    /// It goes ahead.
-    Pass(Grounds),
-    /// It goes ahead after its wait.
-    Wait(Duration, Grounds),
+    /// It goes ahead; this has to be dropped when it is over.
+    Pass(Grounds, Reservation),
+    /// It goes ahead after its wait, with its turn.
+    Wait(Duration, Grounds, Turn),
     /// This is its answer.
     Refuse(Response<Bytes>),
 }
@@ -49,17 +52,22 @@ pub(super) enum Grounds {
 }
 
 impl<S: Store> Gate<S> {
-    /// Asks the store about a request.
-    pub(super) fn ask<B>(&self, request: &Request<B>) -> Asked<S::Future> {
-        self.plan.ask(&RequestHead::of(request), |charges| self.store.check(charges))
+    /// Asks the store about a request. Beside the answer to come is what has to be kept of the charges.
+    pub(super) fn ask<B>(&self, request: &Request<B>) -> Asked<(S::Future, Option<Ledger>)> {
+        self.plan.ask(&RequestHead::of(request), |charges| (self.store.check(charges), self.plan.ledger(charges)))
     }
 
     /// What the store's answer means for a request.
-    pub(super) fn judge<B>(&self, answer: Result<Decision, S::Error>, request: &mut Request<B>) -> Verdict {
+    pub(super) fn judge<B>(
+        self: &Arc<Self>,
+        answer: Result<Decision, S::Error>,
+        ledger: Option<Ledger>,
+        request: &mut Request<B>,
+    ) -> Verdict {
         match answer {
             Ok(decision) => {
                 self.local.answered();
-                self.decided(Grounds::Store(decision), request)
+                self.decided(Grounds::Store(decision), ledger, request)
             }
             Err(error) => {
                 (self.on_store_error)(&error);
@@ -69,13 +77,14 @@ impl<S: Store> Gate<S> {
     }
 
     /// What happens to a request that the store could not be asked about.
-    fn fall_back<B>(&self, error: &S::Error, request: &mut Request<B>) -> Verdict {
+    fn fall_back<B>(self: &Arc<Self>, error: &S::Error, request: &mut Request<B>) -> Verdict {
         request.extensions_mut().insert(Degraded);
-        match self.plan.fall_back(&RequestHead::of(request), |charges| self.local.check(charges)) {
-            Fallback::Uncounted => Verdict::Pass(Grounds::Nothing),
+        let check = |charges: &[Charge<'_>]| (self.local.check(charges), self.plan.ledger(charges));
+        match self.plan.fall_back(&RequestHead::of(request), check) {
+            Fallback::Uncounted => Verdict::Pass(Grounds::Nothing, Reservation::default()),
             // A share may be too small for what the whole quota has room for: that is the store's failing.
-            Fallback::Charged(decision) if decision.outcome() != Outcome::Never => {
-                self.decided(Grounds::Local(decision), request)
+            Fallback::Charged((decision, ledger)) if decision.outcome() != Outcome::Never => {
+                self.decided(Grounds::Local(decision), ledger, request)
             }
             Fallback::Charged(_) | Fallback::Refuse => {
                 let mut response = self.refuse(Reason::StoreFailure(error), request);
@@ -86,15 +95,18 @@ impl<S: Store> Gate<S> {
     }
 
     /// What a decision means for a request.
-    fn decided<B>(&self, grounds: Grounds, request: &mut Request<B>) -> Verdict {
-        let Some(decision) = grounds.decision() else { return Verdict::Pass(grounds) };
+    fn decided<B>(self: &Arc<Self>, mut grounds: Grounds, ledger: Option<Ledger>, request: &mut Request<B>) -> Verdict {
+        let Some(decision) = grounds.decision() else { return Verdict::Pass(grounds, Reservation::default()) };
         let reason = match decision.outcome() {
             Outcome::Allow | Outcome::Wait(_) => {
                 request.extensions_mut().insert(decision.clone());
-                return match decision.wait() {
-                    Duration::ZERO => Verdict::Pass(grounds),
-                    wait => Verdict::Wait(wait, grounds),
-                };
+                let wait = decision.wait();
+                let account = ledger.map(|ledger| self.account(&grounds, decision, ledger));
+                if !wait.is_zero() {
+                    return self.line_up(wait, grounds, account, request);
+                }
+                let reservation = grounds.reserve(account, request);
+                return Verdict::Pass(grounds, reservation);
             }
             Outcome::Refuse(_) => Reason::OverQuota(decision),
             Outcome::Never => Reason::NeverFits(decision),
@@ -102,6 +114,11 @@ impl<S: Store> Gate<S> {
         let mut response = self.refuse(reason, request);
         self.report(grounds, &mut response);
         Verdict::Refuse(response)
+    }
+
+    fn account(self: &Arc<Self>, grounds: &Grounds, decision: &Decision, ledger: Ledger) -> Account {
+        let counted = if matches!(grounds, Grounds::Local(_)) { Counted::Locally } else { Counted::Shared };
+        Account::new(Arc::clone(self) as Arc<dyn Till>, counted, decision.at(), ledger)
     }
 
     /// The answer to a refused request, but for the rate limit headers.
@@ -154,7 +171,17 @@ impl<S: Store> Gate<S> {
 }
 
 impl Grounds {
-    const fn decision(&self) -> Option<&Decision> {
+    /// Leaves with a request what it takes to settle its charges.
+    pub(super) fn reserve<B>(&mut self, account: Option<Account>, request: &mut Request<B>) -> Reservation {
+        let reservation = Reservation::open(account, request);
+        if let (Self::Store(decision), false) = (self, reservation.is_empty()) {
+            // Whoever finds the decision in the response must not give back what is settled already.
+            let _ = decision.refund();
+        }
+        reservation
+    }
+
+    pub(super) const fn decision(&self) -> Option<&Decision> {
         match self {
             Self::Store(decision) | Self::Local(decision) => Some(decision),
             Self::Nothing => None,

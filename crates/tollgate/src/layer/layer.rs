@@ -10,6 +10,7 @@ use tower_layer::Layer;
 use super::gate::Gate;
 use super::local::Local;
 use super::service::RateLimit;
+use super::turn::Line;
 use crate::answer::{ProblemDetails, Refusal};
 use crate::plan::Plan;
 use crate::policy::Policy;
@@ -24,6 +25,9 @@ pub struct RateLimitLayer<S> {
 }
 
 impl<S: Store> RateLimitLayer<S> {
+    /// The most requests that wait at once unless [`max_waiting`](Self::max_waiting) says otherwise.
+    pub const DEFAULT_MAX_WAITING: usize = 10_000;
+
     /// A layer that decides by this policy and counts in this store.
     pub fn new(store: S, policy: Policy) -> Self {
         Self::of(Gate {
@@ -32,6 +36,7 @@ impl<S: Store> RateLimitLayer<S> {
             local: Arc::default(),
             refusal: Arc::new(ProblemDetails),
             on_store_error: Arc::new(|_| {}),
+            line: Arc::new(Line::new(Self::DEFAULT_MAX_WAITING)),
         })
     }
 
@@ -76,19 +81,31 @@ impl<S: Store> RateLimitLayer<S> {
         Self::of(Gate { on_store_error: Arc::new(listener), ..self.parts() })
     }
 
+    /// The most requests that wait for their turn at once in this process, behind this layer and its clones: see
+    /// [`Limit::max_wait`](crate::Limit::max_wait). One more is refused as if it were over its quota, with the wait that it
+    /// would have had as `Retry-After`, and is charged nothing. The default is
+    /// [`DEFAULT_MAX_WAITING`](Self::DEFAULT_MAX_WAITING); with 0 nobody waits.
+    ///
+    /// Each holds its connection, its request and a timer, no task and no thread: a few kilobytes, unless bodies are read
+    /// before they get here.
+    pub fn max_waiting(self, requests: usize) -> Self {
+        Self::of(Gate { line: Arc::new(Line::new(requests)), ..self.parts() })
+    }
+
     fn of(gate: Gate<S>) -> Self {
         Self { gate: Arc::new(gate) }
     }
 
     /// What the gate is made of, to make another.
     fn parts(&self) -> Gate<S> {
-        let Gate { store, plan, local, refusal, on_store_error } = &*self.gate;
+        let Gate { store, plan, local, refusal, on_store_error, line } = &*self.gate;
         Gate {
             store: Arc::clone(store),
             plan: Arc::clone(plan),
             local: Arc::clone(local),
             refusal: Arc::clone(refusal),
             on_store_error: Arc::clone(on_store_error),
+            line: Arc::clone(line),
         }
     }
 }

@@ -6,7 +6,10 @@ mod gate;
 #[expect(clippy::module_inception, reason = "a middleware's folder holds its layer, service, future and body")]
 mod layer;
 mod local;
+mod meter;
 mod service;
+mod till;
+mod turn;
 
 pub use self::body::ResponseBody;
 pub use self::future::ResponseFuture;

@@ -4,6 +4,7 @@
 mod axum_apps;
 #[cfg(feature = "axum")]
 mod axum_extractors;
+mod costs;
 mod degraded;
 mod errors;
 mod fixture;
@@ -17,6 +18,12 @@ mod policies;
 mod readiness;
 mod refusals;
 mod run_time;
+mod settling;
+mod settling_abandoned;
+mod settling_by_rule;
+#[cfg(feature = "redis")]
+mod settling_redis;
+mod settling_sockets;
 #[cfg(feature = "redis")]
 mod sick_redis;
 mod store_calls;
