@@ -157,8 +157,8 @@
 //!   others behind a `Buffer` of tower, inside this layer.
 //! * **Waiting** needs a tokio runtime with its timer, and holds the request meanwhile. A turn that is given back goes to
 //!   whoever asks next: he may then come together with the last who waits, since those who wait keep their turns.
-//! * **Clients that go away** before the store has answered may have been charged, and are not given it back: nobody hears
-//!   the answer.
+//! * **Clients that go away** before the store has answered may have been charged. Only limits that settle or make
+//!   requests wait give it back.
 //!
 //! # Features
 //!

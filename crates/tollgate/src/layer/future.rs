@@ -16,14 +16,15 @@ use tower_service::Service;
 use super::body::ResponseBody;
 use super::gate::{Gate, Grounds, Verdict};
 use super::meter::metered;
+use super::pending::Pending;
 use super::turn::Turn;
-use crate::settle::{Ledger, Reservation};
+use crate::settle::Reservation;
 
 pin_project! {
     /// The future of [`RateLimit`](crate::RateLimit).
     ///
-    /// Dropping it while its request waits for a turn is safe: the inner service is never called, and the turn is given
-    /// back with all that the request was charged.
+    /// Dropping it is safe. While its request waits for a turn, the inner service is never called, and the turn is given
+    /// back with all that the request was charged; what is given back at other times, [`settle`](crate::settle) tells.
     ///
     /// # Panics
     /// When polled after it has completed, as futures may; when a request has to wait outside a tokio runtime with a
@@ -36,7 +37,7 @@ pin_project! {
     {
         gate: Arc<Gate<S>>,
         #[pin]
-        stage: Stage<Svc, S::Future, Svc::Future, B>,
+        stage: Stage<Svc, Pending<S>, Svc::Future, B>,
     }
 }
 
@@ -47,7 +48,6 @@ pin_project! {
         Deciding {
             #[pin]
             answer: A,
-            ledger: Option<Ledger>,
             held: Option<Held<Svc, B>>,
         },
         Waiting {
@@ -79,14 +79,8 @@ where
     S: Store,
 {
     /// The store has been asked.
-    pub(super) fn deciding(
-        gate: Arc<Gate<S>>,
-        answer: S::Future,
-        ledger: Option<Ledger>,
-        service: Svc,
-        request: Request<B>,
-    ) -> Self {
-        Self { gate, stage: Stage::Deciding { answer, ledger, held: Some(Held { service, request }) } }
+    pub(super) fn deciding(gate: Arc<Gate<S>>, answer: Pending<S>, service: Svc, request: Request<B>) -> Self {
+        Self { gate, stage: Stage::Deciding { answer, held: Some(Held { service, request }) } }
     }
 
     /// No limit applies.
@@ -111,10 +105,10 @@ where
         let mut this = self.project();
         loop {
             let next = match this.stage.as_mut().project() {
-                StageProjection::Deciding { answer, ledger, held } => {
-                    let answer = ready!(answer.poll(cx));
+                StageProjection::Deciding { answer, held } => {
+                    let (answer, ledger) = ready!(answer.poll(cx));
                     let mut held = take(held);
-                    match this.gate.judge(answer, ledger.take(), &mut held.request) {
+                    match this.gate.judge(answer, ledger, &mut held.request) {
                         Verdict::Pass(grounds, reservation) => held.run(grounds, reservation),
                         Verdict::Wait(wait, grounds, turn) => {
                             #[expect(clippy::disallowed_methods, reason = "waiting one's turn is what was asked for")]

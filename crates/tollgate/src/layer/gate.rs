@@ -11,6 +11,7 @@ use http::{Method, Request, Response};
 use tollgate_core::{Charge, Decision, Outcome, Store};
 
 use super::local::Local;
+use super::pending::Pending;
 use super::turn::{Line, Turn};
 use crate::answer::{GrpcType, Reason, Refusal, Refused, whole_seconds, write_degraded, write_local, write_uncounted};
 use crate::degraded::Degraded;
@@ -52,9 +53,11 @@ pub(super) enum Grounds {
 }
 
 impl<S: Store> Gate<S> {
-    /// Asks the store about a request. Beside the answer to come is what has to be kept of the charges.
-    pub(super) fn ask<B>(&self, request: &Request<B>) -> Asked<(S::Future, Option<Ledger>)> {
-        self.plan.ask(&RequestHead::of(request), |charges| (self.store.check(charges), self.plan.ledger(charges)))
+    /// Asks the store about a request.
+    pub(super) fn ask<B>(self: &Arc<Self>, request: &Request<B>) -> Asked<Pending<S>> {
+        self.plan.ask(&RequestHead::of(request), |charges| {
+            Pending::new(self, self.store.check(charges), self.plan.ledger(charges))
+        })
     }
 
     /// What the store's answer means for a request.

@@ -54,7 +54,7 @@ impl<S: Store> RateLimitLayer<S> {
     }
 
     /// Hands the error to this closure whenever the store could not decide, once per request and whatever the limits do
-    /// then: for logs and metrics. Unless told otherwise nobody hears of it, and a service whose limits
+    /// then, and whenever it could not [settle](crate::settle) or give a turn back: for logs and metrics. Unless told otherwise nobody hears of it, and a service whose limits
     /// [allow](crate::OnStoreFailure::Allow) runs unlimited in silence. A second closure replaces the first.
     ///
     /// It runs before the request goes on, for every request of an outage: it must be quick and never block, and a log

@@ -7,6 +7,7 @@ mod gate;
 mod layer;
 mod local;
 mod meter;
+mod pending;
 mod service;
 mod till;
 mod turn;

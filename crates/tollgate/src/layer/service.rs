@@ -68,12 +68,12 @@ where
                 let response = gate.refuse(Reason::MissingKey(scope), &request);
                 ResponseFuture::refused(gate, response)
             }
-            Asked::Charged((answer, ledger)) => {
+            Asked::Charged(answer) => {
                 // The inner service is called after the answer. A clone need not be ready: the one that was polled
                 // goes along, and the clone stays here to be polled next time.
                 let next = self.inner.clone();
                 let ready = core::mem::replace(&mut self.inner, next);
-                ResponseFuture::deciding(gate, answer, ledger, ready, request)
+                ResponseFuture::deciding(gate, answer, ready, request)
             }
         }
     }

@@ -18,21 +18,28 @@ impl<S: Store> Till for Gate<S> {
         }
         let on_store_error = Arc::clone(&self.on_store_error);
         let answer = self.store.apply(operation, charges);
-        let mut call = Box::pin(async move {
+        let call = async move {
             if let Err(error) = answer.await {
                 on_store_error(&error);
             }
-        });
-        let surrounding = Handle::try_current().ok();
-        if let (None, Some(runtime)) = (&surrounding, runtime) {
-            // Not polled here: its timers and sockets are the runtime's, which may have gone.
-            drop(runtime.spawn(call));
-            return;
-        }
-        // A store in memory is done at once, without a task.
-        let poll = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        if let (Poll::Pending, Some(runtime)) = (poll, surrounding) {
-            drop(runtime.spawn(call));
-        }
+        };
+        detach(call, runtime);
+    }
+}
+
+/// Sees to it that something gets done, at once if it can be: as it is with a store in memory. What takes time becomes a
+/// task on the runtime that surrounds the call, else on this one. Where there is neither, or it is shutting down, it is
+/// left undone.
+pub(super) fn detach(call: impl Future<Output = ()> + Send + 'static, runtime: Option<&Handle>) {
+    let surrounding = Handle::try_current().ok();
+    if let (None, Some(runtime)) = (&surrounding, runtime) {
+        // Not polled here: its timers and sockets are the runtime's, which may have gone.
+        drop(runtime.spawn(call));
+        return;
+    }
+    let mut call = Box::pin(call);
+    let poll = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    if let (Poll::Pending, Some(runtime)) = (poll, surrounding) {
+        drop(runtime.spawn(call));
     }
 }

@@ -26,7 +26,8 @@ pub(super) struct Place {
 
 /// A turn to come. Dropped before it has come, it is given back with all that the request was charged.
 pub(super) struct Turn {
-    account: Option<Account>,
+    /// Boxed: the future of every request has room for it, and few wait.
+    account: Option<Box<Account>>,
     _place: Place,
 }
 
@@ -51,13 +52,13 @@ impl Drop for Place {
 }
 
 impl Turn {
-    pub(super) const fn new(place: Place, account: Option<Account>) -> Self {
-        Self { account, _place: place }
+    pub(super) fn new(place: Place, account: Option<Account>) -> Self {
+        Self { account: account.map(Box::new), _place: place }
     }
 
     /// The turn has come. What is left to do with the request's charges is somebody else's business.
     pub(super) fn take(mut self) -> Option<Account> {
-        self.account.take()
+        self.account.take().map(|account| *account)
     }
 }
 

@@ -67,7 +67,7 @@
 //! | no response: the handler panicked, was cancelled with its client, or its service failed | the estimate, or what [`Limit::on_abandoned`](crate::Limit::on_abandoned) says |
 //! | a task of the handler keeps a clone of the reservation | it is settled when the task drops it; what the task says counts |
 //! | the client went away while the request waited for its turn | nothing, whatever the limits say: it never reached the handler |
-//! | the client went away before the store had answered | nothing, or the estimate if the store got to count it |
+//! | the client went away before the store had answered | nothing by limits that settle, and nothing at all where one may make it wait; by others, what the store got to count |
 //! | the store was sick at first, and the limit is [local](crate::OnStoreFailure::Local) | the same, settled in this process |
 //! | the store was sick at first, and nothing was counted | nothing |
 //! | the store is sick when it should settle | the estimate; the error goes to [`on_store_error`](crate::RateLimitLayer::on_store_error) |

@@ -8,7 +8,7 @@ use http::{Request, Response};
 use tokio::time::timeout;
 use tollgate::settle::{Reservation, Settle, only_failures};
 use tollgate::{Limit, Policy, Quota, RateLimit, RateLimitLayer};
-use tower::{Layer, ServiceExt, service_fn};
+use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::fixture::{Call, Recorder};
 
@@ -88,6 +88,47 @@ async fn what_the_handler_said_before_counts() {
     let limit = || limit().on_abandoned(Settle::Refund);
     assert_eq!(settled(limit, |reservation| _ = reservation.settle("limit", 12)).await, same(&[("charge", vec![2])]));
     assert_eq!(settled(limit, Reservation::keep).await, same(&[]));
+}
+
+#[tokio::test]
+async fn a_request_that_goes_away_before_the_answer_gets_everything_back() {
+    let inner = || service_fn(|_: Request<()>| pending::<Result<Response<()>, Infallible>>());
+    let waits = || limit().max_wait(Duration::from_secs(1));
+    for (limit, store) in [
+        (limit().settle(only_failures()), Recorder::new()),
+        (limit().settle(only_failures()), Recorder::slow()),
+        (waits(), Recorder::new()),
+        (waits(), Recorder::slow()),
+    ] {
+        let mut service = limited(&store, limit, inner());
+        drop(service.call(Request::new(())));
+        store.until_settled(&[("refund", &[10])]).await;
+    }
+    let store = Recorder::slow();
+    let mut asked = Box::pin(limited(&store, limit().settle(only_failures()), inner()).call(Request::new(())));
+    assert!(polled_once(&mut asked).await.is_none());
+    drop(asked);
+    store.until_settled(&[("refund", &[10])]).await;
+}
+
+#[tokio::test]
+async fn a_request_that_goes_away_before_it_is_refused_gets_nothing_back() {
+    let store = Recorder::slow();
+    let inner = service_fn(|_: Request<()>| pending::<Result<Response<()>, Infallible>>());
+    let mut service = limited(&store, limit().cost(60).settle(only_failures()), inner);
+    let first = service.call(Request::new(()));
+    drop(service.call(Request::new(())));
+    drop(first);
+    store.until_settled(&[("refund", &[60])]).await;
+}
+
+/// Polls once.
+async fn polled_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+    std::future::poll_fn(|cx| match std::pin::Pin::new(&mut *future).poll(cx) {
+        std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
+        std::task::Poll::Pending => std::task::Poll::Ready(None),
+    })
+    .await
 }
 
 #[tokio::test(start_paused = true)]
