@@ -13,7 +13,7 @@ use crate::head::RequestHead;
 use crate::key::KeyExtractor;
 use crate::limit::{Limit, MissingKey};
 use crate::policy::Policy;
-use crate::settle::{Entry, Ledger, Terms};
+use crate::settle::{Kept, Ledger, Terms};
 
 /// Requests rarely have more limits than this; beyond it the lists spill to the heap.
 const FEW: usize = 4;
@@ -145,8 +145,8 @@ impl Plan {
         if !may_wait && !self.settles {
             return None;
         }
-        let entries = charges.iter().map(|charge| Entry::of(charge, self.terms(charge.name())));
-        let ledger: Ledger = entries.filter(|entry| may_wait || entry.terms().is_some()).collect();
+        let kept = charges.iter().map(|charge| Kept::of(charge, self.terms(charge.name())));
+        let ledger: Ledger = kept.filter(|kept| may_wait || kept.terms().is_some()).collect();
         (!ledger.is_empty()).then_some(ledger)
     }
 

@@ -121,7 +121,7 @@ impl<S: Store> Gate<S> {
 
     fn account(self: &Arc<Self>, grounds: &Grounds, decision: &Decision, ledger: Ledger) -> Account {
         let counted = if matches!(grounds, Grounds::Local(_)) { Counted::Locally } else { Counted::Shared };
-        Account::new(Arc::clone(self) as Arc<dyn Till>, counted, decision.at(), ledger)
+        Account::new(Arc::clone(self) as Arc<dyn Till>, counted, decision, ledger)
     }
 
     /// The answer to a refused request, but for the rate limit headers.

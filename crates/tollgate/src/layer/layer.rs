@@ -54,13 +54,14 @@ impl<S: Store> RateLimitLayer<S> {
     }
 
     /// Hands the error to this closure whenever the store could not decide, once per request and whatever the limits do
-    /// then, and whenever it could not [settle](crate::settle) or give a turn back: for logs and metrics. Unless told otherwise nobody hears of it, and a service whose limits
-    /// [allow](crate::OnStoreFailure::Allow) runs unlimited in silence. A second closure replaces the first.
+    /// then, and whenever it could not [settle](crate::settle) or give a turn back: for logs and metrics. Unless told
+    /// otherwise nobody hears of it, and a service whose limits [allow](crate::OnStoreFailure::Allow) runs unlimited in
+    /// silence. A second closure replaces the first.
     ///
-    /// It runs before the request goes on, for every request of an outage: it must be quick and never block, and a log
-    /// is better given one line in a while than one per request. The error is the store's own and can be downcast; a
-    /// [`BoxStore`](crate::BoxStore) passes on the text and the source of its store's error, not the type. The text may
-    /// name the server, and with Tollgate's stores it contains no keys.
+    /// It runs before the request goes on, or where it is dropped, for every request of an outage: it must be quick and
+    /// never block or panic, and a log is better given one line in a while than one per request. The error is the
+    /// store's own and can be downcast; a [`BoxStore`](crate::BoxStore) passes on the text and the source of its store's
+    /// error, not the type. The text may name the server, and with Tollgate's stores it contains no keys.
     ///
     /// ```
     /// use std::sync::Arc;

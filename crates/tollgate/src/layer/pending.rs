@@ -68,7 +68,7 @@ impl<S: Store> Drop for Watched<S> {
         let give_back = async move {
             match answer.await {
                 Ok(decision) if decision.is_allowed() => {
-                    Account::new(gate, Counted::Shared, decision.at(), ledger).give_back();
+                    Account::new(gate, Counted::Shared, &decision, ledger).give_back();
                 }
                 Ok(_) => {}
                 Err(error) => (gate.on_store_error)(&error),

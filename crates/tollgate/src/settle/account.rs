@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tokio::runtime::Handle;
-use tollgate_core::{Charge, Key, Name, Operation, Quota, Timestamp};
+use tollgate_core::{Charge, Decision, Key, Name, Operation, Quota, Timestamp};
 
 use super::{Rule, Settle};
 
@@ -25,10 +25,10 @@ pub(crate) enum Counted {
 }
 
 /// Charges whose keys no longer borrow from the request.
-pub(crate) type Ledger = Vec<Entry>;
+pub(crate) type Ledger = Vec<Kept>;
 
-/// A charge that can be put right.
-pub(crate) struct Entry {
+/// A charge that is kept, to be put right.
+pub(crate) struct Kept {
     name: Name,
     quota: Quota,
     key: Key<'static>,
@@ -53,7 +53,7 @@ pub(crate) struct Account {
     ledger: Ledger,
 }
 
-impl Entry {
+impl Kept {
     pub(crate) fn of(charge: &Charge<'_>, terms: Option<Terms>) -> Self {
         let key = Key::owned(charge.key().scope(), charge.key().as_bytes());
         Self { name: charge.name(), quota: *charge.quota(), key, taken: charge.units(), terms }
@@ -80,18 +80,18 @@ impl Entry {
 }
 
 impl Account {
-    /// The account of a request that was admitted at this instant.
-    pub(crate) fn new(till: Arc<dyn Till>, counted: Counted, at: Timestamp, ledger: Ledger) -> Self {
-        Self { till, runtime: Handle::try_current().ok(), counted, at, ledger }
+    /// The account of a request that was admitted by this decision.
+    pub(crate) fn new(till: Arc<dyn Till>, counted: Counted, decision: &Decision, ledger: Ledger) -> Self {
+        Self { till, runtime: Handle::try_current().ok(), counted, at: decision.at(), ledger }
     }
 
     /// Only the charges that are settled; `None` when none is.
     pub(crate) fn settling(mut self) -> Option<Self> {
-        self.ledger.retain(|entry| entry.terms.is_some());
+        self.ledger.retain(|kept| kept.terms.is_some());
         (!self.ledger.is_empty()).then_some(self)
     }
 
-    pub(crate) fn ledger(&self) -> &[Entry] {
+    pub(crate) fn ledger(&self) -> &[Kept] {
         &self.ledger
     }
 
@@ -104,16 +104,16 @@ impl Account {
     pub(crate) fn settle(&self, verdicts: impl IntoIterator<Item = Settle>) {
         let mut back: SmallVec<[Charge<'_>; 4]> = SmallVec::new();
         let mut more: SmallVec<[Charge<'_>; 4]> = SmallVec::new();
-        for (entry, verdict) in self.ledger.iter().zip(verdicts) {
+        for (kept, verdict) in self.ledger.iter().zip(verdicts) {
             let cost = match verdict {
-                Settle::Keep => entry.taken,
+                Settle::Keep => kept.taken,
                 Settle::Refund => 0,
                 Settle::Cost(units) => units,
             };
-            if cost < entry.taken {
-                back.push(entry.charge(entry.taken - cost));
-            } else if cost > entry.taken {
-                more.push(entry.charge(cost - entry.taken));
+            if cost < kept.taken {
+                back.push(kept.charge(kept.taken - cost));
+            } else if cost > kept.taken {
+                more.push(kept.charge(cost - kept.taken));
             }
         }
         self.apply(Operation::Refund { taken_at: self.at }, &back);

@@ -78,6 +78,8 @@
 //!   that takes time is waited for in a task of its own on the tokio runtime that the request ran on. Where that runtime
 //!   is being shut down, or there is none, the estimate stays.
 //! * The `RateLimit` fields of the response speak of the estimate: they are written before the cost is known.
+//! * Where the keys of a policy are on several nodes of a Redis cluster, a sliding log may not get back what it was
+//!   charged, and a window is told by the latest of the nodes' clocks: a decision has one instant, and each node its own.
 //! * A reservation that is never dropped is never settled, and the estimate stays.
 //! * Rules that wait for the end of the body may run while it is dropped: they must not panic.
 
@@ -90,7 +92,7 @@ mod reservation;
 mod rule;
 mod status;
 
-pub(crate) use self::account::{Account, Counted, Entry, Ledger, Terms, Till};
+pub(crate) use self::account::{Account, Counted, Kept, Ledger, Terms, Till};
 pub use self::amount::{body_bytes, cost_header, try_cost_header};
 pub use self::end::ResponseEnd;
 pub use self::reservation::Reservation;

@@ -7,7 +7,7 @@ use http::response::Parts;
 use http::{Method, Request};
 use smallvec::SmallVec;
 
-use super::account::{Account, Entry};
+use super::account::{Account, Kept};
 use super::{ResponseEnd, Settle};
 
 /// What a request was charged by the limits that [settle](crate::Limit::settle), and the right to put it right.
@@ -37,7 +37,7 @@ pub struct Reservation(Option<Arc<Shared>>);
 
 struct Shared {
     account: Account,
-    /// What has been said of each entry of the account.
+    /// What has been said of each charge in the account.
     words: Mutex<SmallVec<[Words; 2]>>,
     /// That of a layer around this one.
     outer: Reservation,
@@ -57,7 +57,7 @@ impl Reservation {
     /// and nothing was counted.
     pub fn settle(&self, limit: &str, cost: u64) -> bool {
         let Some(shared) = &self.0 else { return false };
-        let is_mine = shared.say(Settle::Cost(cost), |entry| entry.name().as_str() == limit);
+        let is_mine = shared.say(Settle::Cost(cost), |kept| kept.name().as_str() == limit);
         is_mine || shared.outer.settle(limit, cost)
     }
 
@@ -75,8 +75,8 @@ impl Reservation {
     #[must_use]
     pub fn estimate(&self, limit: &str) -> Option<u64> {
         let shared = self.0.as_ref()?;
-        let mine = shared.account.ledger().iter().find(|entry| entry.name().as_str() == limit);
-        mine.map(Entry::taken).or_else(|| shared.outer.estimate(limit))
+        let mine = shared.account.ledger().iter().find(|kept| kept.name().as_str() == limit);
+        mine.map(Kept::taken).or_else(|| shared.outer.estimate(limit))
     }
 
     /// Whether there is nothing to settle.
@@ -103,21 +103,21 @@ impl Reservation {
 
     /// Asks the rules about the head of the response. Whether all of them have answered.
     pub(crate) fn head(&self, response: &Parts) -> bool {
-        self.rule(|entry| entry.terms().and_then(|terms| terms.rule.at_head(response)))
+        self.rule(|kept| kept.terms().and_then(|terms| terms.rule.at_head(response)))
     }
 
     /// Asks the rules that did not answer at the head.
     pub(crate) fn end(&self, end: &ResponseEnd<'_>) {
-        self.rule(|entry| entry.terms().map(|terms| terms.rule.at_end(end)));
+        self.rule(|kept| kept.terms().map(|terms| terms.rule.at_end(end)));
     }
 
     /// Asks the rules that have not answered. No lock is held meanwhile: a rule may find a reservation in the response.
-    fn rule(&self, ask: impl Fn(&Entry) -> Option<Settle>) -> bool {
+    fn rule(&self, ask: impl Fn(&Kept) -> Option<Settle>) -> bool {
         let Some(shared) = &self.0 else { return true };
         let mut have_all = true;
-        for (position, entry) in shared.account.ledger().iter().enumerate() {
+        for (position, kept) in shared.account.ledger().iter().enumerate() {
             if shared.words()[position].rule.is_none() {
-                let verdict = ask(entry);
+                let verdict = ask(kept);
                 shared.words()[position].rule = verdict;
                 have_all &= verdict.is_some();
             }
@@ -134,11 +134,11 @@ impl Reservation {
 }
 
 impl Shared {
-    /// Says it of these entries. Whether there are any.
-    fn say(&self, word: Settle, of: impl Fn(&Entry) -> bool) -> bool {
+    /// Says it of these charges. Whether there are any.
+    fn say(&self, word: Settle, of: impl Fn(&Kept) -> bool) -> bool {
         let mut is_said = false;
-        for (entry, words) in self.account.ledger().iter().zip(self.words().iter_mut()) {
-            if of(entry) {
+        for (kept, words) in self.account.ledger().iter().zip(self.words().iter_mut()) {
+            if of(kept) {
                 words.handler = Some(word);
                 is_said = true;
             }
@@ -156,8 +156,8 @@ impl Drop for Shared {
     /// Nobody can say anything any more.
     fn drop(&mut self) {
         let words = self.words.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let verdicts = self.account.ledger().iter().zip(words.iter()).map(|(entry, said)| {
-            let abandoned = || entry.terms().map(|terms| terms.abandoned).unwrap_or_default();
+        let verdicts = self.account.ledger().iter().zip(words.iter()).map(|(kept, said)| {
+            let abandoned = || kept.terms().map(|terms| terms.abandoned).unwrap_or_default();
             said.handler.or(said.rule).unwrap_or_else(abandoned)
         });
         self.account.settle(verdicts);
@@ -167,6 +167,6 @@ impl Drop for Shared {
 impl fmt::Debug for Reservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ledger = self.0.as_ref().map_or(&[][..], |shared| shared.account.ledger());
-        f.debug_map().entries(ledger.iter().map(|entry| (entry.name(), entry.taken()))).finish()
+        f.debug_map().entries(ledger.iter().map(|kept| (kept.name(), kept.taken()))).finish()
     }
 }
