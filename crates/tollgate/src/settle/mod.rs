@@ -74,6 +74,7 @@
 //!
 //! # Caveats
 //!
+//! * An estimate of 0 only looks, and passes even where there is a debt. Estimate at least 1 where quotas are to hold.
 //! * The store is asked where the last handle is dropped. A [`MemoryStore`](crate::MemoryStore) has then settled; a store
 //!   that takes time is waited for in a task of its own on the tokio runtime that the request ran on. Where that runtime
 //!   is being shut down, or there is none, the estimate stays.

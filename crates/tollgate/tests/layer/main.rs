@@ -21,6 +21,8 @@ mod run_time;
 mod settling;
 mod settling_abandoned;
 mod settling_by_rule;
+#[cfg(feature = "tonic")]
+mod settling_grpc;
 #[cfg(feature = "redis")]
 mod settling_redis;
 mod settling_sockets;

@@ -18,10 +18,10 @@ use crate::fixture::{Call, Recorder};
 
 /// A body of these frames; an error after them, if so wished.
 #[derive(Clone, Default)]
-struct Frames {
-    data: Vec<&'static str>,
-    trailers: Option<HeaderMap>,
-    breaks: bool,
+pub(crate) struct Frames {
+    pub(crate) data: Vec<&'static str>,
+    pub(crate) trailers: Option<HeaderMap>,
+    pub(crate) breaks: bool,
 }
 
 impl Body for Frames {
