@@ -77,8 +77,7 @@ impl Case {
     pub(crate) async fn answer(&self, protocol: Protocol) -> Response<Bytes> {
         let clock = ManualClock::default();
         let store = Sometimes { memory: MemoryStore::with_clock(10, clock.clone()), sick: self.sick };
-        let layer = RateLimitLayer::new(store, self.policy.clone())
-            .local_store(MemoryStore::with_clock(10, clock));
+        let layer = RateLimitLayer::new(store, self.policy.clone()).local_store(MemoryStore::with_clock(10, clock));
         let service = layer.layer(service_fn(|_: Request<()>| {
             ready(Ok::<_, Infallible>(Response::new(Full::from(Bytes::from_static(b"the service's own")))))
         }));

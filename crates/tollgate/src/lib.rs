@@ -30,9 +30,11 @@
 //!    best](Negotiated) of problem details, plain text and HTML. gRPC requests are answered `RESOURCE_EXHAUSTED` in a
 //!    Trailers-Only response, with the details by which clients know when to retry.
 //! 7. Admitted, it goes to the inner service, after its [wait](Limit::max_wait) if a leaky bucket gave it a later turn.
+//!    No more than [so many](RateLimitLayer::max_waiting) wait at once, and who goes away gives the turn back.
 //! 8. The response carries `RateLimit`, `RateLimit-Policy` and `X-RateLimit-*`, or what other [styles](HeaderStyle) were
 //!    chosen; a refusal also `Retry-After`. The [`Decision`] is in the extensions of the admitted request and of the
 //!    response, if there was one.
+//! 9. Where a limit [settles](Limit::settle), what the request turned out to cost is put right afterwards: see [`settle`].
 //!
 //! Steps that a policy does not ask for cost nothing. Whoever keeps metrics hears of every decision:
 //! [`RateLimitLayer::on_decision`].
@@ -167,13 +169,16 @@
 //!   counter, whatever the address.
 //! * **The service must be `Clone`**, since it is called after the store has answered. Those of axum and tonic are; put
 //!   others behind a `Buffer` of tower, inside this layer.
-//! * **Waiting** needs a tokio runtime with its timer, and holds the request meanwhile.
+//! * **Waiting** needs a tokio runtime with its timer, and holds the request meanwhile. A turn that is given back goes to
+//!   whoever asks next: he may then come together with the last who waits, since those who wait keep their turns.
+//! * **Clients that go away** before the store has answered may have been charged. Only limits that settle or make
+//!   requests wait give it back.
 //!
 //! # Features
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `axum` | `key::route`, `key::path_parameter` and `when::route`; peer addresses from axum's `ConnectInfo` |
+//! | `axum` | `key::route`, `key::path_parameter`, `when::route`; peer addresses from axum's `ConnectInfo`; `settle::Reservation` as an extractor |
 //! | `tonic` | peer addresses from tonic's `TcpConnectInfo` |
 //! | `jwt` | `key::jwt_claim`, for applications that have picked a crypto backend of the crate `jsonwebtoken` |
 //! | `jwt-rust-crypto` | `jwt`, and that crate's backend `rust_crypto` |
@@ -181,6 +186,7 @@
 //! | `tls` | `redis`, and `rediss://` URLs |
 
 mod answer;
+pub mod cost;
 mod decided;
 mod degraded;
 mod head;
@@ -191,6 +197,7 @@ mod lists;
 mod look_up;
 mod plan;
 mod policy;
+pub mod settle;
 pub mod when;
 
 pub use self::answer::{EXPOSED_HEADERS, HeaderStyle, Negotiated, ProblemDetails, Reason, Refusal, Refused, Reset};

@@ -9,6 +9,7 @@ use tollgate_core::{Algorithm, Charge, ConfigError, Key, Name, Quota};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::{KeyExtractor, everyone};
+use crate::settle::{Rule, Settle, Terms, by_handler};
 use crate::when::Condition;
 
 /// A named quota: the key it is counted by, what a request costs, when it applies.
@@ -43,6 +44,10 @@ pub struct Limit {
     /// If it was told; otherwise that depends on the quota, which a request may choose.
     longest_wait: Option<Duration>,
     counts_refusals: bool,
+    /// How it settles, if it does.
+    pub(crate) terms: Option<Terms>,
+    /// The most that is added to a wait.
+    pub(crate) jitter: Duration,
 }
 
 /// What a limit does with a request that has no key for it.
@@ -91,6 +96,8 @@ impl Limit {
             run_time_quota: None,
             longest_wait: None,
             counts_refusals: false,
+            terms: None,
+            jitter: Duration::ZERO,
         }
     }
 
@@ -106,8 +113,8 @@ impl Limit {
         self
     }
 
-    /// What a request costs, worked out from its head. More than the quota's capacity can never pass: it is refused
-    /// without a time to retry.
+    /// What a request costs, worked out from its head by a closure or a function of [`cost`](crate::cost). More than the
+    /// quota's capacity can never pass: it is refused without a time to retry.
     pub fn cost_with(mut self, cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static) -> Self {
         self.cost = Cost::Computed(Arc::new(cost));
         self
@@ -165,9 +172,36 @@ impl Limit {
     /// [`DEFAULT_MAX_WAIT`](Self::DEFAULT_MAX_WAIT) unless told otherwise; other buckets do not wait, unless told to;
     /// windows never do.
     ///
-    /// While it waits, a request holds its connection and its memory: keep this short where clients are many.
+    /// While it waits, a request holds its connection and its memory: keep this short where clients are many, and see
+    /// [`max_waiting`](crate::RateLimitLayer::max_waiting). One that is dropped gives its turn back, and everything else
+    /// it was charged: whoever comes next is as early as if it had never been, and those who wait keep their turns.
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.longest_wait = Some(longest);
+        self
+    }
+
+    /// Lets a request that waits because of this limit wait up to this much longer, by chance: so that clients that came
+    /// together do not go on together. It never shortens a wait, and it comes on top of [`max_wait`](Self::max_wait).
+    pub const fn wait_jitter(mut self, longest: Duration) -> Self {
+        self.jitter = longest;
+        self
+    }
+
+    /// Settles what a request costs when it is over: its [cost](Self::cost) is an estimate, charged up front, that this
+    /// rule puts right, or the handler by a [`Reservation`](crate::settle::Reservation). See [`settle`](crate::settle).
+    pub fn settle(mut self, rule: impl Rule) -> Self {
+        let abandoned = self.terms.map(|terms| terms.abandoned).unwrap_or_default();
+        self.terms = Some(Terms { rule: Arc::new(rule), abandoned });
+        self
+    }
+
+    /// What becomes of the estimate when there is no response, because the handler panicked, was cancelled with its
+    /// client, or its service failed; and the handler has said nothing. Unless told otherwise the estimate stays, and a
+    /// client gains nothing by going away. The limit settles then, [by its handler](crate::settle::by_handler) unless
+    /// another rule is given.
+    pub fn on_abandoned(mut self, choice: Settle) -> Self {
+        let rule = self.terms.map_or_else(|| Arc::new(by_handler()) as Arc<dyn Rule>, |terms| terms.rule);
+        self.terms = Some(Terms { rule, abandoned: choice });
         self
     }
 
@@ -207,6 +241,12 @@ impl Limit {
             charge = charge.patience(longest);
         }
         if self.counts_refusals { charge.count_refusals() } else { charge }
+    }
+
+    /// Whether it may make a request wait.
+    pub(crate) fn makes_wait(&self) -> bool {
+        let queues = self.quota.algorithm() == Algorithm::LeakyBucket;
+        self.run_time_quota.is_some() || self.longest_wait.map_or(queues, |longest| !longest.is_zero())
     }
 
     /// Takes one instance's part of the quota.

@@ -1,9 +1,11 @@
 //! A policy made ready to be asked: each subject once, whatever never changes worked out ahead.
 
+use core::time::Duration;
+
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-use tollgate_core::{Charge, ConfigError, Key, Name, Quota};
+use tollgate_core::{Charge, ConfigError, Decision, Key, Name, Outcome, Quota};
 
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
@@ -12,6 +14,7 @@ use crate::limit::{Limit, MissingKey};
 use crate::lists::{Listed, Lists};
 use crate::look_up::{LookUp, LookingUp};
 use crate::policy::Policy;
+use crate::settle::{Kept, Ledger, Terms};
 
 /// Requests rarely have more limits than this; beyond it the lists spill to the heap.
 const FEW: usize = 4;
@@ -23,6 +26,10 @@ pub(crate) struct Plan {
     lists: Lists,
     look_ups: Vec<LookUp>,
     instances: u32,
+    /// Whether a limit settles.
+    settles: bool,
+    /// Whether a limit makes requests wait.
+    makes_wait: bool,
 }
 
 #[derive(Debug)]
@@ -85,6 +92,8 @@ pub(crate) enum Fallback<T> {
 
 impl Plan {
     pub(crate) fn new(policy: Policy) -> Self {
+        let settles = policy.limits.iter().any(|limit| limit.terms.is_some());
+        let makes_wait = policy.limits.iter().any(Limit::makes_wait);
         let mut subjects: Vec<Subject> = Vec::new();
         let limits = policy
             .limits
@@ -100,7 +109,7 @@ impl Plan {
             })
             .collect();
         let (lists, look_ups, instances) = (policy.lists, policy.look_ups, policy.instances);
-        Self { limits, subjects, lists, look_ups, instances }
+        Self { limits, subjects, lists, look_ups, instances, settles, makes_wait }
     }
 
     /// The limits, in the order of the policy.
@@ -183,6 +192,33 @@ impl Plan {
             }
         }
         Ok((keys, applying))
+    }
+
+    /// What has to be kept of a request's charges: those that are settled, or all of them where the request may have to
+    /// wait, for its turn may have to be given back.
+    pub(crate) fn ledger(&self, charges: &[Charge<'_>]) -> Option<Ledger> {
+        let may_wait = self.makes_wait && charges.iter().any(|charge| charge.patience_micros() > 0);
+        if !may_wait && !self.settles {
+            return None;
+        }
+        let kept = charges.iter().map(|charge| Kept::of(charge, self.terms(charge.name())));
+        let ledger: Ledger = kept.filter(|kept| may_wait || kept.terms().is_some()).collect();
+        (!ledger.is_empty()).then_some(ledger)
+    }
+
+    /// The most that may be added to a request's wait: what the limits say that make it wait.
+    pub(crate) fn jitter(&self, decision: &Decision) -> Duration {
+        let waiting = decision.standings().iter().filter(|standing| matches!(standing.outcome, Outcome::Wait(_)));
+        let jitters = waiting.filter_map(|standing| self.limit(standing.name)).map(|limit| limit.jitter);
+        jitters.max().unwrap_or_default()
+    }
+
+    fn terms(&self, name: Name) -> Option<Terms> {
+        self.limit(name)?.terms.clone()
+    }
+
+    fn limit(&self, name: Name) -> Option<&Limit> {
+        self.limits().find(|limit| limit.name == name)
     }
 
     /// The key that a limit counts.

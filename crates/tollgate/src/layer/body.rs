@@ -1,11 +1,13 @@
 //! The body of a response: the inner service's, or a refusal's.
 
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
+
+use super::meter::Meter;
 
 pin_project! {
     /// The body of a [`RateLimit`](crate::RateLimit)'s response: that of the inner service, passed through untouched, or
@@ -24,6 +26,8 @@ pin_project! {
         Inner {
             #[pin]
             body: B,
+            // Only where a limit waits for the end of the body.
+            meter: Option<Box<Meter>>,
         },
         Refusal {
             // Empty once sent.
@@ -33,8 +37,8 @@ pin_project! {
 }
 
 impl<B> ResponseBody<B> {
-    pub(super) const fn inner(body: B) -> Self {
-        Self { kind: Kind::Inner { body } }
+    pub(super) const fn inner(body: B, meter: Option<Box<Meter>>) -> Self {
+        Self { kind: Kind::Inner { body, meter } }
     }
 
     pub(super) const fn refusal(bytes: Bytes) -> Self {
@@ -48,7 +52,15 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
         match self.project().kind.project() {
-            KindProjection::Inner { body } => body.poll_frame(cx),
+            KindProjection::Inner { mut body, meter } => {
+                let frame = ready!(body.as_mut().poll_frame(cx));
+                if let Some(open) = meter
+                    && open.pass(frame.as_ref(), body.is_end_stream())
+                {
+                    *meter = None;
+                }
+                Poll::Ready(frame)
+            }
             KindProjection::Refusal { rest } if rest.is_empty() => Poll::Ready(None),
             KindProjection::Refusal { rest } => Poll::Ready(Some(Ok(Frame::data(core::mem::take(rest))))),
         }
@@ -56,14 +68,20 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
 
     fn is_end_stream(&self) -> bool {
         match &self.kind {
-            Kind::Inner { body } => body.is_end_stream(),
+            Kind::Inner { body, meter } => {
+                let is_end = body.is_end_stream();
+                if let (true, Some(meter)) = (is_end, meter) {
+                    meter.told_end();
+                }
+                is_end
+            }
             Kind::Refusal { rest } => rest.is_empty(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
-            Kind::Inner { body } => body.size_hint(),
+            Kind::Inner { body, .. } => body.size_hint(),
             Kind::Refusal { rest } => SizeHint::with_exact(rest.len() as u64),
         }
     }

@@ -15,15 +15,20 @@ use tower_service::Service;
 
 use super::body::ResponseBody;
 use super::gate::{Gate, Grounds, Verdict};
+use super::meter::metered;
+use super::pending::Pending;
+use super::turn::Turn;
 use crate::answer::Reason;
 use crate::look_up::LookingUp;
 use crate::plan::{Asked, Overrides};
+use crate::settle::Reservation;
 
 pin_project! {
     /// The future of [`RateLimit`](crate::RateLimit).
     ///
-    /// Dropping it is safe. While something is looked up for its request, nothing has been charged; while the request
-    /// waits for a turn, the turn is spent. The inner service is never called.
+    /// Dropping it is safe. While something is looked up for its request, nothing has been charged. While the request
+    /// waits for a turn, the inner service is never called, and the turn is given back with all that the request was
+    /// charged; what is given back at other times, [`settle`](crate::settle) tells.
     ///
     /// # Panics
     /// When polled after it has completed, as futures may; when a request has to wait, or something has to be looked up,
@@ -36,7 +41,7 @@ pin_project! {
     {
         gate: Arc<Gate<S>>,
         #[pin]
-        stage: Stage<Svc, S::Future, Svc::Future, B>,
+        stage: Stage<Svc, Pending<S>, Svc::Future, B>,
     }
 }
 
@@ -57,13 +62,14 @@ pin_project! {
         },
         Waiting {
             #[pin]
-            turn: Sleep,
-            held: Option<(Held<Svc, B>, Grounds)>,
+            sleep: Sleep,
+            held: Option<(Held<Svc, B>, Grounds, Turn)>,
         },
         Running {
             #[pin]
             response: F,
             grounds: Option<Grounds>,
+            reservation: Reservation,
         },
         Refused {
             response: Option<Response<Bytes>>,
@@ -85,7 +91,7 @@ where
     /// The store has been asked.
     pub(super) fn deciding(
         gate: Arc<Gate<S>>,
-        answer: S::Future,
+        answer: Pending<S>,
         overrides: Overrides,
         service: Svc,
         request: Request<B>,
@@ -99,8 +105,8 @@ where
     }
 
     /// No limit applies.
-    pub(super) const fn running(gate: Arc<Gate<S>>, response: Svc::Future) -> Self {
-        Self { gate, stage: Stage::Running { response, grounds: None } }
+    pub(super) fn running(gate: Arc<Gate<S>>, response: Svc::Future) -> Self {
+        Self { gate, stage: Stage::Running { response, grounds: None, reservation: Reservation::default() } }
     }
 
     /// No need to ask.
@@ -125,7 +131,7 @@ where
                     let mut held = take(held);
                     held.request.extensions_mut().extend(found);
                     match this.gate.ask(&held.request) {
-                        Asked::Nothing => held.run(None),
+                        Asked::Nothing => held.run(None, Reservation::default()),
                         Asked::Missing(scope) => {
                             let response = this.gate.turn_away(Reason::MissingKey(scope), &held.request);
                             Stage::Refused { response: Some(response) }
@@ -134,29 +140,30 @@ where
                     }
                 }
                 StageProjection::Deciding { answer, overrides, held } => {
-                    let answer = ready!(answer.poll(cx));
+                    let (answer, ledger) = ready!(answer.poll(cx));
                     let mut held = take(held);
-                    match this.gate.judge(answer, core::mem::take(overrides), &mut held.request) {
-                        Verdict::Pass(grounds) => held.run(Some(grounds)),
-                        Verdict::Wait(wait, grounds) => {
+                    match this.gate.judge(answer, ledger, core::mem::take(overrides), &mut held.request) {
+                        Verdict::Pass(grounds, reservation) => held.run(Some(grounds), reservation),
+                        Verdict::Wait(wait, grounds, turn) => {
                             #[expect(clippy::disallowed_methods, reason = "waiting one's turn is what was asked for")]
-                            let turn = tokio::time::sleep(wait);
-                            Stage::Waiting { turn, held: Some((held, grounds)) }
+                            let sleep = tokio::time::sleep(wait);
+                            Stage::Waiting { sleep, held: Some((held, grounds, turn)) }
                         }
                         Verdict::Refuse(response) => Stage::Refused { response: Some(response) },
                     }
                 }
-                StageProjection::Waiting { turn, held } => {
-                    ready!(turn.poll(cx));
-                    let (held, grounds) = take(held);
-                    held.run(Some(grounds))
+                StageProjection::Waiting { sleep, held } => {
+                    ready!(sleep.poll(cx));
+                    let (mut held, mut grounds, turn) = take(held);
+                    let reservation = grounds.reserve(turn.take(), &mut held.request);
+                    held.run(Some(grounds), reservation)
                 }
-                StageProjection::Running { response, grounds } => {
+                StageProjection::Running { response, grounds, reservation } => {
                     let mut response = ready!(response.poll(cx))?;
                     if let Some(grounds) = grounds.take() {
                         this.gate.report(grounds, &mut response);
                     }
-                    return Poll::Ready(Ok(response.map(ResponseBody::inner)));
+                    return Poll::Ready(Ok(metered(response, core::mem::take(reservation))));
                 }
                 StageProjection::Refused { response } => {
                     return Poll::Ready(Ok(take(response).map(ResponseBody::refusal)));
@@ -168,8 +175,8 @@ where
 }
 
 impl<Svc: Service<Request<B>>, B> Held<Svc, B> {
-    fn run<A>(mut self, grounds: Option<Grounds>) -> Stage<Svc, A, Svc::Future, B> {
-        Stage::Running { response: self.service.call(self.request), grounds }
+    fn run<A>(mut self, grounds: Option<Grounds>, reservation: Reservation) -> Stage<Svc, A, Svc::Future, B> {
+        Stage::Running { response: self.service.call(self.request), grounds, reservation }
     }
 }
 

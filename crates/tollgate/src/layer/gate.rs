@@ -8,14 +8,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, HeaderValue, RETRY_AFTER};
 use http::{Method, Request, Response};
-use tollgate_core::{Decision, Outcome, Store};
+use tollgate_core::{Charge, Decision, Outcome, Store};
 
 use super::local::Local;
+use super::pending::Pending;
+use super::turn::{Line, Turn};
 use crate::answer::{Answers, GrpcType, Particulars, Reason, Refused, whole_seconds};
 use crate::decided::Decided;
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
 use crate::plan::{Asked, Entry, Fallback, Overrides, Plan};
+use crate::settle::{Account, Counted, Ledger, Reservation, Till};
 
 /// What a layer and all its services share.
 pub(super) struct Gate<S> {
@@ -25,9 +28,10 @@ pub(super) struct Gate<S> {
     pub(super) answers: Arc<Answers>,
     pub(super) on_store_error: Arc<OnStoreError>,
     pub(super) on_decision: Option<Arc<OnDecision>>,
+    pub(super) line: Arc<Line>,
 }
 
-/// Is told of every decision that the store failed to make.
+/// Is told of everything that the store failed to do.
 pub(super) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 
 /// Is told of everything that is decided.
@@ -35,10 +39,10 @@ pub(super) type OnDecision = dyn Fn(&Decided<'_>) + Send + Sync;
 
 /// What happens to a request.
 pub(super) enum Verdict {
-    /// It goes ahead.
-    Pass(Grounds),
-    /// It goes ahead after its wait.
-    Wait(Duration, Grounds),
+    /// It goes ahead; this has to be dropped when it is over.
+    Pass(Grounds, Reservation),
+    /// It goes ahead after its wait, with its turn.
+    Wait(Duration, Grounds, Turn),
     /// This is its answer.
     Refuse(Response<Bytes>),
 }
@@ -60,14 +64,17 @@ impl<S: Store> Gate<S> {
     }
 
     /// Asks the store about a request.
-    pub(super) fn ask<B>(&self, request: &Request<B>) -> Asked<S::Future> {
-        self.plan.ask(&RequestHead::of(request), |charges| self.store.check(charges))
+    pub(super) fn ask<B>(self: &Arc<Self>, request: &Request<B>) -> Asked<Pending<S>> {
+        self.plan.ask(&RequestHead::of(request), |charges| {
+            Pending::new(self, self.store.check(charges), self.plan.ledger(charges))
+        })
     }
 
     /// What the store's answer means for a request.
     pub(super) fn judge<B>(
-        &self,
+        self: &Arc<Self>,
         answer: Result<Decision, S::Error>,
+        ledger: Option<Ledger>,
         overrides: Overrides,
         request: &mut Request<B>,
     ) -> Verdict {
@@ -75,7 +82,7 @@ impl<S: Store> Gate<S> {
             Ok(decision) => {
                 self.local.answered();
                 let particulars = self.particulars(overrides, request);
-                self.decided(Grounds::Store(decision, particulars), request)
+                self.decided(Grounds::Store(decision, particulars), ledger, request)
             }
             Err(error) => {
                 (self.on_store_error)(&error);
@@ -85,16 +92,17 @@ impl<S: Store> Gate<S> {
     }
 
     /// What happens to a request that the store could not be asked about.
-    fn fall_back<B>(&self, error: &S::Error, request: &mut Request<B>) -> Verdict {
+    fn fall_back<B>(self: &Arc<Self>, error: &S::Error, request: &mut Request<B>) -> Verdict {
         request.extensions_mut().insert(Degraded);
-        match self.plan.fall_back(&RequestHead::of(request), |charges| self.local.check(charges)) {
+        let check = |charges: &[Charge<'_>]| (self.local.check(charges), self.plan.ledger(charges));
+        match self.plan.fall_back(&RequestHead::of(request), check) {
             Fallback::Uncounted => {
                 self.tell(None, None, true, request);
-                Verdict::Pass(Grounds::Nothing)
+                Verdict::Pass(Grounds::Nothing, Reservation::default())
             }
             // A share may be too small for what the whole quota has room for: that is the store's failing.
-            Fallback::Charged(decision) if decision.outcome() != Outcome::Never => {
-                self.decided(Grounds::Local(decision, Particulars::default()), request)
+            Fallback::Charged((decision, ledger)) if decision.outcome() != Outcome::Never => {
+                self.decided(Grounds::Local(decision, Particulars::default()), ledger, request)
             }
             Fallback::Charged(_) | Fallback::Refuse => {
                 let reason = Reason::StoreFailure(error);
@@ -117,28 +125,42 @@ impl<S: Store> Gate<S> {
     }
 
     /// What a decision means for a request.
-    fn decided<B>(&self, mut grounds: Grounds, request: &mut Request<B>) -> Verdict {
-        let is_degraded = matches!(grounds, Grounds::Local(..));
+    fn decided<B>(self: &Arc<Self>, mut grounds: Grounds, ledger: Option<Ledger>, request: &mut Request<B>) -> Verdict {
+        let Some(decision) = grounds.decision() else { return Verdict::Pass(grounds, Reservation::default()) };
+        if !decision.is_allowed() {
+            return self.turn_down(grounds, request);
+        }
+        request.extensions_mut().insert(decision.clone());
+        let wait = decision.wait();
+        let account = ledger.map(|ledger| self.account(&grounds, decision, ledger));
+        if !wait.is_zero() {
+            return self.line_up(wait, grounds, account, request);
+        }
+        self.tell(Some(decision), None, grounds.are_local(), request);
+        let reservation = grounds.reserve(account, request);
+        Verdict::Pass(grounds, reservation)
+    }
+
+    /// Refuses a request on these grounds.
+    pub(super) fn turn_down<B>(&self, mut grounds: Grounds, request: &Request<B>) -> Verdict {
+        let is_degraded = grounds.are_local();
         let (Grounds::Store(decision, particulars) | Grounds::Local(decision, particulars)) = &mut grounds else {
-            return Verdict::Pass(grounds);
+            return Verdict::Pass(grounds, Reservation::default());
         };
         let reason = match decision.outcome() {
-            Outcome::Allow | Outcome::Wait(_) => {
-                request.extensions_mut().insert(decision.clone());
-                self.tell(Some(decision), None, is_degraded, request);
-                return match decision.wait() {
-                    Duration::ZERO => Verdict::Pass(grounds),
-                    wait => Verdict::Wait(wait, grounds),
-                };
-            }
-            Outcome::Refuse(_) => Reason::OverQuota(decision),
             Outcome::Never => Reason::NeverFits(decision),
+            _ => Reason::OverQuota(decision),
         };
         particulars.jitter = self.answers.draw_jitter();
         self.tell(Some(decision), Some(reason), is_degraded, request);
         let mut response = self.refuse(reason, particulars.jitter, request);
         self.report(grounds, &mut response);
         Verdict::Refuse(response)
+    }
+
+    fn account(self: &Arc<Self>, grounds: &Grounds, decision: &Decision, ledger: Ledger) -> Account {
+        let counted = if grounds.are_local() { Counted::Locally } else { Counted::Shared };
+        Account::new(Arc::clone(self) as Arc<dyn Till>, counted, decision, ledger)
     }
 
     /// The answer to a request that is refused without a decision.
@@ -148,7 +170,7 @@ impl<S: Store> Gate<S> {
     }
 
     /// Tells the listener, if there is one.
-    fn tell<B>(
+    pub(super) fn tell<B>(
         &self,
         decision: Option<&Decision>,
         reason: Option<Reason<'_>>,
@@ -206,6 +228,30 @@ impl<S: Store> Gate<S> {
         if response.extensions().get().is_none_or(Decision::is_allowed) {
             response.extensions_mut().insert(decision);
         }
+    }
+}
+
+impl Grounds {
+    /// Leaves with a request what it takes to settle its charges.
+    pub(super) fn reserve<B>(&mut self, account: Option<Account>, request: &mut Request<B>) -> Reservation {
+        let reservation = Reservation::open(account, request);
+        if let (Self::Store(decision, _), false) = (self, reservation.is_empty()) {
+            // Whoever finds the decision in the response must not give back what is settled already.
+            let _ = decision.refund();
+        }
+        reservation
+    }
+
+    pub(super) const fn decision(&self) -> Option<&Decision> {
+        match self {
+            Self::Store(decision, _) | Self::Local(decision, _) => Some(decision),
+            Self::Nothing => None,
+        }
+    }
+
+    /// Whether this instance decided by itself.
+    pub(super) const fn are_local(&self) -> bool {
+        matches!(self, Self::Local(..))
     }
 }
 

@@ -10,6 +10,7 @@ use tower_layer::Layer;
 use super::gate::Gate;
 use super::local::Local;
 use super::service::RateLimit;
+use super::turn::Line;
 use crate::answer::{Answers, Fields, HeaderStyle};
 use crate::decided::Decided;
 use crate::plan::Plan;
@@ -25,6 +26,9 @@ pub struct RateLimitLayer<S> {
 }
 
 impl<S: Store> RateLimitLayer<S> {
+    /// The most requests that wait at once unless [`max_waiting`](Self::max_waiting) says otherwise.
+    pub const DEFAULT_MAX_WAITING: usize = 10_000;
+
     /// A layer that decides by this policy and counts in this store.
     pub fn new(store: S, policy: Policy) -> Self {
         let plan = Plan::new(policy);
@@ -36,6 +40,7 @@ impl<S: Store> RateLimitLayer<S> {
             answers: Arc::new(answers),
             on_store_error: Arc::new(|_| {}),
             on_decision: None,
+            line: Arc::new(Line::new(Self::DEFAULT_MAX_WAITING)),
         })
     }
 
@@ -48,13 +53,14 @@ impl<S: Store> RateLimitLayer<S> {
     }
 
     /// Hands the error to this closure whenever the store could not decide, once per request and whatever the limits do
-    /// then: for logs and metrics. Unless told otherwise nobody hears of it, and a service whose limits
-    /// [allow](crate::OnStoreFailure::Allow) runs unlimited in silence. A second closure replaces the first.
+    /// then, and whenever it could not [settle](crate::settle) or give a turn back: for logs and metrics. Unless told
+    /// otherwise nobody hears of it, and a service whose limits [allow](crate::OnStoreFailure::Allow) runs unlimited in
+    /// silence. A second closure replaces the first.
     ///
-    /// It runs before the request goes on, for every request of an outage: it must be quick and never block, and a log
-    /// is better given one line in a while than one per request. The error is the store's own and can be downcast; a
-    /// [`BoxStore`](crate::BoxStore) passes on the text and the source of its store's error, not the type. The text may
-    /// name the server, and with Tollgate's stores it contains no keys.
+    /// It runs before the request goes on, or where it is dropped, for every request of an outage: it must be quick and
+    /// never block or panic, and a log is better given one line in a while than one per request. The error is the
+    /// store's own and can be downcast; a [`BoxStore`](crate::BoxStore) passes on the text and the source of its store's
+    /// error, not the type. The text may name the server, and with Tollgate's stores it contains no keys.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -101,13 +107,24 @@ impl<S: Store> RateLimitLayer<S> {
         Self::of(Gate { on_decision: Some(Arc::new(listener)), ..self.parts() })
     }
 
+    /// The most requests that wait for their turn at once in this process, behind this layer and its clones: see
+    /// [`Limit::max_wait`](crate::Limit::max_wait). One more is refused as if it were over its quota, with the wait that it
+    /// would have had as `Retry-After`, and is charged nothing. The default is
+    /// [`DEFAULT_MAX_WAITING`](Self::DEFAULT_MAX_WAITING); with 0 nobody waits.
+    ///
+    /// Each holds its connection, its request and a timer, no task and no thread: a few kilobytes, unless bodies are read
+    /// before they get here.
+    pub fn max_waiting(self, requests: usize) -> Self {
+        Self::of(Gate { line: Arc::new(Line::new(requests)), ..self.parts() })
+    }
+
     pub(super) fn of(gate: Gate<S>) -> Self {
         Self { gate: Arc::new(gate) }
     }
 
     /// What the gate is made of, to make another.
     pub(super) fn parts(&self) -> Gate<S> {
-        let Gate { store, plan, local, answers, on_store_error, on_decision } = &*self.gate;
+        let Gate { store, plan, local, answers, on_store_error, on_decision, line } = &*self.gate;
         Gate {
             store: Arc::clone(store),
             plan: Arc::clone(plan),
@@ -115,6 +132,7 @@ impl<S: Store> RateLimitLayer<S> {
             answers: Arc::clone(answers),
             on_store_error: Arc::clone(on_store_error),
             on_decision: on_decision.clone(),
+            line: Arc::clone(line),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use tollgate_core::{Charge, Decision, MemoryStore, Store};
+use tollgate_core::{Charge, Decision, MemoryStore, Operation, Store};
 
 /// How long nothing may have had to be counted here before the store is taken for well again, in microseconds. A store
 /// that answers now and then, or of which one node is down, would otherwise have the counters dropped while they are
@@ -27,7 +27,12 @@ impl Local {
 
     /// Decides by what has been counted since the store failed.
     pub(super) fn check(&self, charges: &[Charge<'_>]) -> Decision {
-        let Ok(decision) = self.store.check(charges).into_inner();
+        self.apply(Operation::Check, charges)
+    }
+
+    /// Does an operation on what has been counted since the store failed.
+    pub(super) fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
+        let Ok(decision) = self.store.apply(operation, charges).into_inner();
         // After counting: were it before, a recovery in between would leave the count behind.
         self.counted_at.store(decision.at().as_micros().max(1), Ordering::Release);
         decision

@@ -7,7 +7,11 @@ mod gate;
 #[expect(clippy::module_inception, reason = "a middleware's folder holds its layer, service, future and body")]
 mod layer;
 mod local;
+mod meter;
+mod pending;
 mod service;
+mod till;
+mod turn;
 
 pub use self::body::ResponseBody;
 pub use self::future::ResponseFuture;

@@ -12,8 +12,8 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use tollgate::{
-    Charge, Decision, Degraded, MemoryStore, Operation, Policy, RateLimit, RateLimitLayer, ResponseBody, Store,
-    Timestamp,
+    Charge, Decision, Degraded, Key, MemoryStore, Operation, Policy, Quota, RateLimit, RateLimitLayer, ResponseBody,
+    Store, Timestamp,
 };
 use tollgate_testkit::ManualClock;
 use tower::{Layer, Service, ServiceExt};
@@ -185,6 +185,85 @@ impl Store for SlowStore {
         Box::pin(async move {
             tokio::task::yield_now().await;
             decided.await
+        })
+    }
+}
+
+/// What a store was asked to do, and the costs of the charges.
+pub(crate) type Call = (&'static str, Vec<u64>);
+
+/// A store in memory that remembers what it was asked to do, and with which costs; it can be slow, or fail.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorder {
+    pub(crate) memory: MemoryStore,
+    pub(crate) clock: ManualClock,
+    calls: Arc<Mutex<Vec<Call>>>,
+    slow: bool,
+    sick: Arc<AtomicBool>,
+}
+
+impl Recorder {
+    pub(crate) fn new() -> Self {
+        let clock = ManualClock::default();
+        let memory = MemoryStore::with_clock(1_000, clock.clone());
+        Self { memory, clock, calls: Arc::default(), slow: false, sick: Arc::default() }
+    }
+
+    /// Answers at the second poll.
+    pub(crate) fn slow() -> Self {
+        Self { slow: true, ..Self::new() }
+    }
+
+    pub(crate) fn fail(&self, sick: bool) {
+        self.sick.store(sick, Ordering::Relaxed);
+    }
+
+    /// What it was asked for but checks, in order.
+    pub(crate) fn settled(&self) -> Vec<Call> {
+        self.calls.lock().unwrap().iter().filter(|(operation, _)| *operation != "check").cloned().collect()
+    }
+
+    /// Waits for that to be so.
+    pub(crate) async fn until_settled(&self, expected: &[(&'static str, &[u64])]) {
+        let reached = || self.settled().iter().map(|(name, costs)| (*name, &costs[..])).eq(expected.iter().copied());
+        let wait = async {
+            while !reached() {
+                tokio::task::yield_now().await
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(5), wait).await;
+        assert!(waited.is_ok(), "{:?} instead of {expected:?}", self.settled());
+    }
+
+    /// Units left of a limit on everyone.
+    pub(crate) fn left(&self, limit: &'static str, quota: Quota) -> u64 {
+        let Ok(decision) = self.memory.check(&[Charge::new(limit, &quota, &Key::EVERYONE).cost(0)]).into_inner();
+        decision.standings()[0].remaining
+    }
+}
+
+impl Store for Recorder {
+    type Error = Broken;
+    type Future = Pin<Box<dyn Future<Output = Result<Decision, Broken>> + Send>>;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        let name = match operation {
+            Operation::Check => "check",
+            Operation::Charge => "charge",
+            Operation::Refund { .. } => "refund",
+            Operation::Reset => "reset",
+        };
+        self.calls.lock().unwrap().push((name, charges.iter().map(Charge::units).collect()));
+        if self.sick.load(Ordering::Relaxed) {
+            return Box::pin(ready(Err(Broken)));
+        }
+        let Ok(decision) = self.memory.apply(operation, charges).into_inner();
+        let slow = self.slow;
+        Box::pin(async move {
+            if slow {
+                tokio::task::yield_now().await;
+            }
+            Ok(decision)
         })
     }
 }

@@ -7,6 +7,7 @@ mod axum_extractors;
 #[cfg(feature = "axum")]
 mod axum_tiers;
 mod conditions;
+mod costs;
 mod decisions_told;
 mod degraded;
 mod errors;
@@ -29,6 +30,14 @@ mod readiness;
 mod refusals;
 mod run_time;
 mod run_time_quotas;
+mod settling;
+mod settling_abandoned;
+mod settling_by_rule;
+#[cfg(feature = "tonic")]
+mod settling_grpc;
+#[cfg(feature = "redis")]
+mod settling_redis;
+mod settling_sockets;
 #[cfg(feature = "redis")]
 mod sick_redis;
 mod store_calls;

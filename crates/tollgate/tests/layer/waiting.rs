@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use http::{Request, StatusCode};
 use tokio::time::timeout;
-use tollgate::{Limit, Policy, Quota};
-use tower::ServiceExt;
+use tollgate::{Decision, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer};
+use tollgate_testkit::ManualClock;
+use tower::{Layer, ServiceExt};
 
-use crate::fixture::{Limited, field};
+use crate::fixture::{FickleStore, Inner, Limited, Recorder, field};
 
 /// tokio's timer rounds to milliseconds.
 const TICK: Duration = Duration::from_millis(2);
@@ -87,7 +88,116 @@ async fn a_request_dropped_while_it_waits_never_reaches_the_service() {
     tokio::time::advance(Duration::from_secs(60)).await;
     assert_eq!(limited.inner.calls(), 1);
 
-    // Its turn is spent, and the next comes after it.
+    // Its turn is given back, and whoever comes next takes it.
     limited.get().await;
-    assert_eq!(limited.inner.last_seen().unwrap().wait(), Duration::from_secs(1));
+    assert_eq!(limited.inner.last_seen().unwrap().wait(), Duration::from_millis(500));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_given_back_takes_all_charges_along() {
+    let minute = Quota::per_minute(10);
+    let policy = Policy::new().limit(queue(10)).limit(Limit::new("minute", minute).cost(3));
+    let store = Recorder::new();
+    let service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
+    service.clone().oneshot(Request::new(())).await.unwrap();
+    assert!(timeout(Duration::from_millis(100), service.oneshot(Request::new(()))).await.is_err());
+    assert_eq!(store.settled(), [("refund", vec![1, 3])]);
+    assert_eq!(store.left("minute", minute), 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_has_come_is_not_given_back() {
+    let store = Recorder::new();
+    let service = RateLimitLayer::new(store.clone(), Policy::new().limit(queue(10))).layer(Inner::default());
+    for _ in 0..3 {
+        service.clone().oneshot(Request::new(())).await.unwrap();
+    }
+    assert!(store.settled().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_was_given_locally_is_given_back_locally() {
+    let limited = |store: &FickleStore, local: &MemoryStore| {
+        let policy = Policy::new().limit(queue(10)).on_store_failure(OnStoreFailure::Local);
+        RateLimitLayer::new(store.clone(), policy).local_store(local.clone()).layer(Inner::default())
+    };
+    let clock = ManualClock::default();
+    let (store, local) = (FickleStore::new(&clock), MemoryStore::with_clock(10, clock.clone()));
+    store.fail(true);
+    let service = limited(&store, &local);
+    service.clone().oneshot(Request::new(())).await.unwrap();
+    assert!(timeout(Duration::from_millis(100), service.clone().oneshot(Request::new(()))).await.is_err());
+    let inner = service.get_ref().clone();
+    service.oneshot(Request::new(())).await.unwrap();
+    assert_eq!(inner.last_seen().unwrap().wait(), Duration::from_millis(500));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_more_than_may_wait_is_refused_and_charged_nothing() {
+    let limited = Limited::with(Policy::new().limit(queue(100)), |layer| layer.max_waiting(2));
+    limited.get().await;
+    let mut second = pin!(limited.get());
+    let mut third = pin!(limited.get());
+    assert!(timeout(TICK, &mut second).await.is_err());
+    assert!(timeout(TICK, &mut third).await.is_err());
+    for _ in 0..3 {
+        let refused = limited.get().await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        // Its turn would have come in a second and a half, each time the same.
+        assert_eq!(field(&refused, "retry-after").as_deref(), Some("2"));
+        let decision = refused.extensions().get::<Decision>().unwrap();
+        assert_eq!(decision.retry_after(), Some(Duration::from_millis(1_500)));
+        assert_eq!(decision.binding().unwrap().name.as_str(), "queue");
+    }
+    // A place that becomes free is somebody else's.
+    assert_eq!(second.await.status(), StatusCode::OK);
+    assert!(timeout(TICK, limited.get()).await.is_err());
+    assert_eq!(limited.inner.calls(), 2);
+    drop(third.await);
+    assert_eq!(limited.inner.calls(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_who_go_away_leave_their_place_in_the_line() {
+    let limited = Limited::with(Policy::new().limit(queue(100)), |layer| layer.max_waiting(1));
+    limited.get().await;
+    for _ in 0..3 {
+        assert!(timeout(TICK, limited.get()).await.is_err());
+    }
+    assert_eq!(limited.get().await.status(), StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_where_nobody_may() {
+    let limited = Limited::with(Policy::new().limit(queue(100)), |layer| layer.max_waiting(0));
+    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    let refused = limited.get().await;
+    assert_eq!(
+        (refused.status(), field(&refused, "retry-after").as_deref()),
+        (StatusCode::TOO_MANY_REQUESTS, Some("1"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn jitter_only_ever_adds() {
+    let jitter = Duration::from_secs(10);
+    let limited = Limited::new(Policy::new().limit(queue(1_000).wait_jitter(jitter)));
+    limited.get().await;
+    let mut late = 0;
+    for turn in 1..=40 {
+        let mut waiting = pin!(limited.get());
+        let due = Duration::from_millis(500) * turn;
+        assert!(timeout(due - TICK, &mut waiting).await.is_err(), "turn {turn} came early");
+        late += u32::from(timeout(Duration::from_secs(1), &mut waiting).await.is_err());
+        if late > 0 {
+            // A wait of its own length is in its decision; what chance added is not.
+            assert_eq!(
+                timeout(jitter, &mut waiting).await.map(|response| response.status()).ok(),
+                Some(StatusCode::OK)
+            );
+            assert_eq!(limited.inner.last_seen().unwrap().wait(), due);
+            return;
+        }
+    }
+    panic!("40 times chance added less than a tenth of what it may");
 }

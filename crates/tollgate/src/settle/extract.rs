@@ -1,0 +1,17 @@
+//! Reservations as arguments of axum's handlers.
+
+use core::convert::Infallible;
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+
+use super::Reservation;
+
+impl<S: Send + Sync> FromRequestParts<S> for Reservation {
+    type Rejection = Infallible;
+
+    /// The request's reservation; an empty one where there is none, as when the store is sick and nothing was counted.
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(parts.extensions.get().cloned().unwrap_or_default())
+    }
+}
