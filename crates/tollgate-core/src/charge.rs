@@ -103,7 +103,7 @@ impl<'a> Charge<'a> {
     }
 }
 
-/// What a store does with the charges of a request. All but `Check` always succeed.
+/// What a store does with the charges of a request. All but `Check` and `Refuse` always succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Takes every charge if all of them fit, and none otherwise.
@@ -118,4 +118,7 @@ pub enum Operation {
     },
     /// Forgets what the charges' limits have counted for their keys.
     Reset,
+    /// Judges the charges of a request that is refused already, by limits that are decided elsewhere: takes nothing but
+    /// what counts refusals take. The outcome is what these charges alone would have got.
+    Refuse,
 }

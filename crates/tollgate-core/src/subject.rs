@@ -45,16 +45,17 @@ pub fn decide(
         .iter()
         .enumerate()
         .map(|(i, charge)| match operation {
-            Operation::Check => subjects[subject_of(i)].judge(charge, now),
+            Operation::Check | Operation::Refuse => subjects[subject_of(i)].judge(charge, now),
             _ => Verdict::Admit { wait: 0 },
         })
         .collect();
-    let refused = !verdicts.iter().all(|verdict| matches!(verdict, Verdict::Admit { .. }));
+    let refused =
+        operation == Operation::Refuse || !verdicts.iter().all(|verdict| matches!(verdict, Verdict::Admit { .. }));
 
     for (i, charge) in charges.iter().enumerate() {
         let subject = &mut *subjects[subject_of(i)];
         let changes = match operation {
-            Operation::Check if refused => {
+            Operation::Check | Operation::Refuse if refused => {
                 charge.units() > 0 && (charge.counts_refusals() || subject.counts_otherwise(charge))
             }
             Operation::Reset => true,
@@ -65,12 +66,12 @@ pub fn decide(
         }
         subject.advance(now);
         match operation {
-            Operation::Check if refused => subject.edit(charge, now, |state| {
+            Operation::Check | Operation::Refuse if refused => subject.edit(charge, now, |state| {
                 if charge.counts_refusals() {
                     state.penalise(charge.quota(), now, charge.units());
                 }
             }),
-            Operation::Check | Operation::Charge => subject.edit(charge, now, |state| {
+            Operation::Check | Operation::Refuse | Operation::Charge => subject.edit(charge, now, |state| {
                 state.take(charge.quota(), now, charge.units());
             }),
             Operation::Refund { taken_at } => subject.edit(charge, now, |state| {

@@ -86,8 +86,7 @@
 //! that takes, as much may be refused as is under way at that moment and will be given back. With
 //! [`RedisOptions::partitions`] of 1 each policy is decided in one step, on one node.
 //!
-//! Once a part has refused, the others are only looked at. So the time after which to try again is that of the parts that
-//! had been asked until then, and a limit that counts refusals does not count this one if its part comes later.
+//! A refusal is as if it had been decided in one step: every part judges it and counts it where its limits count refusals.
 //! [`Decision::refund`](tollgate_core::Decision::refund) has one instant for all parts, and the nodes' clocks differ a
 //! little: a sliding log may not find its stamp, and then gives nothing back, and at the edge of a window it may be the
 //! neighbouring one that is given something back, or none.

@@ -32,24 +32,25 @@ impl Question {
         }
     }
 
-    /// The same, to give back what was taken at an instant. What is counted though the request is refused stays.
+    /// The same, to give back what was taken at an instant.
     pub(crate) fn to_refund(&self, taken_at: Timestamp) -> Self {
         let mut refund = self.clone();
         refund.template.operation = Operation::Refund { taken_at };
         refund.template.is_plain = false;
-        for part in &mut refund.template.charges {
-            part.cost = if part.counts_refusals { 0 } else { part.cost };
-        }
         refund
     }
 
-    /// The same, only to look.
-    pub(crate) fn to_peek(&self) -> Self {
-        let mut peek = self.clone();
-        peek.template.operation = Operation::Check;
-        peek.template.is_plain = false;
-        peek.template.charges.iter_mut().for_each(|part| part.cost = 0);
-        peek
+    /// The same, as a part of a request that is refused already.
+    pub(crate) fn to_refuse(&self) -> Self {
+        let mut refusal = self.clone();
+        refusal.template.operation = Operation::Refuse;
+        refusal.template.is_plain = false;
+        refusal
+    }
+
+    /// Whether it makes a difference to what is stored that the request is refused.
+    pub(crate) fn counts_refusals(&self) -> bool {
+        self.template.charges.iter().any(|part| part.counts_refusals)
     }
 
     /// How much work it is for the server, in multiples of a plain decision about one subject.

@@ -4,6 +4,10 @@
 //! everyone last: they are the likeliest to be asked by many at once, and the dearest to hold for nothing. When one
 //! refuses, or fails, what the parts before it took is given back. So no more is ever admitted than all limits allow; for
 //! as long as it takes to ask the rest, less may be.
+//!
+//! Once a part has refused, all of them are told so: those before it after they have given back, those after it instead
+//! of being asked to take. So each judges its charges at their cost and counts the refusal where charges do, and the
+//! whole is what one step would have decided.
 
 use std::sync::Arc;
 
@@ -68,19 +72,19 @@ impl Spread {
         let is_kept = outcome.is_ok();
         let all_pass = answers.iter().all(Decision::is_allowed);
         if answer.send(outcome).is_err() && is_kept && all_pass && self.operation == Operation::Check {
-            self.give_back(&batchers, &mut answers).await;
+            self.give_back(&batchers, &answers).await;
         }
     }
 
     async fn ask(&self, batchers: &[Batcher], answers: &mut Vec<Decision>) -> Answer {
         let mut is_refused = false;
         for part in &self.parts {
-            let question = if is_refused { part.question.to_peek() } else { part.question.clone() };
+            let question = if is_refused { part.question.to_refuse() } else { part.question.clone() };
             match batchers[part.partition].decide(question).await {
                 Ok(decision) => {
                     if self.operation == Operation::Check && !is_refused && !decision.is_allowed() {
                         is_refused = true;
-                        self.give_back(batchers, answers).await;
+                        self.take_back(batchers, answers).await;
                     }
                     answers.push(decision);
                 }
@@ -95,13 +99,18 @@ impl Spread {
         Ok(self.put_together(answers))
     }
 
-    /// Gives back what the parts that have been asked took. They stand as they do after that.
-    async fn give_back(&self, batchers: &[Batcher], answers: &mut [Decision]) {
+    /// Gives back what the parts that have been asked took.
+    async fn give_back(&self, batchers: &[Batcher], answers: &[Decision]) {
         for (part, answer) in self.parts.iter().zip(answers) {
-            let refund = part.question.to_refund(answer.at());
-            // A server that does not answer keeps what was taken: too little is admitted, never too much.
-            if let Ok(after) = batchers[part.partition].decide(refund).await {
-                *answer = after;
+            part.give_back(batchers, answer).await;
+        }
+    }
+
+    /// Makes refusals of the answers of the parts that have been asked.
+    async fn take_back(&self, batchers: &[Batcher], answers: &mut [Decision]) {
+        for (part, answer) in self.parts.iter().zip(answers) {
+            if let Some(refusal) = part.take_back(batchers, answer).await {
+                *answer = refusal;
             }
         }
     }
@@ -115,5 +124,25 @@ impl Spread {
         }
         standings.sort_by_key(|(position, _)| *position);
         Decision::from_standings(self.operation, at, standings.into_iter().map(|(_, standing)| standing))
+    }
+}
+
+impl Part {
+    /// Gives back what this part took. `None` from a server that does not answer: it keeps what was taken, so too little
+    /// is admitted, never too much.
+    async fn give_back(&self, batchers: &[Batcher], answer: &Decision) -> Option<Decision> {
+        batchers[self.partition].decide(self.question.to_refund(answer.at())).await.ok()
+    }
+
+    /// Gives back what this part took, and answers what it says of a request that is refused by another.
+    async fn take_back(&self, batchers: &[Batcher], answer: &Decision) -> Option<Decision> {
+        let after = self.give_back(batchers, answer).await?;
+        if self.question.counts_refusals() {
+            return batchers[self.partition].decide(self.question.to_refuse()).await.ok();
+        }
+        // A refund judges nothing: what each limit said of the request still holds.
+        let standings = after.standings().iter().zip(answer.standings());
+        let standings = standings.map(|(after, before)| Standing { outcome: before.outcome, ..*after });
+        Some(Decision::from_standings(Operation::Refuse, after.at(), standings))
     }
 }

@@ -1,7 +1,7 @@
-local CHECK, REFUND, RESET = 0, 2, 3
+local CHECK, REFUND, RESET, REFUSED_ALREADY = 0, 2, 3, 4
 
 local function changes(counted_subject, charge, operation, refused)
-  if operation == CHECK and refused and charge.cost > 0 then
+  if refused and charge.cost > 0 then
     return has(charge.flags, COUNTS_REFUSALS) or subject.counts_otherwise(counted_subject, charge)
   end
   return operation == RESET or charge.cost > 0
@@ -21,10 +21,10 @@ local function decide(template, counted)
     now = max(now, subjects[i].at)
   end
 
-  local verdicts, refused = {}, false
+  local verdicts, refused = {}, operation == REFUSED_ALREADY
   for i, charge in ipairs(charges) do
     local verdict, micros = ADMIT, 0
-    if operation == CHECK then
+    if operation == CHECK or operation == REFUSED_ALREADY then
       verdict, micros = subject.judge(subjects[charge.subject], charge, now)
     end
     verdicts[i] = { verdict, micros }

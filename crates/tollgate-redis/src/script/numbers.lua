@@ -20,7 +20,7 @@
 --          u56  offset of a fixed window
 --        templates: what decisions that look alike have in common, each
 --          u8   flags: 1 plain, see fast.lua
---          u8   operation: 0 check, 1 charge, 2 refund, 3 reset
+--          u8   operation: 0 check, 1 charge, 2 refund, 3 reset, 4 refuse
 --          u56  of a refund: the instant the charges were taken at
 --          u16  subjects of a decision
 --          u16  charges that follow, subject after subject:

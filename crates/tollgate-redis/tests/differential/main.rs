@@ -176,6 +176,7 @@ fn operation(step: &Step, past: &[Decision]) -> Operation {
         },
         Deed::RefundAt(micros) => Operation::Refund { taken_at: Timestamp::from_micros(micros) },
         Deed::Reset => Operation::Reset,
+        Deed::Refuse => Operation::Refuse,
     }
 }
 
@@ -210,6 +211,7 @@ impl Model {
         let decision = decide(operation, &charges, Timestamp::from_micros(now), &mut mutable, subject_of);
         // A refusal writes only what it converts.
         let is_taken = |charge: &Charge<'_>| match operation {
+            Operation::Refuse => charge.counts_refusals() && charge.units() > 0,
             Operation::Check if !decision.is_allowed() => charge.counts_refusals() && charge.units() > 0,
             Operation::Reset => true,
             _ => charge.units() > 0,

@@ -61,6 +61,7 @@ pub(crate) enum Deed {
     /// Of an instant long ago or yet to come.
     RefundAt(u64),
     Reset,
+    Refuse,
 }
 
 #[derive(Clone, Debug)]
@@ -134,6 +135,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..6_usize).prop_map(Deed::Refund),
         1 => of_any_size(64 - 1).prop_map(Deed::RefundAt),
         1 => Just(Deed::Reset),
+        1 => Just(Deed::Refuse),
     ];
     let joins_last = prop::bool::weighted(0.6);
     (passing, joins_last, deed, prop::collection::vec(wish(), 0..5)).prop_map(|(passing, joins_last, deed, charges)| {

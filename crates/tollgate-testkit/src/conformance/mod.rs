@@ -88,7 +88,7 @@ cases! {
     promises: retry_after_is_exact, reset_after_is_exact, remaining_is_exact;
     cost: nothing_is_a_peek, above_capacity_is_never, remaining_on_refusal_is_real;
     refund: a_refund_gives_back, a_refund_is_capped, a_refund_is_for_its_own_window, a_refund_works_once;
-    charging: a_charge_goes_into_debt, a_reset_forgets, refusals_can_be_counted;
+    charging: a_charge_goes_into_debt, a_reset_forgets, refusals_can_be_counted, refused_elsewhere;
     time: backwards_changes_nothing, whole_is_as_good_as_forgotten, the_earlier_window_is_still_read,
         windows_are_aligned;
     change: a_raise_keeps_what_is_left, a_cut_clamps, the_new_rate_applies, two_versions_side_by_side;
