@@ -29,13 +29,24 @@ pub struct Charge<'a> {
     cost: u64,
     patience: Option<Duration>,
     counts_refusals: bool,
+    is_shadow: bool,
+    is_at_most: bool,
 }
 
 impl<'a> Charge<'a> {
     /// A charge of one unit. The name tells the limits of one key apart; a quota may change under it.
     #[must_use]
     pub fn new(name: impl Into<Name>, quota: &'a Quota, key: &'a Key<'a>) -> Self {
-        Self { name: name.into(), quota, key, cost: 1, patience: None, counts_refusals: false }
+        Self {
+            name: name.into(),
+            quota,
+            key,
+            cost: 1,
+            patience: None,
+            counts_refusals: false,
+            is_shadow: false,
+            is_at_most: false,
+        }
     }
 
     /// What the request costs, in units of the quota. 0 is a peek: it reports and charges nothing.
@@ -58,6 +69,24 @@ impl<'a> Charge<'a> {
     #[must_use]
     pub const fn count_refusals(mut self) -> Self {
         self.counts_refusals = true;
+        self
+    }
+
+    /// Judged and told, but never enforced: it refuses nobody, makes nobody wait, and never binds. It is taken when the
+    /// request is admitted and it fits itself, as if it were enforced beside the others, and its standing is told also
+    /// where others refuse.
+    #[must_use]
+    pub const fn shadow(mut self) -> Self {
+        self.is_shadow = true;
+        self
+    }
+
+    /// Makes the cost the most that a check takes: as much of it as is left, but no less than one unit, and refused as
+    /// one unit is when there is none. All such charges of a request take the same number of units, the least that any of
+    /// the enforced ones has left or asks for. [`Standing::taken`](crate::Standing::taken) says how many.
+    #[must_use]
+    pub const fn at_most(mut self) -> Self {
+        self.is_at_most = true;
         self
     }
 
@@ -101,6 +130,18 @@ impl<'a> Charge<'a> {
     pub const fn counts_refusals(&self) -> bool {
         self.counts_refusals
     }
+
+    /// Whether it is told and not enforced.
+    #[must_use]
+    pub const fn is_shadow(&self) -> bool {
+        self.is_shadow
+    }
+
+    /// Whether a check takes what is left, up to the cost.
+    #[must_use]
+    pub const fn is_at_most(&self) -> bool {
+        self.is_at_most
+    }
 }
 
 /// What a store does with the charges of a request. All but `Check` and `Refuse` always succeed.
@@ -121,4 +162,11 @@ pub enum Operation {
     /// Judges the charges of a request that is refused already, by limits that are decided elsewhere: takes nothing but
     /// what counts refusals take. The outcome is what these charges alone would have got.
     Refuse,
+}
+
+impl Operation {
+    /// Whether it asks the limits what they say.
+    pub(crate) const fn judges(self) -> bool {
+        matches!(self, Self::Check | Self::Refuse)
+    }
 }

@@ -19,6 +19,7 @@
 mod algorithm;
 mod charge;
 mod clock;
+mod decide;
 mod decision;
 mod error;
 mod key;
@@ -31,6 +32,7 @@ mod time;
 
 pub use self::charge::{Charge, Operation};
 pub use self::clock::{Clock, MonotonicClock};
+pub use self::decide::decide;
 pub use self::decision::{Decision, Outcome, Standing};
 pub use self::error::ConfigError;
 pub use self::key::Key;
@@ -38,5 +40,5 @@ pub use self::memory::MemoryStore;
 pub use self::name::Name;
 pub use self::quota::{Algorithm, Quota};
 pub use self::store::{BoxStore, BoxStoreError, Store};
-pub use self::subject::{Subject, decide};
+pub use self::subject::Subject;
 pub use self::time::Timestamp;

@@ -32,19 +32,31 @@ impl Question {
         }
     }
 
-    /// The same, to give back what was taken at an instant.
-    pub(crate) fn to_refund(&self, taken_at: Timestamp) -> Self {
+    /// The same, to give back units that were taken at an instant, as many of each charge as `units` says.
+    pub(crate) fn to_refund(&self, taken_at: Timestamp, units: impl Iterator<Item = u64>) -> Self {
         let mut refund = self.clone();
         refund.template.operation = Operation::Refund { taken_at };
         refund.template.is_plain = false;
+        refund.template.charges.iter_mut().zip(units).for_each(|(part, units)| part.cost = units);
         refund
     }
 
-    /// The same, as a part of a request that is refused already.
-    pub(crate) fn to_refuse(&self) -> Self {
+    /// The same, with no more than so many units for those charges that take at most their cost.
+    pub(crate) fn capped(&self, most: u64) -> Self {
+        let mut capped = self.clone();
+        let takes_what_is_left = capped.template.charges.iter_mut().filter(|part| part.is_at_most);
+        takes_what_is_left.for_each(|part| part.cost = part.cost.min(most));
+        capped
+    }
+
+    /// The same, as a part of a request that is refused already. Charges that have been `counted` as such are only
+    /// looked at.
+    pub(crate) fn to_refuse(&self, counted: impl Iterator<Item = bool>) -> Self {
         let mut refusal = self.clone();
         refusal.template.operation = Operation::Refuse;
         refusal.template.is_plain = false;
+        let counted = refusal.template.charges.iter_mut().zip(counted).filter(|(_, counted)| *counted);
+        counted.for_each(|(part, _)| part.cost = 0);
         refusal
     }
 

@@ -16,6 +16,8 @@ const LATEST: u64 = 1 << 52;
 const PLAIN: u8 = 1;
 const QUEUES: u8 = 1;
 const COUNTS_REFUSALS: u8 = 2;
+const SHADOW: u8 = 4;
+const AT_MOST: u8 = 8;
 
 /// A call of the script in the making. What several decisions share is sent once.
 pub(crate) struct Request<'a> {
@@ -121,7 +123,12 @@ impl<'a> Request<'a> {
         bytes.extend_from_slice(&count(part.subject + 1).to_le_bytes());
         push_number(bytes, part.cost.min(MOST_EXACT));
         push_number(bytes, part.patience);
-        bytes.push(flag(QUEUES, is_queue(&part.quota)) | flag(COUNTS_REFUSALS, part.counts_refusals));
+        bytes.push(
+            flag(QUEUES, is_queue(&part.quota))
+                | flag(COUNTS_REFUSALS, part.counts_refusals)
+                | flag(SHADOW, part.is_shadow)
+                | flag(AT_MOST, part.is_at_most),
+        );
     }
 
     fn subject(&mut self, id: &'a SubjectId) -> u16 {

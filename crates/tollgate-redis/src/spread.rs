@@ -19,6 +19,7 @@ use crate::batch::Batcher;
 use crate::error::RedisStoreError;
 use crate::keys::KeyNames;
 use crate::question::Question;
+use crate::template::Part as Charged;
 
 /// A decision in parts.
 pub(crate) struct Spread {
@@ -79,7 +80,11 @@ impl Spread {
     async fn ask(&self, batchers: &[Batcher], answers: &mut Vec<Decision>) -> Answer {
         let mut is_refused = false;
         for part in &self.parts {
-            let question = if is_refused { part.question.to_refuse() } else { part.question.clone() };
+            let question = match (is_refused, self.together(answers)) {
+                (true, _) => part.question.to_refuse(core::iter::empty()),
+                (false, Some(most)) => part.question.capped(most),
+                (false, None) => part.question.clone(),
+            };
             match batchers[part.partition].decide(question).await {
                 Ok(decision) => {
                     if self.operation == Operation::Check && !is_refused && !decision.is_allowed() {
@@ -96,13 +101,46 @@ impl Spread {
                 }
             }
         }
+        if !is_refused && let Some(most) = self.together(answers) {
+            self.level(batchers, answers, most).await;
+        }
         Ok(self.put_together(answers))
+    }
+
+    /// How many units the charges that take at most their cost have taken at the least; `None` where there are none.
+    fn together(&self, answers: &[Decision]) -> Option<u64> {
+        if self.operation != Operation::Check {
+            return None;
+        }
+        let asked = self.parts.iter().zip(answers).flat_map(|(part, answer)| part.charges(answer));
+        let alike = asked.filter(|(charge, _)| charge.is_at_most && !charge.is_shadow && charge.cost > 0);
+        alike.map(|(_, standing)| standing.taken).min()
     }
 
     /// Gives back what the parts that have been asked took.
     async fn give_back(&self, batchers: &[Batcher], answers: &[Decision]) {
         for (part, answer) in self.parts.iter().zip(answers) {
-            part.give_back(batchers, answer).await;
+            part.give_back(batchers, answer, |_, standing| standing.taken).await;
+        }
+    }
+
+    /// Gives back what charges that take at most their cost have taken beyond what all of them have.
+    async fn level(&self, batchers: &[Batcher], answers: &mut [Decision], most: u64) {
+        for (part, answer) in self.parts.iter().zip(answers) {
+            let surplus = |charge: &Charged, standing: &Standing| match charge.is_at_most {
+                true => standing.taken.saturating_sub(most),
+                false => 0,
+            };
+            if part.charges(answer).all(|(charge, standing)| surplus(charge, standing) == 0) {
+                continue;
+            }
+            if let Some(after) = part.give_back(batchers, answer, surplus).await {
+                let standings = part.charges(answer).zip(after.standings()).map(|((charge, before), after)| {
+                    let taken = before.taken - surplus(charge, before);
+                    Standing { outcome: before.outcome, taken, ..*after }
+                });
+                *answer = Decision::from_standings(Operation::Check, answer.at(), standings);
+            }
         }
     }
 
@@ -128,21 +166,37 @@ impl Spread {
 }
 
 impl Part {
-    /// Gives back what this part took. `None` from a server that does not answer: it keeps what was taken, so too little
-    /// is admitted, never too much.
-    async fn give_back(&self, batchers: &[Batcher], answer: &Decision) -> Option<Decision> {
-        batchers[self.partition].decide(self.question.to_refund(answer.at())).await.ok()
+    /// The charges of this part, each with how it stands.
+    fn charges<'a>(&'a self, answer: &'a Decision) -> impl Iterator<Item = (&'a Charged, &'a Standing)> {
+        self.question.template.charges.iter().zip(answer.standings())
+    }
+
+    /// Gives back some of what this part took. `None` from a server that does not answer: it keeps what was taken, so too
+    /// little is admitted, never too much.
+    async fn give_back(
+        &self,
+        batchers: &[Batcher],
+        answer: &Decision,
+        units: impl Fn(&Charged, &Standing) -> u64,
+    ) -> Option<Decision> {
+        let units = self.charges(answer).map(|(charge, standing)| units(charge, standing));
+        batchers[self.partition].decide(self.question.to_refund(answer.at(), units)).await.ok()
     }
 
     /// Gives back what this part took, and answers what it says of a request that is refused by another.
     async fn take_back(&self, batchers: &[Batcher], answer: &Decision) -> Option<Decision> {
-        let after = self.give_back(batchers, answer).await?;
-        if self.question.counts_refusals() {
-            return batchers[self.partition].decide(self.question.to_refuse()).await.ok();
+        let mut after = self.give_back(batchers, answer, |_, standing| standing.taken).await?;
+        let counts = self.question.counts_refusals();
+        if counts {
+            // A shadow that refused has counted it already.
+            let counted = answer.standings().iter().map(|standing| standing.outcome.is_refusal());
+            after = batchers[self.partition].decide(self.question.to_refuse(counted)).await.ok()?;
         }
-        // A refund judges nothing: what each limit said of the request still holds.
-        let standings = after.standings().iter().zip(answer.standings());
-        let standings = standings.map(|(after, before)| Standing { outcome: before.outcome, ..*after });
+        let standings = after.standings().iter().zip(answer.standings()).map(|(after, before)| {
+            // A refund judges nothing: what each limit said of the request still holds.
+            let outcome = if counts && !before.outcome.is_refusal() { after.outcome } else { before.outcome };
+            Standing { outcome, taken: 0, ..*after }
+        });
         Some(Decision::from_standings(Operation::Refuse, after.at(), standings))
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Part {
     pub(crate) cost: u64,
     pub(crate) patience: u64,
     pub(crate) counts_refusals: bool,
+    pub(crate) is_shadow: bool,
+    pub(crate) is_at_most: bool,
 }
 
 impl Template {
@@ -42,6 +44,8 @@ impl Template {
                 cost: charge.units(),
                 patience: charge.patience_micros(),
                 counts_refusals: charge.counts_refusals(),
+                is_shadow: charge.is_shadow(),
+                is_at_most: charge.is_at_most(),
             })
             .collect();
         let subjects = charges.iter().map(|part| part.subject + 1).max().unwrap_or(0);
@@ -67,5 +71,7 @@ impl Part {
             && (1..=self.quota.capacity()).contains(&self.cost)
             && self.patience == 0
             && !self.counts_refusals
+            && !self.is_shadow
+            && !self.is_at_most
     }
 }

@@ -7,7 +7,7 @@ mod common;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use proptest::prelude::{Strategy, any, prop_assert_eq};
+use proptest::prelude::{Strategy, prop_assert_eq};
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestCaseResult, TestRunner};
 use tokio::runtime::Runtime;
@@ -28,12 +28,25 @@ struct Wish {
     algorithm: Algorithm,
     cost: u64,
     counts_refusals: bool,
+    is_shadow: bool,
+    is_at_most: bool,
 }
 
 fn wish() -> impl Strategy<Value = Wish> {
     let algorithm = select(Algorithm::ALL.to_vec());
-    (0..KEYS, 0..NAMES.len(), algorithm, 0..5_u64, any::<bool>())
-        .prop_map(|(key, name, algorithm, cost, counts_refusals)| Wish { key, name, algorithm, cost, counts_refusals })
+    // Parts that take at most their cost do not know of each other's when they count a refusal.
+    let manners = select(vec![(false, false), (true, false), (false, true)]);
+    (0..KEYS, 0..NAMES.len(), algorithm, 0..5_u64, manners, proptest::bool::weighted(0.2)).prop_map(
+        |(key, name, algorithm, cost, (counts_refusals, is_at_most), is_shadow)| Wish {
+            key,
+            name,
+            algorithm,
+            cost,
+            counts_refusals,
+            is_shadow,
+            is_at_most,
+        },
+    )
 }
 
 /// A store whose subjects are spread, its clock, and the model beside it.
@@ -104,6 +117,8 @@ fn play(requests: &[(u64, Vec<Wish>)], bench: &mut Bench, refusals: &mut u32) ->
             .map(|wish| {
                 let quota = quotas.iter().find(|quota| quota.algorithm() == wish.algorithm).unwrap();
                 let charge = Charge::new(NAMES[wish.name], quota, &keys[wish.key]).cost(wish.cost);
+                let charge = if wish.is_shadow { charge.shadow() } else { charge };
+                let charge = if wish.is_at_most { charge.at_most() } else { charge };
                 if wish.counts_refusals { charge.count_refusals() } else { charge }
             })
             .collect();

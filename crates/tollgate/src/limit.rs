@@ -31,14 +31,16 @@ pub struct Limit {
     pub(crate) name: Name,
     pub(crate) quota: Quota,
     pub(crate) extractor: Arc<dyn KeyExtractor>,
-    pub(crate) missing: MissingKey,
-    pub(crate) on_store_failure: Option<OnStoreFailure>,
+    missing: MissingKey,
+    on_store_failure: Option<OnStoreFailure>,
     /// One instance's part of the quota.
     share: Quota,
     cost: Cost,
     condition: Option<Arc<Condition>>,
     patience: Option<Duration>,
     counts_refusals: bool,
+    is_shadow: bool,
+    is_at_most: bool,
 }
 
 /// What a limit does with a request that has no key for it.
@@ -86,6 +88,8 @@ impl Limit {
             condition: None,
             patience: (quota.algorithm() == Algorithm::LeakyBucket).then_some(Self::DEFAULT_MAX_WAIT),
             counts_refusals: false,
+            is_shadow: false,
+            is_at_most: false,
         }
     }
 
@@ -137,6 +141,23 @@ impl Limit {
         self
     }
 
+    /// Counts and tells, and never enforces: to see what a limit would do before it does it. It refuses nobody, not for
+    /// want of a key or of the store either, makes nobody wait, and is in no header. A request takes of it what it would
+    /// if it were enforced beside the others; [`Decision::would_refuse`](crate::Decision::would_refuse) has those that
+    /// would have refused.
+    pub const fn shadow(mut self) -> Self {
+        self.is_shadow = true;
+        self
+    }
+
+    /// Makes the cost the most that a request takes: as much of it as is left, and refused only when not one unit is.
+    /// For batches, of which a handler does as many as [`Standing::taken`](crate::Standing::taken) says. All such limits
+    /// of a request take the same number of units.
+    pub const fn at_most(mut self) -> Self {
+        self.is_at_most = true;
+        self
+    }
+
     /// What this limit does when the store cannot be asked; left out, it does what its policy
     /// [says](crate::Policy::on_store_failure).
     pub const fn on_store_failure(mut self, choice: OnStoreFailure) -> Self {
@@ -147,6 +168,27 @@ impl Limit {
     /// Whether the limit counts this request.
     pub(crate) fn applies(&self, head: &RequestHead<'_>) -> bool {
         self.condition.as_ref().is_none_or(|holds| holds(head))
+    }
+
+    /// Whether it is told and not enforced.
+    pub(crate) const fn is_shadow(&self) -> bool {
+        self.is_shadow
+    }
+
+    /// What it does without its key.
+    pub(crate) const fn without_key(&self) -> MissingKey {
+        match self.missing {
+            MissingKey::Refuse if self.is_shadow => MissingKey::Skip,
+            missing => missing,
+        }
+    }
+
+    /// What it does without the store, where its policy says this.
+    pub(crate) fn without_store(&self, policy: OnStoreFailure) -> OnStoreFailure {
+        match self.on_store_failure.unwrap_or(policy) {
+            OnStoreFailure::Refuse if self.is_shadow => OnStoreFailure::Allow,
+            choice => choice,
+        }
     }
 
     /// This limit's part in a request that the store decides.
@@ -168,6 +210,12 @@ impl Limit {
         if let Some(longest) = self.patience {
             charge = charge.patience(longest);
         }
+        if self.is_shadow {
+            charge = charge.shadow();
+        }
+        if self.is_at_most {
+            charge = charge.at_most();
+        }
         if self.counts_refusals { charge.count_refusals() } else { charge }
     }
 
@@ -184,7 +232,7 @@ impl Limit {
             return Err(ConfigError::LimitName(self.name));
         }
         match self.cost {
-            Cost::Constant(cost) if cost > self.quota.capacity() => {
+            Cost::Constant(cost) if cost > self.quota.capacity() && !self.is_at_most => {
                 Err(ConfigError::CostAboveCapacity { limit: self.name, cost, capacity: self.quota.capacity() })
             }
             _ => Ok(()),

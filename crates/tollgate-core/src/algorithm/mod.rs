@@ -60,6 +60,13 @@ pub(crate) enum Verdict {
     Never,
 }
 
+impl Verdict {
+    /// Whether the request may pass.
+    pub(crate) const fn admits(self) -> bool {
+        matches!(self, Self::Admit { .. })
+    }
+}
+
 impl State {
     /// The state of a subject that was never seen: a full bucket, an empty window.
     #[must_use]

@@ -16,7 +16,7 @@ local BUCKET, FIXED_WINDOW, SLIDING_WINDOW, SLIDING_LOG = 0, 1, 2, 3
 local FIRST_REQUEST = -1
 
 -- Flags of a charge.
-local QUEUES, COUNTS_REFUSALS = 1, 2
+local QUEUES, COUNTS_REFUSALS, SHADOW, AT_MOST = 1, 2, 4, 8
 
 local function has(flags, flag)
   return bit.band(flags, flag) ~= 0

@@ -26,7 +26,7 @@
 --          u16  charges that follow, subject after subject:
 --            u16  definition   u16  which of the decision's subjects, from 1
 --            u56  cost         u56  longest accepted wait, in microseconds
---            u8   flags: 1 queues (leaky bucket), 2 counts refusals
+--            u8   flags: 1 queues (leaky bucket), 2 counts refusals, 4 is a shadow, 8 takes at most its cost
 --        subjects: their ids
 --        decisions, each
 --          u16  template       then for each of its subjects: u16  subject
@@ -37,6 +37,7 @@
 --                 u56  units left     u56  microseconds until all are back
 --                 u8   verdict: 0 admit, 1 refuse, 2 never
 --                 u56  microseconds to wait, or until it fits
+--                 u56  units taken
 --               3 what is stored of a subject, or of a quota, makes no sense: nothing was done
 --
 -- Numbers. Lua counts in doubles, which are exact for integers up to 2^53. Quotas are built such that capacity * grain

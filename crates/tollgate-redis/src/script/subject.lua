@@ -113,11 +113,13 @@ function subject.state_for(self, charge, now)
   return fresh(charge.quota, now), now
 end
 
-function subject.judge(self, charge, now)
+-- What a charge's limit says of this many units.
+function subject.judge(self, charge, units, now)
   local state, from = subject.state_for(self, charge, now)
-  return judge(charge.quota, state, from, now, charge.cost, charge.patience, has(charge.flags, QUEUES))
+  return judge(charge.quota, state, from, now, units, charge.patience, has(charge.flags, QUEUES))
 end
 
+-- Whole units that a charge's limit has left, and microseconds until all are back.
 function subject.left(self, charge, now)
   local state, from = subject.state_for(self, charge, now)
   return left(charge.quota, state, from, now)
@@ -156,9 +158,9 @@ function subject.forget(self, charge)
 end
 
 -- Changes the state of a charge's limit, in a subject that is as of `now`.
-function subject.edit(self, charge, now, change, argument)
+function subject.edit(self, charge, now, change, argument, units)
   local state = subject.state_for(self, charge, now)
-  change(charge.quota, state, argument, charge.cost)
+  change(charge.quota, state, argument, units)
   subject.forget(self, charge)
   local _, reset = left(charge.quota, state, now, now)
   if reset > 0 then

@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestCaseResult, TestRunner};
 use tokio::runtime::Runtime;
-use tollgate_core::{Algorithm, Charge, Decision, Key, Operation, Outcome, Quota, Store, Subject, Timestamp, decide};
+use tollgate_core::{
+    Algorithm, Charge, Decision, Key, Operation, Outcome, Quota, Standing, Store, Subject, Timestamp, decide,
+};
 use tollgate_testkit::{ManualClock, RedisServer};
 
 use self::plan::{Cost, Deed, KEYS, NAMES, NOW, Passing, Plan, Step, Wish, plan};
@@ -210,14 +212,18 @@ impl Model {
         let mut mutable: Vec<&mut Subject> = seen.iter_mut().collect();
         let decision = decide(operation, &charges, Timestamp::from_micros(now), &mut mutable, subject_of);
         // A refusal writes only what it converts.
-        let is_taken = |charge: &Charge<'_>| match operation {
-            Operation::Refuse => charge.counts_refusals() && charge.units() > 0,
-            Operation::Check if !decision.is_allowed() => charge.counts_refusals() && charge.units() > 0,
+        let stays_out = |standing: &Standing| {
+            operation == Operation::Refuse || !decision.is_allowed() || standing.outcome.is_refusal()
+        };
+        let is_taken = |charge: &Charge<'_>, standing: &Standing| match operation {
             Operation::Reset => true,
+            _ if stays_out(standing) => charge.counts_refusals() && charge.units() > 0,
             _ => charge.units() > 0,
         };
+        let told = charges.iter().zip(decision.standings());
         for (position, &key) in counted.iter().enumerate() {
-            let taken = step.charges.iter().zip(&charges).any(|(wish, charge)| wish.key == key && is_taken(charge));
+            let mut own = step.charges.iter().zip(told.clone()).filter(|(wish, _)| wish.key == key);
+            let taken = own.any(|(_, (charge, standing))| is_taken(charge, standing));
             if taken || seen[position] != before[position] {
                 self.subjects[key] = seen[position].clone();
                 self.shelves.written(key, &seen[position], now);
@@ -239,6 +245,12 @@ fn charge<'a>(wish: &Wish, plan: &'a Plan, keys: &'a [Key<'static>]) -> Charge<'
     let mut charge = Charge::new(NAMES[wish.name], quota, &keys[wish.key]).cost(cost);
     if let Some(micros) = wish.patience {
         charge = charge.patience(Duration::from_micros(micros));
+    }
+    if wish.is_shadow {
+        charge = charge.shadow();
+    }
+    if wish.is_at_most {
+        charge = charge.at_most();
     }
     if wish.counts_refusals { charge.count_refusals() } else { charge }
 }

@@ -34,7 +34,16 @@ impl Step {
     /// A step with one charge: the first limit of the first key, on the first quota.
     pub(crate) fn on_first(passing: Passing, deed: Deed, units: u64) -> Self {
         let cost = Cost::Units(units);
-        let wish = Wish { name: 0, key: 0, quota: 0, cost, patience: None, counts_refusals: false };
+        let wish = Wish {
+            name: 0,
+            key: 0,
+            quota: 0,
+            cost,
+            patience: None,
+            counts_refusals: false,
+            is_shadow: false,
+            is_at_most: false,
+        };
         Self { passing, joins_last: false, deed, charges: vec![wish] }
     }
 }
@@ -72,6 +81,8 @@ pub(crate) struct Wish {
     pub(crate) cost: Cost,
     pub(crate) patience: Option<u64>,
     pub(crate) counts_refusals: bool,
+    pub(crate) is_shadow: bool,
+    pub(crate) is_at_most: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -151,15 +162,18 @@ fn wish() -> impl Strategy<Value = Wish> {
     ];
     let patience = prop_oneof![3 => Just(None), 1 => of_any_size(60).prop_map(Some)];
     let name = 0..NAMES.len();
-    (name, 0..KEYS.len(), prop::option::weighted(0.1, 0..QUOTAS), cost, patience, prop::bool::weighted(0.2)).prop_map(
+    let manners = (prop::bool::weighted(0.2), prop::bool::weighted(0.2), prop::bool::weighted(0.2));
+    (name, 0..KEYS.len(), prop::option::weighted(0.1, 0..QUOTAS), cost, patience, manners).prop_map(
         // A limit mostly keeps its quota.
-        |(name, key, other, cost, patience, counts_refusals)| Wish {
+        |(name, key, other, cost, patience, (counts_refusals, is_shadow, is_at_most))| Wish {
             name,
             key,
             quota: other.unwrap_or(name),
             cost,
             patience,
             counts_refusals,
+            is_shadow,
+            is_at_most,
         },
     )
 }

@@ -6,6 +6,7 @@
 //!
 //! Nothing sleeps and nothing is flushed: a case gets a prefix nobody has used, and cases may run side by side.
 
+mod at_most;
 mod change;
 mod charging;
 mod concurrency;
@@ -17,6 +18,7 @@ mod model;
 mod promises;
 mod refund;
 mod samples;
+mod shadow;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -93,5 +95,7 @@ cases! {
         windows_are_aligned;
     change: a_raise_keeps_what_is_left, a_cut_clamps, the_new_rate_applies, two_versions_side_by_side;
     waiting: turns_are_evenly_spaced, patience_bounds_the_wait, a_token_can_be_waited_for;
+    shadow: a_shadow_refuses_nobody, a_shadow_is_taken_with_the_others, a_shadow_hides_no_refusal;
+    at_most: as_much_as_is_left, all_take_the_same, a_shadow_has_no_say;
     concurrency: exactly_the_quota, exactly_the_tightest_quota;
 }

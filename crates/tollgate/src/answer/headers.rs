@@ -45,7 +45,7 @@ struct Items {
 
 impl Fields {
     pub(crate) fn new(limits: &[Limit]) -> Self {
-        let limits: Vec<Items> = limits.iter().map(Items::new).collect();
+        let limits: Vec<Items> = limits.iter().filter(|limit| !limit.is_shadow()).map(Items::new).collect();
         let whole_policy = field(list(limits.iter(), |out, items| out.extend_from_slice(&items.policy)));
         Self { limits, whole_policy }
     }
@@ -65,17 +65,16 @@ impl Fields {
     }
 
     fn policy(&self, decision: &Decision) -> Option<HeaderValue> {
-        if decision.standings().len() == self.limits.len() {
+        if decision.enforced().count() == self.limits.len() {
             return self.whole_policy.clone();
         }
-        let applying = decision.standings().iter().filter_map(|standing| self.items(standing.name));
+        let applying = decision.enforced().filter_map(|standing| self.items(standing.name));
         field(list(applying, |out, items| out.extend_from_slice(&items.policy)))
     }
 
     /// On a refusal only the limits that refuse: the others would tell the client to come back sooner.
     fn standings(&self, decision: &Decision) -> Option<HeaderValue> {
-        let told =
-            decision.standings().iter().filter(|standing| decision.is_allowed() || standing.outcome.is_refusal());
+        let told = decision.enforced().filter(|standing| decision.is_allowed() || standing.outcome.is_refusal());
         field(list(
             told.filter_map(|standing| Some((standing, self.items(standing.name)?))),
             |out, (standing, items)| {

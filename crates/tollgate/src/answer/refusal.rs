@@ -96,8 +96,8 @@ impl<'a> Refused<'a> {
 
     /// The limits that refuse.
     pub fn limits(&self) -> impl Iterator<Item = Name> + 'a {
-        let standings = self.decision().map_or(&[][..], Decision::standings);
-        standings.iter().filter(|standing| standing.outcome.is_refusal()).map(|standing| standing.name)
+        let standings = self.decision().into_iter().flat_map(Decision::enforced);
+        standings.filter(|standing| standing.outcome.is_refusal()).map(|standing| standing.name)
     }
 
     /// How long to wait before asking again; `None` when waiting does not help.
