@@ -5,6 +5,7 @@ use core::time::Duration;
 use crate::algorithm::longest_wait;
 use crate::key::Key;
 use crate::name::Name;
+use crate::penalty::Penalty;
 use crate::quota::{Algorithm, Quota};
 use crate::time::{Timestamp, micros};
 
@@ -31,6 +32,14 @@ pub struct Charge<'a> {
     counts_refusals: bool,
     is_shadow: bool,
     is_at_most: bool,
+    penalty: Option<&'a Penalty>,
+}
+
+/// What a subject counts under one number.
+#[derive(Clone, Copy)]
+pub(crate) struct Counter<'a> {
+    pub(crate) id: u32,
+    pub(crate) quota: &'a Quota,
 }
 
 impl<'a> Charge<'a> {
@@ -46,6 +55,7 @@ impl<'a> Charge<'a> {
             counts_refusals: false,
             is_shadow: false,
             is_at_most: false,
+            penalty: None,
         }
     }
 
@@ -87,6 +97,15 @@ impl<'a> Charge<'a> {
     #[must_use]
     pub const fn at_most(mut self) -> Self {
         self.is_at_most = true;
+        self
+    }
+
+    /// Holds refusals against the client: each time the request is refused, by this limit or another, he gets a strike,
+    /// and while he has too many, this limit refuses, whatever it has left. The strikes are kept beside what the limit
+    /// counts. A peek gives none and is not blocked. Charges and refunds leave them alone; a reset forgets them.
+    #[must_use]
+    pub const fn penalty(mut self, penalty: &'a Penalty) -> Self {
+        self.penalty = Some(penalty);
         self
     }
 
@@ -135,6 +154,23 @@ impl<'a> Charge<'a> {
     #[must_use]
     pub const fn is_shadow(&self) -> bool {
         self.is_shadow
+    }
+
+    /// What refusals cost the client, if anything.
+    #[must_use]
+    pub const fn penalised_by(&self) -> Option<&'a Penalty> {
+        self.penalty
+    }
+
+    /// What the limit counts.
+    pub(crate) const fn counter(&self) -> Counter<'a> {
+        Counter { id: self.name.id(), quota: self.quota }
+    }
+
+    /// The client's strikes, and the penalty they are for.
+    pub(crate) fn strikes(&self) -> Option<(Counter<'a>, &'a Penalty)> {
+        let of = |penalty: &'a Penalty| (Counter { id: self.name.strikes_id(), quota: penalty.strikes() }, penalty);
+        self.penalty.map(of)
     }
 
     /// Whether a check takes what is left, up to the cost.

@@ -43,27 +43,8 @@ pub fn decide(
 
     for (i, (charge, ask)) in charges.iter().zip(&asks).enumerate() {
         let subject = &mut *subjects[subject_of(i)];
-        let changes = match operation {
-            Operation::Reset => true,
-            _ if stays_out(ask) => ask.units > 0 && (charge.counts_refusals() || subject.counts_otherwise(charge)),
-            _ => ask.units > 0,
-        };
-        if !changes {
-            continue;
-        }
-        subject.advance(now);
-        match operation {
-            Operation::Reset => subject.forget(charge),
-            Operation::Refund { taken_at } => subject.edit(charge, now, |state| {
-                state.give_back(charge.quota(), taken_at.as_micros(), ask.units);
-            }),
-            _ if stays_out(ask) => subject.edit(charge, now, |state| {
-                if charge.counts_refusals() {
-                    state.penalise(charge.quota(), now, ask.units);
-                }
-            }),
-            _ => subject.edit(charge, now, |state| state.take(charge.quota(), now, ask.units)),
-        }
+        change(operation, charge, ask.units, stays_out(ask), now, subject);
+        strike(operation, charge, ask.units, stays_out(ask), now, subject);
     }
     subjects.iter_mut().for_each(|subject| subject.settle());
 
@@ -73,7 +54,9 @@ pub fn decide(
         .enumerate()
         .map(|(i, (charge, ask))| {
             let subject = &*subjects[subject_of(i)];
-            let verdict = match stays_out(ask) && charge.counts_refusals() {
+            // A refusal that was counted may have changed what the limit says.
+            let is_counted = charge.counts_refusals() || charge.penalised_by().is_some();
+            let verdict = match stays_out(ask) && is_counted {
                 true => subject.judge(charge, ask.units, now),
                 false => ask.verdict,
             };
@@ -95,6 +78,47 @@ pub fn decide(
         })
         .collect();
     Decision::from_standings(operation, Timestamp::from_micros(now), standings)
+}
+
+/// Takes from what a charge's limit counts, or gives back.
+fn change(operation: Operation, charge: &Charge<'_>, units: u64, stays_out: bool, now: u64, subject: &mut Subject) {
+    let counter = charge.counter();
+    let changes = match operation {
+        Operation::Reset => true,
+        _ if stays_out => units > 0 && (charge.counts_refusals() || subject.counts_otherwise(counter)),
+        _ => units > 0,
+    };
+    if !changes {
+        return;
+    }
+    subject.advance(now);
+    match operation {
+        Operation::Reset => subject.forget(counter),
+        Operation::Refund { taken_at } => subject.edit(counter, now, |state| {
+            state.give_back(counter.quota, taken_at.as_micros(), units);
+        }),
+        _ if stays_out => subject.edit(counter, now, |state| {
+            if charge.counts_refusals() {
+                state.penalise(counter.quota, now, units);
+            }
+        }),
+        _ => subject.edit(counter, now, |state| state.take(counter.quota, now, units)),
+    }
+}
+
+/// Adds to the client's strikes, if refusals cost him any, or forgets them.
+fn strike(operation: Operation, charge: &Charge<'_>, units: u64, stays_out: bool, now: u64, subject: &mut Subject) {
+    let Some((counter, penalty)) = charge.strikes() else { return };
+    if operation == Operation::Reset {
+        subject.forget(counter);
+    } else if operation.judges() && units > 0 && (stays_out || subject.counts_otherwise(counter)) {
+        subject.advance(now);
+        subject.edit(counter, now, |state| {
+            if stays_out {
+                state.strike(counter.quota, penalty.most_debt());
+            }
+        });
+    }
 }
 
 fn asks(

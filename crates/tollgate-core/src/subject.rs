@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 use crate::algorithm::{State, Verdict};
-use crate::charge::{Charge, Operation};
+use crate::charge::{Charge, Counter, Operation};
 use crate::decide::decide;
 use crate::decision::Decision;
 use crate::quota::Quota;
@@ -66,28 +66,42 @@ impl Subject {
 
     /// What a charge's limit says of this many units.
     pub(crate) fn judge(&self, charge: &Charge<'_>, units: u64, now: u64) -> Verdict {
-        let (state, from) = self.state_for(charge, now);
-        state.judge(charge.quota(), from, now, units, charge.patience_micros())
+        let (state, from) = self.state_for(charge.counter(), now);
+        let verdict = state.judge(charge.quota(), from, now, units, charge.patience_micros());
+        if units > 0 { verdict.closed_for(self.blocked(charge, now)) } else { verdict }
     }
 
-    /// Whole units that a charge's limit has left, and microseconds until all are back.
+    /// Whole units that a charge's limit has left, and microseconds until all are back. It has none while the client is
+    /// blocked.
     pub(crate) fn left(&self, charge: &Charge<'_>, now: u64) -> (u64, u64) {
-        let (state, from) = self.state_for(charge, now);
-        state.left(charge.quota(), from, now)
-    }
-
-    /// The state a charge is decided on, and the instant it is as of.
-    fn state_for(&self, charge: &Charge<'_>, now: u64) -> (Cow<'_, State>, u64) {
-        match self.slots.iter().find(|slot| slot.limit == charge.name().id()) {
-            Some(slot) if slot.quota.counts_like(charge.quota()) => (Cow::Borrowed(&slot.state), self.at),
-            Some(slot) => (Cow::Owned(slot.state.convert(&slot.quota, charge.quota(), self.at, now)), now),
-            None => (Cow::Owned(State::fresh(charge.quota(), now)), now),
+        let (state, from) = self.state_for(charge.counter(), now);
+        let (remaining, reset) = state.left(charge.quota(), from, now);
+        match self.blocked(charge, now) {
+            0 => (remaining, reset),
+            blocked => (0, reset.max(blocked)),
         }
     }
 
-    /// Whether a charge's limit was counted by another quota.
-    pub(crate) fn counts_otherwise(&self, charge: &Charge<'_>) -> bool {
-        self.slots.iter().any(|slot| slot.limit == charge.name().id() && !slot.quota.counts_like(charge.quota()))
+    /// Microseconds for which a charge's limit is closed to the client for his strikes.
+    fn blocked(&self, charge: &Charge<'_>, now: u64) -> u64 {
+        charge.strikes().map_or(0, |(counter, _)| {
+            let (state, from) = self.state_for(counter, now);
+            state.until_paid(counter.quota, from, now)
+        })
+    }
+
+    /// The state that a counter is at, and the instant it is as of.
+    fn state_for(&self, counter: Counter<'_>, now: u64) -> (Cow<'_, State>, u64) {
+        match self.slots.iter().find(|slot| slot.limit == counter.id) {
+            Some(slot) if slot.quota.counts_like(counter.quota) => (Cow::Borrowed(&slot.state), self.at),
+            Some(slot) => (Cow::Owned(slot.state.convert(&slot.quota, counter.quota, self.at, now)), now),
+            None => (Cow::Owned(State::fresh(counter.quota, now)), now),
+        }
+    }
+
+    /// Whether a counter was counted by another quota.
+    pub(crate) fn counts_otherwise(&self, counter: Counter<'_>) -> bool {
+        self.slots.iter().any(|slot| slot.limit == counter.id && !slot.quota.counts_like(counter.quota))
     }
 
     /// Moves every limit to `now` and forgets those that are whole: limits that are no longer asked for fade away.
@@ -100,18 +114,18 @@ impl Subject {
         self.at = now;
     }
 
-    /// Changes the state of a charge's limit, in a subject that is as of `now`.
-    pub(crate) fn edit(&mut self, charge: &Charge<'_>, now: u64, change: impl FnOnce(&mut State)) {
-        let (state, _) = self.state_for(charge, now);
+    /// Changes the state of a counter, in a subject that is as of `now`.
+    pub(crate) fn edit(&mut self, counter: Counter<'_>, now: u64, change: impl FnOnce(&mut State)) {
+        let (state, _) = self.state_for(counter, now);
         let mut state = state.into_owned();
         change(&mut state);
-        self.forget(charge);
-        if state.left(charge.quota(), now, now).1 > 0 {
-            self.slots.push(Slot { limit: charge.name().id(), quota: *charge.quota(), state });
+        self.forget(counter);
+        if state.left(counter.quota, now, now).1 > 0 {
+            self.slots.push(Slot { limit: counter.id, quota: *counter.quota, state });
         }
     }
 
-    pub(crate) fn forget(&mut self, charge: &Charge<'_>) {
-        self.slots.retain(|slot| slot.limit != charge.name().id());
+    pub(crate) fn forget(&mut self, counter: Counter<'_>) {
+        self.slots.retain(|slot| slot.limit != counter.id);
     }
 }

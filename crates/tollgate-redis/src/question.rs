@@ -62,7 +62,7 @@ impl Question {
 
     /// Whether it makes a difference to what is stored that the request is refused.
     pub(crate) fn counts_refusals(&self) -> bool {
-        self.template.charges.iter().any(|part| part.counts_refusals)
+        self.template.charges.iter().any(|part| part.counts_refusals || part.penalty.is_some())
     }
 
     /// How much work it is for the server, in multiples of a plain decision about one subject.

@@ -11,13 +11,14 @@ use proptest::prelude::{Strategy, prop_assert_eq};
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestCaseResult, TestRunner};
 use tokio::runtime::Runtime;
-use tollgate_core::{Algorithm, Charge, Decision, Key, Operation, Outcome, Quota, Store, Subject, decide};
+use tollgate_core::{Algorithm, Charge, Decision, Key, Operation, Outcome, Penalty, Quota, Store, Subject, decide};
 use tollgate_redis::RedisStore;
 use tollgate_testkit::{ManualClock, RedisServer};
 
 use self::common::{options, user};
 
 const KEYS: usize = 4;
+const PENALTY: Penalty = Penalty::after(2).step(Duration::from_millis(40)).most(Duration::from_secs(1));
 const NAMES: [&str; 2] = ["one", "other"];
 
 /// What one charge of a request is like.
@@ -30,14 +31,23 @@ struct Wish {
     counts_refusals: bool,
     is_shadow: bool,
     is_at_most: bool,
+    has_penalty: bool,
 }
 
 fn wish() -> impl Strategy<Value = Wish> {
     let algorithm = select(Algorithm::ALL.to_vec());
     // Parts that take at most their cost do not know of each other's when they count a refusal.
     let manners = select(vec![(false, false), (true, false), (false, true)]);
-    (0..KEYS, 0..NAMES.len(), algorithm, 0..5_u64, manners, proptest::bool::weighted(0.2)).prop_map(
-        |(key, name, algorithm, cost, (counts_refusals, is_at_most), is_shadow)| Wish {
+    (
+        0..KEYS,
+        0..NAMES.len(),
+        algorithm,
+        0..5_u64,
+        manners,
+        proptest::bool::weighted(0.2),
+        proptest::bool::weighted(0.3),
+    )
+        .prop_map(|(key, name, algorithm, cost, (counts_refusals, is_at_most), is_shadow, has_penalty)| Wish {
             key,
             name,
             algorithm,
@@ -45,8 +55,8 @@ fn wish() -> impl Strategy<Value = Wish> {
             counts_refusals,
             is_shadow,
             is_at_most,
-        },
-    )
+            has_penalty,
+        })
 }
 
 /// A store whose subjects are spread, its clock, and the model beside it.
@@ -119,6 +129,7 @@ fn play(requests: &[(u64, Vec<Wish>)], bench: &mut Bench, refusals: &mut u32) ->
                 let charge = Charge::new(NAMES[wish.name], quota, &keys[wish.key]).cost(wish.cost);
                 let charge = if wish.is_shadow { charge.shadow() } else { charge };
                 let charge = if wish.is_at_most { charge.at_most() } else { charge };
+                let charge = if wish.has_penalty { charge.penalty(&PENALTY) } else { charge };
                 if wish.counts_refusals { charge.count_refusals() } else { charge }
             })
             .collect();

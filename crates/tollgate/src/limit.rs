@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tollgate_core::{Algorithm, Charge, ConfigError, Key, Name, Quota};
+use tollgate_core::{Algorithm, Charge, ConfigError, Key, Name, Penalty, Quota};
 
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
@@ -41,6 +41,7 @@ pub struct Limit {
     counts_refusals: bool,
     is_shadow: bool,
     is_at_most: bool,
+    penalty: Option<Penalty>,
 }
 
 /// What a limit does with a request that has no key for it.
@@ -90,6 +91,7 @@ impl Limit {
             counts_refusals: false,
             is_shadow: false,
             is_at_most: false,
+            penalty: None,
         }
     }
 
@@ -158,6 +160,14 @@ impl Limit {
         self
     }
 
+    /// Blocks clients who keep asking while they are refused: see [`Penalty`]. A request that this policy refuses for any
+    /// of its limits is held against the client of this one. While he is blocked, refusals name this limit, and its
+    /// `Retry-After` is when the block ends, if he does not ask before. Off unless asked for.
+    pub const fn penalty(mut self, penalty: Penalty) -> Self {
+        self.penalty = Some(penalty);
+        self
+    }
+
     /// What this limit does when the store cannot be asked; left out, it does what its policy
     /// [says](crate::Policy::on_store_failure).
     pub const fn on_store_failure(mut self, choice: OnStoreFailure) -> Self {
@@ -173,6 +183,12 @@ impl Limit {
     /// Whether it is told and not enforced.
     pub(crate) const fn is_shadow(&self) -> bool {
         self.is_shadow
+    }
+
+    /// The numbers that what it counts is stored under.
+    pub(crate) fn stored_ids(&self) -> impl Iterator<Item = u32> {
+        let strikes = self.penalty.is_some().then_some(self.name.strikes_id());
+        [self.name.id()].into_iter().chain(strikes)
     }
 
     /// What it does without its key.
@@ -215,6 +231,9 @@ impl Limit {
         }
         if self.is_at_most {
             charge = charge.at_most();
+        }
+        if let Some(penalty) = &self.penalty {
+            charge = charge.penalty(penalty);
         }
         if self.counts_refusals { charge.count_refusals() } else { charge }
     }

@@ -23,15 +23,45 @@ local function units_of(charges, subjects, now, judges)
   return units
 end
 
-local function changes(counted_subject, charge, units, operation, stays_out)
-  if stays_out and operation ~= RESET then
-    return units > 0 and (has(charge.flags, COUNTS_REFUSALS) or subject.counts_otherwise(counted_subject, charge))
-  end
-  return operation == RESET or units > 0
-end
-
 -- Changes a state no further than its conversion did.
 local function convert_only()
+end
+
+-- Takes from what a charge's limit counts, or gives back.
+local function change(counted_subject, charge, units, template, stays_out, now)
+  local operation, counts_refusals = template.operation, has(charge.flags, COUNTS_REFUSALS)
+  local changes = units > 0
+  if operation == RESET then
+    changes = true
+  elseif stays_out then
+    changes = changes and (counts_refusals or subject.counts_otherwise(counted_subject, charge))
+  end
+  if not changes then
+    return
+  end
+  subject.advance(counted_subject, now)
+  if operation == RESET then
+    subject.forget(counted_subject, charge)
+  elseif operation == REFUND then
+    subject.edit(counted_subject, charge, now, give_back, template.taken_at, units)
+  elseif not stays_out then
+    subject.edit(counted_subject, charge, now, take, now, units)
+  elseif counts_refusals then
+    subject.edit(counted_subject, charge, now, penalise, now, units)
+  else
+    subject.edit(counted_subject, charge, now, convert_only)
+  end
+end
+
+-- Adds to the client's strikes, or forgets them.
+local function strike(counted_subject, charge, units, operation, judges, stays_out, now)
+  local strikes = charge.strikes
+  if operation == RESET then
+    subject.forget(counted_subject, strikes)
+  elseif judges and units > 0 and (stays_out or subject.counts_otherwise(counted_subject, strikes)) then
+    subject.advance(counted_subject, now)
+    subject.edit(counted_subject, strikes, now, stays_out and bucket.strike or convert_only, nil, strikes.most_debt)
+  end
 end
 
 -- Decides all charges of a request: they are taken whole or not at all, and a refused request and a peek leave the
@@ -60,19 +90,9 @@ local function decide(template, counted)
   for i, charge in ipairs(charges) do
     local counted_subject = subjects[charge.subject]
     local stays_out = refused or verdicts[i][1] ~= ADMIT
-    if changes(counted_subject, charge, units[i], operation, stays_out) then
-      subject.advance(counted_subject, now)
-      if operation == RESET then
-        subject.forget(counted_subject, charge)
-      elseif operation == REFUND then
-        subject.edit(counted_subject, charge, now, give_back, template.taken_at, units[i])
-      elseif not stays_out then
-        subject.edit(counted_subject, charge, now, take, now, units[i])
-      elseif has(charge.flags, COUNTS_REFUSALS) then
-        subject.edit(counted_subject, charge, now, penalise, now, units[i])
-      else
-        subject.edit(counted_subject, charge, now, convert_only)
-      end
+    change(counted_subject, charge, units[i], template, stays_out, now)
+    if charge.strikes then
+      strike(counted_subject, charge, units[i], operation, judges, stays_out, now)
     end
   end
   for i, changed_subject in ipairs(subjects) do
@@ -91,7 +111,8 @@ local function decide(template, counted)
     local counted_subject = subjects[charge.subject]
     local verdict, micros = verdicts[i][1], verdicts[i][2]
     local stays_out = refused or verdict ~= ADMIT
-    if stays_out and has(charge.flags, COUNTS_REFUSALS) then
+    if stays_out and (has(charge.flags, COUNTS_REFUSALS) or charge.strikes) then
+      -- A refusal that was counted may have changed what the limit says.
       verdict, micros = subject.judge(counted_subject, charge, units[i], now)
     end
     local taken = 0

@@ -26,7 +26,8 @@
 --          u16  charges that follow, subject after subject:
 --            u16  definition   u16  which of the decision's subjects, from 1
 --            u56  cost         u56  longest accepted wait, in microseconds
---            u8   flags: 1 queues (leaky bucket), 2 counts refusals, 4 is a shadow, 8 takes at most its cost
+--            u8   flags: 1 queues (leaky bucket), 2 counts refusals, 4 is a shadow, 8 takes at most its cost,
+--                  16 is the penalty of the charge before it: its cost is the most debt
 --        subjects: their ids
 --        decisions, each
 --          u16  template       then for each of its subjects: u16  subject
@@ -38,6 +39,7 @@
 --                 u8   verdict: 0 admit, 1 refuse, 2 never
 --                 u56  microseconds to wait, or until it fits
 --                 u56  units taken
+--               A penalty has no answer of its own.
 --               3 what is stored of a subject, or of a quota, makes no sense: nothing was done
 --
 -- Numbers. Lua counts in doubles, which are exact for integers up to 2^53. Quotas are built such that capacity * grain

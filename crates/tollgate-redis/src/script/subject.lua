@@ -113,16 +113,38 @@ function subject.state_for(self, charge, now)
   return fresh(charge.quota, now), now
 end
 
+-- Microseconds for which a charge's limit is closed to the client for his strikes.
+function subject.blocked(self, charge, now)
+  local strikes = charge.strikes
+  local state, from = subject.state_for(self, strikes, now)
+  return bucket.until_paid(strikes.quota, state, from, now)
+end
+
 -- What a charge's limit says of this many units.
 function subject.judge(self, charge, units, now)
   local state, from = subject.state_for(self, charge, now)
-  return judge(charge.quota, state, from, now, units, charge.patience, has(charge.flags, QUEUES))
+  local verdict, micros = judge(charge.quota, state, from, now, units, charge.patience, has(charge.flags, QUEUES))
+  if charge.strikes and units > 0 and verdict ~= NEVER then
+    local blocked = subject.blocked(self, charge, now)
+    if blocked > 0 then
+      return REFUSE, verdict == REFUSE and max(micros, blocked) or blocked
+    end
+  end
+  return verdict, micros
 end
 
--- Whole units that a charge's limit has left, and microseconds until all are back.
+-- Whole units that a charge's limit has left, and microseconds until all are back. It has none while the client is
+-- blocked.
 function subject.left(self, charge, now)
   local state, from = subject.state_for(self, charge, now)
-  return left(charge.quota, state, from, now)
+  local remaining, reset = left(charge.quota, state, from, now)
+  if charge.strikes then
+    local blocked = subject.blocked(self, charge, now)
+    if blocked > 0 then
+      return 0, max(reset, blocked)
+    end
+  end
+  return remaining, reset
 end
 
 -- Whether a charge's limit was counted by another quota.

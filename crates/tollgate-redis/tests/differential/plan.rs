@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use tollgate_core::{Algorithm, Quota};
+use tollgate_core::{Algorithm, Penalty, Quota};
 
 pub(crate) const NAMES: [&str; 3] = ["burst", "minute", "everyone"];
 pub(crate) const KEYS: [&str; 2] = ["ann", "bob"];
 pub(crate) const QUOTAS: usize = 5;
+const PENALTIES: usize = 2;
 /// Some day in November 2025, in microseconds since the epoch.
 pub(crate) const NOW: u64 = 1_763_683_212_345_678;
 
@@ -18,6 +19,7 @@ pub(crate) struct Plan {
     /// Microseconds since the epoch.
     pub(crate) start: u64,
     pub(crate) quotas: Vec<Quota>,
+    pub(crate) penalties: Vec<Penalty>,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -43,6 +45,7 @@ impl Step {
             counts_refusals: false,
             is_shadow: false,
             is_at_most: false,
+            penalty: None,
         };
         Self { passing, joins_last: false, deed, charges: vec![wish] }
     }
@@ -83,6 +86,8 @@ pub(crate) struct Wish {
     pub(crate) counts_refusals: bool,
     pub(crate) is_shadow: bool,
     pub(crate) is_at_most: bool,
+    /// One of the plan's.
+    pub(crate) penalty: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -96,8 +101,10 @@ pub(crate) enum Cost {
 
 pub(crate) fn plan() -> impl Strategy<Value = Plan> {
     let start = prop_oneof![3 => Just(NOW), 1 => of_any_size(46)];
-    (start, prop::collection::vec(quota(), QUOTAS), prop::collection::vec(step(), 1..40))
-        .prop_map(|(start, quotas, steps)| Plan { start, quotas, steps })
+    let quotas = prop::collection::vec(quota(), QUOTAS);
+    let penalties = prop::collection::vec(penalty(), PENALTIES);
+    (start, quotas, penalties, prop::collection::vec(step(), 1..40))
+        .prop_map(|(start, quotas, penalties, steps)| Plan { start, quotas, penalties, steps })
 }
 
 /// Numbers of every size.
@@ -126,6 +133,13 @@ fn quota() -> impl Strategy<Value = Quota> {
             }
         },
     )
+}
+
+fn penalty() -> impl Strategy<Value = Penalty> {
+    (1..4_u64, of_any_size(45), of_any_size(50)).prop_map(|(refusals, step, most)| {
+        let step = Duration::from_micros(step.clamp(1_000, 366 * 86_400_000_000));
+        Penalty::try_new(refusals, step, Duration::from_micros(most)).unwrap_or(Penalty::after(refusals))
+    })
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -162,10 +176,11 @@ fn wish() -> impl Strategy<Value = Wish> {
     ];
     let patience = prop_oneof![3 => Just(None), 1 => of_any_size(60).prop_map(Some)];
     let name = 0..NAMES.len();
-    let manners = (prop::bool::weighted(0.2), prop::bool::weighted(0.2), prop::bool::weighted(0.2));
+    let penalty = prop::option::weighted(0.3, 0..PENALTIES);
+    let manners = (prop::bool::weighted(0.2), prop::bool::weighted(0.2), prop::bool::weighted(0.2), penalty);
     (name, 0..KEYS.len(), prop::option::weighted(0.1, 0..QUOTAS), cost, patience, manners).prop_map(
         // A limit mostly keeps its quota.
-        |(name, key, other, cost, patience, (counts_refusals, is_shadow, is_at_most))| Wish {
+        |(name, key, other, cost, patience, (counts_refusals, is_shadow, is_at_most, penalty))| Wish {
             name,
             key,
             quota: other.unwrap_or(name),
@@ -174,6 +189,7 @@ fn wish() -> impl Strategy<Value = Wish> {
             counts_refusals,
             is_shadow,
             is_at_most,
+            penalty,
         },
     )
 }

@@ -15,6 +15,7 @@ mod failure;
 mod join;
 mod limits;
 mod model;
+mod penalty;
 mod promises;
 mod refund;
 mod samples;
@@ -96,6 +97,8 @@ cases! {
     change: a_raise_keeps_what_is_left, a_cut_clamps, the_new_rate_applies, two_versions_side_by_side;
     waiting: turns_are_evenly_spaced, patience_bounds_the_wait, a_token_can_be_waited_for;
     shadow: a_shadow_refuses_nobody, a_shadow_is_taken_with_the_others, a_shadow_hides_no_refusal;
+    penalty: the_first_refusals_are_free, a_block_grows_and_is_forgiven, any_refusal_is_held_against_the_client,
+        a_peek_is_neither_blocked_nor_held_against_anybody;
     at_most: as_much_as_is_left, all_take_the_same, a_shadow_has_no_say;
     concurrency: exactly_the_quota, exactly_the_tightest_quota;
 }

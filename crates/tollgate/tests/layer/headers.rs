@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use http::{HeaderName, Method, Request, StatusCode};
-use tollgate::{EXPOSED_HEADERS, Limit, MissingKey, Name, Outcome, Policy, Quota, RateLimitLayer, Standing, key};
+use tollgate::{
+    EXPOSED_HEADERS, Limit, MissingKey, Name, Outcome, Penalty, Policy, Quota, RateLimitLayer, Standing, key,
+};
 use tower::{Layer, ServiceExt};
 
 use crate::fixture::{Answer, Inner, Limited, ScriptedStore, field, retry_after};
@@ -254,4 +256,31 @@ async fn a_batch_takes_what_is_left() {
     let refused = limited.get().await;
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(field(&refused, "retry-after").as_deref(), Some("1"));
+}
+
+#[tokio::test]
+async fn a_penalty_shows_only_while_it_blocks_and_under_its_limits_name() {
+    let penalty = Penalty::after(2).step(Duration::from_secs(100)).most(Duration::from_secs(250));
+    let limited = Limited::new(Policy::new().limit(Limit::new("one", Quota::per_minute(1)).penalty(penalty)));
+    assert_eq!(field(&limited.get().await, "ratelimit").as_deref(), Some(r#""one";r=0;t=60"#));
+    // Two refusals are free, then each adds a step, up to two.
+    for seconds in [60, 60, 100, 200, 200] {
+        let refused = limited.get().await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(field(&refused, "retry-after"), Some(seconds.to_string()));
+        assert_eq!(field(&refused, "ratelimit"), Some(format!(r#""one";r=0;t={seconds}"#)));
+        assert_eq!(field(&refused, "ratelimit-policy").as_deref(), Some(r#""one";q=1;w=60"#));
+        assert_eq!(field(&refused, "x-ratelimit-limit").as_deref(), Some("1"));
+        assert_eq!(field(&refused, "x-ratelimit-reset"), Some(seconds.to_string()));
+    }
+    limited.clock.advance(Duration::from_secs(200));
+    assert_eq!(limited.get().await.status(), StatusCode::OK);
+}
+
+#[test]
+fn the_strikes_of_a_limit_are_not_another_limit() {
+    let one = Limit::new("one", Quota::per_minute(1)).penalty(Penalty::after(2));
+    let other = Limit::new("one penalty", Quota::per_minute(1));
+    let error = Policy::new().limit(one).try_limit(other).unwrap_err();
+    assert!(matches!(error, tollgate::ConfigError::CollidingNames(..)), "{error}");
 }
