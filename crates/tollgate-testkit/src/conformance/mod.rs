@@ -98,7 +98,7 @@ cases! {
     waiting: turns_are_evenly_spaced, patience_bounds_the_wait, a_token_can_be_waited_for;
     shadow: a_shadow_refuses_nobody, a_shadow_is_taken_with_the_others, a_shadow_hides_no_refusal;
     penalty: the_first_refusals_are_free, a_block_grows_and_is_forgiven, any_refusal_is_held_against_the_client,
-        a_peek_is_neither_blocked_nor_held_against_anybody;
+        a_peek_is_not_blocked;
     at_most: as_much_as_is_left, all_take_the_same, a_shadow_has_no_say;
     concurrency: exactly_the_quota, exactly_the_tightest_quota;
 }

@@ -104,7 +104,7 @@ pub(super) async fn any_refusal_is_held_against_the_client<S: Store>(trial: &mut
     expect(step, "would refuse", told, Some(Answer::Refuse(Duration::from_secs(80))))
 }
 
-pub(super) async fn a_peek_is_neither_blocked_nor_held_against_anybody<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn a_peek_is_not_blocked<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let (quota, ann) = (Quota::per_hour(10), key("ann"));
     let free = [at_once("ten", &quota, &ann, 0).penalty(&PENALTY), at_once("other", &quota, &ann, 11)];
     let step = "others refuse, and it costs nothing of this limit";
