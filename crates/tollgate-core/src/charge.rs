@@ -5,6 +5,7 @@ use core::time::Duration;
 use crate::algorithm::longest_wait;
 use crate::key::Key;
 use crate::name::Name;
+use crate::penalty::Penalty;
 use crate::quota::{Algorithm, Quota};
 use crate::time::{Timestamp, micros};
 
@@ -29,13 +30,33 @@ pub struct Charge<'a> {
     cost: u64,
     patience: Option<Duration>,
     counts_refusals: bool,
+    is_shadow: bool,
+    is_at_most: bool,
+    penalty: Option<&'a Penalty>,
+}
+
+/// What a subject counts under one number.
+#[derive(Clone, Copy)]
+pub(crate) struct Counter<'a> {
+    pub(crate) id: u32,
+    pub(crate) quota: &'a Quota,
 }
 
 impl<'a> Charge<'a> {
     /// A charge of one unit. The name tells the limits of one key apart; a quota may change under it.
     #[must_use]
     pub fn new(name: impl Into<Name>, quota: &'a Quota, key: &'a Key<'a>) -> Self {
-        Self { name: name.into(), quota, key, cost: 1, patience: None, counts_refusals: false }
+        Self {
+            name: name.into(),
+            quota,
+            key,
+            cost: 1,
+            patience: None,
+            counts_refusals: false,
+            is_shadow: false,
+            is_at_most: false,
+            penalty: None,
+        }
     }
 
     /// What the request costs, in units of the quota. 0 is a peek: it reports and charges nothing.
@@ -58,6 +79,33 @@ impl<'a> Charge<'a> {
     #[must_use]
     pub const fn count_refusals(mut self) -> Self {
         self.counts_refusals = true;
+        self
+    }
+
+    /// Judged and told, but never enforced: it refuses nobody, makes nobody wait, and never binds. It is taken when the
+    /// request is admitted and it fits itself, as if it were enforced beside the others, and its standing is told also
+    /// where others refuse.
+    #[must_use]
+    pub const fn shadow(mut self) -> Self {
+        self.is_shadow = true;
+        self
+    }
+
+    /// Makes the cost the most that a check takes: as much of it as is left, but no less than one unit, and refused as
+    /// one unit is when there is none. All such charges of a request take the same number of units, the least that any of
+    /// the enforced ones has left or asks for. [`Standing::taken`](crate::Standing::taken) says how many.
+    #[must_use]
+    pub const fn at_most(mut self) -> Self {
+        self.is_at_most = true;
+        self
+    }
+
+    /// Holds refusals against the client: each time the request is refused, by this limit or another, he gets a strike,
+    /// and while he has too many, this limit refuses, whatever it has left. The strikes are kept beside what the limit
+    /// counts. A peek gives none and is not blocked. Charges and refunds leave them alone; a reset forgets them.
+    #[must_use]
+    pub const fn penalty(mut self, penalty: &'a Penalty) -> Self {
+        self.penalty = Some(penalty);
         self
     }
 
@@ -101,9 +149,38 @@ impl<'a> Charge<'a> {
     pub const fn counts_refusals(&self) -> bool {
         self.counts_refusals
     }
+
+    /// Whether it is told and not enforced.
+    #[must_use]
+    pub const fn is_shadow(&self) -> bool {
+        self.is_shadow
+    }
+
+    /// What refusals cost the client, if anything.
+    #[must_use]
+    pub const fn penalised_by(&self) -> Option<&'a Penalty> {
+        self.penalty
+    }
+
+    /// What the limit counts.
+    pub(crate) const fn counter(&self) -> Counter<'a> {
+        Counter { id: self.name.id(), quota: self.quota }
+    }
+
+    /// The client's strikes, and the penalty they are for.
+    pub(crate) fn strikes(&self) -> Option<(Counter<'a>, &'a Penalty)> {
+        let of = |penalty: &'a Penalty| (Counter { id: self.name.strikes_id(), quota: penalty.strikes() }, penalty);
+        self.penalty.map(of)
+    }
+
+    /// Whether a check takes what is left, up to the cost.
+    #[must_use]
+    pub const fn is_at_most(&self) -> bool {
+        self.is_at_most
+    }
 }
 
-/// What a store does with the charges of a request. All but `Check` always succeed.
+/// What a store does with the charges of a request. All but `Check` and `Refuse` always succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Takes every charge if all of them fit, and none otherwise.
@@ -118,4 +195,14 @@ pub enum Operation {
     },
     /// Forgets what the charges' limits have counted for their keys.
     Reset,
+    /// Judges the charges of a request that is refused already, by limits that are decided elsewhere: takes nothing but
+    /// what counts refusals take. The outcome is what these charges alone would have got.
+    Refuse,
+}
+
+impl Operation {
+    /// Whether it asks the limits what they say.
+    pub(crate) const fn judges(self) -> bool {
+        matches!(self, Self::Check | Self::Refuse)
+    }
 }

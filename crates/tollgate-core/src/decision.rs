@@ -48,15 +48,20 @@ pub struct Standing {
     pub reset_after: Duration,
     /// Whether this limit let the request pass, and if not, when it would.
     pub outcome: Outcome,
+    /// Units that this operation took of this limit: what a refund would give back. 0 on a refusal, counted or not.
+    pub taken: u64,
+    /// Whether this limit is only told, not enforced.
+    pub is_shadow: bool,
 }
 
 impl Decision {
     /// A decision from the standings of a request's limits, in the order of its charges: the outcome is that of the
-    /// limit that binds. Only what a check or a charge took can be refunded.
+    /// enforced limit that binds. Only what a check or a charge took can be refunded.
     #[must_use]
     pub fn from_standings(operation: Operation, at: Timestamp, standings: impl IntoIterator<Item = Standing>) -> Self {
         let standings: Standings = standings.into_iter().collect();
-        let outcome = standings.iter().map(|standing| standing.outcome).fold(Outcome::Allow, Outcome::or);
+        let enforced = standings.iter().filter(|standing| !standing.is_shadow);
+        let outcome = enforced.map(|standing| standing.outcome).fold(Outcome::Allow, Outcome::or);
         let took = matches!(operation, Operation::Check | Operation::Charge) && !outcome.is_refusal();
         Self { outcome, at, standings, refundable: took }
     }
@@ -97,17 +102,27 @@ impl Decision {
         self.at
     }
 
-    /// Each limit's standing, in the order of the charges.
+    /// Each limit's standing, in the order of the charges, those of shadow limits among them.
     #[must_use]
     pub fn standings(&self) -> &[Standing] {
         &self.standings
     }
 
-    /// The limit that binds. Of a refusal: the one with the longest wait. Otherwise: the one with the fewest units
-    /// left, of those the one that takes longest to be whole. `None` when the request had no limits.
+    /// The standings of the limits that are enforced, in the order of the charges: what clients are told.
+    pub fn enforced(&self) -> impl Iterator<Item = &Standing> {
+        self.standings.iter().filter(|standing| !standing.is_shadow)
+    }
+
+    /// The standings of the shadow limits that would have refused the request.
+    pub fn would_refuse(&self) -> impl Iterator<Item = &Standing> {
+        self.standings.iter().filter(|standing| standing.is_shadow && standing.outcome.is_refusal())
+    }
+
+    /// The enforced limit that binds. Of a refusal: the one with the longest wait. Otherwise: the one with the fewest units
+    /// left, of those the one that takes longest to be whole. `None` when the request had none.
     #[must_use]
     pub fn binding(&self) -> Option<&Standing> {
-        self.standings.iter().max_by(|one, other| {
+        self.enforced().max_by(|one, other| {
             one.outcome
                 .severity()
                 .cmp(&other.outcome.severity())
@@ -118,8 +133,8 @@ impl Decision {
         })
     }
 
-    /// The operation that gives back what this decision took: once. A refusal has nothing to give back, and a clone of
-    /// a decision never has.
+    /// The operation that gives back what this decision took: once. Apply it to charges that cost at most the units
+    /// [`taken`](Standing::taken). A refusal has nothing to give back, and a clone of a decision never has.
     #[must_use]
     pub fn refund(&mut self) -> Option<Operation> {
         core::mem::take(&mut self.refundable).then_some(Operation::Refund { taken_at: self.at })
@@ -128,13 +143,21 @@ impl Decision {
 
 impl Standing {
     /// How a bucket of this quota stands when `used` of its grains are taken, and what it says of `cost` units more from
-    /// someone who would not wait. For stores that answer with their state.
+    /// someone who would not wait: an enforced limit of which nothing was taken. For stores that answer with their state.
     #[must_use]
     pub fn of_bucket(name: Name, quota: &Quota, used: u64, cost: u64) -> Self {
         let state = State::Bucket { used: used.min(2 * MOST_GRAINS) };
         let (remaining, reset) = state.left(quota, 0, 0);
         let outcome = state.judge(quota, 0, 0, cost, 0).into();
-        Self { name, limit: quota.capacity(), remaining, reset_after: Duration::from_micros(reset), outcome }
+        Self {
+            name,
+            limit: quota.capacity(),
+            remaining,
+            reset_after: Duration::from_micros(reset),
+            outcome,
+            taken: 0,
+            is_shadow: false,
+        }
     }
 }
 

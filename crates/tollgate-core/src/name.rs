@@ -28,7 +28,7 @@ impl Name {
     /// A name known when the program is compiled.
     #[must_use]
     pub const fn new(text: &'static str) -> Self {
-        Self { text, id: fnv1a(text.as_bytes()) }
+        Self { text, id: fnv1a(OFFSET_BASIS, text.as_bytes()) }
     }
 
     /// The text.
@@ -42,6 +42,13 @@ impl Name {
     #[must_use]
     pub const fn id(self) -> u32 {
         self.id
+    }
+
+    /// The number that stands in stored state for the strikes of the limit of this name: that of its name with
+    /// `" penalty"` behind it.
+    #[must_use]
+    pub const fn strikes_id(self) -> u32 {
+        fnv1a(self.id, b" penalty")
     }
 }
 
@@ -89,9 +96,12 @@ impl fmt::Display for Name {
     }
 }
 
-/// 32-bit FNV-1a (Fowler, Noll, Vo; parameters from draft-eastlake-fnv).
-const fn fnv1a(bytes: &[u8]) -> u32 {
-    let mut hash = 0x811c_9dc5_u32;
+/// What a hash of nothing is.
+const OFFSET_BASIS: u32 = 0x811c_9dc5;
+
+/// A hash that has begun, gone on: 32-bit FNV-1a (Fowler, Noll, Vo; parameters from draft-eastlake-fnv).
+const fn fnv1a(begun: u32, bytes: &[u8]) -> u32 {
+    let mut hash = begun;
     let mut i = 0;
     while i < bytes.len() {
         hash = (hash ^ bytes[i] as u32).wrapping_mul(0x0100_0193);

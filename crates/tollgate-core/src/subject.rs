@@ -1,13 +1,13 @@
-//! Subjects: everything remembered of one key, and the decision over several of them. The model every store follows.
+//! Subjects: everything remembered of one key.
 
-use core::time::Duration;
 use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
 use crate::algorithm::{State, Verdict};
-use crate::charge::{Charge, Operation};
-use crate::decision::{Decision, Standing, Standings};
+use crate::charge::{Charge, Counter, Operation};
+use crate::decide::decide;
+use crate::decision::Decision;
 use crate::quota::Quota;
 use crate::time::Timestamp;
 
@@ -24,77 +24,6 @@ struct Slot {
     limit: u32,
     quota: Quota,
     state: State,
-}
-
-/// Decides all charges of a request in one step: pure but for the subjects it is given, and charged either whole or
-/// not at all.
-///
-/// `subject_of` tells the position in `subjects` of the charge at a position in `charges`. Should `now` lie before an
-/// instant that one of the subjects already knows, that instant is taken instead: a clock that runs backwards changes
-/// nothing. A refused request and a peek leave the subjects exactly as they were, but for one thing: a request that
-/// meets a state counted by another quota of its limit converts it, admitted or not, for the new rate holds from there.
-pub fn decide(
-    operation: Operation,
-    charges: &[Charge<'_>],
-    now: Timestamp,
-    subjects: &mut [&mut Subject],
-    subject_of: impl Fn(usize) -> usize,
-) -> Decision {
-    let now = subjects.iter().map(|subject| subject.at).fold(now.as_micros(), u64::max);
-    let verdicts: SmallVec<[Verdict; 4]> = charges
-        .iter()
-        .enumerate()
-        .map(|(i, charge)| match operation {
-            Operation::Check => subjects[subject_of(i)].judge(charge, now),
-            _ => Verdict::Admit { wait: 0 },
-        })
-        .collect();
-    let refused = !verdicts.iter().all(|verdict| matches!(verdict, Verdict::Admit { .. }));
-
-    for (i, charge) in charges.iter().enumerate() {
-        let subject = &mut *subjects[subject_of(i)];
-        let changes = match operation {
-            Operation::Check if refused => {
-                charge.units() > 0 && (charge.counts_refusals() || subject.counts_otherwise(charge))
-            }
-            Operation::Reset => true,
-            _ => charge.units() > 0,
-        };
-        if !changes {
-            continue;
-        }
-        subject.advance(now);
-        match operation {
-            Operation::Check if refused => subject.edit(charge, now, |state| {
-                if charge.counts_refusals() {
-                    state.penalise(charge.quota(), now, charge.units());
-                }
-            }),
-            Operation::Check | Operation::Charge => subject.edit(charge, now, |state| {
-                state.take(charge.quota(), now, charge.units());
-            }),
-            Operation::Refund { taken_at } => subject.edit(charge, now, |state| {
-                state.give_back(charge.quota(), taken_at.as_micros(), charge.units());
-            }),
-            Operation::Reset => subject.forget(charge),
-        }
-    }
-    for subject in subjects.iter_mut().filter(|subject| subject.is_empty()) {
-        // Nothing to remember, not even the instant: as if it had never been seen.
-        subject.at = 0;
-    }
-
-    let standings: Standings = charges
-        .iter()
-        .zip(&verdicts)
-        .enumerate()
-        .map(|(i, (charge, verdict))| {
-            let subject = &*subjects[subject_of(i)];
-            let verdict = if refused && charge.counts_refusals() { &subject.judge(charge, now) } else { verdict };
-            subject.standing(charge, now, *verdict)
-        })
-        .collect();
-    Decision::from_standings(operation, Timestamp::from_micros(now), standings)
 }
 
 impl Subject {
@@ -128,39 +57,55 @@ impl Subject {
         self.slots.is_empty()
     }
 
-    fn judge(&self, charge: &Charge<'_>, now: u64) -> Verdict {
-        let (state, from) = self.state_for(charge, now);
-        state.judge(charge.quota(), from, now, charge.units(), charge.patience_micros())
+    /// Forgets the instant of a subject that has nothing else to remember: as if it had never been seen.
+    pub(crate) fn settle(&mut self) {
+        if self.is_empty() {
+            self.at = 0;
+        }
     }
 
-    fn standing(&self, charge: &Charge<'_>, now: u64, verdict: Verdict) -> Standing {
-        let (state, from) = self.state_for(charge, now);
+    /// What a charge's limit says of this many units.
+    pub(crate) fn judge(&self, charge: &Charge<'_>, units: u64, now: u64) -> Verdict {
+        let (state, from) = self.state_for(charge.counter(), now);
+        let verdict = state.judge(charge.quota(), from, now, units, charge.patience_micros());
+        if units > 0 { verdict.closed_for(self.blocked(charge, now)) } else { verdict }
+    }
+
+    /// Whole units that a charge's limit has left, and microseconds until all are back. It has none while the client is
+    /// blocked.
+    pub(crate) fn left(&self, charge: &Charge<'_>, now: u64) -> (u64, u64) {
+        let (state, from) = self.state_for(charge.counter(), now);
         let (remaining, reset) = state.left(charge.quota(), from, now);
-        Standing {
-            name: charge.name(),
-            limit: charge.quota().capacity(),
-            remaining,
-            reset_after: Duration::from_micros(reset),
-            outcome: verdict.into(),
+        match self.blocked(charge, now) {
+            0 => (remaining, reset),
+            blocked => (0, reset.max(blocked)),
         }
     }
 
-    /// The state a charge is decided on, and the instant it is as of.
-    fn state_for(&self, charge: &Charge<'_>, now: u64) -> (Cow<'_, State>, u64) {
-        match self.slots.iter().find(|slot| slot.limit == charge.name().id()) {
-            Some(slot) if slot.quota.counts_like(charge.quota()) => (Cow::Borrowed(&slot.state), self.at),
-            Some(slot) => (Cow::Owned(slot.state.convert(&slot.quota, charge.quota(), self.at, now)), now),
-            None => (Cow::Owned(State::fresh(charge.quota(), now)), now),
+    /// Microseconds for which a charge's limit is closed to the client for his strikes.
+    fn blocked(&self, charge: &Charge<'_>, now: u64) -> u64 {
+        charge.strikes().map_or(0, |(counter, _)| {
+            let (state, from) = self.state_for(counter, now);
+            state.until_paid(counter.quota, from, now)
+        })
+    }
+
+    /// The state that a counter is at, and the instant it is as of.
+    fn state_for(&self, counter: Counter<'_>, now: u64) -> (Cow<'_, State>, u64) {
+        match self.slots.iter().find(|slot| slot.limit == counter.id) {
+            Some(slot) if slot.quota.counts_like(counter.quota) => (Cow::Borrowed(&slot.state), self.at),
+            Some(slot) => (Cow::Owned(slot.state.convert(&slot.quota, counter.quota, self.at, now)), now),
+            None => (Cow::Owned(State::fresh(counter.quota, now)), now),
         }
     }
 
-    /// Whether a charge's limit was counted by another quota.
-    fn counts_otherwise(&self, charge: &Charge<'_>) -> bool {
-        self.slots.iter().any(|slot| slot.limit == charge.name().id() && !slot.quota.counts_like(charge.quota()))
+    /// Whether a counter was counted by another quota.
+    pub(crate) fn counts_otherwise(&self, counter: Counter<'_>) -> bool {
+        self.slots.iter().any(|slot| slot.limit == counter.id && !slot.quota.counts_like(counter.quota))
     }
 
     /// Moves every limit to `now` and forgets those that are whole: limits that are no longer asked for fade away.
-    fn advance(&mut self, now: u64) {
+    pub(crate) fn advance(&mut self, now: u64) {
         let from = self.at;
         self.slots.retain(|slot| {
             slot.state.advance(&slot.quota, from, now);
@@ -169,18 +114,18 @@ impl Subject {
         self.at = now;
     }
 
-    /// Changes the state of a charge's limit, in a subject that is as of `now`.
-    fn edit(&mut self, charge: &Charge<'_>, now: u64, change: impl FnOnce(&mut State)) {
-        let (state, _) = self.state_for(charge, now);
+    /// Changes the state of a counter, in a subject that is as of `now`.
+    pub(crate) fn edit(&mut self, counter: Counter<'_>, now: u64, change: impl FnOnce(&mut State)) {
+        let (state, _) = self.state_for(counter, now);
         let mut state = state.into_owned();
         change(&mut state);
-        self.forget(charge);
-        if state.left(charge.quota(), now, now).1 > 0 {
-            self.slots.push(Slot { limit: charge.name().id(), quota: *charge.quota(), state });
+        self.forget(counter);
+        if state.left(counter.quota, now, now).1 > 0 {
+            self.slots.push(Slot { limit: counter.id, quota: *counter.quota, state });
         }
     }
 
-    fn forget(&mut self, charge: &Charge<'_>) {
-        self.slots.retain(|slot| slot.limit != charge.name().id());
+    pub(crate) fn forget(&mut self, counter: Counter<'_>) {
+        self.slots.retain(|slot| slot.limit != counter.id);
     }
 }

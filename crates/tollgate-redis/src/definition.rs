@@ -3,7 +3,7 @@
 use siphasher::sip::SipHasher13;
 use std::hash::Hasher;
 
-use tollgate_core::{Name, Quota};
+use tollgate_core::Quota;
 
 use crate::request::push_number;
 
@@ -18,10 +18,11 @@ pub(crate) struct Definition([u8; Definition::BYTES]);
 impl Definition {
     pub(crate) const BYTES: usize = NUMBER + 34;
 
-    pub(crate) fn new(name: Name, quota: &Quota) -> Self {
+    /// The definition of what is counted under the number of a name.
+    pub(crate) fn new(id: u32, quota: &Quota) -> Self {
         let mut bytes = Vec::with_capacity(Self::BYTES);
         bytes.extend_from_slice(&[0; NUMBER]);
-        bytes.extend_from_slice(&name.id().to_le_bytes());
+        bytes.extend_from_slice(&id.to_le_bytes());
         let kind = quota.algorithm().state_code();
         let from_first_request = quota.window_offset().is_none();
         bytes.extend_from_slice(&[kind, if from_first_request { FROM_FIRST_REQUEST } else { 0 }]);

@@ -35,7 +35,8 @@
 //!
 //! A subject is known by a keyed 96-bit hash of its key. Its state is an instant and, for each limit that is not whole,
 //! a number for the quota that counted it, and its counters: 43 bytes for three buckets, 14 more for each distinct
-//! microsecond in a sliding log. A sliding log is read and written whole, so one of many thousands of units is slow. It is
+//! microsecond in a sliding log. A sliding log is read and written whole, so one of many thousands of units is slow:
+//! with 10,000 stamps a decision takes the server 1 ms, and giving back an old one of them 3 ms. It is
 //! kept under the prefix (`tollgate` unless told otherwise), the version of the stored form, and a hash tag:
 //!
 //! | key | type | holds |
@@ -90,8 +91,7 @@
 //! that takes, as much may be refused as is under way at that moment and will be given back. With
 //! [`RedisOptions::partitions`] of 1 each policy is decided in one step, on one node.
 //!
-//! Once a part has refused, the others are only looked at. So the time after which to try again is that of the parts that
-//! had been asked until then, and a limit that counts refusals does not count this one if its part comes later.
+//! A refusal is as if it had been decided in one step: every part judges it and counts it where its limits count refusals.
 //! [`Decision::refund`](tollgate_core::Decision::refund) has one instant for all parts, and the nodes' clocks differ a
 //! little: a sliding log may not find its stamp, and then gives nothing back, and at the edge of a window it may be the
 //! neighbouring one that is given something back, or none.

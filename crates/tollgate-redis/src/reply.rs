@@ -54,7 +54,8 @@ fn states(rest: &mut &[u8], template: &Template, refused: bool) -> Option<Decisi
         *rest = rest.get(5..)?;
         let used = number(rest)?;
         let asked = if refused { part.cost } else { 0 };
-        standings[position] = Some(Standing::of_bucket(part.name, &part.quota, used, asked));
+        let taken = part.cost - asked;
+        standings[position] = Some(Standing { taken, ..Standing::of_bucket(part.name, &part.quota, used, asked) });
     }
     Some(Decision::from_standings(Operation::Check, Timestamp::from_micros(at), standings.into_iter().flatten()))
 }
@@ -67,8 +68,15 @@ fn standings(rest: &mut &[u8], template: &Template) -> Option<Decision> {
         let reset_after = Duration::from_micros(number(rest)?);
         let verdict = byte(rest)?;
         let outcome = outcome(verdict, number(rest)?)?;
-        let limit = part.quota.capacity();
-        standings[position] = Some(Standing { name: part.name, limit, remaining, reset_after, outcome });
+        standings[position] = Some(Standing {
+            name: part.name,
+            limit: part.quota.capacity(),
+            remaining,
+            reset_after,
+            outcome,
+            taken: number(rest)?,
+            is_shadow: part.is_shadow,
+        });
     }
     Some(Decision::from_standings(template.operation, at, standings.into_iter().flatten()))
 }
@@ -114,7 +122,9 @@ mod tests {
             bytes.extend_from_slice(&number.to_le_bytes()[..7]);
         }
         bytes.push(verdict);
-        bytes.extend_from_slice(&[0; 7]);
+        for number in [0_u64, 1] {
+            bytes.extend_from_slice(&number.to_le_bytes()[..7]);
+        }
         bytes
     }
 
@@ -125,6 +135,7 @@ mod tests {
         let standing = decision.standings()[0];
         assert_eq!((standing.limit, standing.remaining), (3, 2));
         assert_eq!((standing.reset_after, standing.outcome), (Duration::from_micros(5), Outcome::Allow));
+        assert_eq!((standing.taken, standing.is_shadow), (1, false));
     }
 
     #[test]

@@ -16,6 +16,9 @@ const LATEST: u64 = 1 << 52;
 const PLAIN: u8 = 1;
 const QUEUES: u8 = 1;
 const COUNTS_REFUSALS: u8 = 2;
+const SHADOW: u8 = 4;
+const AT_MOST: u8 = 8;
+const PENALTY: u8 = 16;
 
 /// A call of the script in the making. What several decisions share is sent once.
 pub(crate) struct Request<'a> {
@@ -103,24 +106,39 @@ impl<'a> Request<'a> {
             Operation::Charge => (1, 0),
             Operation::Refund { taken_at } => (2, taken_at.as_micros()),
             Operation::Reset => (3, 0),
+            Operation::Refuse => (4, 0),
         };
         self.template_bytes.extend_from_slice(&[flag(PLAIN, template.is_plain), operation]);
         push_number(&mut self.template_bytes, taken_at.min(MOST_EXACT));
         self.template_bytes.extend_from_slice(&count(template.subjects).to_le_bytes());
-        self.template_bytes.extend_from_slice(&count(template.charges.len()).to_le_bytes());
+        let penalties = template.charges.iter().filter(|part| part.penalty.is_some()).count();
+        self.template_bytes.extend_from_slice(&count(template.charges.len() + penalties).to_le_bytes());
         template.by_subject().for_each(|(_, part)| self.charge(part));
         self.templates.push(template);
         count(self.templates.len())
     }
 
     fn charge(&mut self, part: &Part) {
-        let definition = self.definitions.position(Definition::new(part.name, &part.quota));
+        let flags = flag(QUEUES, is_queue(&part.quota))
+            | flag(COUNTS_REFUSALS, part.counts_refusals)
+            | flag(SHADOW, part.is_shadow)
+            | flag(AT_MOST, part.is_at_most);
+        let definition = Definition::new(part.name.id(), &part.quota);
+        self.counter(definition, part.subject, part.cost.min(MOST_EXACT), part.patience, flags);
+        if let Some(penalty) = &part.penalty {
+            let definition = Definition::new(part.name.strikes_id(), penalty.strikes());
+            self.counter(definition, part.subject, penalty.most_debt(), 0, PENALTY);
+        }
+    }
+
+    fn counter(&mut self, definition: Definition, subject: usize, cost: u64, patience: u64, flags: u8) {
+        let definition = self.definitions.position(definition);
         let bytes = &mut self.template_bytes;
         bytes.extend_from_slice(&definition.to_le_bytes());
-        bytes.extend_from_slice(&count(part.subject + 1).to_le_bytes());
-        push_number(bytes, part.cost.min(MOST_EXACT));
-        push_number(bytes, part.patience);
-        bytes.push(flag(QUEUES, is_queue(&part.quota)) | flag(COUNTS_REFUSALS, part.counts_refusals));
+        bytes.extend_from_slice(&count(subject + 1).to_le_bytes());
+        push_number(bytes, cost);
+        push_number(bytes, patience);
+        bytes.push(flags);
     }
 
     fn subject(&mut self, id: &'a SubjectId) -> u16 {

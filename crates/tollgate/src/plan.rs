@@ -104,7 +104,7 @@ impl Plan {
                     subjects.push(Subject { extractor: Arc::clone(&limit.extractor), shared: Key::new(scope, &[]) });
                     subjects.len() - 1
                 });
-                let on_store_failure = limit.on_store_failure.unwrap_or(policy.on_store_failure);
+                let on_store_failure = limit.without_store(policy.on_store_failure);
                 Planned { limit, subject, on_store_failure }
             })
             .collect();
@@ -185,7 +185,7 @@ impl Plan {
         for planned in self.limits.iter().filter(|planned| planned.limit.applies(head)) {
             let Planned { limit, subject, .. } = planned;
             let key = keys[*subject].get_or_insert_with(|| self.subjects[*subject].extractor.extract(head));
-            match limit.missing {
+            match limit.without_key() {
                 MissingKey::Skip if key.is_none() => {}
                 MissingKey::Refuse if key.is_none() => return Err(limit.extractor.scope()),
                 _ => applying.push(planned),
@@ -208,7 +208,7 @@ impl Plan {
 
     /// The most that may be added to a request's wait: what the limits say that make it wait.
     pub(crate) fn jitter(&self, decision: &Decision) -> Duration {
-        let waiting = decision.standings().iter().filter(|standing| matches!(standing.outcome, Outcome::Wait(_)));
+        let waiting = decision.enforced().filter(|standing| matches!(standing.outcome, Outcome::Wait(_)));
         let jitters = waiting.filter_map(|standing| self.limit(standing.name)).map(|limit| limit.jitter);
         jitters.max().unwrap_or_default()
     }

@@ -73,7 +73,9 @@ impl Policy {
             if limit.name == other.name {
                 return Err(ConfigError::DuplicateLimit(limit.name));
             }
-            distinct(limit.name, other.name)?;
+            if limit.stored_ids().any(|id| other.stored_ids().any(|taken| taken == id)) {
+                return Err(ConfigError::CollidingNames(other.name, limit.name));
+            }
             let (one, another) = (&limit.extractor, &other.extractor);
             distinct(one.scope(), another.scope())?;
             if one.scope() == another.scope() && one.types() != another.types() {

@@ -59,6 +59,17 @@ pub(super) fn penalised(quota: &Quota, used: u64, cost: u64) -> u64 {
     used.max(taken(quota, used, cost).min(empty))
 }
 
+/// How long until a debt is paid, in microseconds; 0 where there is none.
+pub(super) fn until_paid(quota: &Quota, used: u64) -> u64 {
+    used.saturating_sub(quota.capacity() * quota.grain()).div_ceil(quota.refill())
+}
+
+/// One unit more, down to so many units of debt.
+pub(super) fn struck(quota: &Quota, used: u64, most_debt: u64) -> u64 {
+    let deepest = (quota.capacity() + most_debt) * quota.grain();
+    used.max((used + quota.grain()).min(deepest))
+}
+
 pub(super) fn given_back(quota: &Quota, used: u64, cost: u64) -> u64 {
     used.saturating_sub(cost.saturating_mul(quota.grain()))
 }

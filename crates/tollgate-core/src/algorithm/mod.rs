@@ -60,6 +60,22 @@ pub(crate) enum Verdict {
     Never,
 }
 
+impl Verdict {
+    /// Whether the request may pass.
+    pub(crate) const fn admits(self) -> bool {
+        matches!(self, Self::Admit { .. })
+    }
+
+    /// The same of a limit that is closed for so many microseconds more; 0: it is not.
+    pub(crate) fn closed_for(self, blocked: u64) -> Self {
+        match self {
+            Self::Refuse { retry } => Self::Refuse { retry: retry.max(blocked) },
+            Self::Admit { .. } if blocked > 0 => Self::Refuse { retry: blocked },
+            _ => self,
+        }
+    }
+}
+
 impl State {
     /// The state of a subject that was never seen: a full bucket, an empty window.
     #[must_use]
@@ -133,6 +149,22 @@ impl State {
         match self {
             Self::Bucket { used } => *used = bucket::penalised(quota, *used, cost),
             _ => self.take(quota, now, cost.min(self.left(quota, now, now).0)),
+        }
+    }
+
+    /// Microseconds until a bucket's debt is paid; 0 where there is none.
+    pub(crate) fn until_paid(&self, quota: &Quota, from: u64, now: u64) -> u64 {
+        match self {
+            Self::Bucket { used } => bucket::until_paid(quota, bucket::refilled(quota, *used, now - from)),
+            // Strikes are counted in buckets.
+            _ => 0,
+        }
+    }
+
+    /// Takes one unit of a bucket that is as of `now`, into debt, but no deeper than `most_debt` units.
+    pub(crate) fn strike(&mut self, quota: &Quota, most_debt: u64) {
+        if let Self::Bucket { used } = self {
+            *used = bucket::struck(quota, *used, most_debt);
         }
     }
 

@@ -15,10 +15,11 @@ use self::room::Room;
 use self::shard::{Place, Resident, Shard, Use};
 use crate::charge::{Charge, Operation};
 use crate::clock::{Clock, MonotonicClock};
+use crate::decide::decide;
 use crate::decision::{Decision, Outcome, Standing};
 use crate::key::Key;
 use crate::store::Store;
-use crate::subject::{Subject, decide};
+use crate::subject::Subject;
 use crate::time::Timestamp;
 
 /// Counters in this process: nothing to install, nothing to wait for.
@@ -236,7 +237,7 @@ fn use_of<'a>(decision: &Decision, own: impl Iterator<Item = &'a Standing>) -> U
         return Use::Charged;
     }
     let longest = own.filter_map(|standing| match standing.outcome {
-        Outcome::Refuse(retry) => Some(retry),
+        Outcome::Refuse(retry) if !standing.is_shadow => Some(retry),
         _ => None,
     });
     longest.max().map_or(Use::Other, |retry| Use::RefusedUntil(decision.at() + retry))

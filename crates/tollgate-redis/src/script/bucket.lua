@@ -47,6 +47,18 @@ function bucket.penalise(quota, state, _, cost)
   state.used = max(state.used, min(taken, quota.capacity * quota.grain))
 end
 
+-- Microseconds until a debt is paid; 0 where there is none.
+function bucket.until_paid(quota, state, from, now)
+  local used = bucket.refilled(quota, state.used, now - from)
+  return div_ceil(saturating_sub(used, quota.capacity * quota.grain), quota.refill)
+end
+
+-- Takes one unit more, down to so many units of debt.
+function bucket.strike(quota, state, _, most_debt)
+  local deepest = (quota.capacity + most_debt) * quota.grain
+  state.used = max(state.used, min(state.used + quota.grain, deepest))
+end
+
 function bucket.give_back(quota, state, _, cost)
   state.used = saturating_sub(state.used, cost * quota.grain)
 end

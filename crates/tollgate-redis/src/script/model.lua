@@ -16,7 +16,7 @@ local BUCKET, FIXED_WINDOW, SLIDING_WINDOW, SLIDING_LOG = 0, 1, 2, 3
 local FIRST_REQUEST = -1
 
 -- Flags of a charge.
-local QUEUES, COUNTS_REFUSALS = 1, 2
+local QUEUES, COUNTS_REFUSALS, SHADOW, AT_MOST, PENALTY = 1, 2, 4, 8, 16
 
 local function has(flags, flag)
   return bit.band(flags, flag) ~= 0
@@ -56,8 +56,12 @@ local function charges_of(template)
         error('two quotas with one number')
       end
       local quota = quotas[definition]
-      charges[i] =
-        { quota = quota, limit = quota.limit, subject = subject, cost = cost, patience = patience, flags = flags }
+      if has(flags, PENALTY) then
+        charges[#charges].strikes = { quota = quota, limit = quota.limit, most_debt = cost }
+      else
+        charges[#charges + 1] =
+          { quota = quota, limit = quota.limit, subject = subject, cost = cost, patience = patience, flags = flags }
+      end
     end
     template.charges = charges
   end

@@ -20,13 +20,14 @@
 --          u56  offset of a fixed window
 --        templates: what decisions that look alike have in common, each
 --          u8   flags: 1 plain, see fast.lua
---          u8   operation: 0 check, 1 charge, 2 refund, 3 reset
+--          u8   operation: 0 check, 1 charge, 2 refund, 3 reset, 4 refuse
 --          u56  of a refund: the instant the charges were taken at
 --          u16  subjects of a decision
 --          u16  charges that follow, subject after subject:
 --            u16  definition   u16  which of the decision's subjects, from 1
 --            u56  cost         u56  longest accepted wait, in microseconds
---            u8   flags: 1 queues (leaky bucket), 2 counts refusals
+--            u8   flags: 1 queues (leaky bucket), 2 counts refusals, 4 is a shadow, 8 takes at most its cost,
+--                  16 is the penalty of the charge before it: its cost is the most debt
 --        subjects: their ids
 --        decisions, each
 --          u16  template       then for each of its subjects: u16  subject
@@ -37,6 +38,8 @@
 --                 u56  units left     u56  microseconds until all are back
 --                 u8   verdict: 0 admit, 1 refuse, 2 never
 --                 u56  microseconds to wait, or until it fits
+--                 u56  units taken
+--               A penalty has no answer of its own.
 --               3 what is stored of a subject, or of a quota, makes no sense: nothing was done
 --
 -- Numbers. Lua counts in doubles, which are exact for integers up to 2^53. Quotas are built such that capacity * grain

@@ -5,6 +5,9 @@ local sliding_log = {}
 
 -- Both numbers are below 2^53, so seven bytes hold them.
 local ENTRY, WIDTH = '<I7I7', 14
+-- How many entries are read and written together where all of them change.
+local MANY = 64
+local ENTRIES = '<' .. string.rep('I7I7', MANY)
 
 function sliding_log.fresh()
   return { base = 0, entries = '' }
@@ -82,12 +85,19 @@ end
 
 -- The entries from a position on with `less` taken off their running totals.
 function sliding_log.lowered(state, position, less)
-  local entries = {}
-  for i = position, sliding_log.length(state) - 1 do
-    local stamp, running = sliding_log.entry(state, i)
-    entries[#entries + 1] = struct.pack(ENTRY, stamp, running - less)
+  local lowered, length = {}, sliding_log.length(state)
+  while position < length do
+    local count = min(length - position, MANY)
+    local format = count == MANY and ENTRIES or '<' .. string.rep('I7I7', count)
+    local numbers = { struct.unpack(format, state.entries, position * WIDTH + 1) }
+    for i = 2, count * 2, 2 do
+      numbers[i] = numbers[i] - less
+    end
+    -- The last number is where the reading ended.
+    lowered[#lowered + 1] = struct.pack(format, unpack(numbers, 1, count * 2))
+    position = position + count
   end
-  return table.concat(entries)
+  return table.concat(lowered)
 end
 
 function sliding_log.advance(quota, state, _, now)
@@ -133,12 +143,13 @@ function sliding_log.adjust(quota, state, now, wanted)
   elseif wanted == 0 then
     state.base, state.entries = 0, ''
   else
+    -- The first entry that brings the total to what is wanted becomes the last one.
     local running = state.base + wanted
-    while length > 1 and sliding_log.total_before(state, length - 1) >= running do
-      length = length - 1
-    end
-    local stamp = sliding_log.entry(state, length - 1)
-    state.entries = sliding_log.slice(state, 0, length - 1) .. struct.pack(ENTRY, stamp, running)
+    local last = sliding_log.partition_point(state, function(_, total)
+      return total < running
+    end)
+    local stamp = sliding_log.entry(state, last)
+    state.entries = sliding_log.slice(state, 0, last) .. struct.pack(ENTRY, stamp, running)
   end
 end
 

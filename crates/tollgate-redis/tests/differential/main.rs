@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestCaseResult, TestRunner};
 use tokio::runtime::Runtime;
-use tollgate_core::{Algorithm, Charge, Decision, Key, Operation, Outcome, Quota, Store, Subject, Timestamp, decide};
+use tollgate_core::{
+    Algorithm, Charge, Decision, Key, Operation, Outcome, Quota, Standing, Store, Subject, Timestamp, decide,
+};
 use tollgate_testkit::{ManualClock, RedisServer};
 
 use self::plan::{Cost, Deed, KEYS, NAMES, NOW, Passing, Plan, Step, Wish, plan};
@@ -48,7 +50,7 @@ fn the_longest_debts_are_cut_alike() {
             Step::on_first(Passing::Micros(0), Deed::Refund(0), owed - 5),
             Step::on_first(Passing::Micros(0), Deed::Check, 3),
         ];
-        bench.run(&Plan { start: NOW, quotas: vec![quota], steps }).unwrap();
+        bench.run(&plan_of(NOW, vec![quota], steps)).unwrap();
     }
 }
 
@@ -59,7 +61,7 @@ fn a_log_that_never_empties_counts_on() {
     // Its running total passes 2^53 after a dozen windows.
     let steps = [1 << 51, 5, 5].into_iter().cycle().take(60);
     let steps = steps.map(|cost| Step::on_first(Passing::Share(600, 0), Deed::Charge, cost)).collect();
-    bench.run(&Plan { start: NOW, quotas, steps }).unwrap();
+    bench.run(&plan_of(NOW, quotas, steps)).unwrap();
 }
 
 #[test]
@@ -71,7 +73,7 @@ fn a_refund_reaches_back_to_the_first_instant_of_the_window_before() {
         Step::on_first(Passing::Micros(60_000_000), Deed::Refund(0), 3),
         Step::on_first(Passing::Micros(0), Deed::Check, 9),
     ];
-    bench.run(&Plan { start: NOW - NOW % 60_000_000, quotas, steps }).unwrap();
+    bench.run(&plan_of(NOW - NOW % 60_000_000, quotas, steps)).unwrap();
 }
 
 #[test]
@@ -87,7 +89,11 @@ fn the_epoch_cuts_the_first_window_off_alike() {
         Step::on_first(Passing::Promise(-1), Deed::Check, 5),
         Step::on_first(Passing::Promise(0), Deed::Check, 5),
     ];
-    bench.run(&Plan { start: 1_000, quotas, steps }).unwrap();
+    bench.run(&plan_of(1_000, quotas, steps)).unwrap();
+}
+
+fn plan_of(start: u64, quotas: Vec<Quota>, steps: Vec<Step>) -> Plan {
+    Plan { start, quotas, penalties: Vec::new(), steps }
 }
 
 /// A server, and a clock that stores in it live by.
@@ -176,6 +182,7 @@ fn operation(step: &Step, past: &[Decision]) -> Operation {
         },
         Deed::RefundAt(micros) => Operation::Refund { taken_at: Timestamp::from_micros(micros) },
         Deed::Reset => Operation::Reset,
+        Deed::Refuse => Operation::Refuse,
     }
 }
 
@@ -209,13 +216,20 @@ impl Model {
         let mut mutable: Vec<&mut Subject> = seen.iter_mut().collect();
         let decision = decide(operation, &charges, Timestamp::from_micros(now), &mut mutable, subject_of);
         // A refusal writes only what it converts.
-        let is_taken = |charge: &Charge<'_>| match operation {
-            Operation::Check if !decision.is_allowed() => charge.counts_refusals() && charge.units() > 0,
+        let stays_out = |standing: &Standing| {
+            operation == Operation::Refuse || !decision.is_allowed() || standing.outcome.is_refusal()
+        };
+        let is_taken = |charge: &Charge<'_>, standing: &Standing| match operation {
             Operation::Reset => true,
+            _ if stays_out(standing) => {
+                (charge.counts_refusals() || charge.penalised_by().is_some()) && charge.units() > 0
+            }
             _ => charge.units() > 0,
         };
+        let told = charges.iter().zip(decision.standings());
         for (position, &key) in counted.iter().enumerate() {
-            let taken = step.charges.iter().zip(&charges).any(|(wish, charge)| wish.key == key && is_taken(charge));
+            let mut own = step.charges.iter().zip(told.clone()).filter(|(wish, _)| wish.key == key);
+            let taken = own.any(|(_, (charge, standing))| is_taken(charge, standing));
             if taken || seen[position] != before[position] {
                 self.subjects[key] = seen[position].clone();
                 self.shelves.written(key, &seen[position], now);
@@ -237,6 +251,15 @@ fn charge<'a>(wish: &Wish, plan: &'a Plan, keys: &'a [Key<'static>]) -> Charge<'
     let mut charge = Charge::new(NAMES[wish.name], quota, &keys[wish.key]).cost(cost);
     if let Some(micros) = wish.patience {
         charge = charge.patience(Duration::from_micros(micros));
+    }
+    if wish.is_shadow {
+        charge = charge.shadow();
+    }
+    if wish.is_at_most {
+        charge = charge.at_most();
+    }
+    if let Some(penalty) = wish.penalty {
+        charge = charge.penalty(&plan.penalties[penalty]);
     }
     if wish.counts_refusals { charge.count_refusals() } else { charge }
 }

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use tollgate_core::{Algorithm, Quota};
+use tollgate_core::{Algorithm, Penalty, Quota};
 
 pub(crate) const NAMES: [&str; 3] = ["burst", "minute", "everyone"];
 pub(crate) const KEYS: [&str; 2] = ["ann", "bob"];
 pub(crate) const QUOTAS: usize = 5;
+const PENALTIES: usize = 2;
 /// Some day in November 2025, in microseconds since the epoch.
 pub(crate) const NOW: u64 = 1_763_683_212_345_678;
 
@@ -18,6 +19,7 @@ pub(crate) struct Plan {
     /// Microseconds since the epoch.
     pub(crate) start: u64,
     pub(crate) quotas: Vec<Quota>,
+    pub(crate) penalties: Vec<Penalty>,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -34,7 +36,17 @@ impl Step {
     /// A step with one charge: the first limit of the first key, on the first quota.
     pub(crate) fn on_first(passing: Passing, deed: Deed, units: u64) -> Self {
         let cost = Cost::Units(units);
-        let wish = Wish { name: 0, key: 0, quota: 0, cost, patience: None, counts_refusals: false };
+        let wish = Wish {
+            name: 0,
+            key: 0,
+            quota: 0,
+            cost,
+            patience: None,
+            counts_refusals: false,
+            is_shadow: false,
+            is_at_most: false,
+            penalty: None,
+        };
         Self { passing, joins_last: false, deed, charges: vec![wish] }
     }
 }
@@ -61,6 +73,7 @@ pub(crate) enum Deed {
     /// Of an instant long ago or yet to come.
     RefundAt(u64),
     Reset,
+    Refuse,
 }
 
 #[derive(Clone, Debug)]
@@ -71,6 +84,10 @@ pub(crate) struct Wish {
     pub(crate) cost: Cost,
     pub(crate) patience: Option<u64>,
     pub(crate) counts_refusals: bool,
+    pub(crate) is_shadow: bool,
+    pub(crate) is_at_most: bool,
+    /// One of the plan's.
+    pub(crate) penalty: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -84,8 +101,10 @@ pub(crate) enum Cost {
 
 pub(crate) fn plan() -> impl Strategy<Value = Plan> {
     let start = prop_oneof![3 => Just(NOW), 1 => of_any_size(46)];
-    (start, prop::collection::vec(quota(), QUOTAS), prop::collection::vec(step(), 1..40))
-        .prop_map(|(start, quotas, steps)| Plan { start, quotas, steps })
+    let quotas = prop::collection::vec(quota(), QUOTAS);
+    let penalties = prop::collection::vec(penalty(), PENALTIES);
+    (start, quotas, penalties, prop::collection::vec(step(), 1..40))
+        .prop_map(|(start, quotas, penalties, steps)| Plan { start, quotas, penalties, steps })
 }
 
 /// Numbers of every size.
@@ -116,6 +135,13 @@ fn quota() -> impl Strategy<Value = Quota> {
     )
 }
 
+fn penalty() -> impl Strategy<Value = Penalty> {
+    (1..4_u64, of_any_size(45), of_any_size(50)).prop_map(|(refusals, step, most)| {
+        let step = Duration::from_micros(step.clamp(1_000, 366 * 86_400_000_000));
+        Penalty::try_new(refusals, step, Duration::from_micros(most)).unwrap_or(Penalty::after(refusals))
+    })
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let passing = prop_oneof![
         3 => Just(Passing::Micros(0)),
@@ -134,6 +160,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..6_usize).prop_map(Deed::Refund),
         1 => of_any_size(64 - 1).prop_map(Deed::RefundAt),
         1 => Just(Deed::Reset),
+        1 => Just(Deed::Refuse),
     ];
     let joins_last = prop::bool::weighted(0.6);
     (passing, joins_last, deed, prop::collection::vec(wish(), 0..5)).prop_map(|(passing, joins_last, deed, charges)| {
@@ -149,15 +176,20 @@ fn wish() -> impl Strategy<Value = Wish> {
     ];
     let patience = prop_oneof![3 => Just(None), 1 => of_any_size(60).prop_map(Some)];
     let name = 0..NAMES.len();
-    (name, 0..KEYS.len(), prop::option::weighted(0.1, 0..QUOTAS), cost, patience, prop::bool::weighted(0.2)).prop_map(
+    let penalty = prop::option::weighted(0.3, 0..PENALTIES);
+    let manners = (prop::bool::weighted(0.2), prop::bool::weighted(0.2), prop::bool::weighted(0.2), penalty);
+    (name, 0..KEYS.len(), prop::option::weighted(0.1, 0..QUOTAS), cost, patience, manners).prop_map(
         // A limit mostly keeps its quota.
-        |(name, key, other, cost, patience, counts_refusals)| Wish {
+        |(name, key, other, cost, patience, (counts_refusals, is_shadow, is_at_most, penalty))| Wish {
             name,
             key,
             quota: other.unwrap_or(name),
             cost,
             patience,
             counts_refusals,
+            is_shadow,
+            is_at_most,
+            penalty,
         },
     )
 }

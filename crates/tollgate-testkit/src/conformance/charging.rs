@@ -73,3 +73,23 @@ pub(super) async fn refusals_can_be_counted<S: Store>(trial: &mut Trial<S>) -> O
     }
     Ok(())
 }
+
+pub(super) async fn refused_elsewhere<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in TEN_IN_TEN {
+        let ann = key(name);
+        let ask = |cost| [in_turn("strict", &quota, &ann, cost).count_refusals(), in_turn("mild", &quota, &ann, cost)];
+        let step = format!("{name}: 4 units that would fit are refused elsewhere, and the strict limit takes them");
+        let mut decision = trial.apply(&step, Operation::Refuse, &ask(4)).await?;
+        expect_allowed(&step, &decision, true)?;
+        expect_remaining(&step, &decision, &[6, 10])?;
+        expect(&step, "refund", decision.refund(), None)?;
+        let step = format!("{name}: 7 that would not fit are told when they would, and take what is left");
+        let decision = trial.apply(&step, Operation::Refuse, &ask(7)).await?;
+        expect_remaining(&step, &decision, &[0, 10])?;
+        let retry = retry_after(&step, &decision)?;
+        let step = format!("{name}: the promise is kept");
+        trial.advance(retry);
+        expect_allowed(&step, &trial.check(&step, &ask(7)).await?, true)?;
+    }
+    Ok(())
+}

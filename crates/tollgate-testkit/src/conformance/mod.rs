@@ -6,6 +6,7 @@
 //!
 //! Nothing sleeps and nothing is flushed: a case gets a prefix nobody has used, and cases may run side by side.
 
+mod at_most;
 mod change;
 mod charging;
 mod concurrency;
@@ -14,9 +15,11 @@ mod failure;
 mod join;
 mod limits;
 mod model;
+mod penalty;
 mod promises;
 mod refund;
 mod samples;
+mod shadow;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -88,10 +91,14 @@ cases! {
     promises: retry_after_is_exact, reset_after_is_exact, remaining_is_exact;
     cost: nothing_is_a_peek, above_capacity_is_never, remaining_on_refusal_is_real;
     refund: a_refund_gives_back, a_refund_is_capped, a_refund_is_for_its_own_window, a_refund_works_once;
-    charging: a_charge_goes_into_debt, a_reset_forgets, refusals_can_be_counted;
+    charging: a_charge_goes_into_debt, a_reset_forgets, refusals_can_be_counted, refused_elsewhere;
     time: backwards_changes_nothing, whole_is_as_good_as_forgotten, the_earlier_window_is_still_read,
         windows_are_aligned;
     change: a_raise_keeps_what_is_left, a_cut_clamps, the_new_rate_applies, two_versions_side_by_side;
     waiting: turns_are_evenly_spaced, patience_bounds_the_wait, a_token_can_be_waited_for;
+    shadow: a_shadow_refuses_nobody, a_shadow_is_taken_with_the_others, a_shadow_hides_no_refusal;
+    penalty: the_first_refusals_are_free, a_block_grows_and_is_forgiven, any_refusal_is_held_against_the_client,
+        a_peek_is_not_blocked;
+    at_most: as_much_as_is_left, all_take_the_same, a_shadow_has_no_say;
     concurrency: exactly_the_quota, exactly_the_tightest_quota;
 }

@@ -16,7 +16,7 @@ pub(crate) struct Fields {
 
 impl Fields {
     pub(crate) fn new<'a>(styles: &[HeaderStyle], limits: impl IntoIterator<Item = &'a Limit>) -> Self {
-        let limits: Vec<Limit> = limits.into_iter().cloned().collect();
+        let limits: Vec<Limit> = limits.into_iter().filter(|limit| !limit.is_shadow()).cloned().collect();
         Self { styles: styles.iter().map(|style| style.of(&limits)).collect() }
     }
 

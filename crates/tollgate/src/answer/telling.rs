@@ -10,12 +10,12 @@ use super::seconds::epoch_second;
 
 /// The limits that clients are told of, wherever they are told.
 pub(super) fn standings(decision: &Decision) -> impl Iterator<Item = &Standing> {
-    decision.standings().iter()
+    decision.enforced()
 }
 
 /// The limits that would have refused a request if they were enforced.
-pub(super) fn shadows(_: &Decision) -> impl Iterator<Item = &Standing> {
-    core::iter::empty()
+pub(super) fn shadows(decision: &Decision) -> impl Iterator<Item = &Standing> {
+    decision.would_refuse()
 }
 
 /// A decision and its particulars: the questions that styles ask of them.

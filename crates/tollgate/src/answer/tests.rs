@@ -19,6 +19,8 @@ fn headers(style: HeaderStyle) -> HeaderMap {
         remaining,
         reset_after: Duration::from_secs(7),
         outcome: Outcome::Allow,
+        taken: 1,
+        is_shadow: false,
     };
     let standings = [standing("tier", 500, 499), standing("burst", 900, 899)];
     let decision = Decision::from_standings(Operation::Check, Timestamp::EPOCH, standings);

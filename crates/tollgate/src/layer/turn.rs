@@ -103,7 +103,7 @@ fn without_waiting(decision: &Decision) -> Decision {
             Outcome::Wait(wait) => Outcome::Refuse(wait),
             outcome => outcome,
         };
-        Standing { outcome, ..*standing }
+        Standing { outcome, taken: 0, ..*standing }
     });
     Decision::from_standings(Operation::Check, decision.at(), standings)
 }

@@ -56,7 +56,7 @@ pub(crate) struct Account {
 impl Kept {
     pub(crate) fn of(charge: &Charge<'_>, terms: Option<Terms>) -> Self {
         let key = Key::owned(charge.key().scope(), charge.key().as_bytes());
-        Self { name: charge.name(), quota: *charge.quota(), key, taken: charge.units(), terms }
+        Self { name: charge.name(), quota: *charge.quota(), key, taken: 0, terms }
     }
 
     /// The limit's name.
@@ -64,7 +64,7 @@ impl Kept {
         self.name
     }
 
-    /// The estimate.
+    /// What was taken of the estimate.
     pub(crate) const fn taken(&self) -> u64 {
         self.taken
     }
@@ -80,8 +80,13 @@ impl Kept {
 }
 
 impl Account {
-    /// The account of a request that was admitted by this decision.
-    pub(crate) fn new(till: Arc<dyn Till>, counted: Counted, decision: &Decision, ledger: Ledger) -> Self {
+    /// The account of a request that was admitted by this decision, which says how much each limit took: less than its
+    /// cost where that was the most it would take, nothing where a shadow would have refused.
+    pub(crate) fn new(till: Arc<dyn Till>, counted: Counted, decision: &Decision, mut ledger: Ledger) -> Self {
+        for kept in &mut ledger {
+            let standing = decision.standings().iter().find(|standing| standing.name == kept.name);
+            kept.taken = standing.map_or(0, |standing| standing.taken);
+        }
         Self { till, runtime: Handle::try_current().ok(), counted, at: decision.at(), ledger }
     }
 

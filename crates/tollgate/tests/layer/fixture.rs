@@ -252,6 +252,7 @@ impl Store for Recorder {
             Operation::Charge => "charge",
             Operation::Refund { .. } => "refund",
             Operation::Reset => "reset",
+            Operation::Refuse => "refuse",
         };
         self.calls.lock().unwrap().push((name, charges.iter().map(Charge::units).collect()));
         if self.sick.load(Ordering::Relaxed) {

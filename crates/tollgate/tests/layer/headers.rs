@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use http::{Method, Request, StatusCode};
-use tollgate::{EXPOSED_HEADERS, Limit, Name, Outcome, Policy, Quota, RateLimitLayer, Standing, key};
+use tollgate::{
+    EXPOSED_HEADERS, Limit, MissingKey, Name, Outcome, Penalty, Policy, Quota, RateLimitLayer, Standing, key,
+};
 use tower::{Layer, ServiceExt};
 
 use crate::fixture::{Answer, Inner, Limited, ScriptedStore, field, retry_after};
@@ -106,6 +108,8 @@ async fn retry_after_is_not_zero_even_if_a_store_says_so() {
         remaining: 0,
         reset_after: Duration::ZERO,
         outcome: Outcome::Refuse(Duration::ZERO),
+        taken: 0,
+        is_shadow: false,
     })
     .await;
     assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
@@ -167,6 +171,8 @@ async fn numbers_are_cut_to_what_structured_fields_hold() {
         remaining: 1_000_000_000_000_000,
         reset_after: Duration::MAX,
         outcome: Outcome::Allow,
+        taken: 0,
+        is_shadow: false,
     })
     .await;
     assert_eq!(field(&response, "ratelimit").as_deref(), Some(r#""one";r=999999999999999;t=999999999999999"#));
@@ -185,6 +191,8 @@ async fn a_microsecond_is_a_second_on_the_wire() {
             remaining: 0,
             reset_after: retry,
             outcome: Outcome::Refuse(retry),
+            taken: 0,
+            is_shadow: false,
         })
         .await;
         assert_eq!(field(&response, "retry-after").as_deref(), Some(seconds));
@@ -213,4 +221,70 @@ async fn the_decision_is_in_the_request_and_in_every_response() {
     let refused = limited.get().await;
     let decision = refused.extensions().get::<tollgate::Decision>().unwrap();
     assert_eq!(decision.retry_after(), Some(Duration::from_secs(60)));
+}
+
+#[tokio::test]
+async fn shadows_are_told_in_no_header_and_refuse_nobody() {
+    let keyed = Limit::new("keyed", Quota::per_hour(1)).by(key::header("x-api-key"));
+    let policy = Policy::new()
+        .limit(Limit::new("real", Quota::per_minute(2)))
+        .limit(Limit::new("dry", Quota::per_hour(1).fixed_window()).shadow())
+        .limit(keyed.when_missing(MissingKey::Refuse).shadow());
+    let limited = Limited::new(policy);
+    for (left, would_refuse) in [(1, 0), (0, 1)] {
+        let response = limited.get().await;
+        assert_eq!(response.status(), StatusCode::OK);
+        let reset = (2 - left) * 30;
+        assert_eq!(field(&response, "ratelimit"), Some(format!(r#""real";r={left};t={reset}"#)));
+        assert_eq!(field(&response, "ratelimit-policy").as_deref(), Some(r#""real";q=2;w=60"#));
+        assert_eq!(field(&response, "x-ratelimit-limit").as_deref(), Some("2"));
+        let decision = response.extensions().get::<tollgate::Decision>().unwrap();
+        assert_eq!(decision.would_refuse().filter(|standing| standing.name.as_str() == "dry").count(), would_refuse);
+    }
+    let refused = limited.get().await;
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(field(&refused, "retry-after").as_deref(), Some("30"));
+    assert_eq!(field(&refused, "ratelimit").as_deref(), Some(r#""real";r=0;t=30"#));
+    assert_eq!(refused.extensions().get::<tollgate::Decision>().unwrap().would_refuse().count(), 1);
+}
+
+#[tokio::test]
+async fn a_batch_takes_what_is_left() {
+    let policy = Policy::new()
+        .limit(Limit::new("rows", Quota::per_minute(60)).at_most().cost(100))
+        .limit(Limit::new("requests", Quota::per_minute(10)));
+    let limited = Limited::new(policy);
+    let response = limited.get().await;
+    let decision = response.extensions().get::<tollgate::Decision>().unwrap();
+    assert_eq!(decision.standings().iter().map(|standing| standing.taken).collect::<Vec<_>>(), [60, 1]);
+    let refused = limited.get().await;
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(field(&refused, "retry-after").as_deref(), Some("1"));
+}
+
+#[tokio::test]
+async fn a_penalty_shows_only_while_it_blocks_and_under_its_limits_name() {
+    let penalty = Penalty::after(2).step(Duration::from_secs(100)).most(Duration::from_secs(250));
+    let limited = Limited::new(Policy::new().limit(Limit::new("one", Quota::per_minute(1)).penalty(penalty)));
+    assert_eq!(field(&limited.get().await, "ratelimit").as_deref(), Some(r#""one";r=0;t=60"#));
+    // Two refusals are free, then each adds a step, up to two.
+    for seconds in [60, 60, 100, 200, 200] {
+        let refused = limited.get().await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(field(&refused, "retry-after"), Some(seconds.to_string()));
+        assert_eq!(field(&refused, "ratelimit"), Some(format!(r#""one";r=0;t={seconds}"#)));
+        assert_eq!(field(&refused, "ratelimit-policy").as_deref(), Some(r#""one";q=1;w=60"#));
+        assert_eq!(field(&refused, "x-ratelimit-limit").as_deref(), Some("1"));
+        assert_eq!(field(&refused, "x-ratelimit-reset"), Some(seconds.to_string()));
+    }
+    limited.clock.advance(Duration::from_secs(200));
+    assert_eq!(limited.get().await.status(), StatusCode::OK);
+}
+
+#[test]
+fn the_strikes_of_a_limit_are_not_another_limit() {
+    let one = Limit::new("one", Quota::per_minute(1)).penalty(Penalty::after(2));
+    let other = Limit::new("one penalty", Quota::per_minute(1));
+    let error = Policy::new().limit(one).try_limit(other).unwrap_err();
+    assert!(matches!(error, tollgate::ConfigError::CollidingNames(..)), "{error}");
 }
