@@ -119,6 +119,7 @@ mod error;
 mod health;
 mod keys;
 mod link;
+mod lone;
 mod options;
 mod question;
 mod reply;

@@ -81,8 +81,7 @@ impl<'a> Request<'a> {
                 + self.subject_bytes.len()
                 + self.decision_bytes.len(),
         );
-        bytes.push(u8::from(instant.is_some()));
-        push_number(&mut bytes, instant.map_or(0, |instant| instant.as_micros().min(LATEST)));
+        push_instant(&mut bytes, instant);
         for counted in [self.definitions.0.len(), self.templates.len(), self.subjects.len()] {
             bytes.extend_from_slice(&count(counted).to_le_bytes());
         }
@@ -161,6 +160,12 @@ fn is_queue(quota: &Quota) -> bool {
 
 const fn flag(bit: u8, is_set: bool) -> u8 {
     if is_set { bit } else { 0 }
+}
+
+/// Whether an instant is given, and which.
+pub(crate) fn push_instant(bytes: &mut Vec<u8>, instant: Option<Timestamp>) {
+    bytes.push(u8::from(instant.is_some()));
+    push_number(bytes, instant.map_or(0, |instant| instant.as_micros().min(LATEST)));
 }
 
 /// The lower 56 bits.

@@ -13,7 +13,7 @@
 mod pending;
 mod queue;
 
-use core::iter;
+use core::iter::once;
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,16 +21,18 @@ use redis::Value;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tollgate_core::{Clock, Decision};
+use tollgate_core::{Clock, Decision, Timestamp};
 
 use self::pending::{Pending, now};
 use self::queue::Queue;
 use crate::error::RedisStoreError;
 use crate::health::Health;
 use crate::link::{Link, Trouble};
+use crate::lone;
 use crate::question::Question;
 use crate::reply::{Reply, Unreadable};
 use crate::request::Request;
+use crate::script::Call;
 
 /// Calls under way on each connection. Two keep the server busy while a reply is read and the next call is put together.
 const LANES_PER_CONNECTION: usize = 2;
@@ -179,7 +181,9 @@ struct Alone<'a> {
 impl Alone<'_> {
     async fn decide(mut self, question: &Question) -> Result<Decision, RedisStoreError> {
         let caller = &self.shared.caller;
-        let reply = caller.call(0, iter::once(question)).await;
+        // It may take two calls, which share the deadline.
+        let reply = tokio::time::timeout(caller.deadline, caller.call_alone(question)).await;
+        let reply = reply.unwrap_or_else(|_| Err(caller.too_late()));
         self.is_answered = reply.is_ok();
         caller.read(&mut Reply::new(bytes_of(&reply?)), question)
     }
@@ -205,20 +209,35 @@ impl Drop for Lane {
 }
 
 impl Caller {
-    /// One call of the script about these questions.
+    /// One call about these questions.
     async fn call<'a>(
         &self,
         lane: usize,
         questions: impl Iterator<Item = &'a Question>,
     ) -> Result<Value, RedisStoreError> {
+        let mut request = Request::new(self.id_width);
+        questions.for_each(|question| request.decide(&question.template, &question.subjects));
+        let call = Call::Any(request.to_bytes(self.instant()));
+        self.answered(self.link(lane).run(&self.quotas_key, &call)).await
+    }
+
+    /// A call about one question while nothing else is going on: by the script for lone decisions, where that will do.
+    async fn call_alone(&self, question: &Question) -> Result<Value, RedisStoreError> {
+        if let Some(request) = lone::request(question, self.id_width, self.instant()) {
+            let reply = self.answered(self.link(0).run(&self.quotas_key, &Call::Lone(request))).await?;
+            if !bytes_of(&reply).is_empty() {
+                return Ok(reply);
+            }
+        }
+        self.call(0, once(question)).await
+    }
+
+    /// The answer to a call, within the deadline and unless the breaker is open, which hears of it.
+    async fn answered(&self, call: impl Future<Output = Result<Value, Trouble>>) -> Result<Value, RedisStoreError> {
         if self.health.is_open() {
             return Err(self.not_asked());
         }
-        let mut request = Request::new(self.id_width);
-        questions.for_each(|question| request.decide(&question.template, &question.subjects));
-        let request = request.to_bytes(self.clock.as_ref().map(|clock| clock.now()));
-        let link = &self.links[lane % self.links.len()];
-        let answer = self.within_deadline(link.run(&self.quotas_key, &request)).await;
+        let answer = self.within_deadline(call).await;
         match &answer {
             Err(RedisStoreError::Connect { .. } | RedisStoreError::Deadline { .. } | RedisStoreError::Lost { .. }) => {
                 self.health.failed()
@@ -227,6 +246,14 @@ impl Caller {
             _ => self.health.answered(),
         }
         answer
+    }
+
+    fn link(&self, lane: usize) -> &Link {
+        &self.links[lane % self.links.len()]
+    }
+
+    fn instant(&self) -> Option<Timestamp> {
+        self.clock.as_ref().map(|clock| clock.now())
     }
 
     /// Waits until there is a connection.

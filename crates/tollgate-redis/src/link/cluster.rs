@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 
 use super::reach::{Reach, Verdict};
 use super::server::Dialer;
-use crate::script;
+use crate::script::{self, Call};
 
 /// How often a call is sent after a slot that has moved. Once is the rule; a slot may move again meanwhile.
 const MOST_REDIRECTS: usize = 3;
@@ -90,11 +90,11 @@ impl Reach for Cluster {
         self.client(vec![node])?.get_async_connection().await
     }
 
-    async fn run(connection: &mut ClusterConnection, key: &str, request: &[u8]) -> RedisResult<Value> {
-        let mut answer = script::run(connection, key, request).await;
+    async fn run(connection: &mut ClusterConnection, key: &str, call: &Call) -> RedisResult<Value> {
+        let mut answer = script::run(connection, key, call).await;
         for _ in 0..MOST_REDIRECTS {
             let Some(mut node) = Node::named_in(&answer, connection) else { break };
-            answer = script::run(&mut node, key, request).await;
+            answer = script::run(&mut node, key, call).await;
         }
         answer
     }

@@ -24,6 +24,7 @@ use tokio::sync::watch;
 
 use super::Trouble;
 use super::reach::{Reach, Verdict};
+use crate::script::Call;
 
 /// Requests in a row that a connection may leave unanswered.
 const MOST_UNANSWERED: u32 = 16;
@@ -78,8 +79,8 @@ impl<R: Reach> Line<R> {
         self.wire(Asker::Request).await.map(drop).map_err(Trouble::Connect)
     }
 
-    pub(super) async fn run(&self, key: &str, request: &[u8]) -> Result<Value, Trouble> {
-        self.call(Asker::Request, async |connection| R::run(connection, key, request).await).await
+    pub(super) async fn run(&self, key: &str, call: &Call) -> Result<Value, Trouble> {
+        self.call(Asker::Request, async |connection| R::run(connection, key, call).await).await
     }
 
     pub(super) async fn ping(&self, key: &str) -> Result<Value, Trouble> {

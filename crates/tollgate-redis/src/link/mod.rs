@@ -22,6 +22,7 @@ pub(crate) use self::line::RENEWAL_PAUSE;
 use self::pool::Pooled;
 use self::sentinel::Sentinels;
 use self::server::Server;
+use crate::script::Call;
 
 /// A way to the server.
 #[derive(Clone)]
@@ -85,12 +86,12 @@ impl Link {
     }
 
     /// Runs the script once, on the partition that a key stands for.
-    pub(crate) async fn run(&self, key: &str, request: &[u8]) -> Result<Value, Trouble> {
+    pub(crate) async fn run(&self, key: &str, call: &Call) -> Result<Value, Trouble> {
         match self {
-            Self::Server(line) => line.run(key, request).await,
-            Self::Sentinels(line) => line.run(key, request).await,
-            Self::Cluster(line) => line.run(key, request).await,
-            Self::Pool(line) => line.run(key, request).await,
+            Self::Server(line) => line.run(key, call).await,
+            Self::Sentinels(line) => line.run(key, call).await,
+            Self::Cluster(line) => line.run(key, call).await,
+            Self::Pool(line) => line.run(key, call).await,
         }
     }
 

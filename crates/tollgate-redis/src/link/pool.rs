@@ -13,6 +13,7 @@ use redis::{ErrorKind, RedisError, RedisResult, Value};
 
 use super::reach::{Reach, Verdict};
 use super::server::Server;
+use crate::script::Call;
 
 pub(crate) struct Pooled {
     pool: Pool,
@@ -50,8 +51,8 @@ impl Reach for Pooled {
         Ok(connection)
     }
 
-    async fn run(connection: &mut MultiplexedConnection, key: &str, request: &[u8]) -> RedisResult<Value> {
-        Server::run(connection, key, request).await
+    async fn run(connection: &mut MultiplexedConnection, key: &str, call: &Call) -> RedisResult<Value> {
+        Server::run(connection, key, call).await
     }
 
     async fn ping(connection: &mut MultiplexedConnection, key: &str) -> RedisResult<Value> {

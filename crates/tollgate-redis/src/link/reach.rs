@@ -2,6 +2,7 @@
 
 use core::future::Future;
 
+use crate::script::Call;
 use redis::{RedisError, RedisResult, Value};
 
 /// A server, or several that act as one, and how to call it.
@@ -16,7 +17,7 @@ pub(crate) trait Reach: Send + Sync + 'static {
     fn run(
         connection: &mut Self::Connection,
         key: &str,
-        request: &[u8],
+        call: &Call,
     ) -> impl Future<Output = RedisResult<Value>> + Send;
 
     /// Asks for a sign of life from the server that holds a key.

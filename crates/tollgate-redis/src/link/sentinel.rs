@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use super::election::{self, Address, News};
 use super::reach::{Reach, Verdict};
 use super::server::{Dialer, Server};
+use crate::script::Call;
 
 /// A primary under this name, at whatever address.
 pub(crate) struct Sentinels {
@@ -95,8 +96,8 @@ impl Reach for Sentinels {
         self.find().await
     }
 
-    async fn run(connection: &mut MultiplexedConnection, key: &str, request: &[u8]) -> RedisResult<Value> {
-        Server::run(connection, key, request).await
+    async fn run(connection: &mut MultiplexedConnection, key: &str, call: &Call) -> RedisResult<Value> {
+        Server::run(connection, key, call).await
     }
 
     async fn ping(connection: &mut MultiplexedConnection, key: &str) -> RedisResult<Value> {

@@ -8,7 +8,7 @@ use redis::{
 };
 
 use super::reach::{Reach, Verdict};
-use crate::script;
+use crate::script::{self, Call};
 
 /// Requests that may wait to be written. The client's own 50 would make a burst wait for its turn.
 const QUEUE: usize = 1024;
@@ -54,8 +54,8 @@ impl Reach for Server {
         self.0.dial().await
     }
 
-    async fn run(connection: &mut MultiplexedConnection, key: &str, request: &[u8]) -> RedisResult<Value> {
-        script::run(connection, key, request).await
+    async fn run(connection: &mut MultiplexedConnection, key: &str, call: &Call) -> RedisResult<Value> {
+        script::run(connection, key, call).await
     }
 
     async fn ping(connection: &mut MultiplexedConnection, _key: &str) -> RedisResult<Value> {

@@ -1,14 +1,15 @@
-//! The script that decides, and the call of it.
+//! The scripts that decide, and the calls of them.
 
 use std::sync::LazyLock;
 
 use redis::aio::ConnectionLike;
 use redis::{ErrorKind, RedisResult, Script, ServerErrorKind, Value, cmd};
 
-/// The Lua that Redis runs; the first file begins with its contract.
-const SOURCE: &str = concat!(
+/// The Lua that Redis runs for any call; the first file begins with its contract.
+const ANY: &str = concat!(
     include_str!("numbers.lua"),
     include_str!("request.lua"),
+    include_str!("clock.lua"),
     include_str!("shelves.lua"),
     include_str!("fast.lua"),
     "local function model(is_confused)\n",
@@ -27,22 +28,51 @@ const SOURCE: &str = concat!(
     "return table.concat(replies)\n",
 );
 
-static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(SOURCE));
+/// The Lua for a call with one plain decision about one subject.
+const LONE: &str = concat!(
+    include_str!("numbers.lua"),
+    include_str!("lone_request.lua"),
+    include_str!("clock.lua"),
+    include_str!("shelves.lua"),
+    include_str!("lone.lua"),
+    include_str!("save.lua"),
+    "return reply\n",
+);
 
-/// Runs the script once on the partition that a key stands for.
+static SCRIPTS: LazyLock<[Script; 2]> = LazyLock::new(|| [Script::new(ANY), Script::new(LONE)]);
+
+/// What one call asks: the bytes, and the script that reads them.
+pub(crate) enum Call {
+    /// Any number of decisions, of any kind.
+    Any(Vec<u8>),
+    /// One plain decision about one subject. The reply is empty, and nothing was done, where the other script is needed.
+    Lone(Vec<u8>),
+}
+
+impl Call {
+    fn parts(&self) -> (&'static str, usize, &[u8]) {
+        match self {
+            Self::Any(request) => (ANY, 0, request),
+            Self::Lone(request) => (LONE, 1, request),
+        }
+    }
+}
+
+/// Makes a call once on the partition that a key stands for.
 ///
 /// A server that does not know the script has certainly not run it: then, and only then, the source is sent, which
 /// also makes it known.
-pub(crate) async fn run(connection: &mut impl ConnectionLike, key: &str, request: &[u8]) -> RedisResult<Value> {
-    match call(connection, "EVALSHA", SCRIPT.get_hash(), key, request).await {
+pub(crate) async fn run(connection: &mut impl ConnectionLike, key: &str, call: &Call) -> RedisResult<Value> {
+    let (source, number, request) = call.parts();
+    match send(connection, "EVALSHA", SCRIPTS[number].get_hash(), key, request).await {
         Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-            call(connection, "EVAL", SOURCE, key, request).await
+            send(connection, "EVAL", source, key, request).await
         }
         answer => answer,
     }
 }
 
-async fn call(
+async fn send(
     connection: &mut impl ConnectionLike,
     command: &str,
     script: &str,

@@ -2,7 +2,8 @@
 --
 -- This is tollgate-core's model, function by function and under the same names: bucket, fixed_window, sliding_window,
 -- sliding_log, convert, subject, decide. Whoever changes one changes the other; the differential test compares every
--- field. What nearly every request asks for, a check of plain buckets, has a shorter way in fast.lua.
+-- field. What nearly every request asks for, a check of plain buckets, has a shorter way in fast.lua, and alone a script
+-- of its own, of which lone_request.lua tells.
 --
 -- KEYS   [1] `BASE:quotas`: the generation, and the quotas that states were counted by. The other keys are named after
 --        it, see shelves.lua; all of them share its hash tag.

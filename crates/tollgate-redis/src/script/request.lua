@@ -3,15 +3,6 @@ local request = ARGV[1]
 local is_given, now, definition_count, template_count, subject_count, decision_count, id_width, position =
   unpack_from('<BI7HHHHB', request)
 
--- A test sends an instant of its own. Its clock and the server's do not run alike, so what is written under it lives for
--- a minute at least.
-local shortest_lifetime = 60000
-if is_given == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000000 + tonumber(time[2])
-  shortest_lifetime = 1
-end
-
 -- Bytes of a definition, and of a charge. What is in them is only read where it is needed.
 local DEFINITION, CHARGE = 39, 19
 local definitions_start = position

@@ -12,6 +12,7 @@ mod shelf;
 use std::cell::Cell;
 use std::time::Duration;
 
+use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestCaseResult, TestRunner};
 use tokio::runtime::Runtime;
 use tollgate_core::{
@@ -19,13 +20,23 @@ use tollgate_core::{
 };
 use tollgate_testkit::{ManualClock, RedisServer};
 
-use self::plan::{Cost, Deed, KEYS, NAMES, NOW, Passing, Plan, Step, Wish, plan};
+use self::plan::{Cost, Deed, KEYS, NAMES, NOW, Passing, Plan, Step, Wish, plain_plan, plan};
 use self::shelf::Shelves;
 
+const ELSE: Quota = Quota::per_hour(1);
 const REGRESSIONS: &str = "tests/differential/regressions.txt";
 
 #[test]
 fn the_script_agrees_with_the_model() {
+    agrees(&plan());
+}
+
+#[test]
+fn the_shorter_ways_agree_with_the_model() {
+    agrees(&plain_plan());
+}
+
+fn agrees(plans: &impl Strategy<Value = Plan>) {
     let bench = Bench::new();
     let cases = std::env::var("TOLLGATE_CASES").ok().map_or(400, |cases| cases.parse().unwrap());
     let mut runner = TestRunner::new(Config {
@@ -33,7 +44,7 @@ fn the_script_agrees_with_the_model() {
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(REGRESSIONS))),
         ..Config::default()
     });
-    if let Err(error) = runner.run(&plan(), |plan| bench.run(&plan)) {
+    if let Err(error) = runner.run(plans, |plan| bench.run(&plan)) {
         panic!("{error}");
     }
 }
@@ -148,7 +159,10 @@ async fn run(plan: &Plan, run: usize, url: &str, clock: &ManualClock) -> TestCas
         now = later(now, &first.passing, first.charges.first().map(|wish| &plan.quotas[wish.quota]), past.last());
         clock.set(Timestamp::from_micros(now));
 
-        // The first two find a free lane; the others wait, and go in one call.
+        // One alone is decided by the script for lone decisions. Of several, none is: somebody else, at nobody's cost, is
+        // alone. The first two find a free lane, and the others wait, and go in one call.
+        let _alone =
+            (burst.len() > 1).then(|| tokio::spawn(store.check(&[Charge::new("else", &ELSE, &Key::EVERYONE).cost(0)])));
         let expected: Vec<Decision> = burst.iter().map(|step| model.decide(step, plan, &past, now)).collect();
         let asked: Vec<_> = burst
             .iter()

@@ -107,6 +107,32 @@ pub(crate) fn plan() -> impl Strategy<Value = Plan> {
         .prop_map(|(start, quotas, penalties, steps)| Plan { start, quotas, penalties, steps })
 }
 
+/// A run of what most requests are: checks of buckets, nothing else asked for. They have shorter ways through scripts.
+pub(crate) fn plain_plan() -> impl Strategy<Value = Plan> {
+    plan().prop_map(|mut plan| {
+        for quota in plan.quotas.iter_mut().filter(|quota| !quota.algorithm().is_bucket()) {
+            *quota = Quota::per_minute(7);
+        }
+        for quota in &mut plan.quotas {
+            *quota = quota.try_algorithm(Algorithm::TokenBucket).unwrap_or(*quota);
+        }
+        for step in &mut plan.steps {
+            step.deed = Deed::Check;
+            for wish in &mut step.charges {
+                *wish = Wish {
+                    patience: None,
+                    counts_refusals: false,
+                    is_shadow: false,
+                    is_at_most: false,
+                    penalty: None,
+                    ..wish.clone()
+                };
+            }
+        }
+        plan
+    })
+}
+
 /// Numbers of every size.
 fn of_any_size(bits: u32) -> impl Strategy<Value = u64> {
     (0..=bits, any::<u64>()).prop_map(|(bits, random)| random & ((1 << bits) - 1))
