@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 .by(key::client_ip())
                 .settle(settle::only_failures()),
         )
-        // Many guess one account's password together.
+        // Many guess one account's password together. Wide, because this one they can lock Ann out with.
         .limit(
             Limit::new("login-name", Quota::per_hour(100).sliding_log())
                 .by(key::basic_user())
