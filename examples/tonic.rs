@@ -43,7 +43,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     println!("the server goes on; stop it with ctrl-c");
-    println!("try:  grpcurl -plaintext {address} grpc.health.v1.Health/Check");
+    // An empty message is a frame of five zeros.
+    println!("try:  printf '\\0\\0\\0\\0\\0' | curl -i --http2-prior-knowledge --data-binary @- -o - \\");
+    println!("        -H 'content-type: application/grpc' http://{address}/grpc.health.v1.Health/Check");
     tokio::signal::ctrl_c().await?;
     Ok(())
 }

@@ -108,6 +108,12 @@ impl Decision {
         &self.standings
     }
 
+    /// The standing of the limit of this name, if the request had it.
+    #[must_use]
+    pub fn standing(&self, limit: &str) -> Option<&Standing> {
+        self.standings.iter().find(|standing| standing.name.as_str() == limit)
+    }
+
     /// The standings of the limits that are enforced, in the order of the charges: what clients are told.
     pub fn enforced(&self) -> impl Iterator<Item = &Standing> {
         self.standings.iter().filter(|standing| !standing.is_shadow)

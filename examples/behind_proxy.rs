@@ -1,0 +1,54 @@
+//! Behind a reverse proxy: every connection comes from the proxy, and the client is who it says. Only proxies that are
+//! named here are believed, and only in one header. Whoever owns a large IPv6 network is counted by it, too.
+//!
+//!     cargo run --release --example behind_proxy
+//!
+//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+
+use std::io;
+use std::net::SocketAddr;
+
+use axum::extract::{Request, State};
+use axum::{Router, routing::get};
+use tollgate::key::{ClientIp, Proxies, Source};
+use tollgate::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, RequestHead, key};
+
+/// The same address that limits count by, for logs.
+async fn hello(State(client): State<ClientIp>, request: Request) -> String {
+    match client.address(&RequestHead::of(&request)) {
+        Some(address) => format!("hello {address}\n"),
+        None => String::from("hello\n"),
+    }
+}
+
+#[tokio::main]
+async fn main() -> io::Result<()> {
+    // The balancers' network, and this machine, so that curl can play the proxy. No client may be in these networks.
+    // Behind something that sets a header of its own it is that one instead: `Source::CfConnectingIp`, say.
+    let client = key::client_ip().behind(Proxies::networks(["10.0.0.0/8", "127.0.0.0/8"]), Source::XForwardedFor);
+
+    let policy = Policy::new()
+        // IPv4 by the address, IPv6 by its first 64 bits: that is the least a provider hands to one customer.
+        .limit(Limit::new("client", Quota::per_minute(3)).by(client.clone()))
+        // Many get 56 or 48 bits, which is 256 or 65,536 such networks: they share larger quotas.
+        .limit(Limit::new("home", Quota::per_minute(6)).by(client.clone().prefix_v6(56)))
+        .limit(Limit::new("site", Quota::per_minute(12)).by(client.clone().prefix_v6(48)));
+
+    let app =
+        Router::new().route("/", get(hello)).with_state(client).layer(RateLimitLayer::new(MemoryStore::new(), policy));
+
+    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let listener = tokio::net::TcpListener::bind(&address)
+        .await
+        .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
+    let address = listener.local_addr()?;
+    println!("listening on http://{address}");
+    println!("a minute: 3 for each client, 6 for each /56 of IPv6, 12 for each /48");
+    println!("try:  curl -i -H 'x-forwarded-for: 203.0.113.7' http://{address}/");
+    // 1.2.3.4 is what the client says of itself, 203.0.113.7 what the proxy has seen.
+    println!("      curl -i -H 'x-forwarded-for: 1.2.3.4, 203.0.113.7' http://{address}/     # the same client");
+    println!("      curl -i -H 'x-forwarded-for: 2001:db8:1:2::3' http://{address}/");
+
+    // The service must see which proxy is calling.
+    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+}

@@ -1,0 +1,96 @@
+//! GraphQL: a request costs what its query asks for. The query is in the body, so a middleware around the limits reads
+//! and measures it; the cost is what it has left in the request's extensions.
+//!
+//!     cargo run --release --example graphql_cost
+//!
+//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+
+use std::io;
+use std::net::SocketAddr;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use axum::{Extension, Router, routing::post};
+use tollgate::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
+
+/// What a query costs, in fields to be resolved.
+#[derive(Clone, Copy)]
+struct Complexity(u64);
+
+/// Queries are short: a long one is not worth reading.
+const LONGEST_QUERY: usize = 16 * 1024;
+
+async fn measure(request: Request, next: Next) -> Result<Response, StatusCode> {
+    let (mut head, body) = request.into_parts();
+    let query = to_bytes(body, LONGEST_QUERY).await.map_err(|_| StatusCode::PAYLOAD_TOO_LARGE)?;
+    head.extensions.insert(Complexity(complexity(&String::from_utf8_lossy(&query))));
+    Ok(next.run(Request::from_parts(head, Body::from(query))).await)
+}
+
+/// Stands for what your GraphQL library measures: a unit for each field, times the `first` of every list around it.
+fn complexity(query: &str) -> u64 {
+    let is_punctuation = |c: char| !c.is_alphanumeric() && c != '_';
+    let (mut units, mut times, mut first) = (0_u64, 1_u64, 1_u64);
+    let (mut outer, mut in_arguments, mut argument) = (Vec::new(), false, "");
+    for piece in query.split_inclusive(is_punctuation) {
+        let word = piece.trim_end_matches(is_punctuation);
+        if in_arguments && !word.is_empty() {
+            if argument == "first" {
+                first = word.parse().unwrap_or(1);
+            }
+            argument = word;
+        } else if !outer.is_empty() && !word.is_empty() {
+            units = units.saturating_add(times);
+            first = 1;
+        }
+        match &piece[word.len()..] {
+            "(" => in_arguments = true,
+            ")" => in_arguments = false,
+            "{" => {
+                outer.push(times);
+                times = times.saturating_mul(first);
+            }
+            "}" => times = outer.pop().unwrap_or(1),
+            _ => {}
+        }
+    }
+    units
+}
+
+/// Stands for the schema.
+async fn resolve(Extension(Complexity(units)): Extension<Complexity>) -> String {
+    format!("{{\"data\":{{\"fields\":{units}}}}}\n")
+}
+
+#[tokio::main]
+async fn main() -> io::Result<()> {
+    let policy = Policy::new().limit(
+        Limit::new("fields", Quota::per_hour(1_000))
+            .by(key::client_ip())
+            // At least one unit, for the request itself. More than 1000 can never pass: such a query is told no time to
+            // retry.
+            .cost_with(|head| head.extensions().get().map_or(1, |Complexity(units)| *units.max(&1))),
+    );
+
+    let app = Router::new()
+        .route("/", post(resolve))
+        .layer(RateLimitLayer::new(MemoryStore::new(), policy))
+        // Layers that are added later stand outside: this one runs first.
+        .layer(from_fn(measure));
+
+    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let listener = tokio::net::TcpListener::bind(&address)
+        .await
+        .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
+    let address = listener.local_addr()?;
+    println!("listening on http://{address}");
+    println!("each client: 1000 fields an hour");
+    println!("try:  curl -i -d '{{ hero {{ name }} }}' http://{address}/                      # costs 2");
+    println!("      curl -i -d '{{ users(first: 20) {{ name posts(first: 20) {{ title }} }} }}' http://{address}/");
+    println!("      curl -i -d '{{ users(first: 1000) {{ name email }} }}' http://{address}/    # never passes");
+
+    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+}

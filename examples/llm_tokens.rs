@@ -1,0 +1,67 @@
+//! Tokens of a language model: an estimate is reserved before the model runs, and what the answer took is settled when
+//! its stream ends, or when the client hangs up.
+//!
+//!     cargo run --release --example llm_tokens
+//!
+//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+
+use std::convert::Infallible;
+use std::io;
+
+use axum::body::Body;
+use axum::{Router, routing::post};
+use tokio_stream::StreamExt;
+use tollgate::settle::{self, Reservation};
+use tollgate::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, cost, key};
+
+/// What an answer is reckoned to take until it is known.
+const ANSWER: u64 = 500;
+
+/// Stands for a model: says in capitals what it was told, word by word.
+async fn complete(reservation: Reservation, prompt: String) -> Body {
+    let words: Vec<String> = prompt.split_whitespace().map(str::to_uppercase).collect();
+    // The prompt counts, however little of the answer is sent.
+    let mut used = words.len() as u64;
+    reservation.settle("tokens", used);
+    // The stream takes the reservation along. It is settled once, by what was said last, when the stream is dropped.
+    Body::from_stream(tokio_stream::iter(words).map(move |word| {
+        used += 1;
+        reservation.settle("tokens", used);
+        Ok::<_, Infallible>(format!("{word}\n"))
+    }))
+}
+
+#[tokio::main]
+async fn main() -> io::Result<()> {
+    // About four bytes a token. Who does not tell the length pays for the longest prompt that is accepted, until the
+    // handler knows better.
+    let prompt = cost::body_size(4, 2_000);
+
+    let policy = Policy::new()
+        .limit(
+            Limit::new("tokens", Quota::per_day(20_000))
+                .by(key::header("x-api-key"))
+                .when_missing(MissingKey::Refuse)
+                // Taken up front, so that requests at the same time cannot spend the same tokens ...
+                .cost_with(move |head| prompt(head).saturating_add(ANSWER))
+                // ... and put right by the handler; where it said nothing because it failed, all is given back.
+                // More than the estimate is taken too, if need be into debt, which has to be waited off.
+                .settle(settle::only_successes()),
+        )
+        .limit(Limit::new("requests", Quota::per_minute(600)).by(key::header("x-api-key")));
+
+    let app = Router::new().route("/", post(complete)).layer(RateLimitLayer::new(MemoryStore::new(), policy));
+
+    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let listener = tokio::net::TcpListener::bind(&address)
+        .await
+        .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
+    let address = listener.local_addr()?;
+    println!("listening on http://{address}");
+    println!("each API key: 20000 tokens a day, those of prompts and answers together");
+    println!("try:  curl -i -H 'x-api-key: ann' -d 'to be or not to be' http://{address}/");
+    println!("      # again: what is left is 12 tokens less, though some 500 were reserved");
+    println!("      curl -i -H 'x-api-key: ann' -d \"$(seq 3000)\" http://{address}/   # a few of them: 429");
+
+    axum::serve(listener, app).await
+}

@@ -1,0 +1,52 @@
+//! A limit that is only tried out, and one that loses its patience: a shadow counts and tells what it would refuse, and
+//! clients who keep asking while they are refused are blocked for longer and longer.
+//!
+//!     cargo run --release --example shadow_and_penalties
+//!
+//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::{Router, routing::get};
+use tollgate::{Decided, Limit, MemoryStore, Penalty, Policy, Quota, RateLimitLayer, key};
+
+/// Stands for metrics: a counter by these labels.
+fn count(decided: &Decided<'_>) {
+    let shadows = decided.decision().into_iter().flat_map(|decision| decision.would_refuse());
+    let shadows: Vec<&str> = shadows.map(|standing| standing.name.as_str()).collect();
+    println!("{}, would have been refused by {shadows:?}", decided.label());
+}
+
+#[tokio::main]
+async fn main() -> io::Result<()> {
+    let policy = Policy::new()
+        .limit(
+            Limit::new("minute", Quota::per_minute(3))
+                .by(key::client_ip())
+                // Two refusals are forgiven. Each further one blocks for a minute more, up to a quarter of an hour, and
+                // each minute without one forgives one.
+                .penalty(Penalty::after(2).step(Duration::from_secs(60)).most(Duration::from_secs(900))),
+        )
+        // Whom would it hit? It refuses nobody and changes no answer.
+        .limit(Limit::new("proposed", Quota::per_minute(2)).by(key::client_ip()).shadow());
+
+    let limits = RateLimitLayer::new(MemoryStore::new(), policy)
+        .on_decision(count)
+        // For the clients of a test environment: `X-RateLimit-Shadow` names the shadows that would have refused.
+        .shadow_header();
+    let app = Router::new().route("/", get(|| async { "hello\n" })).layer(limits);
+
+    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let listener = tokio::net::TcpListener::bind(&address)
+        .await
+        .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
+    let address = listener.local_addr()?;
+    println!("listening on http://{address}");
+    println!("each client: 3 a minute, and 2 on trial");
+    println!("try:  for i in $(seq 8); do curl -s -D - -o /dev/null http://{address}/ | grep -i -e http/ -e shadow \\");
+    println!("        -e retry; done");
+
+    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+}

@@ -1,0 +1,61 @@
+//! Examples that serve gRPC.
+
+use tonic::transport::Endpoint;
+use tonic::{Code, Request};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+
+use crate::example::{Example, get};
+
+#[test]
+fn tonic_refuses_the_fourth_call() {
+    let example = Example::start("tonic", &[]);
+    let calls: Vec<String> = (0..5).map(|_| example.line()).collect();
+    for served in &calls[..3] {
+        assert!(served.contains("Serving"), "{calls:?}");
+    }
+    for refused in &calls[3..] {
+        assert!(refused.contains("ResourceExhausted"), "{calls:?}");
+        let (_, wait) = refused.rsplit_once("retry-after: ").unwrap();
+        assert!((1..=20).contains(&wait.parse::<u32>().unwrap()), "{calls:?}");
+    }
+}
+
+#[test]
+fn tonic_streaming_settles_what_was_sent() {
+    let example = Example::start("tonic_streaming", &[]);
+    // An hour for 20 messages: none comes back meanwhile. After the second call 33 are used, and a third needs 5 free.
+    let lines =
+        ["begun with 15 left besides an estimate of 5, got 3", "begun with 12 left besides an estimate of 5, got 30"];
+    for expected in lines {
+        assert_eq!(example.line(), expected);
+    }
+    let refused = example.line();
+    let wait = refused.strip_prefix("ResourceExhausted, retry after ").and_then(|rest| rest.strip_suffix(" s"));
+    let wait: u32 = wait.unwrap_or_else(|| panic!("{refused}")).parse().unwrap();
+    assert!((18 * 180 - 60..=18 * 180).contains(&wait), "{refused}");
+}
+
+#[tokio::test]
+async fn http_and_grpc_share_a_budget() {
+    let example = Example::start("http_and_grpc", &[]);
+    let channel = Endpoint::from_shared(format!("http://{}", example.address)).unwrap().connect().await.unwrap();
+    let mut client = HealthClient::new(channel);
+    let mut call = async |api_key: &'static str| {
+        let mut request = Request::new(HealthCheckRequest::default());
+        request.metadata_mut().insert("x-api-key", api_key.parse().unwrap());
+        client.check(request).await.map_or_else(|status| status.code(), |_| Code::Ok)
+    };
+    let ann = || get("/").header("x-api-key: ann");
+
+    assert_eq!(call("ann").await, Code::Ok);
+    example.expect(&ann(), 200, &["\"requests\";r=3"]);
+    assert_eq!(call("ann").await, Code::Ok);
+    assert_eq!(call("ann").await, Code::Ok);
+    // The fourth call of the method; the budget has one request left, and HTTP gets it.
+    assert_eq!(call("ann").await, Code::ResourceExhausted);
+    example.expect(&ann(), 200, &["\"requests\";r=0"]);
+    example.expect(&ann(), 429, &["\"violated-policies\":[\"requests\"]"]);
+    assert_eq!(call("bob").await, Code::Ok);
+    example.expect(&get("/nothing-here").header("x-api-key: bob"), 404, &[]);
+}

@@ -1,0 +1,169 @@
+//! Examples that serve HTTP.
+
+use crate::example::{Example, get, post};
+
+#[test]
+fn quickstart_limits_a_client() {
+    let example = Example::start("quickstart", &[]);
+    let told = ["ratelimit-policy: \"burst\";q=5;w=3", "\r\nratelimit: \"burst\";r=4;t=1", "\r\n\r\nhello\n"];
+    example.expect(&get("/"), 200, &told);
+    let refused = example.until(|_| get("/"), |status, _| status == 429);
+    assert!(refused.contains("content-type: application/problem+json"), "{refused}");
+    assert!(refused.contains("\r\nretry-after: ") && !refused.contains("\r\nretry-after: 0\r\n"), "{refused}");
+}
+
+#[test]
+fn compose_decides_five_limits_at_once() {
+    let example = Example::start("compose", &[]);
+    example.expect(&get("/"), 400, &["x-api-key"]);
+    let answer = example.expect(&get("/").header("x-api-key: ann"), 200, &[]);
+    for name in ["address", "second", "minute", "hour", "everyone"] {
+        assert!(answer.contains(&format!("\"{name}\";q=")), "{name} is missing: {answer}");
+        assert!(answer.contains(&format!("\"{name}\";r=")), "{name} is missing: {answer}");
+    }
+}
+
+#[test]
+fn tiers_have_quotas_of_their_own() {
+    let example = Example::start("tiers", &[]);
+    for (request, told) in [
+        (get("/"), "\"strangers\";q=2;"),
+        (get("/").header("x-api-key: made-up"), "\"strangers\";q=2;"),
+        (get("/").header("x-api-key: key-of-fay"), "\"account\";q=3;"),
+        (get("/").header("x-api-key: key-of-pat"), "\"account\";q=100;"),
+        (get("/").header("x-api-key: key-2-of-acme"), "\"account\";q=20000;"),
+    ] {
+        example.expect(&request, 200, &[told]);
+    }
+    // Made-up keys buy nothing: strangers share a counter.
+    example.until(|i| get("/").header(&format!("x-api-key: made-up-{i}")), |status, _| status == 429);
+    example.expect(&get("/healthz"), 200, &["well\n"]);
+    example.expect(&get("/.env"), 403, &[]);
+}
+
+#[test]
+fn behind_proxy_believes_what_the_proxy_says() {
+    let example = Example::start("behind_proxy", &[]);
+    let from = |forwarded: &str| get("/").header(&format!("x-forwarded-for: {forwarded}"));
+    example.expect(&from("203.0.113.7"), 200, &["hello 203.0.113.7\n"]);
+    example.expect(&from("198.51.100.1, 203.0.113.7"), 200, &["hello 203.0.113.7\n"]);
+    // Whatever a client says of itself, and whichever of its networks it comes from, it is counted.
+    let refused_by = |limit: &str, forwarded: fn(usize) -> String| {
+        let refused = example.until(|i| from(&forwarded(i)), |status, _| status == 429);
+        assert!(refused.contains(&format!("\"violated-policies\":[\"{limit}\"]")), "{refused}");
+    };
+    refused_by("client", |i| format!("198.51.100.{}, 203.0.113.7", i % 256));
+    refused_by("home", |i| format!("2001:db8:5:{:x}::1", i % 256));
+    refused_by("site", |i| format!("2001:db8:6:{:x}::1", i % 256 * 256));
+    example.expect(&from("203.0.113.8"), 200, &[]);
+}
+
+#[test]
+fn login_counts_wrong_passwords() {
+    let example = Example::start("login", &[]);
+    let with = |credentials: &str| post("/login", "").header(&format!("authorization: Basic {credentials}"));
+    for _ in 0..7 {
+        example.expect(&with("YW5uOnNlY3JldA=="), 200, &["welcome"]);
+    }
+    for _ in 0..5 {
+        example.expect(&with("YW5uOmd1ZXNz"), 401, &[]);
+    }
+    example.expect(&with("YW5uOmd1ZXNz"), 429, &["\"violated-policies\":[\"login-guesses\"]"]);
+    example.expect(&with("YW5uOnNlY3JldA=="), 429, &["\r\nretry-after: "]);
+    // Somebody else at the same address.
+    example.expect(&with("Ym9iOmd1ZXNz"), 401, &[]);
+}
+
+#[test]
+fn llm_tokens_settles_what_was_used() {
+    let example = Example::start("llm_tokens", &[]);
+    let say = |prompt: &str| post("/", prompt).header("x-api-key: ann");
+    example.expect(&post("/", "hello"), 400, &[]);
+    // 19 bytes are reckoned to be 5 tokens, and the answer 500; they were 6 and 6. Of 20000 tokens a day, one comes
+    // back in 4 seconds.
+    example.expect(&say("to be or not to be!"), 200, &["\"tokens\";r=19495", "not\n"]);
+    let answer = example.expect(&say("to be or not to be!"), 200, &[]);
+    let (_, left) = answer.split_once("\"tokens\";r=").unwrap();
+    let left: u32 = left.split(';').next().unwrap().parse().unwrap();
+    assert!((19_483..=19_495).contains(&left), "{answer}");
+    // Each takes 4000 tokens, though 1500 were reserved.
+    let long = "a ".repeat(2_000);
+    for _ in 0..5 {
+        example.expect(&say(&long), 200, &[]);
+    }
+    example.expect(&say(&long), 429, &["\"violated-policies\":[\"tokens\"]"]);
+}
+
+#[test]
+fn graphql_cost_is_measured() {
+    let example = Example::start("graphql_cost", &[]);
+    example.expect(&post("/", "{ hero { name } }"), 200, &["\"fields\";r=998", "\"fields\":2}"]);
+    let lists = "{ users(first: 20) { name posts(first: 20) { title } } }";
+    example.expect(&post("/", lists), 200, &["\"fields\";r=557", "\"fields\":441}"]);
+    let refused = example.expect(&post("/", "{ users(first: 1000) { name email } }"), 429, &[]);
+    assert!(!refused.contains("retry-after"), "{refused}");
+    example.expect(&post("/", lists), 200, &[]);
+    example.expect(&post("/", lists), 429, &["\r\nretry-after: "]);
+}
+
+#[test]
+fn batch_takes_what_is_left() {
+    let example = Example::start("batch", &[]);
+    let send = || post("/", "").header("x-messages: 70");
+    example.expect(&send(), 200, &["sent 70\n"]);
+    example.expect(&send(), 200, &["sent 30\n"]);
+    example.expect(&send(), 429, &["\r\nretry-after: "]);
+    example.expect(&post("/", "").header("x-messages: 0"), 200, &["sent 0\n"]);
+}
+
+#[test]
+fn wait_in_line_is_even_and_bounded() {
+    let example = Example::start("wait_in_line", &[]);
+    // All at once: even a slow machine asks faster than twice a second.
+    let address = example.address.as_str();
+    let answers: Vec<(u16, String)> = std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..30).map(|_| scope.spawn(|| get("/").send(address))).collect();
+        asking.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let served = answers.iter().filter(|(status, _)| *status == 200);
+    let waits = served.map(|(_, answer)| {
+        let (_, wait) = answer.rsplit_once("waited ").unwrap();
+        wait.trim_end_matches(" ms\n").parse::<u32>().unwrap()
+    });
+    assert!(waits.clone().any(|wait| wait == 0), "{answers:?}");
+    assert!(waits.clone().any(|wait| wait > 0), "{answers:?}");
+    assert!(waits.clone().all(|wait| wait <= 2_000), "{answers:?}");
+    let refused = answers.iter().find(|(status, _)| *status == 429);
+    let (_, refused) = refused.unwrap_or_else(|| panic!("nobody is refused: {answers:?}"));
+    assert!(refused.contains("\"violated-policies\":[\"line\"]"), "{refused}");
+}
+
+#[test]
+fn custom_refusal_speaks_as_the_service_does() {
+    let example = Example::start("custom_refusal", &[]);
+    let ann = || get("/").header("x-api-key: ann");
+    let styles = ["\r\nratelimit: limit=3, remaining=2, reset=20", "\r\nx-ratelimit-used: 1\r\n"];
+    example.expect(&ann(), 200, &styles);
+    let refused = example.until(|_| ann(), |status, _| status == 429);
+    for told in ["\"code\":\"slow_down\"", "application/json", "no-store", "\r\nretry-after: ", "remaining=0"] {
+        assert!(refused.contains(told), "{told} is missing: {refused}");
+    }
+    example.expect(&get("/"), 400, &["{\"code\":\"no_api_key\",\"retry_ms\":0}"]);
+    example.expect(&get("/").header("accept: text/html"), 400, &["<!doctype html>"]);
+}
+
+#[test]
+fn shadows_tell_and_penalties_grow() {
+    let example = Example::start("shadow_and_penalties", &[]);
+    let answer = example.expect(&get("/"), 200, &[]);
+    assert!(!answer.contains("x-ratelimit-shadow"), "{answer}");
+    let told = |status, answer: &str| status == 200 && answer.contains("\r\nx-ratelimit-shadow: \"proposed\"\r\n");
+    example.until(|_| get("/"), told);
+    while example.line() != "allowed, would have been refused by [\"proposed\"]" {}
+    // The quota alone never asks for more than 20 seconds.
+    let blocked = |_, answer: &str| {
+        let wait = answer.split_once("\r\nretry-after: ").and_then(|(_, rest)| rest.split("\r\n").next());
+        wait.is_some_and(|seconds| seconds.parse::<u32>().unwrap() > 120)
+    };
+    example.until(|_| get("/"), blocked);
+}

@@ -1,0 +1,8 @@
+//! Starts each example as a user would and does what it says to try.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "what a test calls may fail like a test")]
+
+mod example;
+mod grpc;
+mod http;
+mod redis;

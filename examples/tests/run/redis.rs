@@ -1,0 +1,44 @@
+//! Examples that count in Redis.
+
+use std::process::{Command, Stdio};
+
+use tollgate_testkit::RedisServer;
+
+use crate::example::{Example, get, post, program};
+
+#[test]
+fn redis_instances_share_a_budget() {
+    let server = RedisServer::start();
+    let url = server.url();
+    let instances = [Example::start("redis", &[("REDIS_URL", &url)]), Example::start("redis", &[("REDIS_URL", &url)])];
+    let left = |instance: &Example| -> u32 {
+        let (_, answer) = instance.ask(&get("/").header("x-api-key: ann"));
+        let (_, day) = answer.split_once("\"day\";r=").expect("the day's standing is told");
+        day.split(';').next().unwrap().parse().unwrap()
+    };
+    // The day may turn between two requests, but not twice.
+    let shared = (0..2).any(|_| left(&instances[0]) == left(&instances[1]) + 1);
+    assert!(shared, "each instance counts for itself");
+}
+
+#[test]
+fn redis_says_what_is_missing() {
+    let output =
+        Command::new(program("redis")).env("REDIS_URL", "redis://127.0.0.1:1").stdin(Stdio::null()).output().unwrap();
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("127.0.0.1:1") && said.contains("REDIS_URL"), "{said}");
+}
+
+#[test]
+fn login_fails_closed() {
+    let server = RedisServer::start();
+    let wrong = || post("/login", "").header("authorization: Basic YW5uOmd1ZXNz");
+    let example = Example::start("login", &[("REDIS_URL", &server.url())]);
+    // At first its connection may not be there yet.
+    let counted = example.until(|_| wrong(), |status, _| status == 401);
+    assert!(counted.contains("ratelimit-policy: \"login-guesses\";q=5;w=900"), "{counted}");
+
+    let example = Example::start("login", &[("REDIS_URL", "redis://127.0.0.1:1")]);
+    example.expect(&wrong(), 503, &["\r\nretry-after: 1\r\n"]);
+}

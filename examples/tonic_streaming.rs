@@ -1,0 +1,102 @@
+//! A streaming gRPC call: an estimate is charged when it begins, and settled by the messages that were sent when it
+//! ends or the client hangs up. The service is written here, on the generated code of the standard health service.
+//!
+//!     cargo run --release --example tonic_streaming
+//!
+//! Serves on 127.0.0.1:50051; set `PORT` for another one (0 takes any that is free).
+
+use std::error::Error;
+
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tollgate::settle::{self, Reservation};
+use tollgate::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key, when};
+use tonic::transport::{Endpoint, Server};
+use tonic::{Request, Response, Status};
+use tonic_health::pb::health_client::HealthClient;
+use tonic_health::pb::health_server::{Health, HealthServer};
+use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
+
+/// Sends as many messages as it is asked for, in the place of a service's name.
+struct Feed;
+
+#[tonic::async_trait]
+impl Health for Feed {
+    type WatchStream = ReceiverStream<Result<HealthCheckResponse, Status>>;
+
+    async fn check(&self, _: Request<HealthCheckRequest>) -> Result<Response<HealthCheckResponse>, Status> {
+        Ok(Response::new(HealthCheckResponse::default()))
+    }
+
+    async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<Self::WatchStream>, Status> {
+        let wanted: u64 =
+            request.get_ref().service.parse().map_err(|_| Status::invalid_argument("how many messages?"))?;
+        // There is none while the store is sick and nothing is counted; an empty one takes its place.
+        let reservation = request.extensions().get::<Reservation>().cloned().unwrap_or_default();
+        let (sender, messages) = mpsc::channel(16);
+        tokio::spawn(async move {
+            let mut sent = 0;
+            reservation.settle("messages", sent);
+            // Sending fails when the client has gone away.
+            while sent < wanted && sender.send(Ok(HealthCheckResponse::default())).await.is_ok() {
+                sent += 1;
+                reservation.settle("messages", sent);
+            }
+            // The last clone: what was said last is settled now, before the client sees the end of the stream.
+            drop(reservation);
+            drop(sender);
+        });
+        Ok(Response::new(ReceiverStream::new(messages)))
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let policy = Policy::new().limit(
+        Limit::new("messages", Quota::per_hour(20))
+            .by(key::client_ip())
+            .when(when::path("/grpc.health.v1.Health/Watch"))
+            // Nobody knows yet how many there will be. A call that sends more takes them too, into debt.
+            .cost(5)
+            .settle(settle::by_handler()),
+    );
+
+    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "50051".into()));
+    let listener = tokio::net::TcpListener::bind(&address)
+        .await
+        .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
+    let address = listener.local_addr()?;
+    println!("listening on http://{address} (gRPC): each client gets 20 messages an hour");
+    tokio::spawn(
+        Server::builder()
+            .layer(RateLimitLayer::new(MemoryStore::new(), policy))
+            .add_service(HealthServer::new(Feed))
+            .serve_with_incoming(TcpListenerStream::new(listener)),
+    );
+
+    // A client, to see what it does.
+    let channel = Endpoint::from_shared(format!("http://{address}"))?.connect().await?;
+    let mut client = HealthClient::new(channel);
+    for wanted in [3, 30, 1] {
+        match client.watch(HealthCheckRequest { service: wanted.to_string() }).await {
+            Ok(stream) => {
+                let left = said(stream.metadata(), "x-ratelimit-remaining");
+                let (mut stream, mut received) = (stream.into_inner(), 0);
+                while stream.message().await?.is_some() {
+                    received += 1;
+                }
+                println!("begun with {left} left besides an estimate of 5, got {received}");
+            }
+            Err(status) => {
+                println!("{:?}, retry after {} s", status.code(), said(status.metadata(), "retry-after"));
+            }
+        }
+    }
+    println!("the server goes on; stop it with ctrl-c");
+    tokio::signal::ctrl_c().await?;
+    Ok(())
+}
+
+fn said(metadata: &tonic::metadata::MetadataMap, name: &str) -> String {
+    metadata.get(name).and_then(|value| value.to_str().ok()).unwrap_or("-").to_owned()
+}

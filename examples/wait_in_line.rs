@@ -1,0 +1,51 @@
+//! Waiting instead of refusing: a leaky bucket sends requests on to something fragile at an even pace. Each waits for
+//! its turn, as long as that is not too far away.
+//!
+//!     cargo run --release --example wait_in_line
+//!
+//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::{Extension, Router, routing::get};
+use tollgate::{Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
+
+/// Stands for something that must not be asked more than twice a second.
+async fn fragile(decision: Option<Extension<Decision>>) -> String {
+    let waited = decision.map_or(Duration::ZERO, |Extension(decision)| decision.wait());
+    format!("waited {} ms\n", waited.as_millis())
+}
+
+#[tokio::main]
+async fn main() -> io::Result<()> {
+    let policy = Policy::new()
+        // One line for everybody: two go on each second, evenly spaced, and there are ten places to wait.
+        .limit(
+            Limit::new("line", Quota::per_second(2).burst(10).leaky_bucket())
+                // Whoever would wait longer is refused at once, and told when there is room. A client that hangs up
+                // gives its turn back.
+                .max_wait(Duration::from_secs(2))
+                // Later by chance, never sooner: those who came together do not go on in step.
+                .wait_jitter(Duration::from_millis(50)),
+        )
+        // Nobody takes all the places for long.
+        .limit(Limit::new("client", Quota::per_minute(60)).by(key::client_ip()));
+
+    let limits = RateLimitLayer::new(MemoryStore::new(), policy)
+        // However many lines there are: each request that waits holds its connection and its memory.
+        .max_waiting(1_000);
+    let app = Router::new().route("/", get(fragile)).layer(limits);
+
+    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let listener = tokio::net::TcpListener::bind(&address)
+        .await
+        .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
+    let address = listener.local_addr()?;
+    println!("listening on http://{address}");
+    println!("2 a second; nobody waits for more than 2 seconds");
+    println!("try:  for i in $(seq 8); do curl -s -w '%{{http_code}}\\n' http://{address}/ & done; wait");
+
+    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+}
