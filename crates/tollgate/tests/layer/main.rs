@@ -38,6 +38,7 @@ mod settling_grpc;
 #[cfg(feature = "redis")]
 mod settling_redis;
 mod settling_sockets;
+mod settling_together;
 #[cfg(feature = "redis")]
 mod sick_redis;
 mod store_calls;
