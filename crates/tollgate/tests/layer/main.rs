@@ -39,6 +39,7 @@ mod settling_grpc;
 mod settling_redis;
 mod settling_sockets;
 mod settling_together;
+mod shadows;
 #[cfg(feature = "redis")]
 mod sick_redis;
 mod store_calls;
