@@ -16,6 +16,7 @@ mod grpc;
 mod grpc_details;
 mod grpc_kinds;
 mod headers;
+mod hostile;
 mod jitter;
 mod keys;
 mod lists;
