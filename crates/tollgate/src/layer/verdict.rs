@@ -21,6 +21,7 @@ pub(super) enum Verdict {
 }
 
 /// What a verdict rests on.
+#[expect(clippy::large_enum_variant, reason = "nearly every request has a ruling, and is spared a box")]
 pub(super) enum Grounds {
     /// A decision.
     Ruling(Ruling),

@@ -9,7 +9,7 @@ use tollgate::{Limit, MemoryStore, MissingKey, OnStoreFailure, Penalty, Policy, 
 use tollgate_testkit::ManualClock;
 use tower::{Layer, ServiceExt};
 
-use crate::fixture::{FickleStore, Inner, Limited, Recorder, field, text};
+use crate::fixture::{FickleStore, Inner, Limited, Recorder, field, text, tokio_now};
 
 /// Limits that refuse nearly everything, in every way there is.
 fn shadows() -> [Limit; 6] {
@@ -49,9 +49,9 @@ async fn answers(policy: Policy, style: HeaderStyle, sick: bool) -> Vec<String> 
             0 => Request::get("/"),
             _ => Request::post("/").version(Version::HTTP_2).header("content-type", "application/grpc"),
         };
-        let begun = tokio::time::Instant::now();
+        let begun = tokio_now();
         let response = service.clone().oneshot(request.body(()).unwrap()).await.unwrap();
-        let head = format!("{} {:?} {:?}", response.status(), begun.elapsed(), response.headers());
+        let head = format!("{} {:?} {:?}", response.status(), tokio_now() - begun, response.headers());
         answers.push(format!("{head} {}", text(response).await));
     }
     answers
