@@ -78,7 +78,7 @@ impl Policy {
             }
             let (one, another) = (&limit.extractor, &other.extractor);
             distinct(one.scope(), another.scope())?;
-            if one.scope() == another.scope() && one.types() != another.types() {
+            if one.scope() == another.scope() && one.identity() != another.identity() {
                 return Err(ConfigError::SharedScope(one.scope()));
             }
         }

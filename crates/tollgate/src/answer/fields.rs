@@ -29,6 +29,12 @@ impl Fields {
 
     /// Adds what an instance has decided by its own counters, and marks the answer.
     pub(crate) fn write_local(&self, decision: &Decision, particulars: &Particulars, headers: &mut HeaderMap) {
+        if particulars.only_shadows {
+            return;
+        }
+        if decision.enforced().next().is_none() {
+            return self.write_uncounted(headers);
+        }
         for style in &self.styles {
             style.write_local(Telling { decision, particulars }, headers);
         }

@@ -15,6 +15,8 @@ pub(crate) struct Particulars {
     pub(crate) partitions: Box<[(Name, PartitionKey)]>,
     /// What is added to the wait of a refused client.
     pub(crate) jitter: Duration,
+    /// Whether all limits that apply are shadows: clients are then not even told that the store is sick.
+    pub(crate) only_shadows: bool,
 }
 
 impl Particulars {

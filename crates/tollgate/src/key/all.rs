@@ -1,13 +1,11 @@
 //! Counting by several things together.
 
-use core::any::TypeId;
 use core::fmt;
-use core::iter::once;
 
 use smallvec::SmallVec;
 use tollgate_core::{Key, Name};
 
-use super::KeyExtractor;
+use super::{KeyExtractor, identity_of};
 use crate::head::RequestHead;
 
 /// Counts by several things together: each client on each route, each user by each method. Extractors of different types
@@ -66,8 +64,9 @@ impl KeyExtractor for All {
         Some(Key::joined(self.scope, &keys))
     }
 
-    fn types(&self) -> Vec<TypeId> {
-        once(TypeId::of::<Self>()).chain(self.parts.iter().flat_map(KeyExtractor::types)).collect()
+    fn identity(&self) -> u64 {
+        let parts: Vec<u64> = self.parts.iter().map(KeyExtractor::identity).collect();
+        identity_of::<Self>(&parts)
     }
 }
 

@@ -1,6 +1,8 @@
 //! The seam between requests and keys.
 
 use core::any::TypeId;
+use core::hash::{Hash, Hasher};
+use std::hash::DefaultHasher;
 use std::sync::Arc;
 
 use tollgate_core::{Key, Name};
@@ -38,12 +40,22 @@ pub trait KeyExtractor: Send + Sync + 'static {
     /// The key of a request; `None` when it has none. An empty key is the one that requests without a key share.
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>>;
 
-    /// The types that have a part in making the keys: this one's, unless told otherwise. By them a policy tells different
-    /// extractors of one scope, which it [refuses](crate::ConfigError::SharedScope). What only passes on the keys of
-    /// another extractor, as a `Box` does, answers with that one's types.
-    fn types(&self) -> Vec<TypeId> {
-        vec![TypeId::of::<Self>()]
+    /// A number for how the keys are made, the same in this process for all extractors that make the same: by it a policy
+    /// tells different extractors of one scope, which it [refuses](crate::ConfigError::SharedScope). Unless told otherwise
+    /// it stands for the type alone. An extractor with settings that its scope does not name [makes it](identity_of) of
+    /// those too; one that only passes on the keys of another, as a `Box` does, answers with that one's.
+    fn identity(&self) -> u64 {
+        identity_of::<Self>(&())
     }
+}
+
+/// The [identity](KeyExtractor::identity) of an extractor of this type with these settings.
+#[must_use]
+pub fn identity_of<E: ?Sized + 'static>(settings: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    TypeId::of::<E>().hash(&mut hasher);
+    settings.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl<E: KeyExtractor + ?Sized> KeyExtractor for Box<E> {
@@ -55,8 +67,8 @@ impl<E: KeyExtractor + ?Sized> KeyExtractor for Box<E> {
         (**self).extract(head)
     }
 
-    fn types(&self) -> Vec<TypeId> {
-        (**self).types()
+    fn identity(&self) -> u64 {
+        (**self).identity()
     }
 }
 
@@ -69,7 +81,7 @@ impl<E: KeyExtractor + ?Sized> KeyExtractor for Arc<E> {
         (**self).extract(head)
     }
 
-    fn types(&self) -> Vec<TypeId> {
-        (**self).types()
+    fn identity(&self) -> u64 {
+        (**self).identity()
     }
 }

@@ -89,7 +89,7 @@ pub use self::client_ip::{ClientIp, Proxies, Source, client_ip};
 pub use self::cookie::{Cookie, cookie};
 pub use self::everyone::{Everyone, everyone};
 pub use self::extension::{Extension, extension};
-pub use self::extractor::KeyExtractor;
+pub use self::extractor::{KeyExtractor, identity_of};
 pub(crate) use self::from_fn::MARK as CLOSURE_MARK;
 pub use self::from_fn::{FromFn, from_fn};
 pub use self::grpc::{GrpcMethod, GrpcService, grpc_method, grpc_service};

@@ -14,10 +14,11 @@ use tollgate_core::Store;
 use tower_service::Service;
 
 use super::body::ResponseBody;
-use super::gate::{Gate, Grounds, Verdict};
+use super::gate::Gate;
 use super::meter::metered;
 use super::pending::Pending;
 use super::turn::Turn;
+use super::verdict::{Grounds, Ruling, Verdict};
 use crate::answer::Reason;
 use crate::look_up::LookingUp;
 use crate::plan::{Asked, Overrides};
@@ -63,7 +64,7 @@ pin_project! {
         Waiting {
             #[pin]
             sleep: Sleep,
-            held: Option<(Held<Svc, B>, Grounds, Turn)>,
+            held: Option<(Held<Svc, B>, Ruling, Turn)>,
         },
         Running {
             #[pin]
@@ -144,19 +145,19 @@ where
                     let mut held = take(held);
                     match this.gate.judge(answer, ledger, core::mem::take(overrides), &mut held.request) {
                         Verdict::Pass(grounds, reservation) => held.run(Some(grounds), reservation),
-                        Verdict::Wait(wait, grounds, turn) => {
+                        Verdict::Wait(wait, ruling, turn) => {
                             #[expect(clippy::disallowed_methods, reason = "waiting one's turn is what was asked for")]
                             let sleep = tokio::time::sleep(wait);
-                            Stage::Waiting { sleep, held: Some((held, grounds, turn)) }
+                            Stage::Waiting { sleep, held: Some((held, ruling, turn)) }
                         }
                         Verdict::Refuse(response) => Stage::Refused { response: Some(response) },
                     }
                 }
                 StageProjection::Waiting { sleep, held } => {
                     ready!(sleep.poll(cx));
-                    let (mut held, mut grounds, turn) = take(held);
-                    let reservation = grounds.reserve(turn.take(), &mut held.request);
-                    held.run(Some(grounds), reservation)
+                    let (mut held, mut ruling, turn) = take(held);
+                    let reservation = ruling.reserve(turn.take(), &mut held.request);
+                    held.run(Some(Grounds::Ruling(ruling)), reservation)
                 }
                 StageProjection::Running { response, grounds, reservation } => {
                     let mut response = ready!(response.poll(cx))?;

@@ -9,9 +9,12 @@ mod layer;
 mod local;
 mod meter;
 mod pending;
+mod refusing;
 mod service;
+mod sick;
 mod till;
 mod turn;
+mod verdict;
 
 pub use self::body::ResponseBody;
 pub use self::future::ResponseFuture;

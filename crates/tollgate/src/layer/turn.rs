@@ -5,9 +5,10 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::Request;
-use tollgate_core::{Decision, Operation, Outcome, Standing, Store};
+use tollgate_core::Store;
 
-use super::gate::{Gate, Grounds, Verdict};
+use super::gate::Gate;
+use super::verdict::{Ruling, Verdict};
 use crate::settle::Account;
 
 /// Those who wait, counted.
@@ -71,41 +72,19 @@ impl Drop for Turn {
 
 impl<S: Store> Gate<S> {
     /// What happens to a request that was given a later turn.
-    pub(super) fn line_up<B>(
-        &self,
-        wait: Duration,
-        grounds: Grounds,
-        account: Option<Account>,
-        request: &Request<B>,
-    ) -> Verdict {
+    pub(super) fn line_up<B>(&self, ruling: Ruling, account: Option<Account>, request: &mut Request<B>) -> Verdict {
         if let Some(place) = self.line.place() {
-            let jitter = grounds.decision().map_or(Duration::ZERO, |decision| self.plan.jitter(decision));
-            self.tell(grounds.decision(), None, grounds.are_local(), request);
-            return Verdict::Wait(wait.saturating_add(chance(jitter)), grounds, Turn::new(place, account));
+            let Ruling { decision, .. } = &ruling;
+            request.extensions_mut().insert(decision.clone());
+            self.tell(Some(decision), None, ruling.is_local(), request);
+            let wait = decision.wait().saturating_add(chance(self.plan.jitter(decision)));
+            return Verdict::Wait(wait, ruling, Turn::new(place, account));
         }
         if let Some(account) = account {
             account.give_back();
         }
-        let grounds = match grounds {
-            Grounds::Store(decision, particulars) => Grounds::Store(without_waiting(&decision), particulars),
-            Grounds::Local(decision, particulars) => Grounds::Local(without_waiting(&decision), particulars),
-            Grounds::Nothing => Grounds::Nothing,
-        };
-        self.turn_down(grounds, request)
+        self.turn_down(ruling.without_waiting(), request)
     }
-}
-
-/// The same decision about somebody who may not wait: its limits refuse for as long as they would have made him wait.
-/// What is left is told as if he had waited: never too much.
-fn without_waiting(decision: &Decision) -> Decision {
-    let standings = decision.standings().iter().map(|standing| {
-        let outcome = match standing.outcome {
-            Outcome::Wait(wait) => Outcome::Refuse(wait),
-            outcome => outcome,
-        };
-        Standing { outcome, taken: 0, ..*standing }
-    });
-    Decision::from_standings(Operation::Check, decision.at(), standings)
 }
 
 /// Anything from nothing to this much, in whole microseconds.

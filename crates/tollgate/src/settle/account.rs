@@ -81,12 +81,13 @@ impl Kept {
 
 impl Account {
     /// The account of a request that was admitted by this decision, which says how much each limit took: less than its
-    /// cost where that was the most it would take, nothing where a shadow would have refused.
+    /// cost where that was the most it would take. A shadow that would have refused has no part in it.
     pub(crate) fn new(till: Arc<dyn Till>, counted: Counted, decision: &Decision, mut ledger: Ledger) -> Self {
-        for kept in &mut ledger {
+        ledger.retain_mut(|kept| {
             let standing = decision.standings().iter().find(|standing| standing.name == kept.name);
             kept.taken = standing.map_or(0, |standing| standing.taken);
-        }
+            standing.is_some_and(|standing| !standing.outcome.is_refusal())
+        });
         Self { till, runtime: Handle::try_current().ok(), counted, at: decision.at(), ledger }
     }
 

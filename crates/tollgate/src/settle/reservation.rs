@@ -52,13 +52,15 @@ struct Words {
 }
 
 impl Reservation {
-    /// The request costs this many units by this limit, instead of the estimate; 0 gives all of it back. Whether the limit
-    /// is a part of this reservation: it is not where it does not apply or does not settle, or where the store was sick
-    /// and nothing was counted.
+    /// The request costs this many units by this limit, instead of the estimate; 0 gives all of it back. In nested layers
+    /// that have limits of the same name, it costs this by each of them.
+    ///
+    /// Whether the limit is a part of this reservation: it is not where it does not apply or does not settle, where the
+    /// store was sick and nothing was counted, or where it is a [shadow](crate::Limit::shadow) that would have refused.
     pub fn settle(&self, limit: &str, cost: u64) -> bool {
         let Some(shared) = &self.0 else { return false };
         let is_mine = shared.say(Settle::Cost(cost), |kept| kept.name().as_str() == limit);
-        is_mine || shared.outer.settle(limit, cost)
+        shared.outer.settle(limit, cost) || is_mine
     }
 
     /// The request costs nothing, by any limit that settles.
@@ -71,7 +73,8 @@ impl Reservation {
         self.say_of_all(Settle::Keep);
     }
 
-    /// The units that this limit charged up front; `None` when it is not a part of this reservation.
+    /// The units that this limit charged up front; `None` when it is not a part of this reservation. Of nested layers with
+    /// limits of the same name, the innermost says it.
     #[must_use]
     pub fn estimate(&self, limit: &str) -> Option<u64> {
         let shared = self.0.as_ref()?;

@@ -75,6 +75,22 @@ async fn each_decision_is_told_once() {
     assert_eq!(heard, expected.map(|(label, path)| (label, path.to_owned(), false)));
 }
 
+#[tokio::test(start_paused = true)]
+async fn who_finds_the_line_full_is_told_of_once_as_refused() {
+    let queue =
+        Limit::new("queue", Quota::per_second(1).burst(9).leaky_bucket()).on_store_failure(OnStoreFailure::Local);
+    for sick in [false, true] {
+        let store = FickleStore::new(&ManualClock::default());
+        store.fail(sick);
+        let (layer, heard) = listening(store, Policy::new().limit(queue.clone()));
+        let layer = layer.max_waiting(0);
+        ask(&layer, "/").await;
+        ask(&layer, "/").await;
+        let expected = ["allowed", "refused"].map(|label| (label, String::from("/"), sick));
+        assert_eq!(*heard.lock().unwrap(), expected);
+    }
+}
+
 #[tokio::test]
 async fn a_sick_store_is_told_of() {
     let policy = Policy::new()

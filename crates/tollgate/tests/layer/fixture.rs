@@ -286,3 +286,8 @@ impl Store for ScriptedStore {
         ready(Ok(Decision::from_standings(Operation::Check, Timestamp::EPOCH, self.0.clone())))
     }
 }
+
+#[expect(clippy::disallowed_methods, reason = "tokio's paused clock")]
+pub(crate) fn tokio_now() -> tokio::time::Instant {
+    tokio::time::Instant::now()
+}

@@ -12,7 +12,7 @@ use tollgate::{Decision, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateL
 use tollgate_testkit::ManualClock;
 use tower::{Layer, ServiceExt, service_fn};
 
-use crate::fixture::{FickleStore, Inner, Limited, SlowStore, field};
+use crate::fixture::{FickleStore, Inner, Limited, SlowStore, field, tokio_now};
 
 const DEADLINE: Duration = Duration::from_millis(20);
 
@@ -96,11 +96,6 @@ async fn what_is_late_is_not_there() {
     let waited = tokio_now() - begun;
     assert!(waited >= DEADLINE && waited < DEADLINE + Duration::from_millis(5), "{waited:?}");
     assert_eq!(limited.inner.calls(), 0);
-}
-
-#[expect(clippy::disallowed_methods, reason = "tokio's paused clock")]
-fn tokio_now() -> tokio::time::Instant {
-    tokio::time::Instant::now()
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,6 +16,7 @@ mod grpc;
 mod grpc_details;
 mod grpc_kinds;
 mod headers;
+mod hostile;
 mod jitter;
 mod keys;
 mod lists;
@@ -38,6 +39,8 @@ mod settling_grpc;
 #[cfg(feature = "redis")]
 mod settling_redis;
 mod settling_sockets;
+mod settling_together;
+mod shadows;
 #[cfg(feature = "redis")]
 mod sick_redis;
 mod store_calls;

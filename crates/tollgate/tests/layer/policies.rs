@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Request;
-use tollgate::key::{KeyExtractor, from_fn};
+use tollgate::key::{ClientIp, KeyExtractor, Proxies, Source, from_fn};
 use tollgate::{ConfigError, Key, Limit, Name, Policy, Quota, RequestHead, key};
 
 use crate::fixture::Limited;
@@ -124,6 +124,37 @@ fn extractors_of_different_types_need_different_scopes() {
     let one = pair(Box::new(from_fn("x", |_| Some("x"))));
     let other = pair(Box::new(from_fn("x", |_| Some("y"))));
     assert_eq!(told(second(one, other)), shared("(method + fn x)"));
+}
+
+#[test]
+fn one_header_cannot_be_believed_of_different_proxies() {
+    let behind = |proxies| key::client_ip().behind(proxies, Source::XForwardedFor);
+    let (ours, theirs) = (|| behind(Proxies::networks(["10.0.0.0/8"])), || behind(Proxies::networks(["192.0.2.0/24"])));
+    let shared = ConfigError::SharedScope(ours().scope());
+    assert_eq!(second(ours(), theirs()).unwrap_err(), shared);
+    assert_eq!(second(behind(Proxies::hops(1)), behind(Proxies::hops(2))).unwrap_err(), shared);
+    let routed = |client: ClientIp| key::all((client, key::method()));
+    assert!(matches!(second(routed(ours()), routed(theirs())), Err(ConfigError::SharedScope(_))));
+    assert!(second(ours(), ours()).is_ok());
+    assert!(second(routed(ours()), routed(ours())).is_ok());
+    assert!(second(ours(), ours().prefix_v6(48)).is_ok());
+    assert!(second(ours(), key::client_ip()).is_ok());
+}
+
+#[cfg(feature = "jwt-rust-crypto")]
+#[test]
+fn one_claim_cannot_be_verified_in_different_ways() {
+    let key = |secret: &[u8]| key::JwtKey::hmac(secret).unwrap();
+    let by = |key| key::jwt_claim("sub", key);
+    let shared = ConfigError::SharedScope(by(key(b"one")).scope());
+    assert_eq!(second(by(key(b"one")), by(key(b"two"))).unwrap_err(), shared);
+    assert_eq!(second(by(key(b"one")), by(key(b"one").issuer("x"))).unwrap_err(), shared);
+    assert_eq!(second(by(key(b"one")), by(key(b"one").audience("x"))).unwrap_err(), shared);
+    assert_eq!(second(by(key(b"one").issuer("x")), by(key(b"one").audience("x"))).unwrap_err(), shared);
+    assert_eq!(second(by(key(b"one")), by(key(b"one")).or_key(key(b"two"))).unwrap_err(), shared);
+    let one = || by(key(b"one").issuer("x").audience("y")).or_key(key(b"two"));
+    assert!(second(one(), one()).is_ok());
+    assert!(second(one(), key::unverified_jwt_claim("sub")).is_ok());
 }
 
 #[test]

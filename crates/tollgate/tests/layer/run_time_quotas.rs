@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::{Request, StatusCode};
-use tollgate::{Limit, OnStoreFailure, Outcome, Policy, Quota, RateLimitLayer, Refused, key};
+use tollgate::{HeaderStyle, Limit, OnStoreFailure, Outcome, Policy, Quota, RateLimitLayer, Refused, key};
 use tollgate_testkit::ManualClock;
 use tower::{Layer, ServiceExt};
 
@@ -130,6 +130,17 @@ async fn an_instance_alone_counts_its_share_of_it() {
         assert_eq!(field(&response, "ratelimit-policy"), None);
         assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
     }
+}
+
+#[tokio::test]
+async fn an_instance_alone_tells_of_the_window_that_the_request_chose() {
+    let store = FickleStore::new(&ManualClock::default());
+    store.fail(true);
+    let policy = Policy::new().limit(tiers()).instances(5).on_store_failure(OnStoreFailure::Local);
+    let service = RateLimitLayer::new(store, policy).headers([HeaderStyle::PerWindow]).layer(Inner::default());
+    let response = service.oneshot(pro("ann").body(()).unwrap()).await.unwrap();
+    assert_eq!(field(&response, "x-ratelimit-limit-hour").as_deref(), Some("10"));
+    assert_eq!(field(&response, "x-ratelimit-limit-minute"), None);
 }
 
 #[tokio::test]

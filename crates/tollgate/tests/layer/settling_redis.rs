@@ -34,8 +34,14 @@ async fn until_left(store: &RedisStore, limit: &'static str, quota: Quota, expec
 async fn requests_are_settled() {
     let redis = RedisServer::start();
     let store = store(&redis, "settled").await;
-    for (quota, limit) in [(Quota::per_day(100), "bucket"), (Quota::per_day(100).sliding_log(), "log")] {
-        for (actual, left) in [(4, 96), (0, 96), (30, 66)] {
+    let day = Quota::per_day(100);
+    for (quota, limit) in [
+        (day, "bucket"),
+        (day.sliding_log(), "log"),
+        (day.fixed_window().from_first_request(), "window"),
+        (Quota::new(100, Duration::from_secs(366 * 86_400)).sliding_window(), "sliding"),
+    ] {
+        for (actual, left) in [(4, 96), (0, 96), (30, 66), (u64::MAX, 0)] {
             let inner = service_fn(move |request: Request<()>| {
                 assert!(request.extensions().get::<Reservation>().unwrap().settle(limit, actual));
                 async { Ok::<_, Infallible>(Response::new(())) }

@@ -17,7 +17,7 @@ pub use self::source::Source;
 
 use self::prefix::Prefix;
 use self::proxies::Behind;
-use super::KeyExtractor;
+use super::{KeyExtractor, identity_of};
 use crate::head::RequestHead;
 
 /// Counts by the address of the client: the peer, who opened the connection, unless [told](ClientIp::behind) which
@@ -78,7 +78,8 @@ impl ClientIp {
     /// * The other sources hold one address. Absent, sent twice, or no address, the peer is the client.
     ///
     /// Choose the source that your proxy *overwrites or appends to*: one that it passes on untouched is the client's
-    /// own word. Limits of one policy that read one source must trust the same proxies: they share one key, read once.
+    /// own word. Limits of one policy that read one source must trust the same proxies, or they would count different
+    /// addresses as one key: a policy refuses them with [`ConfigError::SharedScope`].
     #[must_use]
     pub fn behind(mut self, proxies: Proxies, source: Source) -> Self {
         self.behind = Some(Behind { proxies, source });
@@ -153,6 +154,11 @@ impl KeyExtractor for ClientIp {
 
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
         self.address(head).map(|address| self.prefix.key(self.scope, address))
+    }
+
+    fn identity(&self) -> u64 {
+        // Prefix and source are in the scope.
+        identity_of::<Self>(&self.behind.as_ref().map(|behind| &behind.proxies))
     }
 }
 

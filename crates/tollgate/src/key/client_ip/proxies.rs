@@ -10,10 +10,10 @@ use super::source::Source;
 use super::written_in_code;
 
 /// The proxies in front of a service, as [`ClientIp::behind`](super::ClientIp::behind) believes them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Proxies(Trust);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Trust {
     Networks(Vec<IpNet>),
     Hops(u8),

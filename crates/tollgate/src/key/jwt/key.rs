@@ -4,8 +4,10 @@ use core::fmt;
 use core::time::Duration;
 
 use jsonwebtoken::crypto::verify;
-use jsonwebtoken::{DecodingKey, Validation, decode};
+use jsonwebtoken::{DecodingKey, DecodingKeyKind, Validation, decode};
 use serde_json::{Map, Value};
+
+use crate::key::identity_of;
 
 /// A key that JSON web tokens (RFC 7519) are verified with, and what they must say besides.
 ///
@@ -98,6 +100,19 @@ impl JwtKey {
         validation.validate_aud = false;
         validation.validate_nbf = true;
         Ok(Self { key, validation })
+    }
+
+    /// A number for what it believes: that of a key with the same material and the same demands.
+    pub(super) fn identity(&self) -> u64 {
+        let material: [&[u8]; 2] = match self.key.kind() {
+            DecodingKeyKind::SecretOrDer(bytes) => [bytes, &[]],
+            DecodingKeyKind::RsaModulusExponent { n, e } => [n, e],
+        };
+        let Validation { algorithms, leeway, .. } = &self.validation;
+        // At most one of each.
+        let [issuer, audience] =
+            [&self.validation.iss, &self.validation.aud].map(|names| names.iter().flatten().collect::<Vec<_>>());
+        identity_of::<Self>(&(material, algorithms, leeway, issuer, audience))
     }
 
     /// The claims of a token, if it is to be believed.

@@ -2,9 +2,7 @@
 
 mod key;
 
-use core::any::TypeId;
 use core::fmt;
-use core::iter::once;
 use std::sync::Arc;
 
 use jsonwebtoken::dangerous::insecure_decode_claims;
@@ -13,7 +11,7 @@ use tollgate_core::{Key, Name};
 
 pub use self::key::{InvalidJwtKey, JwtKey};
 
-use super::{KeyExtractor, bearer};
+use super::{KeyExtractor, bearer, identity_of};
 use crate::head::RequestHead;
 
 /// Counts by a claim of the request's JSON web token (RFC 7519), such as `sub`, once the token is verified with this
@@ -113,8 +111,9 @@ impl KeyExtractor for JwtClaim {
         (!text.is_empty()).then(|| Key::owned(self.scope, text))
     }
 
-    fn types(&self) -> Vec<TypeId> {
-        once(TypeId::of::<Self>()).chain(self.token.types()).collect()
+    fn identity(&self) -> u64 {
+        let keys: Vec<u64> = self.keys.iter().map(JwtKey::identity).collect();
+        identity_of::<Self>(&(keys, self.token.identity()))
     }
 }
 

@@ -1,11 +1,14 @@
 //! A policy made ready to be asked: each subject once, whatever never changes worked out ahead.
 
-use core::time::Duration;
+mod fall_back;
 
-use smallvec::SmallVec;
+use core::time::Duration;
 use std::sync::Arc;
 
-use tollgate_core::{Charge, ConfigError, Decision, Key, Name, Outcome, Quota};
+use smallvec::SmallVec;
+use tollgate_core::{Charge, Decision, Key, Name, Outcome, Quota};
+
+pub(crate) use self::fall_back::Fallback;
 
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
@@ -80,16 +83,6 @@ pub(crate) enum Asked<T> {
     Charged(T, Overrides),
 }
 
-/// What a request gets that the store could not be asked about.
-pub(crate) enum Fallback<T> {
-    /// A limit refuses such requests.
-    Refuse,
-    /// No limit counts it.
-    Uncounted,
-    /// The charges of the limits that this instance counts by itself were handed over; this came back.
-    Charged(T),
-}
-
 impl Plan {
     pub(crate) fn new(policy: Policy) -> Self {
         let settles = policy.limits.iter().any(|limit| limit.terms.is_some());
@@ -143,32 +136,6 @@ impl Plan {
         Asked::Charged(answer, overrides)
     }
 
-    /// The same for a request that the store could not be asked about: what its limits then do, and the charges of
-    /// those that this instance counts by itself.
-    pub(crate) fn fall_back<T>(&self, head: &RequestHead<'_>, check: impl FnOnce(&[Charge<'_>]) -> T) -> Fallback<T> {
-        let Ok((keys, applying)) = self.read(head) else {
-            // It had its keys when the store was asked: an extractor has changed its mind.
-            return Fallback::Refuse;
-        };
-        if applying.iter().any(|planned| planned.on_store_failure == OnStoreFailure::Refuse) {
-            return Fallback::Refuse;
-        }
-        let local: Applying<'_> =
-            applying.into_iter().filter(|planned| planned.on_store_failure == OnStoreFailure::Local).collect();
-        let share = |(name, quota): (Name, Quota)| Ok((name, quota.try_divided(self.instances)?));
-        let Ok(overrides) = other_quotas(&local, head).map(share).collect::<Result<Overrides, ConfigError>>() else {
-            return Fallback::Refuse;
-        };
-        if local.is_empty() {
-            return Fallback::Uncounted;
-        }
-        let charges = local.into_iter().map(|planned| {
-            let quota = quota_of(planned, &overrides).unwrap_or(&planned.limit.share);
-            planned.limit.charge(quota, self.key(&keys, planned), head)
-        });
-        Fallback::Charged(check(&charges.collect::<Charges<'_>>()))
-    }
-
     /// What something makes of the keys of a request that has been decided on. They are read anew, so that requests pay
     /// for it only where it is wanted.
     pub(crate) fn each_key<T>(&self, head: &RequestHead<'_>, of: impl Fn(&Key<'_>) -> Option<T>) -> Box<[(Name, T)]> {
@@ -197,7 +164,8 @@ impl Plan {
     /// What has to be kept of a request's charges: those that are settled, or all of them where the request may have to
     /// wait, for its turn may have to be given back.
     pub(crate) fn ledger(&self, charges: &[Charge<'_>]) -> Option<Ledger> {
-        let may_wait = self.makes_wait && charges.iter().any(|charge| charge.patience_micros() > 0);
+        let makes_wait = |charge: &Charge<'_>| !charge.is_shadow() && charge.patience_micros() > 0;
+        let may_wait = self.makes_wait && charges.iter().any(makes_wait);
         if !may_wait && !self.settles {
             return None;
         }
