@@ -11,14 +11,17 @@ fn redis_instances_share_a_budget() {
     let server = RedisServer::start();
     let url = server.url();
     let instances = [Example::start("redis", &[("REDIS_URL", &url)]), Example::start("redis", &[("REDIS_URL", &url)])];
-    let left = |instance: &Example| -> u32 {
+    // What is left of the day. On a busy machine a decision may miss its deadline, and is then not told of.
+    let left = |instance: &Example| -> Option<u32> {
         let (_, answer) = instance.ask(&get("/").header("x-api-key: ann"));
-        let (_, day) = answer.split_once("\"day\";r=").expect("the day's standing is told");
-        day.split(';').next().unwrap().parse().unwrap()
+        let (_, day) = answer.split_once("\"day\";r=")?;
+        day.split(';').next()?.parse().ok()
     };
+    // More than the other asks in all: counted apart, it could not have less left.
+    let one = |times| (0..times).filter_map(|_| left(&instances[0])).last().expect("one of them is told");
+    let other = || (0..10).find_map(|_| left(&instances[1])).expect("one of ten is told");
     // The day may turn between two requests, but not twice.
-    let shared = (0..2).any(|_| left(&instances[0]) == left(&instances[1]) + 1);
-    assert!(shared, "each instance counts for itself");
+    assert!((0..2).any(|_| one(30) > other()), "each instance counts for itself");
 }
 
 #[test]
