@@ -12,7 +12,7 @@ use tower::{Layer, ServiceExt};
 use crate::fixture::{FickleStore, Inner, Limited, Recorder, field, text, tokio_now};
 
 /// Limits that refuse nearly everything, in every way there is.
-fn shadows() -> [Limit; 6] {
+fn shadows() -> [Limit; 7] {
     let rare = Quota::new(1, Duration::from_secs(300 * 86_400));
     [
         Limit::new("strict", Quota::per_minute(1)),
@@ -20,6 +20,7 @@ fn shadows() -> [Limit; 6] {
         Limit::new("dear", Quota::per_minute(1)).cost_with(|_| u64::MAX).settle(only_failures()),
         Limit::new("keyed", Quota::per_minute(1)).by(key::header("x-api-key")).when_missing(MissingKey::Refuse),
         Limit::new("grim", Quota::per_minute(1)).penalty(Penalty::after(1)).count_refusals(),
+        Limit::new("sick", Quota::per_minute(1)).on_store_failure(OnStoreFailure::Refuse),
         // A quota that no instance can have a share of.
         Limit::new("chosen", Quota::per_minute(1)).quota_with(move |_| Some(rare)).at_most(),
     ]
@@ -27,16 +28,11 @@ fn shadows() -> [Limit; 6] {
 }
 
 fn with_shadows(policy: Policy) -> Policy {
-    let shadows = shadows().map(|shadow| [shadow.clone(), shadow.on_store_failure(OnStoreFailure::Refuse)]);
-    // Half of them do as the policy says when the store is sick, the others refuse.
-    shadows
-        .into_iter()
-        .enumerate()
-        .fold(policy, |policy, (i, [one, other])| policy.limit(if i % 2 == 0 { one } else { other }))
+    shadows().into_iter().fold(policy, Policy::limit)
 }
 
-/// All that clients get, over HTTP and gRPC, from a layer in this style: of five requests, before which the store becomes
-/// well or sick.
+/// All that clients get, over HTTP and gRPC, from a layer in this style: of five requests, while the store is well or
+/// sick.
 async fn answers(policy: Policy, style: HeaderStyle, sick: bool) -> Vec<String> {
     let clock = ManualClock::default();
     let store = FickleStore::new(&clock);
