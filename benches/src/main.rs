@@ -1,6 +1,7 @@
 //! Tollgate beside its peers, measured in one run on one machine.
 //!
 //!     cargo run --release -p tollgate-bench -- redis [--quick] [--json FILE]
+//!     cargo run --release -p tollgate-bench -- memory [--quick] [--json FILE]
 //!     cargo run --release -p tollgate-bench -- soak [--quick]
 //!
 //! Contenders run in interleaved rounds, so that a machine that slows down slows all of them; figures are medians over
@@ -14,10 +15,14 @@
     reason = "figures, not counters"
 )]
 
+mod child;
 mod load;
+mod memory;
 mod redis;
 mod report;
 mod soak;
+mod timing;
+mod traffic;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -42,6 +47,11 @@ struct Arguments {
 enum Suite {
     /// The shared store, on a Redis of its own.
     Redis,
+    /// The memory store, beside other limiters in memory.
+    Memory,
+    /// The memory that one of them takes, in a process of its own.
+    #[command(hide = true)]
+    MemoryWorker { contender: String, key: String, limits: usize, keys: u32 },
     /// Eight processes with skewed clocks behind one Redis: never more than the quota, for any key.
     Soak,
     /// One of those processes.
@@ -53,6 +63,10 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let report = match arguments.suite {
         Suite::Redis => redis::run(arguments.quick),
+        Suite::Memory => memory::run(arguments.quick),
+        Suite::MemoryWorker { contender, key, limits, keys } => {
+            return done(memory::worker(&contender, &key, limits, keys));
+        }
         Suite::Soak => soak::run(arguments.quick),
         Suite::SoakWorker { url, number, seconds } => return done(soak::worker(&url, number, seconds)),
     };
