@@ -2,6 +2,7 @@
 //!
 //!     cargo run --release -p tollgate-bench -- redis [--quick] [--json FILE]
 //!     cargo run --release -p tollgate-bench -- memory [--quick] [--json FILE]
+//!     cargo run --release -p tollgate-bench -- layer [--quick] [--json FILE]
 //!     cargo run --release -p tollgate-bench -- soak [--quick]
 //!
 //! Contenders run in interleaved rounds, so that a machine that slows down slows all of them; figures are medians over
@@ -16,6 +17,7 @@
 )]
 
 mod child;
+mod layer;
 mod load;
 mod memory;
 mod redis;
@@ -52,6 +54,8 @@ enum Suite {
     /// The memory that one of them takes, in a process of its own.
     #[command(hide = true)]
     MemoryWorker { contender: String, key: String, limits: usize, keys: u32 },
+    /// The layer around a service that does nothing, beside tower_governor, and over HTTP under wrk.
+    Layer,
     /// Eight processes with skewed clocks behind one Redis: never more than the quota, for any key.
     Soak,
     /// One of those processes.
@@ -67,6 +71,7 @@ fn main() -> ExitCode {
         Suite::MemoryWorker { contender, key, limits, keys } => {
             return done(memory::worker(&contender, &key, limits, keys));
         }
+        Suite::Layer => layer::run(arguments.quick),
         Suite::Soak => soak::run(arguments.quick),
         Suite::SoakWorker { url, number, seconds } => return done(soak::worker(&url, number, seconds)),
     };
