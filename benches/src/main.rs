@@ -3,6 +3,7 @@
 //!     cargo run --release -p tollgate-bench -- redis [--quick] [--json FILE]
 //!     cargo run --release -p tollgate-bench -- memory [--quick] [--json FILE]
 //!     cargo run --release -p tollgate-bench -- layer [--quick] [--json FILE]
+//!     cargo run --release -p tollgate-bench -- flood [--quick] [--json FILE]
 //!     cargo run --release -p tollgate-bench -- soak [--quick]
 //!
 //! Contenders run in interleaved rounds, so that a machine that slows down slows all of them; figures are medians over
@@ -17,6 +18,7 @@
 )]
 
 mod child;
+mod flood;
 mod layer;
 mod load;
 mod memory;
@@ -56,6 +58,17 @@ enum Suite {
     MemoryWorker { contender: String, key: String, limits: usize, keys: u32 },
     /// The layer around a service that does nothing, beside tower_governor, and over HTTP under wrk.
     Layer,
+    /// A flood of made-up keys against a memory store with a cap.
+    Flood,
+    /// One scene of it.
+    #[command(hide = true)]
+    FloodWorker {
+        places: usize,
+        clients: u64,
+        flood: u64,
+        #[arg(action = clap::ArgAction::Set)]
+        is_greedy: bool,
+    },
     /// Eight processes with skewed clocks behind one Redis: never more than the quota, for any key.
     Soak,
     /// One of those processes.
@@ -72,6 +85,10 @@ fn main() -> ExitCode {
             return done(memory::worker(&contender, &key, limits, keys));
         }
         Suite::Layer => layer::run(arguments.quick),
+        Suite::Flood => flood::run(arguments.quick),
+        Suite::FloodWorker { places, clients, flood, is_greedy } => {
+            return done(flood::worker(places, clients, flood, is_greedy));
+        }
         Suite::Soak => soak::run(arguments.quick),
         Suite::SoakWorker { url, number, seconds } => return done(soak::worker(&url, number, seconds)),
     };
