@@ -27,6 +27,7 @@ mod report;
 mod soak;
 mod timing;
 mod traffic;
+mod work;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -69,6 +70,13 @@ enum Suite {
         #[arg(action = clap::ArgAction::Set)]
         is_greedy: bool,
     },
+    /// A fixed number of decisions and nothing else, for `scripts/instructions` to count; without a case, their names.
+    #[command(hide = true)]
+    Work {
+        case: Option<String>,
+        #[arg(default_value_t = 0)]
+        decisions: u32,
+    },
     /// Eight processes with skewed clocks behind one Redis: never more than the quota, for any key.
     Soak,
     /// One of those processes.
@@ -89,6 +97,7 @@ fn main() -> ExitCode {
         Suite::FloodWorker { places, clients, flood, is_greedy } => {
             return done(flood::worker(places, clients, flood, is_greedy));
         }
+        Suite::Work { case, decisions } => return done(work::run(case.as_deref(), decisions)),
         Suite::Soak => soak::run(arguments.quick),
         Suite::SoakWorker { url, number, seconds } => return done(soak::worker(&url, number, seconds)),
     };
