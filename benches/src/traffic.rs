@@ -28,10 +28,10 @@ impl Traffic {
         }
     }
 
-    /// The same draws for the same seed.
+    /// The same draws for the same seed, and another hot key for another.
     pub(crate) fn trace(self, seed: u64) -> Trace {
         let keys = match self {
-            Self::Hot => vec![0],
+            Self::Hot => vec![seed as u32],
             Self::Uniform(keys) => drawn(seed, |draw| (draw % u64::from(keys)) as u32),
             Self::Zipf(keys) => {
                 // The inverse of the harmonic sum's integral: rank = keys^u for uniform u, close enough to the law.

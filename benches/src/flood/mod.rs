@@ -1,10 +1,10 @@
 //! A flood of made-up keys against a store with a cap: what it takes of the machine, and of the clients who are known.
 //!
-//! Half of the known clients are limited and keep asking; the others are far from their quota and ask now and then. Between
-//! their requests come keys that nobody has seen before and that come once. Each scene is a process of its own.
+//! Half of the known clients are limited and keep asking; the others are far from their quota and ask now and then.
+//! Between their requests come keys that nobody has seen before and that come once. Each scene is a process of its own.
 //!
-//! Of the two latencies the second leaves out the time in which the process was ready to run and others were running: on
-//! a machine that does something else too, that is most of the first.
+//! Of the two latencies the second leaves out the time in which the process was ready to run and others were running:
+//! on a machine that does something else too, that is most of the first.
 
 mod latencies;
 mod waits;

@@ -57,7 +57,7 @@ impl Keyed for String {
     }
 }
 
-/// A number that shows nothing of the other, and of no other: the finalizer of splitmix64 (Steele, Lea and Flood, 2014).
+/// Numbers without a pattern, each another: the finalizer of splitmix64 (Steele, Lea and Flood, 2014).
 const fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -72,12 +72,12 @@ pub(crate) struct Allowance {
     pub(crate) unit: Duration,
 }
 
-/// Nobody is refused, and nobody is whole again, within a run: every contender does its full work on entries that count
-/// something. One limit is the first of these, three are all.
+/// Nobody is refused, and nobody is whole again, within a run: every contender does its full work on entries that
+/// count something. One limit is the first of these, three are all.
 pub(crate) const ALLOWANCES: [Allowance; 3] = [
-    Allowance { name: "first", burst: 15_000_000, unit: Duration::from_secs(60) },
-    Allowance { name: "second", burst: 14_000_000, unit: Duration::from_secs(75) },
-    Allowance { name: "third", burst: 12_000_000, unit: Duration::from_secs(90) },
+    Allowance { name: "first", burst: 9_000_000, unit: Duration::from_secs(120) },
+    Allowance { name: "second", burst: 8_500_000, unit: Duration::from_secs(130) },
+    Allowance { name: "third", burst: 8_000_000, unit: Duration::from_secs(140) },
 ];
 
 /// One limiter per limit, all of them asked: what one does with a limiter that knows one limit.

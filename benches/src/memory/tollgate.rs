@@ -11,10 +11,10 @@ pub(crate) struct Tollgate<const LIMITS: usize> {
 }
 
 impl<const LIMITS: usize> Tollgate<LIMITS> {
-    /// A store with places for so many keys.
+    /// A store with places for so many keys, and at least ten thousand.
     pub(crate) fn new(keys: u32) -> Self {
         Self {
-            store: MemoryStore::with_capacity(keys as usize),
+            store: MemoryStore::with_capacity((keys as usize).max(10_000)),
             limits: std::array::from_fn(|limit| {
                 let allowance = &ALLOWANCES[limit];
                 (Name::new(allowance.name), Quota::new(1, allowance.unit).burst(u64::from(allowance.burst)))
