@@ -3,9 +3,11 @@
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tollgate_testkit::RedisServer;
+
+use crate::timing::now;
 
 /// What one round of load came to.
 #[derive(Clone, Copy, Default)]
@@ -83,11 +85,6 @@ where
         p50: at(0.5),
         p99: at(0.99),
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 /// Seconds of CPU this process has used, from `/proc/self/stat` (in ticks of 10 ms).

@@ -1,6 +1,9 @@
 //! Tollgate beside its peers, measured in one run on one machine.
 //!
 //!     cargo run --release -p tollgate-bench -- redis [--quick] [--json FILE]
+//!     cargo run --release -p tollgate-bench -- memory [--quick] [--json FILE]
+//!     cargo run --release -p tollgate-bench -- layer [--quick] [--json FILE]
+//!     cargo run --release -p tollgate-bench -- flood [--quick] [--json FILE]
 //!     cargo run --release -p tollgate-bench -- soak [--quick]
 //!
 //! Contenders run in interleaved rounds, so that a machine that slows down slows all of them; figures are medians over
@@ -14,10 +17,17 @@
     reason = "figures, not counters"
 )]
 
+mod child;
+mod flood;
+mod layer;
 mod load;
+mod memory;
 mod redis;
 mod report;
 mod soak;
+mod timing;
+mod traffic;
+mod work;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -42,6 +52,31 @@ struct Arguments {
 enum Suite {
     /// The shared store, on a Redis of its own.
     Redis,
+    /// The memory store, beside other limiters in memory.
+    Memory,
+    /// The memory that one of them takes, in a process of its own.
+    #[command(hide = true)]
+    MemoryWorker { contender: String, key: String, limits: usize, keys: u32 },
+    /// The layer around a service that does nothing, beside tower_governor, and over HTTP under wrk.
+    Layer,
+    /// A flood of made-up keys against a memory store with a cap.
+    Flood,
+    /// One scene of it.
+    #[command(hide = true)]
+    FloodWorker {
+        places: usize,
+        clients: u64,
+        flood: u64,
+        #[arg(action = clap::ArgAction::Set)]
+        is_greedy: bool,
+    },
+    /// A fixed number of decisions and nothing else, for `scripts/instructions` to count; without a case, their names.
+    #[command(hide = true)]
+    Work {
+        case: Option<String>,
+        #[arg(default_value_t = 0)]
+        decisions: u32,
+    },
     /// Eight processes with skewed clocks behind one Redis: never more than the quota, for any key.
     Soak,
     /// One of those processes.
@@ -53,6 +88,16 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let report = match arguments.suite {
         Suite::Redis => redis::run(arguments.quick),
+        Suite::Memory => memory::run(arguments.quick),
+        Suite::MemoryWorker { contender, key, limits, keys } => {
+            return done(memory::worker(&contender, &key, limits, keys));
+        }
+        Suite::Layer => layer::run(arguments.quick),
+        Suite::Flood => flood::run(arguments.quick),
+        Suite::FloodWorker { places, clients, flood, is_greedy } => {
+            return done(flood::worker(places, clients, flood, is_greedy));
+        }
+        Suite::Work { case, decisions } => return done(work::run(case.as_deref(), decisions)),
         Suite::Soak => soak::run(arguments.quick),
         Suite::SoakWorker { url, number, seconds } => return done(soak::worker(&url, number, seconds)),
     };

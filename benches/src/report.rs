@@ -70,3 +70,8 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
         even => f64::midpoint(values[even / 2 - 1], values[even / 2]),
     }
 }
+
+/// The median over the rounds of `over / under`.
+pub(crate) fn median_ratio(over: &[f64], under: &[f64]) -> f64 {
+    median(&mut over.iter().zip(under).map(|(over, under)| over / under).collect::<Vec<_>>())
+}

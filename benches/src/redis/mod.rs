@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use self::contenders::{Field, Shape, multiplexed, ping, pooled, tollgate};
 use crate::load::{self, Round, info};
-use crate::report::{Report, median};
+use crate::report::{Report, median, median_ratio};
 
 /// Distinct keys, chosen uniformly.
 const KEYS: u64 = 1_000_000;
@@ -181,7 +181,8 @@ fn figures_of(rounds: &[Round]) -> Vec<(&'static str, f64)> {
     ]
 }
 
-/// The median over the rounds of `over / under`.
+/// The median over the rounds of one figure's `over / under`.
 fn ratio(over: &[Round], under: &[Round], figure: fn(&Round) -> f64) -> f64 {
-    median(&mut over.iter().zip(under).map(|(over, under)| figure(over) / figure(under)).collect::<Vec<_>>())
+    let of = |rounds: &[Round]| rounds.iter().map(figure).collect::<Vec<_>>();
+    median_ratio(&of(over), &of(under))
 }

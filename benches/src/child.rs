@@ -1,0 +1,32 @@
+//! Measurements in a process of their own: what a process has taken from the system it rarely gives back.
+
+use std::error::Error;
+use std::fs;
+use std::process::Command;
+
+/// Runs this program with these arguments and reads the numbers it prints.
+pub(crate) fn ask(arguments: &[&str]) -> Result<Vec<f64>, Box<dyn Error>> {
+    let output = Command::new(std::env::current_exe()?).args(arguments).output()?;
+    if !output.status.success() {
+        return Err(format!("{arguments:?}: {}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    let text = String::from_utf8(output.stdout)?;
+    text.split_whitespace().map(|figure| Ok(figure.parse()?)).collect()
+}
+
+/// Bytes of this process that are in memory, from `/proc/self/status`.
+pub(crate) fn resident() -> f64 {
+    status("VmRSS:")
+}
+
+/// The most that ever were.
+pub(crate) fn most_resident() -> f64 {
+    status("VmHWM:")
+}
+
+/// A line of that file, which counts in KiB.
+fn status(field: &str) -> f64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok()).unwrap_or(0.0) * 1_024.0
+}

@@ -1,0 +1,33 @@
+//! How long each of very many checks took.
+
+use std::time::Duration;
+
+/// A count for each number of nanoseconds up to a quarter of a millisecond; what takes longer is counted there.
+pub(super) struct Latencies {
+    counts: Vec<u64>,
+}
+
+const MOST: usize = 250_000;
+
+impl Latencies {
+    pub(super) fn new() -> Self {
+        Self { counts: vec![0; MOST + 1] }
+    }
+
+    pub(super) fn add(&mut self, latency: Duration) {
+        let nanoseconds = usize::try_from(latency.as_nanos()).unwrap_or(MOST);
+        self.counts[nanoseconds.min(MOST)] += 1;
+    }
+
+    /// Microseconds that all but one in so many took at most.
+    pub(super) fn all_but_one_in(&self, many: u64) -> f64 {
+        let mut above = self.counts.iter().sum::<u64>() / many;
+        for (nanoseconds, &count) in self.counts.iter().enumerate().rev() {
+            if count > above {
+                return nanoseconds as f64 / 1_000.0;
+            }
+            above -= count;
+        }
+        0.0
+    }
+}

@@ -1,0 +1,88 @@
+//! The same over HTTP/1.1 with connections that are kept, under wrk.
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::process::Command;
+
+use axum::Router;
+use axum::routing::get;
+use tokio::net::TcpListener;
+
+use super::contenders::{Manner, governor, tollgate};
+use crate::report::{Report, median, median_ratio};
+
+const CONNECTIONS: &str = "32";
+
+/// An app that is being served.
+struct App {
+    name: &'static str,
+    address: SocketAddr,
+    is_admitted: bool,
+}
+
+/// Does without, and says so, where wrk is not installed.
+pub(super) fn run(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>> {
+    if Command::new("wrk").arg("-v").output().is_err() {
+        eprintln!(
+            "wrk is not installed (scripts/install wrk): layer/http-admitted and layer/http-refused are left out"
+        );
+        return Ok(());
+    }
+    let (rounds, seconds) = if quick { (3, "1s") } else { (9, "4s") };
+    // One thread for the service, and what is left of the machine for wrk.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let bare = || Router::new().route("/", get(async || {}));
+    let headers = Manner::Headers;
+    let apps = [
+        ("bare", bare(), true),
+        ("tollgate, headers", bare().layer(tollgate(headers, 1)), true),
+        ("tollgate, three limits, headers", bare().layer(tollgate(headers, 3)), true),
+        ("tower_governor, headers", bare().layer(governor(headers)?), true),
+        ("tollgate, refusing", bare().layer(tollgate(Manner::Refused, 1)), false),
+        ("tower_governor, refusing", bare().layer(governor(Manner::Refused)?), false),
+    ];
+    let serve = |(name, app, is_admitted)| Ok(App { name, address: runtime.block_on(served(app))?, is_admitted });
+    let apps: Vec<App> = apps.into_iter().map(serve).collect::<Result<_, Box<dyn Error>>>()?;
+
+    let mut rates = vec![Vec::new(); apps.len()];
+    for _ in 0..rounds {
+        for (app, rates) in apps.iter().zip(&mut rates) {
+            rates.push(rate(app, seconds)?);
+        }
+    }
+    for (app, rates) in apps.iter().zip(&rates) {
+        report.row("layer/http", app.name, vec![("requests/s", median(&mut rates.clone()))]);
+    }
+    for (case, app) in [("layer/http-admitted", 1), ("layer/http-admitted/3-limits", 2), ("layer/http-refused", 4)] {
+        report.ratio(case, median_ratio(&rates[app], &rates[0]));
+    }
+    report.ratio("layer/http-admitted/tower_governor", median_ratio(&rates[1], &rates[3]));
+    report.ratio("layer/http-refused/tower_governor", median_ratio(&rates[4], &rates[5]));
+    Ok(())
+}
+
+/// Serves an app on a free port, for as long as the runtime lives.
+async fn served(app: Router) -> Result<SocketAddr, Box<dyn Error>> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    let address = listener.local_addr()?;
+    let service = app.into_make_service_with_connect_info::<SocketAddr>();
+    tokio::spawn(async move { axum::serve(listener, service).await });
+    Ok(address)
+}
+
+/// Requests per second that wrk gets answered as they are meant to be.
+fn rate(app: &App, seconds: &str) -> Result<f64, Box<dyn Error>> {
+    let url = format!("http://{}/", app.address);
+    let output = Command::new("wrk").args(["-t1", "-c", CONNECTIONS, "-d", seconds, &url]).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let after = |label: &str| -> Option<f64> {
+        text.lines().find_map(|line| line.trim().strip_prefix(label)?.trim().parse().ok())
+    };
+    let unsuccessful = after("Non-2xx or 3xx responses:").unwrap_or(0.0);
+    // The first request of a layer that refuses is admitted.
+    let is_as_meant = if app.is_admitted { unsuccessful == 0.0 } else { unsuccessful > 1.0 };
+    match after("Requests/sec:") {
+        Some(rate) if is_as_meant => Ok(rate),
+        _ => Err(format!("{}: {text}", app.name).into()),
+    }
+}

@@ -1,0 +1,23 @@
+//! Timing work that takes nanoseconds.
+
+use std::time::{Duration, Instant};
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Nanoseconds per item of `work`, which takes a batch of so many at a time, until so much time was spent in it. Making
+/// batches ready is not counted. They should be small enough to stay in the first cache, as a request's key does, and
+/// large enough for two readings of the clock not to weigh.
+pub(crate) fn per_item<B>(items: usize, span: Duration, mut ready: impl FnMut() -> B, mut work: impl FnMut(B)) -> f64 {
+    let (mut spent, mut batches) = (Duration::ZERO, 0_u32);
+    while spent < span {
+        let batch = ready();
+        let began = now();
+        work(batch);
+        spent += now() - began;
+        batches += 1;
+    }
+    spent.as_secs_f64() * 1e9 / (f64::from(batches) * items as f64)
+}
