@@ -39,9 +39,10 @@ use crate::time::Timestamp;
 ///    taken to be whole, and should it come back, it starts with nothing left.
 ///
 /// So a flood of fresh keys sets no limited client free, gives something back to a client who is known only where it
-/// finds nobody less used among the next few, and locks nobody out. What it costs: at the worst, when more limited
-/// clients had to go than the store has places, some newcomers are taken for one of them and start with nothing left (1
-/// in 200 at once the places, 1 in 11 at three times).
+/// finds nobody less used among the next few. What it costs: at the worst, when more limited clients had to go than the
+/// store has places, some newcomers are taken for one of them and start with nothing left (1 in 200 at once the places,
+/// 1 in 11 at three times, and at twenty times 45 in 100 of all requests were refused so in a measured flood). Give a
+/// store more places than you have clients, and limit made-up keys by address as well.
 ///
 /// ```
 /// use tollgate_core::MemoryStore;
