@@ -7,17 +7,6 @@
 local TAKEN, REFUSED, DECIDED, SENSELESS = '\0', '\1', '\2', '\3'
 local FORMATS = { '<I7I5I7', '<I7I5I7I5I7', '<I7I5I7I5I7I5I7', '<I7I5I7I5I7I5I7I5I7' }
 
--- When each changed subject will be whole, and the changed ones in order.
-local whole_at, changed, changed_count = {}, {}, 0
-
-local function keep(subject, state, whole)
-  if not whole_at[subject] then
-    changed_count = changed_count + 1
-    changed[changed_count] = subject
-  end
-  states[subject], whole_at[subject] = state, whole
-end
-
 -- The parts of a plain template, one for each subject:
 --   slots   what a state has after its instant: quota and grains used, of each charge; the latter are worked on here
 --   limits  cost, capacity and refill of each charge, in grains

@@ -11,6 +11,7 @@ const ANY: &str = concat!(
     include_str!("request.lua"),
     include_str!("clock.lua"),
     include_str!("shelves.lua"),
+    include_str!("changes.lua"),
     include_str!("fast.lua"),
     "local function model(is_confused)\n",
     include_str!("model.lua"),
