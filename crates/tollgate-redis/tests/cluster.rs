@@ -6,6 +6,7 @@ mod common;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tollgate_core::{Charge, Key, Operation, Outcome, Quota, Store};
 use tollgate_redis::{RedisStore, RedisStoreError};
@@ -14,8 +15,10 @@ use tollgate_testkit::RedisCluster;
 use self::common::{calls, options, user};
 
 const THREE: Quota = Quota::per_hour(3);
-const TEN: Quota = Quota::per_hour(10).fixed_window();
-const FIFTY: Quota = Quota::per_hour(50).fixed_window();
+/// Windows that no test runs into the next of.
+const YEAR: Duration = Duration::from_secs(365 * 86_400);
+const TEN: Quota = Quota::new(10, YEAR).fixed_window();
+const FIFTY: Quota = Quota::new(50, YEAR).fixed_window();
 
 async fn store_on(cluster: &RedisCluster) -> RedisStore {
     options().cluster(cluster.urls()).await.unwrap()
