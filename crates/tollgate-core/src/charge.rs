@@ -162,6 +162,15 @@ impl<'a> Charge<'a> {
         self.penalty
     }
 
+    /// Whether it takes all of its cost, which is not nothing, or refuses at once, by a bucket that makes nobody wait.
+    #[inline]
+    pub(crate) const fn is_plain(&self) -> bool {
+        let is_special = self.counts_refusals || self.is_shadow || self.is_at_most || self.penalty.is_some();
+        let at_once =
+            self.patience.is_none() && matches!(self.quota.algorithm(), Algorithm::TokenBucket | Algorithm::Gcra);
+        self.cost > 0 && at_once && !is_special
+    }
+
     /// What the limit counts.
     pub(crate) const fn counter(&self) -> Counter<'a> {
         Counter { id: self.name.id(), quota: self.quota }

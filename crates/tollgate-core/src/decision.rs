@@ -66,6 +66,12 @@ impl Decision {
         Self { outcome, at, standings, refundable: took }
     }
 
+    /// The decision on a check that every limit admits at once.
+    #[inline]
+    pub(crate) const fn admitted(at: Timestamp, standings: Standings) -> Self {
+        Self { outcome: Outcome::Allow, at, standings, refundable: true }
+    }
+
     /// May it pass?
     #[must_use]
     pub const fn outcome(&self) -> Outcome {

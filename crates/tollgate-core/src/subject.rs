@@ -15,15 +15,16 @@ use crate::time::Timestamp;
 /// charge. A subject that was never seen and one whose limits are all whole again are the same thing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
-    at: u64,
-    slots: SmallVec<[Slot; 2]>,
+    pub(crate) at: u64,
+    pub(crate) slots: SmallVec<[Slot; 2]>,
 }
 
+/// What is remembered of one limit: what it has counted, and by which quota.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Slot {
-    limit: u32,
-    quota: Quota,
-    state: State,
+pub(crate) struct Slot {
+    pub(crate) limit: u32,
+    pub(crate) quota: Quota,
+    pub(crate) state: State,
 }
 
 impl Subject {

@@ -98,13 +98,13 @@ fn clients_who_took_more_than_the_flood_keep_their_counters() {
             fresh(number);
         });
     });
-    assert_eq!(kept, 500, "of 500 who came among fresh keys");
+    assert!(kept >= 490, "{kept} of 500 who came among fresh keys");
     // Those who came in one unbroken row are each other's only candidates until the flood has got between them.
     let kept = known_after_a_flood(|known, fresh| {
         (0..500).for_each(known);
         (0..500).for_each(fresh);
     });
-    assert!(kept >= 430, "{kept} of 500 who came in a row");
+    assert!(kept >= 490, "{kept} of 500 who came in a row");
 }
 
 #[test]

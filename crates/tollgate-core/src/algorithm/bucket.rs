@@ -22,8 +22,15 @@ pub(crate) const fn longest_wait(quota: &Quota) -> u64 {
     }
 }
 
-pub(super) fn refilled(quota: &Quota, used: u64, elapsed: u64) -> u64 {
+#[inline]
+pub(crate) fn refilled(quota: &Quota, used: u64, elapsed: u64) -> u64 {
     used.saturating_sub(elapsed.saturating_mul(quota.refill()))
+}
+
+/// Whether a token bucket or GCRA admits this many units at once.
+#[inline]
+pub(crate) const fn holds(quota: &Quota, used: u64, cost: u64) -> bool {
+    cost <= quota.capacity() && used + cost * quota.grain() <= quota.capacity() * quota.grain()
 }
 
 pub(super) fn judge(quota: &Quota, used: u64, cost: u64, patience: u64) -> Verdict {
@@ -45,12 +52,14 @@ pub(super) fn judge(quota: &Quota, used: u64, cost: u64, patience: u64) -> Verdi
     }
 }
 
-pub(super) fn left(quota: &Quota, used: u64) -> (u64, u64) {
+#[inline]
+pub(crate) fn left(quota: &Quota, used: u64) -> (u64, u64) {
     let remaining = (quota.capacity() * quota.grain()).saturating_sub(used) / quota.grain();
     (remaining, used.div_ceil(quota.refill()))
 }
 
-pub(super) fn taken(quota: &Quota, used: u64, cost: u64) -> u64 {
+#[inline]
+pub(crate) fn taken(quota: &Quota, used: u64, cost: u64) -> u64 {
     used.saturating_add(cost.saturating_mul(quota.grain())).min(MOST_USED)
 }
 

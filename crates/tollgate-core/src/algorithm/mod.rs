@@ -4,9 +4,10 @@
 //! clock, none fails, none panics, and all count in integers below 2^53, so that the same steps can be taken in Lua.
 //! The caller keeps `now` from running backwards.
 
-mod bucket;
+pub(crate) mod bucket;
 mod convert;
 mod fixed_window;
+mod packed;
 mod sliding_log;
 mod sliding_window;
 

@@ -1,25 +1,33 @@
 //! The store in this process.
 
+mod evict;
 mod ghosts;
+mod hash;
+mod known;
+mod place;
+mod quick;
+mod resident;
 mod room;
-mod shard;
+mod row;
+mod sync;
+mod table;
+mod whole;
 
 use core::convert::Infallible;
 use core::fmt;
 use core::future::{Ready, ready};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
-use smallvec::SmallVec;
-
+use self::hash::Seed;
+use self::known::Known;
 use self::room::Room;
-use self::shard::{Place, Resident, Shard, Use};
+use self::sync::{Mutex, locked};
+use self::table::Table;
 use crate::charge::{Charge, Operation};
 use crate::clock::{Clock, MonotonicClock};
-use crate::decide::decide;
-use crate::decision::{Decision, Outcome, Standing};
+use crate::decision::Decision;
 use crate::key::Key;
 use crate::store::Store;
-use crate::subject::Subject;
 use crate::time::Timestamp;
 
 /// Counters in this process: nothing to install, nothing to wait for.
@@ -57,22 +65,25 @@ pub struct MemoryStore {
 
 struct Inner {
     clock: Arc<dyn Clock>,
-    seed: [u8; 16],
+    seed: Seed,
+    known: Known,
     room: Room,
-    shards: Box<[Shard]>,
+    /// What stands for everybody together, who has a table and a place for himself.
+    everyone: u64,
+    own_room: Room,
+    /// The last one is everybody's.
+    tables: Box<[Shard]>,
 }
 
-/// A subject of a request, out of its table.
-struct Guest {
-    digest: u128,
-    /// Which of the request's guards holds its table.
-    guard: usize,
-    place: Place,
-    resident: Resident,
-}
+/// A table behind a lock, in cache lines of its own.
+#[derive(Default)]
+#[repr(align(64))]
+struct Shard(Mutex<Table>);
 
-/// The guards a request holds, in the order of their shards.
-type Guards<'a> = SmallVec<[(usize, MutexGuard<'a, shard::Table>); 2]>;
+/// Subjects for each table of a full store: few enough to be moved in some ten microseconds when the table grows.
+const SUBJECTS_PER_TABLE: usize = 1_024;
+/// Tables that a store has at most.
+const MOST_TABLES: usize = 1 << 14;
 
 impl MemoryStore {
     /// Subjects remembered unless told otherwise.
@@ -94,17 +105,25 @@ impl MemoryStore {
     #[must_use]
     pub fn with_clock(subjects: usize, clock: impl Clock) -> Self {
         let subjects = subjects.max(1);
-        let seed = room::seed();
-        let shards: Box<[Shard]> = (0..Shard::how_many(subjects)).map(|_| Shard::default()).collect();
-        let room = Room::new(subjects, shards.len(), Key::EVERYONE.digest(&seed));
-        Self { inner: Arc::new(Inner { clock: Arc::new(clock), seed, room, shards }) }
+        let seed = Seed::random();
+        let tables = (subjects / SUBJECTS_PER_TABLE).clamp(1, MOST_TABLES);
+        let inner = Inner {
+            clock: Arc::new(clock),
+            everyone: seed.hash(&Key::EVERYONE),
+            seed,
+            known: Known::new(),
+            room: Room::new(subjects, tables),
+            own_room: Room::new(1, 1),
+            tables: (0..=tables).map(|_| Shard::default()).collect(),
+        };
+        Self { inner: Arc::new(inner) }
     }
 
-    /// Subjects remembered at present: at most the capacity, and everybody together. Some may be whole again and not yet cleared away.
+    /// Subjects remembered at present: at most the capacity, and everybody together. Some may be whole again and not yet
+    /// cleared away.
     #[must_use]
     pub fn len(&self) -> usize {
-        let everyone = self.shard_of(self.inner.room.everyone());
-        self.inner.room.taken() + usize::from(self.inner.shards[everyone].lock().knows_everyone())
+        self.inner.room.taken() + self.inner.own_room.taken()
     }
 
     /// Whether no subject is remembered.
@@ -129,70 +148,37 @@ impl MemoryStore {
     /// Forgets every subject, limited ones too, and gives their memory back. A request that is decided meanwhile may
     /// be forgotten or not.
     pub fn clear(&self) {
-        for shard in &self.inner.shards {
-            shard.lock().clear(&self.inner.room);
+        for (number, table) in self.inner.tables.iter().enumerate() {
+            locked(&table.0).clear(self.inner.room_of(number));
         }
     }
+}
 
+impl Inner {
     fn decide(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
-        let inner = &*self.inner;
-        let digests: SmallVec<[u128; 4]> = charges.iter().map(|charge| charge.key().digest(&inner.seed)).collect();
-        let (unique, subject_of) = grouped(&digests);
-
-        // Locks are taken in the order of the shards, so two requests never wait for each other.
-        let mut guards = self.lock(&unique);
-        let now = inner.clock.now();
-        let mut guests: SmallVec<[Guest; 2]> = unique.iter().map(|&digest| self.guest(digest, &guards)).collect();
-        // Those who are known come out first: nobody who is part of this request makes room for another.
-        for guest in &mut guests {
-            if let Some(known) = guards[guest.guard].1.check_out_known(guest.digest, &inner.room) {
-                (guest.place, guest.resident) = known;
-            }
-        }
-        let will_charge = !matches!(operation, Operation::Reset) && charges.iter().any(|charge| charge.units() > 0);
-        for (number, guest) in guests.iter_mut().enumerate().filter(|(_, guest)| matches!(guest.place, Place::Nowhere))
-        {
-            let table = &mut guards[guest.guard].1;
-            if table.remembers(guest.digest, now) {
-                let own = charges.iter().zip(&subject_of).filter(|(_, subject)| **subject == number);
-                for (charge, _) in own {
-                    let all = [charge.cost(charge.quota().capacity())];
-                    guest.resident.subject.decide(Operation::Charge, &all, now);
-                }
-            }
-            if will_charge {
-                guest.place = table.make_place(guest.digest, now, &inner.room);
-            }
-        }
-
-        let mut subjects: SmallVec<[&mut Subject; 2]> =
-            guests.iter_mut().map(|guest| &mut guest.resident.subject).collect();
-        let decision = decide(operation, charges, now, &mut subjects, |charge| subject_of[charge]);
-        drop(subjects);
-        for (number, guest) in guests.into_iter().enumerate() {
-            let own = decision.standings().iter().zip(&subject_of).filter(|(_, subject)| **subject == number);
-            let use_of_it = use_of(&decision, own.map(|(standing, _)| standing));
-            guards[guest.guard].1.check_in(guest.place, guest.resident, use_of_it, &inner.room);
-        }
-        decision
+        self.decide_quickly(operation, charges).unwrap_or_else(|| self.decide_any(operation, charges))
     }
 
-    fn guest(&self, digest: u128, guards: &Guards<'_>) -> Guest {
-        let guard = position(guards, self.shard_of(digest));
-        Guest { digest, guard, place: Place::Nowhere, resident: Resident::default() }
+    /// What stands for a key.
+    fn hash(&self, key: &Key<'_>) -> u64 {
+        self.seed.hash(key)
     }
 
-    fn lock(&self, digests: &[u128]) -> Guards<'_> {
-        let mut shards: SmallVec<[usize; 2]> = digests.iter().map(|&digest| self.shard_of(digest)).collect();
-        shards.sort_unstable();
-        shards.dedup();
-        shards.into_iter().map(|shard| (shard, self.inner.shards[shard].lock())).collect()
+    /// The table that a subject is in.
+    fn table_of(&self, hash: u64) -> usize {
+        let shared = self.tables.len() - 1;
+        if hash == self.everyone {
+            return shared;
+        }
+        // By the high bits; a table's own buckets are told by the others.
+        #[expect(clippy::cast_possible_truncation, reason = "less than the number of tables")]
+        let table = ((hash >> 32) * shared as u64 >> 32) as usize;
+        table
     }
 
-    fn shard_of(&self, digest: u128) -> usize {
-        // The high bits choose the shard; a shard's own map uses the low ones.
-        let high = (digest >> 96) as usize;
-        high % self.inner.shards.len()
+    /// Where a table's subjects take their places.
+    const fn room_of(&self, table: usize) -> &Room {
+        if table + 1 == self.tables.len() { &self.own_room } else { &self.room }
     }
 }
 
@@ -207,7 +193,7 @@ impl Store for MemoryStore {
     type Future = Ready<Result<Decision, Infallible>>;
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
-        ready(Ok(self.decide(operation, charges)))
+        ready(Ok(self.inner.decide(operation, charges)))
     }
 }
 
@@ -215,36 +201,4 @@ impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryStore").field("len", &self.len()).field("capacity", &self.inner.room.capacity()).finish()
     }
-}
-
-/// The distinct digests, and for each charge the position of its own among them.
-fn grouped(digests: &[u128]) -> (SmallVec<[u128; 2]>, SmallVec<[usize; 4]>) {
-    let mut unique: SmallVec<[u128; 2]> = SmallVec::new();
-    let positions = digests
-        .iter()
-        .map(|digest| {
-            unique.iter().position(|known| known == digest).unwrap_or_else(|| {
-                unique.push(*digest);
-                unique.len() - 1
-            })
-        })
-        .collect();
-    (unique, positions)
-}
-
-/// What a decision means for one of its subjects.
-fn use_of<'a>(decision: &Decision, own: impl Iterator<Item = &'a Standing>) -> Use {
-    if decision.is_allowed() {
-        return Use::Charged;
-    }
-    let longest = own.filter_map(|standing| match standing.outcome {
-        Outcome::Refuse(retry) if !standing.is_shadow => Some(retry),
-        _ => None,
-    });
-    longest.max().map_or(Use::Other, |retry| Use::RefusedUntil(decision.at() + retry))
-}
-
-fn position(guards: &Guards<'_>, shard: usize) -> usize {
-    // Every digest's shard was locked; were it not, the last guard would be a wrong shard but never out of bounds.
-    guards.iter().position(|(locked, _)| *locked == shard).unwrap_or(0)
 }

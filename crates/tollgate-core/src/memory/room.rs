@@ -1,21 +1,19 @@
-//! How many subjects the store may still take in, over all its shards.
+//! How many subjects the store may still take in, over all its tables.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use super::sync::{AtomicU64, AtomicUsize, Ordering};
 
 /// Counts places. `taken` never exceeds `capacity`: a place is claimed before a subject is kept in it.
 pub(super) struct Room {
     capacity: usize,
-    shards: usize,
-    everyone: u128,
+    tables: usize,
     taken: AtomicUsize,
     evicted: AtomicU64,
 }
 
 impl Room {
-    /// Room for `capacity` subjects in so many shards; `everyone` is the digest of the subject that takes none.
-    pub(super) const fn new(capacity: usize, shards: usize, everyone: u128) -> Self {
-        Self { capacity, shards, everyone, taken: AtomicUsize::new(0), evicted: AtomicU64::new(0) }
+    /// Room for `capacity` subjects in so many tables.
+    pub(super) fn new(capacity: usize, tables: usize) -> Self {
+        Self { capacity, tables, taken: AtomicUsize::new(0), evicted: AtomicU64::new(0) }
     }
 
     /// Claims a place if one is free.
@@ -43,13 +41,9 @@ impl Room {
         self.capacity
     }
 
-    /// A shard's part of the capacity.
+    /// A table's part of the capacity.
     pub(super) const fn share(&self) -> usize {
-        self.capacity.div_ceil(self.shards)
-    }
-
-    pub(super) const fn everyone(&self) -> u128 {
-        self.everyone
+        self.capacity.div_ceil(self.tables)
     }
 
     pub(super) fn taken(&self) -> usize {
@@ -59,10 +53,4 @@ impl Room {
     pub(super) fn evicted(&self) -> u64 {
         self.evicted.load(Ordering::Relaxed)
     }
-}
-
-/// A seed nobody outside knows, from the operating system's randomness that the standard library seeds its maps with.
-pub(super) fn seed() -> [u8; 16] {
-    let half = || RandomState::new().build_hasher().finish();
-    (u128::from(half()) << 64 | u128::from(half())).to_le_bytes()
 }

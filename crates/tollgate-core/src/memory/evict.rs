@@ -1,0 +1,134 @@
+//! Who has to go when there is no room.
+
+use super::known::Known;
+use super::room::Room;
+use super::row::Row;
+use super::table::{ROWS, Table};
+use crate::time::Timestamp;
+
+/// Subjects looked at, at most, to find one that can make room.
+const CANDIDATES: usize = 16;
+/// Rows looked at, at most, to find so many.
+const REACH: usize = 64;
+
+impl Table {
+    /// Claims a place and gives its row to a newcomer, if need be that of somebody else: not of those that are named.
+    pub(super) fn place(
+        &mut self,
+        hash: u64,
+        now: Timestamp,
+        (room, known): (&Room, &Known),
+        together: &[u64],
+    ) -> Option<usize> {
+        self.sweep(now, room);
+        if !room.claim() && !self.make_room(hash, now, (room, known), together) {
+            return None;
+        }
+        let position = self.settle(hash, room);
+        if position.is_none() {
+            room.release();
+        }
+        position
+    }
+
+    /// Whether a subject that is not known may have been limited when it last had to go.
+    pub(super) fn remembers(&mut self, hash: u64, now: Timestamp) -> bool {
+        self.ghosts().is_some_and(|ghosts| ghosts.knows(hash, now))
+    }
+
+    /// Remembers a limited subject that has no place.
+    pub(super) fn remember(&mut self, hash: u64, whole_at: Timestamp, now: Timestamp, room: &Room) {
+        self.rare().ghosts.remember(hash, whole_at, now, room.share());
+    }
+
+    /// Clears away the next few subjects as far as they are whole.
+    fn sweep(&mut self, now: Timestamp, room: &Room) {
+        for _ in 0..ROWS.min(self.rows()) {
+            let position = self.next();
+            let row = self.row(position);
+            if !row.is_free() && row.summary().is_whole(now.as_micros()) {
+                self.forget(position, room);
+            }
+        }
+    }
+
+    /// Frees one row and keeps its place claimed: that of the candidate whose going costs least. Candidates are those
+    /// next to the newcomer, that is, others each time.
+    fn make_room(&mut self, newcomer: u64, now: Timestamp, (room, known): (&Room, &Known), together: &[u64]) -> bool {
+        let mut victim = None;
+        let mut candidates = 0;
+        let [first, _] = self.homes(newcomer);
+        for position in (first * ROWS..self.rows()).chain(0..first * ROWS).take(REACH) {
+            let row = self.row(position);
+            if row.is_free() || together.contains(&row.hash()) {
+                continue;
+            }
+            let cost = cost_of_going(row, now);
+            if victim.is_none_or(|(least, _)| cost < least) {
+                victim = Some((cost, position));
+            }
+            candidates += 1;
+            if candidates == CANDIDATES {
+                break;
+            }
+        }
+        let Some((cost, position)) = victim else { return false };
+        if cost.standing != Standing::Whole {
+            room.count_eviction();
+        }
+        self.haunt(position, now, (room, known));
+        self.vacate(position);
+        true
+    }
+
+    /// Remembers the subject of a row that has to go, if it is limited.
+    fn haunt(&mut self, position: usize, now: Timestamp, (room, known): (&Room, &Known)) {
+        let row = self.row(position);
+        let (hash, whole_at) = (row.hash(), row.summary().whole_at_micros());
+        let is_limited = || match self.elsewhere(hash) {
+            Some(subject) => subject.is_limited(now),
+            None => row.subject(known).is_limited(now),
+        };
+        if whole_at > now.as_micros() && (row.summary().was_refused() || row.summary().was_limited() && is_limited()) {
+            self.remember(hash, Timestamp::from_micros(whole_at), now, room);
+        }
+    }
+
+    /// Moves the hand on by one.
+    fn next(&mut self) -> usize {
+        let next = self.hand as usize + 1;
+        #[expect(clippy::cast_possible_truncation, reason = "less than four times the number of buckets")]
+        let hand = if next < self.rows() { next } else { 0 } as u32;
+        self.hand = hand;
+        hand as usize
+    }
+}
+
+/// The less, the sooner it goes. Who was charged once is most likely made up, and has least to lose.
+fn cost_of_going(row: Row<'_>, now: Timestamp) -> Cost {
+    let summary = row.summary();
+    let (standing, last) = match summary.was_limited() {
+        _ if summary.is_whole(now.as_micros()) => (Standing::Whole, 0),
+        true => (Standing::Limited, u64::MAX - row.at()),
+        false => (Standing::Free, summary.whole_second()),
+    };
+    Cost { standing, uses: summary.uses(), last }
+}
+
+/// What it costs that a subject goes, by what counts first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Cost {
+    standing: Standing,
+    uses: u64,
+    /// Whoever is whole soonest; of the limited, whoever was charged last: so a flood of keys that are limited by their
+    /// first request drives itself out.
+    last: u64,
+}
+
+/// From the one who loses nothing by going to the one who must be remembered.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    Whole,
+    Free,
+    Limited,
+}

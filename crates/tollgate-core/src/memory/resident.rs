@@ -1,0 +1,70 @@
+//! A subject in a table: out of its row, to be changed, and back.
+
+use smallvec::SmallVec;
+
+use super::known::{Counted, Known};
+use super::row::{Count, MOST_LIMITS, Row, Use};
+use super::table::Table;
+use crate::algorithm::State;
+use crate::subject::{Slot, Subject};
+
+impl Row<'_> {
+    /// The subject that the row is of, unless it is kept elsewhere.
+    pub(super) fn subject(self, known: &Known) -> Subject {
+        let slot = |count: Count| {
+            let Counted { limit, quota } = *known.get(count.number)?;
+            Some(Slot { limit, quota, state: State::unpacked(count.value, &quota, self.at()) })
+        };
+        Subject { at: self.at(), slots: self.counts().filter_map(slot).collect() }
+    }
+}
+
+impl Table {
+    /// Takes out the subject of a row, to be put back under the same lock.
+    pub(super) fn check_out(&mut self, position: usize, known: &Known) -> Subject {
+        let row = self.row(position);
+        if !row.summary().is_elsewhere() {
+            return row.subject(known);
+        }
+        let hash = row.hash();
+        self.rare().elsewhere.remove(&hash).unwrap_or_default()
+    }
+
+    /// Puts a subject into the row at a position, which it may move from.
+    pub(super) fn check_in(&mut self, position: usize, subject: Subject, use_of_it: Use, known: &Known) {
+        let hash = self.row(position).hash();
+        let counts = counts(&subject, known);
+        let mut position = position;
+        if let Some(counts) = &counts
+            && !self.is_wide_enough(counts.len())
+        {
+            self.widen();
+            position = self.find(hash).unwrap_or(position);
+        }
+        let mut row = self.row_mut(position);
+        let summary = row.read().summary().whole_at(subject.whole_at().as_micros()).used(use_of_it);
+        match counts {
+            Some(counts) => {
+                let first = counts.first().map_or(0, |count| count.number);
+                row.update(subject.at().as_micros(), summary.with_limits(counts.len(), first));
+                counts.into_iter().enumerate().for_each(|(limit, count)| row.set_count(limit, count));
+            }
+            None => {
+                row.update(subject.at().as_micros(), summary.kept_elsewhere());
+                self.rare().elsewhere.insert(hash, subject);
+            }
+        }
+    }
+}
+
+/// What a row says of a subject, if one can hold it.
+fn counts(subject: &Subject, known: &Known) -> Option<SmallVec<[Count; MOST_LIMITS]>> {
+    if subject.slots.len() > MOST_LIMITS {
+        return None;
+    }
+    let count = |slot: &Slot| {
+        let value = slot.state.packed(&slot.quota, subject.at)?;
+        Some(Count { number: known.number(&Counted { limit: slot.limit, quota: slot.quota })?, value })
+    };
+    subject.slots.iter().map(count).collect()
+}
