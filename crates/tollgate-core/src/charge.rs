@@ -33,6 +33,8 @@ pub struct Charge<'a> {
     is_shadow: bool,
     is_at_most: bool,
     penalty: Option<&'a Penalty>,
+    /// Whether it is anything but a cost that a bucket takes or refuses at once.
+    is_special: bool,
 }
 
 /// What a subject counts under one number.
@@ -45,6 +47,7 @@ pub(crate) struct Counter<'a> {
 impl<'a> Charge<'a> {
     /// A charge of one unit. The name tells the limits of one key apart; a quota may change under it.
     #[must_use]
+    #[inline]
     pub fn new(name: impl Into<Name>, quota: &'a Quota, key: &'a Key<'a>) -> Self {
         Self {
             name: name.into(),
@@ -56,11 +59,13 @@ impl<'a> Charge<'a> {
             is_shadow: false,
             is_at_most: false,
             penalty: None,
+            is_special: !matches!(quota.algorithm(), Algorithm::TokenBucket | Algorithm::Gcra),
         }
     }
 
     /// What the request costs, in units of the quota. 0 is a peek: it reports and charges nothing.
     #[must_use]
+    #[inline]
     pub const fn cost(mut self, units: u64) -> Self {
         self.cost = units;
         self
@@ -71,6 +76,7 @@ impl<'a> Charge<'a> {
     #[must_use]
     pub const fn patience(mut self, longest: Duration) -> Self {
         self.patience = Some(longest);
+        self.is_special = true;
         self
     }
 
@@ -79,6 +85,7 @@ impl<'a> Charge<'a> {
     #[must_use]
     pub const fn count_refusals(mut self) -> Self {
         self.counts_refusals = true;
+        self.is_special = true;
         self
     }
 
@@ -88,6 +95,7 @@ impl<'a> Charge<'a> {
     #[must_use]
     pub const fn shadow(mut self) -> Self {
         self.is_shadow = true;
+        self.is_special = true;
         self
     }
 
@@ -97,6 +105,7 @@ impl<'a> Charge<'a> {
     #[must_use]
     pub const fn at_most(mut self) -> Self {
         self.is_at_most = true;
+        self.is_special = true;
         self
     }
 
@@ -106,29 +115,34 @@ impl<'a> Charge<'a> {
     #[must_use]
     pub const fn penalty(mut self, penalty: &'a Penalty) -> Self {
         self.penalty = Some(penalty);
+        self.is_special = true;
         self
     }
 
     /// The limit's name.
     #[must_use]
+    #[inline]
     pub const fn name(&self) -> Name {
         self.name
     }
 
     /// The limit's quota.
     #[must_use]
+    #[inline]
     pub const fn quota(&self) -> &'a Quota {
         self.quota
     }
 
     /// Who is counted.
     #[must_use]
+    #[inline]
     pub const fn key(&self) -> &'a Key<'a> {
         self.key
     }
 
     /// What the request costs, in units.
     #[must_use]
+    #[inline]
     pub const fn units(&self) -> u64 {
         self.cost
     }
@@ -165,13 +179,11 @@ impl<'a> Charge<'a> {
     /// Whether it takes all of its cost, which is not nothing, or refuses at once, by a bucket that makes nobody wait.
     #[inline]
     pub(crate) const fn is_plain(&self) -> bool {
-        let is_special = self.counts_refusals || self.is_shadow || self.is_at_most || self.penalty.is_some();
-        let at_once =
-            self.patience.is_none() && matches!(self.quota.algorithm(), Algorithm::TokenBucket | Algorithm::Gcra);
-        self.cost > 0 && at_once && !is_special
+        self.cost > 0 && !self.is_special
     }
 
     /// What the limit counts.
+    #[inline]
     pub(crate) const fn counter(&self) -> Counter<'a> {
         Counter { id: self.name.id(), quota: self.quota }
     }

@@ -1,7 +1,9 @@
 //! Where an in-process store gets its time. The only file in Tollgate that reads the machine's clocks.
 
 use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
+use std::sync::LazyLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::time::{Timestamp, micros};
@@ -20,17 +22,21 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
 /// Later steps of the wall clock (NTP, an operator) do not move it: counters neither jump nor freeze. The price is that
 /// epoch-aligned windows drift from the wall clock by whatever the wall clock was stepped since the process began.
 ///
+/// It reads the processor's counter where that runs evenly, and compares it with the system's monotonic clock once a
+/// second. What it was found to be ahead or behind, microseconds, it makes good in one step.
+///
 /// ```
+/// use std::time::Duration;
 /// use tollgate_core::{Clock, MonotonicClock};
 ///
 /// let clock = MonotonicClock::new();
 /// let before = clock.now();
-/// assert!(clock.now() >= before);
+/// assert!(clock.now() + Duration::from_millis(1) > before);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct MonotonicClock {
-    started: Instant,
-    epoch_at_start: u64,
+    /// What the wall clock said when the process's clock began.
+    epoch: u64,
 }
 
 impl MonotonicClock {
@@ -39,7 +45,7 @@ impl MonotonicClock {
     #[expect(clippy::disallowed_methods, reason = "the one place where a clock is anchored")]
     pub fn new() -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        Self { started: Instant::now(), epoch_at_start: micros(wall) }
+        Self { epoch: micros(wall).saturating_sub(MACHINE.elapsed()) }
     }
 }
 
@@ -50,9 +56,63 @@ impl Default for MonotonicClock {
 }
 
 impl Clock for MonotonicClock {
+    #[inline]
     fn now(&self) -> Timestamp {
-        #[expect(clippy::disallowed_methods, reason = "the one place where time is read")]
-        let elapsed = Instant::now().duration_since(self.started);
-        Timestamp::from_micros(self.epoch_at_start + micros(elapsed))
+        Timestamp::from_micros(self.epoch + MACHINE.elapsed())
+    }
+}
+
+/// The process's counter, begun by the first clock.
+static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::start);
+
+/// How often, in microseconds, the counter is compared with the system's clock.
+const COMPARED: u64 = 1_000_000;
+
+struct Machine {
+    counter: quanta::Clock,
+    counter_at_start: u64,
+    started: Instant,
+    /// Microseconds by the counter, when it is compared next.
+    compare_at: AtomicU64,
+    /// What is added to the counter's microseconds, wrapping.
+    correction: AtomicU64,
+}
+
+impl Machine {
+    #[expect(clippy::disallowed_methods, reason = "the one place where time is read")]
+    fn start() -> Self {
+        let counter = quanta::Clock::new();
+        Self {
+            counter_at_start: counter.raw(),
+            counter,
+            started: Instant::now(),
+            compare_at: AtomicU64::new(COMPARED),
+            correction: AtomicU64::new(0),
+        }
+    }
+
+    /// Microseconds since the start.
+    #[inline]
+    fn elapsed(&self) -> u64 {
+        let counted = self.counted();
+        if counted >= self.compare_at.load(Ordering::Relaxed) {
+            self.compare();
+        }
+        counted.wrapping_add(self.correction.load(Ordering::Relaxed))
+    }
+
+    /// Microseconds by the counter.
+    #[inline]
+    fn counted(&self) -> u64 {
+        self.counter.delta_as_nanos(self.counter_at_start, self.counter.raw()) / 1_000
+    }
+
+    #[cold]
+    #[expect(clippy::disallowed_methods, reason = "the one place where time is read")]
+    fn compare(&self) {
+        let counted = self.counted();
+        let passed = micros(Instant::now().duration_since(self.started));
+        self.compare_at.store(counted + COMPARED, Ordering::Relaxed);
+        self.correction.store(passed.wrapping_sub(counted), Ordering::Relaxed);
     }
 }

@@ -11,7 +11,7 @@ use crate::quota::{MOST_GRAINS, Quota};
 use crate::time::Timestamp;
 
 /// Standings kept without an allocation.
-pub(crate) type Standings = SmallVec<[Standing; 4]>;
+pub(crate) type Standings = SmallVec<[Standing; 3]>;
 
 /// What a store says of one request: may it pass, which limit binds, and how each limit stands now.
 #[derive(Debug, PartialEq, Eq)]
@@ -66,10 +66,22 @@ impl Decision {
         Self { outcome, at, standings, refundable: took }
     }
 
-    /// The decision on a check that every limit admits at once.
+    /// A decision that is yet to be made, of limits whose standings are yet to come.
     #[inline]
-    pub(crate) const fn admitted(at: Timestamp, standings: Standings) -> Self {
-        Self { outcome: Outcome::Allow, at, standings, refundable: true }
+    pub(crate) fn blank() -> Self {
+        Self { outcome: Outcome::Allow, at: Timestamp::EPOCH, standings: Standings::new(), refundable: false }
+    }
+
+    /// Makes it that on a check which every limit admits at once.
+    #[inline]
+    pub(crate) const fn admit(&mut self, at: Timestamp) {
+        (self.outcome, self.at, self.refundable) = (Outcome::Allow, at, true);
+    }
+
+    /// Tells how a further limit stands.
+    #[inline]
+    pub(crate) fn tell(&mut self, standing: Standing) {
+        self.standings.push(standing);
     }
 
     /// May it pass?
@@ -80,6 +92,7 @@ impl Decision {
 
     /// Whether the request may pass, at once or after a wait.
     #[must_use]
+    #[inline]
     pub const fn is_allowed(&self) -> bool {
         !self.outcome.is_refusal()
     }
@@ -194,6 +207,7 @@ impl Clone for Decision {
 impl Outcome {
     /// Whether the request may not pass.
     #[must_use]
+    #[inline]
     pub const fn is_refusal(self) -> bool {
         matches!(self, Self::Refuse(_) | Self::Never)
     }

@@ -45,6 +45,7 @@ impl<'a> Key<'a> {
 
     /// A key that borrows its bytes.
     #[must_use]
+    #[inline]
     pub const fn new(scope: Name, bytes: &'a [u8]) -> Self {
         Self { scope, bytes: Bytes::Borrowed(bytes) }
     }
@@ -66,8 +67,12 @@ impl<'a> Key<'a> {
 
     /// A key for a number, such as a user's id.
     #[must_use]
-    pub fn number(scope: Name, number: u64) -> Key<'static> {
-        Key::owned(scope, number.to_be_bytes())
+    #[inline]
+    pub const fn number(scope: Name, number: u64) -> Key<'static> {
+        let mut bytes = [0; INLINE];
+        let (first, _) = bytes.split_at_mut(8);
+        first.copy_from_slice(&number.to_be_bytes());
+        Key { scope, bytes: Bytes::Inline { length: 8, bytes } }
     }
 
     /// A key for an address. An IPv4 address mapped into IPv6 is the IPv4 address; IPv6 is counted by its first 64
@@ -105,6 +110,7 @@ impl<'a> Key<'a> {
 
     /// The bytes that tell one subject from another. Not for logs.
     #[must_use]
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.bytes {
             Bytes::Borrowed(bytes) => bytes,

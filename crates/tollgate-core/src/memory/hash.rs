@@ -27,17 +27,14 @@ impl Seed {
         for word in words {
             state.absorb(u64::from_le_bytes(*word));
         }
-        let mut length = words.len() * 8;
         if !rest.is_empty() {
             state.absorb(padded(rest));
-            length += 8;
         }
         // The last word of SipHash: seven bytes that are left, here the scope and the length before the padding, and
         // the length of all in the eighth.
-        let [a, b, c, d] = key.scope().id().to_le_bytes();
-        let [e, f, g, ..] = bytes.len().to_le_bytes();
-        let [all, ..] = (length + 7).to_le_bytes();
-        state.absorb(u64::from_le_bytes([a, b, c, d, e, f, g, all]));
+        let length = bytes.len() as u64;
+        let all = length.next_multiple_of(8) + 7;
+        state.absorb(u64::from(key.scope().id()) | (length & 0xff_ffff) << 32 | all << 56);
         state.finish().max(1)
     }
 }

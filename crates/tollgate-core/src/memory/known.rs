@@ -14,7 +14,8 @@ const FEW: usize = 8;
 
 /// Grows and never forgets: a number that a row holds stays good. Reading takes no lock.
 pub(super) struct Known {
-    chunks: Box<[OnceLock<Box<[OnceLock<Counted>]>>]>,
+    first: Box<[OnceLock<Counted>]>,
+    others: Box<[OnceLock<Box<[OnceLock<Counted>]>>]>,
     numbers: Mutex<HashMap<Counted, u16>>,
 }
 
@@ -27,20 +28,22 @@ pub(super) struct Counted {
 
 impl Known {
     pub(super) fn new() -> Self {
-        Self { chunks: nothing(), numbers: Mutex::new(HashMap::new()) }
+        Self { first: nothing(), others: nothing(), numbers: Mutex::new(HashMap::new()) }
     }
 
     /// The limit of a number.
     #[inline]
     pub(super) fn get(&self, number: u16) -> Option<&Counted> {
         let number = usize::from(number);
-        self.chunks.get(number / CHUNK)?.get()?.get(number % CHUNK)?.get()
+        match self.first.get(number) {
+            Some(first) => first.get(),
+            None => self.others.get(number / CHUNK)?.get()?.get(number % CHUNK)?.get(),
+        }
     }
 
     /// The number of a limit, which gets one if there is one left.
     pub(super) fn number(&self, counted: &Counted) -> Option<u16> {
-        let first = self.chunks.first().and_then(OnceLock::get).map_or(&[][..], |chunk| &chunk[..FEW]);
-        let near = first.iter().map_while(OnceLock::get).position(|known| known == counted);
+        let near = self.first.iter().take(FEW).map_while(OnceLock::get).position(|known| known == counted);
         near.and_then(|position| u16::try_from(position).ok()).or_else(|| self.number_of_many(counted))
     }
 
@@ -53,7 +56,10 @@ impl Known {
         if position == MOST {
             return None;
         }
-        let chunk = self.chunks.get(position / CHUNK)?.get_or_init(nothing);
+        let chunk = match position / CHUNK {
+            0 => &self.first,
+            chunk => self.others.get(chunk)?.get_or_init(nothing),
+        };
         // Positions are given out once, under the lock.
         let _ = chunk.get(position % CHUNK)?.set(*counted);
         let number = u16::try_from(position).ok()?;
@@ -63,10 +69,14 @@ impl Known {
 }
 
 impl Counted {
-    /// Whether this is the limit of a charge, counted by a quota that its own can go on with.
+    /// Whether this is the limit of a charge by a bucket, and was counted in the same integers.
     #[inline]
-    pub(super) fn is(&self, counter: Counter<'_>) -> bool {
-        self.limit == counter.id && self.quota.counts_like(counter.quota)
+    pub(super) const fn is_bucket_of(&self, counter: Counter<'_>) -> bool {
+        // What refills is a bucket.
+        self.limit == counter.id
+            && self.quota.refill() == counter.quota.refill()
+            && self.quota.grain() == counter.quota.grain()
+            && self.quota.capacity() == counter.quota.capacity()
     }
 }
 

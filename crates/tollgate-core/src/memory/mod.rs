@@ -155,8 +155,11 @@ impl MemoryStore {
 }
 
 impl Inner {
-    fn decide(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
-        self.decide_quickly(operation, charges).unwrap_or_else(|| self.decide_any(operation, charges))
+    /// Makes a decision in its place.
+    fn decide(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) {
+        if !self.decide_quickly(operation, charges, decision) {
+            *decision = self.decide_any(operation, charges);
+        }
     }
 
     /// What stands for a key.
@@ -192,8 +195,12 @@ impl Store for MemoryStore {
     type Error = Infallible;
     type Future = Ready<Result<Decision, Infallible>>;
 
+    // So that whoever takes the decision out of the future gets it without it being moved.
+    #[inline]
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
-        ready(Ok(self.inner.decide(operation, charges)))
+        let mut decision = Decision::blank();
+        self.inner.decide(operation, charges, &mut decision);
+        ready(Ok(decision))
     }
 }
 

@@ -9,7 +9,7 @@ use super::table::{ROWS, Table};
 /// and four more for each of those.
 const PATHS: usize = 8 + 8 * 4 + 8 * 4 * 4;
 /// How often a table is made larger for one newcomer, before he stays without a row.
-const ATTEMPTS: usize = 8;
+const ATTEMPTS: u32 = 8;
 
 /// A row on the way from a newcomer's bucket to a free row.
 #[derive(Clone, Copy, Default)]
@@ -22,22 +22,21 @@ struct Step {
 impl Table {
     /// Gives a row to a newcomer who has a place. `None` when no table of any reasonable size has one.
     pub(super) fn settle(&mut self, hash: u64, room: &Room) -> Option<usize> {
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS {
             let is_crowded = self.buckets() < full_size(room) && (self.taken() + 1) * 16 > self.rows() * 15;
             if !is_crowded && let Some(position) = self.free_row(hash) {
                 self.begin(position, hash);
                 return Some(position);
             }
-            self.grow(room);
+            self.grow(room, attempt);
         }
         None
     }
 
     /// Makes the rows wide, for up to four limits.
     pub(super) fn widen(&mut self) {
-        for more in 0..ATTEMPTS {
-            #[expect(clippy::cast_possible_truncation, reason = "a handful")]
-            let buckets = (self.buckets() + more as u32).max(1);
+        for attempt in 0..ATTEMPTS {
+            let buckets = (self.buckets() + attempt).max(1);
             if self.rewrite(buckets, true) {
                 return;
             }
@@ -46,13 +45,14 @@ impl Table {
 
     /// Doubles the table until it is as large as it will have to be when the store is full, and then goes on in small
     /// steps, so that few rows are free in a full store.
-    fn grow(&mut self, room: &Room) {
+    fn grow(&mut self, room: &Room, attempt: u32) {
         let (buckets, full) = (self.buckets(), full_size(room));
         let larger = match buckets {
             0 => 1,
             _ if buckets * 2 <= full / 4 * 3 => buckets * 2,
             _ if buckets < full => full,
-            _ => buckets + buckets / 16 + 1,
+            // A little more each time: subjects that do not all find a row in one size do in another.
+            _ => buckets + buckets / 16 + 1 + attempt,
         };
         self.rewrite(larger, self.is_wide());
     }

@@ -15,7 +15,8 @@ pub(super) const WIDE: usize = 8;
 /// Limits of a wide row.
 pub(super) const MOST_LIMITS: usize = 4;
 
-const HASH: usize = 0;
+/// The word that holds what stands for the key.
+pub(super) const HASH: usize = 0;
 const AT: usize = 1;
 const SUMMARY: usize = 2;
 const NUMBERS: usize = 3;

@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 
 use super::ghosts::Ghosts;
 use super::room::Room;
-use super::row::{NARROW, Row, RowMut, WIDE};
+use super::row::{HASH, NARROW, Row, RowMut, WIDE};
 use crate::subject::Subject;
 
 /// Rows of a bucket.
 pub(super) const ROWS: usize = 4;
 
 /// A cache line: two narrow rows or a wide one.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 #[repr(align(64))]
-struct Line([u64; WIDE]);
+struct Line([[u64; NARROW]; 2]);
 
 #[derive(Default)]
 pub(super) struct Table {
@@ -65,30 +65,28 @@ impl Table {
     fn find_in(&self, bucket: usize, hash: u64) -> Option<usize> {
         let found = if self.is_wide {
             let [a, b, c, d] = self.lines.as_chunks::<4>().0.get(bucket)?;
-            bits([a.0[0], b.0[0], c.0[0], d.0[0]], hash)
+            bits([a, b, c, d].map(|line| line.0[0][HASH]), hash)
         } else {
             let [a, b] = self.lines.as_chunks::<2>().0.get(bucket)?;
-            bits([a.0[0], a.0[NARROW], b.0[0], b.0[NARROW]], hash)
+            bits([a.0[0][HASH], a.0[1][HASH], b.0[0][HASH], b.0[1][HASH]], hash)
         };
         (found != 0).then(|| bucket * ROWS + found.trailing_zeros() as usize)
     }
 
     #[inline]
     pub(super) fn row(&self, position: usize) -> Row<'_> {
-        if self.is_wide {
-            return Row(&self.lines[position].0);
+        match self.is_wide {
+            true => Row(self.lines[position].0.as_flattened()),
+            false => Row(&self.lines[position / 2].0[position % 2]),
         }
-        let (left, right) = self.lines[position / 2].0.split_at(NARROW);
-        Row(if position % 2 == 0 { left } else { right })
     }
 
     #[inline]
     pub(super) fn row_mut(&mut self, position: usize) -> RowMut<'_> {
-        if self.is_wide {
-            return RowMut(&mut self.lines[position].0);
+        match self.is_wide {
+            true => RowMut(self.lines[position].0.as_flattened_mut()),
+            false => RowMut(&mut self.lines[position / 2].0[position % 2]),
         }
-        let (left, right) = self.lines[position / 2].0.split_at_mut(NARROW);
-        RowMut(if position % 2 == 0 { left } else { right })
     }
 
     /// How many rows there are.
@@ -143,7 +141,7 @@ impl Table {
     /// A table without rows in use.
     pub(super) fn empty(buckets: u32, is_wide: bool) -> Self {
         let lines = buckets as usize * if is_wide { ROWS } else { ROWS / 2 };
-        Self { lines: vec![Line([0; WIDE]); lines].into(), is_wide, buckets, ..Self::default() }
+        Self { lines: vec![Line::default(); lines].into(), is_wide, buckets, ..Self::default() }
     }
 
     pub(super) const fn buckets(&self) -> u32 {
