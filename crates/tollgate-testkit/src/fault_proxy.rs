@@ -8,6 +8,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crate::wait::wait_until;
+
 /// A proxy between a client and a server on this machine, through which the network between them can be made to fail
 /// in known ways. It passes everything on until told otherwise, and ends with all its connections when dropped.
 ///
@@ -71,12 +73,40 @@ impl FaultProxy {
     #[must_use]
     #[expect(clippy::panic, reason = "documented: without a proxy there is no test")]
     pub fn to(target: u16) -> Self {
-        let state = State { target, fault: None, made: 0, open: Vec::new(), is_over: false };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
-        match listen(&shared) {
-            Ok(port) => Self { port, shared },
+        match TcpListener::bind("127.0.0.1:0").and_then(|listener| Self::start(listener, target, None)) {
+            Ok(proxy) => proxy,
             Err(error) => panic!("no port for a proxy: {error}"),
         }
+    }
+
+    /// One that takes the place of a server that is gone, to count who looks for it there, and refuses connections.
+    ///
+    /// # Panics
+    /// When the port stays taken for 30 s.
+    #[must_use]
+    #[expect(clippy::panic, reason = "documented: without a proxy there is no test")]
+    pub fn in_place_of(gone: u16) -> Self {
+        let mut proxy = None;
+        // Another connection may have it for a moment, as its own end.
+        wait_until("a port is free again", || {
+            let listener = TcpListener::bind(("127.0.0.1", gone));
+            proxy = listener.and_then(|listener| Self::start(listener, gone, Some(Fault::Refuse))).ok();
+            proxy.is_some()
+        });
+        match proxy {
+            Some(proxy) => proxy,
+            None => panic!("no proxy on port {gone}"),
+        }
+    }
+
+    /// Accepts in a thread of its own, until it is over.
+    fn start(listener: TcpListener, target: u16, fault: Option<Fault>) -> io::Result<Self> {
+        let port = listener.local_addr()?.port();
+        let state = State { target, fault, made: 0, open: Vec::new(), is_over: false };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let listening = Arc::clone(&shared);
+        thread::spawn(move || accept(&listener, &listening));
+        Ok(Self { port, shared })
     }
 
     /// The port on 127.0.0.1 to connect to instead of the server's.
@@ -161,33 +191,26 @@ impl State {
     }
 }
 
-/// Accepts in a thread of its own, until it is over.
-fn listen(shared: &Arc<Shared>) -> io::Result<u16> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let port = listener.local_addr()?.port();
-    let shared = Arc::clone(shared);
-    thread::spawn(move || {
-        for client in listener.incoming().flatten() {
-            let mut state = shared.lock();
-            if state.is_over {
-                return;
-            }
-            state.made += 1;
-            if state.fault == Some(Fault::Refuse) {
-                continue;
-            }
-            // A server that is away looks to the client like one that hangs up.
-            let Ok(server) = TcpStream::connect(("127.0.0.1", state.target)) else { continue };
-            if let (Ok(client_end), Ok(server_end)) = (client.try_clone(), server.try_clone()) {
-                state.open.extend([client_end, server_end]);
-                let start = match state.fault {
-                    Some(Fault::SlowStart(delay)) => delay,
-                    _ => Duration::ZERO,
-                };
-                drop(state);
-                let _ = pipe::join(&shared, client, server, start);
-            }
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    for client in listener.incoming().flatten() {
+        let mut state = shared.lock();
+        if state.is_over {
+            return;
         }
-    });
-    Ok(port)
+        state.made += 1;
+        if state.fault == Some(Fault::Refuse) {
+            continue;
+        }
+        // A server that is away looks to the client like one that hangs up.
+        let Ok(server) = TcpStream::connect(("127.0.0.1", state.target)) else { continue };
+        if let (Ok(client_end), Ok(server_end)) = (client.try_clone(), server.try_clone()) {
+            state.open.extend([client_end, server_end]);
+            let start = match state.fault {
+                Some(Fault::SlowStart(delay)) => delay,
+                _ => Duration::ZERO,
+            };
+            drop(state);
+            let _ = pipe::join(shared, client, server, start);
+        }
+    }
 }

@@ -9,6 +9,9 @@
 //!    whenever a call or a probe fails, the whole connection is made anew, in the background, from one of the nodes given
 //!    at first: that asks for the slots again. The old one serves the other nodes meanwhile. It asks for the slots itself
 //!    only when a node sends it elsewhere.
+//! 4. A client that has lost all nodes connects anew for each call, which for the probes of all partitions comes to
+//!    hundreds of attempts a second; and once it has been told to ask for the slots again, it does so without pause. So
+//!    it is given up when many calls in a row have no answer, and the probes share the attempts to make another.
 
 use core::time::Duration;
 
@@ -115,9 +118,8 @@ impl Reach for Cluster {
 
     fn verdict(error: &RedisError) -> Verdict {
         match error.kind() {
-            ErrorKind::Io
-            | ErrorKind::ClusterConnectionNotFound
-            | ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::Moved | ServerErrorKind::ClusterDown) => {
+            ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Verdict::Doubt,
+            ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::Moved | ServerErrorKind::ClusterDown) => {
                 Verdict::Renew
             }
             _ => Verdict::Keep,

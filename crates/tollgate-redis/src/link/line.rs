@@ -6,10 +6,9 @@
 //!    reached, and one that is down is not asked twice at a time.
 //! 3. A failed attempt, for whatever reason, is followed by another with the next request.
 //! 4. A connection that leaves many requests in a row without an answer is given up: the other end may be gone without
-//!    having said so.
+//!    having said so, and a cluster's client that has lost all nodes looks for them with each request, or without pause.
 //! 5. A connection that is only suspected serves until another is there.
-//! 6. Probes of many partitions share the attempts to connect: together they make no more than one would. While
-//!    attempts fail, few go out on the connection there is, since a cluster's client would answer each by connecting anew.
+//! 6. Probes of many partitions share the attempts to connect: together they make no more than one would.
 //!
 //! Nothing here sends a request twice.
 
@@ -26,10 +25,9 @@ use super::Trouble;
 use super::reach::{Reach, Verdict};
 use crate::script::Call;
 
-/// Requests in a row that a connection may leave unanswered.
+/// Requests and probes in a row that a connection may leave unanswered.
 const MOST_UNANSWERED: u32 = 16;
-/// The least time between the beginnings of two attempts to connect that no request waits for, and between two probes on
-/// a connection in doubt.
+/// The least time between the beginnings of two attempts to connect that no request waits for.
 pub(crate) const RENEWAL_PAUSE: Duration = Duration::from_millis(75);
 
 pub(crate) struct Line<R: Reach> {
@@ -46,10 +44,6 @@ struct State<C> {
     up: Option<Wire<C>>,
     attempt: Option<Attempt<C>>,
     last_attempt: Option<Instant>,
-    /// Whether the last attempt has failed, and no probe has been good since.
-    is_in_doubt: bool,
-    /// The last probe sent in doubt.
-    last_probe: Option<Instant>,
 }
 
 /// On whose behalf a connection is asked for.
@@ -65,13 +59,13 @@ type Attempt<C> = watch::Receiver<Option<RedisResult<Wire<C>>>>;
 #[derive(Clone)]
 struct Wire<C> {
     connection: C,
-    /// Requests given up since the last answer. Also tells one connection from the next.
+    /// Requests without an answer since the last one that had one. Also tells one connection from the next.
     unanswered: Arc<AtomicU32>,
 }
 
 impl<R: Reach> Line<R> {
     pub(super) fn new(reach: R) -> Self {
-        let state = State { up: None, attempt: None, last_attempt: None, is_in_doubt: false, last_probe: None };
+        let state = State { up: None, attempt: None, last_attempt: None };
         Self { shared: Arc::new(Shared { reach, state: Mutex::new(state) }) }
     }
 
@@ -84,11 +78,7 @@ impl<R: Reach> Line<R> {
     }
 
     pub(super) async fn ping(&self, key: &str) -> Result<Value, Trouble> {
-        let answer = self.call(Asker::Probe, async |connection| R::ping(connection, key).await).await;
-        if answer.is_ok() {
-            self.shared.lock().is_in_doubt = false;
-        }
-        answer
+        self.call(Asker::Probe, async |connection| R::ping(connection, key).await).await
     }
 
     /// Makes another connection in the background, unless that has just been tried. The one there is serves until then.
@@ -107,7 +97,14 @@ impl<R: Reach> Line<R> {
         waiting.is_over = true;
         match answer.as_ref().err().map(R::verdict) {
             Some(Verdict::HangUp) => self.shared.hang_up(&wire.unanswered),
-            Some(Verdict::Renew) => self.shared.renew(),
+            Some(Verdict::Doubt) => {
+                self.shared.went_unanswered(&wire.unanswered);
+                self.shared.renew();
+            }
+            Some(Verdict::Renew) => {
+                wire.unanswered.store(0, Ordering::Relaxed);
+                self.shared.renew();
+            }
             Some(Verdict::Keep) | None => wire.unanswered.store(0, Ordering::Relaxed),
         }
         answer.map_err(Trouble::of_call)
@@ -143,7 +140,6 @@ impl<R: Reach> Shared<R> {
             {
                 let mut state = shared.lock();
                 state.attempt = None;
-                state.is_in_doubt = outcome.is_err();
                 if let Ok(wire) = &outcome {
                     state.up = Some(wire.clone());
                 }
@@ -161,6 +157,13 @@ impl<R: Reach> Shared<R> {
         // Without a runtime, as when a future is dropped after it has ended, nothing can be made.
         if let (true, None, Ok(runtime)) = (state.is_another_due(), state.attempt_under_way(), Handle::try_current()) {
             self.dial(&mut state, &runtime);
+        }
+    }
+
+    /// Notes a request that a connection has left without an answer, and gives the connection up if that is one too many.
+    fn went_unanswered(&self, unanswered: &Arc<AtomicU32>) {
+        if unanswered.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_UNANSWERED {
+            self.hang_up(unanswered);
         }
     }
 
@@ -183,28 +186,13 @@ impl<C> State<C> {
 
     /// Whether the last attempt is so long ago that another may be made though no request waits for it.
     fn is_another_due(&self) -> bool {
-        self.last_attempt.is_none_or(is_long_ago)
+        self.last_attempt.is_none_or(|last| last.elapsed() >= RENEWAL_PAUSE)
     }
 
-    /// Whether a probe may go out, or have a connection made for it.
-    #[expect(clippy::disallowed_methods, reason = "how often a server is probed is a matter of this machine's time")]
-    fn admits_probe(&mut self) -> bool {
-        match self.up {
-            None => self.attempt_under_way().is_some() || self.is_another_due(),
-            Some(_) if self.is_in_doubt => {
-                let is_due = self.last_probe.is_none_or(is_long_ago);
-                if is_due {
-                    self.last_probe = Some(Instant::now());
-                }
-                is_due
-            }
-            Some(_) => true,
-        }
+    /// Whether a probe may go out on the connection there is, wait for the attempt under way, or begin another.
+    fn admits_probe(&self) -> bool {
+        self.up.is_some() || self.attempt_under_way().is_some() || self.is_another_due()
     }
-}
-
-fn is_long_ago(last: Instant) -> bool {
-    last.elapsed() >= RENEWAL_PAUSE
 }
 
 /// A request under way. Dropped before it is over, it was given up.
@@ -216,8 +204,56 @@ struct Waiting<'a, R: Reach> {
 
 impl<R: Reach> Drop for Waiting<'_, R> {
     fn drop(&mut self) {
-        if !self.is_over && self.unanswered.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_UNANSWERED {
-            self.shared.hang_up(&self.unanswered);
+        if !self.is_over {
+            self.shared.went_unanswered(&self.unanswered);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::future::pending;
+
+    /// One connection, which answers some and not others, and no second one ever.
+    #[derive(Default)]
+    struct Once(AtomicU32);
+
+    impl Reach for Once {
+        type Connection = ();
+
+        async fn dial(&self) -> RedisResult<()> {
+            if self.0.fetch_add(1, Ordering::Relaxed) > 0 {
+                pending::<()>().await;
+            }
+            Ok(())
+        }
+
+        async fn run(connection: &mut (), key: &str, _call: &Call) -> RedisResult<Value> {
+            Self::ping(connection, key).await
+        }
+
+        async fn ping(_connection: &mut (), key: &str) -> RedisResult<Value> {
+            if key == "answered" { Ok(Value::Nil) } else { Err((ErrorKind::Io, "the node is gone").into()) }
+        }
+
+        fn verdict(_error: &RedisError) -> Verdict {
+            Verdict::Doubt
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_in_doubt_is_given_up_when_it_has_brought_no_answer_for_long() {
+        let line = Line::new(Once::default());
+        assert!(line.connect().await.is_ok());
+        let is_up = || line.shared.lock().up.is_some();
+        // The answer in between begins the count anew.
+        for _ in 0..2 {
+            assert!(line.ping("answered").await.is_ok());
+            for _ in 1..MOST_UNANSWERED {
+                assert!(line.ping("lost").await.is_err() && is_up());
+            }
+        }
+        assert!(line.ping("lost").await.is_err() && !is_up());
     }
 }

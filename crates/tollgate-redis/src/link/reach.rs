@@ -33,6 +33,8 @@ pub(crate) enum Verdict {
     Keep,
     /// It may lead to the wrong place: another is made in the background, and this one serves until then.
     Renew,
+    /// It had no answer to bring, and may have some to others: the same, but it is given up if that happens often in a row.
+    Doubt,
     /// It is gone.
     HangUp,
 }
