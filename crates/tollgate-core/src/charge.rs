@@ -23,16 +23,17 @@ use crate::time::{Timestamp, micros};
 /// assert_eq!(charge.units(), 5);
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[repr(C)] // In this order it is written and moved word by word.
 pub struct Charge<'a> {
     name: Name,
     quota: &'a Quota,
     key: &'a Key<'a>,
     cost: u64,
+    penalty: Option<&'a Penalty>,
     patience: Option<Duration>,
     counts_refusals: bool,
     is_shadow: bool,
     is_at_most: bool,
-    penalty: Option<&'a Penalty>,
     /// Whether it is anything but a cost that a bucket takes or refuses at once.
     is_special: bool,
 }

@@ -37,6 +37,7 @@ pub enum Outcome {
 
 /// How one limit stands after a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)] // In this order it is written and moved word by word.
 pub struct Standing {
     /// The limit's name.
     pub name: Name,
@@ -44,12 +45,12 @@ pub struct Standing {
     pub limit: u64,
     /// Whole units left. On a refusal, what is really left.
     pub remaining: u64,
+    /// Units that this operation took of this limit: what a refund would give back. 0 on a refusal, counted or not.
+    pub taken: u64,
     /// Until all of `limit` is back, if nothing else is charged. Zero when it is.
     pub reset_after: Duration,
     /// Whether this limit let the request pass, and if not, when it would.
     pub outcome: Outcome,
-    /// Units that this operation took of this limit: what a refund would give back. 0 on a refusal, counted or not.
-    pub taken: u64,
     /// Whether this limit is only told, not enforced.
     pub is_shadow: bool,
 }

@@ -28,7 +28,6 @@ impl Inner {
         }
     }
 
-    #[inline]
     fn decide_for_one<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) -> bool {
         let key = charges[0].key();
         if !charges.iter().all(|charge| charge.is_plain() && core::ptr::eq(charge.key(), key)) {
@@ -38,8 +37,12 @@ impl Inner {
         let now = self.clock.now().as_micros();
         let mut table = locked(&self.tables[self.table_of(hash)].0);
         let Some(position) = table.find(hash) else { return false };
-        let row = table.row_mut(position);
-        row.read().summary().limits() == N && decide_in(row, charges, now, &self.known, decision)
+        // Of a width that is known to the compiler.
+        match table.is_wide() {
+            true => decide_in(RowMut(table.wide_mut(position)), charges, now, &self.known, decision),
+            false if N == 1 => decide_in(RowMut(table.narrow_mut(position)), charges, now, &self.known, decision),
+            false => false,
+        }
     }
 }
 
@@ -51,6 +54,9 @@ fn decide_in<const N: usize>(
     known: &Known,
     decision: &mut Decision,
 ) -> bool {
+    if row.read().summary().limits() != N {
+        return false;
+    }
     let from = row.read().at();
     let now = now.max(from);
     let mut used = [0; N];
@@ -71,7 +77,7 @@ fn decide_in<const N: usize>(
     let (mut whole_after, mut spent) = (0, false);
     for limit in 0..N {
         let charge = charges[limit];
-        let used = bucket::taken(charge.quota(), used[limit], charge.units());
+        let used = used[limit] + charge.units() * charge.quota().grain();
         row.set_value(limit, used);
         let (remaining, reset) = bucket::left(charge.quota(), used);
         whole_after = reset.max(whole_after);

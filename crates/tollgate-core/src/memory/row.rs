@@ -47,9 +47,10 @@ const SPENT: u64 = 1 << 5;
 const ONE_USE: u64 = 1 << 8;
 const USES: u64 = 0xff << 8;
 const LIMITS: u64 = 0x7;
-/// A second that never comes.
+/// The second that never comes.
 const NEVER: u64 = u32::MAX as u64;
-const MICROS: u64 = 1_000_000;
+/// A second of 2^20 microseconds: found by a shift.
+const SECOND: u32 = 20;
 
 /// What a request has done to a subject.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -189,7 +190,7 @@ impl Summary {
     /// Whether the subject is surely whole.
     pub(super) const fn is_whole(self, now: u64) -> bool {
         let second = self.whole_second();
-        second <= now / MICROS && second < NEVER
+        second <= now >> SECOND && second < NEVER
     }
 
     /// The first full second in which the subject is whole.
@@ -199,7 +200,7 @@ impl Summary {
 
     /// The first instant at which it is surely whole.
     pub(super) const fn whole_at_micros(self) -> u64 {
-        self.whole_second() * MICROS
+        self.whole_second() << SECOND
     }
 
     /// The same of so many limits, the first of which has this number.
@@ -215,8 +216,8 @@ impl Summary {
     /// The same, but whole at this instant.
     #[inline]
     pub(super) fn whole_at(self, micros: u64) -> Self {
-        let second = micros.div_ceil(MICROS).min(NEVER);
-        Self(self.0 & 0xffff_ffff | second << 32)
+        let second = (micros >> SECOND) + 1;
+        Self(self.0 & 0xffff_ffff | second.min(NEVER) << 32)
     }
 
     /// The same, charged or refused once more.

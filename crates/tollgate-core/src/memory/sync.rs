@@ -1,11 +1,12 @@
 //! What the store waits for other threads with.
 
+pub(super) use std::sync::OnceLock;
 pub(super) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-pub(super) use std::sync::{Mutex, MutexGuard, OnceLock};
 
-use std::sync::PoisonError;
+pub(super) use parking_lot::{Mutex, MutexGuard};
 
-/// Locks, whatever became of the last one to do so: nothing here is left half done by a panic.
+/// Locks.
+#[inline]
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

@@ -18,7 +18,7 @@ pub(super) const ROWS: usize = 4;
 /// A cache line: two narrow rows or a wide one.
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
-struct Line([[u64; NARROW]; 2]);
+struct Line([u64; WIDE]);
 
 #[derive(Default)]
 pub(super) struct Table {
@@ -65,10 +65,10 @@ impl Table {
     fn find_in(&self, bucket: usize, hash: u64) -> Option<usize> {
         let found = if self.is_wide {
             let [a, b, c, d] = self.lines.as_chunks::<4>().0.get(bucket)?;
-            bits([a, b, c, d].map(|line| line.0[0][HASH]), hash)
+            bits([a, b, c, d].map(|line| line.0[HASH]), hash)
         } else {
             let [a, b] = self.lines.as_chunks::<2>().0.get(bucket)?;
-            bits([a.0[0][HASH], a.0[1][HASH], b.0[0][HASH], b.0[1][HASH]], hash)
+            bits([a.0[HASH], a.0[NARROW + HASH], b.0[HASH], b.0[NARROW + HASH]], hash)
         };
         (found != 0).then(|| bucket * ROWS + found.trailing_zeros() as usize)
     }
@@ -76,17 +76,29 @@ impl Table {
     #[inline]
     pub(super) fn row(&self, position: usize) -> Row<'_> {
         match self.is_wide {
-            true => Row(self.lines[position].0.as_flattened()),
-            false => Row(&self.lines[position / 2].0[position % 2]),
+            true => Row(&self.lines[position].0),
+            false => Row(&self.lines[position / 2].0.as_chunks::<NARROW>().0[position % 2]),
         }
     }
 
     #[inline]
     pub(super) fn row_mut(&mut self, position: usize) -> RowMut<'_> {
         match self.is_wide {
-            true => RowMut(self.lines[position].0.as_flattened_mut()),
-            false => RowMut(&mut self.lines[position / 2].0[position % 2]),
+            true => RowMut(self.wide_mut(position)),
+            false => RowMut(self.narrow_mut(position)),
         }
+    }
+
+    /// The words of a row of a table that is wide.
+    #[inline]
+    pub(super) fn wide_mut(&mut self, position: usize) -> &mut [u64; WIDE] {
+        &mut self.lines[position].0
+    }
+
+    /// The words of a row of a table that is not wide.
+    #[inline]
+    pub(super) fn narrow_mut(&mut self, position: usize) -> &mut [u64; NARROW] {
+        &mut self.lines[position / 2].0.as_chunks_mut::<NARROW>().0[position % 2]
     }
 
     /// How many rows there are.
