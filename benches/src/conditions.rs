@@ -1,5 +1,6 @@
 //! On what, when and how a suite ran: figures mean nothing without.
 
+use std::error::Error;
 use std::fmt;
 use std::fs;
 use std::thread;
@@ -34,6 +35,12 @@ impl Conditions {
             quick,
         }
     }
+}
+
+/// Prints those of a program that always does the same.
+pub(crate) fn print() -> Result<(), Box<dyn Error>> {
+    println!("{}", serde_json::to_string(&Conditions::present(false))?);
+    Ok(())
 }
 
 /// In a line.

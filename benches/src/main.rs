@@ -75,9 +75,12 @@ enum Suite {
         #[arg(default_value_t = 0)]
         decisions: u32,
     },
+    /// Prints, as JSON, what figures of this program depend on, for `scripts/instructions` to keep beside its own.
+    #[command(hide = true)]
+    Conditions,
     /// Draws charts and fills tables from what `--json` has written, so that the documents show what was measured.
     Chart {
-        /// What `--json` has written, one file per suite: memory, layer, flood.
+        /// What `--json` has written, one file per suite: memory, layer, flood, and `scripts/instructions`.
         #[arg(required = true)]
         files: Vec<PathBuf>,
         /// The folder of the documents: `MEMORY.md`, and `charts` beside it.
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         Suite::Layer => layer::run(arguments.quick),
         Suite::Flood => flood::run(arguments.quick),
         Suite::FloodWorker(scene) => return done(flood::worker(&scene)),
+        Suite::Conditions => return done(conditions::print()),
         Suite::Chart { files, into } => return done(chart::run(&files, &into)),
         Suite::Work { case, decisions } => return done(work::run(case.as_deref(), decisions)),
         Suite::Soak => soak::run(arguments.quick),

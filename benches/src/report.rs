@@ -44,6 +44,7 @@ impl Report {
         self.print();
         if let Some(file) = json {
             self.conditions = Some(Conditions::present(quick));
+            fs::create_dir_all(file.parent().unwrap_or(Path::new("")))?;
             fs::write(file, serde_json::to_string_pretty(&self)? + "\n")?;
         }
         Ok(())

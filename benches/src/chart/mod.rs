@@ -52,7 +52,8 @@ struct Page {
 
 fn page(report: &Report) -> Result<Page, Box<dyn Error>> {
     let mut page = Page { charts: Vec::new(), text: format!("{}.\n", report.conditions()) };
-    for picture in pictures(report.suite())? {
+    let pictures = pictures(report.suite())?;
+    for picture in pictures {
         let grid = Grid::of(report, picture);
         // A short run leaves some out.
         if grid.is_empty() {
@@ -65,7 +66,9 @@ fn page(report: &Report) -> Result<Page, Box<dyn Error>> {
         }
         page.charts.push((file, svg::drawn(&grid, &report.conditions())));
     }
-    page.text += &tables::of_rows(report);
+    if pictures.iter().all(|picture| !picture.has_table) {
+        page.text += &tables::of_rows(report);
+    }
     page.text += &tables::of_ratios(report);
     Ok(page)
 }

@@ -16,7 +16,7 @@ pub(super) struct Picture {
     pub(super) bars: Bars,
     /// What the names of its cases end with, from left to right.
     pub(super) groups: &'static [&'static str],
-    /// Whether a table of the same figures goes with it.
+    /// Whether a table of the same figures goes with it. Where no picture has one, there is one of all figures.
     pub(super) has_table: bool,
 }
 
@@ -108,12 +108,13 @@ const FLOOD: &[Picture] = &[
     share("flood-limited-ordinary", "Keys limited at once: ordinary clients admitted", "ordinary %", "flood/limited"),
 ];
 
-/// Those of a suite.
+/// Those of a suite. Instructions are told by a table alone.
 pub(super) fn pictures(suite: &str) -> Result<&'static [Picture], Box<dyn Error>> {
     match suite {
         "memory" => Ok(MEMORY),
         "layer" => Ok(LAYER),
         "flood" => Ok(FLOOD),
+        "instructions" => Ok(&[]),
         other => Err(format!("there are no charts of the suite {other:?}").into()),
     }
 }

@@ -1,6 +1,6 @@
 //! Bars in groups, as SVG. The same figures give the same bytes.
 
-use super::grid::Grid;
+use super::grid::{Grid, Series};
 use super::numbers::short;
 use super::scale::Scale;
 
@@ -14,9 +14,10 @@ const HEIGHT: f64 = 240.0;
 /// Of a line of text.
 const LINE: f64 = 20.0;
 
-/// Tollgate has the first colour. They are Okabe's and Ito's ("Color Universal Design", 2008), which can be told apart by
-/// those who see few colours, and can be seen on white and on black.
-const COLOURS: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#8c959f"];
+/// Tollgate's, blue in every chart; and those of the others in turn. Most are Okabe's and Ito's ("Color Universal Design",
+/// 2008): they can be told apart by those who see few colours, and be seen on white and on black.
+const OURS: [&str; 3] = ["#0072b2", "#56b4e9", "#8fa8d8"];
+const THEIRS: [&str; 5] = ["#e69f00", "#009e73", "#cc79a7", "#d55e00", "#8c959f"];
 
 /// The reader's mode chooses background and text together, so that one is never without the other.
 const STYLE: &str = "<style>\
@@ -56,7 +57,7 @@ pub(super) fn drawn(grid: &Grid, conditions: &str) -> String {
 fn legend(grid: &Grid, top: f64) -> (String, f64) {
     let (mut x, mut y) = (MARGIN, top);
     let mut svg = String::new();
-    for (series, colour) in grid.series.iter().zip(COLOURS.iter().cycle()) {
+    for (series, colour) in grid.series.iter().zip(colours(grid)) {
         // Letters of this size are 7 wide at most, on average.
         let width = 18.0 + series.name.chars().count() as f64 * 7.0 + 12.0;
         if x + width > WIDTH - MARGIN {
@@ -67,6 +68,13 @@ fn legend(grid: &Grid, top: f64) -> (String, f64) {
         x += width;
     }
     (svg, y + 1.5 * LINE)
+}
+
+/// One for each series.
+fn colours(grid: &Grid) -> Vec<&'static str> {
+    let (mut ours, mut theirs) = (OURS.iter().cycle(), THEIRS.iter().cycle());
+    let colour = |series: &Series| if series.name.starts_with("tollgate") { ours.next() } else { theirs.next() };
+    grid.series.iter().filter_map(colour).copied().collect()
 }
 
 /// A line and a figure for each tick.
@@ -90,7 +98,7 @@ fn bars(grid: &Grid, scale: &Scale, top: f64) -> String {
     for (number, group) in grid.groups.iter().enumerate() {
         let middle = LEFT + group_width * (number as f64 + 0.5);
         let left = middle - width * grid.series.len() as f64 / 2.0;
-        for (position, (series, colour)) in grid.series.iter().zip(COLOURS.iter().cycle()).enumerate() {
+        for (position, (series, colour)) in grid.series.iter().zip(colours(grid)).enumerate() {
             let Some(figure) = series.figures[number] else { continue };
             let (x, height) = (left + width * position as f64, HEIGHT * scale.height(figure));
             let y = bottom - height;

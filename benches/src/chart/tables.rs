@@ -15,21 +15,23 @@ pub(super) fn of_grid(grid: &Grid) -> String {
     table
 }
 
-/// A flood has one contender and many figures: a line for each case, a column for each figure.
+/// Every case with all of its figures.
 pub(super) fn of_rows(report: &Report) -> String {
-    let mut table = String::new();
-    for row in report.rows().iter().filter(|_| report.suite() == "flood") {
-        if table.is_empty() {
-            table = head(&[vec!["case".to_owned()], row.figures.keys().cloned().collect()].concat());
-        }
-        let figures = row.figures.values().map(|figure| written(*figure));
-        table += &line(&[vec![format!("`{}`", row.case)], figures.collect()].concat());
+    let Some(first) = report.rows().first() else { return String::new() };
+    let figures: Vec<_> = first.figures.keys().cloned().collect();
+    let mut table = head(&[&["case".to_owned()], &*figures].concat());
+    for row in report.rows() {
+        let cells = figures.iter().map(|figure| row.figures.get(figure).copied().map(written).unwrap_or_default());
+        table += &line(&[vec![format!("`{}`", row.case)], cells.collect()].concat());
     }
     table
 }
 
 /// Those of which something is wanted, with that; then, to be unfolded, the others.
 pub(super) fn of_ratios(report: &Report) -> String {
+    if report.ratios().next().is_none() {
+        return String::new();
+    }
     let (mut held, mut others) = (head(&["ratio", "value", "wanted"]), head(&["ratio", "value"]));
     for (case, value) in report.ratios() {
         let (case, value) = (format!("`{case}`"), format!("{value:.2}"));

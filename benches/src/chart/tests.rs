@@ -61,7 +61,7 @@ fn a_region_is_filled_and_nothing_else_is_touched() {
 fn the_documents_show_the_figures_that_are_kept() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
     let document = fs::read_to_string(docs.join(DOCUMENT)).unwrap();
-    for suite in ["memory", "layer", "flood"] {
+    for suite in ["memory", "layer", "flood", "instructions"] {
         let shown = held(&document, suite).unwrap();
         let Ok(kept) = fs::read_to_string(docs.join(format!("figures/{suite}.json"))) else {
             assert_eq!(shown, "", "figures of {suite} are shown that are not kept");
