@@ -36,7 +36,8 @@ fn per_key<K: Field>(limits: usize, keys: u32, all: bool, report: &mut Report) -
     let mut figures = Vec::new();
     for Entrant { name, .. } in K::entrants() {
         // The clock makes no difference to the memory.
-        if if all { name != UPKEPT } else { [TOLLGATE, GOVERNOR].contains(&name) } {
+        let is_asked = if all { name != UPKEPT } else { [TOLLGATE, GOVERNOR].contains(&name) };
+        if is_asked {
             let asked = ["memory-worker", name, K::NAME, &limits.to_string(), &keys.to_string()];
             let bytes = child::ask(&asked)?.first().copied().ok_or("no answer")?;
             report.row(&format!("{group}/{}{many}", K::NAME), name, vec![("bytes", bytes)]);
