@@ -5,6 +5,7 @@
 //!     cargo run --release -p tollgate-bench -- layer [--quick] [--json FILE]
 //!     cargo run --release -p tollgate-bench -- flood [--quick] [--json FILE]
 //!     cargo run --release -p tollgate-bench -- soak [--quick]
+//!     cargo run --release -p tollgate-bench -- chart FILE.json... [--into docs]
 //!
 //! Contenders run in interleaved rounds, so that a machine that slows down slows all of them; figures are medians over
 //! the rounds, ratios are medians of each round's ratio. `ratio CASE VALUE` is the peer divided by Tollgate for costs
@@ -17,7 +18,9 @@
     reason = "figures, not counters"
 )]
 
+mod chart;
 mod child;
+mod conditions;
 mod flood;
 mod layer;
 mod load;
@@ -27,6 +30,7 @@ mod report;
 mod soak;
 mod timing;
 mod traffic;
+mod wanted;
 mod work;
 
 use std::error::Error;
@@ -63,19 +67,25 @@ enum Suite {
     Flood,
     /// One scene of it.
     #[command(hide = true)]
-    FloodWorker {
-        places: usize,
-        clients: u64,
-        flood: u64,
-        #[arg(action = clap::ArgAction::Set)]
-        is_greedy: bool,
-    },
+    FloodWorker(flood::Scene),
     /// A fixed number of decisions and nothing else, for `scripts/instructions` to count; without a case, their names.
     #[command(hide = true)]
     Work {
         case: Option<String>,
         #[arg(default_value_t = 0)]
         decisions: u32,
+    },
+    /// Prints, as JSON, what figures of this program depend on, for `scripts/instructions` to keep beside its own.
+    #[command(hide = true)]
+    Conditions,
+    /// Draws charts and fills tables from what `--json` has written, so that the documents show what was measured.
+    Chart {
+        /// What `--json` has written, one file per suite: memory, layer, flood, and `scripts/instructions`.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// The folder of the documents: `MEMORY.md`, and `charts` beside it.
+        #[arg(long, default_value = "docs")]
+        into: PathBuf,
     },
     /// Eight processes with skewed clocks behind one Redis: never more than the quota, for any key.
     Soak,
@@ -94,14 +104,14 @@ fn main() -> ExitCode {
         }
         Suite::Layer => layer::run(arguments.quick),
         Suite::Flood => flood::run(arguments.quick),
-        Suite::FloodWorker { places, clients, flood, is_greedy } => {
-            return done(flood::worker(places, clients, flood, is_greedy));
-        }
+        Suite::FloodWorker(scene) => return done(flood::worker(&scene)),
+        Suite::Conditions => return done(conditions::print()),
+        Suite::Chart { files, into } => return done(chart::run(&files, &into)),
         Suite::Work { case, decisions } => return done(work::run(case.as_deref(), decisions)),
         Suite::Soak => soak::run(arguments.quick),
         Suite::SoakWorker { url, number, seconds } => return done(soak::worker(&url, number, seconds)),
     };
-    done(report.and_then(|report| report.publish(arguments.json.as_deref())))
+    done(report.and_then(|report| report.publish(arguments.quick, arguments.json.as_deref())))
 }
 
 fn done(outcome: Result<(), Box<dyn Error>>) -> ExitCode {

@@ -1,27 +1,36 @@
-//! Tables, ratios and their JSON.
+//! What a suite measured: printed as a table and ratios, and kept as JSON.
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::fs;
 use std::path::Path;
 
-use serde_json::json;
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::conditions::Conditions;
 
 /// What a suite measured.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Report {
+    /// None before it is published.
+    conditions: Option<Conditions>,
     rows: Vec<Row>,
     ratios: BTreeMap<String, f64>,
 }
 
-struct Row {
-    case: String,
-    contender: String,
-    figures: Vec<(&'static str, f64)>,
+/// One contender's figures in one case.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) case: String,
+    pub(crate) contender: String,
+    pub(crate) figures: IndexMap<String, f64>,
 }
 
 impl Report {
     /// One contender's figures in one case.
     pub(crate) fn row(&mut self, case: &str, contender: &str, figures: Vec<(&'static str, f64)>) {
+        let figures = figures.into_iter().map(|(what, figure)| (what.to_owned(), figure)).collect();
         self.rows.push(Row { case: case.to_owned(), contender: contender.to_owned(), figures });
     }
 
@@ -30,8 +39,18 @@ impl Report {
         self.ratios.insert(case.into(), value);
     }
 
-    /// Prints the table, then a line per ratio; writes both as JSON when a file is named.
-    pub(crate) fn publish(&self, json: Option<&Path>) -> Result<(), Box<dyn Error>> {
+    /// Prints the table, then a line per ratio; writes both as JSON when a file is named, with what they depend on.
+    pub(crate) fn publish(mut self, quick: bool, json: Option<&Path>) -> Result<(), Box<dyn Error>> {
+        self.print();
+        if let Some(file) = json {
+            self.conditions = Some(Conditions::present(quick));
+            fs::create_dir_all(file.parent().unwrap_or(Path::new("")))?;
+            fs::write(file, serde_json::to_string_pretty(&self)? + "\n")?;
+        }
+        Ok(())
+    }
+
+    fn print(&self) {
         let mut case = "";
         for row in &self.rows {
             if row.case != case {
@@ -48,16 +67,31 @@ impl Report {
         for (case, value) in &self.ratios {
             println!("ratio {case} {value:.2}");
         }
-        if let Some(file) = json {
-            let rows: Vec<_> = self
-                .rows
-                .iter()
-                .map(|row| json!({ "case": row.case, "contender": row.contender, "figures": row.figures.iter().copied().collect::<BTreeMap<_, _>>() }))
-                .collect();
-            let text = serde_json::to_string_pretty(&json!({ "rows": rows, "ratios": self.ratios }))?;
-            std::fs::write(file, text + "\n")?;
-        }
-        Ok(())
+    }
+
+    /// What `publish` has written.
+    pub(crate) fn read(json: &str) -> Result<Self, Box<dyn Error>> {
+        Ok(serde_json::from_str(json)?)
+    }
+
+    /// Which suite it is of: the first part of every case's name.
+    pub(crate) fn suite(&self) -> &str {
+        self.rows.first().and_then(|row| row.case.split('/').next()).unwrap_or_default()
+    }
+
+    /// In the order in which they were measured.
+    pub(crate) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// In the order of their names.
+    pub(crate) fn ratios(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.ratios.iter().map(|(case, value)| (case.as_str(), *value))
+    }
+
+    /// What the figures depend on, in a line.
+    pub(crate) fn conditions(&self) -> String {
+        self.conditions.as_ref().map(ToString::to_string).unwrap_or_default()
     }
 }
 

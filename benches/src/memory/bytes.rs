@@ -2,35 +2,69 @@
 
 use std::error::Error;
 
-use super::contender::Keyed;
-use super::field::{Entrant, Field};
+use super::contender::{Keyed, Long};
+use super::field::{Entrant, Field, GOVERNOR, TOLLGATE, UPKEPT};
 use super::rounds::fill;
+use super::{MILLION, limits_of};
 use crate::child;
+use crate::report::Report;
 
-/// Resident bytes that a contender takes per key, when it has counted so many.
-pub(super) fn per_key<K: Field>(contender: &str, limits: usize, keys: u32) -> Result<f64, Box<dyn Error>> {
-    let asked = ["memory-worker", contender, K::NAME, &limits.to_string(), &keys.to_string()];
-    child::ask(&asked)?.first().copied().ok_or_else(|| "no answer".into())
+/// Bytes that a subject may take: with one limit as many as governor takes for a bare number, and twice that with three.
+const fn bound(limits: usize) -> f64 {
+    if limits == 1 { 36.0 } else { 72.0 }
+}
+
+/// A million keys and ten, and keys that are long.
+pub(super) fn compare(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>> {
+    for limits in [1, 3] {
+        per_key::<u64>(limits, MILLION, !quick, report)?;
+        per_key::<String>(limits, MILLION, !quick, report)?;
+    }
+    per_key::<Long>(1, MILLION, false, report)?;
+    per_key::<u64>(1, 10 * MILLION, false, report)?;
+    if !quick {
+        per_key::<u64>(3, 10 * MILLION, false, report)?;
+        per_key::<String>(1, 10 * MILLION, false, report)?;
+    }
+    Ok(())
+}
+
+/// Resident bytes per key of Tollgate, governor and, where all are wanted, the others.
+fn per_key<K: Field>(limits: usize, keys: u32, all: bool, report: &mut Report) -> Result<(), Box<dyn Error>> {
+    let group = format!("memory/bytes/{}", limits_of(limits));
+    let many = if keys == MILLION { "" } else { "/10m" };
+    let mut figures = Vec::new();
+    for Entrant { name, .. } in K::entrants() {
+        // The clock makes no difference to the memory.
+        let is_asked = if all { name != UPKEPT } else { [TOLLGATE, GOVERNOR].contains(&name) };
+        if is_asked {
+            let asked = ["memory-worker", name, K::NAME, &limits.to_string(), &keys.to_string()];
+            let bytes = child::ask(&asked)?.first().copied().ok_or("no answer")?;
+            report.row(&format!("{group}/{}{many}", K::NAME), name, vec![("bytes", bytes)]);
+            figures.push(bytes);
+        }
+    }
+    // Tollgate is the first, governor the second.
+    let keys = if K::NAME == <u64 as Keyed>::NAME { String::new() } else { format!("/{}", K::NAME) };
+    report.ratio(format!("{group}{keys}{many}"), figures[1] / figures[0]);
+    report.ratio(format!("{group}{keys}{many}/bound"), bound(limits) / figures[0]);
+    Ok(())
 }
 
 /// The child's side: prints the bytes per key.
 pub(crate) fn worker(contender: &str, key: &str, limits: usize, keys: u32) -> Result<(), Box<dyn Error>> {
-    let bytes = if key == <u64 as Keyed>::NAME {
-        grown(u64::entrants(), contender, limits, keys)
-    } else {
-        grown(String::entrants(), contender, limits, keys)
+    let grown = match key {
+        <u64 as Keyed>::NAME => grown::<u64>,
+        <String as Keyed>::NAME => grown::<String>,
+        <Long as Keyed>::NAME => grown::<Long>,
+        _ => return Err("no such keys".into()),
     };
-    println!("{}", bytes? / f64::from(keys));
+    println!("{}", grown(contender, limits, keys)? / f64::from(keys));
     Ok(())
 }
 
-fn grown<K: Field>(
-    entrants: Vec<Entrant<K>>,
-    contender: &str,
-    limits: usize,
-    keys: u32,
-) -> Result<f64, Box<dyn Error>> {
-    let entrant = entrants.into_iter().find(|entrant| entrant.name == contender).ok_or("no such contender")?;
+fn grown<K: Field>(contender: &str, limits: usize, keys: u32) -> Result<f64, Box<dyn Error>> {
+    let entrant = K::entrants().into_iter().find(|entrant| entrant.name == contender).ok_or("no such contender")?;
     let before = child::resident();
     let contender = (entrant.enter)(limits, keys)?;
     fill(&*contender, keys);

@@ -1,6 +1,6 @@
 //! What every limiter is asked to do.
 
-use std::fmt::Write;
+use std::fmt::{self, Display, Formatter, Write};
 use std::time::Duration;
 
 use tollgate_core::{Key, Name};
@@ -54,6 +54,29 @@ impl Keyed for String {
 
     fn as_key(&self) -> Key<'_> {
         Key::new(USER, self.as_bytes())
+    }
+}
+
+/// Two hundred bytes of text, as a token: a digest of it is all that should be kept.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Long(String);
+
+impl Keyed for Long {
+    const NAME: &'static str = "200-byte-keys";
+
+    fn become_number(&mut self, number: u32) {
+        self.0.clear();
+        let _ = write!(self.0, "{:0200x}", mixed(u64::from(number)));
+    }
+
+    fn as_key(&self) -> Key<'_> {
+        Key::new(USER, self.0.as_bytes())
+    }
+}
+
+impl Display for Long {
+    fn fmt(&self, text: &mut Formatter<'_>) -> fmt::Result {
+        text.write_str(&self.0)
     }
 }
 

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::Display;
 use std::hash::Hash;
 
-use super::contender::{Contender, Keyed};
+use super::contender::{Contender, Keyed, Long};
 use super::gcra::gcra;
 use super::governor::{upkept, usual};
 use super::limitador::Limitador;
@@ -45,6 +45,13 @@ impl Field for String {
         entrants.push(Entrant { name: TRYPEMA, enter: |limits, _| Ok(Box::new(trypema(limits)?)) });
         entrants.push(Entrant { name: LIMITADOR, enter: |limits, keys| Ok(Box::new(Limitador::new(limits, keys)?)) });
         entrants
+    }
+}
+
+/// Of interest for the memory it takes, which the two are too heavy to be asked for.
+impl Field for Long {
+    fn entrants() -> Vec<Entrant<Self>> {
+        by_any_key()
     }
 }
 

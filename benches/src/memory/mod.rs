@@ -14,6 +14,7 @@ use std::error::Error;
 use std::time::Duration;
 
 pub(crate) use self::bytes::worker;
+use self::contender::Keyed;
 use self::field::{Entrant, Field, GOVERNOR, LIMITADOR, TOLLGATE, TRYPEMA, UPKEPT};
 use self::rounds::{Contenders, Pace, fill, rounds};
 use crate::report::{Report, median, median_ratio};
@@ -29,11 +30,7 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
         bench.tables::<u64>(limits)?;
         bench.tables::<String>(limits)?;
     }
-    bench.two_threads()?;
-    for limits in [1, 3] {
-        bench.bytes::<u64>(limits)?;
-        bench.bytes::<String>(limits)?;
-    }
+    bytes::compare(quick, &mut bench.report)?;
     Ok(bench.report)
 }
 
@@ -44,12 +41,13 @@ struct Bench {
 }
 
 impl Bench {
-    /// One thread, all the ways in which requests spread.
+    /// All the ways in which requests spread.
     fn tables<K: Field>(&mut self, limits: usize) -> Result<(), Box<dyn Error>> {
         let group = format!("memory/{}/{}", limits_of(limits), K::NAME);
         for (name, traffic) in [("hot", Traffic::Hot), ("10k", Traffic::Uniform(10_000))] {
             let field = entered(K::entrants(), limits, traffic.keys())?;
             self.case(&format!("{group}/{name}"), &field, traffic, 1)?;
+            self.two_threads(limits, name, &field, traffic)?;
         }
         // Of a million keys limitador needs gigabytes and minutes, trypema seconds.
         let is_slow = |entrant: &Entrant<K>| [TRYPEMA, LIMITADOR].contains(&entrant.name);
@@ -57,6 +55,7 @@ impl Bench {
         let field = entered(of_a_million, limits, MILLION)?;
         self.case(&format!("{group}/1m"), &field, Traffic::Uniform(MILLION), 1)?;
         self.case(&format!("{group}/zipf"), &field, Traffic::Zipf(MILLION), 1)?;
+        self.two_threads(limits, "1m", &field, Traffic::Uniform(MILLION))?;
         drop(field);
         if !self.quick {
             let is_of_them = |entrant: &Entrant<K>| [TOLLGATE, GOVERNOR].contains(&entrant.name);
@@ -67,13 +66,18 @@ impl Bench {
         Ok(())
     }
 
-    /// Two threads on one store.
-    fn two_threads(&mut self) -> Result<(), Box<dyn Error>> {
-        for (name, traffic) in [("hot", Traffic::Hot), ("1m", Traffic::Uniform(MILLION))] {
-            let field = entered(u64::entrants(), 1, traffic.keys())?;
-            self.case(&format!("memory/two-threads/{name}"), &field, traffic, 2)?;
+    /// The same contenders asked by two threads at once; by numbers, since it is not the keys that matter there.
+    fn two_threads<K: Field>(
+        &mut self,
+        limits: usize,
+        name: &str,
+        field: &Contenders<K>,
+        traffic: Traffic,
+    ) -> Result<(), Box<dyn Error>> {
+        if K::NAME != <u64 as Keyed>::NAME {
+            return Ok(());
         }
-        Ok(())
+        self.case(&format!("memory/two-threads/{}/{name}", limits_of(limits)), field, traffic, 2)
     }
 
     fn case<K: Field>(
@@ -92,25 +96,6 @@ impl Bench {
                 self.report.ratio(format!("{case}{of_case}"), median_ratio(&figures[position], &figures[0]));
             }
         }
-        Ok(())
-    }
-
-    /// Resident bytes per key, of a million.
-    fn bytes<K: Field>(&mut self, limits: usize) -> Result<(), Box<dyn Error>> {
-        let case = format!("memory/bytes/{}", limits_of(limits));
-        let mut figures = Vec::new();
-        for Entrant { name, .. } in K::entrants() {
-            // The clock makes no difference to the memory.
-            let is_asked = if self.quick { [TOLLGATE, GOVERNOR].contains(&name) } else { name != UPKEPT };
-            if is_asked {
-                let bytes = bytes::per_key::<K>(name, limits, MILLION)?;
-                self.report.row(&format!("{case}/{}", K::NAME), name, vec![("bytes", bytes)]);
-                figures.push(bytes);
-            }
-        }
-        // Tollgate is the first, governor the second.
-        let case = if K::NAME == "u64" { case } else { format!("{case}/{}", K::NAME) };
-        self.report.ratio(case, figures[1] / figures[0]);
         Ok(())
     }
 }

@@ -38,9 +38,9 @@ pub(super) fn rounds<K: Keyed>(
     let mut traces: Vec<_> = (1..=threads).map(|seed| traffic.trace(seed)).collect();
     let mut all = vec![Vec::new(); contenders.len()];
     for round in 0..=pace.rounds {
-        // A hot key of its own for each round, and the same for all threads: no burst lasts for ever.
+        // A hot key of its own for each round of each case, and the same for all threads: no burst lasts for ever.
         if traffic == Traffic::Hot {
-            traces.fill_with(|| traffic.trace(round as u64));
+            traces.fill_with(|| traffic.trace(threads * 1_000 + round as u64));
         }
         for ((name, contender), figures) in contenders.iter().zip(&mut all) {
             let checked = together(&mut traces, |trace| one_round(&**contender, trace, pace.span));

@@ -1,0 +1,82 @@
+//! The figures of one picture.
+
+use super::pictures::{Bars, Picture};
+use crate::report::Report;
+
+/// Groups of bars. Where a figure was not measured there is none.
+pub(super) struct Grid {
+    pub(super) picture: Picture,
+    pub(super) groups: Vec<String>,
+    pub(super) series: Vec<Series>,
+}
+
+/// The bars of one colour: one for each group.
+pub(super) struct Series {
+    pub(super) name: String,
+    pub(super) figures: Vec<Option<f64>>,
+}
+
+impl Grid {
+    pub(super) fn of(report: &Report, picture: &Picture) -> Self {
+        let series = match picture.bars {
+            Bars::Contenders => by_contender(report, picture),
+            Bars::Cases(cases) => by_case(report, picture, cases),
+        };
+        let groups = picture.groups.iter().map(|group| spoken(group)).collect();
+        Self { picture: *picture, groups, series }.without_empty_groups()
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.series.is_empty()
+    }
+
+    /// All that was measured.
+    pub(super) fn figures(&self) -> impl Iterator<Item = f64> {
+        self.series.iter().flat_map(|series| series.figures.iter().copied().flatten())
+    }
+
+    fn without_empty_groups(mut self) -> Self {
+        for group in (0..self.groups.len()).rev() {
+            if self.series.iter().all(|series| series.figures[group].is_none()) {
+                self.groups.remove(group);
+                self.series.iter_mut().for_each(|series| _ = series.figures.remove(group));
+            }
+        }
+        self
+    }
+}
+
+/// In the order in which they first appear.
+fn by_contender(report: &Report, picture: &Picture) -> Vec<Series> {
+    let mut series: Vec<Series> = Vec::new();
+    for (group, name) in picture.groups.iter().enumerate() {
+        let case = format!("{}/{name}", picture.prefix);
+        for row in report.rows().iter().filter(|row| row.case == case) {
+            let Some(&figure) = row.figures.get(picture.figure) else { continue };
+            let known = series.iter().position(|series| series.name == row.contender);
+            let position = known.unwrap_or_else(|| {
+                series.push(Series { name: row.contender.clone(), figures: vec![None; picture.groups.len()] });
+                series.len() - 1
+            });
+            series[position].figures[group] = Some(figure);
+        }
+    }
+    series
+}
+
+fn by_case(report: &Report, picture: &Picture, cases: &[&str]) -> Vec<Series> {
+    let figure = |case: &str, group: &str| {
+        let case = format!("{}/{case}/{group}", picture.prefix);
+        report.rows().iter().find(|row| row.case == case)?.figures.get(picture.figure).copied()
+    };
+    let series = cases.iter().map(|case| Series {
+        name: spoken(case),
+        figures: picture.groups.iter().map(|group| figure(case, group)).collect(),
+    });
+    series.filter(|series| series.figures.iter().any(Option::is_some)).collect()
+}
+
+/// A part of a case's name, in words.
+fn spoken(part: &str) -> String {
+    part.replace('/', ", ").replace('-', " ")
+}

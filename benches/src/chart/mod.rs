@@ -1,0 +1,77 @@
+//! Charts and tables of what was measured, so that the documents cannot drift from it.
+//!
+//! A maintainer runs every suite with `--json` and then this. The charts are drawn here and not by a library: bars are
+//! little work, and the libraries that draw them set colours that do not follow the reader's light or dark mode.
+
+mod grid;
+mod numbers;
+mod pictures;
+mod regions;
+mod scale;
+mod svg;
+mod tables;
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use self::grid::Grid;
+use self::pictures::pictures;
+use self::regions::filled;
+use crate::report::Report;
+
+/// The document that shows the figures.
+const DOCUMENT: &str = "MEMORY.md";
+
+/// Draws the charts of these files into `charts` in a folder of documents, and fills the regions of the document.
+pub(crate) fn run(files: &[PathBuf], into: &Path) -> Result<(), Box<dyn Error>> {
+    let document = into.join(DOCUMENT);
+    let mut text = fs::read_to_string(&document).map_err(|error| format!("{}: {error}", document.display()))?;
+    let charts = into.join("charts");
+    fs::create_dir_all(&charts)?;
+    for file in files {
+        let named = |error: Box<dyn Error>| format!("{}: {error}", file.display());
+        let report = Report::read(&fs::read_to_string(file)?).map_err(named)?;
+        let page = page(&report).map_err(named)?;
+        for (name, drawing) in &page.charts {
+            fs::write(charts.join(name), drawing)?;
+        }
+        text = filled(&text, report.suite(), &page.text).map_err(named)?;
+    }
+    fs::write(document, text)?;
+    Ok(())
+}
+
+/// What a suite adds to the documents.
+struct Page {
+    /// Charts by the names of their files.
+    charts: Vec<(String, String)>,
+    /// Markdown, which shows them.
+    text: String,
+}
+
+fn page(report: &Report) -> Result<Page, Box<dyn Error>> {
+    let mut page = Page { charts: Vec::new(), text: format!("{}.\n", report.conditions()) };
+    let pictures = pictures(report.suite())?;
+    for picture in pictures {
+        let grid = Grid::of(report, picture);
+        // A short run leaves some out.
+        if grid.is_empty() {
+            continue;
+        }
+        let file = format!("{}.svg", picture.name);
+        page.text += &format!("\n![{}: {}](charts/{file})\n", picture.title, picture.unit);
+        if picture.has_table {
+            page.text += &tables::of_grid(&grid);
+        }
+        page.charts.push((file, svg::drawn(&grid, &report.conditions())));
+    }
+    if pictures.iter().all(|picture| !picture.has_table) {
+        page.text += &tables::of_rows(report);
+    }
+    page.text += &tables::of_ratios(report);
+    Ok(page)
+}
+
+#[cfg(test)]
+mod tests;

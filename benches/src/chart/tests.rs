@@ -1,0 +1,76 @@
+//! What is drawn of a small report, and that the documents show the figures beside them.
+
+use std::fs;
+use std::path::Path;
+
+use super::regions::{filled, held};
+use super::{DOCUMENT, page};
+use crate::report::Report;
+
+const SMALL: &str = r#"{
+  "conditions": { "cpu": "Some <CPU>", "cores": 2, "date": "2026-01-02", "rustc": "rustc 1.2.3 (abc)", "quick": true },
+  "rows": [
+    { "case": "memory/1-limit/u64/hot", "contender": "tollgate", "figures": { "ns": 20.0 } },
+    { "case": "memory/1-limit/u64/hot", "contender": "governor", "figures": { "ns": 30.0 } },
+    { "case": "memory/1-limit/u64/1m", "contender": "tollgate", "figures": { "ns": 40.0 } },
+    { "case": "memory/1-limit/u64/1m", "contender": "slow & steady", "figures": { "ns": 4321.0 } }
+  ],
+  "ratios": { "memory/1-limit/u64/1m": 2.5, "memory/1-limit/u64/1m/upkept": 2.25 }
+}"#;
+
+#[test]
+fn a_chart_shows_every_figure_and_what_it_depends_on() {
+    let page = page(&Report::read(SMALL).unwrap()).unwrap();
+    let [(name, chart)] = &page.charts[..] else { panic!("one picture has figures") };
+    assert_eq!(name, "memory-1-limit-u64.svg");
+    for shown in ["One limit, keys are numbers", "nanoseconds per check", ">20<", ">30<", ">40<", ">4.3k<"] {
+        assert!(chart.contains(shown), "{shown}: {chart}");
+    }
+    assert!(chart.contains("Some &lt;CPU>, 2 cores, rustc 1.2.3, 2026-01-02, short run"), "{chart}");
+    assert!(chart.contains("slow &amp; steady"), "{chart}");
+    // Four bars, three colours' names, the paper.
+    assert_eq!(chart.matches("<rect").count(), 4 + 3 + 1);
+}
+
+#[test]
+fn a_table_leaves_open_what_was_not_measured_and_says_what_is_wanted() {
+    let text = page(&Report::read(SMALL).unwrap()).unwrap().text;
+    for line in [
+        "| nanoseconds per check | hot | 1m |",
+        "| tollgate | 20.0 | 40.0 |",
+        "| governor | 30.0 |  |",
+        "| slow & steady |  | 4,321 |",
+        "| `memory/1-limit/u64/1m` | 2.50 | 3 |",
+        "| `memory/1-limit/u64/1m/upkept` | 2.25 |",
+    ] {
+        assert!(text.lines().any(|of_text| of_text == line), "{line}: {text}");
+    }
+}
+
+#[test]
+fn a_region_is_filled_and_nothing_else_is_touched() {
+    let document = "a\n<!-- measured: x -->\nold\n<!-- /measured: x -->\nb\n";
+    let once = filled(document, "x", "new\n").unwrap();
+    assert_eq!(once, "a\n<!-- measured: x -->\n\nnew\n\n<!-- /measured: x -->\nb\n");
+    assert_eq!(filled(&once, "x", "new").unwrap(), once);
+    assert!(filled(document, "y", "new").is_err());
+}
+
+/// `tollgate-bench chart` was run after the last figures were kept.
+#[test]
+fn the_documents_show_the_figures_that_are_kept() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let document = fs::read_to_string(docs.join(DOCUMENT)).unwrap();
+    for suite in ["memory", "layer", "flood", "instructions"] {
+        let shown = held(&document, suite).unwrap();
+        let Ok(kept) = fs::read_to_string(docs.join(format!("figures/{suite}.json"))) else {
+            assert_eq!(shown, "", "figures of {suite} are shown that are not kept");
+            continue;
+        };
+        let page = page(&Report::read(&kept).unwrap()).unwrap();
+        assert_eq!(shown, page.text.trim());
+        for (name, drawing) in page.charts {
+            assert_eq!(fs::read_to_string(docs.join("charts").join(&name)).unwrap(), drawing, "{name}");
+        }
+    }
+}
