@@ -9,7 +9,7 @@ use super::table::{ROWS, Table};
 /// and four more for each of those.
 const PATHS: usize = 8 + 8 * 4 + 8 * 4 * 4;
 /// How often a table is made larger for one newcomer, before he stays without a row.
-const ATTEMPTS: u32 = 8;
+const ATTEMPTS: usize = 8;
 
 /// A row on the way from a newcomer's bucket to a free row.
 #[derive(Clone, Copy, Default)]
@@ -23,7 +23,7 @@ impl Table {
     /// Gives a row to a newcomer who has a place. `None` when no table of any reasonable size has one.
     pub(super) fn settle(&mut self, hash: u64, room: &Room) -> Option<usize> {
         for attempt in 0..ATTEMPTS {
-            let is_crowded = self.buckets() < full_size(room) && (self.taken() + 1) * 16 > self.rows() * 15;
+            let is_crowded = self.len() < full_size(room) && (self.taken() + 1) * 16 > self.rows() * 15;
             if !is_crowded && let Some(position) = self.free_row(hash) {
                 self.begin(position, hash);
                 return Some(position);
@@ -36,7 +36,7 @@ impl Table {
     /// Makes the rows wide, for up to four limits.
     pub(super) fn widen(&mut self) {
         for attempt in 0..ATTEMPTS {
-            let buckets = (self.buckets() + attempt).max(1);
+            let buckets = (self.len() + attempt).max(1);
             if self.rewrite(buckets, true) {
                 return;
             }
@@ -45,8 +45,8 @@ impl Table {
 
     /// Doubles the table until it is as large as it will have to be when the store is full, and then goes on in small
     /// steps, so that few rows are free in a full store.
-    fn grow(&mut self, room: &Room, attempt: u32) {
-        let (buckets, full) = (self.buckets(), full_size(room));
+    fn grow(&mut self, room: &Room, attempt: usize) {
+        let (buckets, full) = (self.len(), full_size(room));
         let larger = match buckets {
             0 => 1,
             _ if buckets * 2 <= full / 4 * 3 => buckets * 2,
@@ -58,7 +58,7 @@ impl Table {
     }
 
     /// Writes the table anew. Leaves it as it was when its subjects do not all find a row.
-    fn rewrite(&mut self, buckets: u32, is_wide: bool) -> bool {
+    fn rewrite(&mut self, buckets: usize, is_wide: bool) -> bool {
         let mut larger = Self::empty(buckets, is_wide);
         for row in (0..self.rows()).map(|position| self.row(position)).filter(|row| !row.is_free()) {
             let Some(position) = larger.free_row(row.hash()) else { return false };
@@ -70,7 +70,7 @@ impl Table {
 
     /// A free row in one of a newcomer's buckets, made free if need be.
     fn free_row(&mut self, hash: u64) -> Option<usize> {
-        if self.buckets() == 0 {
+        if self.len() == 0 {
             return None;
         }
         let homes = self.homes(hash);
@@ -117,6 +117,6 @@ fn rows_of(bucket: usize) -> core::ops::Range<usize> {
 }
 
 /// Buckets of a table of a full store, 15 of 16 rows in use.
-fn full_size(room: &Room) -> u32 {
-    u32::try_from((room.share() * 16 / 15).div_ceil(ROWS)).unwrap_or(u32::MAX)
+const fn full_size(room: &Room) -> usize {
+    (room.share() * 16 / 15).div_ceil(ROWS)
 }

@@ -7,6 +7,7 @@ use super::Inner;
 use super::known::Known;
 use super::row::{RowMut, Use};
 use super::sync::locked;
+use super::table::{Buckets, row_of};
 use crate::algorithm::bucket;
 use crate::charge::{Charge, Operation};
 use crate::decision::{Decision, Outcome, Standing};
@@ -36,24 +37,26 @@ impl Inner {
         let hash = self.hash(key);
         let now = self.clock.now().as_micros();
         let mut table = locked(&self.tables[self.table_of(hash)].0);
-        let Some(position) = table.find(hash) else { return false };
-        // Of a width that is known to the compiler.
-        match table.is_wide() {
-            true => decide_in(RowMut(table.wide_mut(position)), charges, now, &self.known, decision),
-            false if N == 1 => decide_in(RowMut(table.narrow_mut(position)), charges, now, &self.known, decision),
-            false => false,
+        match &mut table.buckets {
+            Buckets::Narrow(buckets) if N == 1 => row_of(buckets, hash)
+                .is_some_and(|words| decide_in(words, charges, now, &self.known, decision)),
+            Buckets::Narrow(_) => false,
+            Buckets::Wide(buckets) => row_of(buckets, hash)
+                .is_some_and(|words| decide_in(words, charges, now, &self.known, decision)),
         }
     }
 }
 
+/// In a row of so many words, for so many charges, both known to the compiler.
 #[inline]
-fn decide_in<const N: usize>(
-    mut row: RowMut<'_>,
+fn decide_in<const W: usize, const N: usize>(
+    words: &mut [u64; W],
     charges: [&Charge<'_>; N],
     now: u64,
     known: &Known,
     decision: &mut Decision,
 ) -> bool {
+    let mut row = RowMut(words);
     if row.read().summary().limits() != N {
         return false;
     }

@@ -15,17 +15,21 @@ use crate::subject::Subject;
 /// Rows of a bucket.
 pub(super) const ROWS: usize = 4;
 
-/// A cache line: two narrow rows or a wide one.
-#[derive(Clone, Copy, Default)]
-#[repr(align(64))]
-struct Line([u64; WIDE]);
+/// Rows that are looked at together: two neighbouring cache lines of narrow rows, four of wide ones.
+#[derive(Clone, Copy)]
+#[repr(align(128))]
+pub(super) struct Bucket<const W: usize>([[u64; W]; ROWS]);
 
-#[derive(Default)]
+/// The buckets of a table.
+pub(super) enum Buckets {
+    /// Of rows for one limit.
+    Narrow(Box<[Bucket<NARROW>]>),
+    /// Of rows for up to four limits.
+    Wide(Box<[Bucket<WIDE>]>),
+}
+
 pub(super) struct Table {
-    lines: Box<[Line]>,
-    /// Whether rows have the width of a line, for up to four limits.
-    is_wide: bool,
-    buckets: u32,
+    pub(super) buckets: Buckets,
     taken: u32,
     /// The row before the one at which the next look for somebody who can go begins.
     pub(super) hand: u32,
@@ -43,67 +47,50 @@ pub(super) struct Rare {
 
 impl Table {
     /// The position of a subject's row.
-    #[inline]
     pub(super) fn find(&self, hash: u64) -> Option<usize> {
-        let [first, second] = self.homes(hash);
-        self.find_in(first, hash).or_else(|| self.find_in(second, hash))
+        match &self.buckets {
+            Buckets::Narrow(buckets) => find(buckets, hash),
+            Buckets::Wide(buckets) => find(buckets, hash),
+        }
+        .map(|(bucket, row)| bucket * ROWS + row)
     }
 
     /// The two buckets that a subject may be in. They may be the same.
-    #[inline]
     pub(super) fn homes(&self, hash: u64) -> [usize; 2] {
-        // The high bits have chosen the table.
-        [hash & 0xffff_ffff, hash >> 16 & 0xffff_ffff].map(|part| {
-            #[expect(clippy::cast_possible_truncation, reason = "less than the number of buckets")]
-            let bucket = (part * u64::from(self.buckets) >> 32) as usize;
-            bucket
-        })
+        homes(hash, self.len())
     }
 
-    /// Without a branch for each row: which of them it is can not be foreseen.
-    #[inline]
-    fn find_in(&self, bucket: usize, hash: u64) -> Option<usize> {
-        let found = if self.is_wide {
-            let [a, b, c, d] = self.lines.as_chunks::<4>().0.get(bucket)?;
-            bits([a, b, c, d].map(|line| line.0[HASH]), hash)
-        } else {
-            let [a, b] = self.lines.as_chunks::<2>().0.get(bucket)?;
-            bits([a.0[HASH], a.0[NARROW + HASH], b.0[HASH], b.0[NARROW + HASH]], hash)
-        };
-        (found != 0).then(|| bucket * ROWS + found.trailing_zeros() as usize)
-    }
-
-    #[inline]
     pub(super) fn row(&self, position: usize) -> Row<'_> {
-        match self.is_wide {
-            true => Row(&self.lines[position].0),
-            false => Row(&self.lines[position / 2].0.as_chunks::<NARROW>().0[position % 2]),
+        let (bucket, row) = (position / ROWS, position % ROWS);
+        match &self.buckets {
+            Buckets::Narrow(buckets) => Row(&buckets[bucket].0[row]),
+            Buckets::Wide(buckets) => Row(&buckets[bucket].0[row]),
         }
     }
 
-    #[inline]
     pub(super) fn row_mut(&mut self, position: usize) -> RowMut<'_> {
-        match self.is_wide {
-            true => RowMut(self.wide_mut(position)),
-            false => RowMut(self.narrow_mut(position)),
+        let (bucket, row) = (position / ROWS, position % ROWS);
+        match &mut self.buckets {
+            Buckets::Narrow(buckets) => RowMut(&mut buckets[bucket].0[row]),
+            Buckets::Wide(buckets) => RowMut(&mut buckets[bucket].0[row]),
         }
     }
 
-    /// The words of a row of a table that is wide.
-    #[inline]
-    pub(super) fn wide_mut(&mut self, position: usize) -> &mut [u64; WIDE] {
-        &mut self.lines[position].0
+    /// How many buckets there are.
+    pub(super) const fn len(&self) -> usize {
+        match &self.buckets {
+            Buckets::Narrow(buckets) => buckets.len(),
+            Buckets::Wide(buckets) => buckets.len(),
+        }
     }
 
-    /// The words of a row of a table that is not wide.
-    #[inline]
-    pub(super) fn narrow_mut(&mut self, position: usize) -> &mut [u64; NARROW] {
-        &mut self.lines[position / 2].0.as_chunks_mut::<NARROW>().0[position % 2]
+    pub(super) const fn is_wide(&self) -> bool {
+        matches!(self.buckets, Buckets::Wide(_))
     }
 
     /// How many rows there are.
     pub(super) const fn rows(&self) -> usize {
-        self.buckets as usize * ROWS
+        self.len() * ROWS
     }
 
     /// How many of them are in use.
@@ -113,7 +100,7 @@ impl Table {
 
     /// Whether a row has room for so many limits.
     pub(super) const fn is_wide_enough(&self, limits: usize) -> bool {
-        self.is_wide || limits <= 1
+        self.is_wide() || limits <= 1
     }
 
     /// Begins a subject's row at a position that is free.
@@ -151,22 +138,17 @@ impl Table {
     }
 
     /// A table without rows in use.
-    pub(super) fn empty(buckets: u32, is_wide: bool) -> Self {
-        let lines = buckets as usize * if is_wide { ROWS } else { ROWS / 2 };
-        Self { lines: vec![Line::default(); lines].into(), is_wide, buckets, ..Self::default() }
-    }
-
-    pub(super) const fn buckets(&self) -> u32 {
-        self.buckets
-    }
-
-    pub(super) const fn is_wide(&self) -> bool {
-        self.is_wide
+    pub(super) fn empty(buckets: usize, is_wide: bool) -> Self {
+        let buckets = match is_wide {
+            true => Buckets::Wide(vec![Bucket([[0; WIDE]; ROWS]); buckets].into()),
+            false => Buckets::Narrow(vec![Bucket([[0; NARROW]; ROWS]); buckets].into()),
+        };
+        Self { buckets, taken: 0, hand: 0, rare: None }
     }
 
     /// Takes over the rows of a table that all subjects of this one have been copied to.
     pub(super) fn move_into(&mut self, larger: Self) {
-        (self.lines, self.buckets, self.is_wide) = (larger.lines, larger.buckets, larger.is_wide);
+        self.buckets = larger.buckets;
         self.hand = 0;
     }
 
@@ -192,9 +174,43 @@ impl Table {
     }
 }
 
-/// A bit for each of the four that is the wanted.
+impl Default for Table {
+    fn default() -> Self {
+        Self::empty(0, false)
+    }
+}
+
+/// The words of a subject's row.
 #[inline]
-fn bits(hashes: [u64; ROWS], wanted: u64) -> u32 {
-    let [a, b, c, d] = hashes.map(|hash| u32::from(hash == wanted));
+pub(super) fn row_of<const W: usize>(buckets: &mut [Bucket<W>], hash: u64) -> Option<&mut [u64; W]> {
+    let (bucket, row) = find(buckets, hash)?;
+    Some(&mut buckets[bucket].0[row])
+}
+
+#[inline]
+fn homes(hash: u64, buckets: usize) -> [usize; 2] {
+    // The high bits have chosen the table.
+    [hash & 0xffff_ffff, hash >> 16 & 0xffff_ffff].map(|part| {
+        #[expect(clippy::cast_possible_truncation, reason = "less than the number of buckets")]
+        let bucket = (part * buckets as u64 >> 32) as usize;
+        bucket
+    })
+}
+
+/// The bucket and the row of a subject.
+#[inline]
+fn find<const W: usize>(buckets: &[Bucket<W>], hash: u64) -> Option<(usize, usize)> {
+    let [first, second] = homes(hash, buckets.len());
+    let mut found = (first, matching(buckets.get(first)?, hash));
+    if found.1 == 0 {
+        found = (second, matching(&buckets[second], hash));
+    }
+    (found.1 != 0).then(|| (found.0, found.1.trailing_zeros() as usize % ROWS))
+}
+
+/// A bit for each row of this hash: without a branch, since which of them it is can not be foreseen.
+#[inline]
+fn matching<const W: usize>(bucket: &Bucket<W>, hash: u64) -> u32 {
+    let [a, b, c, d] = bucket.0.each_ref().map(|row| u32::from(row[HASH] == hash));
     a | b << 1 | c << 2 | d << 3
 }

@@ -26,6 +26,7 @@ struct Guest {
 type Guards<'a> = SmallVec<[(usize, MutexGuard<'a, Table>); 2]>;
 
 impl Inner {
+    #[inline(never)] // Its stack is large, and seldom needed.
     pub(super) fn decide_any(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
         let hashes: SmallVec<[u64; 4]> = charges.iter().map(|charge| self.hash(charge.key())).collect();
         let (unique, subject_of) = grouped(&hashes);
