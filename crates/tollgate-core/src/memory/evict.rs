@@ -1,5 +1,7 @@
 //! Who has to go when there is no room.
 
+use std::borrow::Cow;
+
 use super::known::Known;
 use super::room::Room;
 use super::row::Row;
@@ -84,13 +86,14 @@ impl Table {
     /// Remembers the subject of a row that has to go, if it is limited.
     fn haunt(&mut self, position: usize, now: Timestamp, (room, known): (&Room, &Known)) {
         let row = self.row(position);
-        let (hash, whole_at) = (row.hash(), row.summary().whole_at_micros());
-        let is_limited = || match self.elsewhere(hash) {
-            Some(subject) => subject.is_limited(now),
-            None => row.subject(known).is_limited(now),
-        };
-        if whole_at > now.as_micros() && (row.summary().was_refused() || row.summary().was_limited() && is_limited()) {
-            self.remember(hash, Timestamp::from_micros(whole_at), now, room);
+        let (hash, summary) = (row.hash(), row.summary());
+        if !summary.was_limited() {
+            return;
+        }
+        let subject = self.elsewhere(hash).map_or_else(|| Cow::Owned(row.subject(known)), Cow::Borrowed);
+        let whole_at = subject.whole_at();
+        if whole_at > now && (summary.was_refused() || subject.is_limited(now)) {
+            self.remember(hash, whole_at, now, room);
         }
     }
 

@@ -20,13 +20,12 @@ impl Seed {
     }
 
     /// What stands for a key. Never 0, which stands for nobody.
+    #[inline]
     pub(super) fn hash(&self, key: &Key<'_>) -> u64 {
         let bytes = key.as_bytes();
         let (words, rest) = bytes.as_chunks::<8>();
         let mut state = State::new(self);
-        for word in words {
-            state.absorb(u64::from_le_bytes(*word));
-        }
+        words.iter().for_each(|word| state.absorb(u64::from_le_bytes(*word)));
         if !rest.is_empty() {
             state.absorb(padded(rest));
         }

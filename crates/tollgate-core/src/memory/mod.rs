@@ -64,7 +64,7 @@ pub struct MemoryStore {
 }
 
 struct Inner {
-    clock: Arc<dyn Clock>,
+    time: Time,
     seed: Seed,
     known: Known,
     room: Room,
@@ -73,6 +73,22 @@ struct Inner {
     own_room: Room,
     /// The last one is everybody's.
     tables: Box<[Shard]>,
+}
+
+/// Where the store has its time from: mostly the machine, which need not be found out each time.
+enum Time {
+    Machine(MonotonicClock),
+    Told(Box<dyn Clock>),
+}
+
+impl Time {
+    #[inline]
+    fn now(&self) -> Timestamp {
+        match self {
+            Self::Machine(clock) => clock.now(),
+            Self::Told(clock) => clock.now(),
+        }
+    }
 }
 
 /// A table behind a lock, in cache lines of its own.
@@ -98,17 +114,21 @@ impl MemoryStore {
     /// A store that remembers at most this many subjects (at least 1). Memory is taken as subjects come.
     #[must_use]
     pub fn with_capacity(subjects: usize) -> Self {
-        Self::with_clock(subjects, MonotonicClock::new())
+        Self::with_time(subjects, Time::Machine(MonotonicClock::new()))
     }
 
     /// A store on a clock of your own, such as one that a test moves by hand.
     #[must_use]
     pub fn with_clock(subjects: usize, clock: impl Clock) -> Self {
+        Self::with_time(subjects, Time::Told(Box::new(clock)))
+    }
+
+    fn with_time(subjects: usize, time: Time) -> Self {
         let subjects = subjects.max(1);
         let seed = Seed::random();
         let tables = (subjects / SUBJECTS_PER_TABLE).clamp(1, MOST_TABLES);
         let inner = Inner {
-            clock: Arc::new(clock),
+            time,
             everyone: seed.hash(&Key::EVERYONE),
             seed,
             known: Known::new(),
@@ -142,7 +162,7 @@ impl MemoryStore {
     /// The present instant on its clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        self.inner.clock.now()
+        self.inner.time.now()
     }
 
     /// Forgets every subject, limited ones too, and gives their memory back. A request that is decided meanwhile may

@@ -35,7 +35,7 @@ impl Inner {
             return false;
         }
         let hash = self.hash(key);
-        let now = self.clock.now().as_micros();
+        let now = self.time.now().as_micros();
         let mut table = locked(&self.tables[self.table_of(hash)].0);
         match &mut table.buckets {
             Buckets::Narrow(buckets) if N == 1 => row_of(buckets, hash)

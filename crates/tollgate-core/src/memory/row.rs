@@ -198,11 +198,6 @@ impl Summary {
         self.0 >> 32
     }
 
-    /// The first instant at which it is surely whole.
-    pub(super) const fn whole_at_micros(self) -> u64 {
-        self.whole_second() << SECOND
-    }
-
     /// The same of so many limits, the first of which has this number.
     pub(super) fn with_limits(self, limits: usize, number: u16) -> Self {
         Self(self.0 & !(0xffff << 16 | LIMITS | ELSEWHERE) | u64::from(number) << 16 | limits as u64)

@@ -33,7 +33,7 @@ impl Inner {
 
         // Locks are taken in the order of the tables, so two requests never wait for each other.
         let mut guards = self.lock(&unique);
-        let now = self.clock.now();
+        let now = self.time.now();
         let mut guests: SmallVec<[Guest; 2]> = unique.iter().map(|&hash| self.guest(hash, &mut guards)).collect();
         for (number, guest) in guests.iter_mut().enumerate().filter(|(_, guest)| !guest.is_known) {
             if guards[guest.guard].1.remembers(guest.hash, now) {
