@@ -97,7 +97,7 @@ impl Time {
 struct Shard(Mutex<Table>);
 
 /// Subjects for each table of a full store: few enough to be moved in some ten microseconds when the table grows.
-const SUBJECTS_PER_TABLE: usize = 1_024;
+const SUBJECTS_PER_TABLE: usize = 2_048;
 /// Tables that a store has at most.
 const MOST_TABLES: usize = 1 << 14;
 

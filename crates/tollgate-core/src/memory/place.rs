@@ -3,11 +3,12 @@
 use smallvec::SmallVec;
 
 use super::room::Room;
+use super::row::{NARROW, Row, WIDE};
 use super::table::{ROWS, Table};
 
 /// Rows looked at for one whose subject can move on to a free one: eight in two buckets, four more for each of these,
 /// and four more for each of those.
-const PATHS: usize = 8 + 8 * 4 + 8 * 4 * 4;
+const PATHS: usize = 8 + 8 * 4 + 8 * 4 * 4 + 8 * 4 * 4 * 4;
 /// How often a table is made larger for one newcomer, before he stays without a row.
 const ATTEMPTS: usize = 8;
 
@@ -22,50 +23,55 @@ struct Step {
 impl Table {
     /// Gives a row to a newcomer who has a place. `None` when no table of any reasonable size has one.
     pub(super) fn settle(&mut self, hash: u64, room: &Room) -> Option<usize> {
-        for attempt in 0..ATTEMPTS {
+        for _ in 0..ATTEMPTS {
             let is_crowded = self.len() < full_size(room) && (self.taken() + 1) * 16 > self.rows() * 15;
             if !is_crowded && let Some(position) = self.free_row(hash) {
                 self.begin(position, hash);
                 return Some(position);
             }
-            self.grow(room, attempt);
+            self.rewrite(self.larger(room), self.is_wide(), room);
         }
         None
     }
 
     /// Makes the rows wide, for up to four limits.
-    pub(super) fn widen(&mut self) {
-        for attempt in 0..ATTEMPTS {
-            let buckets = (self.len() + attempt).max(1);
-            if self.rewrite(buckets, true) {
+    pub(super) fn widen(&mut self, room: &Room) {
+        self.rewrite(self.len().max(1), true, room);
+    }
+
+    /// The next size. It doubles until it is what a full store needs, and goes on in small steps for a table that has more
+    /// than its share of the subjects.
+    fn larger(&self, room: &Room) -> usize {
+        let (buckets, full) = (self.len(), full_size(room));
+        match buckets {
+            0 => 1,
+            _ if buckets >= full => buckets + buckets / 32 + 1,
+            _ if buckets * 2 > full / 4 * 3 => full,
+            _ => buckets * 2,
+        }
+    }
+
+    /// Writes the table anew, larger still if not everybody finds a row in so many buckets.
+    fn rewrite(&mut self, buckets: usize, is_wide: bool, room: &Room) {
+        let width = if self.is_wide() { WIDE } else { NARROW };
+        let full = full_size(room);
+        // And one small step more.
+        let held = self.renew(buckets, is_wide, full + full / 32 + 1);
+        for _ in 0..ATTEMPTS {
+            if held.chunks_exact(width).all(|words| self.restore(Row(words))) {
                 return;
             }
+            self.renew(self.larger(room), is_wide, 0);
         }
+        // Nobody can make so many keys that share both their buckets in tables of all these sizes.
+        let lost = held.chunks_exact(width).filter(|words| !self.restore(Row(words))).count();
+        self.lose(lost, room);
     }
 
-    /// Doubles the table until it is as large as it will have to be when the store is full, and then goes on in small
-    /// steps, so that few rows are free in a full store.
-    fn grow(&mut self, room: &Room, attempt: usize) {
-        let (buckets, full) = (self.len(), full_size(room));
-        let larger = match buckets {
-            0 => 1,
-            _ if buckets * 2 <= full / 4 * 3 => buckets * 2,
-            _ if buckets < full => full,
-            // A little more each time: subjects that do not all find a row in one size do in another.
-            _ => buckets + buckets / 16 + 1 + attempt,
-        };
-        self.rewrite(larger, self.is_wide());
-    }
-
-    /// Writes the table anew. Leaves it as it was when its subjects do not all find a row.
-    fn rewrite(&mut self, buckets: usize, is_wide: bool) -> bool {
-        let mut larger = Self::empty(buckets, is_wide);
-        for row in (0..self.rows()).map(|position| self.row(position)).filter(|row| !row.is_free()) {
-            let Some(position) = larger.free_row(row.hash()) else { return false };
-            larger.row_mut(position).copy(row);
-        }
-        self.move_into(larger);
-        true
+    /// Copies a row that was in use before.
+    fn restore(&mut self, row: Row<'_>) -> bool {
+        let position = self.free_row(row.hash());
+        position.map(|position| self.row_mut(position).copy(row)).is_some()
     }
 
     /// A free row in one of a newcomer's buckets, made free if need be.
@@ -83,7 +89,7 @@ impl Table {
 
     /// Breadth first, so that as few move as can be, and none twice.
     fn make_free(&mut self, homes: [usize; 2]) -> Option<usize> {
-        let mut steps: SmallVec<[Step; 64]> = SmallVec::new();
+        let mut steps: SmallVec<[Step; 256]> = SmallVec::new();
         steps.extend(homes.into_iter().flat_map(rows_of).map(|position| Step { position, before: None }));
         let mut next = 0;
         while let Some(&Step { position, .. }) = steps.get(next) {
@@ -118,5 +124,5 @@ fn rows_of(bucket: usize) -> core::ops::Range<usize> {
 
 /// Buckets of a table of a full store, 15 of 16 rows in use.
 const fn full_size(room: &Room) -> usize {
-    (room.share() * 16 / 15).div_ceil(ROWS)
+    (room.share() * 17 / 16).div_ceil(ROWS)
 }

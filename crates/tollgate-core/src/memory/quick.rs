@@ -38,11 +38,13 @@ impl Inner {
         let now = self.time.now().as_micros();
         let mut table = locked(&self.tables[self.table_of(hash)].0);
         match &mut table.buckets {
-            Buckets::Narrow(buckets) if N == 1 => row_of(buckets, hash)
-                .is_some_and(|words| decide_in(words, charges, now, &self.known, decision)),
+            Buckets::Narrow(buckets) if N == 1 => {
+                row_of(buckets, hash).is_some_and(|words| decide_in(words, charges, now, &self.known, decision))
+            }
             Buckets::Narrow(_) => false,
-            Buckets::Wide(buckets) => row_of(buckets, hash)
-                .is_some_and(|words| decide_in(words, charges, now, &self.known, decision)),
+            Buckets::Wide(buckets) => {
+                row_of(buckets, hash).is_some_and(|words| decide_in(words, charges, now, &self.known, decision))
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::known::{Counted, Known};
+use super::room::Room;
 use super::row::{Count, MOST_LIMITS, Row, Use};
 use super::table::Table;
 use crate::algorithm::State;
@@ -31,14 +32,20 @@ impl Table {
     }
 
     /// Puts a subject into the row at a position, which it may move from.
-    pub(super) fn check_in(&mut self, position: usize, subject: Subject, use_of_it: Use, known: &Known) {
+    pub(super) fn check_in(
+        &mut self,
+        position: usize,
+        subject: Subject,
+        use_of_it: Use,
+        (room, known): (&Room, &Known),
+    ) {
         let hash = self.row(position).hash();
         let counts = counts(&subject, known);
         let mut position = position;
         if let Some(counts) = &counts
             && !self.is_wide_enough(counts.len())
         {
-            self.widen();
+            self.widen(room);
             position = self.find(hash).unwrap_or(position);
         }
         let mut row = self.row_mut(position);

@@ -20,12 +20,13 @@ pub(super) const ROWS: usize = 4;
 #[repr(align(128))]
 pub(super) struct Bucket<const W: usize>([[u64; W]; ROWS]);
 
-/// The buckets of a table.
+/// The buckets of a table. Memory for all that a full store needs is reserved at once and touched as buckets come into
+/// use: so growing leaves nothing behind.
 pub(super) enum Buckets {
     /// Of rows for one limit.
-    Narrow(Box<[Bucket<NARROW>]>),
+    Narrow(Vec<Bucket<NARROW>>),
     /// Of rows for up to four limits.
-    Wide(Box<[Bucket<WIDE>]>),
+    Wide(Vec<Bucket<WIDE>>),
 }
 
 pub(super) struct Table {
@@ -127,6 +128,12 @@ impl Table {
         self.taken -= 1;
     }
 
+    /// Gives back the places of subjects that have no row any more.
+    pub(super) fn lose(&mut self, subjects: usize, room: &Room) {
+        self.taken = self.taken.saturating_sub(u32::try_from(subjects).unwrap_or(u32::MAX));
+        room.release_all(subjects);
+    }
+
     /// Moves a subject to a row that is free.
     pub(super) fn move_row(&mut self, from: usize, to: usize) {
         let mut words = [0; WIDE];
@@ -137,19 +144,21 @@ impl Table {
         self.row_mut(from).free();
     }
 
-    /// A table without rows in use.
-    pub(super) fn empty(buckets: usize, is_wide: bool) -> Self {
-        let buckets = match is_wide {
-            true => Buckets::Wide(vec![Bucket([[0; WIDE]; ROWS]); buckets].into()),
-            false => Buckets::Narrow(vec![Bucket([[0; NARROW]; ROWS]); buckets].into()),
+    /// Frees all rows, and goes on with so many buckets of such rows. What the rows held.
+    pub(super) fn renew(&mut self, buckets: usize, is_wide: bool, reserved: usize) -> Vec<u64> {
+        let held = match &mut self.buckets {
+            Buckets::Narrow(buckets) => drained(buckets),
+            Buckets::Wide(buckets) => drained(buckets),
         };
-        Self { buckets, taken: 0, hand: 0, rare: None }
-    }
-
-    /// Takes over the rows of a table that all subjects of this one have been copied to.
-    pub(super) fn move_into(&mut self, larger: Self) {
-        self.buckets = larger.buckets;
+        if is_wide != self.is_wide() {
+            self.buckets = if is_wide { Buckets::Wide(Vec::new()) } else { Buckets::Narrow(Vec::new()) };
+        }
+        match &mut self.buckets {
+            Buckets::Narrow(rows) => fill(rows, buckets, reserved),
+            Buckets::Wide(rows) => fill(rows, buckets, reserved),
+        }
         self.hand = 0;
+        held
     }
 
     /// Forgets everybody.
@@ -176,8 +185,22 @@ impl Table {
 
 impl Default for Table {
     fn default() -> Self {
-        Self::empty(0, false)
+        Self { buckets: Buckets::Narrow(Vec::new()), taken: 0, hand: 0, rare: None }
     }
+}
+
+/// Empties buckets. The words of the rows that were in use.
+fn drained<const W: usize>(buckets: &mut Vec<Bucket<W>>) -> Vec<u64> {
+    let rows = buckets.iter().flat_map(|bucket| &bucket.0).filter(|row| !Row(&row[..]).is_free());
+    let held = rows.flatten().copied().collect();
+    buckets.clear();
+    held
+}
+
+/// Makes so many free buckets.
+fn fill<const W: usize>(buckets: &mut Vec<Bucket<W>>, wanted: usize, reserved: usize) {
+    buckets.reserve_exact(wanted.max(reserved));
+    buckets.resize(wanted, Bucket([[0; W]; ROWS]));
 }
 
 /// The words of a subject's row.

@@ -74,9 +74,9 @@ impl Inner {
         match position {
             Some(position) if subject.is_empty() => table.forget(position, room),
             None if subject.is_empty() => {}
-            Some(position) => table.check_in(position, subject, use_of_it, &self.known),
+            Some(position) => table.check_in(position, subject, use_of_it, (room, &self.known)),
             None => match table.place(hash, decision.at(), (room, &self.known), together) {
-                Some(position) => table.check_in(position, subject, use_of_it, &self.known),
+                Some(position) => table.check_in(position, subject, use_of_it, (room, &self.known)),
                 // It has taken something, and nobody knows what: should it come back, it has taken all.
                 None => table.remember(hash, subject.whole_at(), decision.at(), room),
             },
