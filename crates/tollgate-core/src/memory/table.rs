@@ -224,11 +224,11 @@ fn homes(hash: u64, buckets: usize) -> [usize; 2] {
 #[inline]
 fn find<const W: usize>(buckets: &[Bucket<W>], hash: u64) -> Option<(usize, usize)> {
     let [first, second] = homes(hash, buckets.len());
-    let mut found = (first, matching(buckets.get(first)?, hash));
-    if found.1 == 0 {
-        found = (second, matching(&buckets[second], hash));
-    }
-    (found.1 != 0).then(|| (found.0, found.1.trailing_zeros() as usize % ROWS))
+    // Both at once: which of the two it is can not be foreseen either, and the second need not wait for the first.
+    let found = matching(buckets.get(first)?, hash) | matching(buckets.get(second)?, hash) << ROWS;
+    let row = found.trailing_zeros() as usize;
+    let bucket = if row < ROWS { first } else { second };
+    (found != 0).then_some((bucket, row % ROWS))
 }
 
 /// A bit for each row of this hash: without a branch, since which of them it is can not be foreseen.
