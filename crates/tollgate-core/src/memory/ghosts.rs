@@ -88,7 +88,7 @@ fn bits(hash: u64, words: usize) -> impl Iterator<Item = (usize, u64)> {
     [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb].into_iter().map(move |odd: u64| {
         let random = u128::from(hash.wrapping_mul(odd));
         #[expect(clippy::cast_possible_truncation, reason = "less than the number of bits")]
-        let bit = (random * (words as u128 * 64) >> 64) as usize;
+        let bit = ((random * (words as u128 * 64)) >> 64) as usize;
         (bit / 64, 1 << (bit % 64))
     })
 }

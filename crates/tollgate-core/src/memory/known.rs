@@ -14,10 +14,13 @@ const FEW: usize = 8;
 
 /// Grows and never forgets: a number that a row holds stays good. Reading takes no lock.
 pub(super) struct Known {
-    first: Box<[OnceLock<Counted>]>,
-    others: Box<[OnceLock<Box<[OnceLock<Counted>]>>]>,
+    first: Chunk<Counted>,
+    others: Chunk<Chunk<Counted>>,
     numbers: Mutex<HashMap<Counted, u16>>,
 }
+
+/// Places that are filled once.
+type Chunk<T> = Box<[OnceLock<T>]>;
 
 /// A limit, and one of the quotas it was counted by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,7 +83,7 @@ impl Counted {
     }
 }
 
-fn nothing<T>() -> Box<[OnceLock<T>]> {
+fn nothing<T>() -> Chunk<T> {
     (0..CHUNK).map(|_| OnceLock::new()).collect()
 }
 

@@ -9,6 +9,7 @@ mod quick;
 mod resident;
 mod room;
 mod row;
+mod several;
 mod sync;
 mod table;
 mod whole;
@@ -194,9 +195,7 @@ impl Inner {
             return shared;
         }
         // By the high bits; a table's own buckets are told by the others.
-        #[expect(clippy::cast_possible_truncation, reason = "less than the number of tables")]
-        let table = ((hash >> 32) * shared as u64 >> 32) as usize;
-        table
+        (((hash >> 32) * shared as u64) >> 32) as usize
     }
 
     /// Where a table's subjects take their places.

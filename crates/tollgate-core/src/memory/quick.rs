@@ -1,5 +1,5 @@
-//! The decision that nearly all requests are: a check of plain charges by buckets, all for one subject, whose row counts
-//! these very limits in this order. What [`decide`](crate::decide) does, done in the row.
+//! The decision that nearly all requests are: a check of plain charges by buckets, whose subjects' rows count these very
+//! limits in this order. What [`decide`](crate::decide) does, done in the rows; here for one subject.
 
 use core::time::Duration;
 
@@ -16,12 +16,15 @@ use crate::time::Timestamp;
 impl Inner {
     /// Makes the decision, or does nothing at all when it is another one.
     pub(super) fn decide_quickly(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
-        if operation != Operation::Check {
+        if operation != Operation::Check || !charges.iter().all(Charge::is_plain) {
             return false;
         }
         // Of a number that is known to the compiler.
         match charges {
             [one] => self.decide_for_one([one], decision),
+            [first, ..] if charges.iter().any(|charge| !core::ptr::eq(charge.key(), first.key())) => {
+                self.decide_for_several(charges, decision)
+            }
             [one, two] => self.decide_for_one([one, two], decision),
             [one, two, three] => self.decide_for_one([one, two, three], decision),
             [one, two, three, four] => self.decide_for_one([one, two, three, four], decision),
@@ -30,11 +33,7 @@ impl Inner {
     }
 
     fn decide_for_one<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) -> bool {
-        let key = charges[0].key();
-        if !charges.iter().all(|charge| charge.is_plain() && core::ptr::eq(charge.key(), key)) {
-            return false;
-        }
-        let hash = self.hash(key);
+        let hash = self.hash(charges[0].key());
         let now = self.time.now().as_micros();
         let mut table = locked(&self.tables[self.table_of(hash)].0);
         match &mut table.buckets {
@@ -76,7 +75,7 @@ fn decide_in<const W: usize, const N: usize>(
     }
     if !fits {
         row.update(from, row.read().summary().used(Use::Refused));
-        *decision = refused(charges, used, now);
+        *decision = refused(charges, &used, now);
         return true;
     }
     let (mut whole_after, mut spent) = (0, false);
@@ -84,27 +83,36 @@ fn decide_in<const W: usize, const N: usize>(
         let charge = charges[limit];
         let used = used[limit] + charge.units() * charge.quota().grain();
         row.set_value(limit, used);
-        let (remaining, reset) = bucket::left(charge.quota(), used);
+        let (standing, reset) = admitted(charge, used);
         whole_after = reset.max(whole_after);
-        spent |= remaining == 0;
-        decision.tell(Standing {
-            name: charge.name(),
-            limit: charge.quota().capacity(),
-            remaining,
-            reset_after: Duration::from_micros(reset),
-            outcome: Outcome::Allow,
-            taken: charge.units(),
-            is_shadow: false,
-        });
+        spent |= standing.remaining == 0;
+        decision.tell(standing);
     }
     row.update(now, row.read().summary().whole_at(now + whole_after).used(Use::Charged { spent }));
     decision.admit(Timestamp::from_micros(now));
     true
 }
 
+/// How a limit stands that admits a charge, with so many grains taken now, and the microseconds until all are back.
+#[inline]
+pub(super) fn admitted(charge: &Charge<'_>, used: u64) -> (Standing, u64) {
+    let (remaining, reset) = bucket::left(charge.quota(), used);
+    let standing = Standing {
+        name: charge.name(),
+        limit: charge.quota().capacity(),
+        remaining,
+        taken: charge.units(),
+        reset_after: Duration::from_micros(reset),
+        outcome: Outcome::Allow,
+        is_shadow: false,
+    };
+    (standing, reset)
+}
+
+/// The decision where a limit refuses, of so many grains taken before.
 #[cold]
-fn refused<const N: usize>(charges: [&Charge<'_>; N], used: [u64; N], now: u64) -> Decision {
+pub(super) fn refused<'a>(charges: impl IntoIterator<Item = &'a Charge<'a>>, used: &[u64], now: u64) -> Decision {
     let standing =
-        |(charge, used): (&Charge<'_>, u64)| Standing::of_bucket(charge.name(), charge.quota(), used, charge.units());
+        |(charge, used): (&Charge<'_>, &u64)| Standing::of_bucket(charge.name(), charge.quota(), *used, charge.units());
     Decision::from_standings(Operation::Check, Timestamp::from_micros(now), charges.into_iter().zip(used).map(standing))
 }

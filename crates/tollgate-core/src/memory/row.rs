@@ -157,7 +157,6 @@ impl RowMut<'_> {
 impl Summary {
     /// How many limits the row has.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "three bits")]
     pub(super) const fn limits(self) -> usize {
         (self.0 & LIMITS) as usize
     }
@@ -225,7 +224,7 @@ impl Summary {
             Use::Other => return self,
         };
         let one_more = if self.0 & USES == USES { 0 } else { ONE_USE };
-        Self((self.0 & !(REFUSED | SPENT)) + one_more | how)
+        Self(((self.0 & !(REFUSED | SPENT)) + one_more) | how)
     }
 }
 

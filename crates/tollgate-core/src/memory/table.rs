@@ -213,11 +213,7 @@ pub(super) fn row_of<const W: usize>(buckets: &mut [Bucket<W>], hash: u64) -> Op
 #[inline]
 fn homes(hash: u64, buckets: usize) -> [usize; 2] {
     // The high bits have chosen the table.
-    [hash & 0xffff_ffff, hash >> 16 & 0xffff_ffff].map(|part| {
-        #[expect(clippy::cast_possible_truncation, reason = "less than the number of buckets")]
-        let bucket = (part * buckets as u64 >> 32) as usize;
-        bucket
-    })
+    [hash & 0xffff_ffff, hash >> 16 & 0xffff_ffff].map(|part| ((part * buckets as u64) >> 32) as usize)
 }
 
 /// The bucket and the row of a subject.

@@ -1,0 +1,128 @@
+//! The same for several subjects, such as a client and everybody.
+
+use smallvec::SmallVec;
+
+use super::Inner;
+use super::quick::{admitted, refused};
+use super::row::{RowMut, Use};
+use super::sync::{MutexGuard, locked};
+use super::table::Table;
+use crate::algorithm::bucket;
+use crate::charge::Charge;
+use crate::decision::Decision;
+use crate::time::Timestamp;
+
+/// Charges that are decided here at most.
+const MOST: usize = 8;
+
+/// Where a charge's subject is, and what its limit has counted.
+#[derive(Clone, Copy, Default)]
+struct Seat {
+    hash: u64,
+    table: usize,
+    /// Which of the guards holds the table.
+    guard: usize,
+    position: usize,
+    /// The first charge of this subject.
+    first: usize,
+    /// How many charges of this subject come before.
+    limit: usize,
+    used: u64,
+}
+
+/// What the charges of a subject have come to.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    charges: usize,
+    refuses: bool,
+    spent: bool,
+    whole_after: u64,
+}
+
+/// The tables of a request, each locked.
+type Guards<'a> = SmallVec<[MutexGuard<'a, Table>; 4]>;
+
+impl Inner {
+    /// Makes the decision on plain charges, or does nothing at all when some row counts other limits or is missing.
+    pub(super) fn decide_for_several(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
+        if charges.len() > MOST {
+            return false;
+        }
+        let mut seats = [Seat::default(); MOST];
+        let mut sums = [Sum::default(); MOST];
+        for (i, charge) in charges.iter().enumerate() {
+            let hash = self.hash(charge.key());
+            let first = seats[..i].iter().position(|seat| seat.hash == hash).unwrap_or(i);
+            let table = self.table_of(hash);
+            seats[i] = Seat { hash, table, first, limit: sums[first].charges, ..Seat::default() };
+            sums[first].charges += 1;
+        }
+        let seats = &mut seats[..charges.len()];
+        let mut guards = Guards::new();
+        let mut now = self.time.now().as_micros();
+        self.lock_all(seats, &mut guards);
+
+        for seat in &mut *seats {
+            let Some(position) = guards[seat.guard].find(seat.hash) else { return false };
+            seat.position = position;
+            now = now.max(row(&mut guards, seat).read().at());
+        }
+        for (seat, charge) in seats.iter_mut().zip(charges) {
+            let row = row(&mut guards, seat);
+            let row = row.read();
+            let counts_these = row.summary().limits() == sums[seat.first].charges
+                && self.known.get(row.number(seat.limit)).is_some_and(|known| known.is_bucket_of(charge.counter()));
+            if !counts_these {
+                return false;
+            }
+            seat.used = bucket::refilled(charge.quota(), row.value(seat.limit), now - row.at());
+            sums[seat.first].refuses |= !bucket::holds(charge.quota(), seat.used, charge.units());
+        }
+
+        let fits = !sums.iter().any(|sum| sum.refuses);
+        if fits {
+            for (seat, charge) in seats.iter_mut().zip(charges) {
+                seat.used += charge.units() * charge.quota().grain();
+                row(&mut guards, seat).set_value(seat.limit, seat.used);
+                let (standing, reset) = admitted(charge, seat.used);
+                let sum = &mut sums[seat.first];
+                sum.whole_after = sum.whole_after.max(reset);
+                sum.spent |= standing.remaining == 0;
+                decision.tell(standing);
+            }
+            decision.admit(Timestamp::from_micros(now));
+        } else {
+            let used = seats.iter().map(|seat| seat.used);
+            let mut all = [0; MOST];
+            all.iter_mut().zip(used).for_each(|(place, used)| *place = used);
+            *decision = refused(charges, &all, now);
+        }
+        for seat in seats.iter().filter(|seat| seat.limit == 0) {
+            let sum = &sums[seat.first];
+            let mut row = row(&mut guards, seat);
+            let (at, summary) = (row.read().at(), row.read().summary());
+            if fits {
+                let spent = Use::Charged { spent: sum.spent };
+                row.update(now, summary.whole_at(now + sum.whole_after).used(spent));
+            } else if sum.refuses {
+                row.update(at, summary.used(Use::Refused));
+            }
+        }
+        true
+    }
+
+    /// Locks the tables of all seats, each once, in the order of the tables: so two requests never wait for each other.
+    fn lock_all<'a>(&'a self, seats: &mut [Seat], guards: &mut Guards<'a>) {
+        let mut next = seats.iter().map(|seat| seat.table).min();
+        while let Some(table) = next {
+            seats.iter_mut().filter(|seat| seat.table == table).for_each(|seat| seat.guard = guards.len());
+            guards.push(locked(&self.tables[table].0));
+            next = seats.iter().map(|seat| seat.table).filter(|&other| other > table).min();
+        }
+    }
+}
+
+/// The row of a seat.
+fn row<'a>(guards: &'a mut Guards<'_>, seat: &Seat) -> RowMut<'a> {
+    guards[seat.guard].row_mut(seat.position)
+}
