@@ -4,6 +4,7 @@ use http::header::HeaderMap;
 use tollgate_core::Decision;
 
 use super::particulars::Particulars;
+use super::sheet::Sheet;
 use super::style::{HeaderStyle, Style, write_degraded};
 use super::telling::Telling;
 use crate::limit::Limit;
@@ -20,15 +21,32 @@ impl Fields {
         Self { styles: styles.iter().map(|style| style.of(&limits)).collect() }
     }
 
+    /// Whether there is no style.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.styles.is_empty()
+    }
+
     /// Adds what the store's decision has to say to the headers of its response.
-    pub(crate) fn write(&self, decision: &Decision, particulars: &Particulars, headers: &mut HeaderMap) {
+    pub(super) fn write<'a>(
+        &'a self,
+        decision: &Decision,
+        particulars: &Particulars,
+        headers: &mut HeaderMap,
+        sheet: &mut Sheet<'a>,
+    ) {
         for style in &self.styles {
-            style.write(Telling { decision, particulars }, headers);
+            style.write(Telling { decision, particulars }, headers, sheet);
         }
     }
 
     /// Adds what an instance has decided by its own counters, and marks the answer.
-    pub(crate) fn write_local(&self, decision: &Decision, particulars: &Particulars, headers: &mut HeaderMap) {
+    pub(super) fn write_local<'a>(
+        &'a self,
+        decision: &Decision,
+        particulars: &Particulars,
+        headers: &mut HeaderMap,
+        sheet: &mut Sheet<'a>,
+    ) {
         if particulars.only_shadows {
             return;
         }
@@ -36,7 +54,7 @@ impl Fields {
             return self.write_uncounted(headers);
         }
         for style in &self.styles {
-            style.write_local(Telling { decision, particulars }, headers);
+            style.write_local(Telling { decision, particulars }, headers, sheet);
         }
         self.mark_degraded(headers);
     }

@@ -1,10 +1,12 @@
 //! What is told of limits whose quota a request has chosen, and of limits that are tried out.
 
 use core::time::Duration;
+use std::sync::OnceLock;
 
 use http::HeaderMap;
 use tollgate_core::{Decision, Name, Operation, Outcome, Quota, Standing, Timestamp};
 
+use super::sheet::Sheet;
 use super::style::HeaderStyle::{self, Draft3, Draft6, Draft7, Draft11, PerWindow};
 use super::{Fields, Particulars, shadow};
 use crate::limit::Limit;
@@ -27,7 +29,9 @@ fn headers(style: HeaderStyle) -> HeaderMap {
     let particulars =
         Particulars { overrides: vec![(Name::new("tier"), Quota::per_hour(500))], ..Particulars::default() };
     let mut headers = HeaderMap::new();
-    fields.write(&decision, &particulars, &mut headers);
+    let mut sheet = Sheet::new();
+    fields.write(&decision, &particulars, &mut headers, &mut sheet);
+    sheet.pour(&mut headers, &OnceLock::new());
     headers
 }
 

@@ -119,7 +119,7 @@ async fn a_turn_that_has_come_is_not_given_back() {
 async fn a_turn_that_was_given_locally_is_given_back_locally() {
     let limited = |store: &FickleStore, local: &MemoryStore| {
         let policy = Policy::new().limit(queue(10)).on_store_failure(OnStoreFailure::Local);
-        RateLimitLayer::new(store.clone(), policy).local_store(local.clone()).layer(Inner::default())
+        RateLimitLayer::new(store.clone(), policy).attach_decision().local_store(local.clone()).layer(Inner::default())
     };
     let clock = ManualClock::default();
     let (store, local) = (FickleStore::new(&clock), MemoryStore::with_clock(10, clock.clone()));
