@@ -154,26 +154,35 @@ impl<'a> Sheet<'a> {
     /// template is that of earlier answers of this kind, and made here where there was none.
     #[inline]
     pub(crate) fn pour(self, headers: &mut HeaderMap, template: &OnceLock<Template>) -> Bytes {
-        let Self { fields, text, .. } = self;
-        let text = text.into_bytes();
-        let is_bare = headers.is_empty();
-        if is_bare && let Some(template) = template.get().filter(|template| template.fits(&fields)) {
-            *headers = template.filled(&fields, &text);
-            return text;
-        }
-        headers.reserve(fields.len());
-        for field in &fields {
-            let Some(value) = field.value(&text) else { continue };
-            if field.adds {
-                headers.append(field.name, value);
-            } else {
-                headers.insert(field.name, value);
+        let text = self.text.into_bytes();
+        let fields = &self.fields[..];
+        if headers.is_empty() {
+            match template.get() {
+                Some(template) if template.fits(fields) => *headers = template.filled(fields, &text),
+                _ => {
+                    write(fields, &text, headers);
+                    if headers.len() == fields.len() {
+                        template.get_or_init(|| Template::of(fields, headers));
+                    }
+                }
             }
-        }
-        if is_bare && headers.len() == fields.len() {
-            template.get_or_init(|| Template::of(&fields, headers));
+        } else {
+            write(fields, &text, headers);
         }
         text
+    }
+}
+
+/// Writes fields one by one.
+#[inline(never)]
+fn write(fields: &[Field<'_>], text: &Bytes, headers: &mut HeaderMap) {
+    headers.reserve(fields.len());
+    for field in fields {
+        match field.value(text) {
+            Some(value) if field.adds => _ = headers.append(field.name, value),
+            Some(value) => _ = headers.insert(field.name, value),
+            None => {}
+        }
     }
 }
 
