@@ -6,7 +6,7 @@ use tollgate_core::Decision;
 use super::particulars::Particulars;
 use super::sheet::Sheet;
 use super::style::{HeaderStyle, Style, write_degraded};
-use super::telling::Telling;
+use super::telling::{Telling, is_first};
 use crate::limit::Limit;
 
 /// The fields of a policy's limits in the styles of a layer. Whatever never changes is rendered when this is made.
@@ -34,8 +34,9 @@ impl Fields {
         headers: &mut HeaderMap,
         sheet: &mut Sheet<'a>,
     ) {
+        let telling = Telling { decision, particulars, is_first: is_first(headers) };
         for style in &self.styles {
-            style.write(Telling { decision, particulars }, headers, sheet);
+            style.write(telling, headers, sheet);
         }
     }
 
@@ -53,8 +54,9 @@ impl Fields {
         if decision.enforced().next().is_none() {
             return self.write_uncounted(headers);
         }
+        let telling = Telling { decision, particulars, is_first: is_first(headers) };
         for style in &self.styles {
-            style.write_local(Telling { decision, particulars }, headers, sheet);
+            style.write_local(telling, headers, sheet);
         }
         self.mark_degraded(headers);
     }

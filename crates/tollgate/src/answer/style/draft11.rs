@@ -66,7 +66,7 @@ impl Draft11 {
 impl Style for Draft11 {
     /// Adds to the lists of an inner limiter.
     fn write<'a>(&'a self, telling: Telling<'_>, headers: &mut HeaderMap, sheet: &mut Sheet<'a>) {
-        if is_free(headers, &RATE_LIMIT_POLICY) {
+        if is_free(telling, headers, &RATE_LIMIT_POLICY) {
             if let Some(policy) = self.policies.whole(telling) {
                 sheet.add_constant(&RATE_LIMIT_POLICY, policy);
             } else if let Some(policy) = self.policies.of(telling) {
@@ -76,7 +76,7 @@ impl Style for Draft11 {
                 sheet.add_text(&RATE_LIMIT_POLICY, policy);
             }
         }
-        if is_free(headers, &RATE_LIMIT) {
+        if is_free(telling, headers, &RATE_LIMIT) {
             let begin = sheet.here();
             telling.heeded().for_each(|standing| self.push_standing(sheet, begin, standing, telling));
             let list = sheet.since(begin);
@@ -89,8 +89,8 @@ impl Style for Draft11 {
 
 /// Whether a field is empty or a list of this style. To what another draft has written nothing can be added: clients
 /// would understand neither.
-fn is_free(headers: &HeaderMap, name: &HeaderName) -> bool {
-    headers.is_empty() || headers.get(name).is_none_or(|line| line.as_bytes().starts_with(b"\""))
+fn is_free(telling: Telling<'_>, headers: &HeaderMap, name: &HeaderName) -> bool {
+    telling.is_first || headers.get(name).is_none_or(|line| line.as_bytes().starts_with(b"\""))
 }
 
 /// `"burst";q=20;w=2`

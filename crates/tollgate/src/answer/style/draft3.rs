@@ -32,14 +32,14 @@ impl Style for Draft3 {
             sheet.out().extend(policies.as_bytes());
         }
         let limit = sheet.since(begin);
-        x::write(headers, sheet, limit, binding, Reset::Delta.of(telling, binding));
+        x::write(telling, headers, sheet, limit, binding, Reset::Delta.of(telling, binding));
     }
 
     /// Without the quotas, which an instance by itself does not hold to.
     fn write_local<'a>(&'a self, telling: Telling<'_>, headers: &mut HeaderMap, sheet: &mut Sheet<'a>) {
         if let Some(binding) = telling.binding() {
             let limit = sheet.digits(binding.limit);
-            x::write(headers, sheet, limit, binding, Reset::Delta.of(telling, binding));
+            x::write(telling, headers, sheet, limit, binding, Reset::Delta.of(telling, binding));
         }
     }
 

@@ -15,7 +15,7 @@ impl Style for GitHub {
         let Some(binding) = telling.binding() else { return };
         let reset = Reset::Epoch.of(telling, binding);
         let limit = sheet.digits(binding.limit);
-        if x::write(headers, sheet, limit, binding, reset) {
+        if x::write(telling, headers, sheet, limit, binding, reset) {
             let used = sheet.digits(binding.limit.saturating_sub(binding.remaining));
             sheet.text(&X_USED, used);
             let begin = sheet.here();

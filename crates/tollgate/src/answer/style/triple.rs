@@ -41,12 +41,19 @@ impl Triple {
     }
 
     fn write_others(&'static self, sheet: &mut Sheet<'_>, remaining: u64, reset: u64) {
-        let remaining = sheet.digits(remaining);
-        sheet.text(&self.remaining, remaining);
+        if remaining == 0 {
+            sheet.constant(&self.remaining, &NOTHING);
+        } else {
+            let remaining = sheet.digits(remaining);
+            sheet.text(&self.remaining, remaining);
+        }
         let reset = sheet.digits(reset);
         sheet.text(&self.reset, reset);
     }
 }
+
+/// What refusals nearly always say is left.
+static NOTHING: HeaderValue = HeaderValue::from_static("0");
 
 /// The number that a field begins with: alone, or before a list of quotas.
 pub(super) fn number(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {

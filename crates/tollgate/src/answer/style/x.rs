@@ -31,7 +31,7 @@ impl XRateLimit {
 impl Style for XRateLimit {
     fn write<'a>(&'a self, telling: Telling<'_>, headers: &mut HeaderMap, sheet: &mut Sheet<'a>) {
         let Some(binding) = telling.binding() else { return };
-        if gives_way(headers, binding) {
+        if gives_way(telling, headers, binding) {
             return;
         }
         let reset = self.reset.of(telling, binding);
@@ -67,13 +67,14 @@ impl Reset {
 
 /// Writes the three, unless an inner limiter's are stricter, and says whether they are ours now.
 pub(super) fn write(
+    telling: Telling<'_>,
     headers: &mut HeaderMap,
     sheet: &mut Sheet<'_>,
     limit: Piece,
     binding: &Standing,
     reset: u64,
 ) -> bool {
-    if gives_way(headers, binding) {
+    if gives_way(telling, headers, binding) {
         return false;
     }
     X.write(sheet, limit, binding.remaining, reset);
@@ -82,8 +83,8 @@ pub(super) fn write(
 
 /// Whether an inner limiter's three are stricter. Where they are not, what it told more of its own limit is not true of
 /// ours, and goes.
-fn gives_way(headers: &mut HeaderMap, binding: &Standing) -> bool {
-    if headers.is_empty() {
+fn gives_way(telling: Telling<'_>, headers: &mut HeaderMap, binding: &Standing) -> bool {
+    if telling.is_first {
         return false;
     }
     let gives_way = X.stays(headers, binding.remaining);
