@@ -43,8 +43,10 @@ pin_project! {
             held: Option<Held<Svc, S, B>>,
         },
         Waiting {
+            wait: Duration,
+            // Set when it is polled first: only then there has to be a runtime with a timer.
             #[pin]
-            sleep: Sleep,
+            sleep: Option<Sleep>,
             held: Option<(Held<Svc, S, B>, Answer<S>, Case, Turn)>,
         },
     }
@@ -86,9 +88,7 @@ impl<Svc, S: Store, B> Before<Svc, S, B> {
 
     /// The request has a turn to wait for.
     pub(super) fn waiting(wait: Duration, answer: Answer<S>, case: Case, turn: Turn, held: Held<Svc, S, B>) -> Self {
-        #[expect(clippy::disallowed_methods, reason = "waiting one's turn is what was asked for")]
-        let sleep = tokio::time::sleep(wait);
-        Self::Waiting { sleep, held: Some((held, answer, case, turn)) }
+        Self::Waiting { wait, sleep: None, held: Some((held, answer, case, turn)) }
     }
 
     /// One word for the stage.
@@ -145,8 +145,14 @@ impl<Svc, S: Store, B> Future for Before<Svc, S, B> {
                     let case = Case { ledger, ..core::mem::replace(case, Case::new()) };
                     take(held).go_on(answer, case)
                 }
-                BeforeProjection::Waiting { sleep, held } => {
-                    ready!(sleep.poll(cx));
+                BeforeProjection::Waiting { wait, mut sleep, held } => {
+                    if sleep.is_none() {
+                        #[expect(clippy::disallowed_methods, reason = "waiting one's turn is what was asked for")]
+                        sleep.set(Some(tokio::time::sleep(*wait)));
+                    }
+                    if let Some(sleep) = sleep.as_pin_mut() {
+                        ready!(sleep.poll(cx));
+                    }
                     let (mut held, mut answer, case, turn) = take(held);
                     let reservation = match &mut answer {
                         Ok(decision) => case.reserve(decision, turn.take(), &mut held.request),
