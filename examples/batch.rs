@@ -28,7 +28,8 @@ async fn main() -> io::Result<()> {
             .at_most(),
     );
 
-    let app = Router::new().route("/", post(send)).layer(RateLimitLayer::new(MemoryStore::new(), policy));
+    let app =
+        Router::new().route("/", post(send)).layer(RateLimitLayer::new(MemoryStore::new(), policy).attach_decision());
 
     let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
     let listener = tokio::net::TcpListener::bind(&address)

@@ -35,7 +35,9 @@ async fn main() -> io::Result<()> {
 
     let limits = RateLimitLayer::new(MemoryStore::new(), policy)
         // However many lines there are: each request that waits holds its connection and its memory.
-        .max_waiting(1_000);
+        .max_waiting(1_000)
+        // The handler tells how long its request waited.
+        .attach_decision();
     let app = Router::new().route("/", get(fragile)).layer(limits);
 
     let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));

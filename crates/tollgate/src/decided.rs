@@ -18,7 +18,7 @@ pub struct Decided<'a> {
 }
 
 impl<'a> Decided<'a> {
-    /// The request, with what look-ups have found and, if it is admitted, the [`Decision`] in its extensions.
+    /// The request, with what look-ups have found in its extensions.
     #[must_use]
     pub const fn head(&self) -> RequestHead<'a> {
         self.head

@@ -28,8 +28,8 @@ pub enum OnStoreFailure {
 
 /// In the extensions of a request that was decided without the store, and of its response.
 ///
-/// A [`Decision`](crate::Decision) beside it is that of the [local](OnStoreFailure::Local) limits alone; where there is
-/// none, nothing was counted.
+/// A [`Decision`](crate::Decision) beside it, where the layer [attaches](crate::RateLimitLayer::attach_decision) any, is
+/// that of the [local](OnStoreFailure::Local) limits alone; where there is none, nothing was counted.
 ///
 /// ```
 /// use axum::Extension;

@@ -32,8 +32,8 @@
 //! 7. Admitted, it goes to the inner service, after its [wait](Limit::max_wait) if a leaky bucket gave it a later turn.
 //!    No more than [so many](RateLimitLayer::max_waiting) wait at once, and who goes away gives the turn back.
 //! 8. The response carries `RateLimit`, `RateLimit-Policy` and `X-RateLimit-*`, or what other [styles](HeaderStyle) were
-//!    chosen; a refusal also `Retry-After`. The [`Decision`] is in the extensions of the admitted request and of the
-//!    response, if there was one.
+//!    chosen; a refusal also `Retry-After`. Handlers and outer layers find the [`Decision`] in the extensions, where
+//!    [they are to](RateLimitLayer::attach_decision).
 //! 9. Where a limit [settles](Limit::settle), what the request turned out to cost is put right afterwards: see [`settle`].
 //!
 //! Steps that a policy does not ask for cost nothing. Whoever keeps metrics hears of every decision:
@@ -136,7 +136,8 @@
 //!         let mut response = http::Response::new(refused.detail());
 //!         *response.status_mut() = refused.status();
 //!         response
-//!     });
+//!     })
+//!     .attach_decision();
 //!
 //! // Optional: where no limit applies, or the store failed and its limits allow, there is no decision, and a plain
 //! // `Extension<Decision>` would answer 500.

@@ -29,6 +29,11 @@ impl Lists {
         Self { allowed: Vec::new(), blocked: Vec::new(), skipped: Vec::new() }
     }
 
+    /// Whether they say nothing of any request.
+    pub(crate) const fn are_empty(&self) -> bool {
+        self.allowed.is_empty() && self.blocked.is_empty() && self.skipped.is_empty()
+    }
+
     /// Looks a request up. Who is allowed is not blocked; what is merely skipped may be.
     pub(crate) fn find(&self, head: &RequestHead<'_>) -> Listed {
         let listed = |conditions: &[Arc<dyn Condition>]| conditions.iter().any(|condition| condition(head));

@@ -27,7 +27,7 @@ impl Kind {
     /// The kind to answer with: problem details unless the client prefers another. It is what a client gets who says
     /// nothing, who says nothing sound, or who wants none of the three.
     pub(super) fn wanted(headers: &HeaderMap) -> Self {
-        read(headers).unwrap_or(Self::Problem)
+        if headers.contains_key(ACCEPT) { read(headers).unwrap_or(Self::Problem) } else { Self::Problem }
     }
 }
 

@@ -4,8 +4,9 @@ use http::header::HeaderMap;
 use tollgate_core::Decision;
 
 use super::particulars::Particulars;
+use super::sheet::Sheet;
 use super::style::{HeaderStyle, Style, write_degraded};
-use super::telling::Telling;
+use super::telling::{Telling, is_first};
 use crate::limit::Limit;
 
 /// The fields of a policy's limits in the styles of a layer. Whatever never changes is rendered when this is made.
@@ -20,23 +21,42 @@ impl Fields {
         Self { styles: styles.iter().map(|style| style.of(&limits)).collect() }
     }
 
+    /// Whether there is no style.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.styles.is_empty()
+    }
+
     /// Adds what the store's decision has to say to the headers of its response.
-    pub(crate) fn write(&self, decision: &Decision, particulars: &Particulars, headers: &mut HeaderMap) {
+    pub(super) fn write<'a>(
+        &'a self,
+        decision: &Decision,
+        particulars: &Particulars,
+        headers: &mut HeaderMap,
+        sheet: &mut Sheet<'a>,
+    ) {
+        let telling = Telling { decision, particulars, is_first: is_first(headers) };
         for style in &self.styles {
-            style.write(Telling { decision, particulars }, headers);
+            style.write(telling, headers, sheet);
         }
     }
 
     /// Adds what an instance has decided by its own counters, and marks the answer.
-    pub(crate) fn write_local(&self, decision: &Decision, particulars: &Particulars, headers: &mut HeaderMap) {
+    pub(super) fn write_local<'a>(
+        &'a self,
+        decision: &Decision,
+        particulars: &Particulars,
+        headers: &mut HeaderMap,
+        sheet: &mut Sheet<'a>,
+    ) {
         if particulars.only_shadows {
             return;
         }
         if decision.enforced().next().is_none() {
             return self.write_uncounted(headers);
         }
+        let telling = Telling { decision, particulars, is_first: is_first(headers) };
         for style in &self.styles {
-            style.write_local(Telling { decision, particulars }, headers);
+            style.write_local(telling, headers, sheet);
         }
         self.mark_degraded(headers);
     }

@@ -11,11 +11,13 @@ mod problem;
 mod refusal;
 mod seconds;
 mod shadow;
+mod sheet;
 mod structured;
 mod style;
 mod telling;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub(crate) use self::answers::Answers;
 pub(crate) use self::fields::Fields;
@@ -25,5 +27,4 @@ pub(crate) use self::particulars::Particulars;
 pub(crate) use self::partition::Partitions;
 pub use self::problem::ProblemDetails;
 pub use self::refusal::{Reason, Refusal, Refused};
-pub(crate) use self::seconds::whole_seconds;
 pub use self::style::{EXPOSED_HEADERS, HeaderStyle, Reset};

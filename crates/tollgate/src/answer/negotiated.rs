@@ -5,8 +5,9 @@ use http::header::{CONTENT_TYPE, HeaderValue, VARY};
 use http::{Response, StatusCode};
 
 use super::accept::Kind;
-use super::problem::ProblemDetails;
+use super::problem::{self, PROBLEM_JSON, ProblemDetails};
 use super::refusal::{Refusal, Refused};
+use super::sheet::{Piece, Sheet};
 
 /// Answers with what the client's `Accept` likes best: [problem details](ProblemDetails), a line of plain text, or a
 /// small HTML page for people with a browser. Who does not say gets problem details. Answers say `Vary: Accept`.
@@ -20,8 +21,24 @@ impl Refusal for Negotiated {
             Kind::Text => with(refused.status(), "text/plain; charset=utf-8", format!("{}\n", refused.detail())),
             Kind::Html => with(refused.status(), "text/html; charset=utf-8", page(refused)),
         };
-        response.headers_mut().insert(VARY, const { HeaderValue::from_static("accept") });
+        response.headers_mut().insert(VARY, ACCEPT_VARIES.clone());
         response
+    }
+}
+
+static ACCEPT_VARIES: HeaderValue = HeaderValue::from_static("accept");
+
+impl Negotiated {
+    /// The usual answer, with all that can be on the sheet: problem details. `None` where the client wants another.
+    pub(super) fn on_sheet(refused: &Refused<'_>, sheet: &mut Sheet<'_>) -> Option<Piece> {
+        if Kind::wanted(refused.head().headers()) != Kind::Problem {
+            return None;
+        }
+        sheet.constant(const { &CONTENT_TYPE }, &PROBLEM_JSON);
+        sheet.constant(const { &VARY }, &ACCEPT_VARIES);
+        let begin = sheet.here();
+        problem::write(refused, sheet.out());
+        Some(sheet.since(begin))
     }
 }
 

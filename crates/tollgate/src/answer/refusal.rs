@@ -9,6 +9,7 @@ use tollgate_core::{Decision, Name, Standing};
 
 use super::seconds::whole_seconds;
 use super::telling::standings;
+use super::text::Text;
 use crate::head::RequestHead;
 use crate::key::CLOSURE_MARK;
 
@@ -142,39 +143,64 @@ impl<'a> Refused<'a> {
     /// nothing about the store.
     #[must_use]
     pub fn detail(&self) -> String {
-        let what = match self.reason {
-            Reason::OverQuota(_) => format!("Over the {}", self.named_limits()),
+        let mut sentence = Text::new();
+        self.write_detail(&mut sentence, b"\"", |out, name| out.extend(name.as_bytes()));
+        String::from_utf8_lossy(sentence.as_slice()).into_owned()
+    }
+
+    /// Appends that sentence, with such quotes, and with names as `put` writes them; nothing else has to be escaped.
+    pub(super) fn write_detail(&self, out: &mut Text, quote: &[u8], put: impl Fn(&mut Text, &str)) {
+        match self.reason {
+            Reason::OverQuota(_) => {
+                out.extend(b"Over the ");
+                self.write_limits(out, quote, put);
+            }
             Reason::NeverFits(_) => {
-                return format!("The request costs more than the {} can ever admit.", self.named_limits());
+                out.extend(b"The request costs more than the ");
+                self.write_limits(out, quote, put);
+                return out.extend(b" can ever admit.");
             }
             Reason::MissingKey(scope) => {
                 // That a closure would have read it is nothing to clients.
                 let scope = scope.as_str();
                 let missing = scope.strip_prefix(CLOSURE_MARK).unwrap_or(scope);
-                return format!("The request cannot be counted: it has no {missing}.");
+                out.extend(b"The request cannot be counted: it has no ");
+                put(out, missing);
             }
-            Reason::Blocked => String::from("Requests like this one are not served"),
-            Reason::StoreFailure(_) => String::from("Rate limits cannot be checked at the moment"),
-        };
+            Reason::Blocked => out.extend(b"Requests like this one are not served"),
+            Reason::StoreFailure(_) => out.extend(b"Rate limits cannot be checked at the moment"),
+        }
         match self.retry_after().map(whole_seconds) {
-            Some(1) => format!("{what}: retry in 1 second."),
-            Some(seconds) => format!("{what}: retry in {seconds} seconds."),
-            None => format!("{what}."),
+            Some(1) => out.extend(b": retry in 1 second."),
+            Some(seconds) => {
+                out.extend(b": retry in ");
+                out.number(seconds);
+                out.extend(b" seconds.");
+            }
+            None => out.extend(b"."),
         }
     }
 
     /// `limit "a"`, `limits "a" and "b"`, `limits "a", "b" and "c"`, `limits "a", "b", "c", "d", "e" and 2 others`.
-    fn named_limits(&self) -> String {
-        let mut names: Vec<String> = self.limits().take(MOST_NAMED).map(|name| format!("\"{name}\"")).collect();
-        match self.limits().count().saturating_sub(MOST_NAMED) {
-            0 => {}
-            1 => names.push(String::from("1 other")),
-            more => names.push(format!("{more} others")),
+    fn write_limits(&self, out: &mut Text, quote: &[u8], put: impl Fn(&mut Text, &str)) {
+        let count = self.limits().count();
+        out.extend(if count > 1 { b"limits" } else { b"limit" });
+        let others = count.saturating_sub(MOST_NAMED);
+        for (position, name) in self.limits().take(MOST_NAMED).enumerate() {
+            let separator: &[u8] = match position {
+                0 => b" ",
+                _ if position + 1 == count => b" and ",
+                _ => b", ",
+            };
+            out.extend(separator);
+            out.extend(quote);
+            put(out, name.as_str());
+            out.extend(quote);
         }
-        match names.pop() {
-            Some(last) if names.is_empty() => format!("limit {last}"),
-            Some(last) => format!("limits {} and {last}", names.join(", ")),
-            None => String::from("limit"),
+        if others > 0 {
+            out.extend(b" and ");
+            out.number(others as u64);
+            out.extend(if others == 1 { b" other" } else { b" others" });
         }
     }
 }

@@ -17,21 +17,11 @@ pub(super) fn push_string(out: &mut Vec<u8>, text: &str) {
 
 /// Appends an Integer, cut to the largest there is.
 pub(super) fn push_integer(out: &mut Vec<u8>, number: u64) {
-    let mut rest = number.min(LARGEST);
-    let mut digits = [b'0'; 15];
-    let mut first = digits.len();
-    loop {
-        first -= 1;
-        digits[first] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[first..]);
+    out.extend_from_slice(itoa::Buffer::new().format(integer(number)).as_bytes());
 }
 
 /// Cuts a number to the largest Integer.
+#[inline]
 pub(super) const fn integer(number: u64) -> u64 {
     if number > LARGEST { LARGEST } else { number }
 }

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use http::header::{HeaderMap, HeaderName};
 use tollgate_core::{Decision, Outcome, Quota, Standing};
 
 use super::particulars::Particulars;
@@ -23,6 +24,14 @@ pub(super) fn shadows(decision: &Decision) -> impl Iterator<Item = &Standing> {
 pub(super) struct Telling<'a> {
     pub(super) decision: &'a Decision,
     pub(super) particulars: &'a Particulars,
+    /// Whether no limiter behind this one has told anything: then there is nothing to look for in the headers.
+    pub(super) is_first: bool,
+}
+
+/// Whether there is no field in these headers that a limiter writes.
+pub(super) fn is_first(headers: &HeaderMap) -> bool {
+    let tells = |name: &HeaderName| ["ratelimit", "x-ratelimit"].iter().any(|begin| name.as_str().starts_with(begin));
+    !headers.keys().any(tells)
 }
 
 impl<'a> Telling<'a> {

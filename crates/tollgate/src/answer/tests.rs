@@ -1,10 +1,12 @@
 //! What is told of limits whose quota a request has chosen, and of limits that are tried out.
 
 use core::time::Duration;
+use std::sync::OnceLock;
 
-use http::HeaderMap;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use tollgate_core::{Decision, Name, Operation, Outcome, Quota, Standing, Timestamp};
 
+use super::sheet::{Sheet, Template};
 use super::style::HeaderStyle::{self, Draft3, Draft6, Draft7, Draft11, PerWindow};
 use super::{Fields, Particulars, shadow};
 use crate::limit::Limit;
@@ -27,7 +29,9 @@ fn headers(style: HeaderStyle) -> HeaderMap {
     let particulars =
         Particulars { overrides: vec![(Name::new("tier"), Quota::per_hour(500))], ..Particulars::default() };
     let mut headers = HeaderMap::new();
-    fields.write(&decision, &particulars, &mut headers);
+    let mut sheet = Sheet::new();
+    fields.write(&decision, &particulars, &mut headers, &mut sheet);
+    sheet.pour(&mut headers, &OnceLock::new());
     headers
 }
 
@@ -56,4 +60,61 @@ fn shadows_are_a_list_of_names() {
     shadow::write([Name::new("outer")].into_iter(), &mut headers);
     let lines: Vec<_> = headers.get_all("x-ratelimit-shadow").iter().collect();
     assert_eq!(lines, [r#""a \"b\"", "c""#, r#""outer""#]);
+}
+
+static FIRST: HeaderName = HeaderName::from_static("x-first");
+static SECOND: HeaderName = HeaderName::from_static("x-second");
+
+/// The headers of an answer with a field that is the same in all, and if wanted one with a number.
+fn poured(number: Option<u64>, mut headers: HeaderMap, template: &OnceLock<Template>) -> HeaderMap {
+    let constant = HeaderValue::from_static("constant");
+    let mut sheet = Sheet::new();
+    sheet.add_constant(&FIRST, &constant);
+    if let Some(number) = number {
+        let digits = sheet.digits(number);
+        sheet.text(&SECOND, digits);
+    }
+    sheet.pour(&mut headers, template);
+    headers
+}
+
+#[test]
+fn a_copy_of_an_earlier_answer_is_as_one_made_anew() {
+    let template = OnceLock::new();
+    for number in [Some(1), Some(22), None, Some(333), None] {
+        let bare = poured(number, HeaderMap::new(), &template);
+        assert_eq!(bare, poured(number, HeaderMap::new(), &OnceLock::new()), "{number:?}");
+        assert_eq!(
+            bare.get("x-second").map(HeaderValue::as_bytes),
+            number.map(|number| number.to_string()).as_deref().map(str::as_bytes)
+        );
+    }
+    assert!(template.get().is_some());
+}
+
+#[test]
+fn what_is_there_is_replaced_or_added_to() {
+    let template = OnceLock::new();
+    poured(Some(1), HeaderMap::new(), &template);
+    let inner = [(FIRST.clone(), "inner"), (SECOND.clone(), "inner"), (CONTENT_TYPE, "text/plain")];
+    let inner: HeaderMap = inner.map(|(name, value)| (name, HeaderValue::from_static(value))).into_iter().collect();
+    let headers = poured(Some(2), inner, &template);
+    let lines = |name| headers.get_all(name).iter().collect::<Vec<_>>();
+    assert_eq!(lines("x-first"), ["inner", "constant"]);
+    assert_eq!(lines("x-second"), ["2"]);
+    assert_eq!(lines("content-type"), ["text/plain"]);
+}
+
+#[test]
+fn a_number_is_written_once() {
+    let mut sheet = Sheet::new();
+    let digits = [7, 42, 7, 42, 1, 2, 3, 3, 999_999_999_999_999, u64::MAX].map(|number| sheet.digits(number));
+    let text = sheet.pour(&mut HeaderMap::new(), &OnceLock::new());
+    let told = digits.map(|piece| piece.of(&text));
+    assert_eq!(
+        told.map(|digits| String::from_utf8(digits.to_vec()).unwrap()).join(" "),
+        "7 42 7 42 1 2 3 3 999999999999999 999999999999999"
+    );
+    // Only the first few are remembered.
+    assert!(text.starts_with(b"742123"));
 }

@@ -12,7 +12,7 @@ use crate::answer::{Answers, Fields, HeaderStyle, Partitions, Refusal};
 impl<S: Store> RateLimitLayer<S> {
     /// Answers refused HTTP requests this way instead of in the [form that the client asks for](crate::Negotiated).
     pub fn refusal(self, refusal: impl Refusal) -> Self {
-        self.answering(|answers| answers.refusal = Arc::new(refusal))
+        self.answering(|answers| answers.refusal = Some(Arc::new(refusal)))
     }
 
     /// Tells clients how they stand in these styles, instead of [`HeaderStyle::Draft11`] and
@@ -79,6 +79,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// Changes how the layer answers.
     fn answering(self, change: impl FnOnce(&mut Answers)) -> Self {
         let mut answers = Answers::clone(&self.gate.answers);
+        answers.forms = Arc::default();
         change(&mut answers);
         Self::of(Gate { answers: Arc::new(answers), ..self.parts() })
     }

@@ -4,24 +4,17 @@ use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
-use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
-use tokio::time::Sleep;
 use tollgate_core::Store;
 use tower_service::Service;
 
+use super::before::{After, Before};
 use super::body::ResponseBody;
-use super::gate::Gate;
 use super::meter::metered;
-use super::pending::Pending;
-use super::turn::Turn;
-use super::verdict::{Grounds, Ruling, Verdict};
-use crate::answer::Reason;
-use crate::look_up::LookingUp;
-use crate::plan::{Asked, Overrides};
+use super::report::Report;
 use crate::settle::Reservation;
 
 pin_project! {
@@ -40,36 +33,26 @@ pin_project! {
         Svc: Service<Request<B>>,
         S: Store,
     {
-        gate: Arc<Gate<S>>,
         #[pin]
-        stage: Stage<Svc, Pending<S>, Svc::Future, B>,
+        stage: Stage<Svc, S, Svc::Future, B>,
     }
 }
 
 pin_project! {
-    /// How far a request has come. What a stage hands to the next is an `Option` to be taken from behind the pin.
+    /// How far a request has come.
     #[project = StageProjection]
-    enum Stage<Svc, A, F, B> {
-        LookingUp {
-            #[pin]
-            looking_up: LookingUp,
-            held: Option<Held<Svc, B>>,
-        },
-        Deciding {
-            #[pin]
-            answer: A,
-            overrides: Overrides,
-            held: Option<Held<Svc, B>>,
-        },
-        Waiting {
-            #[pin]
-            sleep: Sleep,
-            held: Option<(Held<Svc, B>, Ruling, Turn)>,
+    enum Stage<Svc, S, F, B>
+    where
+        S: Store,
+    {
+        // Boxed: behind a store in this process hardly a request gets here, and each has room for it.
+        Before {
+            before: Pin<Box<Before<Svc, S, B>>>,
         },
         Running {
             #[pin]
             response: F,
-            grounds: Option<Grounds>,
+            report: Option<Report<S>>,
             reservation: Reservation,
         },
         Refused {
@@ -78,41 +61,30 @@ pin_project! {
     }
 }
 
-/// A request and the service that is ready for it.
-struct Held<Svc, B> {
-    service: Svc,
-    request: Request<B>,
-}
-
 impl<Svc, S, B> ResponseFuture<Svc, S, B>
 where
     Svc: Service<Request<B>>,
     S: Store,
 {
-    /// The store has been asked.
-    pub(super) fn deciding(
-        gate: Arc<Gate<S>>,
-        answer: Pending<S>,
-        overrides: Overrides,
-        service: Svc,
-        request: Request<B>,
-    ) -> Self {
-        Self { gate, stage: Stage::Deciding { answer, overrides, held: Some(Held { service, request }) } }
-    }
-
-    /// The store is asked when this has been found out.
-    pub(super) fn looking_up(gate: Arc<Gate<S>>, looking_up: LookingUp, service: Svc, request: Request<B>) -> Self {
-        Self { gate, stage: Stage::LookingUp { looking_up, held: Some(Held { service, request }) } }
+    /// Something comes before the inner service.
+    pub(super) fn before(before: Before<Svc, S, B>) -> Self {
+        Self { stage: Stage::Before { before: Box::pin(before) } }
     }
 
     /// No limit applies.
-    pub(super) fn running(gate: Arc<Gate<S>>, response: Svc::Future) -> Self {
-        Self { gate, stage: Stage::Running { response, grounds: None, reservation: Reservation::default() } }
+    pub(super) fn uncounted(response: Svc::Future) -> Self {
+        Self::running(response, None, Reservation::default())
     }
 
-    /// No need to ask.
-    pub(super) const fn refused(gate: Arc<Gate<S>>, response: Response<Bytes>) -> Self {
-        Self { gate, stage: Stage::Refused { response: Some(response) } }
+    /// The inner service has been called.
+    #[inline]
+    pub(super) const fn running(response: Svc::Future, report: Option<Report<S>>, reservation: Reservation) -> Self {
+        Self { stage: Stage::Running { response, report, reservation } }
+    }
+
+    /// There is an answer.
+    pub(super) const fn refused(response: Response<Bytes>) -> Self {
+        Self { stage: Stage::Refused { response: Some(response) } }
     }
 }
 
@@ -123,66 +95,35 @@ where
 {
     type Output = Result<Response<ResponseBody<R>>, Svc::Error>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         loop {
             let next = match this.stage.as_mut().project() {
-                StageProjection::LookingUp { looking_up, held } => {
-                    let found = ready!(looking_up.poll(cx));
-                    let mut held = take(held);
-                    held.request.extensions_mut().extend(found);
-                    match this.gate.ask(&held.request) {
-                        Asked::Nothing => held.run(None, Reservation::default()),
-                        Asked::Missing(scope) => {
-                            let response = this.gate.turn_away(Reason::MissingKey(scope), &held.request);
-                            Stage::Refused { response: Some(response) }
-                        }
-                        Asked::Charged(answer, overrides) => Stage::Deciding { answer, overrides, held: Some(held) },
-                    }
-                }
-                StageProjection::Deciding { answer, overrides, held } => {
-                    let (answer, ledger) = ready!(answer.poll(cx));
-                    let mut held = take(held);
-                    match this.gate.judge(answer, ledger, core::mem::take(overrides), &mut held.request) {
-                        Verdict::Pass(grounds, reservation) => held.run(Some(grounds), reservation),
-                        Verdict::Wait(wait, ruling, turn) => {
-                            #[expect(clippy::disallowed_methods, reason = "waiting one's turn is what was asked for")]
-                            let sleep = tokio::time::sleep(wait);
-                            Stage::Waiting { sleep, held: Some((held, ruling, turn)) }
-                        }
-                        Verdict::Refuse(response) => Stage::Refused { response: Some(response) },
-                    }
-                }
-                StageProjection::Waiting { sleep, held } => {
-                    ready!(sleep.poll(cx));
-                    let (mut held, mut ruling, turn) = take(held);
-                    let reservation = ruling.reserve(turn.take(), &mut held.request);
-                    held.run(Some(Grounds::Ruling(ruling)), reservation)
-                }
-                StageProjection::Running { response, grounds, reservation } => {
+                StageProjection::Running { response, report, reservation } => {
                     let mut response = ready!(response.poll(cx))?;
-                    if let Some(grounds) = grounds.take() {
-                        this.gate.report(grounds, &mut response);
+                    if let Some(report) = report {
+                        report.write(&mut response);
                     }
                     return Poll::Ready(Ok(metered(response, core::mem::take(reservation))));
                 }
                 StageProjection::Refused { response } => {
                     return Poll::Ready(Ok(take(response).map(ResponseBody::refusal)));
                 }
+                StageProjection::Before { before } => match ready!(before.as_mut().poll(cx)) {
+                    After::Run(mut held, report, reservation) => {
+                        Stage::Running { response: held.service.call(held.request), report, reservation }
+                    }
+                    After::Refuse(response) => Stage::Refused { response: Some(response) },
+                },
             };
             this.stage.set(next);
         }
     }
 }
 
-impl<Svc: Service<Request<B>>, B> Held<Svc, B> {
-    fn run<A>(mut self, grounds: Option<Grounds>, reservation: Reservation) -> Stage<Svc, A, Svc::Future, B> {
-        Stage::Running { response: self.service.call(self.request), grounds, reservation }
-    }
-}
-
 #[expect(clippy::expect_used, reason = "documented: only a future polled after completion finds a slot empty")]
-fn take<T>(slot: &mut Option<T>) -> T {
+pub(super) fn take<T>(slot: &mut Option<T>) -> T {
     slot.take().expect("polled after completion")
 }
 
@@ -192,10 +133,8 @@ where
     S: Store,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stage = match self.stage {
-            Stage::LookingUp { .. } => "looking up",
-            Stage::Deciding { .. } => "deciding",
-            Stage::Waiting { .. } => "waiting",
+        let stage = match &self.stage {
+            Stage::Before { before } => before.name(),
             Stage::Running { .. } => "running",
             Stage::Refused { .. } => "refused",
         };

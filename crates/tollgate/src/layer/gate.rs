@@ -4,19 +4,18 @@ use core::error::Error;
 use core::fmt;
 use std::sync::Arc;
 
-use http::{Request, Response};
-use tollgate_core::{Decision, Store};
+use http::Request;
+use tollgate_core::{Decision, Key, Store};
 
+use super::answer::Answer;
 use super::local::Local;
-use super::pending::Pending;
 use super::turn::Line;
-use super::verdict::{Grounds, Ruling, Verdict};
-use crate::answer::{Answers, Particulars, Reason};
+use super::verdict::{Case, Verdict};
+use crate::answer::{Answers, Reason};
 use crate::decided::Decided;
-use crate::degraded::Degraded;
 use crate::head::RequestHead;
-use crate::plan::{Asked, Entry, Overrides, Plan};
-use crate::settle::{Account, Counted, Ledger, Till};
+use crate::plan::{Entry, Plan};
+use crate::settle::{Account, Till};
 
 /// What a layer and all its services share.
 pub(super) struct Gate<S> {
@@ -27,6 +26,8 @@ pub(super) struct Gate<S> {
     pub(super) on_store_error: Arc<OnStoreError>,
     pub(super) on_decision: Option<Arc<OnDecision>>,
     pub(super) line: Arc<Line>,
+    /// Whether requests and responses carry the decision.
+    pub(super) attaches_decisions: bool,
 }
 
 /// Is told of everything that the store failed to do.
@@ -41,63 +42,61 @@ impl<S: Store> Gate<S> {
         self.plan.enter(&RequestHead::of(request))
     }
 
-    /// Asks the store about a request.
-    pub(super) fn ask<B>(self: &Arc<Self>, request: &Request<B>) -> Asked<Pending<S>> {
-        self.plan.ask(&RequestHead::of(request), |charges| {
-            Pending::new(self, self.store.check(charges), self.plan.ledger(charges))
-        })
-    }
-
-    /// What the store's answer means for a request.
+    /// What an answer means for a request. Where this instance decides in the store's place, the answer becomes its own.
+    #[inline]
     pub(super) fn judge<B>(
         self: &Arc<Self>,
-        answer: Result<Decision, S::Error>,
-        ledger: Option<Ledger>,
-        overrides: Overrides,
+        answer: &mut Answer<S>,
+        case: &mut Case,
         request: &mut Request<B>,
     ) -> Verdict {
         match answer {
             Ok(decision) => {
                 self.local.answered();
-                let particulars = self.particulars(overrides, request);
-                self.decided(Ruling { decision, particulars, by: Counted::Shared }, ledger, request)
+                if let Some(partitions) = &self.answers.partitions {
+                    let of = |key: &Key<'_>| partitions.of(key);
+                    case.particulars.partitions = self.plan.each_key(&RequestHead::of(request), of);
+                }
+                self.decided(decision, case, request)
             }
             Err(error) => {
-                (self.on_store_error)(&error);
-                self.fall_back(&error, request)
+                (self.on_store_error)(error);
+                let (verdict, decision) = self.fall_back(error, case, request);
+                if let Some(decision) = decision {
+                    *answer = Ok(decision);
+                }
+                verdict
             }
         }
     }
 
-    /// What the answer to a request is told beside the store's decision.
-    fn particulars<B>(&self, overrides: Overrides, request: &Request<B>) -> Particulars {
-        let partitions = match &self.answers.partitions {
-            Some(partitions) => self.plan.each_key(&RequestHead::of(request), |key| partitions.of(key)),
-            None => Box::default(),
-        };
-        Particulars { overrides, partitions, ..Particulars::default() }
-    }
-
-    /// What a ruling means for a request.
+    /// What a decision means for a request.
+    #[inline]
     pub(super) fn decided<B>(
         self: &Arc<Self>,
-        mut ruling: Ruling,
-        ledger: Option<Ledger>,
+        decision: &mut Decision,
+        case: &mut Case,
         request: &mut Request<B>,
     ) -> Verdict {
-        let Ruling { decision, by, .. } = &ruling;
         if !decision.is_allowed() {
-            return self.turn_down(ruling, request);
+            return Verdict::Refuse(self.turn_down(decision, case, request));
         }
         let till = || Arc::clone(self) as Arc<dyn Till>;
-        let account = ledger.map(|ledger| Account::new(till(), *by, decision, ledger));
+        let account = case.ledger.take().map(|ledger| Account::new(till(), case.by, decision, ledger));
         if !decision.wait().is_zero() {
-            return self.line_up(ruling, account, request);
+            return self.line_up(decision, case, account, request);
         }
-        request.extensions_mut().insert(decision.clone());
-        self.tell(Some(decision), None, ruling.is_local(), request);
-        let reservation = ruling.reserve(account, request);
-        Verdict::Pass(Grounds::Ruling(ruling), reservation)
+        self.admit(decision, case, request);
+        Verdict::Pass(case.reserve(decision, account, request))
+    }
+
+    /// Tells the handler and the listener of a decision that admits the request, where they want to know.
+    #[inline]
+    pub(super) fn admit<B>(&self, decision: &Decision, case: &Case, request: &mut Request<B>) {
+        if self.attaches_decisions {
+            request.extensions_mut().insert(decision.clone());
+        }
+        self.tell(Some(decision), None, case.is_local(), request);
     }
 
     /// Tells the listener, if there is one.
@@ -110,33 +109,6 @@ impl<S: Store> Gate<S> {
     ) {
         if let Some(listener) = &self.on_decision {
             listener(&Decided { head: RequestHead::of(request), decision, reason, degraded: is_degraded });
-        }
-    }
-
-    /// Writes on a response what the verdict on its request rested on.
-    pub(super) fn report<B>(&self, grounds: Grounds, response: &mut Response<B>) {
-        let decision = match grounds {
-            Grounds::Ruling(Ruling { decision, particulars, by: Counted::Shared }) => {
-                self.answers.write(&decision, &particulars, response.headers_mut());
-                decision
-            }
-            Grounds::Ruling(Ruling { decision, particulars, by: Counted::Locally }) => {
-                self.answers.write_local(&decision, &particulars, response.headers_mut());
-                response.extensions_mut().insert(Degraded);
-                // A clone, which has no right to a refund: the store has taken nothing that it could give back.
-                decision.clone()
-            }
-            Grounds::Nothing { only_shadows } => {
-                if !only_shadows {
-                    self.answers.fields.write_uncounted(response.headers_mut());
-                }
-                response.extensions_mut().insert(Degraded);
-                return;
-            }
-        };
-        // Whoever logs a refusal wants to know whose it was: that of an inner limiter stays.
-        if response.extensions().get().is_none_or(Decision::is_allowed) {
-            response.extensions_mut().insert(decision);
         }
     }
 }

@@ -41,6 +41,7 @@ impl<S: Store> RateLimitLayer<S> {
             on_store_error: Arc::new(|_| {}),
             on_decision: None,
             line: Arc::new(Line::new(Self::DEFAULT_MAX_WAITING)),
+            attaches_decisions: false,
         })
     }
 
@@ -107,6 +108,28 @@ impl<S: Store> RateLimitLayer<S> {
         Self::of(Gate { on_decision: Some(Arc::new(listener)), ..self.parts() })
     }
 
+    /// Puts the [`Decision`](crate::Decision) into the extensions of each request that is admitted, for handlers, and of
+    /// each response, for layers around this one; of nested layers a refusal's stays. Off unless called: it costs each
+    /// request a few allocations, and [`on_decision`](Self::on_decision) hears of the same without.
+    ///
+    /// ```
+    /// use axum::{Extension, Router, routing::get};
+    /// use tollgate::{Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer};
+    ///
+    /// // Optional: where no limit applies, or the store failed, there is none, and a plain `Extension` would answer 500.
+    /// async fn handler(decision: Option<Extension<Decision>>) -> String {
+    ///     let left = decision.and_then(|Extension(decision)| Some(decision.standing("minute")?.remaining));
+    ///     format!("{left:?} left")
+    /// }
+    ///
+    /// let policy = Policy::new().limit(Limit::new("minute", Quota::per_minute(100)));
+    /// let layer = RateLimitLayer::new(MemoryStore::new(), policy).attach_decision();
+    /// let app: Router = Router::new().route("/", get(handler)).layer(layer);
+    /// ```
+    pub fn attach_decision(self) -> Self {
+        Self::of(Gate { attaches_decisions: true, ..self.parts() })
+    }
+
     /// The most requests that wait for their turn at once in this process, behind this layer and its clones: see
     /// [`Limit::max_wait`](crate::Limit::max_wait). One more is refused as if it were over its quota, with the wait that it
     /// would have had as `Retry-After`, and is charged nothing. The default is
@@ -124,7 +147,7 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// What the gate is made of, to make another.
     pub(super) fn parts(&self) -> Gate<S> {
-        let Gate { store, plan, local, answers, on_store_error, on_decision, line } = &*self.gate;
+        let Gate { store, plan, local, answers, on_store_error, on_decision, line, attaches_decisions } = &*self.gate;
         Gate {
             store: Arc::clone(store),
             plan: Arc::clone(plan),
@@ -133,6 +156,7 @@ impl<S: Store> RateLimitLayer<S> {
             on_store_error: Arc::clone(on_store_error),
             on_decision: on_decision.clone(),
             line: Arc::clone(line),
+            attaches_decisions: *attaches_decisions,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The middleware: decides before the inner service is called, writes headers on what it answers.
 
+mod answer;
 mod answering;
+mod before;
 mod body;
 mod future;
 mod gate;
@@ -10,6 +12,7 @@ mod local;
 mod meter;
 mod pending;
 mod refusing;
+mod report;
 mod service;
 mod sick;
 mod till;

@@ -8,11 +8,15 @@ use http::{Request, Response};
 use tollgate_core::Store;
 use tower_service::Service;
 
+use super::answer::at_once;
+use super::before::{Before, Held};
 use super::body::ResponseBody;
 use super::future::ResponseFuture;
 use super::gate::Gate;
+use super::report::Report;
+use super::verdict::{Case, Verdict};
 use crate::answer::Reason;
-use crate::plan::{Asked, Entry};
+use crate::plan::{Entry, Unasked};
 
 /// A service behind a [`Policy`](crate::Policy), made by a [`RateLimitLayer`](crate::RateLimitLayer).
 ///
@@ -60,28 +64,39 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let gate = Arc::clone(&self.gate);
-        match gate.enter(&request) {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        match self.gate.enter(&request) {
             Entry::Count => {}
             Entry::LookUp(looking_up) => {
-                return ResponseFuture::looking_up(gate, looking_up, self.take_ready(), request);
+                return ResponseFuture::before(Before::looking_up(looking_up, self.hold(request)));
             }
-            Entry::Free => return ResponseFuture::running(gate, self.inner.call(request)),
-            Entry::Blocked => {
-                let response = gate.turn_away(Reason::Blocked, &request);
-                return ResponseFuture::refused(gate, response);
-            }
+            Entry::Free => return ResponseFuture::uncounted(self.inner.call(request)),
+            Entry::Blocked => return ResponseFuture::refused(self.gate.turn_away(Reason::Blocked, &request)),
         }
-        match gate.ask(&request) {
-            Asked::Nothing => ResponseFuture::running(gate, self.inner.call(request)),
-            Asked::Missing(scope) => {
-                let response = gate.turn_away(Reason::MissingKey(scope), &request);
-                ResponseFuture::refused(gate, response)
+        let mut case = Case::new();
+        let mut future = match self.gate.ask(&request, &mut case) {
+            Ok(future) => future,
+            Err(Unasked::NoLimit) => return ResponseFuture::uncounted(self.inner.call(request)),
+            Err(Unasked::Missing(scope)) => {
+                return ResponseFuture::refused(self.gate.turn_away(Reason::MissingKey(scope), &request));
             }
-            Asked::Charged(answer, overrides) => {
-                ResponseFuture::deciding(gate, answer, overrides, self.take_ready(), request)
+        };
+        let Poll::Ready(mut answer) = at_once(&mut future) else {
+            return ResponseFuture::before(Before::deciding(future, case, self.hold(request)));
+        };
+        match self.gate.judge(&mut answer, &mut case, &mut request) {
+            // The service that is ready can be called here and now.
+            Verdict::Pass(reservation) if !self.gate.reports(&answer, &case) => {
+                ResponseFuture::running(self.inner.call(request), None, reservation)
             }
+            Verdict::Pass(reservation) => {
+                let response = self.inner.call(request);
+                ResponseFuture::running(response, Some(Report::of(&self.gate, answer, case)), reservation)
+            }
+            Verdict::Wait(wait, turn) => {
+                ResponseFuture::before(Before::waiting(wait, answer, case, turn, self.hold(request)))
+            }
+            Verdict::Refuse(response) => ResponseFuture::refused(response),
         }
     }
 }
@@ -89,9 +104,9 @@ where
 impl<Svc: Clone, S> RateLimit<Svc, S> {
     /// The service that is ready, for a request that goes to it later. A clone need not be ready: the one that was polled
     /// goes along, and the clone stays here to be polled next time.
-    fn take_ready(&mut self) -> Svc {
+    fn hold<B>(&mut self, request: Request<B>) -> Held<Svc, S, B> {
         let next = self.inner.clone();
-        core::mem::replace(&mut self.inner, next)
+        Held { gate: Arc::clone(&self.gate), service: core::mem::replace(&mut self.inner, next), request }
     }
 }
 

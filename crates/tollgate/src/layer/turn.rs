@@ -5,10 +5,10 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::Request;
-use tollgate_core::Store;
+use tollgate_core::{Decision, Store};
 
 use super::gate::Gate;
-use super::verdict::{Ruling, Verdict};
+use super::verdict::{Case, Verdict, without_waiting};
 use crate::settle::Account;
 
 /// Those who wait, counted.
@@ -72,18 +72,23 @@ impl Drop for Turn {
 
 impl<S: Store> Gate<S> {
     /// What happens to a request that was given a later turn.
-    pub(super) fn line_up<B>(&self, ruling: Ruling, account: Option<Account>, request: &mut Request<B>) -> Verdict {
+    pub(super) fn line_up<B>(
+        &self,
+        decision: &mut Decision,
+        case: &mut Case,
+        account: Option<Account>,
+        request: &mut Request<B>,
+    ) -> Verdict {
         if let Some(place) = self.line.place() {
-            let Ruling { decision, .. } = &ruling;
-            request.extensions_mut().insert(decision.clone());
-            self.tell(Some(decision), None, ruling.is_local(), request);
+            self.admit(decision, case, request);
             let wait = decision.wait().saturating_add(chance(self.plan.jitter(decision)));
-            return Verdict::Wait(wait, ruling, Turn::new(place, account));
+            return Verdict::Wait(wait, Turn::new(place, account));
         }
         if let Some(account) = account {
             account.give_back();
         }
-        self.turn_down(ruling.without_waiting(), request)
+        *decision = without_waiting(decision);
+        Verdict::Refuse(self.turn_down(decision, case, request))
     }
 }
 

@@ -12,6 +12,11 @@ impl Limit {
         self.conditions.iter().all(|holds| holds(head))
     }
 
+    /// Whether requests may have another quota.
+    pub(crate) const fn has_other_quotas(&self) -> bool {
+        self.run_time_quota.is_some()
+    }
+
     /// The quota that this request has instead of the limit's own.
     pub(crate) fn other_quota(&self, head: &RequestHead<'_>) -> Option<Quota> {
         self.run_time_quota.as_ref()?(head).filter(|quota| *quota != self.quota)

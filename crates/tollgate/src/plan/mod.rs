@@ -29,10 +29,14 @@ pub(crate) struct Plan {
     lists: Lists,
     look_ups: Vec<LookUp>,
     instances: u32,
+    /// Whether there is nothing that comes before the limits.
+    counts_all: bool,
     /// Whether a limit settles.
     settles: bool,
     /// Whether a limit makes requests wait.
     makes_wait: bool,
+    /// Whether a limit lets requests choose its quota.
+    chooses_quotas: bool,
 }
 
 #[derive(Debug)]
@@ -50,10 +54,11 @@ struct Subject {
     shared: Key<'static>,
 }
 
-/// The keys of a request, each subject's once it has been asked for: `Some(None)` is a missing one.
-type Keys<'r> = SmallVec<[Option<Option<Key<'r>>>; FEW]>;
+/// The keys of a request, each with the position of its subject, once that has been asked for; `None` is a missing one.
+type Keys<'r> = SmallVec<[(usize, Option<Key<'r>>); FEW]>;
 
-type Applying<'p> = SmallVec<[&'p Planned; FEW]>;
+/// The limits that apply to a request, each with the place of its key.
+type Applying<'p> = SmallVec<[(&'p Planned, usize); FEW]>;
 
 type Charges<'a> = SmallVec<[Charge<'a>; FEW]>;
 
@@ -73,20 +78,19 @@ pub(crate) enum Entry {
     Blocked,
 }
 
-/// What a request gets asked of the store.
-pub(crate) enum Asked<T> {
+/// Why the store is not asked about a request.
+pub(crate) enum Unasked {
     /// No limit applies.
-    Nothing,
+    NoLimit,
     /// A limit refuses requests without a key of this scope.
     Missing(Name),
-    /// The charges were handed over, by these quotas in place of the limits' own; this came back.
-    Charged(T, Overrides),
 }
 
 impl Plan {
     pub(crate) fn new(policy: Policy) -> Self {
         let settles = policy.limits.iter().any(|limit| limit.terms.is_some());
         let makes_wait = policy.limits.iter().any(Limit::makes_wait);
+        let chooses_quotas = policy.limits.iter().any(Limit::has_other_quotas);
         let mut subjects: Vec<Subject> = Vec::new();
         let limits = policy
             .limits
@@ -102,7 +106,8 @@ impl Plan {
             })
             .collect();
         let (lists, look_ups, instances) = (policy.lists, policy.look_ups, policy.instances);
-        Self { limits, subjects, lists, look_ups, instances, settles, makes_wait }
+        let counts_all = look_ups.is_empty() && lists.are_empty();
+        Self { counts_all, limits, subjects, lists, look_ups, instances, settles, makes_wait, chooses_quotas }
     }
 
     /// The limits, in the order of the policy.
@@ -111,7 +116,11 @@ impl Plan {
     }
 
     /// Looks a request up in the lists, and begins its look-ups.
+    #[inline]
     pub(crate) fn enter(&self, head: &RequestHead<'_>) -> Entry {
+        if self.counts_all {
+            return Entry::Count;
+        }
         match self.lists.find(head) {
             Listed::Free => Entry::Free,
             Listed::Blocked => Entry::Blocked,
@@ -120,50 +129,81 @@ impl Plan {
         }
     }
 
-    /// Reads the keys of a request and hands the charges of the limits that apply to `check`.
-    pub(crate) fn ask<T>(&self, head: &RequestHead<'_>, check: impl FnOnce(&[Charge<'_>]) -> T) -> Asked<T> {
-        let (keys, applying) = match self.read(head) {
-            Ok((_, applying)) if applying.is_empty() => return Asked::Nothing,
-            Ok(read) => read,
-            Err(scope) => return Asked::Missing(scope),
-        };
-        let overrides: Overrides = other_quotas(&applying, head).collect();
-        let charges = applying.into_iter().map(|planned| {
-            let quota = quota_of(planned, &overrides).unwrap_or(&planned.limit.quota);
-            planned.limit.charge(quota, self.key(&keys, planned), head)
-        });
-        let answer = check(&charges.collect::<Charges<'_>>());
-        Asked::Charged(answer, overrides)
+    /// Reads the keys of a request and hands the charges of the limits that apply to `check`, by the quotas that the
+    /// request has, which are noted, in place of the limits' own.
+    #[inline]
+    pub(crate) fn ask<T>(
+        &self,
+        head: &RequestHead<'_>,
+        overrides: &mut Overrides,
+        check: impl FnOnce(&[Charge<'_>]) -> T,
+    ) -> Result<T, Unasked> {
+        let (mut keys, mut applying) = (Keys::new(), Applying::new());
+        if let Err(scope) = self.read(head, &mut keys, &mut applying) {
+            return Err(Unasked::Missing(scope));
+        }
+        if applying.is_empty() {
+            return Err(Unasked::NoLimit);
+        }
+        if self.chooses_quotas {
+            *overrides = other_quotas(&applying, head);
+        }
+        let mut charges = Charges::new();
+        for (planned, place) in &applying {
+            let quota = quota_of(planned, overrides).unwrap_or(&planned.limit.quota);
+            charges.push(planned.limit.charge(quota, self.key(&keys[*place]), head));
+        }
+        Ok(check(&charges))
     }
 
     /// What something makes of the keys of a request that has been decided on. They are read anew, so that requests pay
     /// for it only where it is wanted.
     pub(crate) fn each_key<T>(&self, head: &RequestHead<'_>, of: impl Fn(&Key<'_>) -> Option<T>) -> Box<[(Name, T)]> {
-        let Ok((keys, applying)) = self.read(head) else { return Box::default() };
-        let pair = |planned: &Planned| Some((planned.limit.name, of(self.key(&keys, planned))?));
-        applying.into_iter().filter_map(pair).collect()
+        let (mut keys, mut applying) = (Keys::new(), Applying::new());
+        if self.read(head, &mut keys, &mut applying).is_err() {
+            return Box::default();
+        }
+        let pair = |(planned, place): &(&Planned, usize)| Some((planned.limit.name, of(self.key(&keys[*place]))?));
+        applying.iter().filter_map(pair).collect()
     }
 
-    /// The limits that apply to a request and the keys they count; otherwise the scope of the key without which a limit
-    /// refuses it.
-    fn read<'r>(&self, head: &RequestHead<'r>) -> Result<(Keys<'r>, Applying<'_>), Name> {
-        let mut keys: Keys<'r> = self.subjects.iter().map(|_| None).collect();
-        let mut applying = Applying::new();
+    /// Finds the limits that apply to a request and the keys they count; otherwise the scope of the key without which a
+    /// limit refuses it. Both lists are the caller's: they are too large to be handed back.
+    fn read<'p, 'r>(
+        &'p self,
+        head: &RequestHead<'r>,
+        keys: &mut Keys<'r>,
+        applying: &mut Applying<'p>,
+    ) -> Result<(), Name> {
         for planned in self.limits.iter().filter(|planned| planned.limit.applies(head)) {
             let Planned { limit, subject, .. } = planned;
-            let key = keys[*subject].get_or_insert_with(|| self.subjects[*subject].extractor.extract(head));
-            match limit.without_key() {
-                MissingKey::Skip if key.is_none() => {}
-                MissingKey::Refuse if key.is_none() => return Err(limit.extractor.scope()),
-                _ => applying.push(planned),
+            let place = keys.iter().position(|(known, _)| known == subject).unwrap_or_else(|| {
+                keys.push((*subject, self.subjects[*subject].extractor.extract(head)));
+                keys.len() - 1
+            });
+            if keys[place].1.is_none() {
+                match limit.without_key() {
+                    MissingKey::Skip => continue,
+                    MissingKey::Refuse => return Err(limit.extractor.scope()),
+                    MissingKey::Share => {}
+                }
             }
+            applying.push((planned, place));
         }
-        Ok((keys, applying))
+        Ok(())
     }
 
     /// What has to be kept of a request's charges: those that are settled, or all of them where the request may have to
     /// wait, for its turn may have to be given back.
+    #[inline]
     pub(crate) fn ledger(&self, charges: &[Charge<'_>]) -> Option<Ledger> {
+        if !self.makes_wait && !self.settles {
+            return None;
+        }
+        self.kept(charges)
+    }
+
+    fn kept(&self, charges: &[Charge<'_>]) -> Option<Ledger> {
         let makes_wait = |charge: &Charge<'_>| !charge.is_shadow() && charge.patience_micros() > 0;
         let may_wait = self.makes_wait && charges.iter().any(makes_wait);
         if !may_wait && !self.settles {
@@ -189,16 +229,21 @@ impl Plan {
         self.limits().find(|limit| limit.name == name)
     }
 
-    /// The key that a limit counts.
-    fn key<'k, 'r: 'k>(&'k self, keys: &'k Keys<'r>, planned: &Planned) -> &'k Key<'k> {
-        let read = keys[planned.subject].as_ref().and_then(Option::as_ref);
-        read.unwrap_or(&self.subjects[planned.subject].shared)
+    /// What is counted: the key of the request, or the one of all requests that have none.
+    fn key<'k, 'r: 'k>(&'k self, (subject, key): &'k (usize, Option<Key<'r>>)) -> &'k Key<'k> {
+        key.as_ref().unwrap_or(&self.subjects[*subject].shared)
     }
 }
 
 /// The quotas that a request has instead of its limits' own.
-fn other_quotas(applying: &[&Planned], head: &RequestHead<'_>) -> impl Iterator<Item = (Name, Quota)> {
-    applying.iter().filter_map(|planned| Some((planned.limit.name, planned.limit.other_quota(head)?)))
+fn other_quotas(applying: &Applying<'_>, head: &RequestHead<'_>) -> Overrides {
+    let mut overrides = Overrides::new();
+    for (planned, _) in applying {
+        if let Some(quota) = planned.limit.other_quota(head) {
+            overrides.push((planned.limit.name, quota));
+        }
+    }
+    overrides
 }
 
 /// The quota that a limit has for this request instead of its own.

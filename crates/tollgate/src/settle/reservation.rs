@@ -89,8 +89,8 @@ impl Reservation {
     }
 
     /// Leaves a clone with the request, if any of its limits settles.
-    pub(crate) fn open<B>(account: Option<Account>, request: &mut Request<B>) -> Self {
-        let Some(account) = account.and_then(Account::settling) else { return Self::default() };
+    pub(crate) fn open<B>(account: Account, request: &mut Request<B>) -> Self {
+        let Some(account) = account.settling() else { return Self::default() };
         let words = Mutex::new(account.ledger().iter().map(|_| Words::default()).collect());
         let outer = request.extensions_mut().remove().unwrap_or_default();
         let is_head = request.method() == Method::HEAD;

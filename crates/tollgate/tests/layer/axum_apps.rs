@@ -117,7 +117,7 @@ async fn a_service_builder_around_the_whole_app_works_too() {
 
 #[tokio::test]
 async fn handlers_can_read_the_decision() {
-    let app = served(tellers().layer(layer(twice()))).await;
+    let app = served(tellers().layer(layer(twice()).attach_decision())).await;
     assert!(ask(app, "GET", "/").await.ends_with("\r\n\r\n1"));
     assert!(ask(app, "GET", "/").await.ends_with("\r\n\r\n0"));
 }
@@ -133,8 +133,8 @@ fn tellers() -> Router {
 
 #[tokio::test]
 async fn handlers_must_not_insist_on_a_decision() {
-    let failing = RateLimitLayer::new(BrokenStore, Policy::new().limit(twice()));
-    let not_applying = layer(twice().when(|_| false));
+    let failing = RateLimitLayer::new(BrokenStore, Policy::new().limit(twice())).attach_decision();
+    let not_applying = layer(twice().when(|_| false)).attach_decision();
     for app in [served(tellers().layer(failing)).await, served(tellers().layer(not_applying)).await] {
         let response = ask(app, "GET", "/").await;
         assert!(response.starts_with("HTTP/1.1 200") && response.ends_with("\r\n\r\nnot counted"), "{response}");

@@ -17,7 +17,7 @@ type Heard = Arc<Mutex<Vec<(&'static str, String, bool)>>>;
 fn listening<S: Store>(store: S, policy: Policy) -> (RateLimitLayer<S>, Heard) {
     let heard = Heard::default();
     let told = Arc::clone(&heard);
-    let layer = RateLimitLayer::new(store, policy).on_decision(move |decided| {
+    let layer = RateLimitLayer::new(store, policy).attach_decision().on_decision(move |decided| {
         assert_consistent(decided);
         let path = decided.head().uri().path().to_owned();
         told.lock().unwrap().push((decided.label(), path, decided.is_degraded()));

@@ -22,7 +22,7 @@ impl Setting {
     fn new(policy: Policy) -> Self {
         let clock = ManualClock::default();
         let (store, local) = (FickleStore::new(&clock), MemoryStore::with_clock(1_000, clock.clone()));
-        let layer = RateLimitLayer::new(store.clone(), policy).local_store(local.clone());
+        let layer = RateLimitLayer::new(store.clone(), policy).attach_decision().local_store(local.clone());
         Self { service: layer.layer(Inner::default()), store, local, clock }
     }
 

@@ -75,7 +75,8 @@ impl Limited {
         change: impl FnOnce(RateLimitLayer<MemoryStore>) -> RateLimitLayer<MemoryStore>,
     ) -> Self {
         let (inner, clock) = (Inner::default(), ManualClock::default());
-        let layer = change(RateLimitLayer::new(MemoryStore::with_clock(1_000, clock.clone()), policy));
+        let layer = RateLimitLayer::new(MemoryStore::with_clock(1_000, clock.clone()), policy).attach_decision();
+        let layer = change(layer);
         Self { service: layer.layer(inner.clone()), inner, clock }
     }
 

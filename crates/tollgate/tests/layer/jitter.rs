@@ -81,7 +81,7 @@ async fn other_styles_tell_it_too() {
 async fn grpc_clients_and_custom_refusals_are_told_it() {
     let limited = Limited::with(policy(), |layer| {
         layer.retry_jitter(JITTER).refusal(|refused: &Refused<'_>| {
-            http::Response::new(format!("{}", refused.retry_after().unwrap().as_millis().div_ceil(1_000)))
+            http::Response::new(format!("{}", refused.retry_after().unwrap().as_micros().div_ceil(1_000_000)))
         })
     });
     limited.get().await;

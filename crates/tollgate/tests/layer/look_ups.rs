@@ -75,7 +75,7 @@ async fn handlers_find_it_too() {
         Ok::<_, std::convert::Infallible>(http::Response::new(tenant))
     });
     let policy = Policy::new().look_up(DEADLINE, |head| ready(tenant_of(head))).limit(by_tenant());
-    let service = RateLimitLayer::new(SlowStore::new(), policy).layer(inner);
+    let service = RateLimitLayer::new(SlowStore::new(), policy).attach_decision().layer(inner);
     let response = service.oneshot(with_key("k3").body(()).unwrap()).await.unwrap();
     assert_eq!(field(&response, "ratelimit-policy").as_deref(), Some(r#""tenant";q=3;w=60"#));
 }

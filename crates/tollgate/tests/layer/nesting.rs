@@ -13,7 +13,7 @@ use crate::fixture::{Inner, field};
 
 fn layer(name: &'static str, per_minute: u64) -> RateLimitLayer<MemoryStore> {
     let store = MemoryStore::with_clock(10, ManualClock::default());
-    RateLimitLayer::new(store, Policy::new().limit(Limit::new(name, Quota::per_minute(per_minute))))
+    RateLimitLayer::new(store, Policy::new().limit(Limit::new(name, Quota::per_minute(per_minute)))).attach_decision()
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use http::{Request, Response, StatusCode};
 use tollgate::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, Store};
 use tollgate_testkit::ManualClock;
-use tower::{Layer, Service, ServiceExt};
+use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::fixture::{Limited, SlowStore};
 
@@ -58,6 +58,28 @@ async fn the_service_polled_ready_is_the_one_called() {
     the_ready_service_is_called(MemoryStore::new(), limits()).await;
     the_ready_service_is_called(SlowStore::new(), limits()).await;
     the_ready_service_is_called(MemoryStore::new(), Policy::new()).await;
+}
+
+#[test]
+fn behind_a_store_in_memory_it_is_called_at_once_and_not_cloned() {
+    let policy = || Policy::new().limit(Limit::new("roomy", Quota::per_minute(100)));
+    let calls_at_once = |layer: RateLimitLayer<MemoryStore>| {
+        let (calls, clones) = (Arc::new(AtomicUsize::new(0)), Arc::new(()));
+        let (counted, held) = (Arc::clone(&calls), Arc::clone(&clones));
+        let inner = service_fn(move |_: Request<()>| {
+            let _ = &held;
+            counted.fetch_add(1, Ordering::Relaxed);
+            ready(Ok::<_, Infallible>(Response::new(String::new())))
+        });
+        let mut service = layer.layer(inner);
+        let response = service.call(Request::new(()));
+        // The test's own and the service's.
+        assert_eq!(Arc::strong_count(&clones), 2);
+        drop(response);
+        calls.load(Ordering::Relaxed)
+    };
+    assert_eq!(calls_at_once(RateLimitLayer::new(MemoryStore::new(), policy())), 1);
+    assert_eq!(calls_at_once(RateLimitLayer::new(MemoryStore::new(), policy()).headers([])), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -160,7 +160,7 @@ async fn an_outer_layers_reservation_is_a_part_of_the_inner_ones() {
 async fn the_decision_in_the_response_cannot_give_back_once_more() {
     let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
     for (limit, refundable) in [(tokens(), false), (Limit::new("plain", hundred()), true)] {
-        let service = RateLimitLayer::new(Recorder::new(), Policy::new().limit(limit)).layer(inner);
+        let service = RateLimitLayer::new(Recorder::new(), Policy::new().limit(limit)).attach_decision().layer(inner);
         let mut response = service.oneshot(Request::new(())).await.unwrap();
         let refund = response.extensions_mut().get_mut::<Decision>().unwrap().refund();
         assert_eq!(refund.is_some(), refundable);

@@ -7,9 +7,9 @@ use http::{Request, StatusCode};
 use tokio::time::timeout;
 use tollgate::{Decision, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer};
 use tollgate_testkit::ManualClock;
-use tower::{Layer, ServiceExt};
+use tower::{Layer, Service, ServiceExt};
 
-use crate::fixture::{FickleStore, Inner, Limited, Recorder, field};
+use crate::fixture::{FickleStore, Inner, Limited, Recorder, field, tokio_now};
 
 /// tokio's timer rounds to milliseconds.
 const TICK: Duration = Duration::from_millis(2);
@@ -119,7 +119,7 @@ async fn a_turn_that_has_come_is_not_given_back() {
 async fn a_turn_that_was_given_locally_is_given_back_locally() {
     let limited = |store: &FickleStore, local: &MemoryStore| {
         let policy = Policy::new().limit(queue(10)).on_store_failure(OnStoreFailure::Local);
-        RateLimitLayer::new(store.clone(), policy).local_store(local.clone()).layer(Inner::default())
+        RateLimitLayer::new(store.clone(), policy).attach_decision().local_store(local.clone()).layer(Inner::default())
     };
     let clock = ManualClock::default();
     let (store, local) = (FickleStore::new(&clock), MemoryStore::with_clock(10, clock.clone()));
@@ -200,4 +200,21 @@ async fn jitter_only_ever_adds() {
         }
     }
     panic!("40 times chance added less than a tenth of what it may");
+}
+
+#[test]
+fn a_runtime_is_needed_only_where_the_turn_is_waited_for() {
+    let policy = Policy::new().limit(Limit::new("queue", Quota::per_second(10).burst(9).leaky_bucket()));
+    let store = MemoryStore::with_clock(10, ManualClock::default());
+    let mut service = RateLimitLayer::new(store, policy).layer(Inner::default());
+    let calls = [service.call(Request::new(())), service.call(Request::new(()))];
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let begin = tokio_now();
+        for call in calls {
+            assert_eq!(call.await.unwrap().status(), StatusCode::OK);
+        }
+        let wait = Duration::from_millis(100);
+        assert!((wait..wait + TICK).contains(&begin.elapsed()));
+    });
 }

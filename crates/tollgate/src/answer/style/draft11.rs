@@ -5,22 +5,23 @@
 //! be admitted, which is what the refused client needs, and never later than `Retry-After`.
 
 use http::header::{HeaderMap, HeaderName};
-use tollgate_core::{Name, Outcome, Standing};
+use tollgate_core::{Outcome, Standing};
 
 use super::super::partition::PartitionKey;
 use super::super::seconds::whole_seconds;
+use super::super::sheet::Sheet;
 use super::super::structured::{push_integer, push_string};
 use super::super::telling::Telling;
 use super::Style;
 use super::names::{RATE_LIMIT, RATE_LIMIT_POLICY};
-use super::policies::{Dialect, Entry, Policies, separate, value};
+use super::policies::{Dialect, Entry, Policies};
 use crate::limit::Limit;
 
 #[derive(Debug)]
 pub(super) struct Draft11 {
     policies: Policies,
-    /// `"burst";r=`
-    standings: Vec<(Name, Vec<u8>)>,
+    /// `"burst";r=`, by the number of the name.
+    standings: Vec<(u32, Vec<u8>)>,
 }
 
 impl Draft11 {
@@ -29,7 +30,7 @@ impl Draft11 {
             let mut quoted = Vec::new();
             push_string(&mut quoted, limit.name.as_str());
             quoted.extend_from_slice(b";r=");
-            (limit.name, quoted)
+            (limit.name.id(), quoted)
         };
         Self {
             policies: Policies::new(limits, Dialect { member: push_policy, tells: |_, _| true }),
@@ -37,43 +38,59 @@ impl Draft11 {
         }
     }
 
-    fn push_standing(&self, out: &mut Vec<u8>, standing: &Standing, telling: Telling<'_>) {
-        let Some((_, begin)) = self.standings.iter().find(|(name, _)| *name == standing.name) else { return };
-        separate(out);
-        out.extend_from_slice(begin);
-        push_integer(out, standing.remaining);
+    /// Adds a member to the list that begins at this place of the text.
+    fn push_standing(&self, sheet: &mut Sheet<'_>, list: usize, standing: &Standing, telling: Telling<'_>) {
+        // Within a policy no two limits share a number.
+        let Some((_, begin)) = self.standings.iter().find(|(id, _)| *id == standing.name.id()) else { return };
+        if sheet.here() > list {
+            sheet.out().extend(b", ");
+        }
+        sheet.out().extend(begin);
+        sheet.integer(standing.remaining);
         let window = match standing.outcome {
             Outcome::Allow | Outcome::Wait(_) => Some(standing.reset_after),
             Outcome::Refuse(_) | Outcome::Never => telling.retry(standing),
         };
         if let Some(window) = window {
-            out.extend_from_slice(b";t=");
-            push_integer(out, whole_seconds(window));
+            sheet.out().extend(b";t=");
+            sheet.integer(whole_seconds(window));
         }
-        push_partition(out, telling.partition(standing));
+        if let Some(partition) = telling.partition(standing) {
+            sheet.out().extend(PARTITION);
+            sheet.out().extend(partition.as_bytes());
+            sheet.out().extend(b":");
+        }
     }
 }
 
 impl Style for Draft11 {
     /// Adds to the lists of an inner limiter.
-    fn write(&self, telling: Telling<'_>, headers: &mut HeaderMap) {
-        if let Some(policy) = self.policies.of(telling).filter(|_| is_free(headers, &RATE_LIMIT_POLICY)) {
-            headers.append(RATE_LIMIT_POLICY, policy);
+    fn write<'a>(&'a self, telling: Telling<'_>, headers: &mut HeaderMap, sheet: &mut Sheet<'a>) {
+        if is_free(telling, headers, &RATE_LIMIT_POLICY) {
+            if let Some(policy) = self.policies.whole(telling) {
+                sheet.add_constant(&RATE_LIMIT_POLICY, policy);
+            } else if let Some(policy) = self.policies.of(telling) {
+                let begin = sheet.here();
+                sheet.out().extend(policy.as_bytes());
+                let policy = sheet.since(begin);
+                sheet.add_text(&RATE_LIMIT_POLICY, policy);
+            }
         }
-        let mut standings = Vec::with_capacity(96);
-        for standing in telling.heeded() {
-            self.push_standing(&mut standings, standing, telling);
-        }
-        if let Some(standings) = value(standings).filter(|_| is_free(headers, &RATE_LIMIT)) {
-            headers.append(RATE_LIMIT, standings);
+        if is_free(telling, headers, &RATE_LIMIT) {
+            let begin = sheet.here();
+            telling.heeded().for_each(|standing| self.push_standing(sheet, begin, standing, telling));
+            let list = sheet.since(begin);
+            if !list.is_empty() {
+                sheet.add_text(&RATE_LIMIT, list);
+            }
         }
     }
 }
 
 /// Whether a field is empty or a list of this style. To what another draft has written nothing can be added: clients
 /// would understand neither.
-fn is_free(headers: &HeaderMap, name: &HeaderName) -> bool {
-    headers.get(name).is_none_or(|line| line.as_bytes().starts_with(b"\""))
+fn is_free(telling: Telling<'_>, headers: &HeaderMap, name: &HeaderName) -> bool {
+    telling.is_first || headers.get(name).is_none_or(|line| line.as_bytes().starts_with(b"\""))
 }
 
 /// `"burst";q=20;w=2`
@@ -86,10 +103,12 @@ fn push_policy(out: &mut Vec<u8>, entry: &Entry<'_>) {
     push_partition(out, entry.partition);
 }
 
+const PARTITION: &[u8] = b";pk=:";
+
 /// `;pk=:aGVsbG8gdGhlcmU=:`
 fn push_partition(out: &mut Vec<u8>, partition: Option<&PartitionKey>) {
     if let Some(partition) = partition {
-        out.extend_from_slice(b";pk=:");
+        out.extend_from_slice(PARTITION);
         out.extend_from_slice(partition.as_bytes());
         out.push(b':');
     }

@@ -4,9 +4,10 @@
 use http::header::HeaderMap;
 
 use super::super::seconds::whole_seconds;
-use super::super::structured::{integer, push_integer, push_string};
+use super::super::sheet::Sheet;
+use super::super::structured::{push_integer, push_string};
 use super::super::telling::Telling;
-use super::policies::{Dialect, Entry, Policies, separate, value};
+use super::policies::{Dialect, Entry, Policies};
 use super::{Reset, Style, x};
 use crate::limit::Limit;
 
@@ -22,23 +23,23 @@ impl Draft3 {
 }
 
 impl Style for Draft3 {
-    fn write(&self, telling: Telling<'_>, headers: &mut HeaderMap) {
+    fn write<'a>(&'a self, telling: Telling<'_>, headers: &mut HeaderMap, sheet: &mut Sheet<'a>) {
         let Some(binding) = telling.binding() else { return };
-        let mut limit = Vec::with_capacity(64);
-        push_integer(&mut limit, binding.limit);
+        let begin = sheet.here();
+        sheet.integer(binding.limit);
         if let Some(policies) = self.policies.of(telling) {
-            separate(&mut limit);
-            limit.extend_from_slice(policies.as_bytes());
+            sheet.out().extend(b", ");
+            sheet.out().extend(policies.as_bytes());
         }
-        if let Some(limit) = value(limit) {
-            x::write(headers, limit, binding, Reset::Delta.of(telling, binding));
-        }
+        let limit = sheet.since(begin);
+        x::write(telling, headers, sheet, limit, binding, Reset::Delta.of(telling, binding));
     }
 
     /// Without the quotas, which an instance by itself does not hold to.
-    fn write_local(&self, telling: Telling<'_>, headers: &mut HeaderMap) {
+    fn write_local<'a>(&'a self, telling: Telling<'_>, headers: &mut HeaderMap, sheet: &mut Sheet<'a>) {
         if let Some(binding) = telling.binding() {
-            x::write(headers, integer(binding.limit).into(), binding, Reset::Delta.of(telling, binding));
+            let limit = sheet.digits(binding.limit);
+            x::write(telling, headers, sheet, limit, binding, Reset::Delta.of(telling, binding));
         }
     }
 

@@ -3,7 +3,7 @@
 use http::header::HeaderMap;
 
 use super::super::seconds::whole_seconds;
-use super::super::structured::integer;
+use super::super::sheet::Sheet;
 use super::super::telling::Telling;
 use super::names::DRAFT;
 use super::policies::Policies;
@@ -23,15 +23,16 @@ impl Draft6 {
 
 impl Style for Draft6 {
     /// The stricter three of ours and an inner limiter's stay.
-    fn write(&self, telling: Telling<'_>, headers: &mut HeaderMap) {
+    fn write<'a>(&'a self, telling: Telling<'_>, headers: &mut HeaderMap, sheet: &mut Sheet<'a>) {
         if let Some(policy) = self.policies.of(telling) {
             unnamed::append(headers, policy);
         }
         let Some(binding) = telling.binding() else { return };
-        if !DRAFT.stays(headers, binding.remaining) {
+        if telling.is_first || !DRAFT.stays(headers, binding.remaining) {
             // The draft wants it equal to Retry-After, where there is one.
             let reset = whole_seconds(telling.retry(binding).unwrap_or(binding.reset_after));
-            DRAFT.write(headers, integer(binding.limit).into(), binding.remaining, reset);
+            let limit = sheet.digits(binding.limit);
+            DRAFT.write(sheet, limit, binding.remaining, reset);
         }
     }
 }

@@ -4,10 +4,10 @@
 use http::header::{HeaderMap, HeaderValue};
 
 use super::super::seconds::whole_seconds;
-use super::super::structured::push_integer;
+use super::super::sheet::Sheet;
 use super::super::telling::Telling;
 use super::names::RATE_LIMIT;
-use super::policies::{Policies, value};
+use super::policies::Policies;
 use super::{Style, unnamed};
 use crate::limit::Limit;
 
@@ -24,25 +24,24 @@ impl Draft7 {
 
 impl Style for Draft7 {
     /// The stricter dictionary of ours and an inner limiter's stays, and whatever it cannot be compared with.
-    fn write(&self, telling: Telling<'_>, headers: &mut HeaderMap) {
+    fn write<'a>(&'a self, telling: Telling<'_>, headers: &mut HeaderMap, sheet: &mut Sheet<'a>) {
         if let Some(policy) = self.policies.of(telling) {
             unnamed::append(headers, policy);
         }
         let Some(binding) = telling.binding() else { return };
-        if headers.get(RATE_LIMIT).is_some_and(|told| remaining(told).is_none_or(|told| told <= binding.remaining)) {
+        if headers.get(&RATE_LIMIT).is_some_and(|told| remaining(told).is_none_or(|told| told <= binding.remaining)) {
             return;
         }
         let reset = telling.retry(binding).unwrap_or(binding.reset_after);
-        let mut out = Vec::with_capacity(48);
-        out.extend_from_slice(b"limit=");
-        push_integer(&mut out, binding.limit);
-        out.extend_from_slice(b", remaining=");
-        push_integer(&mut out, binding.remaining);
-        out.extend_from_slice(b", reset=");
-        push_integer(&mut out, whole_seconds(reset));
-        if let Some(value) = value(out) {
-            headers.insert(RATE_LIMIT, value);
-        }
+        let begin = sheet.here();
+        sheet.out().extend(b"limit=");
+        sheet.integer(binding.limit);
+        sheet.out().extend(b", remaining=");
+        sheet.integer(binding.remaining);
+        sheet.out().extend(b", reset=");
+        sheet.integer(whole_seconds(reset));
+        let dictionary = sheet.since(begin);
+        sheet.text(&RATE_LIMIT, dictionary);
     }
 }
 

@@ -2,20 +2,18 @@
 
 use http::header::{HeaderName, RETRY_AFTER};
 
-use super::names::{RATE_LIMIT, RATE_LIMIT_POLICY, X_POLICY, X_RESOURCE, X_USED};
-
 /// The headers that scripts in browsers cannot read unless CORS exposes them, of every [style](crate::HeaderStyle) and of
 /// gRPC-Web: give them to `CorsLayer::expose_headers` of tower-http, and put that layer outside this one.
 pub const EXPOSED_HEADERS: [HeaderName; 25] = [
     RETRY_AFTER,
-    RATE_LIMIT,
-    RATE_LIMIT_POLICY,
+    HeaderName::from_static("ratelimit"),
+    HeaderName::from_static("ratelimit-policy"),
     HeaderName::from_static("x-ratelimit-limit"),
     HeaderName::from_static("x-ratelimit-remaining"),
     HeaderName::from_static("x-ratelimit-reset"),
-    X_POLICY,
-    X_USED,
-    X_RESOURCE,
+    HeaderName::from_static("x-ratelimit-policy"),
+    HeaderName::from_static("x-ratelimit-used"),
+    HeaderName::from_static("x-ratelimit-resource"),
     HeaderName::from_static("x-ratelimit-shadow"),
     HeaderName::from_static("ratelimit-limit"),
     HeaderName::from_static("ratelimit-remaining"),

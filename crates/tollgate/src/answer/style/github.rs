@@ -1,8 +1,8 @@
 //! The fields of GitHub's API: the `X-RateLimit` three with an epoch reset, what is used, and of which resource.
 
-use http::header::{HeaderMap, HeaderValue};
+use http::header::HeaderMap;
 
-use super::super::structured::integer;
+use super::super::sheet::Sheet;
 use super::super::telling::Telling;
 use super::names::{X_RESOURCE, X_USED};
 use super::{Reset, Style, x};
@@ -11,17 +11,22 @@ use super::{Reset, Style, x};
 pub(super) struct GitHub;
 
 impl Style for GitHub {
-    fn write(&self, telling: Telling<'_>, headers: &mut HeaderMap) {
+    fn write<'a>(&'a self, telling: Telling<'_>, headers: &mut HeaderMap, sheet: &mut Sheet<'a>) {
         let Some(binding) = telling.binding() else { return };
         let reset = Reset::Epoch.of(telling, binding);
-        if x::write(headers, integer(binding.limit).into(), binding, reset) {
-            headers.insert(X_USED, integer(binding.limit.saturating_sub(binding.remaining)).into());
-            headers.insert(X_RESOURCE, HeaderValue::from_static(binding.name.as_str()));
+        let limit = sheet.digits(binding.limit);
+        if x::write(telling, headers, sheet, limit, binding, reset) {
+            let used = sheet.digits(binding.limit.saturating_sub(binding.remaining));
+            sheet.text(&X_USED, used);
+            let begin = sheet.here();
+            sheet.out().extend(binding.name.as_str().as_bytes());
+            let resource = sheet.since(begin);
+            sheet.text(&X_RESOURCE, resource);
         }
     }
 
-    fn write_local(&self, telling: Telling<'_>, headers: &mut HeaderMap) {
-        self.write(telling, headers);
+    fn write_local<'a>(&'a self, telling: Telling<'_>, headers: &mut HeaderMap, sheet: &mut Sheet<'a>) {
+        self.write(telling, headers, sheet);
     }
 
     fn write_uncounted(&self, headers: &mut HeaderMap) {

@@ -19,6 +19,7 @@ use http::header::{HeaderMap, HeaderValue};
 use tollgate_core::ConfigError;
 
 pub use self::exposed::EXPOSED_HEADERS;
+use super::sheet::Sheet;
 use super::telling::Telling;
 use crate::limit::Limit;
 
@@ -95,21 +96,22 @@ impl HeaderStyle {
             Self::Draft7 => Box::new(draft7::Draft7::new(limits)),
             Self::Draft6 => Box::new(draft6::Draft6::new(limits)),
             Self::Draft3 => Box::new(draft3::Draft3::new(limits)),
-            Self::XRateLimit(reset) => Box::new(x::XRateLimit(reset)),
+            Self::XRateLimit(reset) => Box::new(x::XRateLimit::new(reset, limits)),
             Self::GitHub => Box::new(github::GitHub),
             Self::PerWindow => Box::new(per_window::PerWindow::new(limits)),
         }
     }
 }
 
-/// Writes fields of a decision. What an inner limiter has written grows no more permissive.
+/// Writes fields of a decision on a sheet, or at once into the headers. What an inner limiter has written there grows no
+/// more permissive.
 pub(super) trait Style: fmt::Debug + Send + Sync {
     /// What the store has decided.
-    fn write(&self, telling: Telling<'_>, headers: &mut HeaderMap);
+    fn write<'a>(&'a self, telling: Telling<'_>, headers: &mut HeaderMap, sheet: &mut Sheet<'a>);
 
     /// What an instance has decided by its own counters. The standard fields speak of quotas that hold for a client
     /// wherever it asks, and these do not: only fields of the `X-RateLimit` family tell of them.
-    fn write_local(&self, _: Telling<'_>, _: &mut HeaderMap) {}
+    fn write_local<'a>(&'a self, _: Telling<'_>, _: &mut HeaderMap, _: &mut Sheet<'a>) {}
 
     /// That nothing was counted.
     fn write_uncounted(&self, _: &mut HeaderMap) {}
@@ -117,5 +119,5 @@ pub(super) trait Style: fmt::Debug + Send + Sync {
 
 /// Says that the store had no part in what the other fields say.
 pub(super) fn write_degraded(headers: &mut HeaderMap) {
-    headers.insert(names::X_POLICY, HeaderValue::from_static("degraded"));
+    headers.insert(&names::X_POLICY, HeaderValue::from_static("degraded"));
 }

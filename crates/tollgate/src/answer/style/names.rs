@@ -4,8 +4,8 @@ use http::header::HeaderName;
 
 use super::triple::Triple;
 
-pub(super) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-pub(super) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+pub(super) static RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+pub(super) static RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
 /// The three of drafts 3 to 6.
 pub(super) static DRAFT: Triple = Triple {
@@ -21,8 +21,8 @@ pub(super) static X: Triple = Triple {
     reset: HeaderName::from_static("x-ratelimit-reset"),
 };
 
-pub(super) const X_USED: HeaderName = HeaderName::from_static("x-ratelimit-used");
-pub(super) const X_RESOURCE: HeaderName = HeaderName::from_static("x-ratelimit-resource");
+pub(super) static X_USED: HeaderName = HeaderName::from_static("x-ratelimit-used");
+pub(super) static X_RESOURCE: HeaderName = HeaderName::from_static("x-ratelimit-resource");
 
 /// Says that an answer was given without the store.
-pub(super) const X_POLICY: HeaderName = HeaderName::from_static("x-ratelimit-policy");
+pub(super) static X_POLICY: HeaderName = HeaderName::from_static("x-ratelimit-policy");

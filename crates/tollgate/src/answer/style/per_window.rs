@@ -5,6 +5,7 @@ use core::time::Duration;
 use http::header::{HeaderMap, HeaderName};
 use tollgate_core::{Name, Quota, Standing};
 
+use super::super::sheet::Sheet;
 use super::super::structured::integer;
 use super::super::telling::Telling;
 use super::Style;
@@ -51,7 +52,7 @@ impl PerWindow {
 
 impl Style for PerWindow {
     /// Of two limits of one window, be it an inner limiter's, the one with less left is told.
-    fn write(&self, telling: Telling<'_>, headers: &mut HeaderMap) {
+    fn write<'a>(&'a self, telling: Telling<'_>, headers: &mut HeaderMap, _: &mut Sheet<'a>) {
         for standing in telling.standings() {
             let Some([limit, remaining]) = self.fields(telling, standing) else { continue };
             let told = number(headers, limit).and_then(|_| number(headers, remaining));
@@ -62,8 +63,8 @@ impl Style for PerWindow {
         }
     }
 
-    fn write_local(&self, telling: Telling<'_>, headers: &mut HeaderMap) {
-        self.write(telling, headers);
+    fn write_local<'a>(&'a self, telling: Telling<'_>, headers: &mut HeaderMap, sheet: &mut Sheet<'a>) {
+        self.write(telling, headers, sheet);
     }
 }
 

@@ -55,12 +55,18 @@ impl Policies {
         Self { limits, whole, dialect }
     }
 
+    /// The list of all limits, where a request is told of all of them as always.
+    pub(super) fn whole(&self, telling: Telling<'_>) -> Option<&HeaderValue> {
+        let is_whole = telling.particulars.leave_policies_alone() && telling.standings().count() == self.limits.len();
+        if is_whole { self.whole.as_ref() } else { None }
+    }
+
     /// The list of the limits that a request is told of; `None` when there are none.
     pub(super) fn of(&self, telling: Telling<'_>) -> Option<HeaderValue> {
-        let as_always = telling.particulars.leave_policies_alone();
-        if as_always && telling.standings().count() == self.limits.len() {
-            return self.whole.clone();
+        if let Some(whole) = self.whole(telling) {
+            return Some(whole.clone());
         }
+        let as_always = telling.particulars.leave_policies_alone();
         let entries: SmallVec<[Entry<'_>; 4]> = telling
             .standings()
             .filter_map(|standing| {

@@ -2,7 +2,7 @@
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::super::structured::integer;
+use super::super::sheet::{Piece, Sheet};
 
 /// The names of three such fields.
 #[derive(Debug)]
@@ -23,12 +23,37 @@ impl Triple {
     }
 
     /// Replaces the three.
-    pub(super) fn write(&self, headers: &mut HeaderMap, limit: HeaderValue, remaining: u64, reset: u64) {
-        headers.insert(&self.limit, limit);
-        headers.insert(&self.remaining, integer(remaining).into());
-        headers.insert(&self.reset, integer(reset).into());
+    pub(super) fn write(&'static self, sheet: &mut Sheet<'_>, limit: Piece, remaining: u64, reset: u64) {
+        sheet.text(&self.limit, limit);
+        self.write_others(sheet, remaining, reset);
+    }
+
+    /// Replaces the three, where the limit never changes.
+    pub(super) fn write_constant<'a>(
+        &'static self,
+        sheet: &mut Sheet<'a>,
+        limit: &'a HeaderValue,
+        remaining: u64,
+        reset: u64,
+    ) {
+        sheet.constant(&self.limit, limit);
+        self.write_others(sheet, remaining, reset);
+    }
+
+    fn write_others(&'static self, sheet: &mut Sheet<'_>, remaining: u64, reset: u64) {
+        if remaining == 0 {
+            sheet.constant(&self.remaining, &NOTHING);
+        } else {
+            let remaining = sheet.digits(remaining);
+            sheet.text(&self.remaining, remaining);
+        }
+        let reset = sheet.digits(reset);
+        sheet.text(&self.reset, reset);
     }
 }
+
+/// What refusals nearly always say is left.
+static NOTHING: HeaderValue = HeaderValue::from_static("0");
 
 /// The number that a field begins with: alone, or before a list of quotas.
 pub(super) fn number(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {

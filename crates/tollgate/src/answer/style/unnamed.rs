@@ -35,7 +35,7 @@ fn window(entry: &Entry<'_>) -> u64 {
 /// Adds quotas to those of an inner limiter. To names, which another draft has written, they cannot be added.
 pub(super) fn append(headers: &mut HeaderMap, policy: HeaderValue) {
     let digit = |line: &HeaderValue| line.as_bytes().first().is_some_and(u8::is_ascii_digit);
-    if headers.get(RATE_LIMIT_POLICY).is_none_or(digit) {
-        headers.append(RATE_LIMIT_POLICY, policy);
+    if headers.get(&RATE_LIMIT_POLICY).is_none_or(digit) {
+        headers.append(&RATE_LIMIT_POLICY, policy);
     }
 }
