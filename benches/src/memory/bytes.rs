@@ -21,8 +21,8 @@ pub(super) fn compare(quick: bool, report: &mut Report) -> Result<(), Box<dyn Er
         per_key::<String>(limits, MILLION, !quick, report)?;
     }
     per_key::<Long>(1, MILLION, false, report)?;
-    per_key::<u64>(1, 10 * MILLION, false, report)?;
     if !quick {
+        per_key::<u64>(1, 10 * MILLION, false, report)?;
         per_key::<u64>(3, 10 * MILLION, false, report)?;
         per_key::<String>(1, 10 * MILLION, false, report)?;
     }
