@@ -52,14 +52,29 @@ pub(super) fn judge(quota: &Quota, used: u64, cost: u64, patience: u64) -> Verdi
     }
 }
 
-#[inline]
-pub(crate) fn left(quota: &Quota, used: u64) -> (u64, u64) {
-    let remaining = (quota.capacity() * quota.grain()).saturating_sub(used) / quota.grain();
-    (remaining, used.div_ceil(quota.refill()))
+pub(super) fn left(quota: &Quota, used: u64) -> (u64, u64) {
+    (remaining(quota, used), reset(quota, used))
 }
 
+/// Whole units left.
 #[inline]
-pub(crate) fn taken(quota: &Quota, used: u64, cost: u64) -> u64 {
+pub(crate) const fn remaining(quota: &Quota, used: u64) -> u64 {
+    (quota.capacity() * quota.grain()).saturating_sub(used) / quota.grain()
+}
+
+/// Microseconds until all are back.
+#[inline]
+pub(crate) const fn reset(quota: &Quota, used: u64) -> u64 {
+    used.div_ceil(quota.refill())
+}
+
+/// Whether no whole unit is left.
+#[inline]
+pub(crate) const fn is_spent(quota: &Quota, used: u64) -> bool {
+    used > (quota.capacity() - 1) * quota.grain()
+}
+
+pub(super) fn taken(quota: &Quota, used: u64, cost: u64) -> u64 {
     used.saturating_add(cost.saturating_mul(quota.grain())).min(MOST_USED)
 }
 

@@ -36,77 +36,94 @@ impl Inner {
         let hash = self.hash(charges[0].key());
         let now = self.time.now().as_micros();
         let mut table = locked(&self.tables[self.table_of(hash)].0);
-        match &mut table.buckets {
+        let judged = match &mut table.buckets {
             Buckets::Narrow(buckets) if N == 1 => {
-                row_of(buckets, hash).is_some_and(|words| decide_in(words, charges, now, &self.known, decision))
+                row_of(buckets, hash).and_then(|words| judge_in(words, charges, now, &self.known))
             }
-            Buckets::Narrow(_) => false,
+            Buckets::Narrow(_) => None,
             Buckets::Wide(buckets) => {
-                row_of(buckets, hash).is_some_and(|words| decide_in(words, charges, now, &self.known, decision))
+                row_of(buckets, hash).and_then(|words| judge_in(words, charges, now, &self.known))
             }
+        };
+        // What is left is for the asker alone.
+        drop(table);
+        match judged {
+            Some(judged) if judged.fits => {
+                for limit in 0..N {
+                    decision.tell(admitted(charges[limit], judged.used[limit], judged.reset[limit]));
+                }
+                decision.admit(Timestamp::from_micros(judged.now));
+            }
+            Some(judged) => *decision = refused(charges, &judged.used, judged.now),
+            None => return false,
         }
+        true
     }
 }
 
-/// In a row of so many words, for so many charges, both known to the compiler.
+/// What the limits of a row say.
+struct Judged<const N: usize> {
+    now: u64,
+    fits: bool,
+    /// Grains that are taken: with the charges, if they fit.
+    used: [u64; N],
+    /// Microseconds until all of these are back.
+    reset: [u64; N],
+}
+
+/// In a row of so many words, for so many charges, both known to the compiler. `None` when it counts other limits.
 #[inline]
-fn decide_in<const W: usize, const N: usize>(
+fn judge_in<const W: usize, const N: usize>(
     words: &mut [u64; W],
     charges: [&Charge<'_>; N],
     now: u64,
     known: &Known,
-    decision: &mut Decision,
-) -> bool {
+) -> Option<Judged<N>> {
     let mut row = RowMut(words);
     if row.read().summary().limits() != N {
-        return false;
+        return None;
     }
     let from = row.read().at();
-    let now = now.max(from);
-    let mut used = [0; N];
-    let mut fits = true;
+    let mut judged = Judged { now: now.max(from), fits: true, used: [0; N], reset: [0; N] };
     for limit in 0..N {
         let charge = charges[limit];
-        if !known.get(row.read().number(limit)).is_some_and(|known| known.is_bucket_of(charge.counter())) {
-            return false;
+        if !known.get(row.read().number(limit))?.is_bucket_of(charge.counter()) {
+            return None;
         }
-        used[limit] = bucket::refilled(charge.quota(), row.read().value(limit), now - from);
-        fits &= bucket::holds(charge.quota(), used[limit], charge.units());
+        let used = bucket::refilled(charge.quota(), row.read().value(limit), judged.now - from);
+        judged.used[limit] = used;
+        judged.fits &= bucket::holds(charge.quota(), used, charge.units());
     }
-    if !fits {
+    if !judged.fits {
         row.update(from, row.read().summary().used(Use::Refused));
-        *decision = refused(charges, &used, now);
-        return true;
+        return Some(judged);
     }
     let (mut whole_after, mut spent) = (0, false);
     for limit in 0..N {
-        let charge = charges[limit];
-        let used = used[limit] + charge.units() * charge.quota().grain();
+        let quota = charges[limit].quota();
+        let used = judged.used[limit] + charges[limit].units() * quota.grain();
         row.set_value(limit, used);
-        let (standing, reset) = admitted(charge, used);
-        whole_after = reset.max(whole_after);
-        spent |= standing.remaining == 0;
-        decision.tell(standing);
+        judged.used[limit] = used;
+        judged.reset[limit] = bucket::reset(quota, used);
+        whole_after = judged.reset[limit].max(whole_after);
+        spent |= bucket::is_spent(quota, used);
     }
-    row.update(now, row.read().summary().whole_at(now + whole_after).used(Use::Charged { spent }));
-    decision.admit(Timestamp::from_micros(now));
-    true
+    row.update(judged.now, row.read().summary().whole_at(judged.now + whole_after).used(Use::Charged { spent }));
+    Some(judged)
 }
 
-/// How a limit stands that admits a charge, with so many grains taken now, and the microseconds until all are back.
+/// How a limit stands that admits a charge, with so many grains taken now, which are back after so many microseconds.
 #[inline]
-pub(super) fn admitted(charge: &Charge<'_>, used: u64) -> (Standing, u64) {
-    let (remaining, reset) = bucket::left(charge.quota(), used);
-    let standing = Standing {
+pub(super) fn admitted(charge: &Charge<'_>, used: u64, reset: u64) -> Standing {
+    Standing {
         name: charge.name(),
         limit: charge.quota().capacity(),
-        remaining,
+        remaining: bucket::remaining(charge.quota(), used),
         taken: charge.units(),
         reset_after: Duration::from_micros(reset),
         outcome: Outcome::Allow,
         is_shadow: false,
-    };
-    (standing, reset)
+    }
 }
 
 /// The decision where a limit refuses, of so many grains taken before.

@@ -84,11 +84,11 @@ impl Inner {
             for (seat, charge) in seats.iter_mut().zip(charges) {
                 seat.used += charge.units() * charge.quota().grain();
                 row(&mut guards, seat).set_value(seat.limit, seat.used);
-                let (standing, reset) = admitted(charge, seat.used);
+                let reset = bucket::reset(charge.quota(), seat.used);
                 let sum = &mut sums[seat.first];
                 sum.whole_after = sum.whole_after.max(reset);
-                sum.spent |= standing.remaining == 0;
-                decision.tell(standing);
+                sum.spent |= bucket::is_spent(charge.quota(), seat.used);
+                decision.tell(admitted(charge, seat.used, reset));
             }
             decision.admit(Timestamp::from_micros(now));
         } else {
