@@ -307,3 +307,13 @@ fn the_cap_holds_between_threads() {
     assert!(store.len() > 9_000);
     assert!(store.evicted() > 0);
 }
+
+#[test]
+fn a_store_for_more_subjects_than_there_is_memory_takes_what_comes() {
+    let (store, _) = store(usize::MAX);
+    let quota = Quota::per_hour(5);
+    for client in 0..100_000 {
+        ask(&store, &quota, client, 5);
+    }
+    assert_eq!((store.len(), store.evicted()), (100_000, 0));
+}

@@ -12,6 +12,9 @@ const PATHS: usize = 8 + 8 * 4 + 8 * 4 * 4 + 8 * 4 * 4 * 4;
 /// How often a table is made larger for one newcomer, before he stays without a row.
 const ATTEMPTS: usize = 8;
 
+/// Buckets for which memory is reserved at most.
+const MOST_RESERVED: usize = 1 << 12;
+
 /// A row on the way from a newcomer's bucket to a free row.
 #[derive(Clone, Copy, Default)]
 struct Step {
@@ -54,9 +57,7 @@ impl Table {
     /// Writes the table anew, larger still if not everybody finds a row in so many buckets.
     fn rewrite(&mut self, buckets: usize, is_wide: bool, room: &Room) {
         let width = if self.is_wide() { WIDE } else { NARROW };
-        let full = full_size(room);
-        // And one small step more.
-        let held = self.renew(buckets, is_wide, full + full / 32 + 1);
+        let held = self.renew(buckets, is_wide, reserved(room));
         for _ in 0..ATTEMPTS {
             if held.chunks_exact(width).all(|words| self.restore(Row(words))) {
                 return;
@@ -122,7 +123,16 @@ fn rows_of(bucket: usize) -> core::ops::Range<usize> {
     bucket * ROWS..(bucket + 1) * ROWS
 }
 
-/// Buckets of a table of a full store, 15 of 16 rows in use.
+/// Buckets of a table of a full store, 16 of 17 rows in use.
 const fn full_size(room: &Room) -> usize {
-    (room.share() * 17 / 16).div_ceil(ROWS)
+    (room.share() / 16 * 17 + 16).div_ceil(ROWS)
+}
+
+/// Buckets for which memory is reserved: those of a full store and a small step more. None where a table's share is so
+/// large that it may never be used up.
+const fn reserved(room: &Room) -> usize {
+    match full_size(room) {
+        full if full > MOST_RESERVED => 0,
+        full => full + full / 32 + 1,
+    }
 }

@@ -49,8 +49,8 @@ impl Inner {
         drop(table);
         match judged {
             Some(judged) if judged.fits => {
-                for limit in 0..N {
-                    decision.tell(admitted(charges[limit], judged.used[limit], judged.reset[limit]));
+                for ((charge, used), reset) in charges.iter().zip(judged.used).zip(judged.reset) {
+                    decision.tell(admitted(charge, used, reset));
                 }
                 decision.admit(Timestamp::from_micros(judged.now));
             }
@@ -73,6 +73,7 @@ struct Judged<const N: usize> {
 
 /// In a row of so many words, for so many charges, both known to the compiler. `None` when it counts other limits.
 #[inline]
+#[expect(clippy::needless_range_loop, reason = "four lists go along with the charges")]
 fn judge_in<const W: usize, const N: usize>(
     words: &mut [u64; W],
     charges: [&Charge<'_>; N],
