@@ -1,0 +1,25 @@
+//! How often a thread has found a lock held by another, for tests that must show it.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, TryLockError};
+
+thread_local! {
+    static COUNTER: RefCell<Option<Arc<AtomicUsize>>> = const { RefCell::new(None) };
+}
+
+/// From here on this thread's collisions are counted there.
+pub(in crate::memory) fn count_in(counter: &Arc<AtomicUsize>) {
+    COUNTER.set(Some(Arc::clone(counter)));
+}
+
+/// Counts a collision if the lock is held at this moment.
+pub(in crate::memory) fn count<T>(mutex: &Mutex<T>) {
+    COUNTER.with_borrow(|counter| {
+        if let Some(counter) = counter
+            && matches!(mutex.try_lock(), Err(TryLockError::WouldBlock))
+        {
+            counter.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+}
