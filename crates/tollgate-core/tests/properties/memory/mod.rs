@@ -36,8 +36,8 @@ struct Run<'a> {
     store: MemoryStore,
     keys: [Key<'static>; SUBJECTS],
     subjects: [Subject; SUBJECTS],
-    /// The quota that each limit was asked for last, of each subject.
-    asked: [[usize; LIMITS.len()]; SUBJECTS],
+    /// The quotas that each limit may have been counted by, of each subject, a bit for each.
+    counted_by: [[u32; LIMITS.len()]; SUBJECTS],
     past: Vec<Decision>,
     now: u64,
     /// The latest instant so far.
@@ -53,8 +53,8 @@ impl<'a> Run<'a> {
         let key = |number| if number == SUBJECTS - 1 { Key::EVERYONE } else { Key::number(CLIENT, number as u64) };
         let keys = std::array::from_fn(key);
         let (subjects, past, capacity) = (Default::default(), Vec::new(), capacity as u64);
-        let asked = [std::array::from_fn(|limit| limit); SUBJECTS];
-        Self { plan, clock, store, keys, subjects, asked, past, now: NOW, latest: NOW, crowd: 0, capacity }
+        let counted_by = [[0; LIMITS.len()]; SUBJECTS];
+        Self { plan, clock, store, keys, subjects, counted_by, past, now: NOW, latest: NOW, crowd: 0, capacity }
     }
 
     fn run(mut self) -> TestCaseResult {
@@ -140,12 +140,17 @@ impl<'a> Run<'a> {
     /// who was never seen, or what the old one had left, and only the store knows whether he was cleared away.
     fn change(&mut self, number: usize, wishes: &[Wish]) -> TestCaseResult {
         for wish in wishes {
-            let quota = wish.other_quota.unwrap_or(wish.limit);
-            let last = std::mem::replace(&mut self.asked[wish.subject][wish.limit], quota);
-            if last != quota && self.subjects[wish.subject].whole_at().as_micros() <= self.now {
+            let quota = 1 << wish.other_quota.unwrap_or(wish.limit);
+            let before = std::mem::replace(&mut self.counted_by[wish.subject][wish.limit], quota);
+            if before & !quota == 0 {
+                continue;
+            }
+            if self.subjects[wish.subject].whole_at().as_micros() <= self.now {
                 let manners = Manners { is_penalised: true, ..Manners::default() };
                 let all: Vec<Wish> = every_limit(wish.subject).map(|wish| Wish { manners, ..wish }).collect();
                 self.ask(number, Deed::Reset, &all)?;
+            } else {
+                self.counted_by[wish.subject][wish.limit] |= before;
             }
         }
         Ok(())
