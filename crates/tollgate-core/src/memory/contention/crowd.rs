@@ -24,8 +24,8 @@ struct Meeting {
     busy: AtomicUsize,
     /// How often one of them has found a lock held.
     collisions: Arc<AtomicUsize>,
-    /// Whether somebody is held up; a second one could wait for the first for ever.
-    is_held_up: AtomicBool,
+    /// Whether somebody is held up, or has been. One is enough: two could wait for each other.
+    was_held_up: AtomicBool,
 }
 
 impl Crowd {
@@ -41,6 +41,7 @@ impl Crowd {
 
     /// So many threads are about to begin.
     pub(super) fn gather(&self, threads: usize) {
+        self.0.was_held_up.store(false, Ordering::SeqCst);
         self.0.busy.store(threads, Ordering::SeqCst);
     }
 
@@ -56,7 +57,7 @@ impl Crowd {
 
     /// Waits until somebody is held up.
     pub(super) fn wait_for_hold_up(&self) {
-        while !self.0.is_held_up.load(Ordering::SeqCst) && self.0.busy.load(Ordering::SeqCst) > 1 {
+        while !self.0.was_held_up.load(Ordering::SeqCst) && self.0.busy.load(Ordering::SeqCst) > 1 {
             thread::yield_now();
         }
     }
@@ -70,12 +71,11 @@ impl Clock for Crowd {
     fn now(&self) -> Timestamp {
         let now = Timestamp::from_micros(self.0.now.load(Ordering::SeqCst));
         let collisions = || self.0.collisions.load(Ordering::SeqCst);
-        if HOLDS_UP.take() && !self.0.is_held_up.swap(true, Ordering::SeqCst) {
+        if HOLDS_UP.take() && !self.0.was_held_up.swap(true, Ordering::SeqCst) {
             let before = collisions();
             while collisions() == before && self.0.busy.load(Ordering::SeqCst) > 1 {
                 thread::yield_now();
             }
-            self.0.is_held_up.store(false, Ordering::SeqCst);
         }
         now
     }

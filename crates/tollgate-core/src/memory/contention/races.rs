@@ -12,9 +12,9 @@ use crate::memory::sync::collisions;
 use crate::quota::Quota;
 use crate::time::Timestamp;
 
-const HISTORIES: u64 = if cfg!(miri) { 20 } else { 3_000 };
+const HISTORIES: u64 = if cfg!(miri) { 4 } else { 3_000 };
 /// Histories of one store, each beginning where the last one has ended.
-const LINKED: u64 = 10;
+const LINKED: u64 = if cfg!(miri) { 2 } else { 10 };
 const ASKS: usize = 3;
 const NOW: Timestamp = Timestamp::from_micros(1_763_683_200_000_000);
 

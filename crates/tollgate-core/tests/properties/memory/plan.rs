@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use proptest::sample::{select, subsequence};
 use proptest::{bool, option};
 use tollgate_core::{Penalty, Quota};
 
@@ -14,6 +15,8 @@ pub(super) const LIMITS: [&str; 6] = ["second", "minute", "hour", "day", "queue"
 /// Subjects, the last of whom is everybody together.
 pub(super) const SUBJECTS: usize = 4;
 const QUOTAS: usize = LIMITS.len() + 3;
+/// How many of the limits, and so of the quotas, are buckets.
+const BUCKETS: usize = 4;
 const POLICIES: usize = 3;
 
 #[derive(Clone, Debug)]
@@ -87,8 +90,13 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
         (1..4_u64, magnitude(1_000, 100_000_000), magnitude(1_000, 1 << 40)).prop_map(|(after, step, most)| {
             Penalty::after(after).step(Duration::from_micros(step)).most(Duration::from_micros(most))
         });
-    let quotas = (vec(bucket(), 3), vec(trace::quota(), QUOTAS - 3)).prop_map(|(buckets, any)| [buckets, any].concat());
-    let policies = vec(vec((0..LIMITS.len(), 0..SUBJECTS), 1..5), POLICIES);
+    let quotas = (vec(bucket(), BUCKETS), vec(trace::quota(), QUOTAS - BUCKETS))
+        .prop_map(|(buckets, any)| [buckets, any].concat());
+    // Those of one client's buckets have a way of their own through the store.
+    let plain = (subsequence((0..BUCKETS).collect::<Vec<usize>>(), 1..=BUCKETS).prop_shuffle(), 0..SUBJECTS)
+        .prop_map(|(limits, subject)| limits.into_iter().map(|limit| (limit, subject)).collect());
+    let mixed = vec((0..LIMITS.len(), 0..SUBJECTS), 1..5);
+    let policies = vec(prop_oneof![2 => plain, 1 => mixed], POLICIES);
     (quotas, penalty, bool::weighted(0.05), policies).prop_flat_map(
         |(quotas, penalty, numbers_are_used_up, policies)| {
             vec(step(policies), 1..60).prop_map(move |steps| Plan {
@@ -123,18 +131,16 @@ fn step(policies: Vec<Vec<(usize, usize)>>) -> impl Strategy<Value = Step> {
         1 => Just(Deed::Refuse),
     ];
     // Mostly the same limits again, in the same order, and asked for plainly.
-    let again = (proptest::sample::select(policies), cost(), option::weighted(0.3, any::<u16>())).prop_map(
-        |(policy, cost, manners)| {
-            let wish = |(limit, subject)| Wish {
-                limit,
-                subject,
-                other_quota: None,
-                cost,
-                manners: Manners::from_bits(manners.unwrap_or_default()),
-            };
-            policy.into_iter().map(wish).collect()
-        },
-    );
+    let again = (select(policies), cost(), option::weighted(0.3, any::<u16>())).prop_map(|(policy, cost, manners)| {
+        let wish = |(limit, subject)| Wish {
+            limit,
+            subject,
+            other_quota: None,
+            cost,
+            manners: Manners::from_bits(manners.unwrap_or_default()),
+        };
+        policy.into_iter().map(wish).collect()
+    });
     let other = (0..LIMITS.len(), 0..SUBJECTS, option::weighted(0.2, 0..QUOTAS), cost(), any::<u16>()).prop_map(
         |(limit, subject, other_quota, cost, manners)| Wish {
             limit,
