@@ -307,3 +307,24 @@ fn the_cap_holds_between_threads() {
     assert!(store.len() > 9_000);
     assert!(store.evicted() > 0);
 }
+
+/// As many subjects as there are places, each of which is remembered.
+#[test]
+fn a_store_has_as_many_places_as_it_was_told() {
+    let quota = Quota::per_hour(5);
+    for (capacity, limits) in [1, 10, 1_000, 100_000].into_iter().flat_map(|capacity| [(capacity, 1), (capacity, 3)]) {
+        let (store, _) = store(capacity);
+        let names = ["one", "two", "three"];
+        for (client, cost) in (0..capacity as u64).map(|client| (client, 1 + client % 5)) {
+            let key = Key::number(CLIENT, client);
+            let charges = names.map(|name| Charge::new(name, &quota, &key).cost(cost));
+            assert!(check(&store, &charges[..limits]).is_allowed());
+        }
+        assert_eq!((store.len(), store.evicted()), (capacity, 0), "{limits} limits");
+        for client in 0..capacity as u64 {
+            let key = Key::number(CLIENT, client);
+            let peek = check(&store, &names.map(|name| Charge::new(name, &quota, &key).cost(0))[..limits]);
+            assert!(peek.standings().iter().all(|standing| standing.remaining == 4 - client % 5), "client {client}");
+        }
+    }
+}

@@ -186,3 +186,6 @@ fn bits(hashes: [u64; ROWS], wanted: u64) -> u32 {
     let [a, b, c, d] = hashes.map(|hash| u32::from(hash == wanted));
     a | b << 1 | c << 2 | d << 3
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;
