@@ -41,6 +41,8 @@ impl Table {
             self.widen();
             position = self.find(hash).unwrap_or(position);
         }
+        // Very seldom not all subjects find a row among wide ones.
+        let counts = counts.filter(|counts| self.is_wide_enough(counts.len()));
         let mut row = self.row_mut(position);
         let summary = row.read().summary().whole_at(subject.whole_at().as_micros()).used(use_of_it);
         match counts {

@@ -138,3 +138,18 @@ fn a_full_table_gives_one_place_for_another() {
     pair.compare();
     assert_eq!(pair.room.evicted(), 450);
 }
+
+/// As happens to one full table in some 10^14.
+#[test]
+fn who_needs_a_wide_row_and_cannot_have_one_is_kept_elsewhere() {
+    let mut table = Table::empty(3, false);
+    let known = Known::new();
+    let alike = |number: usize| (number as u64 + 1) << 48 | 0x8000_1234_5678;
+    // More than two buckets can hold, some of them where they do not belong.
+    (0..table.rows()).for_each(|position| table.begin(position, alike(position)));
+    let [home, _] = table.homes(alike(0));
+    let position = home * ROWS;
+    table.check_in(position, subject(3, 7), Use::Charged { spent: false }, &known);
+    assert!(!table.is_wide());
+    assert_eq!(table.check_out(position, &known), subject(3, 7));
+}
