@@ -187,5 +187,6 @@ fn bits(hashes: [u64; ROWS], wanted: u64) -> u32 {
     a | b << 1 | c << 2 | d << 3
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests;

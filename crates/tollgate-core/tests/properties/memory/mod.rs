@@ -188,7 +188,7 @@ fn charge<'a>(plan: &'a Plan, keys: &'a [Key<'static>; SUBJECTS], wish: &Wish) -
     let quota = &plan.quotas[wish.other_quota.unwrap_or(wish.limit)];
     let cost = match wish.cost {
         Cost::Units(units) => units,
-        Cost::Share(share) => u64::try_from(u128::from(quota.capacity()) * u128::from(share) >> 15).unwrap(),
+        Cost::Share(share) => u64::try_from((u128::from(quota.capacity()) * u128::from(share)) >> 15).unwrap(),
         Cost::Above(units) => quota.capacity() + units,
     };
     let mut charge = Charge::new(LIMITS[wish.limit], quota, &keys[wish.subject]).cost(cost);
