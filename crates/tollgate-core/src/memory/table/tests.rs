@@ -119,7 +119,8 @@ fn who_finds_no_row_takes_nothing_from_others() {
     let mut pair = Pair::new(1_000);
     assert!((0..MANY).all(|number| pair.put(hash(number), subject(1, number))));
     let alike = |number: u64| number << 48 | 0x8000_1234_5678;
-    let rows = (1..=20).filter(|&number| pair.put(alike(number), subject(1, number))).count();
+    let rows =
+        (1..=if cfg!(miri) { 9 } else { 20 }).filter(|&number| pair.put(alike(number), subject(1, number))).count();
     assert!((4..=8).contains(&rows), "{rows}");
     pair.compare();
     // Nor when all rows become wide.
