@@ -156,3 +156,15 @@ fn who_needs_a_wide_row_and_cannot_have_one_is_kept_elsewhere() {
     assert!(!table.is_wide());
     assert_eq!(table.check_out(position, &known), subject(3, 7));
 }
+
+/// Fifteen of sixteen are in use, or fourteen where the first size would not do.
+#[test]
+#[cfg_attr(miri, ignore = "many steps, and others take them too")]
+fn a_full_table_has_few_free_rows() {
+    for first in 0..20 {
+        let mut pair = Pair::new(1_000);
+        assert!((0..1_000).all(|number| pair.put(hash(first << 32 | number), subject(1, number))));
+        let rows = pair.table.rows();
+        assert!(rows <= 1_000 * 16 / 14, "{rows} rows");
+    }
+}
