@@ -140,6 +140,49 @@ fn a_flood_of_limited_clients_sets_nobody_free_and_locks_nobody_out() {
     assert_eq!(admitted(0..10_000), 10_000);
 }
 
+/// More limited clients than can be remembered: some are set free, but most newcomers are not mistaken for them.
+#[test]
+fn however_many_are_limited_few_newcomers_are_taken_for_them() {
+    let (store, clock) = store(10_000);
+    let quota = Quota::new(1, Duration::from_secs(900));
+    // The second time, those of the first are still remembered.
+    for (wave, most) in [(0, 33), (1, 17)] {
+        for client in 0..200_000 {
+            ask(&store, &quota, wave << 32 | client, 1);
+        }
+        let newcomers = wave << 32 | 1_000_000..wave << 32 | 1_010_000;
+        let refused = newcomers.filter(|&who| !ask(&store, &quota, who, 1).is_allowed()).count();
+        let expected = 10_000 / most;
+        assert!((expected * 3 / 4..expected * 5 / 4).contains(&refused), "{refused} of 10000 in wave {wave}");
+        clock.advance(Duration::from_secs(901));
+    }
+}
+
+/// Whoever is forgotten may take his quota's capacity anew, and that is all.
+#[test]
+fn a_full_store_admits_at_most_a_capacity_more_for_each_who_is_forgotten() {
+    for (capacity, clients) in [(1, 2), (5, 20), (50, 200), (5_000, 20_000)] {
+        let (store, _) = store(capacity);
+        let quota = Quota::per_hour(5);
+        let mut random = 1_u64;
+        let mut admitted = 0;
+        for _ in 0..100_000 {
+            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            let (client, cost) = ((random >> 33) % clients, 1 + (random >> 20) % 3);
+            let decision = if client % 7 == 0 {
+                let keys = [Key::number(CLIENT, client), Key::number(CLIENT, (client + 1) % clients)];
+                check(&store, &[0, 1].map(|who: usize| Charge::new(LIMIT, &quota, &keys[who]).cost(cost)))
+            } else {
+                ask(&store, &quota, client, cost)
+            };
+            admitted += decision.standings().iter().map(|standing| standing.taken).sum::<u64>();
+        }
+        let most = 5 * (clients + store.evicted());
+        assert!(admitted <= most, "{admitted} of at most {most} with {capacity} places");
+        assert!(store.evicted() > 0);
+    }
+}
+
 #[test]
 fn who_was_refused_is_limited_whatever_is_left_to_him() {
     let (store, _) = store(1_000);
@@ -316,4 +359,25 @@ fn a_store_for_more_subjects_than_there_is_memory_takes_what_comes() {
         ask(&store, &quota, client, 5);
     }
     assert_eq!((store.len(), store.evicted()), (100_000, 0));
+}
+
+/// As many subjects as there are places, each of which is remembered.
+#[test]
+fn a_store_has_as_many_places_as_it_was_told() {
+    let quota = Quota::per_hour(5);
+    for (capacity, limits) in [1, 10, 1_000, 100_000].into_iter().flat_map(|capacity| [(capacity, 1), (capacity, 3)]) {
+        let (store, _) = store(capacity);
+        let names = ["one", "two", "three"];
+        for (client, cost) in (0..capacity as u64).map(|client| (client, 1 + client % 5)) {
+            let key = Key::number(CLIENT, client);
+            let charges = names.map(|name| Charge::new(name, &quota, &key).cost(cost));
+            assert!(check(&store, &charges[..limits]).is_allowed());
+        }
+        assert_eq!((store.len(), store.evicted()), (capacity, 0), "{limits} limits");
+        for client in 0..capacity as u64 {
+            let key = Key::number(CLIENT, client);
+            let peek = check(&store, &names.map(|name| Charge::new(name, &quota, &key).cost(0))[..limits]);
+            assert!(peek.standings().iter().all(|standing| standing.remaining == 4 - client % 5), "client {client}");
+        }
+    }
 }

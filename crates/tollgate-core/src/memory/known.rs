@@ -7,7 +7,7 @@ use crate::charge::Counter;
 use crate::quota::Quota;
 
 /// Limits with their quotas that get a number. What has none is kept as a whole [`Subject`](crate::Subject).
-const CHUNK: usize = 64;
+const CHUNK: usize = if cfg!(any(loom, miri)) { 8 } else { 64 };
 const MOST: usize = CHUNK * CHUNK;
 /// How many are looked through one by one before the map is asked.
 const FEW: usize = 8;

@@ -46,7 +46,9 @@ impl Table {
             && !self.is_wide_enough(counts.len())
         {
             self.widen(room);
-            position = self.find(hash).unwrap_or(position);
+            // Who has found no row among wide ones, as good as nobody, is forgotten.
+            let Some(found) = self.find(hash) else { return };
+            position = found;
         }
         let mut row = self.row_mut(position);
         let summary = row.read().summary().whole_at(subject.whole_at().as_micros()).used(use_of_it);

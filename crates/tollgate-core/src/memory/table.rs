@@ -233,3 +233,7 @@ fn matching<const W: usize>(bucket: &Bucket<W>, hash: u64) -> u32 {
     let [a, b, c, d] = bucket.0.each_ref().map(|row| u32::from(row[HASH] == hash));
     a | b << 1 | c << 2 | d << 3
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests;

@@ -78,7 +78,10 @@ impl Inner {
             None => match table.place(hash, decision.at(), (room, &self.known), together) {
                 Some(position) => table.check_in(position, subject, use_of_it, (room, &self.known)),
                 // It has taken something, and nobody knows what: should it come back, it has taken all.
-                None => table.remember(hash, subject.whole_at(), decision.at(), room),
+                None => {
+                    room.count_eviction();
+                    table.remember(hash, subject.whole_at(), decision.at(), room);
+                }
             },
         }
     }

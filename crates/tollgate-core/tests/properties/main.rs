@@ -8,6 +8,7 @@
 mod bounds;
 mod change;
 mod drift;
+mod memory;
 mod oracle;
 mod promises;
 mod shares;

@@ -1,0 +1,82 @@
+//! A clock on which threads run into each other.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+use crate::clock::Clock;
+use crate::time::Timestamp;
+
+thread_local! {
+    static HOLDS_UP: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Shows the time it is moved to. Whoever has said so is held up by its next reading until another thread has run into
+/// him, or nobody else is left to do so: the store reads the clock under its locks, but for plain checks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Crowd(Arc<Meeting>);
+
+#[derive(Debug, Default)]
+struct Meeting {
+    now: AtomicU64,
+    /// Threads that have something left to ask.
+    busy: AtomicUsize,
+    /// How often one of them has found a lock held.
+    collisions: Arc<AtomicUsize>,
+    /// Whether somebody is held up, or has been. One is enough: two could wait for each other.
+    was_held_up: AtomicBool,
+}
+
+impl Crowd {
+    pub(super) fn at(now: Timestamp) -> Self {
+        let crowd = Self::default();
+        crowd.advance(now.as_micros());
+        crowd
+    }
+
+    pub(super) fn advance(&self, micros: u64) {
+        self.0.now.fetch_add(micros, Ordering::SeqCst);
+    }
+
+    /// So many threads are about to begin.
+    pub(super) fn gather(&self, threads: usize) {
+        self.0.was_held_up.store(false, Ordering::SeqCst);
+        self.0.busy.store(threads, Ordering::SeqCst);
+    }
+
+    /// One of them is done.
+    pub(super) fn leave(&self) {
+        self.0.busy.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// This thread is held up the next time it reads the clock.
+    pub(super) fn hold_up(&self) {
+        HOLDS_UP.set(true);
+    }
+
+    /// Waits until somebody is held up.
+    pub(super) fn wait_for_hold_up(&self) {
+        while !self.0.was_held_up.load(Ordering::SeqCst) && self.0.busy.load(Ordering::SeqCst) > 1 {
+            thread::yield_now();
+        }
+    }
+
+    pub(super) fn collisions(&self) -> &Arc<AtomicUsize> {
+        &self.0.collisions
+    }
+}
+
+impl Clock for Crowd {
+    fn now(&self) -> Timestamp {
+        let now = Timestamp::from_micros(self.0.now.load(Ordering::SeqCst));
+        let collisions = || self.0.collisions.load(Ordering::SeqCst);
+        if HOLDS_UP.take() && !self.0.was_held_up.swap(true, Ordering::SeqCst) {
+            let before = collisions();
+            while collisions() == before && self.0.busy.load(Ordering::SeqCst) > 1 {
+                thread::yield_now();
+            }
+        }
+        now
+    }
+}

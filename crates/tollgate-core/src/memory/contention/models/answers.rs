@@ -1,0 +1,86 @@
+//! What threads are told, explained by the model.
+
+use std::slice;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use loom::thread;
+
+use super::{NOW, every_order, store};
+use crate::charge::Operation;
+use crate::memory::contention::history::{Ask, Call, EVERYBODY, Subjects, Wish, explain};
+use crate::quota::Quota;
+
+const TWO: Quota = Quota::per_hour(2);
+
+fn ask(operation: Operation, wishes: &[(usize, &'static str, Quota, u64)]) -> Ask {
+    let wish = |&(subject, limit, quota, cost): &_| Wish { subject, limit, quota, cost };
+    Ask { operation, wishes: wishes.iter().map(wish).collect() }
+}
+
+fn check(wishes: &[(usize, &'static str, Quota, u64)]) -> Ask {
+    ask(Operation::Check, wishes)
+}
+
+/// What threads are told, after what was asked before, and what is left then, can be explained.
+fn race(name: &str, before: &[Ask], threads: &[&[Ask]]) {
+    let before = before.to_vec();
+    let threads: Vec<Vec<Ask>> = threads.iter().map(|asks| asks.to_vec()).collect();
+    every_order(name, move || {
+        let store = store(2);
+        let ticks = Arc::new(AtomicU64::new(0));
+        let mut calls: Vec<Call> = before.iter().map(|ask| ask.call(&store, &ticks)).collect();
+        let threads: Vec<_> = threads
+            .iter()
+            .map(|asks| {
+                let (asks, store, ticks) = (asks.clone(), store.clone(), Arc::clone(&ticks));
+                thread::spawn(move || asks.iter().map(|ask| ask.call(&store, &ticks)).collect::<Vec<Call>>())
+            })
+            .collect();
+        calls.extend(threads.into_iter().flat_map(|thread| thread.join().unwrap()));
+        let peek = check(&[(0, "own", TWO, 0), (1, "own", TWO, 0), (EVERYBODY, "all", TWO, 0)]);
+        calls.push(peek.call(&store, &ticks));
+        assert!(!explain(&calls, &[Subjects::default()]).is_empty(), "no order explains {calls:#?}");
+    });
+}
+
+#[test]
+fn the_last_unit() {
+    let (one, two) = (check(&[(0, "own", TWO, 1)]), check(&[(0, "own", TWO, 2)]));
+    race("the first units", &[], &[slice::from_ref(&two), slice::from_ref(&two)]);
+    race("the last unit", slice::from_ref(&one), &[slice::from_ref(&one), slice::from_ref(&one)]);
+    race("the last unit, three", slice::from_ref(&one), &[slice::from_ref(&one); 3]);
+}
+
+#[test]
+fn a_check_against_everything_else() {
+    let own = &[(0, "own", TWO, 1)];
+    let others = [
+        ("reset", ask(Operation::Reset, own)),
+        ("refund", ask(Operation::Refund { taken_at: NOW }, own)),
+        ("charge", ask(Operation::Charge, own)),
+        ("peek", check(&[(0, "own", TWO, 0)])),
+        ("quota changed", check(&[(0, "own", Quota::per_hour(3), 1)])),
+        ("limit more", check(&[(0, "own", TWO, 1), (0, "wide", Quota::per_minute(5), 1)])),
+        ("log", check(&[(0, "log", Quota::per_minute(5).sliding_log(), 1)])),
+    ];
+    for (name, other) in &others {
+        race(name, &[check(own)], &[&[check(own), check(own)], slice::from_ref(other)]);
+    }
+    let (_, reset) = &others[0];
+    for (name, other) in &others[1..] {
+        race(
+            &format!("reset and {name}"),
+            &[check(own)],
+            &[&[check(own)], slice::from_ref(reset), slice::from_ref(other)],
+        );
+    }
+}
+
+#[test]
+fn two_subjects_named_in_either_order() {
+    let (own, another, all) = ((0, "own", TWO, 1), (1, "own", TWO, 1), (EVERYBODY, "all", TWO, 2));
+    race("own and everybody", &[], &[&[check(&[own, all])], &[check(&[all, own])]]);
+    race("two of their own", &[], &[&[check(&[own, another])], &[check(&[another, own])]]);
+    race("three of two each", &[], &[&[check(&[own, another])], &[check(&[another, all])], &[check(&[all, own])]]);
+}

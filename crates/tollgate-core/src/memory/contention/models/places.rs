@@ -1,0 +1,141 @@
+//! Places, numbers and ghosts: what threads share beside a table.
+
+use std::sync::Arc;
+
+use loom::thread;
+
+use super::{every_order, store};
+use crate::charge::Charge;
+use crate::decision::Decision;
+use crate::key::Key;
+use crate::memory::MemoryStore;
+use crate::memory::contention::history::key;
+use crate::memory::known::{Counted, Known};
+use crate::memory::room::Room;
+use crate::quota::Quota;
+use crate::store::Store;
+
+/// Who takes it is limited: no store may forget him and not remember that.
+const ONE: Quota = Quota::per_hour(1);
+
+fn is_admitted(store: &MemoryStore, client: usize) -> bool {
+    let key: Key<'_> = key(client);
+    let Ok(decision) = store.check(&[Charge::new("one", &ONE, &key)]).into_inner();
+    Decision::is_allowed(&decision)
+}
+
+/// Whether two clients are in one table.
+fn share_a_table(store: &MemoryStore) -> bool {
+    let [one, other] = [0, 1].map(|client| store.inner.table_of(store.inner.hash(&key(client))));
+    one == other
+}
+
+#[test]
+fn a_place_is_claimed_once() {
+    every_order("places", || {
+        let room = Arc::new(Room::new(1, 1));
+        let claims = [room.clone(), room.clone()].map(|room| thread::spawn(move || room.claim()));
+        let claimed = claims.map(|claim| claim.join().unwrap());
+        assert_eq!((claimed[0] != claimed[1], room.taken()), (true, 1));
+    });
+    every_order("places given back", || {
+        let room = Arc::new(Room::new(1, 1));
+        assert!(room.claim());
+        let claim = thread::spawn({
+            let room = room.clone();
+            move || room.claim()
+        });
+        room.release();
+        let claimed = claim.join().unwrap();
+        assert_eq!(room.taken(), usize::from(claimed));
+    });
+}
+
+#[test]
+fn a_limit_has_one_number() {
+    every_order("numbers", || {
+        let known = Arc::new(Known::new());
+        let counted = |limit| Counted { limit, quota: ONE };
+        let other = thread::spawn({
+            let known = known.clone();
+            move || [known.number(&counted(7)), known.number(&counted(8))]
+        });
+        let [eight, seven] = [known.number(&counted(8)), known.number(&counted(7))];
+        assert_eq!(other.join().unwrap(), [seven, eight]);
+        assert!(seven != eight);
+        for (number, limit) in [(seven, 7), (eight, 8)] {
+            assert!(known.get(number.unwrap()) == Some(&counted(limit)));
+        }
+    });
+}
+
+/// Two newcomers, one place.
+#[test]
+fn the_cap_holds_and_nobody_is_set_free() {
+    every_order("newcomers for one place", || {
+        let store = store(1);
+        let other = thread::spawn({
+            let store = store.clone();
+            move || (is_admitted(&store, 1), store.len())
+        });
+        assert!(is_admitted(&store, 0));
+        assert!(store.len() <= 1);
+        assert_eq!(other.join().unwrap(), (true, 1));
+        assert_eq!((store.len(), store.evicted()), (1, 1));
+        assert!(![0, 1].map(|client| is_admitted(&store, client)).contains(&true));
+    });
+}
+
+/// The last place of two, and tables of their own for the newcomers.
+#[test]
+fn the_cap_holds_across_tables() {
+    every_order("newcomers in two tables", || {
+        let store = store(2);
+        assert!(!share_a_table(&store));
+        assert!(is_admitted(&store, 3));
+        let other = thread::spawn({
+            let store = store.clone();
+            move || (is_admitted(&store, 1), store.len() <= 2)
+        });
+        assert!(is_admitted(&store, 0));
+        assert!(store.len() <= 2);
+        assert_eq!(other.join().unwrap(), (true, true));
+        assert!(store.len() <= 2);
+        assert!(![0, 1, 3].map(|client| is_admitted(&store, client)).contains(&true));
+    });
+}
+
+#[test]
+fn a_client_who_has_to_go_stays_limited() {
+    every_order("eviction under a check", || {
+        let store = store(1);
+        assert!(is_admitted(&store, 0));
+        let newcomer = thread::spawn({
+            let store = store.clone();
+            move || is_admitted(&store, 1)
+        });
+        assert!(!is_admitted(&store, 0));
+        assert!(newcomer.join().unwrap());
+        assert!(!is_admitted(&store, 0));
+        assert_eq!(store.len(), 1);
+    });
+}
+
+#[test]
+fn who_is_forgotten_gives_his_place_back_once() {
+    every_order("clear under a check", || {
+        let store = store(2);
+        assert!(is_admitted(&store, 0));
+        let other = thread::spawn({
+            let store = store.clone();
+            move || is_admitted(&store, 1)
+        });
+        store.clear();
+        assert!(other.join().unwrap());
+        // The other one came before or after.
+        let left = store.len();
+        assert!(is_admitted(&store, 0));
+        assert_eq!(is_admitted(&store, 1), left == 0);
+        assert_eq!(store.len(), 2);
+    });
+}

@@ -1,0 +1,170 @@
+//! Threads that run into each other in one store, and whether what they are told can be explained.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex};
+use std::thread;
+
+use super::crowd::Crowd;
+use super::history::{Ask, Call, EVERYBODY, Subjects, Wish, explain};
+use crate::charge::Operation;
+use crate::memory::MemoryStore;
+use crate::memory::sync::collisions;
+use crate::quota::Quota;
+use crate::time::Timestamp;
+
+const HISTORIES: u64 = if cfg!(miri) { 4 } else { 3_000 };
+/// Histories of one store, each beginning where the last one has ended.
+const LINKED: u64 = if cfg!(miri) { 2 } else { 10 };
+const ASKS: usize = 3;
+const NOW: Timestamp = Timestamp::from_micros(1_763_683_200_000_000);
+
+#[test]
+fn two_threads_are_told_what_some_order_explains() {
+    histories(2);
+}
+
+#[test]
+fn so_are_three() {
+    histories(3);
+}
+
+fn histories(threads: usize) {
+    let mut found = Found::default();
+    for chain in 0..HISTORIES / LINKED {
+        let crowd = Crowd::at(NOW);
+        let store = MemoryStore::with_clock(1_000, crowd.clone());
+        let mut subjects = vec![Subjects::default()];
+        for link in 0..LINKED {
+            let mut random = Random(chain * LINKED + link);
+            let calls = history(&store, &crowd, threads, &mut random);
+            subjects = explain(&calls, &subjects);
+            assert!(!subjects.is_empty(), "no order explains history {link} of chain {chain}: {calls:#?}");
+            found.add(&calls);
+            crowd.advance(random.below(20_000_000));
+        }
+        found.collisions += crowd.collisions().load(Ordering::SeqCst);
+    }
+    println!("{threads} threads, {HISTORIES} histories: {found:?}");
+    // Each of them begins with somebody who is held up until he is run into.
+    assert!(found.collisions as u64 >= HISTORIES && found.histories_with_overlaps == HISTORIES, "{found:?}");
+}
+
+/// What shows that threads have met.
+#[derive(Debug, Default)]
+struct Found {
+    calls: usize,
+    overlaps: usize,
+    histories_with_overlaps: u64,
+    collisions: usize,
+}
+
+impl Found {
+    fn add(&mut self, calls: &[Call]) {
+        let pairs =
+            calls.iter().enumerate().flat_map(|(number, call)| calls[..number].iter().map(move |other| (call, other)));
+        let overlaps = pairs.filter(|(one, other)| one.begun < other.ended && other.begun < one.ended).count();
+        self.calls += calls.len();
+        self.overlaps += overlaps;
+        self.histories_with_overlaps += u64::from(overlaps > 0);
+    }
+}
+
+/// What some threads ask at once, and then a peek at all that is left.
+fn history(store: &MemoryStore, crowd: &Crowd, threads: usize, random: &mut Random) -> Vec<Call> {
+    let (ticks, calls, start) = (AtomicU64::new(0), Mutex::new(Vec::new()), Barrier::new(threads));
+    crowd.gather(threads);
+    thread::scope(|scope| {
+        for number in 0..threads {
+            let mut asks: Vec<Ask> = (0..ASKS).map(|_| random.ask()).collect();
+            if number == 0 {
+                asks[0] = random.slow_ask();
+            }
+            let steps: Vec<u64> = (0..ASKS).map(|_| random.below(3) * random.below(700_000)).collect();
+            let (ticks, calls, start) = (&ticks, &calls, &start);
+            scope.spawn(move || {
+                collisions::count_in(crowd.collisions());
+                start.wait();
+                if number == 0 {
+                    crowd.hold_up();
+                } else {
+                    crowd.wait_for_hold_up();
+                }
+                for (ask, step) in asks.iter().zip(steps) {
+                    let call = ask.call(store, ticks);
+                    calls.lock().unwrap().push(call);
+                    crowd.advance(step);
+                }
+                crowd.leave();
+            });
+        }
+    });
+    let mut calls = calls.into_inner().unwrap();
+    let peek = |subject| LIMITS.map(|(limit, quota)| Wish { subject, limit, quota, cost: 0 });
+    let all = (0..=EVERYBODY).flat_map(peek).collect();
+    calls.push(Ask { operation: Operation::Check, wishes: all }.call(store, &ticks));
+    calls
+}
+
+/// Limits that a subject has. The last two fit into no row.
+const LIMITS: [(&str, Quota); 6] = [
+    ("minute", Quota::per_minute(6)),
+    ("hour", Quota::per_hour(9)),
+    ("window", Quota::per_minute(5).fixed_window()),
+    ("sliding", Quota::per_minute(5).sliding_window()),
+    ("first", Quota::per_minute(5).fixed_window().from_first_request()),
+    ("log", Quota::per_minute(4).sliding_log()),
+];
+
+/// Numbers that look random, by splitmix64 (Steele, Lea and Flood, 2014).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ mixed >> 31) % bound
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[usize::try_from(self.below(from.len() as u64)).unwrap()]
+    }
+
+    fn wish(&mut self, subject: usize, limits: &[(&'static str, Quota)]) -> Wish {
+        let (limit, quota) = self.pick(limits);
+        Wish { subject, limit, quota, cost: self.pick(&[1, 1, 1, 2, 3]) }
+    }
+
+    fn ask(&mut self) -> Ask {
+        let client = self.pick(&[0, 0, 0, 1]);
+        let (minute, hour) = (&LIMITS[..1], &LIMITS[1..2]);
+        let wishes = match self.below(10) {
+            0..3 => vec![self.wish(client, minute)],
+            3 | 4 => vec![self.wish(client, minute), self.wish(client, hour)],
+            5 => vec![self.wish(client, minute), self.wish(EVERYBODY, hour)],
+            6 => vec![self.wish(EVERYBODY, hour), self.wish(client, minute), self.wish(1 - client, minute)],
+            7 => vec![self.wish(client, &LIMITS)],
+            8 => vec![self.wish(client, &[("minute", Quota::per_minute(7)), ("minute", Quota::per_hour(6))])],
+            _ => return self.slow_ask(),
+        };
+        Ask { operation: Operation::Check, wishes }
+    }
+
+    /// One that is surely decided with the tables locked from beginning to end.
+    fn slow_ask(&mut self) -> Ask {
+        let client = self.pick(&[0, 0, 0, 1]);
+        let mut wish = self.wish(client, &LIMITS);
+        let taken_at = NOW;
+        let operation = self.pick(&[
+            Operation::Reset,
+            Operation::Refund { taken_at },
+            Operation::Charge,
+            Operation::Refuse,
+            Operation::Check,
+        ]);
+        if operation == Operation::Check {
+            wish.cost = 0;
+        }
+        Ask { operation, wishes: vec![wish] }
+    }
+}

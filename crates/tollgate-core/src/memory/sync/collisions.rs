@@ -1,0 +1,27 @@
+//! How often a thread has found a lock held by another, for tests that must show it.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::Mutex;
+
+thread_local! {
+    static COUNTER: RefCell<Option<Arc<AtomicUsize>>> = const { RefCell::new(None) };
+}
+
+/// From here on this thread's collisions are counted there.
+pub(in crate::memory) fn count_in(counter: &Arc<AtomicUsize>) {
+    COUNTER.set(Some(Arc::clone(counter)));
+}
+
+/// Counts a collision if the lock is held at this moment.
+pub(in crate::memory) fn count<T>(mutex: &Mutex<T>) {
+    COUNTER.with_borrow(|counter| {
+        if let Some(counter) = counter
+            && mutex.is_locked()
+        {
+            counter.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+}
