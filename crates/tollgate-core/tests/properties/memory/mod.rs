@@ -24,7 +24,7 @@ proptest! {
 
     #[test]
     fn the_memory_store_is_the_model(plan in plan()) {
-        for capacity in [SUBJECTS, 100_000] {
+        for capacity in [SUBJECTS, 1_000, 100_000] {
             Run::new(&plan, capacity).run()?;
         }
     }

@@ -92,11 +92,12 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
         });
     let quotas = (vec(bucket(), BUCKETS), vec(trace::quota(), QUOTAS - BUCKETS))
         .prop_map(|(buckets, any)| [buckets, any].concat());
-    // Those of one client's buckets have a way of their own through the store.
+    // Those of one client's buckets have a way of their own through the store, and so have those of several clients'.
     let plain = (subsequence((0..BUCKETS).collect::<Vec<usize>>(), 1..=BUCKETS).prop_shuffle(), 0..SUBJECTS)
         .prop_map(|(limits, subject)| limits.into_iter().map(|limit| (limit, subject)).collect());
+    let several = vec((0..BUCKETS, 0..SUBJECTS), 2..6);
     let mixed = vec((0..LIMITS.len(), 0..SUBJECTS), 1..5);
-    let policies = vec(prop_oneof![2 => plain, 1 => mixed], POLICIES);
+    let policies = vec(prop_oneof![2 => plain, 1 => several, 1 => mixed], POLICIES);
     (quotas, penalty, bool::weighted(0.05), policies).prop_flat_map(
         |(quotas, penalty, numbers_are_used_up, policies)| {
             vec(step(policies), 1..60).prop_map(move |steps| Plan {
@@ -152,7 +153,9 @@ fn step(policies: Vec<Vec<(usize, usize)>>) -> impl Strategy<Value = Step> {
     );
     let wishes = prop_oneof![3 => again, 1 => vec(other, 0..=LIMITS.len())];
     let ask = (passing, deed, wishes).prop_map(|(passing, deed, wishes)| Step::Ask(passing, deed, distinct(wishes)));
-    prop_oneof![60 => ask, 1 => (1..1_500_u64, 1..4_usize).prop_map(|(others, limits)| Step::Crowd(others, limits))]
+    // A few clear away who is whole; many make tables grow.
+    let others = prop_oneof![8 => 1..8_u64, 1 => 1..1_500_u64];
+    prop_oneof![60 => ask, 10 => (others, 1..4_usize).prop_map(|(others, limits)| Step::Crowd(others, limits))]
 }
 
 fn cost() -> impl Strategy<Value = Cost> {

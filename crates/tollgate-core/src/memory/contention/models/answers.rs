@@ -82,5 +82,8 @@ fn two_subjects_named_in_either_order() {
     let (own, another, all) = ((0, "own", TWO, 1), (1, "own", TWO, 1), (EVERYBODY, "all", TWO, 2));
     race("own and everybody", &[], &[&[check(&[own, all])], &[check(&[all, own])]]);
     race("two of their own", &[], &[&[check(&[own, another])], &[check(&[another, own])]]);
+    let (own, all) = ((0, "own", TWO, 1), (EVERYBODY, "all", Quota::per_hour(3), 1));
+    race("own and everybody, known", &[check(&[own, all])], &[&[check(&[own, all])], &[check(&[all, own])]]);
+    let (another, all) = ((1, "own", TWO, 1), (EVERYBODY, "all", TWO, 2));
     race("three of two each", &[], &[&[check(&[own, another])], &[check(&[another, all])], &[check(&[all, own])]]);
 }
