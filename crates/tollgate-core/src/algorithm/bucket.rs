@@ -33,6 +33,11 @@ pub(crate) const fn holds(quota: &Quota, used: u64, cost: u64) -> bool {
     cost <= quota.capacity() && used + cost * quota.grain() <= quota.capacity() * quota.grain()
 }
 
+/// Whether it refuses so many units now, and will not for ever.
+pub(crate) const fn refuses(quota: &Quota, used: u64, cost: u64) -> bool {
+    cost <= quota.capacity() && !holds(quota, used, cost)
+}
+
 pub(super) fn judge(quota: &Quota, used: u64, cost: u64, patience: u64) -> Verdict {
     let after = used + cost * quota.grain();
     // How long until the capacity covers the cost.

@@ -96,7 +96,10 @@ fn judge_in<const W: usize, const N: usize>(
         judged.fits &= bucket::holds(charge.quota(), used, charge.units());
     }
     if !judged.fits {
-        row.update(from, row.read().summary().used(Use::Refused));
+        let refuses =
+            |limit: usize| bucket::refuses(charges[limit].quota(), judged.used[limit], charges[limit].units());
+        let use_of_it = if (0..N).any(refuses) { Use::Refused } else { Use::Other };
+        row.update(from, row.read().summary().used(use_of_it));
         return Some(judged);
     }
     let (mut whole_after, mut spent) = (0, false);

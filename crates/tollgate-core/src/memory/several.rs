@@ -67,6 +67,7 @@ impl Inner {
             seat.position = position;
             now = now.max(row(&mut guards, seat).read().at());
         }
+        let mut fits = true;
         for (seat, charge) in seats.iter_mut().zip(charges) {
             let row = row(&mut guards, seat);
             let row = row.read();
@@ -76,10 +77,10 @@ impl Inner {
                 return false;
             }
             seat.used = bucket::refilled(charge.quota(), row.value(seat.limit), now - row.at());
-            sums[seat.first].refuses |= !bucket::holds(charge.quota(), seat.used, charge.units());
+            sums[seat.first].refuses |= bucket::refuses(charge.quota(), seat.used, charge.units());
+            fits &= bucket::holds(charge.quota(), seat.used, charge.units());
         }
 
-        let fits = !sums.iter().any(|sum| sum.refuses);
         if fits {
             for (seat, charge) in seats.iter_mut().zip(charges) {
                 seat.used += charge.units() * charge.quota().grain();

@@ -132,6 +132,10 @@ impl Table {
     pub(super) fn lose(&mut self, subjects: usize, room: &Room) {
         self.taken = self.taken.saturating_sub(u32::try_from(subjects).unwrap_or(u32::MAX));
         room.release_all(subjects);
+        if let Some(mut rare) = self.rare.take() {
+            rare.elsewhere.retain(|&hash, _| self.find(hash).is_some());
+            self.rare = Some(rare);
+        }
     }
 
     /// Moves a subject to a row that is free.
