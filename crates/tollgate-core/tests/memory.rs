@@ -381,3 +381,53 @@ fn a_store_has_as_many_places_as_it_was_told() {
         }
     }
 }
+
+/// By one charge of each kind of decision: the first of a newcomer, and those of one who has his row.
+#[test]
+fn nobody_is_cleared_away_before_his_slowest_limit_is_whole() {
+    let (slow, quick) = (Quota::per_hour(10), Quota::per_second(10));
+    for (with_everyone, order) in [(false, [0, 1]), (false, [1, 0]), (true, [0, 1]), (true, [1, 0])] {
+        let (store, clock) = store(1_000);
+        let (key, all) = (Key::number(CLIENT, 0), Key::EVERYONE);
+        let own = [Charge::new("slow", &slow, &key), Charge::new("quick", &quick, &key)];
+        let mut charges: Vec<Charge<'_>> = order.iter().map(|&limit: &usize| own[limit]).collect();
+        if with_everyone {
+            charges.push(Charge::new("everyone", &quick, &all));
+        }
+        for _ in 0..3 {
+            assert!(check(&store, &charges).is_allowed());
+        }
+        clock.advance(Duration::from_secs(5));
+        (1..500).for_each(|fresh| drop(ask(&store, &slow, fresh, 1)));
+        let peek = check(&store, &[own[0].cost(0)]);
+        assert_eq!(peek.standings()[0].remaining, 7, "{with_everyone}, {order:?}");
+    }
+}
+
+/// As one that could be admitted later would: it weighs for nothing that somebody asks for what he can never have.
+#[test]
+fn who_asks_for_too_much_is_not_limited() {
+    for known in [false, true] {
+        let (store, _) = store(1);
+        let quota = Quota::per_hour(5);
+        assert!(ask(&store, &quota, 0, 1).is_allowed());
+        if known {
+            assert!(!ask(&store, &quota, 0, 6).is_allowed());
+        }
+        ask(&store, &quota, 1, 1);
+        assert_eq!((store.evicted(), left(&store, &quota, 0)), (1, 5), "{known}");
+    }
+}
+
+/// Only those are limited whose own limits have refused.
+#[test]
+fn who_is_refused_for_everybody_is_not_limited() {
+    let (store, _) = store(1);
+    let (own, everyone) = (Quota::per_hour(5), Quota::per_hour(2));
+    let (key, all) = (Key::number(CLIENT, 0), Key::EVERYONE);
+    let charges = [Charge::new(LIMIT, &own, &key), Charge::new("everyone", &everyone, &all)];
+    let admitted = [(); 3].map(|()| check(&store, &charges).is_allowed());
+    assert_eq!(admitted, [true, true, false]);
+    ask(&store, &own, 1, 1);
+    assert_eq!((store.evicted(), left(&store, &own, 0)), (1, 5));
+}

@@ -48,11 +48,13 @@ use crate::time::Timestamp;
 ///
 /// At most `capacity` subjects are remembered, one million unless told otherwise; the one that is everybody together
 /// takes no place and is never forgotten. No background task runs: each new subject clears away some that are whole
-/// again. At the cap, one of the next few subjects makes room for a newcomer; who goes is, in this order:
+/// again. At the cap, one of a few subjects makes room for a newcomer; who goes is, in this order:
 ///
 /// 1. one that is whole again: nothing is lost;
-/// 2. one that is not limited, and of those the least used: it gets back what it has taken;
-/// 3. where all are limited, the least used of them. It is remembered by a few bits for as long as it would have
+/// 2. one that was neither refused nor left with nothing the last time, and of those the least used: it gets back what
+///    it has taken;
+/// 3. where all are limited, the least used of them, and of those who were used alike the one that was charged last. It
+///    is remembered by a few bits for as long as it would have
 ///    taken to be whole, and should it come back, it starts with nothing left.
 ///
 /// So a flood of fresh keys sets no limited client free, and gives something back to a client who is known only where it

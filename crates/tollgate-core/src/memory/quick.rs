@@ -54,7 +54,7 @@ impl Inner {
                 }
                 decision.admit(Timestamp::from_micros(judged.now));
             }
-            Some(judged) => *decision = refused(charges, &judged.used, judged.now),
+            Some(judged) => *decision = refused(charges, judged.used, judged.now),
             None => return false,
         }
         true
@@ -132,8 +132,12 @@ pub(super) fn admitted(charge: &Charge<'_>, used: u64, reset: u64) -> Standing {
 
 /// The decision where a limit refuses, of so many grains taken before.
 #[cold]
-pub(super) fn refused<'a>(charges: impl IntoIterator<Item = &'a Charge<'a>>, used: &[u64], now: u64) -> Decision {
+pub(super) fn refused<'a>(
+    charges: impl IntoIterator<Item = &'a Charge<'a>>,
+    used: impl IntoIterator<Item = u64>,
+    now: u64,
+) -> Decision {
     let standing =
-        |(charge, used): (&Charge<'_>, &u64)| Standing::of_bucket(charge.name(), charge.quota(), *used, charge.units());
+        |(charge, used): (&Charge<'_>, u64)| Standing::of_bucket(charge.name(), charge.quota(), used, charge.units());
     Decision::from_standings(Operation::Check, Timestamp::from_micros(now), charges.into_iter().zip(used).map(standing))
 }

@@ -93,10 +93,7 @@ impl Inner {
             }
             decision.admit(Timestamp::from_micros(now));
         } else {
-            let used = seats.iter().map(|seat| seat.used);
-            let mut all = [0; MOST];
-            all.iter_mut().zip(used).for_each(|(place, used)| *place = used);
-            *decision = refused(charges, &all, now);
+            *decision = refused(charges, seats.iter().map(|seat| seat.used), now);
         }
         for seat in seats.iter().filter(|seat| seat.limit == 0) {
             let sum = &sums[seat.first];

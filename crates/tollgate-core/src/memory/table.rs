@@ -2,8 +2,8 @@
 //!
 //! A subject may be in two buckets, both told by its hash (cuckoo hashing with buckets: Dietzfelbinger and Weidling,
 //! 2007). When both are full, somebody in them moves to his other bucket, or somebody there does. So 19 of 20 rows can be
-//! in use, and looking a subject up takes one or two looks, each at neighbouring cache lines. The table begins with one
-//! bucket and grows by being written anew, a thousand subjects at most in a store of the usual kind.
+//! in use, and looking a subject up is one look at both buckets, each of neighbouring cache lines. The table begins with
+//! one bucket and grows by being written anew, two thousand subjects at most in a store of the usual kind.
 
 use std::collections::BTreeMap;
 
