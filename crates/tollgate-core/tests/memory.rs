@@ -431,3 +431,20 @@ fn who_is_refused_for_everybody_is_not_limited() {
     ask(&store, &own, 1, 1);
     assert_eq!((store.evicted(), left(&store, &own, 0)), (1, 5));
 }
+
+/// By a newcomer's decision, by those of one who has his row, and by those of several subjects.
+#[test]
+fn whoever_has_spent_all_is_limited_however_he_came_to_it() {
+    let (own, everyone) = (Quota::per_hour(5), Quota::per_hour(100));
+    let (key, all) = (Key::number(CLIENT, 0), Key::EVERYONE);
+    for (with_everyone, costs) in [(false, &[5][..]), (false, &[2, 3]), (true, &[5]), (true, &[2, 3])] {
+        let (store, _) = store(1);
+        for &cost in costs {
+            let charges = [Charge::new(LIMIT, &own, &key).cost(cost), Charge::new("everyone", &everyone, &all)];
+            assert!(check(&store, &charges[..1 + usize::from(with_everyone)]).is_allowed());
+        }
+        ask(&store, &own, 1, 1);
+        assert_eq!(store.evicted(), 1);
+        assert!(!ask(&store, &own, 0, 1).is_allowed(), "{with_everyone}, {costs:?}");
+    }
+}
