@@ -102,3 +102,25 @@ pub(super) fn struck(quota: &Quota, used: u64, most_debt: u64) -> u64 {
 pub(super) fn given_back(quota: &Quota, used: u64, cost: u64) -> u64 {
     used.saturating_sub(cost.saturating_mul(quota.grain()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_spent_has_nothing_left_and_what_refuses_does_not_hold() {
+        for quota in [Quota::per_minute(3), Quota::per_second(7).burst(2), Quota::per_second(1_000).burst(1)] {
+            let full = quota.capacity() * quota.grain();
+            for used in (0..=2 * full).step_by((full / 600).max(1) as usize).chain([full - quota.grain(), full]) {
+                assert_eq!(is_spent(&quota, used), remaining(&quota, used) == 0, "{used} of {full}");
+                for cost in 1..=quota.capacity() + 1 {
+                    let verdict = judge(&quota, used, cost, 0);
+                    let is_refused = cost <= quota.capacity() && matches!(verdict, Verdict::Refuse { .. });
+                    assert_eq!(refuses(&quota, used, cost), is_refused, "{used} of {full}, {cost}");
+                    let is_held = cost <= quota.capacity() && verdict == Verdict::Admit { wait: 0 };
+                    assert_eq!(holds(&quota, used, cost), is_held, "{used} of {full}, {cost}");
+                }
+            }
+        }
+    }
+}
