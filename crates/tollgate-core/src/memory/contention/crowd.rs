@@ -71,8 +71,9 @@ impl Clock for Crowd {
     fn now(&self) -> Timestamp {
         let now = Timestamp::from_micros(self.0.now.load(Ordering::SeqCst));
         let collisions = || self.0.collisions.load(Ordering::SeqCst);
+        // Counted before others are let go: they may run into this thread at once.
+        let before = collisions();
         if HOLDS_UP.take() && !self.0.was_held_up.swap(true, Ordering::SeqCst) {
-            let before = collisions();
             while collisions() == before && self.0.busy.load(Ordering::SeqCst) > 1 {
                 thread::yield_now();
             }
