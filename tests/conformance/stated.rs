@@ -205,7 +205,7 @@ async fn day_and_hour<S: Store>(desk: &Desk<S>, id: &str) {
     let both = desk.subject(id, &[Quota::per_day(10).fixed_window(), Quota::per_hour(20).fixed_window()]);
     both.check(8).await;
     let left =
-        |decision: &tollgate_core::Decision| decision.standings().iter().map(|s| s.remaining).collect::<Vec<_>>();
+        |decision: &tollgate_core::Decision| decision.standings().iter().map(|s| s.remaining()).collect::<Vec<_>>();
     assert_eq!(left(&both.peek().await), [2, 12]);
     let refused = both.check(3).await;
     let fits: Vec<bool> = refused.standings().iter().map(|standing| !standing.outcome.is_refusal()).collect();
@@ -220,8 +220,8 @@ async fn union_burns_nothing<S: Store>(desk: &Desk<S>, id: &str) {
     let union = desk.subject(id, &limits);
     let refused = union.check(2).await;
     assert!(!refused.is_allowed());
-    assert_eq!(refused.standings()[1].remaining, 2);
-    assert_eq!(union.peek().await.standings()[1].remaining, 2);
+    assert_eq!(refused.standings()[1].remaining(), 2);
+    assert_eq!(union.peek().await.standings()[1].remaining(), 2);
 }
 
 async fn delay_after_some<S: Store>(desk: &Desk<S>, id: &str) {

@@ -74,10 +74,10 @@ impl<'a, S: Store> Subject<'a, S> {
 
 /// What is left under every limit.
 pub(crate) fn remaining(decision: &Decision) -> u64 {
-    decision.standings().iter().map(|standing| standing.remaining).min().unwrap()
+    decision.standings().iter().map(|standing| standing.remaining()).min().unwrap()
 }
 
 /// How long until all limits are whole.
 pub(crate) fn reset_after(decision: &Decision) -> Duration {
-    decision.standings().iter().map(|standing| standing.reset_after).max().unwrap()
+    decision.standings().iter().map(|standing| standing.reset_after()).max().unwrap()
 }

@@ -79,5 +79,5 @@ const fn is_limited(client: u64) -> bool {
 /// What is left, if it was admitted.
 pub(super) fn check(store: &MemoryStore, key: &Key<'_>, units: u64) -> Option<u64> {
     let decision = store.check(&[Charge::new(MONTH, &QUOTA, key).cost(units)]).into_inner().ok()?;
-    decision.is_allowed().then(|| decision.standings().first().map_or(0, |standing| standing.remaining))
+    decision.is_allowed().then(|| decision.standings().first().map_or(0, |standing| standing.remaining()))
 }

@@ -6,8 +6,9 @@ use smallvec::SmallVec;
 
 use crate::algorithm::Verdict;
 use crate::charge::{Charge, Operation};
-use crate::decision::{Decision, Standing, Standings};
+use crate::decision::{Decision, Standings};
 use crate::quota::MOST_GRAINS;
+use crate::standing::{Left, Standing};
 use crate::subject::Subject;
 use crate::time::Timestamp;
 
@@ -69,8 +70,7 @@ pub fn decide(
             Standing {
                 name: charge.name(),
                 limit: charge.quota().capacity(),
-                remaining,
-                reset_after: Duration::from_micros(reset),
+                left: Left::new(remaining, Duration::from_micros(reset)),
                 outcome: verdict.into(),
                 taken,
                 is_shadow: charge.is_shadow(),

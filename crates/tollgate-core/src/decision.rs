@@ -4,10 +4,8 @@ use core::time::Duration;
 
 use smallvec::SmallVec;
 
-use crate::algorithm::{State, Verdict};
 use crate::charge::Operation;
-use crate::name::Name;
-use crate::quota::{MOST_GRAINS, Quota};
+use crate::standing::Standing;
 use crate::time::Timestamp;
 
 /// Standings kept without an allocation.
@@ -33,26 +31,6 @@ pub enum Outcome {
     Refuse(Duration),
     /// Never: a cost is above its limit's capacity.
     Never,
-}
-
-/// How one limit stands after a decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)] // In this order it is written and moved word by word.
-pub struct Standing {
-    /// The limit's name.
-    pub name: Name,
-    /// The most it admits at once: the capacity of its quota.
-    pub limit: u64,
-    /// Whole units left. On a refusal, what is really left.
-    pub remaining: u64,
-    /// Units that this operation took of this limit: what a refund would give back. 0 on a refusal, counted or not.
-    pub taken: u64,
-    /// Until all of `limit` is back, if nothing else is charged. Zero when it is.
-    pub reset_after: Duration,
-    /// Whether this limit let the request pass, and if not, when it would.
-    pub outcome: Outcome,
-    /// Whether this limit is only told, not enforced.
-    pub is_shadow: bool,
 }
 
 impl Decision {
@@ -152,8 +130,8 @@ impl Decision {
             one.outcome
                 .severity()
                 .cmp(&other.outcome.severity())
-                .then(other.remaining.cmp(&one.remaining))
-                .then(one.reset_after.cmp(&other.reset_after))
+                .then(other.remaining().cmp(&one.remaining()))
+                .then(one.reset_after().cmp(&other.reset_after()))
                 // The order of the limits must not matter.
                 .then(other.name.cmp(&one.name))
         })
@@ -164,37 +142,6 @@ impl Decision {
     #[must_use]
     pub fn refund(&mut self) -> Option<Operation> {
         core::mem::take(&mut self.refundable).then_some(Operation::Refund { taken_at: self.at })
-    }
-}
-
-impl Standing {
-    /// How a bucket of this quota stands when `used` of its grains are taken, and what it says of `cost` units more from
-    /// someone who would not wait: an enforced limit of which nothing was taken. For stores that answer with their state.
-    #[must_use]
-    pub fn of_bucket(name: Name, quota: &Quota, used: u64, cost: u64) -> Self {
-        let state = State::Bucket { used: used.min(2 * MOST_GRAINS) };
-        let (remaining, reset) = state.left(quota, 0, 0);
-        let outcome = state.judge(quota, 0, 0, cost, 0).into();
-        Self {
-            name,
-            limit: quota.capacity(),
-            remaining,
-            reset_after: Duration::from_micros(reset),
-            outcome,
-            taken: 0,
-            is_shadow: false,
-        }
-    }
-}
-
-impl From<Verdict> for Outcome {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Admit { wait: 0 } => Self::Allow,
-            Verdict::Admit { wait } => Self::Wait(Duration::from_micros(wait)),
-            Verdict::Refuse { retry } => Self::Refuse(Duration::from_micros(retry)),
-            Verdict::Never => Self::Never,
-        }
     }
 }
 

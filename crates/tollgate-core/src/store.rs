@@ -24,7 +24,7 @@ use crate::decision::Decision;
 /// for left in [1, 0] {
 ///     let decision = store.check(&[Charge::new("minute", &quota, &ann)]).await?;
 ///     assert!(decision.is_allowed());
-///     assert_eq!(decision.standings()[0].remaining, left);
+///     assert_eq!(decision.standings()[0].remaining(), left);
 /// }
 /// assert!(!store.check(&[Charge::new("minute", &quota, &ann)]).await?.is_allowed());
 /// # Ok::<(), core::convert::Infallible>(())

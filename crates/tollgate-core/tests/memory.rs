@@ -26,7 +26,7 @@ fn ask(store: &MemoryStore, quota: &Quota, client: u64, cost: u64) -> Decision {
 }
 
 fn left(store: &MemoryStore, quota: &Quota, client: u64) -> u64 {
-    ask(store, quota, client, 0).standings()[0].remaining
+    ask(store, quota, client, 0).standings()[0].remaining()
 }
 
 #[test]
@@ -274,10 +274,10 @@ fn before_the_first_window_of_an_offset() {
     let quota = Quota::per_minute(5).fixed_window().offset(Duration::from_secs(20));
     clock.advance(Duration::from_secs(5));
     let decision = ask(&store, &quota, 0, 5);
-    assert_eq!(decision.standings()[0].reset_after, Duration::from_secs(15));
+    assert_eq!(decision.standings()[0].reset_after(), Duration::from_secs(15));
     assert_eq!(ask(&store, &quota, 0, 1).retry_after(), Some(Duration::from_secs(15)));
     clock.advance(Duration::from_secs(15));
-    assert_eq!(ask(&store, &quota, 0, 5).standings()[0].reset_after, Duration::from_secs(60));
+    assert_eq!(ask(&store, &quota, 0, 5).standings()[0].reset_after(), Duration::from_secs(60));
 }
 
 /// Runs `work` on eight threads that start together.
@@ -333,7 +333,7 @@ fn several_keys_are_charged_all_or_not_at_all_between_threads() {
     for (client, taken) in (0_u64..).zip(taken) {
         let key = Key::number(CLIENT, client);
         let peek = check(&store, &[Charge::new("own", &own, &key).cost(0)]);
-        assert_eq!(peek.standings()[0].remaining, 40 - taken, "a refused request charged client {client}");
+        assert_eq!(peek.standings()[0].remaining(), 40 - taken, "a refused request charged client {client}");
     }
 }
 
@@ -377,7 +377,7 @@ fn a_store_has_as_many_places_as_it_was_told() {
         for client in 0..capacity as u64 {
             let key = Key::number(CLIENT, client);
             let peek = check(&store, &names.map(|name| Charge::new(name, &quota, &key).cost(0))[..limits]);
-            assert!(peek.standings().iter().all(|standing| standing.remaining == 4 - client % 5), "client {client}");
+            assert!(peek.standings().iter().all(|standing| standing.remaining() == 4 - client % 5), "client {client}");
         }
     }
 }
@@ -400,7 +400,7 @@ fn nobody_is_cleared_away_before_his_slowest_limit_is_whole() {
         clock.advance(Duration::from_secs(5));
         (1..500).for_each(|fresh| drop(ask(&store, &slow, fresh, 1)));
         let peek = check(&store, &[own[0].cost(0)]);
-        assert_eq!(peek.standings()[0].remaining, 7, "{with_everyone}, {order:?}");
+        assert_eq!(peek.standings()[0].remaining(), 7, "{with_everyone}, {order:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use smallvec::SmallVec;
-use tollgate_core::{Decision, Operation, Outcome, Standing, Timestamp};
+use tollgate_core::{Decision, Left, Operation, Outcome, Standing, Timestamp};
 
 use crate::template::Template;
 
@@ -71,8 +71,7 @@ fn standings(rest: &mut &[u8], template: &Template) -> Option<Decision> {
         standings[position] = Some(Standing {
             name: part.name,
             limit: part.quota.capacity(),
-            remaining,
-            reset_after,
+            left: Left::new(remaining, reset_after),
             outcome,
             taken: number(rest)?,
             is_shadow: part.is_shadow,
@@ -133,8 +132,8 @@ mod tests {
         let decision = Reply::new(&reply(0)).next(&template()).unwrap();
         assert_eq!(decision.at(), Timestamp::from_micros(7));
         let standing = decision.standings()[0];
-        assert_eq!((standing.limit, standing.remaining), (3, 2));
-        assert_eq!((standing.reset_after, standing.outcome), (Duration::from_micros(5), Outcome::Allow));
+        assert_eq!((standing.limit, standing.remaining()), (3, 2));
+        assert_eq!((standing.reset_after(), standing.outcome), (Duration::from_micros(5), Outcome::Allow));
         assert_eq!((standing.taken, standing.is_shadow), (1, false));
     }
 

@@ -28,7 +28,7 @@ fn ask(store: &RedisStore, name: &str) -> Asked {
 }
 
 async fn left(asked: Asked) -> u64 {
-    asked.await.unwrap().unwrap().standings()[0].remaining
+    asked.await.unwrap().unwrap().standings()[0].remaining()
 }
 
 /// Makes a server leave all scripts waiting until it is told otherwise.
@@ -81,7 +81,7 @@ async fn a_state_that_makes_no_sense_spoils_only_its_own_decisions() {
         .collect();
     for (is_eve, asked) in asked {
         match asked.await.unwrap() {
-            Ok(decision) => assert!(!is_eve && decision.standings()[0].remaining == 999, "{decision:?}"),
+            Ok(decision) => assert!(!is_eve && decision.standings()[0].remaining() == 999, "{decision:?}"),
             Err(error) => assert!(is_eve && matches!(error, RedisStoreError::State { .. }), "{error:?}"),
         }
     }
@@ -191,7 +191,7 @@ async fn who_asks_and_does_not_look_for_the_answer_holds_nobody_up() {
     }
     assert_eq!(left(ask(&store, "bob")).await, 999);
     for (i, asked) in (0..).zip(held) {
-        assert_eq!(asked.await.unwrap().standings()[0].remaining, 998 - i);
+        assert_eq!(asked.await.unwrap().standings()[0].remaining(), 998 - i);
     }
 }
 

@@ -59,7 +59,7 @@ async fn a_client_and_everyone_are_never_over_admitted_and_refusals_cost_nothing
                     assert_eq!(names, ["everyone", "own"], "in the order of the charges");
                     admitted += u64::from(decision.is_allowed());
                 }
-                let left = store.check(&[charges[1].cost(0)]).await.unwrap().standings()[0].remaining;
+                let left = store.check(&[charges[1].cost(0)]).await.unwrap().standings()[0].remaining();
                 assert_eq!(left, 10 - admitted, "what everyone's limit refused was given back");
                 admitted
             })
@@ -87,7 +87,7 @@ async fn operations_reach_every_partition() {
     let keys: Vec<Key<'_>> = (0..10).map(|i| user(&format!("user {i}"))).collect();
     let charges: Vec<Charge<'_>> = keys.iter().map(|key| Charge::new("hour", &TEN, key)).collect();
     let left = |decision: &tollgate_core::Decision| -> Vec<u64> {
-        decision.standings().iter().map(|standing| standing.remaining).collect()
+        decision.standings().iter().map(|standing| standing.remaining()).collect()
     };
     let mut decision = store.check(&charges).await.unwrap();
     assert_eq!((decision.outcome(), left(&decision)), (Outcome::Allow, vec![9; 10]));

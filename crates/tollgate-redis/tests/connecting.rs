@@ -25,7 +25,7 @@ const SHORT: Duration = Duration::from_millis(100);
 
 async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
     let ann = user("ann");
-    Ok(store.check(&[Charge::new("hour", &QUOTA, &ann)]).await?.standings()[0].remaining)
+    Ok(store.check(&[Charge::new("hour", &QUOTA, &ann)]).await?.standings()[0].remaining())
 }
 
 /// The whole of what an error shows.

@@ -74,7 +74,7 @@ async fn refusals_and_peeks_write_nothing() {
     let refused = store.check(&both).await.unwrap();
     assert!(!refused.is_allowed());
     assert_eq!(refused.binding().unwrap().name, "ann's".into());
-    assert_eq!(refused.standings()[1].remaining, 9, "all or nothing");
+    assert_eq!(refused.standings()[1].remaining(), 9, "all or nothing");
     store.check(&[both[0].cost(0), both[1].cost(0)]).await.unwrap();
     assert_eq!(calls(&server, "hset") + calls(&server, "set"), sets);
 
@@ -115,7 +115,7 @@ async fn a_forgotten_script_is_sent_again_and_counted_once() {
             server.command("SCRIPT FLUSH").unwrap();
         }
         let decision = store.check(&[Charge::new("hour", &quota, &ann)]).await.unwrap();
-        assert_eq!(decision.standings()[0].remaining, left);
+        assert_eq!(decision.standings()[0].remaining(), left);
     }
     // The server did not know the script at first and was made to forget it four times, one of them before the first.
     assert_eq!(calls(&server, "eval"), 4);
@@ -188,11 +188,11 @@ async fn dropped_requests_disturb_nobody() {
     for i in 0..300 {
         // Dropped wherever it has got to by then: not sent, under way, or done.
         let dropped = tokio::spawn(store.check(&[Charge::new("hour", &quota, &ann)]));
-        let left = store.check(&[Charge::new("hour", &quota, &bob)]).await.unwrap().standings()[0].remaining;
+        let left = store.check(&[Charge::new("hour", &quota, &bob)]).await.unwrap().standings()[0].remaining();
         dropped.abort();
         assert_eq!(left, 999 - i, "an answer to somebody else's question");
     }
-    let left = store.check(&[Charge::new("hour", &quota, &ann)]).await.unwrap().standings()[0].remaining;
+    let left = store.check(&[Charge::new("hour", &quota, &ann)]).await.unwrap().standings()[0].remaining();
     assert!((699..=999).contains(&left), "{left}");
 }
 
@@ -213,7 +213,7 @@ async fn a_server_without_memory_refuses_and_charges_nothing() {
 
     server.command("CONFIG SET maxmemory 0").unwrap();
     let decision = store.check(&charges).await.unwrap();
-    assert!(decision.standings().iter().all(|standing| standing.remaining == 8), "{decision:?}");
+    assert!(decision.standings().iter().all(|standing| standing.remaining() == 8), "{decision:?}");
 }
 
 #[tokio::test]

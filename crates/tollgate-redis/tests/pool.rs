@@ -22,7 +22,7 @@ fn pool(url: &str) -> Pool {
 
 async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
     let ann = user("ann");
-    Ok(store.check(&[Charge::new("hour", &HOUR, &ann)]).await?.standings()[0].remaining)
+    Ok(store.check(&[Charge::new("hour", &HOUR, &ann)]).await?.standings()[0].remaining())
 }
 
 #[tokio::test]

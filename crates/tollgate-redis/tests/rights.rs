@@ -14,7 +14,7 @@ const QUOTA: Quota = Quota::per_hour(100);
 
 async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
     let ann = user("ann");
-    Ok(store.check(&[Charge::new("hour", &QUOTA, &ann)]).await?.standings()[0].remaining)
+    Ok(store.check(&[Charge::new("hour", &QUOTA, &ann)]).await?.standings()[0].remaining())
 }
 
 /// A user with the documented rights, and these, of which the documentation must speak too.

@@ -47,7 +47,7 @@ async fn a_minutes_hash_is_gone_when_all_in_it_are_whole() {
     store.check(&[bobs]).await.unwrap();
     assert_eq!(keys(&server), [first.to_string(), (first + 1).to_string(), "quotas".to_owned()]);
     let looked = store.check(&[anns.cost(0)]).await.unwrap();
-    assert_eq!(looked.standings()[0].remaining, 1, "found in the hash of the minute before");
+    assert_eq!(looked.standings()[0].remaining(), 1, "found in the hash of the minute before");
 
     clock.advance(MINUTE);
     store.check(&[bobs]).await.unwrap();
@@ -107,9 +107,9 @@ async fn quotas_that_were_lost_cost_only_limits_that_are_not_asked_for() {
     store.check(&[second, day]).await.unwrap();
     server.command("DEL tollgate:2:{0}:quotas").unwrap();
 
-    assert_eq!(store.check(&[second.cost(0)]).await.unwrap().standings()[0].remaining, 9);
-    assert_eq!(store.check(&[day.cost(0)]).await.unwrap().standings()[0].remaining, 1);
+    assert_eq!(store.check(&[second.cost(0)]).await.unwrap().standings()[0].remaining(), 9);
+    assert_eq!(store.check(&[day.cost(0)]).await.unwrap().standings()[0].remaining(), 1);
     // Written without the day's quota, the day is forgotten.
-    assert_eq!(store.check(&[second]).await.unwrap().standings()[0].remaining, 8);
-    assert_eq!(store.check(&[day]).await.unwrap().standings()[0].remaining, 1);
+    assert_eq!(store.check(&[second]).await.unwrap().standings()[0].remaining(), 8);
+    assert_eq!(store.check(&[day]).await.unwrap().standings()[0].remaining(), 1);
 }

@@ -25,7 +25,7 @@ async fn a_server_that_is_trusted_is_used() {
         let url = format!("rediss://localhost:{}/{query}", server.port());
         let store = options().root_certificates(trust.clone()).connect(&url).await.unwrap();
         let decision = store.check(&[Charge::new("hour", &QUOTA, &ann)]).await.unwrap();
-        assert_eq!(decision.standings()[0].remaining, left);
+        assert_eq!(decision.standings()[0].remaining(), left);
     }
 }
 

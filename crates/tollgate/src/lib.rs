@@ -143,7 +143,7 @@
 //! // `Extension<Decision>` would answer 500.
 //! async fn left(decision: Option<Extension<Decision>>) -> String {
 //!     let Some(Extension(decision)) = decision else { return String::from("not counted") };
-//!     decision.standings().iter().map(|limit| format!("{}: {}\n", limit.name, limit.remaining)).collect()
+//!     decision.standings().iter().map(|limit| format!("{}: {}\n", limit.name, limit.remaining())).collect()
 //! }
 //!
 //! let app: Router = Router::new().route("/left", get(left)).layer(layer);
@@ -209,8 +209,8 @@ pub use self::layer::{RateLimit, RateLimitLayer, ResponseBody, ResponseFuture};
 pub use self::limit::{Limit, MissingKey};
 pub use self::policy::Policy;
 pub use tollgate_core::{
-    Algorithm, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Key, MemoryStore, MonotonicClock, Name,
-    Operation, Outcome, Penalty, Quota, Standing, Store, Subject, Timestamp, decide,
+    Algorithm, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Key, Left, MemoryStore, MonotonicClock,
+    Name, Operation, Outcome, Penalty, Quota, Standing, Store, Subject, Timestamp, decide,
 };
 #[cfg(feature = "redis")]
 pub use tollgate_redis::{RedisConfigError, RedisOptions, RedisStore, RedisStoreError};

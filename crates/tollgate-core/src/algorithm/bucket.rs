@@ -64,13 +64,31 @@ pub(super) fn left(quota: &Quota, used: u64) -> (u64, u64) {
 /// Whole units left.
 #[inline]
 pub(crate) const fn remaining(quota: &Quota, used: u64) -> u64 {
-    (quota.capacity() * quota.grain()).saturating_sub(used) / quota.grain()
+    whole_units(quota.capacity(), quota.grain(), used)
+}
+
+/// Whole units left of a capacity, counted in such grains.
+#[inline]
+pub(crate) const fn whole_units(capacity: u64, grain: u64, used: u64) -> u64 {
+    match grain {
+        0 => 0,
+        grain => capacity.saturating_sub(used.div_ceil(grain)),
+    }
 }
 
 /// Microseconds until all are back.
 #[inline]
 pub(crate) const fn reset(quota: &Quota, used: u64) -> u64 {
-    used.div_ceil(quota.refill())
+    until_back(quota.refill(), used)
+}
+
+/// Microseconds until so many grains are back, of which so many come back in each.
+#[inline]
+pub(crate) const fn until_back(refill: u64, used: u64) -> u64 {
+    match refill {
+        0 => 0,
+        refill => used.div_ceil(refill),
+    }
 }
 
 /// Whether no whole unit is left.

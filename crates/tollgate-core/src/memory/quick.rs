@@ -1,8 +1,6 @@
 //! The decision that nearly all requests are: a check of plain charges by buckets, whose subjects' rows count these very
 //! limits in this order. What [`decide`](crate::decide) does, done in the rows; here for one subject.
 
-use core::time::Duration;
-
 use super::Inner;
 use super::known::Known;
 use super::row::{RowMut, Use};
@@ -10,7 +8,8 @@ use super::sync::locked;
 use super::table::{Buckets, row_of};
 use crate::algorithm::bucket;
 use crate::charge::{Charge, Operation};
-use crate::decision::{Decision, Outcome, Standing};
+use crate::decision::{Decision, Outcome};
+use crate::standing::{Left, Standing};
 use crate::time::Timestamp;
 
 impl Inner {
@@ -49,8 +48,8 @@ impl Inner {
         drop(table);
         match judged {
             Some(judged) if judged.fits => {
-                for ((charge, used), reset) in charges.iter().zip(judged.used).zip(judged.reset) {
-                    decision.tell(admitted(charge, used, reset));
+                for (charge, used) in charges.iter().zip(judged.used) {
+                    decision.tell(admitted(charge, used));
                 }
                 decision.admit(Timestamp::from_micros(judged.now));
             }
@@ -118,13 +117,12 @@ fn judge_in<const W: usize, const N: usize>(
 
 /// How a limit stands that admits a charge, with so many grains taken now, which are back after so many microseconds.
 #[inline]
-pub(super) fn admitted(charge: &Charge<'_>, used: u64, reset: u64) -> Standing {
+pub(super) fn admitted(charge: &Charge<'_>, used: u64) -> Standing {
     Standing {
         name: charge.name(),
         limit: charge.quota().capacity(),
-        remaining: bucket::remaining(charge.quota(), used),
+        left: Left::of_bucket(charge.quota(), used),
         taken: charge.units(),
-        reset_after: Duration::from_micros(reset),
         outcome: Outcome::Allow,
         is_shadow: false,
     }

@@ -89,7 +89,7 @@ impl Inner {
                 let sum = &mut sums[seat.first];
                 sum.whole_after = sum.whole_after.max(reset);
                 sum.spent |= bucket::is_spent(charge.quota(), seat.used);
-                decision.tell(admitted(charge, seat.used, reset));
+                decision.tell(admitted(charge, seat.used));
             }
             decision.admit(Timestamp::from_micros(now));
         } else {

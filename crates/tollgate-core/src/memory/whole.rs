@@ -9,7 +9,8 @@ use super::sync::{MutexGuard, locked};
 use super::table::Table;
 use crate::charge::{Charge, Operation};
 use crate::decide::decide;
-use crate::decision::{Decision, Outcome, Standing};
+use crate::decision::{Decision, Outcome};
+use crate::standing::Standing;
 use crate::subject::Subject;
 
 /// A subject of a request, out of its table.
@@ -97,7 +98,7 @@ impl Inner {
 /// What a decision means for one of its subjects.
 fn use_of<'a>(decision: &Decision, mut own: impl Iterator<Item = &'a Standing>) -> Use {
     if decision.is_allowed() {
-        return Use::Charged { spent: own.any(|standing| standing.remaining == 0) };
+        return Use::Charged { spent: own.any(|standing| standing.remaining() == 0) };
     }
     match own.any(|standing| !standing.is_shadow && matches!(standing.outcome, Outcome::Refuse(_))) {
         true => Use::Refused,

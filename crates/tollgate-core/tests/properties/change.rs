@@ -19,10 +19,10 @@ proptest! {
             play.check(cost);
             let before = play.ask_at(play.now, play.charge(0)).standings()[0];
             let after = play.ask_at(play.now, Charge::new("limit", &new, &ANYBODY).cost(0)).standings()[0];
-            if before.reset_after.is_zero() {
-                prop_assert_eq!(after.remaining, new.capacity());
+            if before.reset_after().is_zero() {
+                prop_assert_eq!(after.remaining(), new.capacity());
             } else {
-                prop_assert_eq!(after.remaining, before.remaining.min(new.capacity()));
+                prop_assert_eq!(after.remaining(), before.remaining().min(new.capacity()));
             }
             prop_assert_eq!(after.limit, new.capacity());
         }
@@ -39,7 +39,7 @@ proptest! {
             let charge = Charge::new("limit", &new, &ANYBODY).cost(cost).patience(Duration::ZERO);
             play.subject.decide(Operation::Check, &[charge], Timestamp::from_micros(now))
         };
-        let cost = check(play.now, 0).standings()[0].remaining + 1;
+        let cost = check(play.now, 0).standings()[0].remaining() + 1;
         if let Some(retry) = check(play.now, cost).retry_after() {
             let then = play.now + micros(retry);
             prop_assert!(!check(then - 1, cost).is_allowed(), "{:?} was longer than needed", retry);
@@ -57,7 +57,7 @@ proptest! {
             let cost = play.arrive(ask).min(new.capacity());
             let quota = if position % 2 == 0 { old } else { new };
             let decision = play.subject.decide(Operation::Check, &[Charge::new("limit", &quota, &ANYBODY).cost(cost)], now);
-            let left = decision.standings()[0].remaining;
+            let left = decision.standings()[0].remaining();
             prop_assert!(left <= more.min(quota.capacity()), "{} left after {}", left, more);
             if decision.is_allowed() {
                 admitted += cost;
@@ -118,7 +118,7 @@ fn a_debt_stays_a_debt() {
             subject.decide(Operation::Check, &[charge(&new)], now);
             for left in [0, 0, 1] {
                 let back = subject.decide(Operation::Refund { taken_at: now }, &[charge(&new)], now);
-                assert_eq!(back.standings()[0].remaining, left, "{old:?} to {new:?}");
+                assert_eq!(back.standings()[0].remaining(), left, "{old:?} to {new:?}");
             }
         }
     }

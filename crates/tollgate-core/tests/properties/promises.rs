@@ -62,7 +62,7 @@ proptest! {
         for ask in trace {
             let cost = play.arrive(ask);
             let decision = play.check(cost);
-            let left = decision.standings()[0].remaining;
+            let left = decision.standings()[0].remaining();
             prop_assert!(left <= quota.capacity());
             prop_assert!(play.ask_at(play.now, play.charge(left)).is_allowed());
             let more = play.ask_at(play.now, play.charge(left + 1));
@@ -76,15 +76,15 @@ proptest! {
         let mut play = Play::new(quota);
         for ask in trace {
             let cost = play.arrive(ask);
-            let reset = play.check(cost).standings()[0].reset_after;
+            let reset = play.check(cost).standings()[0].reset_after();
             let at = |now| play.ask_at(now, play.charge(0)).standings()[0];
             let then = play.now + micros(reset);
-            prop_assert_eq!(at(then).remaining, quota.capacity());
-            prop_assert_eq!(at(then).reset_after, Duration::ZERO);
+            prop_assert_eq!(at(then).remaining(), quota.capacity());
+            prop_assert_eq!(at(then).reset_after(), Duration::ZERO);
             prop_assert_eq!(play.subject.whole_at().as_micros().max(play.now), then);
             if reset > Duration::ZERO {
-                prop_assert!(at(then - 1).remaining < quota.capacity());
-                prop_assert_eq!(at(then - 1).reset_after, Duration::from_micros(1));
+                prop_assert!(at(then - 1).remaining() < quota.capacity());
+                prop_assert_eq!(at(then - 1).reset_after(), Duration::from_micros(1));
             }
         }
     }

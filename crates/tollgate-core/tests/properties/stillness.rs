@@ -123,8 +123,8 @@ proptest! {
             let mut refunded = play.subject.clone();
             let charge = [play.charge(cost)];
             let after = refunded.decide(refund, &charge, Timestamp::from_micros(play.now));
-            prop_assert_eq!(before.standings()[0].remaining, after.standings()[0].remaining);
-            prop_assert_eq!(before.standings()[0].reset_after, after.standings()[0].reset_after);
+            prop_assert_eq!(before.standings()[0].remaining(), after.standings()[0].remaining());
+            prop_assert_eq!(before.standings()[0].reset_after(), after.standings()[0].reset_after());
             prop_assert!(decision.refund().is_none());
             if extra {
                 play.subject = refunded;

@@ -19,7 +19,7 @@ fn agrees(quota: Quota, trace: &[Ask]) -> Result<(), proptest::test_runner::Test
             let wait = turn.div_ceil(quota.units().into()) - u128::from(play.now);
             prop_assert_eq!(decision.wait().as_micros(), wait);
         }
-        let left = decision.standings()[0].remaining;
+        let left = decision.standings()[0].remaining();
         prop_assert!(left == 0 || oracle.fits(&quota, play.now, left), "{} are not left", left);
         prop_assert!(left == quota.capacity() || !oracle.fits(&quota, play.now, left + 1), "{} is not all", left);
     }

@@ -122,14 +122,14 @@ impl Play {
             (Pause::Retry(by), _) => {
                 self.last.as_ref().and_then(Decision::retry_after).map_or(0, |retry| near(retry, by))
             }
-            (Pause::Reset(by), Some(standing)) => near(standing.reset_after, by),
+            (Pause::Reset(by), Some(standing)) => near(standing.reset_after(), by),
             (Pause::Reset(_), None) => 0,
         };
         let capacity = self.quota.capacity();
         let wanted = match ask.cost {
             Cost::Units(units) => units,
             Cost::Share(share) => fraction(capacity, share.into()),
-            Cost::Left(more) => standing.map_or(capacity, |standing| standing.remaining) + more,
+            Cost::Left(more) => standing.map_or(capacity, |standing| standing.remaining()) + more,
         };
         wanted.clamp(1, capacity)
     }

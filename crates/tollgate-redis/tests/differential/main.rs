@@ -283,7 +283,7 @@ fn later(now: u64, passing: &Passing, quota: Option<&Quota>, last: Option<&Decis
         Some(Outcome::Refuse(span) | Outcome::Wait(span)) => span,
         _ => Duration::ZERO,
     };
-    let reset = last.and_then(|last| last.standings().first()).map_or(Duration::ZERO, |first| first.reset_after);
+    let reset = last.and_then(|last| last.standings().first()).map_or(Duration::ZERO, |first| first.reset_after());
     let then = match *passing {
         Passing::Micros(micros) => now + micros,
         Passing::Back(micros) => now.saturating_sub(micros),

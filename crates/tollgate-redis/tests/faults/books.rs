@@ -42,7 +42,7 @@ impl Outcome {
         until_answered(store).await;
         let counted = key("counted");
         let peek = store.check(&[Charge::new("all", &COUNTED, &counted).cost(0)]).await.unwrap();
-        let taken = COUNTED.capacity() - peek.standings()[0].remaining;
+        let taken = COUNTED.capacity() - peek.standings()[0].remaining();
         assert!((sure..=self.counted + self.unsure).contains(&taken), "{taken} were counted: {self:?}");
     }
 }

@@ -57,7 +57,7 @@ pub(super) async fn the_new_rate_applies<S: Store>(trial: &mut Trial<S>) -> Outc
         let step = format!("{name}: the last one under a rate of one in 100 s");
         let decision = trial.check(&step, &[at_once("limit", &slow, &ann, 1)]).await?;
         expect_allowed(&step, &decision, true)?;
-        expect(&step, "reset after", only(&step, &decision)?.reset_after, Duration::from_secs(1_000))?;
+        expect(&step, "reset after", only(&step, &decision)?.reset_after(), Duration::from_secs(1_000))?;
         trial.advance(Duration::from_secs(250));
         let step = format!("{name}: 2 came back in 250 s");
         expect_remaining(&step, &trial.check(&step, &[at_once("limit", &slow, &ann, 0)]).await?, &[2])?;

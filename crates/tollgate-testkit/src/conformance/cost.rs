@@ -57,8 +57,8 @@ pub(super) async fn remaining_on_refusal_is_real<S: Store>(trial: &mut Trial<S>)
             let decision = trial.check(&step, &[at_once("ten", &quota, &ann, cost)]).await?;
             expect_allowed(&step, &decision, false)?;
             let (standing, before) = (only(&step, &decision)?, only(&step, &taken)?);
-            expect(&step, "remaining", standing.remaining, 3)?;
-            expect(&step, "reset after", standing.reset_after, before.reset_after)?;
+            expect(&step, "remaining", standing.remaining(), 3)?;
+            expect(&step, "reset after", standing.reset_after(), before.reset_after())?;
             expect(&step, "limit", standing.limit, 10)?;
         }
     }

@@ -52,7 +52,7 @@ pub(super) async fn a_block_grows_and_is_forgiven<S: Store>(trial: &mut Trial<S>
         trial.check(&step, &never).await?;
         let mut seen = trial.check(&step, &[one[0].cost(0)]).await?;
         expect(&step, "a peek is allowed", seen.is_allowed(), true)?;
-        expect(&step, "reset after", only(&step, &seen)?.reset_after, Duration::from_secs(seconds))?;
+        expect(&step, "reset after", only(&step, &seen)?.reset_after(), Duration::from_secs(seconds))?;
         expect(&step, "refund", seen.refund().is_some(), true)?;
     }
     let step = "an attempt before the end adds to it, up to the cap";

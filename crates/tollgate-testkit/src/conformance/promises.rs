@@ -17,7 +17,7 @@ async fn spend<S: Store>(trial: &mut Trial<S>, name: &str, quota: &Quota) -> Res
         let step = format!("{name}: {cost} units after {after} ms");
         // A bucket has units back before the last step, and has to give them up too.
         let peek = trial.check(&step, &[at_once("ten", quota, &spender, 0)]).await?;
-        let cost = cost.min(only(&step, &peek)?.remaining);
+        let cost = cost.min(only(&step, &peek)?.remaining());
         let decision = trial.check(&step, &[in_turn("ten", quota, &spender, cost)]).await?;
         expect_allowed(&step, &decision, true)?;
     }
@@ -53,17 +53,17 @@ pub(super) async fn reset_after_is_exact<S: Store>(trial: &mut Trial<S>) -> Outc
         let spender = key(name);
         let peek = [at_once("ten", &quota, &spender, 0)];
         let step = format!("{name}: spent");
-        let reset = only(&step, &trial.check(&step, &peek).await?)?.reset_after;
+        let reset = only(&step, &trial.check(&step, &peek).await?)?.reset_after();
         trial.advance_to_just_before(reset);
         let step = format!("{name}: not whole a microsecond before {reset:?} have passed");
-        let left = only(&step, &trial.check(&step, &peek).await?)?.remaining;
+        let left = only(&step, &trial.check(&step, &peek).await?)?.remaining();
         expect(&step, "whole", left == 10, false)?;
         trial.advance(MICROSECOND);
         let step = format!("{name}: whole after {reset:?}");
         let decision = trial.check(&step, &peek).await?;
         let standing = only(&step, &decision)?;
-        expect(&step, "remaining", standing.remaining, 10)?;
-        expect(&step, "reset after", standing.reset_after, Duration::ZERO)?;
+        expect(&step, "remaining", standing.remaining(), 10)?;
+        expect(&step, "reset after", standing.reset_after(), Duration::ZERO)?;
     }
     Ok(())
 }
@@ -75,15 +75,15 @@ pub(super) async fn remaining_is_exact<S: Store>(trial: &mut Trial<S>) -> Outcom
         for pause in [700, 2_400, 1_300, 5_650] {
             trial.advance(Duration::from_millis(pause));
             let step = format!("{name}: {pause} ms later");
-            let left = only(&step, &trial.check(&step, &[at_once("ten", &quota, &spender, 0)]).await?)?.remaining;
+            let left = only(&step, &trial.check(&step, &[at_once("ten", &quota, &spender, 0)]).await?)?.remaining();
             let step = format!("{name}: {pause} ms later, one more than the {left} left");
             let decision = trial.check(&step, &[in_turn("ten", &quota, &spender, left + 1)]).await?;
             expect_allowed(&step, &decision, false)?;
-            expect(&step, "remaining", only(&step, &decision)?.remaining, left)?;
+            expect(&step, "remaining", only(&step, &decision)?.remaining(), left)?;
             let step = format!("{name}: {pause} ms later, the {left} left");
             let decision = trial.check(&step, &[in_turn("ten", &quota, &spender, left)]).await?;
             expect_allowed(&step, &decision, true)?;
-            expect(&step, "remaining", only(&step, &decision)?.remaining, 0)?;
+            expect(&step, "remaining", only(&step, &decision)?.remaining(), 0)?;
         }
     }
     Ok(())

@@ -59,7 +59,7 @@ pub(super) fn retry_after(step: &str, decision: &Decision) -> Result<Duration, F
 
 /// Fails the step unless each limit has this many units left, in the order of the charges.
 pub(super) fn expect_remaining(step: &str, decision: &Decision, expected: &[u64]) -> super::Outcome {
-    let found: Vec<u64> = decision.standings().iter().map(|standing| standing.remaining).collect();
+    let found: Vec<u64> = decision.standings().iter().map(|standing| standing.remaining()).collect();
     expect(step, "remaining", found.as_slice(), expected)
 }
 

@@ -41,7 +41,7 @@ pub(super) async fn whole_is_as_good_as_forgotten<S: Store>(trial: &mut Trial<S>
         let ask = |who, cost| [in_turn("ten", &quota, who, cost)];
         let step = format!("{name}: all is taken");
         let spent = trial.check(&step, &ask(&old, 10)).await?;
-        for wait in [only(&step, &spent)?.reset_after, Duration::from_secs(400 * 86_400)] {
+        for wait in [only(&step, &spent)?.reset_after(), Duration::from_secs(400 * 86_400)] {
             trial.advance(wait);
             let step = format!("{name}: after {wait:?} it is as if never seen");
             let seen = trial.check(&step, &ask(&old, 0)).await?;
@@ -84,7 +84,7 @@ pub(super) async fn windows_are_aligned<S: Store>(trial: &mut Trial<S>) -> Outco
         let ann = key(name);
         let step = format!("a day {name}");
         let decision = trial.check(&step, &[at_once("day", &quota, &ann, 10)]).await?;
-        expect(&step, "reset after", only(&step, &decision)?.reset_after, ends_in)?;
+        expect(&step, "reset after", only(&step, &decision)?.reset_after(), ends_in)?;
         let decision = trial.check(&step, &[at_once("day", &quota, &ann, 1)]).await?;
         expect(&step, "retry after", decision.retry_after(), Some(ends_in))?;
     }

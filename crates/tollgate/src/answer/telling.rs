@@ -61,7 +61,7 @@ impl<'a> Telling<'a> {
 
     /// Until a limit is whole, and never sooner than a refused client is told to come back.
     pub(super) fn reset(self, standing: &Standing) -> Duration {
-        self.retry(standing).map_or(standing.reset_after, |retry| retry.max(standing.reset_after))
+        self.retry(standing).map_or(standing.reset_after(), |retry| retry.max(standing.reset_after()))
     }
 
     /// [`reset`](Self::reset) as a second of the Unix epoch, by the clock of whoever decided.

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::sync::OnceLock;
 
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use tollgate_core::{Decision, Name, Operation, Outcome, Quota, Standing, Timestamp};
+use tollgate_core::{Decision, Left, Name, Operation, Outcome, Quota, Standing, Timestamp};
 
 use super::sheet::{Sheet, Template};
 use super::style::HeaderStyle::{self, Draft3, Draft6, Draft7, Draft11, PerWindow};
@@ -18,8 +18,7 @@ fn headers(style: HeaderStyle) -> HeaderMap {
     let standing = |name, limit, remaining| Standing {
         name: Name::new(name),
         limit,
-        remaining,
-        reset_after: Duration::from_secs(7),
+        left: Left::new(remaining, Duration::from_secs(7)),
         outcome: Outcome::Allow,
         taken: 1,
         is_shadow: false,

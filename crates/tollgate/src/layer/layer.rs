@@ -118,7 +118,7 @@ impl<S: Store> RateLimitLayer<S> {
     ///
     /// // Optional: where no limit applies, or the store failed, there is none, and a plain `Extension` would answer 500.
     /// async fn handler(decision: Option<Extension<Decision>>) -> String {
-    ///     let left = decision.and_then(|Extension(decision)| Some(decision.standing("minute")?.remaining));
+    ///     let left = decision.and_then(|Extension(decision)| Some(decision.standing("minute")?.remaining()));
     ///     format!("{left:?} left")
     /// }
     ///

@@ -125,7 +125,7 @@ async fn handlers_can_read_the_decision() {
 /// Says how much is left, if anybody has counted; `/counted` insists on it.
 fn tellers() -> Router {
     let left = |decision: Option<Extension<Decision>>| async move {
-        decision.map_or("not counted".into(), |Extension(decision)| decision.standings()[0].remaining.to_string())
+        decision.map_or("not counted".into(), |Extension(decision)| decision.standings()[0].remaining().to_string())
     };
     let counted = |Extension(_): Extension<Decision>| async {};
     Router::new().route("/", get(left)).route("/counted", get(counted))

@@ -11,7 +11,7 @@ async fn cost_of(limit: Limit, lines: &[(&str, &str)]) -> Result<u64, StatusCode
     let request = lines.iter().fold(Request::get("/"), |request, (name, value)| request.header(*name, *value));
     let response = limited.send(request).await;
     match response.status() {
-        StatusCode::OK => Ok(100 - limited.inner.last_seen().unwrap().standings()[0].remaining),
+        StatusCode::OK => Ok(100 - limited.inner.last_seen().unwrap().standings()[0].remaining()),
         status => Err(status),
     }
 }

@@ -239,7 +239,7 @@ impl Recorder {
     /// Units left of a limit on everyone.
     pub(crate) fn left(&self, limit: &'static str, quota: Quota) -> u64 {
         let Ok(decision) = self.memory.check(&[Charge::new(limit, &quota, &Key::EVERYONE).cost(0)]).into_inner();
-        decision.standings()[0].remaining
+        decision.standings()[0].remaining()
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{Method, Request, StatusCode};
 use tollgate::{
-    EXPOSED_HEADERS, Limit, MissingKey, Name, Outcome, Penalty, Policy, Quota, RateLimitLayer, Standing, key,
+    EXPOSED_HEADERS, Left, Limit, MissingKey, Name, Outcome, Penalty, Policy, Quota, RateLimitLayer, Standing, key,
 };
 use tower::{Layer, ServiceExt};
 
@@ -105,8 +105,7 @@ async fn retry_after_is_not_zero_even_if_a_store_says_so() {
     let response = told_by_store(Standing {
         name: Name::new("one"),
         limit: 1,
-        remaining: 0,
-        reset_after: Duration::ZERO,
+        left: Left::new(0, Duration::ZERO),
         outcome: Outcome::Refuse(Duration::ZERO),
         taken: 0,
         is_shadow: false,
@@ -168,8 +167,7 @@ async fn numbers_are_cut_to_what_structured_fields_hold() {
     let response = told_by_store(Standing {
         name: Name::new("one"),
         limit: u64::MAX,
-        remaining: 1_000_000_000_000_000,
-        reset_after: Duration::MAX,
+        left: Left::new(1_000_000_000_000_000, Duration::MAX),
         outcome: Outcome::Allow,
         taken: 0,
         is_shadow: false,
@@ -188,8 +186,7 @@ async fn a_microsecond_is_a_second_on_the_wire() {
         let response = told_by_store(Standing {
             name: Name::new("one"),
             limit: 1,
-            remaining: 0,
-            reset_after: retry,
+            left: Left::new(0, retry),
             outcome: Outcome::Refuse(retry),
             taken: 0,
             is_shadow: false,

@@ -216,7 +216,7 @@ async fn without_the_store_requests_are_settled_where_they_were_counted() {
     service_of(OnStoreFailure::Local).oneshot(Request::new(())).await.unwrap();
     let share = hundred().divided(2);
     let Ok(decision) = local.check(&[Charge::new("tokens", &share, &Key::EVERYONE).cost(0)]).into_inner();
-    assert_eq!(decision.standings()[0].remaining, 47);
+    assert_eq!(decision.standings()[0].remaining(), 47);
 
     // Uncounted, there is nothing to settle.
     service_of(OnStoreFailure::Allow).oneshot(Request::new(())).await.unwrap();

@@ -24,7 +24,7 @@ async fn store(redis: &RedisServer, prefix: &str) -> RedisStore {
 /// Waits until this much is left.
 async fn until_left(store: &RedisStore, limit: &'static str, quota: Quota, expected: u64) {
     let left = async || {
-        store.check(&[Charge::new(limit, &quota, &Key::EVERYONE).cost(0)]).await.unwrap().standings()[0].remaining
+        store.check(&[Charge::new(limit, &quota, &Key::EVERYONE).cost(0)]).await.unwrap().standings()[0].remaining()
     };
     let reached = timeout(Duration::from_secs(5), async { while left().await != expected {} }).await;
     assert!(reached.is_ok(), "{} left instead of {expected}", left().await);

@@ -21,7 +21,7 @@ fn saying(cost: u64) -> impl Service<Request<()>, Response = Response<()>, Error
 
 fn left(store: &MemoryStore, quota: Quota) -> u64 {
     let Ok(decision) = store.check(&[Charge::new("tokens", &quota, &Key::EVERYONE).cost(0)]).into_inner();
-    decision.standings()[0].remaining
+    decision.standings()[0].remaining()
 }
 
 /// One request by these limits, with a store of its own.
@@ -81,7 +81,7 @@ async fn a_store_that_is_well_again_is_not_charged_for_what_was_counted_here() {
         let layer = RateLimitLayer::new(store.clone(), policy.clone()).local_store(local.clone());
         layer.layer(handler).oneshot(Request::new(())).await.unwrap();
         let there = store.check(&[Charge::new("tokens", &quota, &Key::EVERYONE).cost(0)]).await.unwrap();
-        assert_eq!((there.standings()[0].remaining, left(&local, quota)), (100, here));
+        assert_eq!((there.standings()[0].remaining(), left(&local, quota)), (100, here));
     }
 }
 

@@ -118,7 +118,7 @@ impl<'a> Run<'a> {
     fn pass(&mut self, passing: Passing) {
         let last = self.past.last();
         let retry = last.and_then(Decision::retry_after);
-        let reset = last.and_then(|last| last.standings().first()).map(|first| first.reset_after);
+        let reset = last.and_then(|last| last.standings().first()).map(|first| first.reset_after());
         let due = |span: Option<Duration>, by| {
             last.zip(span).map_or(self.now, |(last, span)| (last.at() + span).as_micros().saturating_add_signed(by))
         };

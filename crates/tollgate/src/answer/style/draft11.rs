@@ -46,9 +46,9 @@ impl Draft11 {
             sheet.out().extend(b", ");
         }
         sheet.out().extend(begin);
-        sheet.integer(standing.remaining);
+        sheet.integer(standing.remaining());
         let window = match standing.outcome {
-            Outcome::Allow | Outcome::Wait(_) => Some(standing.reset_after),
+            Outcome::Allow | Outcome::Wait(_) => Some(standing.reset_after()),
             Outcome::Refuse(_) | Outcome::Never => telling.retry(standing),
         };
         if let Some(window) = window {

@@ -28,11 +28,11 @@ impl Style for Draft6 {
             unnamed::append(headers, policy);
         }
         let Some(binding) = telling.binding() else { return };
-        if telling.is_first || !DRAFT.stays(headers, binding.remaining) {
+        if telling.is_first || !DRAFT.stays(headers, binding.remaining()) {
             // The draft wants it equal to Retry-After, where there is one.
-            let reset = whole_seconds(telling.retry(binding).unwrap_or(binding.reset_after));
+            let reset = whole_seconds(telling.retry(binding).unwrap_or(binding.reset_after()));
             let limit = sheet.digits(binding.limit);
-            DRAFT.write(sheet, limit, binding.remaining, reset);
+            DRAFT.write(sheet, limit, binding.remaining(), reset);
         }
     }
 }

@@ -29,15 +29,15 @@ impl Style for Draft7 {
             unnamed::append(headers, policy);
         }
         let Some(binding) = telling.binding() else { return };
-        if headers.get(&RATE_LIMIT).is_some_and(|told| remaining(told).is_none_or(|told| told <= binding.remaining)) {
+        if headers.get(&RATE_LIMIT).is_some_and(|told| remaining(told).is_none_or(|told| told <= binding.remaining())) {
             return;
         }
-        let reset = telling.retry(binding).unwrap_or(binding.reset_after);
+        let reset = telling.retry(binding).unwrap_or(binding.reset_after());
         let begin = sheet.here();
         sheet.out().extend(b"limit=");
         sheet.integer(binding.limit);
         sheet.out().extend(b", remaining=");
-        sheet.integer(binding.remaining);
+        sheet.integer(binding.remaining());
         sheet.out().extend(b", reset=");
         sheet.integer(whole_seconds(reset));
         let dictionary = sheet.since(begin);

@@ -16,7 +16,7 @@ impl Style for GitHub {
         let reset = Reset::Epoch.of(telling, binding);
         let limit = sheet.digits(binding.limit);
         if x::write(telling, headers, sheet, limit, binding, reset) {
-            let used = sheet.digits(binding.limit.saturating_sub(binding.remaining));
+            let used = sheet.digits(binding.limit.saturating_sub(binding.remaining()));
             sheet.text(&X_USED, used);
             let begin = sheet.here();
             sheet.out().extend(binding.name.as_str().as_bytes());

@@ -56,9 +56,9 @@ impl Style for PerWindow {
         for standing in telling.standings() {
             let Some([limit, remaining]) = self.fields(telling, standing) else { continue };
             let told = number(headers, limit).and_then(|_| number(headers, remaining));
-            if told.is_none_or(|told| told > standing.remaining) {
+            if told.is_none_or(|told| told > standing.remaining()) {
                 headers.insert(limit, integer(standing.limit).into());
-                headers.insert(remaining, integer(standing.remaining).into());
+                headers.insert(remaining, integer(standing.remaining()).into());
             }
         }
     }

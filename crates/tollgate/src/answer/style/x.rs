@@ -37,11 +37,11 @@ impl Style for XRateLimit {
         let reset = self.reset.of(telling, binding);
         let known = |(id, capacity, _): &&(u32, u64, _)| *id == binding.name.id() && *capacity == binding.limit;
         match self.limits.iter().find(known) {
-            Some((.., limit)) => X.write_constant(sheet, limit, binding.remaining, reset),
+            Some((.., limit)) => X.write_constant(sheet, limit, binding.remaining(), reset),
             // A request's own quota, or an instance's share.
             None => {
                 let limit = sheet.digits(binding.limit);
-                X.write(sheet, limit, binding.remaining, reset);
+                X.write(sheet, limit, binding.remaining(), reset);
             }
         }
     }
@@ -77,7 +77,7 @@ pub(super) fn write(
     if gives_way(telling, headers, binding) {
         return false;
     }
-    X.write(sheet, limit, binding.remaining, reset);
+    X.write(sheet, limit, binding.remaining(), reset);
     true
 }
 
@@ -87,7 +87,7 @@ fn gives_way(telling: Telling<'_>, headers: &mut HeaderMap, binding: &Standing) 
     if telling.is_first {
         return false;
     }
-    let gives_way = X.stays(headers, binding.remaining);
+    let gives_way = X.stays(headers, binding.remaining());
     if !gives_way {
         headers.remove(&X_USED);
         headers.remove(&X_RESOURCE);
