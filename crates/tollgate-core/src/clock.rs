@@ -35,6 +35,7 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct MonotonicClock {
+    machine: &'static Machine,
     /// What the wall clock said when the process's clock began.
     epoch: u64,
 }
@@ -45,7 +46,8 @@ impl MonotonicClock {
     #[expect(clippy::disallowed_methods, reason = "the one place where a clock is anchored")]
     pub fn new() -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        Self { epoch: micros(wall).saturating_sub(MACHINE.elapsed()) }
+        let machine = &*MACHINE;
+        Self { machine, epoch: micros(wall).saturating_sub(machine.elapsed()) }
     }
 }
 
@@ -58,7 +60,7 @@ impl Default for MonotonicClock {
 impl Clock for MonotonicClock {
     #[inline]
     fn now(&self) -> Timestamp {
-        Timestamp::from_micros(self.epoch + MACHINE.elapsed())
+        Timestamp::from_micros(self.epoch + self.machine.elapsed())
     }
 }
 
@@ -68,9 +70,12 @@ static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::start);
 /// How often, in microseconds, the counter is compared with the system's clock.
 const COMPARED: u64 = 1_000_000;
 
+#[derive(Debug)]
 struct Machine {
     counter: quanta::Clock,
     counter_at_start: u64,
+    /// Microseconds for each step of the counter, in 2^64ths.
+    rate: u64,
     started: Instant,
     /// Microseconds by the counter, when it is compared next.
     compare_at: AtomicU64,
@@ -84,6 +89,7 @@ impl Machine {
         let counter = quanta::Clock::new();
         Self {
             counter_at_start: counter.raw(),
+            rate: rate(&counter),
             counter,
             started: Instant::now(),
             compare_at: AtomicU64::new(COMPARED),
@@ -103,8 +109,10 @@ impl Machine {
 
     /// Microseconds by the counter.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the high half of a product is less than its factors")]
     fn counted(&self) -> u64 {
-        self.counter.delta_as_nanos(self.counter_at_start, self.counter.raw()) / 1_000
+        let steps = self.counter.raw().saturating_sub(self.counter_at_start);
+        (u128::from(steps) * u128::from(self.rate) >> 64) as u64
     }
 
     #[cold]
@@ -115,4 +123,12 @@ impl Machine {
         self.compare_at.store(counted + COMPARED, Ordering::Relaxed);
         self.correction.store(passed.wrapping_sub(counted), Ordering::Relaxed);
     }
+}
+
+/// What a counter's steps are worth: microseconds in 2^64ths.
+fn rate(counter: &quanta::Clock) -> u64 {
+    /// Steps that are many enough to be exact, and few enough not to be a time that cannot be told.
+    const MANY: u32 = 40;
+    let nanos = u128::from(counter.delta_as_nanos(0, 1 << MANY));
+    u64::try_from((nanos << (64 - MANY)) / 1_000).unwrap_or(u64::MAX)
 }

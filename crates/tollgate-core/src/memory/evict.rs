@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use super::bucket::ROWS;
 use super::known::Known;
 use super::room::Room;
-use super::row::Row;
-use super::table::{ROWS, Table};
+use super::table::Table;
 use crate::time::Timestamp;
 
 /// Subjects looked at, at most, to find one that can make room.
@@ -22,7 +22,7 @@ impl Table {
         (room, known): (&Room, &Known),
         together: &[u64],
     ) -> Option<usize> {
-        self.sweep(now, room);
+        self.sweep(now, (room, known));
         if !room.claim() && !self.make_room(hash, now, (room, known), together) {
             return None;
         }
@@ -44,11 +44,10 @@ impl Table {
     }
 
     /// Clears away the next few subjects as far as they are whole.
-    fn sweep(&mut self, now: Timestamp, room: &Room) {
+    fn sweep(&mut self, now: Timestamp, (room, known): (&Room, &Known)) {
         for _ in 0..ROWS.min(self.rows()) {
             let position = self.next();
-            let row = self.row(position);
-            if !row.is_free() && row.summary().is_whole(now.as_micros()) {
+            if !self.row(position).is_free() && self.whole_at(position, known) <= now.as_micros() {
                 self.forget(position, room);
             }
         }
@@ -65,7 +64,7 @@ impl Table {
             if row.is_free() || together.contains(&row.hash()) {
                 continue;
             }
-            let cost = cost_of_going(row, now);
+            let cost = self.cost_of_going(position, now, known);
             if victim.is_none_or(|(least, _)| cost < least) {
                 victim = Some((cost, position));
             }
@@ -86,15 +85,27 @@ impl Table {
     /// Remembers the subject of a row that has to go, if it is limited.
     fn haunt(&mut self, position: usize, now: Timestamp, (room, known): (&Room, &Known)) {
         let row = self.row(position);
-        let (hash, summary) = (row.hash(), row.summary());
-        if !summary.was_limited() {
+        let (hash, was_refused) = (row.hash(), row.was_refused());
+        if !row.was_limited() {
             return;
         }
-        let subject = self.elsewhere(hash).map_or_else(|| Cow::Owned(row.subject(known)), Cow::Borrowed);
+        let subject = self.elsewhere(row).map_or_else(|| Cow::Owned(row.subject(known)), Cow::Borrowed);
         let whole_at = subject.whole_at();
-        if whole_at > now && (summary.was_refused() || subject.is_limited(now)) {
+        if whole_at > now && (was_refused || subject.is_limited(now)) {
             self.remember(hash, whole_at, now, room);
         }
+    }
+
+    /// The less, the sooner it goes. Who was charged once is most likely made up, and has least to lose.
+    fn cost_of_going(&self, position: usize, now: Timestamp, known: &Known) -> Cost {
+        let row = self.row(position);
+        let whole_at = self.whole_at(position, known);
+        let (standing, last) = match row.was_limited() {
+            _ if whole_at <= now.as_micros() => (Standing::Whole, 0),
+            true => (Standing::Limited, u64::MAX - row.at()),
+            false => (Standing::Free, whole_at),
+        };
+        Cost { standing, uses: row.uses(), last }
     }
 
     /// Moves the hand on by one.
@@ -105,17 +116,6 @@ impl Table {
         self.hand = hand;
         hand as usize
     }
-}
-
-/// The less, the sooner it goes. Who was charged once is most likely made up, and has least to lose.
-fn cost_of_going(row: Row<'_>, now: Timestamp) -> Cost {
-    let summary = row.summary();
-    let (standing, last) = match summary.was_limited() {
-        _ if summary.is_whole(now.as_micros()) => (Standing::Whole, 0),
-        true => (Standing::Limited, u64::MAX - row.at()),
-        false => (Standing::Free, summary.whole_second()),
-    };
-    Cost { standing, uses: summary.uses(), last }
 }
 
 /// What it costs that a subject goes, by what counts first.

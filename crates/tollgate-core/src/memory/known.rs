@@ -8,13 +8,17 @@ use crate::quota::Quota;
 
 /// Limits with their quotas that get a number. What has none is kept as a whole [`Subject`](crate::Subject).
 const CHUNK: usize = if cfg!(any(loom, miri)) { 8 } else { 64 };
-const MOST: usize = CHUNK * CHUNK;
+const MOST: usize = if cfg!(any(loom, miri)) { CHUNK * CHUNK } else { NO_NUMBER as usize };
+/// Bits of a number.
+pub(super) const NUMBER_BITS: u32 = 11;
+/// The number that no limit gets.
+pub(super) const NO_NUMBER: u16 = (1 << NUMBER_BITS) - 1;
 /// How many are looked through one by one before the map is asked.
 const FEW: usize = 8;
 
 /// Grows and never forgets: a number that a row holds stays good. Reading takes no lock.
 pub(super) struct Known {
-    first: Chunk<Counted>,
+    first: [OnceLock<Counted>; CHUNK],
     others: Chunk<Chunk<Counted>>,
     numbers: Mutex<HashMap<Counted, u16>>,
 }
@@ -31,7 +35,11 @@ pub(super) struct Counted {
 
 impl Known {
     pub(super) fn new() -> Self {
-        Self { first: nothing(), others: nothing(), numbers: Mutex::new(HashMap::new()) }
+        Self {
+            first: core::array::from_fn(|_| OnceLock::new()),
+            others: nothing(),
+            numbers: Mutex::new(HashMap::new()),
+        }
     }
 
     /// The limit of a number.
@@ -60,7 +68,7 @@ impl Known {
             return None;
         }
         let chunk = match position / CHUNK {
-            0 => &self.first,
+            0 => &self.first[..],
             chunk => self.others.get(chunk)?.get_or_init(nothing),
         };
         // Positions are given out once, under the lock.

@@ -1,5 +1,6 @@
 //! The store in this process.
 
+mod bucket;
 #[cfg(test)]
 mod contention;
 mod evict;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use self::hash::Seed;
 use self::known::Known;
 use self::room::Room;
+use self::row::LATEST;
 use self::sync::{Mutex, locked};
 use self::table::Table;
 use crate::charge::{Charge, Operation};
@@ -101,7 +103,7 @@ impl Time {
     fn now(&self) -> Timestamp {
         match self {
             Self::Machine(clock) => clock.now(),
-            Self::Told(clock) => clock.now(),
+            Self::Told(clock) => clock.now().min(LATEST),
         }
     }
 }
@@ -133,7 +135,8 @@ impl MemoryStore {
         Self::with_time(subjects, Time::Machine(MonotonicClock::new()))
     }
 
-    /// A store on a clock of your own, such as one that a test moves by hand.
+    /// A store on a clock of your own, such as one that a test moves by hand. It ends in the year 2255: later instants
+    /// are taken for the last one there is.
     #[must_use]
     pub fn with_clock(subjects: usize, clock: impl Clock) -> Self {
         Self::with_time(subjects, Time::Told(Box::new(clock)))
@@ -191,14 +194,8 @@ impl MemoryStore {
 }
 
 impl Inner {
-    /// Makes a decision in its place.
-    fn decide(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) {
-        if !self.decide_quickly(operation, charges, decision) {
-            *decision = self.decide_any(operation, charges);
-        }
-    }
-
     /// What stands for a key.
+    #[inline]
     fn hash(&self, key: &Key<'_>) -> u64 {
         self.seed.hash(key)
     }

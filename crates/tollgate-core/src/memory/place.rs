@@ -2,13 +2,14 @@
 
 use smallvec::SmallVec;
 
+use super::bucket::ROWS;
 use super::room::Room;
 use super::row::{NARROW, Row, WIDE};
-use super::table::{ROWS, Table};
+use super::table::Table;
 
-/// Rows looked at for one whose subject can move on to a free one: eight in two buckets, four more for each of these,
-/// and four more for each of those.
-const PATHS: usize = 8 + 8 * 4 + 8 * 4 * 4 + 8 * 4 * 4 * 4;
+/// Rows looked at for one whose subject can move on to a free one: ten in two buckets, five more for each of these,
+/// and five more for each of those.
+const PATHS: usize = 2 * ROWS * (1 + ROWS + ROWS * ROWS);
 /// How often a table is made larger for one newcomer, before he stays without a row.
 const ATTEMPTS: usize = 8;
 
@@ -27,7 +28,7 @@ impl Table {
     /// Gives a row to a newcomer who has a place. `None` when no table of any reasonable size has one.
     pub(super) fn settle(&mut self, hash: u64, room: &Room) -> Option<usize> {
         for _ in 0..ATTEMPTS {
-            let is_crowded = self.len() < full_size(room) && (self.taken() + 1) * 16 > self.rows() * 15;
+            let is_crowded = self.len() < self.full_size(room) && (self.taken() + 1) * 8 > self.rows() * 7;
             if !is_crowded && let Some(position) = self.free_row(hash) {
                 self.begin(position, hash);
                 return Some(position);
@@ -45,7 +46,7 @@ impl Table {
     /// The next size. It doubles until it is what a full store needs, and goes on in small steps for a table that has more
     /// than its share of the subjects.
     fn larger(&self, room: &Room) -> usize {
-        let (buckets, full) = (self.len(), full_size(room));
+        let (buckets, full) = (self.len(), self.full_size(room));
         match buckets {
             0 => 1,
             _ if buckets >= full => buckets + buckets / 32 + 1,
@@ -54,10 +55,14 @@ impl Table {
         }
     }
 
+    const fn full_size(&self, room: &Room) -> usize {
+        full_size(self.is_wide(), room)
+    }
+
     /// Writes the table anew, larger still if not everybody finds a row in so many buckets.
     fn rewrite(&mut self, buckets: usize, is_wide: bool, room: &Room) {
         let width = if self.is_wide() { WIDE } else { NARROW };
-        let held = self.renew(buckets, is_wide, reserved(room));
+        let held = self.renew(buckets, is_wide, reserved(is_wide, room));
         for _ in 0..ATTEMPTS {
             if held.chunks_exact(width).all(|words| self.restore(Row(words))) {
                 return;
@@ -72,7 +77,7 @@ impl Table {
     /// Copies a row that was in use before.
     fn restore(&mut self, row: Row<'_>) -> bool {
         let position = self.free_row(row.hash());
-        position.map(|position| self.row_mut(position).copy(row)).is_some()
+        position.map(|position| self.copy_row(position, row)).is_some()
     }
 
     /// A free row in one of a newcomer's buckets, made free if need be.
@@ -123,15 +128,17 @@ fn rows_of(bucket: usize) -> core::ops::Range<usize> {
     bucket * ROWS..(bucket + 1) * ROWS
 }
 
-/// Buckets of a table of a full store, 16 of 17 rows in use.
-const fn full_size(room: &Room) -> usize {
-    (room.share() / 16 * 17 + 16).div_ceil(ROWS)
+/// Buckets of a table of a full store. The more rows are free, the more subjects are in the first of their buckets: of
+/// narrow rows 73 of 100 are in use, of wide ones, which are larger, 82 of 100.
+const fn full_size(is_wide: bool, room: &Room) -> usize {
+    let percent = if is_wide { 82 } else { 73 };
+    (room.share() * 100 / percent).div_ceil(ROWS) + 1
 }
 
 /// Buckets for which memory is reserved: those of a full store and a small step more. None where a table's share is so
 /// large that it may never be used up.
-const fn reserved(room: &Room) -> usize {
-    match full_size(room) {
+const fn reserved(is_wide: bool, room: &Room) -> usize {
+    match full_size(is_wide, room) {
         full if full > MOST_RESERVED => 0,
         full => full + full / 32 + 1,
     }

@@ -13,109 +13,119 @@ use crate::standing::{Left, Standing};
 use crate::time::Timestamp;
 
 impl Inner {
-    /// Makes the decision, or does nothing at all when it is another one.
-    pub(super) fn decide_quickly(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
-        if operation != Operation::Check || !charges.iter().all(Charge::is_plain) {
-            return false;
-        }
+    /// Makes a decision in its place, which is blank.
+    #[inline]
+    pub(super) fn decide(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) {
         // Of a number that is known to the compiler.
-        match charges {
-            [one] => self.decide_for_one([one], decision),
-            [first, ..] if charges.iter().any(|charge| !core::ptr::eq(charge.key(), first.key())) => {
-                self.decide_for_several(charges, decision)
-            }
-            [one, two] => self.decide_for_one([one, two], decision),
-            [one, two, three] => self.decide_for_one([one, two, three], decision),
-            [one, two, three, four] => self.decide_for_one([one, two, three, four], decision),
-            _ => false,
+        match (operation, charges) {
+            (Operation::Check, [one]) => self.check_one([one], decision),
+            (Operation::Check, [_, _, ..]) => self.check_more(charges, decision),
+            _ => *decision = self.decide_any(operation, charges),
         }
     }
 
-    fn decide_for_one<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) -> bool {
+    #[inline(never)]
+    fn check_more(&self, charges: &[Charge<'_>], decision: &mut Decision) {
+        match charges {
+            [first, ..] if charges.iter().any(|charge| !core::ptr::eq(charge.key(), first.key())) => {
+                self.check_several(charges, decision);
+            }
+            [one, two] => self.check_one([one, two], decision),
+            [one, two, three] => self.check_one([one, two, three], decision),
+            [one, two, three, four] => self.check_one([one, two, three, four], decision),
+            _ => *decision = self.decide_any(Operation::Check, charges),
+        }
+    }
+
+    /// Checks so many charges of one subject.
+    #[inline(never)] // Each for itself: together they would be short of registers.
+    fn check_one<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) {
+        if !charges.iter().all(|charge| charge.is_plain()) {
+            return self.check_any(charges, decision);
+        }
         let hash = self.hash(charges[0].key());
         let now = self.time.now().as_micros();
         let mut table = locked(&self.tables[self.table_of(hash)].0);
         let judged = match &mut table.buckets {
             Buckets::Narrow(buckets) if N == 1 => {
-                row_of(buckets, hash).and_then(|words| judge_in(words, charges, now, &self.known))
+                row_of(buckets, hash).map(|words| judge_in(words, charges, now, &self.known, decision))
             }
             Buckets::Narrow(_) => None,
             Buckets::Wide(buckets) => {
-                row_of(buckets, hash).and_then(|words| judge_in(words, charges, now, &self.known))
+                row_of(buckets, hash).map(|words| judge_in(words, charges, now, &self.known, decision))
             }
         };
         // What is left is for the asker alone.
         drop(table);
         match judged {
-            Some(judged) if judged.fits => {
-                for (charge, used) in charges.iter().zip(judged.used) {
-                    decision.tell(admitted(charge, used));
-                }
-                decision.admit(Timestamp::from_micros(judged.now));
-            }
-            Some(judged) => *decision = refused(charges, judged.used, judged.now),
-            None => return false,
+            Some(Judged::Admitted) => {}
+            Some(Judged::Refused { now, used }) => *decision = refused(charges, used, now),
+            Some(Judged::NotHere) | None => self.check_any(charges, decision),
         }
-        true
+    }
+
+    #[cold]
+    fn check_any<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) {
+        *decision = self.decide_any(Operation::Check, &charges.map(|charge| *charge));
     }
 }
 
 /// What the limits of a row say.
-struct Judged<const N: usize> {
-    now: u64,
-    fits: bool,
-    /// Grains that are taken: with the charges, if they fit.
-    used: [u64; N],
-    /// Microseconds until all of these are back.
-    reset: [u64; N],
+enum Judged<const N: usize> {
+    /// All admit; the decision is made.
+    Admitted,
+    /// Some do not, of so many grains taken at this instant.
+    Refused { now: u64, used: [u64; N] },
+    /// The row counts other limits.
+    NotHere,
 }
 
-/// In a row of so many words, for so many charges, both known to the compiler. `None` when it counts other limits.
+/// In a row of so many words, for so many charges, both known to the compiler.
 #[inline]
-#[expect(clippy::needless_range_loop, reason = "four lists go along with the charges")]
+#[expect(clippy::needless_range_loop, reason = "the row's limits go along with the charges")]
 fn judge_in<const W: usize, const N: usize>(
     words: &mut [u64; W],
     charges: [&Charge<'_>; N],
     now: u64,
     known: &Known,
-) -> Option<Judged<N>> {
+    decision: &mut Decision,
+) -> Judged<N> {
     let mut row = RowMut(words);
-    if row.read().summary().limits() != N {
-        return None;
+    if !row.read().may_have(N) {
+        return Judged::NotHere;
     }
     let from = row.read().at();
-    let mut judged = Judged { now: now.max(from), fits: true, used: [0; N], reset: [0; N] };
+    let now = now.max(from);
+    let (mut used, mut fits) = ([0; N], true);
     for limit in 0..N {
         let charge = charges[limit];
-        if !known.get(row.read().number(limit))?.is_bucket_of(charge.counter()) {
-            return None;
+        if !known.get(row.read().number(limit)).is_some_and(|counted| counted.is_bucket_of(charge.counter())) {
+            return Judged::NotHere;
         }
-        let used = bucket::refilled(charge.quota(), row.read().value(limit), judged.now - from);
-        judged.used[limit] = used;
-        judged.fits &= bucket::holds(charge.quota(), used, charge.units());
+        used[limit] = bucket::refilled(charge.quota(), row.read().value(limit), now - from);
+        fits &= bucket::holds(charge.quota(), used[limit], charge.units());
     }
-    if !judged.fits {
-        let refuses =
-            |limit: usize| bucket::refuses(charges[limit].quota(), judged.used[limit], charges[limit].units());
+    if !fits {
+        let refuses = |limit: usize| bucket::refuses(charges[limit].quota(), used[limit], charges[limit].units());
         let use_of_it = if (0..N).any(refuses) { Use::Refused } else { Use::Other };
-        row.update(from, row.read().summary().used(use_of_it));
-        return Some(judged);
+        row.mark(use_of_it);
+        return Judged::Refused { now, used };
     }
-    let (mut whole_after, mut spent) = (0, false);
+    let mut spent = false;
     for limit in 0..N {
-        let quota = charges[limit].quota();
-        let used = judged.used[limit] + charges[limit].units() * quota.grain();
+        let charge = charges[limit];
+        let used = used[limit] + charge.units() * charge.quota().grain();
         row.set_value(limit, used);
-        judged.used[limit] = used;
-        judged.reset[limit] = bucket::reset(quota, used);
-        whole_after = judged.reset[limit].max(whole_after);
-        spent |= bucket::is_spent(quota, used);
+        spent |= bucket::is_spent(charge.quota(), used);
+        decision.tell(admitted(charge, used));
     }
-    row.update(judged.now, row.read().summary().whole_at(judged.now + whole_after).used(Use::Charged { spent }));
-    Some(judged)
+    row.set_at(now);
+    row.mark(Use::Charged { spent });
+    decision.admit(Timestamp::from_micros(now));
+    Judged::Admitted
 }
 
-/// How a limit stands that admits a charge, with so many grains taken now, which are back after so many microseconds.
+/// How a limit stands that admits a charge, with so many grains taken now.
 #[inline]
 pub(super) fn admitted(charge: &Charge<'_>, used: u64) -> Standing {
     Standing {

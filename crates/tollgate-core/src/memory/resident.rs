@@ -18,17 +18,32 @@ impl Row<'_> {
         };
         Subject { at: self.at(), slots: self.counts().filter_map(slot).collect() }
     }
+
+    /// When that subject is whole, in microseconds.
+    fn whole_at(self, known: &Known) -> u64 {
+        let reset = |count: Count| {
+            let Counted { quota, .. } = known.get(count.number)?;
+            Some(State::unpacked(count.value, quota, self.at()).left(quota, self.at(), self.at()).1)
+        };
+        self.at() + self.counts().filter_map(reset).max().unwrap_or(0)
+    }
 }
 
 impl Table {
     /// Takes out the subject of a row, to be put back under the same lock.
     pub(super) fn check_out(&mut self, position: usize, known: &Known) -> Subject {
         let row = self.row(position);
-        if !row.summary().is_elsewhere() {
+        if !row.is_elsewhere() {
             return row.subject(known);
         }
         let hash = row.hash();
         self.rare().elsewhere.remove(&hash).unwrap_or_default()
+    }
+
+    /// When the subject of a row is whole, in microseconds.
+    pub(super) fn whole_at(&self, position: usize, known: &Known) -> u64 {
+        let row = self.row(position);
+        self.elsewhere(row).map_or_else(|| row.whole_at(known), |subject| subject.whole_at().as_micros())
     }
 
     /// Puts a subject into the row at a position, which it may move from.
@@ -43,7 +58,7 @@ impl Table {
         let counts = counts(&subject, known);
         let mut position = position;
         if let Some(counts) = &counts
-            && !self.is_wide_enough(counts.len())
+            && !self.is_wide_enough(counts)
         {
             self.widen(room);
             // Who has found no row among wide ones, as good as nobody, is forgotten.
@@ -51,15 +66,12 @@ impl Table {
             position = found;
         }
         let mut row = self.row_mut(position);
-        let summary = row.read().summary().whole_at(subject.whole_at().as_micros()).used(use_of_it);
+        row.set_at(subject.at().as_micros());
+        row.mark(use_of_it);
         match counts {
-            Some(counts) => {
-                let first = counts.first().map_or(0, |count| count.number);
-                row.update(subject.at().as_micros(), summary.with_limits(counts.len(), first));
-                counts.into_iter().enumerate().for_each(|(limit, count)| row.set_count(limit, count));
-            }
+            Some(counts) => row.set_counts(&counts),
             None => {
-                row.update(subject.at().as_micros(), summary.kept_elsewhere());
+                row.keep_elsewhere();
                 self.rare().elsewhere.insert(hash, subject);
             }
         }

@@ -8,7 +8,7 @@ use super::row::{RowMut, Use};
 use super::sync::{MutexGuard, locked};
 use super::table::Table;
 use crate::algorithm::bucket;
-use crate::charge::Charge;
+use crate::charge::{Charge, Operation};
 use crate::decision::Decision;
 use crate::time::Timestamp;
 
@@ -36,16 +36,23 @@ struct Sum {
     charges: usize,
     refuses: bool,
     spent: bool,
-    whole_after: u64,
 }
 
 /// The tables of a request, each locked.
 type Guards<'a> = SmallVec<[MutexGuard<'a, Table>; 4]>;
 
 impl Inner {
+    /// Checks charges of several subjects.
+    #[inline(never)]
+    pub(super) fn check_several(&self, charges: &[Charge<'_>], decision: &mut Decision) {
+        if !self.check_in_rows(charges, decision) {
+            *decision = self.decide_any(Operation::Check, charges);
+        }
+    }
+
     /// Makes the decision on plain charges, or does nothing at all when some row counts other limits or is missing.
-    pub(super) fn decide_for_several(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
-        if charges.len() > MOST {
+    fn check_in_rows(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
+        if charges.len() > MOST || !charges.iter().all(Charge::is_plain) {
             return false;
         }
         let mut seats = [Seat::default(); MOST];
@@ -71,7 +78,7 @@ impl Inner {
         for (seat, charge) in seats.iter_mut().zip(charges) {
             let row = row(&mut guards, seat);
             let row = row.read();
-            let counts_these = row.summary().limits() == sums[seat.first].charges
+            let counts_these = row.limits() == sums[seat.first].charges
                 && self.known.get(row.number(seat.limit)).is_some_and(|known| known.is_bucket_of(charge.counter()));
             if !counts_these {
                 return false;
@@ -85,10 +92,7 @@ impl Inner {
             for (seat, charge) in seats.iter_mut().zip(charges) {
                 seat.used += charge.units() * charge.quota().grain();
                 row(&mut guards, seat).set_value(seat.limit, seat.used);
-                let reset = bucket::reset(charge.quota(), seat.used);
-                let sum = &mut sums[seat.first];
-                sum.whole_after = sum.whole_after.max(reset);
-                sum.spent |= bucket::is_spent(charge.quota(), seat.used);
+                sums[seat.first].spent |= bucket::is_spent(charge.quota(), seat.used);
                 decision.tell(admitted(charge, seat.used));
             }
             decision.admit(Timestamp::from_micros(now));
@@ -98,12 +102,11 @@ impl Inner {
         for seat in seats.iter().filter(|seat| seat.limit == 0) {
             let sum = &sums[seat.first];
             let mut row = row(&mut guards, seat);
-            let (at, summary) = (row.read().at(), row.read().summary());
             if fits {
-                let spent = Use::Charged { spent: sum.spent };
-                row.update(now, summary.whole_at(now + sum.whole_after).used(spent));
+                row.set_at(now);
+                row.mark(Use::Charged { spent: sum.spent });
             } else if sum.refuses {
-                row.update(at, summary.used(Use::Refused));
+                row.mark(Use::Refused);
             }
         }
         true

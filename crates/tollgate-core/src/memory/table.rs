@@ -1,24 +1,18 @@
-//! A share of the store's subjects: rows in buckets of four.
+//! A share of the store's subjects: rows in buckets of five.
 //!
 //! A subject may be in two buckets, both told by its hash (cuckoo hashing with buckets: Dietzfelbinger and Weidling,
-//! 2007). When both are full, somebody in them moves to his other bucket, or somebody there does. So 19 of 20 rows can be
-//! in use, and looking a subject up is one look at both buckets, each of neighbouring cache lines. The table begins with
-//! one bucket and grows by being written anew, two thousand subjects at most in a store of the usual kind.
+//! 2007). It is in the first of them unless that was full, so looking it up is mostly one look at one bucket: at the tags
+//! of its rows, which are compared all at once, and at the row whose tag it is. When both are full, somebody in them moves
+//! to his other bucket, or somebody there does. The table begins with one bucket and grows by being written anew, two
+//! thousand subjects at most in a store of the usual kind.
 
 use std::collections::BTreeMap;
 
+use super::bucket::{Bucket, NOBODY, ROWS};
 use super::ghosts::Ghosts;
 use super::room::Room;
-use super::row::{HASH, NARROW, Row, RowMut, WIDE};
+use super::row::{Count, NARROW, Row, RowMut, WIDE};
 use crate::subject::Subject;
-
-/// Rows of a bucket.
-pub(super) const ROWS: usize = 4;
-
-/// Rows that are looked at together: two neighbouring cache lines of narrow rows, four of wide ones.
-#[derive(Clone, Copy)]
-#[repr(align(128))]
-pub(super) struct Bucket<const W: usize>([[u64; W]; ROWS]);
 
 /// The buckets of a table. Memory for all that a full store needs is reserved at once and touched as buckets come into
 /// use: so growing leaves nothing behind.
@@ -58,23 +52,39 @@ impl Table {
 
     /// The two buckets that a subject may be in. They may be the same.
     pub(super) fn homes(&self, hash: u64) -> [usize; 2] {
-        homes(hash, self.len())
+        [first_home(hash, self.len()), second_home(hash, self.len())]
     }
 
     pub(super) fn row(&self, position: usize) -> Row<'_> {
         let (bucket, row) = (position / ROWS, position % ROWS);
         match &self.buckets {
-            Buckets::Narrow(buckets) => Row(&buckets[bucket].0[row]),
-            Buckets::Wide(buckets) => Row(&buckets[bucket].0[row]),
+            Buckets::Narrow(buckets) => Row(&buckets[bucket].rows()[row]),
+            Buckets::Wide(buckets) => Row(&buckets[bucket].rows()[row]),
         }
     }
 
+    /// A row, to be changed in all but whose it is.
     pub(super) fn row_mut(&mut self, position: usize) -> RowMut<'_> {
         let (bucket, row) = (position / ROWS, position % ROWS);
         match &mut self.buckets {
-            Buckets::Narrow(buckets) => RowMut(&mut buckets[bucket].0[row]),
-            Buckets::Wide(buckets) => RowMut(&mut buckets[bucket].0[row]),
+            Buckets::Narrow(buckets) => RowMut(buckets[bucket].row_mut(row)),
+            Buckets::Wide(buckets) => RowMut(buckets[bucket].row_mut(row)),
         }
+    }
+
+    /// Makes a row that of a key, or of nobody.
+    fn give(&mut self, position: usize, hash: u64) {
+        let (bucket, row) = (position / ROWS, position % ROWS);
+        match &mut self.buckets {
+            Buckets::Narrow(buckets) => buckets[bucket].give(row, hash),
+            Buckets::Wide(buckets) => buckets[bucket].give(row, hash),
+        }
+    }
+
+    /// Copies a row, which may be narrower, into one that is free.
+    pub(super) fn copy_row(&mut self, position: usize, row: Row<'_>) {
+        self.give(position, row.hash());
+        self.row_mut(position).copy(row);
     }
 
     /// How many buckets there are.
@@ -99,14 +109,14 @@ impl Table {
         self.taken as usize
     }
 
-    /// Whether a row has room for so many limits.
-    pub(super) const fn is_wide_enough(&self, limits: usize) -> bool {
-        self.is_wide() || limits <= 1
+    /// Whether a row has room for these counts.
+    pub(super) fn is_wide_enough(&self, counts: &[Count]) -> bool {
+        self.is_wide() || counts.is_empty() || matches!(counts, [one] if one.is_small())
     }
 
     /// Begins a subject's row at a position that is free.
     pub(super) fn begin(&mut self, position: usize, hash: u64) {
-        self.row_mut(position).begin(hash);
+        self.give(position, hash);
         self.taken += 1;
     }
 
@@ -119,12 +129,12 @@ impl Table {
     /// Frees a row whose place somebody else takes.
     pub(super) fn vacate(&mut self, position: usize) {
         let hash = self.row(position).hash();
-        if self.row(position).summary().is_elsewhere()
+        if self.row(position).is_elsewhere()
             && let Some(rare) = &mut self.rare
         {
             rare.elsewhere.remove(&hash);
         }
-        self.row_mut(position).free();
+        self.give(position, NOBODY);
         self.taken -= 1;
     }
 
@@ -144,8 +154,8 @@ impl Table {
         let row = self.row(from).0;
         let words = &mut words[..row.len()];
         words.copy_from_slice(row);
-        self.row_mut(to).0.copy_from_slice(words);
-        self.row_mut(from).free();
+        self.copy_row(to, Row(words));
+        self.give(from, NOBODY);
     }
 
     /// Frees all rows, and goes on with so many buckets of such rows. What the rows held.
@@ -181,9 +191,12 @@ impl Table {
         self.rare.get_or_insert_default()
     }
 
-    /// A subject that does not fit into its row.
-    pub(super) fn elsewhere(&self, hash: u64) -> Option<&Subject> {
-        self.rare.as_ref()?.elsewhere.get(&hash)
+    /// The subject of a row, if it does not fit into it.
+    pub(super) fn elsewhere(&self, row: Row<'_>) -> Option<&Subject> {
+        if !row.is_elsewhere() {
+            return None;
+        }
+        self.rare.as_ref()?.elsewhere.get(&row.hash())
     }
 }
 
@@ -195,7 +208,7 @@ impl Default for Table {
 
 /// Empties buckets. The words of the rows that were in use.
 fn drained<const W: usize>(buckets: &mut Vec<Bucket<W>>) -> Vec<u64> {
-    let rows = buckets.iter().flat_map(|bucket| &bucket.0).filter(|row| !Row(&row[..]).is_free());
+    let rows = buckets.iter().flat_map(Bucket::rows).filter(|row| !Row(&row[..]).is_free());
     let held = rows.flatten().copied().collect();
     buckets.clear();
     held
@@ -204,38 +217,42 @@ fn drained<const W: usize>(buckets: &mut Vec<Bucket<W>>) -> Vec<u64> {
 /// Makes so many free buckets.
 fn fill<const W: usize>(buckets: &mut Vec<Bucket<W>>, wanted: usize, reserved: usize) {
     buckets.reserve_exact(wanted.max(reserved));
-    buckets.resize(wanted, Bucket([[0; W]; ROWS]));
+    buckets.resize(wanted, Bucket::EMPTY);
 }
 
 /// The words of a subject's row.
 #[inline]
 pub(super) fn row_of<const W: usize>(buckets: &mut [Bucket<W>], hash: u64) -> Option<&mut [u64; W]> {
     let (bucket, row) = find(buckets, hash)?;
-    Some(&mut buckets[bucket].0[row])
+    Some(buckets[bucket].row_mut(row))
 }
 
+/// The bucket that a subject is in unless that was full. The high bits of the hash have chosen the table.
 #[inline]
-fn homes(hash: u64, buckets: usize) -> [usize; 2] {
-    // The high bits have chosen the table.
-    [hash & 0xffff_ffff, hash >> 16 & 0xffff_ffff].map(|part| ((part * buckets as u64) >> 32) as usize)
+const fn first_home(hash: u64, buckets: usize) -> usize {
+    (((hash & 0xffff_ffff) * buckets as u64) >> 32) as usize
+}
+
+/// The other one, which may be the same.
+#[inline]
+const fn second_home(hash: u64, buckets: usize) -> usize {
+    first_home(hash >> 16, buckets)
 }
 
 /// The bucket and the row of a subject.
 #[inline]
 fn find<const W: usize>(buckets: &[Bucket<W>], hash: u64) -> Option<(usize, usize)> {
-    let [first, second] = homes(hash, buckets.len());
-    // Both at once: which of the two it is can not be foreseen either, and the second need not wait for the first.
-    let found = matching(buckets.get(first)?, hash) | matching(buckets.get(second)?, hash) << ROWS;
-    let row = found.trailing_zeros() as usize;
-    let bucket = if row < ROWS { first } else { second };
-    (found != 0).then_some((bucket, row % ROWS))
+    let first = first_home(hash, buckets.len());
+    match buckets.get(first)?.find(hash) {
+        Some(row) => Some((first, row)),
+        None => find_in_second(buckets, hash),
+    }
 }
 
-/// A bit for each row of this hash: without a branch, since which of them it is can not be foreseen.
-#[inline]
-fn matching<const W: usize>(bucket: &Bucket<W>, hash: u64) -> u32 {
-    let [a, b, c, d] = bucket.0.each_ref().map(|row| u32::from(row[HASH] == hash));
-    a | b << 1 | c << 2 | d << 3
+#[inline(never)]
+fn find_in_second<const W: usize>(buckets: &[Bucket<W>], hash: u64) -> Option<(usize, usize)> {
+    let second = second_home(hash, buckets.len());
+    buckets.get(second)?.find(hash).map(|row| (second, row))
 }
 
 #[cfg(test)]

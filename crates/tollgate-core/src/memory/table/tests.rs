@@ -120,8 +120,8 @@ fn who_finds_no_row_takes_nothing_from_others() {
     assert!((0..MANY).all(|number| pair.put(hash(number), subject(1, number))));
     let alike = |number: u64| number << 48 | 0x8000_1234_5678;
     let rows =
-        (1..=if cfg!(miri) { 9 } else { 20 }).filter(|&number| pair.put(alike(number), subject(1, number))).count();
-    assert!((4..=8).contains(&rows), "{rows}");
+        (1..=if cfg!(miri) { 12 } else { 20 }).filter(|&number| pair.put(alike(number), subject(1, number))).count();
+    assert!((ROWS..=2 * ROWS).contains(&rows), "{rows}");
     pair.compare();
     // Nor when all rows become wide.
     assert!(pair.put(hash(0), subject(3, 0)));
@@ -154,18 +154,20 @@ fn who_finds_no_row_when_a_table_is_written_anew_gives_his_place_back() {
     let [home, _] = table.homes(0x8000_1234_5678);
     table.check_in(home * ROWS, subject(3, 7), Use::Charged { spent: false }, (&room, &known));
     let rows = (0..table.rows()).filter(|&row| !table.row(row).is_free()).count();
-    assert!(table.is_wide() && (1..=8).contains(&rows), "{rows} rows");
+    assert!(table.is_wide() && (1..=2 * ROWS).contains(&rows), "{rows} rows");
     assert_eq!([table.taken(), room.taken()], [rows; 2]);
 }
 
-/// Sixteen of seventeen are in use, or fourteen of sixteen where the first size would not do.
+/// Of a hundred narrow rows 73 are in use, of wide ones 82.
 #[test]
 #[cfg_attr(miri, ignore = "many steps, and others take them too")]
 fn a_full_table_has_few_free_rows() {
     for first in 0..20 {
-        let mut pair = Pair::new(1_000);
-        assert!((0..1_000).all(|number| pair.put(hash(first << 32 | number), subject(1, number))));
-        let rows = pair.table.rows();
-        assert!(rows <= 1_000 * 16 / 14, "{rows} rows");
+        for (limits, most) in [(1, 1_375), (3, 1_225)] {
+            let mut pair = Pair::new(1_000);
+            assert!((0..1_000).all(|number| pair.put(hash(first << 32 | number), subject(limits, number))));
+            let rows = pair.table.rows();
+            assert!(rows <= most, "{rows} rows");
+        }
     }
 }

@@ -1,0 +1,74 @@
+//! Rows that are looked at together.
+
+use super::row::{HASH, RowMut};
+
+/// Rows of a bucket.
+pub(super) const ROWS: usize = 5;
+/// What stands for nobody: whose a free row is.
+pub(super) const NOBODY: u64 = 0;
+
+/// Five rows, and a tag for each: two cache lines of narrow rows, four and a half of wide ones.
+///
+/// The tags of all rows are compared in a few instructions (as in F14 and Swiss tables, but within a word): where the
+/// difference to the tag that is looked for is zero, subtracting one borrows from the highest bit.
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+pub(super) struct Bucket<const W: usize> {
+    tags: u64,
+    rows: [[u64; W]; ROWS],
+}
+
+/// Bits of a tag: its highest says that the row is in use.
+const TAG_BITS: usize = 12;
+const IN_USE: u64 = 1 << (TAG_BITS - 1);
+/// The lowest bits of all tags.
+const LOWEST: u64 = 0x0001_0010_0100_1001;
+const HIGHEST: u64 = LOWEST << (TAG_BITS - 1);
+
+impl<const W: usize> Bucket<W> {
+    pub(super) const EMPTY: Self = Self { tags: 0, rows: [[0; W]; ROWS] };
+
+    #[inline]
+    pub(super) const fn rows(&self) -> &[[u64; W]; ROWS] {
+        &self.rows
+    }
+
+    #[inline]
+    pub(super) fn row_mut(&mut self, row: usize) -> &mut [u64; W] {
+        &mut self.rows[row]
+    }
+
+    /// Makes a row that of a key, with nothing counted yet, or of nobody.
+    pub(super) fn give(&mut self, row: usize, hash: u64) {
+        let at = row * TAG_BITS;
+        let tag = if hash == NOBODY { 0 } else { tag(hash) };
+        self.tags = self.tags & !(tag_mask() << at) | tag << at;
+        RowMut(&mut self.rows[row]).begin(hash);
+    }
+
+    /// The row of a subject.
+    #[inline]
+    pub(super) fn find(&self, hash: u64) -> Option<usize> {
+        let difference = self.tags ^ LOWEST.wrapping_mul(tag(hash));
+        let same = difference.wrapping_sub(LOWEST) & !difference & HIGHEST;
+        // The lowest is right; those above it may be due to the borrow. If there is none, this is beyond the last row.
+        let row = same.trailing_zeros() as usize / TAG_BITS;
+        if self.rows.get(row)?[HASH] == hash { Some(row) } else { self.find_among_same(hash) }
+    }
+
+    /// The same where others share its tag.
+    #[cold]
+    fn find_among_same(&self, hash: u64) -> Option<usize> {
+        self.rows.iter().position(|row| row[HASH] == hash)
+    }
+}
+
+/// A subject's tag: the bits of its hash that matter least to where it is.
+#[inline]
+const fn tag(hash: u64) -> u64 {
+    hash & (IN_USE - 1) | IN_USE
+}
+
+const fn tag_mask() -> u64 {
+    (1 << TAG_BITS) - 1
+}
