@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::algorithm::Verdict;
 use crate::charge::{Charge, Operation};
-use crate::decision::{Decision, Standings};
+use crate::decision::Decision;
 use crate::quota::MOST_GRAINS;
 use crate::standing::{Left, Standing};
 use crate::subject::Subject;
@@ -49,34 +49,29 @@ pub fn decide(
     }
     subjects.iter_mut().for_each(|subject| subject.settle());
 
-    let standings: Standings = charges
-        .iter()
-        .zip(&asks)
-        .enumerate()
-        .map(|(i, (charge, ask))| {
-            let subject = &*subjects[subject_of(i)];
-            // A refusal that was counted may have changed what the limit says.
-            let is_counted = charge.counts_refusals() || charge.penalised_by().is_some();
-            let verdict = match stays_out(ask) && is_counted {
-                true => subject.judge(charge, ask.units, now),
-                false => ask.verdict,
-            };
-            let taken = match operation {
-                Operation::Check if stays_out(ask) => 0,
-                Operation::Check | Operation::Charge => ask.units.min(MOST_TAKEN),
-                _ => 0,
-            };
-            let (remaining, reset) = subject.left(charge, now);
-            Standing {
-                name: charge.name(),
-                limit: charge.quota().capacity(),
-                left: Left::new(remaining, Duration::from_micros(reset)),
-                outcome: verdict.into(),
-                taken,
-                is_shadow: charge.is_shadow(),
-            }
-        })
-        .collect();
+    let standings = charges.iter().zip(&asks).enumerate().map(|(i, (charge, ask))| {
+        let subject = &*subjects[subject_of(i)];
+        // A refusal that was counted may have changed what the limit says.
+        let is_counted = charge.counts_refusals() || charge.penalised_by().is_some();
+        let verdict = match stays_out(ask) && is_counted {
+            true => subject.judge(charge, ask.units, now),
+            false => ask.verdict,
+        };
+        let taken = match operation {
+            Operation::Check if stays_out(ask) => 0,
+            Operation::Check | Operation::Charge => ask.units.min(MOST_TAKEN),
+            _ => 0,
+        };
+        let (remaining, reset) = subject.left(charge, now);
+        Standing {
+            name: charge.name(),
+            limit: charge.quota().capacity(),
+            left: Left::new(remaining, Duration::from_micros(reset)),
+            outcome: verdict.into(),
+            taken,
+            is_shadow: charge.is_shadow(),
+        }
+    });
     Decision::from_standings(operation, Timestamp::from_micros(now), standings)
 }
 

@@ -1,18 +1,14 @@
 //! Decisions: what a store answers.
 
+use core::fmt;
 use core::time::Duration;
-
-use smallvec::SmallVec;
 
 use crate::charge::Operation;
 use crate::standing::Standing;
+use crate::standings::Standings;
 use crate::time::Timestamp;
 
-/// Standings kept without an allocation.
-pub(crate) type Standings = SmallVec<[Standing; 3]>;
-
 /// What a store says of one request: may it pass, which limit binds, and how each limit stands now.
-#[derive(Debug, PartialEq, Eq)]
 pub struct Decision {
     outcome: Outcome,
     at: Timestamp,
@@ -48,19 +44,14 @@ impl Decision {
     /// A decision that is yet to be made, of limits whose standings are yet to come.
     #[inline]
     pub(crate) fn blank() -> Self {
-        Self { outcome: Outcome::Allow, at: Timestamp::EPOCH, standings: Standings::new(), refundable: false }
+        Self { outcome: Outcome::Allow, at: Timestamp::EPOCH, standings: Standings::None, refundable: false }
     }
 
     /// Makes it that on a check which every limit admits at once.
     #[inline]
-    pub(crate) const fn admit(&mut self, at: Timestamp) {
+    pub(crate) fn admit(&mut self, at: Timestamp, standings: Standings) {
+        self.standings = standings;
         (self.outcome, self.at, self.refundable) = (Outcome::Allow, at, true);
-    }
-
-    /// Tells how a further limit stands.
-    #[inline]
-    pub(crate) fn tell(&mut self, standing: Standing) {
-        self.standings.push(standing);
     }
 
     /// May it pass?
@@ -142,6 +133,26 @@ impl Decision {
     #[must_use]
     pub fn refund(&mut self) -> Option<Operation> {
         core::mem::take(&mut self.refundable).then_some(Operation::Refund { taken_at: self.at })
+    }
+}
+
+impl PartialEq for Decision {
+    fn eq(&self, other: &Self) -> bool {
+        let told = |decision: &Self| (decision.outcome, decision.at, decision.refundable);
+        told(self) == told(other) && self.standings() == other.standings()
+    }
+}
+
+impl Eq for Decision {}
+
+impl fmt::Debug for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decision")
+            .field("outcome", &self.outcome)
+            .field("at", &self.at)
+            .field("standings", &self.standings())
+            .field("refundable", &self.refundable)
+            .finish()
     }
 }
 

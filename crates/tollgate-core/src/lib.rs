@@ -28,6 +28,7 @@ mod name;
 mod penalty;
 mod quota;
 mod standing;
+mod standings;
 mod store;
 mod subject;
 mod time;

@@ -20,8 +20,6 @@ const WORDS: usize = 8;
 
 /// A seed for one store.
 pub(super) struct Seed {
-    /// What is added to all.
-    start: u128,
     /// What the scope and the length are multiplied by.
     end: u128,
     /// What the words are multiplied by, in their order.
@@ -42,7 +40,7 @@ impl Seed {
     fn drawn(draw: impl Fn(u64) -> u64) -> Self {
         let mut halves = (1..).map(draw);
         let mut whole = || halves.by_ref().take(2).fold(0, |whole: u128, half| whole << 64 | u128::from(half));
-        Self { start: whole(), end: whole(), words: core::array::from_fn(|_| whole()), digest: whole().to_le_bytes() }
+        Self { end: whole(), words: core::array::from_fn(|_| whole()), digest: whole().to_le_bytes() }
     }
 
     /// What stands for a key. Never 0, which stands for nobody.
@@ -62,7 +60,7 @@ impl Seed {
             }
             _ => self.sum(bytes),
         };
-        let sum = self.start.wrapping_add(self.end.wrapping_mul(last.into())).wrapping_add(words);
+        let sum = self.end.wrapping_mul(last.into()).wrapping_add(words);
         stirred((sum >> 64) as u64).max(1)
     }
 
@@ -119,7 +117,7 @@ mod tests {
         let seed = seed();
         let text: Vec<u8> = (1..=64).collect();
         for length in 0..=text.len() {
-            let mut sum = seed.start;
+            let mut sum = 0_u128;
             for (at, byte) in text[..length].iter().enumerate() {
                 let part = u128::from(*byte) << (8 * (at % 8));
                 sum = sum.wrapping_add(seed.words[at / 8].wrapping_mul(part));

@@ -10,6 +10,7 @@ use crate::algorithm::bucket;
 use crate::charge::{Charge, Operation};
 use crate::decision::{Decision, Outcome};
 use crate::standing::{Left, Standing};
+use crate::standings::Standings;
 use crate::time::Timestamp;
 
 impl Inner {
@@ -55,12 +56,17 @@ impl Inner {
                 row_of(buckets, hash).map(|words| judge_in(words, charges, now, &self.known, decision))
             }
         };
-        // What is left is for the asker alone.
-        drop(table);
         match judged {
             Some(Judged::Admitted) => {}
-            Some(Judged::Refused { now, used }) => *decision = refused(charges, used, now),
-            Some(Judged::NotHere) | None => self.check_any(charges, decision),
+            Some(Judged::Refused { now, used }) => {
+                // What is left is for the asker alone.
+                drop(table);
+                *decision = refused(charges, used, now);
+            }
+            Some(Judged::NotHere) | None => {
+                drop(table);
+                self.check_any(charges, decision);
+            }
         }
     }
 
@@ -111,17 +117,11 @@ fn judge_in<const W: usize, const N: usize>(
         row.mark(use_of_it);
         return Judged::Refused { now, used };
     }
-    let mut spent = false;
-    for limit in 0..N {
-        let charge = charges[limit];
-        let used = used[limit] + charge.units() * charge.quota().grain();
-        row.set_value(limit, used);
-        spent |= bucket::is_spent(charge.quota(), used);
-        decision.tell(admitted(charge, used));
-    }
-    row.set_at(now);
-    row.mark(Use::Charged { spent });
-    decision.admit(Timestamp::from_micros(now));
+    let after: [u64; N] = core::array::from_fn(|i| used[i] + charges[i].units() * charges[i].quota().grain());
+    let spent = (0..N).any(|i| bucket::is_spent(charges[i].quota(), after[i]));
+    row.charge(now, after, spent);
+    let standings = core::array::from_fn::<_, N, _>(|i| admitted(charges[i], after[i]));
+    decision.admit(Timestamp::from_micros(now), Standings::of(standings));
     Judged::Admitted
 }
 

@@ -193,6 +193,20 @@ impl RowMut<'_> {
         self.0[AT] = self.0[AT] & !INSTANT | at;
     }
 
+    /// Takes note of a charge that all its limits have admitted: when it was, what they have counted since, and whether
+    /// that has left nothing of some of them.
+    #[inline]
+    pub(super) fn charge<const N: usize>(&mut self, at: u64, values: [u64; N], spent: bool) {
+        self.set_at(at);
+        let mut marks = self.0[MARKS];
+        if let ([one], true) = (values.as_slice(), self.0.len() == NARROW) {
+            marks = marks & !COUNT | one;
+        } else {
+            values.into_iter().enumerate().for_each(|(limit, value)| self.0[COUNTS + limit] = value);
+        }
+        self.0[MARKS] = used_once_more(marks & !(REFUSED | SPENT) | if spent { SPENT } else { 0 });
+    }
+
     /// Takes note of what a request has done.
     #[inline]
     pub(super) fn mark(&mut self, use_of_it: Use) {
@@ -202,9 +216,7 @@ impl RowMut<'_> {
             Use::Refused => REFUSED,
             Use::Other => return,
         };
-        let before = self.0[MARKS] & !(REFUSED | SPENT) | how;
-        let (once_more, is_full) = before.overflowing_add(ONE_USE);
-        self.0[MARKS] = if is_full { before } else { once_more };
+        self.0[MARKS] = used_once_more(self.0[MARKS] & !(REFUSED | SPENT) | how);
     }
 
     /// Takes note of its limits, as many as it has room for.
@@ -236,4 +248,11 @@ impl RowMut<'_> {
             self.0[COUNTS + limit] = value;
         }
     }
+}
+
+/// Marks, with one use more as far as they can be counted.
+#[inline]
+const fn used_once_more(marks: u64) -> u64 {
+    let (once_more, is_full) = marks.overflowing_add(ONE_USE);
+    if is_full { marks } else { once_more }
 }

@@ -93,9 +93,9 @@ impl Inner {
                 seat.used += charge.units() * charge.quota().grain();
                 row(&mut guards, seat).set_value(seat.limit, seat.used);
                 sums[seat.first].spent |= bucket::is_spent(charge.quota(), seat.used);
-                decision.tell(admitted(charge, seat.used));
             }
-            decision.admit(Timestamp::from_micros(now));
+            let standings = seats.iter().zip(charges).map(|(seat, charge)| admitted(charge, seat.used));
+            decision.admit(Timestamp::from_micros(now), standings.collect());
         } else {
             *decision = refused(charges, seats.iter().map(|seat| seat.used), now);
         }

@@ -223,8 +223,13 @@ fn fill<const W: usize>(buckets: &mut Vec<Bucket<W>>, wanted: usize, reserved: u
 /// The words of a subject's row.
 #[inline]
 pub(super) fn row_of<const W: usize>(buckets: &mut [Bucket<W>], hash: u64) -> Option<&mut [u64; W]> {
-    let (bucket, row) = find(buckets, hash)?;
-    Some(buckets[bucket].row_mut(row))
+    let first = first_home(hash, buckets.len());
+    // On a path of its own, so that no index is looked at twice.
+    if let Some(row) = buckets.get(first)?.find(hash) {
+        return Some(buckets[first].row_mut(row));
+    }
+    let (second, row) = find_in_second(buckets, hash)?;
+    Some(buckets[second].row_mut(row))
 }
 
 /// The bucket that a subject is in unless that was full. The high bits of the hash have chosen the table.
