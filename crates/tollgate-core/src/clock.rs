@@ -109,10 +109,9 @@ impl Machine {
 
     /// Microseconds by the counter.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the high half of a product is less than its factors")]
     fn counted(&self) -> u64 {
         let steps = self.counter.raw().saturating_sub(self.counter_at_start);
-        (u128::from(steps) * u128::from(self.rate) >> 64) as u64
+        ((u128::from(steps) * u128::from(self.rate)) >> 64) as u64
     }
 
     #[cold]

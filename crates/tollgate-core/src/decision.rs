@@ -35,8 +35,7 @@ impl Decision {
     #[must_use]
     pub fn from_standings(operation: Operation, at: Timestamp, standings: impl IntoIterator<Item = Standing>) -> Self {
         let standings: Standings = standings.into_iter().collect();
-        let enforced = standings.iter().filter(|standing| !standing.is_shadow);
-        let outcome = enforced.map(|standing| standing.outcome).fold(Outcome::Allow, Outcome::or);
+        let outcome = Outcome::of(&standings);
         let took = matches!(operation, Operation::Check | Operation::Charge) && !outcome.is_refusal();
         Self { outcome, at, standings, refundable: took }
     }
@@ -52,6 +51,13 @@ impl Decision {
     pub(crate) fn admit(&mut self, at: Timestamp, standings: Standings) {
         self.standings = standings;
         (self.outcome, self.at, self.refundable) = (Outcome::Allow, at, true);
+    }
+
+    /// Makes it that on a check which some limit does not admit.
+    pub(crate) fn refuse(&mut self, at: Timestamp, standings: Standings) {
+        self.outcome = Outcome::of(&standings);
+        self.standings = standings;
+        (self.at, self.refundable) = (at, false);
     }
 
     /// May it pass?
@@ -164,6 +170,12 @@ impl Clone for Decision {
 }
 
 impl Outcome {
+    /// That of a request whose limits stand like this: what the enforced one that binds says.
+    fn of(standings: &[Standing]) -> Self {
+        let enforced = standings.iter().filter(|standing| !standing.is_shadow);
+        enforced.map(|standing| standing.outcome).fold(Self::Allow, Self::or)
+    }
+
     /// Whether the request may not pass.
     #[must_use]
     #[inline]

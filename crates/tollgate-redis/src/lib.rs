@@ -112,6 +112,8 @@
 //! `RedisOptions::root_certificates`. It uses rustls with ring, unless the program has chosen a cryptography before the
 //! first connection. Certificates of the client's own go into a [`redis::Client`].
 
+#![forbid(unsafe_code)]
+
 mod batch;
 mod breaker;
 mod definition;

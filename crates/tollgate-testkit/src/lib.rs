@@ -2,6 +2,8 @@
 //! ports (one alone, a cluster, a group under sentinels, one that speaks TLS), and a network between that fails on
 //! request.
 
+#![forbid(unsafe_code)]
+
 mod block_on;
 mod clock;
 pub mod conformance;

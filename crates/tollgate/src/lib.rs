@@ -186,6 +186,8 @@
 //! | `redis` | `RedisStore`, which instances share, with its options and errors |
 //! | `tls` | `redis`, and `rediss://` URLs |
 
+#![forbid(unsafe_code)]
+
 mod answer;
 pub mod cost;
 mod decided;

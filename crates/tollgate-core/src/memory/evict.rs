@@ -2,16 +2,18 @@
 
 use std::borrow::Cow;
 
-use super::bucket::ROWS;
+use super::bucket::{Bucket, ROWS};
 use super::known::Known;
+use super::resident::Last;
 use super::room::Room;
-use super::table::Table;
+use super::row::Row;
+use super::table::{Buckets, Table};
 use crate::time::Timestamp;
 
 /// Subjects looked at, at most, to find one that can make room.
 const CANDIDATES: usize = 16;
-/// Rows looked at, at most, to find so many.
-const REACH: usize = 64;
+/// Buckets looked at, at most, to find so many.
+const REACH: usize = 12;
 
 impl Table {
     /// Claims a place and gives its row to a newcomer, if need be that of somebody else: not of those that are named.
@@ -47,7 +49,8 @@ impl Table {
     fn sweep(&mut self, now: Timestamp, (room, known): (&Room, &Known)) {
         for _ in 0..ROWS.min(self.rows()) {
             let position = self.next();
-            if !self.row(position).is_free() && self.whole_at(position, known) <= now.as_micros() {
+            let row = self.row(position);
+            if !row.is_free() && self.last(row, known).whole_at <= now.as_micros() {
                 self.forget(position, room);
             }
         }
@@ -56,23 +59,11 @@ impl Table {
     /// Frees one row and keeps its place claimed: that of the candidate whose going costs least. Candidates are those
     /// next to the newcomer, that is, others each time.
     fn make_room(&mut self, newcomer: u64, now: Timestamp, (room, known): (&Room, &Known), together: &[u64]) -> bool {
-        let mut victim = None;
-        let mut candidates = 0;
         let [first, _] = self.homes(newcomer);
-        for position in (first * ROWS..self.rows()).chain(0..first * ROWS).take(REACH) {
-            let row = self.row(position);
-            if row.is_free() || together.contains(&row.hash()) {
-                continue;
-            }
-            let cost = self.cost_of_going(position, now, known);
-            if victim.is_none_or(|(least, _)| cost < least) {
-                victim = Some((cost, position));
-            }
-            candidates += 1;
-            if candidates == CANDIDATES {
-                break;
-            }
-        }
+        let victim = match &self.buckets {
+            Buckets::Narrow(buckets) => self.least(buckets, first, now, known, together),
+            Buckets::Wide(buckets) => self.least(buckets, first, now, known, together),
+        };
         let Some((cost, position)) = victim else { return false };
         if cost.standing != Standing::Whole {
             room.count_eviction();
@@ -86,7 +77,7 @@ impl Table {
     fn haunt(&mut self, position: usize, now: Timestamp, (room, known): (&Room, &Known)) {
         let row = self.row(position);
         let (hash, was_refused) = (row.hash(), row.was_refused());
-        if !row.was_limited() {
+        if !self.last(row, known).was_limited {
             return;
         }
         let subject = self.elsewhere(row).map_or_else(|| Cow::Owned(row.subject(known)), Cow::Borrowed);
@@ -96,11 +87,40 @@ impl Table {
         }
     }
 
+    /// Of the subjects from a bucket on, the one whose going costs least.
+    fn least<const W: usize>(
+        &self,
+        buckets: &[Bucket<W>],
+        first: usize,
+        now: Timestamp,
+        known: &Known,
+        together: &[u64],
+    ) -> Option<(Cost, usize)> {
+        let (mut least, mut candidates) = (None, 0);
+        for number in (first..buckets.len()).chain(0..first).take(REACH) {
+            for (row, words) in buckets[number].rows().iter().enumerate() {
+                let row_of = Row(words);
+                if row_of.is_free() || together.contains(&row_of.hash()) {
+                    continue;
+                }
+                let cost = self.cost_of_going(row_of, now, known);
+                if least.is_none_or(|(least, _)| cost < least) {
+                    least = Some((cost, number * ROWS + row));
+                }
+                candidates += 1;
+                if candidates == CANDIDATES {
+                    return least;
+                }
+            }
+        }
+        least
+    }
+
     /// The less, the sooner it goes. Who was charged once is most likely made up, and has least to lose.
-    fn cost_of_going(&self, position: usize, now: Timestamp, known: &Known) -> Cost {
-        let row = self.row(position);
-        let whole_at = self.whole_at(position, known);
-        let (standing, last) = match row.was_limited() {
+    #[inline]
+    fn cost_of_going(&self, row: Row<'_>, now: Timestamp, known: &Known) -> Cost {
+        let Last { whole_at, was_limited } = self.last(row, known);
+        let (standing, last) = match was_limited {
             _ if whole_at <= now.as_micros() => (Standing::Whole, 0),
             true => (Standing::Limited, u64::MAX - row.at()),
             false => (Standing::Free, whole_at),

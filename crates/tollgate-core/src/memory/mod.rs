@@ -6,7 +6,9 @@ mod contention;
 mod evict;
 mod ghosts;
 mod hash;
+mod hint;
 mod known;
+mod newcomer;
 mod place;
 mod quick;
 mod resident;
@@ -23,6 +25,7 @@ use core::future::{Ready, ready};
 use std::sync::Arc;
 
 use self::hash::Seed;
+use self::hint::Hint;
 use self::known::Known;
 use self::room::Room;
 use self::row::LATEST;
@@ -90,6 +93,8 @@ struct Inner {
     own_room: Room,
     /// The last one is everybody's.
     tables: Box<[Shard]>,
+    /// Where the tables' rows are.
+    hints: Box<[Hint]>,
 }
 
 /// Where the store has its time from: mostly the machine, which need not be found out each time.
@@ -115,7 +120,7 @@ struct Shard(Mutex<Table>);
 
 /// Subjects for each table of a full store: few enough to be moved in some hundred microseconds when the table grows, and
 /// many enough that chance makes few tables fuller than others.
-const SUBJECTS_PER_TABLE: usize = if cfg!(loom) { 1 } else { 2_048 };
+const SUBJECTS_PER_TABLE: usize = if cfg!(loom) { 1 } else { 1_024 };
 /// Tables that a store has at most.
 const MOST_TABLES: usize = 1 << 14;
 
@@ -154,6 +159,7 @@ impl MemoryStore {
             room: Room::new(subjects, tables),
             own_room: Room::new(1, 1),
             tables: (0..=tables).map(|_| Shard::default()).collect(),
+            hints: (0..=tables).map(|_| Hint::default()).collect(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -188,7 +194,9 @@ impl MemoryStore {
     /// be forgotten or not.
     pub fn clear(&self) {
         for (number, table) in self.inner.tables.iter().enumerate() {
-            locked(&table.0).clear(self.inner.room_of(number));
+            let mut table = locked(&table.0);
+            table.clear(self.inner.room_of(number));
+            self.inner.hints[number].update(&table);
         }
     }
 }

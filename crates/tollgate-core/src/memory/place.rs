@@ -129,9 +129,9 @@ fn rows_of(bucket: usize) -> core::ops::Range<usize> {
 }
 
 /// Buckets of a table of a full store. The more rows are free, the more subjects are in the first of their buckets: of
-/// narrow rows 73 of 100 are in use, of wide ones, which are larger, 82 of 100.
+/// narrow rows 76 of 100 are in use, of wide ones, which are larger, 85 of 100.
 const fn full_size(is_wide: bool, room: &Room) -> usize {
-    let percent = if is_wide { 82 } else { 73 };
+    let percent = if is_wide { 85 } else { 76 };
     (room.share() * 100 / percent).div_ceil(ROWS) + 1
 }
 

@@ -45,8 +45,15 @@ impl Inner {
             return self.check_any(charges, decision);
         }
         let hash = self.hash(charges[0].key());
+        let number = self.table_of(hash);
+        // Meanwhile the time is read.
+        if N == 1 {
+            self.hints[number].fetch::<2>(hash);
+        } else {
+            self.hints[number].fetch::<5>(hash);
+        }
         let now = self.time.now().as_micros();
-        let mut table = locked(&self.tables[self.table_of(hash)].0);
+        let mut table = locked(&self.tables[number].0);
         let judged = match &mut table.buckets {
             Buckets::Narrow(buckets) if N == 1 => {
                 row_of(buckets, hash).map(|words| judge_in(words, charges, now, &self.known, decision))
@@ -61,8 +68,10 @@ impl Inner {
             Some(Judged::Refused { now, used }) => {
                 // What is left is for the asker alone.
                 drop(table);
-                *decision = refused(charges, used, now);
+                let standings = core::array::from_fn::<_, N, _>(|i| charges[i].refused(used[i]));
+                decision.refuse(Timestamp::from_micros(now), Standings::of(standings));
             }
+            None if self.welcome(&mut table, number, (hash, now), charges, decision) => {}
             Some(Judged::NotHere) | None => {
                 drop(table);
                 self.check_any(charges, decision);
@@ -88,7 +97,6 @@ enum Judged<const N: usize> {
 
 /// In a row of so many words, for so many charges, both known to the compiler.
 #[inline]
-#[expect(clippy::needless_range_loop, reason = "the row's limits go along with the charges")]
 fn judge_in<const W: usize, const N: usize>(
     words: &mut [u64; W],
     charges: [&Charge<'_>; N],
@@ -102,50 +110,57 @@ fn judge_in<const W: usize, const N: usize>(
     }
     let from = row.read().at();
     let now = now.max(from);
-    let (mut used, mut fits) = ([0; N], true);
+    let mut after = [0; N];
+    for limit in 0..N {
+        let charge = charges[limit];
+        let (quota, cost) = (charge.quota(), charge.units());
+        if !known.get(row.read().number(limit)).is_some_and(|counted| counted.is_bucket_of(charge.counter())) {
+            return Judged::NotHere;
+        }
+        let used = bucket::refilled(quota, row.read().value(limit), now - from);
+        if !bucket::holds(quota, used, cost) {
+            return refuse_in(row, charges, now, known);
+        }
+        after[limit] = used + cost * quota.grain();
+    }
+    row.charge(now, after);
+    let standings = core::array::from_fn::<_, N, _>(|i| charges[i].admitted(after[i]));
+    decision.admit(Timestamp::from_micros(now), Standings::of(standings));
+    Judged::Admitted
+}
+
+/// The same where some limit does not admit.
+#[cold]
+fn refuse_in<const N: usize>(mut row: RowMut<'_>, charges: [&Charge<'_>; N], now: u64, known: &Known) -> Judged<N> {
+    let mut used = [0; N];
     for limit in 0..N {
         let charge = charges[limit];
         if !known.get(row.read().number(limit)).is_some_and(|counted| counted.is_bucket_of(charge.counter())) {
             return Judged::NotHere;
         }
-        used[limit] = bucket::refilled(charge.quota(), row.read().value(limit), now - from);
-        fits &= bucket::holds(charge.quota(), used[limit], charge.units());
+        used[limit] = bucket::refilled(charge.quota(), row.read().value(limit), now - row.read().at());
     }
-    if !fits {
-        let refuses = |limit: usize| bucket::refuses(charges[limit].quota(), used[limit], charges[limit].units());
-        let use_of_it = if (0..N).any(refuses) { Use::Refused } else { Use::Other };
-        row.mark(use_of_it);
-        return Judged::Refused { now, used };
-    }
-    let after: [u64; N] = core::array::from_fn(|i| used[i] + charges[i].units() * charges[i].quota().grain());
-    let spent = (0..N).any(|i| bucket::is_spent(charges[i].quota(), after[i]));
-    row.charge(now, after, spent);
-    let standings = core::array::from_fn::<_, N, _>(|i| admitted(charges[i], after[i]));
-    decision.admit(Timestamp::from_micros(now), Standings::of(standings));
-    Judged::Admitted
+    let refuses = |limit: usize| bucket::refuses(charges[limit].quota(), used[limit], charges[limit].units());
+    row.mark(if (0..N).any(refuses) { Use::Refused } else { Use::Other });
+    Judged::Refused { now, used }
 }
 
-/// How a limit stands that admits a charge, with so many grains taken now.
-#[inline]
-pub(super) fn admitted(charge: &Charge<'_>, used: u64) -> Standing {
-    Standing {
-        name: charge.name(),
-        limit: charge.quota().capacity(),
-        left: Left::of_bucket(charge.quota(), used),
-        taken: charge.units(),
-        outcome: Outcome::Allow,
-        is_shadow: false,
+impl Charge<'_> {
+    /// How its limit stands when it has admitted the charge, with so many grains taken now.
+    #[inline]
+    pub(super) fn admitted(&self, used: u64) -> Standing {
+        Standing {
+            name: self.name(),
+            limit: self.quota().capacity(),
+            left: Left::of_bucket(self.quota(), used),
+            taken: self.units(),
+            outcome: Outcome::Allow,
+            is_shadow: false,
+        }
     }
-}
 
-/// The decision where a limit refuses, of so many grains taken before.
-#[cold]
-pub(super) fn refused<'a>(
-    charges: impl IntoIterator<Item = &'a Charge<'a>>,
-    used: impl IntoIterator<Item = u64>,
-    now: u64,
-) -> Decision {
-    let standing =
-        |(charge, used): (&Charge<'_>, u64)| Standing::of_bucket(charge.name(), charge.quota(), used, charge.units());
-    Decision::from_standings(Operation::Check, Timestamp::from_micros(now), charges.into_iter().zip(used).map(standing))
+    /// How it stands where some limit does not admit, of so many grains taken before.
+    pub(super) fn refused(&self, used: u64) -> Standing {
+        Standing::of_bucket(self.name(), self.quota(), used, self.units())
+    }
 }

@@ -6,8 +6,17 @@ use super::known::{Counted, Known};
 use super::room::Room;
 use super::row::{Count, MOST_LIMITS, Row, Use};
 use super::table::Table;
-use crate::algorithm::State;
+use crate::algorithm::{State, bucket};
 use crate::subject::{Slot, Subject};
+
+/// What a subject's last charge has left it.
+#[derive(Clone, Copy)]
+pub(super) struct Last {
+    /// When all of it is back, in microseconds.
+    pub(super) whole_at: u64,
+    /// Whether that was nothing of some limit, or it was refused since.
+    pub(super) was_limited: bool,
+}
 
 impl Row<'_> {
     /// The subject that the row is of, unless it is kept elsewhere.
@@ -19,13 +28,23 @@ impl Row<'_> {
         Subject { at: self.at(), slots: self.counts().filter_map(slot).collect() }
     }
 
-    /// When that subject is whole, in microseconds.
-    fn whole_at(self, known: &Known) -> u64 {
-        let reset = |count: Count| {
-            let Counted { quota, .. } = known.get(count.number)?;
-            Some(State::unpacked(count.value, quota, self.at()).left(quota, self.at(), self.at()).1)
-        };
-        self.at() + self.counts().filter_map(reset).max().unwrap_or(0)
+    /// What its last charge has left that subject.
+    #[inline]
+    fn last(self, known: &Known) -> Last {
+        let at = self.at();
+        let mut last = Last { whole_at: at, was_limited: self.was_refused() };
+        for count in self.counts() {
+            let Some(Counted { quota, .. }) = known.get(count.number) else { continue };
+            let (is_spent, reset) = if quota.refill() > 0 {
+                (bucket::is_spent(quota, count.value), bucket::reset(quota, count.value))
+            } else {
+                let (remaining, reset) = State::unpacked(count.value, quota, at).left(quota, at, at);
+                (remaining == 0, reset)
+            };
+            last.whole_at = last.whole_at.max(at + reset);
+            last.was_limited |= is_spent;
+        }
+        last
     }
 }
 
@@ -40,10 +59,16 @@ impl Table {
         self.rare().elsewhere.remove(&hash).unwrap_or_default()
     }
 
-    /// When the subject of a row is whole, in microseconds.
-    pub(super) fn whole_at(&self, position: usize, known: &Known) -> u64 {
-        let row = self.row(position);
-        self.elsewhere(row).map_or_else(|| row.whole_at(known), |subject| subject.whole_at().as_micros())
+    /// What the last charge of a row's subject has left it.
+    #[inline]
+    pub(super) fn last(&self, row: Row<'_>, known: &Known) -> Last {
+        match self.elsewhere(row) {
+            None => row.last(known),
+            Some(subject) => Last {
+                whole_at: subject.whole_at().as_micros(),
+                was_limited: row.was_refused() || subject.is_limited(subject.at()),
+            },
+        }
     }
 
     /// Puts a subject into the row at a position, which it may move from.

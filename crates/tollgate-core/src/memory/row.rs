@@ -7,9 +7,8 @@
 //! | 2 | the count (52 bits); marks (12) | the numbers of the limits (44), how many there are (3); marks (12) |
 //! | 3 to 6 | | the counts |
 //!
-//! Marks are what to know of a subject without looking at its limits: whether it is kept elsewhere, whether it was refused
-//! the last time, whether the last time has left it nothing of some limit, and how often it was charged or refused (8
-//! bits).
+//! Marks are what the counts do not say of a subject: whether it is kept elsewhere, whether it was refused the last time, and
+//! how often it was charged or refused (8 bits).
 
 use smallvec::SmallVec;
 
@@ -45,7 +44,6 @@ const LIMITS: u64 = 0x7;
 
 const ELSEWHERE: u64 = 1 << 52;
 const REFUSED: u64 = 1 << 53;
-const SPENT: u64 = 1 << 54;
 /// At the top: one more than there is room for carries.
 const ONE_USE: u64 = 1 << 56;
 
@@ -66,11 +64,8 @@ pub(super) struct Count {
 /// What a request has done to a subject.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// It has taken something, and perhaps left nothing of some limit.
-    Charged {
-        /// Whether it has.
-        spent: bool,
-    },
+    /// It has taken something.
+    Charged,
     Refused,
     Other,
 }
@@ -120,7 +115,6 @@ impl<'a> Row<'a> {
 
     /// The number of the limit at a position.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "11 bits are wanted")]
     pub(super) fn number(self, limit: usize) -> u16 {
         match self.is_narrow() {
             true => (self.0[AT] >> AT_BITS) as u16,
@@ -141,11 +135,6 @@ impl<'a> Row<'a> {
     /// Whether the subject was refused the last time.
     pub(super) fn was_refused(self) -> bool {
         self.0[MARKS] & REFUSED != 0
-    }
-
-    /// Whether the last time has left it nothing of some limit, or it was refused.
-    pub(super) fn was_limited(self) -> bool {
-        self.0[MARKS] & (REFUSED | SPENT) != 0
     }
 
     /// How often the subject was charged or refused, as far as that can be counted here.
@@ -193,10 +182,9 @@ impl RowMut<'_> {
         self.0[AT] = self.0[AT] & !INSTANT | at;
     }
 
-    /// Takes note of a charge that all its limits have admitted: when it was, what they have counted since, and whether
-    /// that has left nothing of some of them.
+    /// Takes note of a charge that all its limits have admitted: when it was, and what they have counted since.
     #[inline]
-    pub(super) fn charge<const N: usize>(&mut self, at: u64, values: [u64; N], spent: bool) {
+    pub(super) fn charge<const N: usize>(&mut self, at: u64, values: [u64; N]) {
         self.set_at(at);
         let mut marks = self.0[MARKS];
         if let ([one], true) = (values.as_slice(), self.0.len() == NARROW) {
@@ -204,19 +192,18 @@ impl RowMut<'_> {
         } else {
             values.into_iter().enumerate().for_each(|(limit, value)| self.0[COUNTS + limit] = value);
         }
-        self.0[MARKS] = used_once_more(marks & !(REFUSED | SPENT) | if spent { SPENT } else { 0 });
+        self.0[MARKS] = used_once_more(marks & !REFUSED);
     }
 
     /// Takes note of what a request has done.
     #[inline]
     pub(super) fn mark(&mut self, use_of_it: Use) {
         let how = match use_of_it {
-            Use::Charged { spent: false } => 0,
-            Use::Charged { spent: true } => SPENT,
+            Use::Charged => 0,
             Use::Refused => REFUSED,
             Use::Other => return,
         };
-        self.0[MARKS] = used_once_more(self.0[MARKS] & !(REFUSED | SPENT) | how);
+        self.0[MARKS] = used_once_more(self.0[MARKS] & !REFUSED | how);
     }
 
     /// Takes note of its limits, as many as it has room for.

@@ -3,7 +3,6 @@
 use smallvec::SmallVec;
 
 use super::Inner;
-use super::quick::{admitted, refused};
 use super::row::{RowMut, Use};
 use super::sync::{MutexGuard, locked};
 use super::table::Table;
@@ -35,7 +34,6 @@ struct Seat {
 struct Sum {
     charges: usize,
     refuses: bool,
-    spent: bool,
 }
 
 /// The tables of a request, each locked.
@@ -92,19 +90,19 @@ impl Inner {
             for (seat, charge) in seats.iter_mut().zip(charges) {
                 seat.used += charge.units() * charge.quota().grain();
                 row(&mut guards, seat).set_value(seat.limit, seat.used);
-                sums[seat.first].spent |= bucket::is_spent(charge.quota(), seat.used);
             }
-            let standings = seats.iter().zip(charges).map(|(seat, charge)| admitted(charge, seat.used));
+            let standings = seats.iter().zip(charges).map(|(seat, charge)| charge.admitted(seat.used));
             decision.admit(Timestamp::from_micros(now), standings.collect());
         } else {
-            *decision = refused(charges, seats.iter().map(|seat| seat.used), now);
+            let standings = seats.iter().zip(charges).map(|(seat, charge)| charge.refused(seat.used));
+            decision.refuse(Timestamp::from_micros(now), standings.collect());
         }
         for seat in seats.iter().filter(|seat| seat.limit == 0) {
             let sum = &sums[seat.first];
             let mut row = row(&mut guards, seat);
             if fits {
                 row.set_at(now);
-                row.mark(Use::Charged { spent: sum.spent });
+                row.mark(Use::Charged);
             } else if sum.refuses {
                 row.mark(Use::Refused);
             }

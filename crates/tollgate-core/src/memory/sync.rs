@@ -11,7 +11,7 @@ pub(super) use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 #[cfg(loom)]
 pub(super) use loom::sync::{Mutex, MutexGuard};
 #[cfg(not(loom))]
-pub(super) use parking_lot::{Mutex, MutexGuard};
+pub(super) use spin::mutex::{SpinMutex as Mutex, SpinMutexGuard as MutexGuard};
 #[cfg(not(loom))]
 pub(super) use std::sync::OnceLock;
 #[cfg(not(loom))]
@@ -20,13 +20,50 @@ pub(super) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 #[cfg(loom)]
 pub(super) use self::once::OnceLock;
 
+/// How often a thread looks at a lock without giving the processor away, about a microsecond in all.
+#[cfg(not(loom))]
+const SPINS: u32 = 64;
+/// How often it does before it sleeps between two looks.
+#[cfg(not(loom))]
+const YIELDS: u32 = SPINS + 64;
+#[cfg(not(loom))]
+const NAP: core::time::Duration = core::time::Duration::from_micros(50);
+
 /// Locks.
 #[inline]
 #[cfg(not(loom))]
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     #[cfg(test)]
     collisions::count(mutex);
-    mutex.lock()
+    match mutex.try_lock() {
+        Some(guard) => guard,
+        None => locked_after_waiting(mutex),
+    }
+}
+
+/// Whoever holds a lock mostly gives it back in less time than it takes to sleep and be woken. When he does not, because a
+/// table is growing or the system has stopped him, he gets the processor.
+#[cold]
+#[cfg(not(loom))]
+fn locked_after_waiting<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    let mut looks = 0_u32;
+    loop {
+        if let Some(guard) = mutex.try_lock() {
+            return guard;
+        }
+        while mutex.is_locked() {
+            match looks {
+                0..SPINS => core::hint::spin_loop(),
+                SPINS..YIELDS => std::thread::yield_now(),
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "so that who holds it runs, though less urgent than this one"
+                )]
+                _ => std::thread::sleep(NAP),
+            }
+            looks = looks.saturating_add(1);
+        }
+    }
 }
 
 /// Locks. A model in which a thread panics has failed already.

@@ -234,7 +234,7 @@ pub(super) fn row_of<const W: usize>(buckets: &mut [Bucket<W>], hash: u64) -> Op
 
 /// The bucket that a subject is in unless that was full. The high bits of the hash have chosen the table.
 #[inline]
-const fn first_home(hash: u64, buckets: usize) -> usize {
+pub(super) const fn first_home(hash: u64, buckets: usize) -> usize {
     (((hash & 0xffff_ffff) * buckets as u64) >> 32) as usize
 }
 

@@ -85,6 +85,7 @@ impl Inner {
                 }
             },
         }
+        self.hints[*number].update(table);
     }
 
     fn lock(&self, hashes: &[u64]) -> Guards<'_> {
@@ -98,7 +99,7 @@ impl Inner {
 /// What a decision means for one of its subjects.
 fn use_of<'a>(decision: &Decision, mut own: impl Iterator<Item = &'a Standing>) -> Use {
     if decision.is_allowed() {
-        return Use::Charged { spent: own.any(|standing| standing.remaining() == 0) };
+        return Use::Charged;
     }
     match own.any(|standing| !standing.is_shadow && matches!(standing.outcome, Outcome::Refuse(_))) {
         true => Use::Refused,

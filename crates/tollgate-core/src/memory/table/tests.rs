@@ -43,7 +43,7 @@ impl Pair {
                 None => return false,
             },
         };
-        self.table.check_in(position, subject.clone(), Use::Charged { spent: false }, (room, known));
+        self.table.check_in(position, subject.clone(), Use::Charged, (room, known));
         self.map.insert(hash, subject);
         true
     }
@@ -152,18 +152,18 @@ fn who_finds_no_row_when_a_table_is_written_anew_gives_his_place_back() {
         table.begin(position, (position as u64 + 1) << 48 | 0x8000_1234_5678);
     }
     let [home, _] = table.homes(0x8000_1234_5678);
-    table.check_in(home * ROWS, subject(3, 7), Use::Charged { spent: false }, (&room, &known));
+    table.check_in(home * ROWS, subject(3, 7), Use::Charged, (&room, &known));
     let rows = (0..table.rows()).filter(|&row| !table.row(row).is_free()).count();
     assert!(table.is_wide() && (1..=2 * ROWS).contains(&rows), "{rows} rows");
     assert_eq!([table.taken(), room.taken()], [rows; 2]);
 }
 
-/// Of a hundred narrow rows 73 are in use, of wide ones 82.
+/// Of a hundred narrow rows 76 are in use, of wide ones 85.
 #[test]
 #[cfg_attr(miri, ignore = "many steps, and others take them too")]
 fn a_full_table_has_few_free_rows() {
     for first in 0..20 {
-        for (limits, most) in [(1, 1_375), (3, 1_225)] {
+        for (limits, most) in [(1, 1_325), (3, 1_200)] {
             let mut pair = Pair::new(1_000);
             assert!((0..1_000).all(|number| pair.put(hash(first << 32 | number), subject(limits, number))));
             let rows = pair.table.rows();
