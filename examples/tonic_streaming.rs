@@ -80,7 +80,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for wanted in [3, 30, 1] {
         match client.watch(HealthCheckRequest { service: wanted.to_string() }).await {
             Ok(stream) => {
-                let left = said(stream.metadata(), "x-ratelimit-remaining");
+                let left = left(stream.metadata());
                 let (mut stream, mut received) = (stream.into_inner(), 0);
                 while stream.message().await?.is_some() {
                     received += 1;
@@ -95,6 +95,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("the server goes on; stop it with ctrl-c");
     tokio::signal::ctrl_c().await?;
     Ok(())
+}
+
+/// Of `"messages";r=15;t=900` the units after `r=`.
+fn left(metadata: &tonic::metadata::MetadataMap) -> String {
+    let field = said(metadata, "ratelimit");
+    field.split(';').find_map(|part| part.strip_prefix("r=")).unwrap_or("-").to_owned()
 }
 
 fn said(metadata: &tonic::metadata::MetadataMap, name: &str) -> String {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use governor::middleware::{NoOpMiddleware, StateInformationMiddleware};
-use tollgate::{HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer, Reset, key};
+use tollgate::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 use tower::Layer;
 use tower_governor::GovernorLayer;
 use tower_governor::governor::GovernorConfigBuilder;
@@ -47,11 +47,11 @@ pub(crate) fn tollgate(manner: Manner, limits: usize) -> RateLimitLayer<MemorySt
         .iter()
         .take(limits)
         .fold(Policy::new(), |policy, name| policy.limit(Limit::new(*name, quota).by(key::client_ip())));
-    let styles: &[HeaderStyle] = match manner {
-        Manner::Plain => &[],
-        Manner::Headers | Manner::Refused => &[HeaderStyle::Draft11, HeaderStyle::XRateLimit(Reset::Delta)],
-    };
-    RateLimitLayer::new(MemoryStore::new(), policy).headers(styles.iter().copied())
+    let layer = RateLimitLayer::new(MemoryStore::new(), policy);
+    match manner {
+        Manner::Plain => layer.headers([]),
+        Manner::Headers | Manner::Refused => layer,
+    }
 }
 
 /// One of tower_governor's layers, which have one limit each.

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::process::Command;
 
 use axum::Router;
+use axum::http::StatusCode;
 use axum::routing::get;
 use tokio::net::TcpListener;
 
@@ -12,6 +13,20 @@ use super::contenders::{Manner, governor, tollgate};
 use crate::report::{Report, median, median_ratio};
 
 const CONNECTIONS: &str = "32";
+
+const FIELDS: [(&str, &str); 2] =
+    [("ratelimit", "\"first\";r=14999999;t=60"), ("ratelimit-policy", "\"first\";q=15000000;w=900000000")];
+const MORE: [(&str, &str); 4] = [
+    ("content-type", "application/problem+json"),
+    ("vary", "accept"),
+    ("cache-control", "no-store"),
+    ("retry-after", "86400"),
+];
+const REFUSED: StatusCode = StatusCode::TOO_MANY_REQUESTS;
+const BODY: &str = "{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\",\
+                    \"title\":\"Request cannot be satisfied as assigned quota has been exceeded\",\"status\":429,\
+                    \"detail\":\"Over the limit \\\"first\\\": retry in 86400 seconds.\",\
+                    \"violated-policies\":[\"first\"]}";
 
 /// An app that is being served.
 struct App {
@@ -40,6 +55,9 @@ pub(super) fn run(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>
         ("tower_governor, headers", bare().layer(governor(headers)?), true),
         ("tollgate, refusing", bare().layer(tollgate(Manner::Refused, 1)), false),
         ("tower_governor, refusing", bare().layer(governor(Manner::Refused)?), false),
+        // What the same answers cost where nobody decides on anything.
+        ("a handler that writes the fields", Router::new().route("/", get(async || FIELDS)), true),
+        ("a handler that refuses", Router::new().route("/", get(async || (REFUSED, FIELDS, MORE, BODY))), false),
     ];
     let serve = |(name, app, is_admitted)| Ok(App { name, address: runtime.block_on(served(app))?, is_admitted });
     let apps: Vec<App> = apps.into_iter().map(serve).collect::<Result<_, Box<dyn Error>>>()?;

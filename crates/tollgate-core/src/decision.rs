@@ -1,6 +1,5 @@
 //! Decisions: what a store answers.
 
-use core::fmt;
 use core::time::Duration;
 
 use crate::charge::Operation;
@@ -9,6 +8,7 @@ use crate::standings::Standings;
 use crate::time::Timestamp;
 
 /// What a store says of one request: may it pass, which limit binds, and how each limit stands now.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Decision {
     outcome: Outcome,
     at: Timestamp,
@@ -38,12 +38,6 @@ impl Decision {
         let outcome = Outcome::of(&standings);
         let took = matches!(operation, Operation::Check | Operation::Charge) && !outcome.is_refusal();
         Self { outcome, at, standings, refundable: took }
-    }
-
-    /// A decision that is yet to be made, of limits whose standings are yet to come.
-    #[inline]
-    pub(crate) fn blank() -> Self {
-        Self { outcome: Outcome::Allow, at: Timestamp::EPOCH, standings: Standings::None, refundable: false }
     }
 
     /// Makes it that on a check which every limit admits at once.
@@ -142,23 +136,11 @@ impl Decision {
     }
 }
 
-impl PartialEq for Decision {
-    fn eq(&self, other: &Self) -> bool {
-        let told = |decision: &Self| (decision.outcome, decision.at, decision.refundable);
-        told(self) == told(other) && self.standings() == other.standings()
-    }
-}
-
-impl Eq for Decision {}
-
-impl fmt::Debug for Decision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Decision")
-            .field("outcome", &self.outcome)
-            .field("at", &self.at)
-            .field("standings", &self.standings())
-            .field("refundable", &self.refundable)
-            .finish()
+impl Default for Decision {
+    /// The decision about no charges at all.
+    #[inline]
+    fn default() -> Self {
+        Self { outcome: Outcome::Allow, at: Timestamp::EPOCH, standings: Standings::None, refundable: false }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The standings of a decision.
 
+use core::fmt;
 use core::ops::Deref;
 
 use crate::standing::Standing;
@@ -39,6 +40,20 @@ impl Deref for Standings {
             Self::Three(three) => three,
             Self::Any(any) => any,
         }
+    }
+}
+
+impl PartialEq for Standings {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Standings {}
+
+impl fmt::Debug for Standings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
     }
 }
 

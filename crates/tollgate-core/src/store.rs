@@ -52,18 +52,40 @@ pub trait Store: Send + Sync + 'static {
     fn check(&self, charges: &[Charge<'_>]) -> Self::Future {
         self.apply(Operation::Check, charges)
     }
+
+    /// Does what [`check`](Self::check) does, where that takes no time, and leaves the decision here, in place of any that
+    /// was there: it is large, and need not be moved then. Whether it has: a store that has to wait does nothing, as all do unless they say otherwise.
+    ///
+    /// ```
+    /// use tollgate_core::{Charge, Decision, Key, MemoryStore, Quota, Store};
+    ///
+    /// let quota = Quota::per_minute(2);
+    /// let mut decision = Decision::default();
+    /// assert!(MemoryStore::new().check_at_once(&[Charge::new("minute", &quota, &Key::EVERYONE)], &mut decision));
+    /// assert_eq!(decision.standings()[0].remaining(), 1);
+    /// ```
+    #[inline]
+    fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
+        let _ = (charges, decision);
+        false
+    }
 }
 
 impl<S: Store + ?Sized> Store for Arc<S> {
     type Error = S::Error;
     type Future = S::Future;
 
+    #[inline]
+    fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
+        (**self).check_at_once(charges, decision)
+    }
+
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         (**self).apply(operation, charges)
     }
 }
 
-/// A store chosen at run time: any [`Store`] behind one type, for the price of a boxed future per decision.
+/// A store chosen at run time: any [`Store`] behind one type, for the price of a boxed future per decision that takes time.
 ///
 /// ```
 /// use tollgate_core::{BoxStore, MemoryStore};
@@ -85,12 +107,18 @@ type BoxDecision = Pin<Box<dyn Future<Output = Result<Decision, BoxStoreError>> 
 
 trait ErasedStore: Send + Sync {
     fn apply_boxed(&self, operation: Operation, charges: &[Charge<'_>]) -> BoxDecision;
+
+    fn check_in_place(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool;
 }
 
 impl<S: Store> ErasedStore for S {
     fn apply_boxed(&self, operation: Operation, charges: &[Charge<'_>]) -> BoxDecision {
         let decided = self.apply(operation, charges);
         Box::pin(async move { decided.await.map_err(|error| BoxStoreError(Box::new(error))) })
+    }
+
+    fn check_in_place(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
+        self.check_at_once(charges, decision)
     }
 }
 
@@ -108,6 +136,10 @@ impl Store for BoxStore {
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         self.0.apply_boxed(operation, charges)
+    }
+
+    fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
+        self.0.check_in_place(charges, decision)
     }
 }
 

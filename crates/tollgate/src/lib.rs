@@ -31,8 +31,8 @@
 //!    Trailers-Only response, with the details by which clients know when to retry.
 //! 7. Admitted, it goes to the inner service, after its [wait](Limit::max_wait) if a leaky bucket gave it a later turn.
 //!    No more than [so many](RateLimitLayer::max_waiting) wait at once, and who goes away gives the turn back.
-//! 8. The response carries `RateLimit`, `RateLimit-Policy` and `X-RateLimit-*`, or what other [styles](HeaderStyle) were
-//!    chosen; a refusal also `Retry-After`. Handlers and outer layers find the [`Decision`] in the extensions, where
+//! 8. The response carries `RateLimit` and `RateLimit-Policy`, or what other [styles](HeaderStyle) were chosen; a refusal
+//!    also `Retry-After`. Handlers and outer layers find the [`Decision`] in the extensions, where
 //!    [they are to](RateLimitLayer::attach_decision).
 //! 9. Where a limit [settles](Limit::settle), what the request turned out to cost is put right afterwards: see [`settle`].
 //!
@@ -48,12 +48,11 @@
 //! | `RateLimit-Policy` | `"burst";q=20;w=2`: each limit's capacity, and the seconds an empty one takes to be whole | the same |
 //! | `RateLimit` | `"burst";r=19;t=1`: units left, and seconds until the limit is whole | the refusing limits; `t` is when this request would pass |
 //! | `Retry-After` | | seconds until this request would pass, never 0; absent when it never would |
-//! | `X-RateLimit-Limit`, `-Remaining`, `-Reset` | capacity, units left, seconds until whole, of the limit that binds | the same |
 //!
 //! All seconds are rounded up. The first two follow draft-ietf-httpapi-ratelimit-headers-11. A client who spreads `r`
 //! units over `t` seconds is always admitted, if nobody else is counted by his key: they are there already.
 //!
-//! Other fields, for clients of other limiters, are a matter of [`RateLimitLayer::headers`]. Refused clients come back
+//! Other fields, such as `X-RateLimit-*`, for clients of other limiters, are a matter of [`RateLimitLayer::headers`]. Refused clients come back
 //! at different times with [`RateLimitLayer::retry_jitter`]. Every kind of answer, in each protocol, is in the table of
 //! `docs/ANSWERS.md`.
 //!
@@ -97,8 +96,9 @@
 //! ```
 //!
 //! Such an answer is marked `X-RateLimit-Policy: degraded` and has no `RateLimit` nor `RateLimit-Policy` field: those
-//! speak of the whole quota. `X-RateLimit-Limit`, `-Remaining` and `-Reset` tell the local share; where nothing was
-//! counted, `X-RateLimit-Remaining` is `-1` and the others are left out. Handlers find [`Degraded`] in the request's
+//! speak of the whole quota. Where the [style](HeaderStyle::XRateLimit) is chosen, `X-RateLimit-Limit`, `-Remaining` and
+//! `-Reset` tell the local share; where nothing was counted, `X-RateLimit-Remaining` is `-1` and the others are left out.
+//! Handlers find [`Degraded`] in the request's
 //! extensions, and so does whoever reads the response's.
 //!
 //! # Customised

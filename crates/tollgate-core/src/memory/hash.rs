@@ -51,12 +51,11 @@ impl Seed {
         // The length, so that it matters how many zeros a key ends with.
         let last = u64::from(key.scope().id()) | (bytes.len() as u64) << 32;
         let (words, rest) = bytes.as_chunks();
-        // Two lengths that many keys have: numbers and networks, identifiers of 16 bytes.
-        let words = match words {
-            [one] if rest.is_empty() => product(self.words[0], *one),
-            [one, other] if rest.is_empty() => {
-                product(self.words[0], *one).wrapping_add(product(self.words[1], *other))
-            }
+        // Three lengths that many keys have: addresses of IPv4, numbers and networks, identifiers of 16 bytes.
+        let words = match (words, rest) {
+            ([], &[a, b, c, d]) => product(self.words[0], [a, b, c, d, 0, 0, 0, 0]),
+            ([one], []) => product(self.words[0], *one),
+            ([one, other], []) => product(self.words[0], *one).wrapping_add(product(self.words[1], *other)),
             _ => self.sum(bytes),
         };
         let sum = self.end.wrapping_mul(last.into()).wrapping_add(words);

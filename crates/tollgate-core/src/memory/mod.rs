@@ -237,9 +237,15 @@ impl Store for MemoryStore {
     // So that whoever takes the decision out of the future gets it without it being moved.
     #[inline]
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
-        let mut decision = Decision::blank();
+        let mut decision = Decision::default();
         self.inner.decide(operation, charges, &mut decision);
         ready(Ok(decision))
+    }
+
+    #[inline]
+    fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
+        self.inner.decide(Operation::Check, charges, decision);
+        true
     }
 }
 

@@ -27,7 +27,13 @@ impl Kind {
     /// The kind to answer with: problem details unless the client prefers another. It is what a client gets who says
     /// nothing, who says nothing sound, or who wants none of the three.
     pub(super) fn wanted(headers: &HeaderMap) -> Self {
-        if headers.contains_key(ACCEPT) { read(headers).unwrap_or(Self::Problem) } else { Self::Problem }
+        let mut lines = headers.get_all(ACCEPT).iter();
+        match (lines.next(), lines.next()) {
+            // Most programs say no more.
+            (None, _) => Self::Problem,
+            (Some(only), None) if only.as_bytes() == b"*/*" => Self::Problem,
+            _ => read(headers).unwrap_or(Self::Problem),
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use super::sheet::{Piece, Sheet, Template};
 use super::telling::shadows;
 use crate::settle::Counted;
 
-static NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+pub(super) static NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// What a layer's answers are made by.
 #[derive(Clone)]
@@ -65,6 +65,18 @@ impl Answers {
         self.fields.is_empty() && !self.tells_shadows
     }
 
+    /// Whether admitted requests are told nothing, or what is [usual](Fields::usual).
+    pub(crate) fn are_plain(&self) -> bool {
+        let is_usual = self.fields.is_empty() || self.fields.usual().is_some();
+        is_usual && !self.tells_shadows && self.partitions.is_none()
+    }
+
+    /// Whether refusals are not only told what is usual, but are the usual ones.
+    #[inline]
+    pub(crate) fn refuses_as_usual(&self) -> bool {
+        self.refusal.is_none() && self.most_jitter.is_zero()
+    }
+
     /// Adds what a decision has to say to the headers of its request's response.
     pub(crate) fn write(&self, decision: &Decision, particulars: &Particulars, by: Counted, headers: &mut HeaderMap) {
         let mut sheet = Sheet::new();
@@ -95,7 +107,7 @@ impl Answers {
         refused: &Refused<'_>,
         decided: Option<(&Decision, &Particulars, Counted)>,
     ) -> Response<Bytes> {
-        let mut sheet = Sheet::with_body();
+        let mut sheet = Sheet::new();
         let body = self.usual(refused, &mut sheet);
         let mut response = match body {
             Some(_) => Response::new(Bytes::new()),

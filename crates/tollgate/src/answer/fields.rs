@@ -1,5 +1,7 @@
 //! The rate limit header fields: a pure function of a decision, the policy it was made on, and the styles chosen.
 
+use std::sync::Arc;
+
 use http::header::HeaderMap;
 use tollgate_core::Decision;
 
@@ -7,18 +9,27 @@ use super::particulars::Particulars;
 use super::sheet::Sheet;
 use super::style::{HeaderStyle, Style, write_degraded};
 use super::telling::{Telling, is_first};
+use super::usual::Usual;
 use crate::limit::Limit;
 
 /// The fields of a policy's limits in the styles of a layer. Whatever never changes is rendered when this is made.
 #[derive(Debug)]
 pub(crate) struct Fields {
     styles: Vec<Box<dyn Style>>,
+    /// Makes the answers where there is no other style than the default one.
+    usual: Option<Arc<Usual>>,
 }
 
 impl Fields {
     pub(crate) fn new<'a>(styles: &[HeaderStyle], limits: impl IntoIterator<Item = &'a Limit>) -> Self {
         let limits: Vec<Limit> = limits.into_iter().filter(|limit| !limit.is_shadow()).cloned().collect();
-        Self { styles: styles.iter().map(|style| style.of(&limits)).collect() }
+        let usual = if styles == HeaderStyle::DEFAULT { Usual::new(&limits).map(Arc::new) } else { None };
+        Self { styles: styles.iter().map(|style| style.of(&limits)).collect(), usual }
+    }
+
+    /// What makes the answers where they are the usual ones.
+    pub(crate) const fn usual(&self) -> Option<&Arc<Usual>> {
+        self.usual.as_ref()
     }
 
     /// Whether there is no style.

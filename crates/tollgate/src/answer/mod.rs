@@ -5,6 +5,7 @@ mod answers;
 mod fields;
 mod grpc;
 mod negotiated;
+mod overdrawn;
 mod particulars;
 mod partition;
 mod problem;
@@ -18,6 +19,7 @@ mod telling;
 #[cfg(test)]
 mod tests;
 mod text;
+mod usual;
 
 pub(crate) use self::answers::Answers;
 pub(crate) use self::fields::Fields;
@@ -28,3 +30,4 @@ pub(crate) use self::partition::Partitions;
 pub use self::problem::ProblemDetails;
 pub use self::refusal::{Reason, Refusal, Refused};
 pub use self::style::{EXPOSED_HEADERS, HeaderStyle, Reset};
+pub(crate) use self::usual::{Brief, Denial};

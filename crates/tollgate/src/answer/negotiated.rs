@@ -26,7 +26,7 @@ impl Refusal for Negotiated {
     }
 }
 
-static ACCEPT_VARIES: HeaderValue = HeaderValue::from_static("accept");
+pub(super) static ACCEPT_VARIES: HeaderValue = HeaderValue::from_static("accept");
 
 impl Negotiated {
     /// The usual answer, with all that can be on the sheet: problem details. `None` where the client wants another.

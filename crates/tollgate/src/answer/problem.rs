@@ -31,7 +31,7 @@ pub struct ProblemDetails;
 
 impl Refusal for ProblemDetails {
     fn respond(&self, refused: &Refused<'_>) -> Response<Bytes> {
-        let mut json = Text::long();
+        let mut json = Text::new();
         write(refused, &mut json);
         let mut response = Response::new(json.into_bytes());
         *response.status_mut() = refused.status();
@@ -51,18 +51,23 @@ struct Problem {
 
 /// Appends the details, as JSON.
 pub(super) fn write(refused: &Refused<'_>, json: &mut Text) {
-    let problem = match refused.reason() {
-        Reason::OverQuota(_) | Reason::NeverFits(_) => QUOTA_EXCEEDED,
-        Reason::MissingKey(_) => MISSING_KEY,
-        Reason::Blocked => BLOCKED,
-        Reason::StoreFailure(_) => REDUCED_CAPACITY,
-    };
-    json.extend(problem.members.as_bytes());
+    write_begin(refused, json);
+    refused.write_retry(json);
+    write_end(refused, json);
+}
+
+/// Appends what stands before the time to retry.
+pub(super) fn write_begin(refused: &Refused<'_>, json: &mut Text) {
+    json.extend(Problem::of(refused).members.as_bytes());
     json.extend(StatusCode::as_str(&refused.status()).as_bytes());
     json.extend(b",\"detail\":\"");
-    refused.write_detail(json, b"\\\"", push_escaped);
+    refused.write_reason(json, b"\\\"", push_escaped);
+}
+
+/// Appends what stands behind the time to retry.
+pub(super) fn write_end(refused: &Refused<'_>, json: &mut Text) {
     json.extend(b"\"");
-    if problem.has_policies {
+    if Problem::of(refused).has_policies {
         let mut separator: &[u8] = b",\"violated-policies\":[\"";
         for name in refused.limits() {
             json.extend(core::mem::replace(&mut separator, b",\""));
@@ -72,6 +77,17 @@ pub(super) fn write(refused: &Refused<'_>, json: &mut Text) {
         json.extend(b"]");
     }
     json.extend(b"}");
+}
+
+impl Problem {
+    const fn of(refused: &Refused<'_>) -> Self {
+        match refused.reason() {
+            Reason::OverQuota(_) | Reason::NeverFits(_) => QUOTA_EXCEEDED,
+            Reason::MissingKey(_) => MISSING_KEY,
+            Reason::Blocked => BLOCKED,
+            Reason::StoreFailure(_) => REDUCED_CAPACITY,
+        }
+    }
 }
 
 /// Appends what stands between the quotes of a JSON string (RFC 8259, section 7).

@@ -144,12 +144,14 @@ impl<'a> Refused<'a> {
     #[must_use]
     pub fn detail(&self) -> String {
         let mut sentence = Text::new();
-        self.write_detail(&mut sentence, b"\"", |out, name| out.extend(name.as_bytes()));
-        String::from_utf8_lossy(sentence.as_slice()).into_owned()
+        self.write_reason(&mut sentence, b"\"", |out, name| out.extend(name.as_bytes()));
+        self.write_retry(&mut sentence);
+        String::from_utf8_lossy(&sentence.into_bytes()).into_owned()
     }
 
-    /// Appends that sentence, with such quotes, and with names as `put` writes them; nothing else has to be escaped.
-    pub(super) fn write_detail(&self, out: &mut Text, quote: &[u8], put: impl Fn(&mut Text, &str)) {
+    /// Appends what of that sentence does not depend on the time, with such quotes, and with names as `put` writes them;
+    /// nothing else has to be escaped.
+    pub(super) fn write_reason(&self, out: &mut Text, quote: &[u8], put: impl Fn(&mut Text, &str)) {
         match self.reason {
             Reason::OverQuota(_) => {
                 out.extend(b"Over the ");
@@ -158,7 +160,7 @@ impl<'a> Refused<'a> {
             Reason::NeverFits(_) => {
                 out.extend(b"The request costs more than the ");
                 self.write_limits(out, quote, put);
-                return out.extend(b" can ever admit.");
+                out.extend(b" can ever admit");
             }
             Reason::MissingKey(scope) => {
                 // That a closure would have read it is nothing to clients.
@@ -170,13 +172,12 @@ impl<'a> Refused<'a> {
             Reason::Blocked => out.extend(b"Requests like this one are not served"),
             Reason::StoreFailure(_) => out.extend(b"Rate limits cannot be checked at the moment"),
         }
+    }
+
+    /// Appends the rest of that sentence.
+    pub(super) fn write_retry(&self, out: &mut Text) {
         match self.retry_after().map(whole_seconds) {
-            Some(1) => out.extend(b": retry in 1 second."),
-            Some(seconds) => {
-                out.extend(b": retry in ");
-                out.number(seconds);
-                out.extend(b" seconds.");
-            }
+            Some(seconds) => write_seconds(seconds, out),
             None => out.extend(b"."),
         }
     }
@@ -203,4 +204,15 @@ impl<'a> Refused<'a> {
             out.extend(if others == 1 { b" other" } else { b" others" });
         }
     }
+}
+
+/// Appends the end of a sentence that says when to retry.
+#[inline]
+pub(super) fn write_seconds(seconds: u64, out: &mut Text) {
+    if seconds == 1 {
+        return out.extend(b": retry in 1 second.");
+    }
+    out.extend(b": retry in ");
+    out.number(seconds);
+    out.extend(b" seconds.");
 }

@@ -15,7 +15,7 @@ const USUAL: usize = 10;
 /// As many numbers as a limit has told when it is told again.
 const NUMBERS: usize = 4;
 
-/// What is to be written on an answer. All texts share one allocation.
+/// What is to be written on an answer.
 pub(crate) struct Sheet<'a> {
     fields: SmallVec<[Field<'a>; USUAL]>,
     text: Text,
@@ -71,18 +71,7 @@ impl<'a> Sheet<'a> {
     /// An empty one.
     #[inline]
     pub(crate) fn new() -> Self {
-        Self::on(Text::new())
-    }
-
-    /// An empty one for an answer with a body.
-    #[inline]
-    pub(crate) fn with_body() -> Self {
-        Self::on(Text::long())
-    }
-
-    #[inline]
-    fn on(text: Text) -> Self {
-        Self { fields: SmallVec::new(), text, numbers: [(0, Piece(0, 0)); NUMBERS], written: 0 }
+        Self { fields: SmallVec::new(), text: Text::new(), numbers: [(0, Piece(0, 0)); NUMBERS], written: 0 }
     }
 
     /// The text, to write on.
@@ -93,13 +82,13 @@ impl<'a> Sheet<'a> {
 
     /// Where the text ends now.
     #[inline]
-    pub(super) const fn here(&self) -> usize {
+    pub(super) fn here(&self) -> usize {
         self.text.len()
     }
 
     /// What was written since.
     #[inline]
-    pub(super) const fn since(&self, begin: usize) -> Piece {
+    pub(super) fn since(&self, begin: usize) -> Piece {
         Piece(begin, self.text.len())
     }
 

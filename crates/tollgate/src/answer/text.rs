@@ -1,57 +1,41 @@
 //! The text of an answer while it is written.
 
-use bytes::Bytes;
+use core::cell::Cell;
 
-/// What the fields of an admitted request with a few limits take.
-const USUAL: usize = 128;
+use bytes::{Bytes, BytesMut};
 
-/// What a refusal's body takes with the fields, usually.
-const LONG: usize = 512;
+/// What a thread has to write on: a dozen refusals, or a hundred lists of what is left.
+const PAPER: usize = 4_096;
 
-/// Bytes that are written one after the other, without an allocation as long as they are few. When done they become one,
-/// together with the count of those who hold them.
+thread_local! {
+    /// The rest of the paper that this thread has written on last.
+    static REST: Cell<Option<BytesMut>> = const { Cell::new(None) };
+}
+
+/// Bytes that are written one after the other. The texts of a thread stand one behind the other on one piece of paper,
+/// which is let go with the last answer that has a text on it: most texts take no allocation.
 pub(super) struct Text {
-    few: [u8; USUAL],
-    length: usize,
-    /// All of them, where they are more: it has room as soon as they are.
-    many: Vec<u8>,
+    paper: BytesMut,
 }
 
 impl Text {
-    /// A text that will be short.
+    /// An empty text.
     #[inline]
-    pub(super) const fn new() -> Self {
-        Self { few: [0; USUAL], length: 0, many: Vec::new() }
-    }
-
-    /// A text that will be long.
-    #[inline]
-    pub(super) fn long() -> Self {
-        Self { few: [0; USUAL], length: 0, many: Vec::with_capacity(LONG) }
+    pub(super) fn new() -> Self {
+        let rest = REST.try_with(Cell::take).ok().flatten();
+        Self { paper: rest.unwrap_or_else(|| BytesMut::with_capacity(PAPER)) }
     }
 
     /// How much is written.
     #[inline]
-    pub(super) const fn len(&self) -> usize {
-        self.length
+    pub(super) fn len(&self) -> usize {
+        self.paper.len()
     }
 
     /// Appends bytes.
     #[inline]
     pub(super) fn extend(&mut self, bytes: &[u8]) {
-        let end = self.length + bytes.len();
-        if self.is_long() {
-            self.many.extend_from_slice(bytes);
-        } else if let Some(room) = self.few.get_mut(self.length..end) {
-            room.copy_from_slice(bytes);
-        } else {
-            self.spill(bytes);
-        }
-        self.length = end;
-    }
-
-    const fn is_long(&self) -> bool {
-        self.many.capacity() > 0
+        self.paper.extend_from_slice(bytes);
     }
 
     /// Appends a number in decimal digits.
@@ -60,51 +44,47 @@ impl Text {
         self.extend(itoa::Buffer::new().format(number).as_bytes());
     }
 
-    /// What is written.
-    pub(super) fn as_slice(&self) -> &[u8] {
-        if self.is_long() { &self.many } else { self.few.get(..self.length).unwrap_or_default() }
-    }
-
-    /// What is written, to be shared.
+    /// What is written, to be shared. The rest of the paper is for the next text.
     #[inline]
-    pub(super) fn into_bytes(self) -> Bytes {
-        Bytes::from_owner(self)
-    }
-
-    #[cold]
-    fn spill(&mut self, bytes: &[u8]) {
-        self.many.reserve(LONG.max(self.length + bytes.len()));
-        self.many.extend_from_slice(&self.few[..self.length]);
-        self.many.extend_from_slice(bytes);
-    }
-}
-
-impl AsRef<[u8]> for Text {
-    fn as_ref(&self) -> &[u8] {
-        self.as_slice()
+    pub(super) fn into_bytes(mut self) -> Bytes {
+        let text = self.paper.split().freeze();
+        // Where the thread is coming to its end, nothing more is written.
+        let _ = REST.try_with(|rest| rest.set(Some(self.paper)));
+        text
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Text, USUAL};
+    use super::{PAPER, Text};
 
     #[test]
     fn what_is_written_is_there_however_long() {
-        for begin in [Text::new, Text::long] {
-            for step in [1, 7, 100, USUAL, USUAL + 1, 600] {
-                let (mut text, mut expected) = (begin(), Vec::new());
-                for byte in b'a'..=b'j' {
-                    let piece = vec![byte; step];
-                    text.extend(&piece);
-                    expected.extend(piece);
-                    assert_eq!((text.as_slice(), text.len()), (&expected[..], expected.len()));
-                }
-                text.extend(&[]);
-                text.number(u64::MAX);
-                expected.extend(b"18446744073709551615");
-                assert_eq!(text.into_bytes(), expected);
-            }
+        for step in [1, 7, 100, PAPER / 3, PAPER, PAPER + 1] {
+            let texts: Vec<_> = (b'a'..=b'j')
+                .map(|first| {
+                    let (mut text, mut expected) = (Text::new(), Vec::new());
+                    for byte in first..=b'j' {
+                        let piece = vec![byte; step];
+                        text.extend(&piece);
+                        expected.extend(piece);
+                        assert_eq!(text.len(), expected.len());
+                    }
+                    text.extend(&[]);
+                    text.number(u64::MAX);
+                    expected.extend(b"18446744073709551615");
+                    (text.into_bytes(), expected)
+                })
+                .collect();
+            texts.iter().for_each(|(text, expected)| assert_eq!(text, expected));
         }
+    }
+
+    #[test]
+    fn two_at_a_time_are_two() {
+        let (mut one, mut other) = (Text::new(), Text::new());
+        one.extend(b"one");
+        other.extend(b"other");
+        assert_eq!((&one.into_bytes()[..], &other.into_bytes()[..]), (&b"one"[..], &b"other"[..]));
     }
 }

@@ -15,8 +15,8 @@ impl<S: Store> RateLimitLayer<S> {
         self.answering(|answers| answers.refusal = Some(Arc::new(refusal)))
     }
 
-    /// Tells clients how they stand in these styles, instead of [`HeaderStyle::Draft11`] and
-    /// [`HeaderStyle::XRateLimit`] with seconds from now. None at all tell nothing; a refusal's `Retry-After` stays.
+    /// Tells clients how they stand in these styles, instead of [`HeaderStyle::Draft11`] alone. None at all tell nothing; a
+    /// refusal's `Retry-After` stays.
     ///
     /// ```
     /// use tollgate::{HeaderStyle, MemoryStore, Policy, RateLimitLayer, Reset};

@@ -12,11 +12,11 @@ use pin_project_lite::pin_project;
 use tokio::time::Sleep;
 use tollgate_core::Store;
 
-use super::answer::Answer;
+use super::answer::{Answer, Asked, Further};
 use super::future::take;
 use super::gate::Gate;
 use super::pending::Pending;
-use super::report::Report;
+use super::report::Told;
 use super::turn::Turn;
 use super::verdict::{Case, Verdict};
 use crate::answer::Reason;
@@ -39,7 +39,7 @@ pin_project! {
         Deciding {
             #[pin]
             pending: Pending<S>,
-            case: Case,
+            case: Option<Case>,
             held: Option<Held<Svc, S, B>>,
         },
         Waiting {
@@ -69,7 +69,7 @@ enum Next<Svc, S: Store, B> {
 #[expect(clippy::large_enum_variant, reason = "it is moved once, to where it is taken apart")]
 pub(super) enum After<Svc, S, B> {
     /// The inner service is to be called.
-    Run(Held<Svc, S, B>, Option<Report<S>>, Reservation),
+    Run(Held<Svc, S, B>, Told<S>, Reservation),
     /// This is the answer.
     Refuse(Response<Bytes>),
 }
@@ -83,7 +83,7 @@ impl<Svc, S: Store, B> Before<Svc, S, B> {
     /// The store has been asked.
     pub(super) fn deciding(answer: S::Future, mut case: Case, held: Held<Svc, S, B>) -> Self {
         let pending = Pending::new(&held.gate, answer, case.ledger.take());
-        Self::Deciding { pending, case, held: Some(held) }
+        Self::Deciding { pending, case: Some(case), held: Some(held) }
     }
 
     /// The request has a turn to wait for.
@@ -104,10 +104,16 @@ impl<Svc, S: Store, B> Before<Svc, S, B> {
 impl<Svc, S: Store, B> Held<Svc, S, B> {
     /// What is to be done now that all has been looked up.
     fn ask(self) -> Next<Svc, S, B> {
-        let mut case = Case::new();
-        match self.gate.ask(&self.request, &mut case) {
-            Ok(answer) => Next::Before(Before::deciding(answer, case, self)),
-            Err(Unasked::NoLimit) => Next::After(After::Run(self, None, Reservation::default())),
+        let mut further = Further::Nothing;
+        match self.gate.ask(&self.request, &mut further) {
+            Ok(Asked::Pass(brief)) => Next::After(After::Run(self, brief.into(), Reservation::default())),
+            Ok(Asked::Refuse(denial)) => Next::After(After::Refuse(denial.response(core::convert::identity))),
+            Ok(Asked::Further) => match further {
+                Further::Nothing => Next::After(After::Run(self, Told::Nothing, Reservation::default())),
+                Further::Answered(answer, case) => self.go_on(answer, case),
+                Further::Pending(answer, case) => Next::Before(Before::deciding(answer, case, self)),
+            },
+            Err(Unasked::NoLimit) => Next::After(After::Run(self, Told::Nothing, Reservation::default())),
             Err(Unasked::Missing(scope)) => {
                 let response = self.gate.turn_away(Reason::MissingKey(scope), &self.request);
                 Next::After(After::Refuse(response))
@@ -119,8 +125,8 @@ impl<Svc, S: Store, B> Held<Svc, S, B> {
     fn go_on(mut self, mut answer: Answer<S>, mut case: Case) -> Next<Svc, S, B> {
         match self.gate.judge(&mut answer, &mut case, &mut self.request) {
             Verdict::Pass(reservation) => {
-                let report = self.gate.reports(&answer, &case).then(|| Report::of(&self.gate, answer, case));
-                Next::After(After::Run(self, report, reservation))
+                let told = Told::of(&self.gate, answer, case);
+                Next::After(After::Run(self, told, reservation))
             }
             Verdict::Wait(wait, turn) => Next::Before(Before::waiting(wait, answer, case, turn, self)),
             Verdict::Refuse(response) => Next::After(After::Refuse(response)),
@@ -142,7 +148,7 @@ impl<Svc, S: Store, B> Future for Before<Svc, S, B> {
                 }
                 BeforeProjection::Deciding { pending, case, held } => {
                     let (answer, ledger) = ready!(pending.poll(cx));
-                    let case = Case { ledger, ..core::mem::replace(case, Case::new()) };
+                    let case = Case { ledger, ..take(case) };
                     take(held).go_on(answer, case)
                 }
                 BeforeProjection::Waiting { wait, mut sleep, held } => {
@@ -158,8 +164,8 @@ impl<Svc, S: Store, B> Future for Before<Svc, S, B> {
                         Ok(decision) => case.reserve(decision, turn.take(), &mut held.request),
                         Err(_) => Reservation::default(),
                     };
-                    let report = held.gate.reports(&answer, &case).then(|| Report::of(&held.gate, answer, case));
-                    Next::After(After::Run(held, report, reservation))
+                    let told = Told::of(&held.gate, answer, case);
+                    Next::After(After::Run(held, told, reservation))
                 }
             };
             match next {

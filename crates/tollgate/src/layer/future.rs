@@ -14,7 +14,8 @@ use tower_service::Service;
 use super::before::{After, Before};
 use super::body::ResponseBody;
 use super::meter::metered;
-use super::report::Report;
+use super::report::Told;
+use crate::answer::Denial;
 use crate::settle::Reservation;
 
 pin_project! {
@@ -52,8 +53,11 @@ pin_project! {
         Running {
             #[pin]
             response: F,
-            report: Option<Report<S>>,
+            told: Told<S>,
             reservation: Reservation,
+        },
+        Denied {
+            denial: Option<Denial>,
         },
         Refused {
             response: Option<Response<Bytes>>,
@@ -73,13 +77,19 @@ where
 
     /// No limit applies.
     pub(super) fn uncounted(response: Svc::Future) -> Self {
-        Self::running(response, None, Reservation::default())
+        Self::running(response, Told::Nothing, Reservation::default())
     }
 
     /// The inner service has been called.
     #[inline]
-    pub(super) const fn running(response: Svc::Future, report: Option<Report<S>>, reservation: Reservation) -> Self {
-        Self { stage: Stage::Running { response, report, reservation } }
+    pub(super) const fn running(response: Svc::Future, told: Told<S>, reservation: Reservation) -> Self {
+        Self { stage: Stage::Running { response, told, reservation } }
+    }
+
+    /// There is an answer, yet to be put together.
+    #[inline]
+    pub(super) const fn denied(denial: Denial) -> Self {
+        Self { stage: Stage::Denied { denial: Some(denial) } }
     }
 
     /// There is an answer.
@@ -95,24 +105,27 @@ where
 {
     type Output = Result<Response<ResponseBody<R>>, Svc::Error>;
 
-    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         loop {
             let next = match this.stage.as_mut().project() {
-                StageProjection::Running { response, report, reservation } => {
+                StageProjection::Running { response, told, reservation } => {
                     let mut response = ready!(response.poll(cx))?;
-                    if let Some(report) = report {
-                        report.write(&mut response);
+                    if matches!(told, Told::Nothing) && reservation.is_empty() {
+                        return Poll::Ready(Ok(response.map(|body| ResponseBody::inner(body, None))));
                     }
+                    core::mem::replace(told, Told::Nothing).write(&mut response);
                     return Poll::Ready(Ok(metered(response, core::mem::take(reservation))));
+                }
+                StageProjection::Denied { denial } => {
+                    return Poll::Ready(Ok(take(denial).response(ResponseBody::refusal)));
                 }
                 StageProjection::Refused { response } => {
                     return Poll::Ready(Ok(take(response).map(ResponseBody::refusal)));
                 }
                 StageProjection::Before { before } => match ready!(before.as_mut().poll(cx)) {
-                    After::Run(mut held, report, reservation) => {
-                        Stage::Running { response: held.service.call(held.request), report, reservation }
+                    After::Run(mut held, told, reservation) => {
+                        Stage::Running { response: held.service.call(held.request), told, reservation }
                     }
                     After::Refuse(response) => Stage::Refused { response: Some(response) },
                 },
@@ -136,7 +149,7 @@ where
         let stage = match &self.stage {
             Stage::Before { before } => before.name(),
             Stage::Running { .. } => "running",
-            Stage::Refused { .. } => "refused",
+            Stage::Denied { .. } | Stage::Refused { .. } => "refused",
         };
         write!(f, "ResponseFuture({stage})")
     }

@@ -28,6 +28,8 @@ pub(super) struct Gate<S> {
     pub(super) line: Arc<Line>,
     /// Whether requests and responses carry the decision.
     pub(super) attaches_decisions: bool,
+    /// Whether nobody but clients is told of requests that pass at once, and these in the usual way if at all.
+    pub(super) is_plain: bool,
 }
 
 /// Is told of everything that the store failed to do.
@@ -37,8 +39,16 @@ pub(super) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 pub(super) type OnDecision = dyn Fn(&Decided<'_>) + Send + Sync;
 
 impl<S: Store> Gate<S> {
-    /// What has to come before the store is asked about a request.
-    pub(super) fn enter<B>(&self, request: &Request<B>) -> Entry {
+    /// This gate, having found out whether it [is plain](Self::is_plain).
+    pub(super) fn ready(self) -> Self {
+        let is_plain =
+            self.on_decision.is_none() && !self.attaches_decisions && self.answers.are_plain() && self.plan.is_plain();
+        Self { is_plain, ..self }
+    }
+
+    /// What has to come before the store is asked about a request, if anything.
+    #[inline]
+    pub(super) fn enter<B>(&self, request: &Request<B>) -> Option<Entry> {
         self.plan.enter(&RequestHead::of(request))
     }
 

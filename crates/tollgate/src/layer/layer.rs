@@ -42,6 +42,7 @@ impl<S: Store> RateLimitLayer<S> {
             on_decision: None,
             line: Arc::new(Line::new(Self::DEFAULT_MAX_WAITING)),
             attaches_decisions: false,
+            is_plain: false,
         })
     }
 
@@ -142,12 +143,13 @@ impl<S: Store> RateLimitLayer<S> {
     }
 
     pub(super) fn of(gate: Gate<S>) -> Self {
-        Self { gate: Arc::new(gate) }
+        Self { gate: Arc::new(gate.ready()) }
     }
 
     /// What the gate is made of, to make another.
     pub(super) fn parts(&self) -> Gate<S> {
-        let Gate { store, plan, local, answers, on_store_error, on_decision, line, attaches_decisions } = &*self.gate;
+        let Gate { store, plan, local, answers, on_store_error, on_decision, line, attaches_decisions, is_plain } =
+            &*self.gate;
         Gate {
             store: Arc::clone(store),
             plan: Arc::clone(plan),
@@ -157,6 +159,7 @@ impl<S: Store> RateLimitLayer<S> {
             on_decision: on_decision.clone(),
             line: Arc::clone(line),
             attaches_decisions: *attaches_decisions,
+            is_plain: *is_plain,
         }
     }
 }

@@ -21,10 +21,15 @@ pub(super) struct Meter {
 }
 
 /// Asks the rules about the head of a response, and follows its body if one of them waits for its end.
+#[inline]
 pub(super) fn metered<B>(response: Response<B>, reservation: Reservation) -> Response<ResponseBody<B>> {
     if reservation.is_empty() {
         return response.map(|body| ResponseBody::inner(body, None));
     }
+    meter(response, reservation)
+}
+
+fn meter<B>(response: Response<B>, reservation: Reservation) -> Response<ResponseBody<B>> {
     let (parts, body) = response.into_parts();
     let meter = if reservation.head(&parts) { None } else { Some(Box::new(Meter::new(parts.status, reservation))) };
     Response::from_parts(parts, ResponseBody::inner(body, meter))

@@ -8,9 +8,18 @@ use tollgate_core::{Decision, Store};
 use super::answer::Answer;
 use super::gate::Gate;
 use super::verdict::Case;
+use crate::answer::Brief;
 use crate::degraded::Degraded;
 
-/// What there is to say on the response to an admitted request.
+/// What there is to say on the response to an admitted request, once.
+pub(super) enum Told<S> {
+    Nothing,
+    Brief(Brief),
+    /// Boxed: the future of every request has room for it.
+    Report(Box<Report<S>>),
+}
+
+/// All that may have to be said.
 pub(super) struct Report<S> {
     gate: Arc<Gate<S>>,
     /// None where no limit counts while the store is sick.
@@ -18,15 +27,34 @@ pub(super) struct Report<S> {
     case: Case,
 }
 
-impl<S: Store> Report<S> {
+impl<S: Store> Told<S> {
     /// What responses are told of an answer.
-    #[inline]
     pub(super) fn of(gate: &Arc<Gate<S>>, answer: Answer<S>, case: Case) -> Self {
-        Self { gate: Arc::clone(gate), decision: answer.ok(), case }
+        if !gate.reports(&answer, &case) {
+            return Self::Nothing;
+        }
+        Self::Report(Box::new(Report { gate: Arc::clone(gate), decision: answer.ok(), case }))
     }
 
-    /// Writes it on the response, once.
-    pub(super) fn write<B>(&mut self, response: &mut Response<B>) {
+    /// Says it on the response.
+    pub(super) fn write<B>(self, response: &mut Response<B>) {
+        match self {
+            Self::Nothing => {}
+            Self::Brief(brief) => brief.write(response.headers_mut()),
+            Self::Report(mut report) => report.write(response),
+        }
+    }
+}
+
+impl<S> From<Option<Brief>> for Told<S> {
+    #[inline]
+    fn from(brief: Option<Brief>) -> Self {
+        brief.map_or(Self::Nothing, Self::Brief)
+    }
+}
+
+impl<S: Store> Report<S> {
+    fn write<B>(&mut self, response: &mut Response<B>) {
         match &mut self.decision {
             Some(decision) => self.gate.report(decision, &self.case, response),
             None => {
@@ -40,10 +68,8 @@ impl<S: Store> Report<S> {
 }
 
 impl<S: Store> Gate<S> {
-    /// Whether responses are told anything of an answer. It is asked before a [`Report`] is made: even one that is not
-    /// there takes as long to move.
-    #[inline]
-    pub(super) fn reports(&self, answer: &Answer<S>, case: &Case) -> bool {
+    /// Whether responses are told anything of an answer.
+    fn reports(&self, answer: &Answer<S>, case: &Case) -> bool {
         answer.is_err() || case.is_local() || self.attaches_decisions || !self.answers.is_silent()
     }
 

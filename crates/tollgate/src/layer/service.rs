@@ -8,15 +8,16 @@ use http::{Request, Response};
 use tollgate_core::Store;
 use tower_service::Service;
 
-use super::answer::at_once;
+use super::answer::{Asked, Further};
 use super::before::{Before, Held};
 use super::body::ResponseBody;
 use super::future::ResponseFuture;
 use super::gate::Gate;
-use super::report::Report;
-use super::verdict::{Case, Verdict};
+use super::report::Told;
+use super::verdict::Verdict;
 use crate::answer::Reason;
 use crate::plan::{Entry, Unasked};
+use crate::settle::Reservation;
 
 /// A service behind a [`Policy`](crate::Policy), made by a [`RateLimitLayer`](crate::RateLimitLayer).
 ///
@@ -64,39 +65,58 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+    #[inline(never)] // In a caller that holds the request it would have to be copied to get here.
+    fn call(&mut self, request: Request<B>) -> Self::Future {
         match self.gate.enter(&request) {
-            Entry::Count => {}
-            Entry::LookUp(looking_up) => {
+            None => {}
+            Some(Entry::LookUp(looking_up)) => {
                 return ResponseFuture::before(Before::looking_up(looking_up, self.hold(request)));
             }
-            Entry::Free => return ResponseFuture::uncounted(self.inner.call(request)),
-            Entry::Blocked => return ResponseFuture::refused(self.gate.turn_away(Reason::Blocked, &request)),
+            Some(Entry::Free) => return ResponseFuture::uncounted(self.inner.call(request)),
+            Some(Entry::Blocked) => return ResponseFuture::refused(self.gate.turn_away(Reason::Blocked, &request)),
         }
-        let mut case = Case::new();
-        let mut future = match self.gate.ask(&request, &mut case) {
-            Ok(future) => future,
-            Err(Unasked::NoLimit) => return ResponseFuture::uncounted(self.inner.call(request)),
-            Err(Unasked::Missing(scope)) => {
-                return ResponseFuture::refused(self.gate.turn_away(Reason::MissingKey(scope), &request));
-            }
-        };
-        let Poll::Ready(mut answer) = at_once(&mut future) else {
-            return ResponseFuture::before(Before::deciding(future, case, self.hold(request)));
-        };
-        match self.gate.judge(&mut answer, &mut case, &mut request) {
+        let mut further = Further::Nothing;
+        match self.gate.ask(&request, &mut further) {
             // The service that is ready can be called here and now.
-            Verdict::Pass(reservation) if !self.gate.reports(&answer, &case) => {
-                ResponseFuture::running(self.inner.call(request), None, reservation)
+            Ok(Asked::Pass(brief)) => {
+                let told = brief.into();
+                ResponseFuture::running(self.inner.call(request), told, Reservation::default())
             }
-            Verdict::Pass(reservation) => {
-                let response = self.inner.call(request);
-                ResponseFuture::running(response, Some(Report::of(&self.gate, answer, case)), reservation)
+            Ok(Asked::Refuse(denial)) => ResponseFuture::denied(denial),
+            Ok(Asked::Further) => self.go_on(further, request),
+            Err(Unasked::NoLimit) => ResponseFuture::uncounted(self.inner.call(request)),
+            Err(Unasked::Missing(scope)) => {
+                ResponseFuture::refused(self.gate.turn_away(Reason::MissingKey(scope), &request))
             }
-            Verdict::Wait(wait, turn) => {
-                ResponseFuture::before(Before::waiting(wait, answer, case, turn, self.hold(request)))
+        }
+    }
+}
+
+impl<Svc, S> RateLimit<Svc, S>
+where
+    Svc: Clone,
+    S: Store,
+{
+    /// The response to a request about which there is more to do.
+    fn go_on<B>(&mut self, further: Further<S>, mut request: Request<B>) -> ResponseFuture<Svc, S, B>
+    where
+        Svc: Service<Request<B>>,
+    {
+        match further {
+            Further::Nothing => ResponseFuture::uncounted(self.inner.call(request)),
+            Further::Answered(mut answer, mut case) => match self.gate.judge(&mut answer, &mut case, &mut request) {
+                Verdict::Pass(reservation) => {
+                    let told = Told::of(&self.gate, answer, case);
+                    ResponseFuture::running(self.inner.call(request), told, reservation)
+                }
+                Verdict::Wait(wait, turn) => {
+                    ResponseFuture::before(Before::waiting(wait, answer, case, turn, self.hold(request)))
+                }
+                Verdict::Refuse(response) => ResponseFuture::refused(response),
+            },
+            Further::Pending(answer, case) => {
+                ResponseFuture::before(Before::deciding(answer, case, self.hold(request)))
             }
-            Verdict::Refuse(response) => ResponseFuture::refused(response),
         }
     }
 }

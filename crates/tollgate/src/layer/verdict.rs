@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use tollgate_core::{Decision, Operation, Outcome, Standing};
+use tollgate_core::{Decision, Name, Operation, Outcome, Quota, Standing};
 
 use super::turn::Turn;
 use crate::answer::Particulars;
@@ -31,10 +31,10 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// One for the store to decide.
-    #[inline]
-    pub(super) fn new() -> Self {
-        Self { particulars: Particulars::default(), by: Counted::Shared, ledger: None }
+    /// One that the store decides, by quotas of the request's own where it has any.
+    pub(super) fn new(overrides: &[(Name, Quota)], ledger: Option<Ledger>) -> Self {
+        let overrides = overrides.to_vec();
+        Self { particulars: Particulars { overrides, ..Particulars::default() }, by: Counted::Shared, ledger }
     }
 
     /// Whether this instance decided by itself.

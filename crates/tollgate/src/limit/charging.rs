@@ -12,6 +12,23 @@ impl Limit {
         self.conditions.iter().all(|holds| holds(head))
     }
 
+    /// Whether the limit counts every request.
+    pub(crate) const fn applies_always(&self) -> bool {
+        self.conditions.is_empty()
+    }
+
+    /// What every request costs, if there is nothing else to the limit's [charges](Self::charge) by its own quota.
+    pub(crate) fn plain_cost(&self) -> Option<u64> {
+        let is_plain = self.longest_wait.is_none()
+            && self.quota.algorithm() != Algorithm::LeakyBucket
+            && !(self.is_shadow || self.is_at_most || self.counts_refusals)
+            && self.penalty.is_none();
+        match self.cost {
+            Cost::Constant(units) if is_plain => Some(units),
+            Cost::Constant(_) | Cost::Computed(_) => None,
+        }
+    }
+
     /// Whether requests may have another quota.
     pub(crate) const fn has_other_quotas(&self) -> bool {
         self.run_time_quota.is_some()

@@ -2,6 +2,7 @@
 
 mod fall_back;
 
+use core::slice;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -37,11 +38,15 @@ pub(crate) struct Plan {
     makes_wait: bool,
     /// Whether a limit lets requests choose its quota.
     chooses_quotas: bool,
+    /// What all limits count, if they count one thing and apply to every request, each by its own quota.
+    sole: Option<usize>,
 }
 
 #[derive(Debug)]
 struct Planned {
     limit: Limit,
+    /// What every request costs, if there is nothing else to the limit's charges.
+    plain_cost: Option<u64>,
     /// The position of what it counts.
     subject: usize,
     on_store_failure: OnStoreFailure,
@@ -66,10 +71,8 @@ type Charges<'a> = SmallVec<[Charge<'a>; FEW]>;
 /// allocated.
 pub(crate) type Overrides = Vec<(Name, Quota)>;
 
-/// How a request comes in.
+/// How a request comes in whose limits cannot simply be asked.
 pub(crate) enum Entry {
-    /// Its limits are asked.
-    Count,
     /// Its limits are asked when this has been found out.
     LookUp(LookingUp),
     /// It is not limited.
@@ -92,7 +95,7 @@ impl Plan {
         let makes_wait = policy.limits.iter().any(Limit::makes_wait);
         let chooses_quotas = policy.limits.iter().any(Limit::has_other_quotas);
         let mut subjects: Vec<Subject> = Vec::new();
-        let limits = policy
+        let limits: Vec<Planned> = policy
             .limits
             .into_iter()
             .map(|limit| {
@@ -102,12 +105,15 @@ impl Plan {
                     subjects.len() - 1
                 });
                 let on_store_failure = limit.without_store(policy.on_store_failure);
-                Planned { limit, subject, on_store_failure }
+                Planned { plain_cost: limit.plain_cost(), limit, subject, on_store_failure }
             })
             .collect();
+        let applies_always = |planned: &Planned| planned.limit.applies_always();
+        let is_sole = subjects.len() == 1 && !chooses_quotas && limits.iter().all(applies_always);
+        let sole = is_sole.then_some(0);
         let (lists, look_ups, instances) = (policy.lists, policy.look_ups, policy.instances);
         let counts_all = look_ups.is_empty() && lists.are_empty();
-        Self { counts_all, limits, subjects, lists, look_ups, instances, settles, makes_wait, chooses_quotas }
+        Self { counts_all, limits, subjects, lists, look_ups, instances, settles, makes_wait, chooses_quotas, sole }
     }
 
     /// The limits, in the order of the policy.
@@ -117,26 +123,65 @@ impl Plan {
 
     /// Looks a request up in the lists, and begins its look-ups.
     #[inline]
-    pub(crate) fn enter(&self, head: &RequestHead<'_>) -> Entry {
-        if self.counts_all {
-            return Entry::Count;
-        }
+    pub(crate) fn enter(&self, head: &RequestHead<'_>) -> Option<Entry> {
+        if self.counts_all { None } else { self.sort(head) }
+    }
+
+    #[inline(never)]
+    fn sort(&self, head: &RequestHead<'_>) -> Option<Entry> {
         match self.lists.find(head) {
-            Listed::Free => Entry::Free,
-            Listed::Blocked => Entry::Blocked,
-            Listed::No if self.look_ups.is_empty() => Entry::Count,
-            Listed::No => Entry::LookUp(LookingUp::begin(&self.look_ups, head)),
+            Listed::Free => Some(Entry::Free),
+            Listed::Blocked => Some(Entry::Blocked),
+            Listed::No if self.look_ups.is_empty() => None,
+            Listed::No => Some(Entry::LookUp(LookingUp::begin(&self.look_ups, head))),
         }
     }
 
-    /// Reads the keys of a request and hands the charges of the limits that apply to `check`, by the quotas that the
-    /// request has, which are noted, in place of the limits' own.
+    /// Reads the keys of a request and hands the charges of the limits that apply to `check`, with the quotas that the
+    /// request has in place of the limits' own.
     #[inline]
     pub(crate) fn ask<T>(
         &self,
         head: &RequestHead<'_>,
-        overrides: &mut Overrides,
-        check: impl FnOnce(&[Charge<'_>]) -> T,
+        check: impl FnOnce(&[Charge<'_>], &[(Name, Quota)]) -> T,
+    ) -> Result<T, Unasked> {
+        let Some(Subject { extractor, shared }) = self.sole.and_then(|sole| self.subjects.get(sole)) else {
+            return self.ask_each(head, check);
+        };
+        let key = extractor.extract(head);
+        // Without the key: whether the limit counts the request nevertheless.
+        let shares = |planned: &Planned| match planned.limit.without_key() {
+            MissingKey::Skip => Ok(false),
+            MissingKey::Refuse => Err(Unasked::Missing(planned.limit.extractor.scope())),
+            MissingKey::Share => Ok(true),
+        };
+        let counted = key.as_ref().unwrap_or(shared);
+        let (one, several);
+        let charges = if let [planned] = &self.limits[..] {
+            if key.is_none() && !shares(planned)? {
+                return Err(Unasked::NoLimit);
+            }
+            one = planned.charge(counted, head);
+            slice::from_ref(&one)
+        } else {
+            let mut charges = Charges::new();
+            for planned in &self.limits {
+                if key.is_some() || shares(planned)? {
+                    charges.push(planned.charge(counted, head));
+                }
+            }
+            several = charges;
+            &several[..]
+        };
+        if charges.is_empty() { Err(Unasked::NoLimit) } else { Ok(check(charges, &[])) }
+    }
+
+    /// The same where requests have keys of several kinds, or not all of the limits.
+    #[inline(never)]
+    fn ask_each<T>(
+        &self,
+        head: &RequestHead<'_>,
+        check: impl FnOnce(&[Charge<'_>], &[(Name, Quota)]) -> T,
     ) -> Result<T, Unasked> {
         let (mut keys, mut applying) = (Keys::new(), Applying::new());
         if let Err(scope) = self.read(head, &mut keys, &mut applying) {
@@ -145,15 +190,21 @@ impl Plan {
         if applying.is_empty() {
             return Err(Unasked::NoLimit);
         }
-        if self.chooses_quotas {
-            *overrides = other_quotas(&applying, head);
-        }
+        let overrides = if self.chooses_quotas { other_quotas(&applying, head) } else { Overrides::new() };
         let mut charges = Charges::new();
         for (planned, place) in &applying {
-            let quota = quota_of(planned, overrides).unwrap_or(&planned.limit.quota);
-            charges.push(planned.limit.charge(quota, self.key(&keys[*place]), head));
+            let key = self.key(&keys[*place]);
+            charges.push(match quota_of(planned, &overrides) {
+                Some(quota) => planned.limit.charge(quota, key, head),
+                None => planned.charge(key, head),
+            });
         }
-        Ok(check(&charges))
+        Ok(check(&charges, &overrides))
+    }
+
+    /// Whether requests that are admitted at once are done with.
+    pub(crate) const fn is_plain(&self) -> bool {
+        !self.settles && !self.makes_wait && !self.chooses_quotas
     }
 
     /// What something makes of the keys of a request that has been decided on. They are read anew, so that requests pay
@@ -232,6 +283,17 @@ impl Plan {
     /// What is counted: the key of the request, or the one of all requests that have none.
     fn key<'k, 'r: 'k>(&'k self, (subject, key): &'k (usize, Option<Key<'r>>)) -> &'k Key<'k> {
         key.as_ref().unwrap_or(&self.subjects[*subject].shared)
+    }
+}
+
+impl Planned {
+    /// The limit's part in a request, by its own quota.
+    #[inline]
+    fn charge<'a>(&'a self, key: &'a Key<'a>, head: &RequestHead<'_>) -> Charge<'a> {
+        match self.plain_cost {
+            Some(units) => Charge::new(self.limit.name, &self.limit.quota, key).cost(units),
+            None => self.limit.charge(&self.limit.quota, key, head),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use tollgate::{RateLimitLayer, Refused};
 use tollgate_testkit::ManualClock;
 use tower::{Layer, ServiceExt};
 
-use crate::fixture::{Answer, FickleStore, Inner, field};
+use crate::fixture::{Answer, FickleStore, Inner, WITH_X, field};
 
 /// A policy over `Inner`, on a store that fails on command; both stores are on one clock, which stands still.
 struct Setting {
@@ -23,7 +23,7 @@ impl Setting {
         let clock = ManualClock::default();
         let (store, local) = (FickleStore::new(&clock), MemoryStore::with_clock(1_000, clock.clone()));
         let layer = RateLimitLayer::new(store.clone(), policy).attach_decision().local_store(local.clone());
-        Self { service: layer.layer(Inner::default()), store, local, clock }
+        Self { service: layer.headers(WITH_X).layer(Inner::default()), store, local, clock }
     }
 
     fn sick(policy: Policy) -> Self {
@@ -299,6 +299,7 @@ async fn layers_can_share_their_local_counters() {
     let other = RateLimitLayer::new(setting.store.clone(), minute(OnStoreFailure::Local))
         .local_store(setting.local.clone())
         .refusal(|_: &Refused<'_>| http::Response::new("no"))
+        .headers(WITH_X)
         .layer(Inner::default());
     setting.get().await;
     let response = other.oneshot(Request::new(())).await.unwrap();
@@ -310,8 +311,8 @@ async fn an_inner_limiter_that_counts_is_not_contradicted() {
     let clock = ManualClock::default();
     let store = FickleStore::new(&clock);
     store.fail(true);
-    let inner = RateLimitLayer::new(MemoryStore::with_clock(10, clock), minute(OnStoreFailure::Allow));
-    let outer = RateLimitLayer::new(store, minute(OnStoreFailure::Allow));
+    let inner = RateLimitLayer::new(MemoryStore::with_clock(10, clock), minute(OnStoreFailure::Allow)).headers(WITH_X);
+    let outer = RateLimitLayer::new(store, minute(OnStoreFailure::Allow)).headers(WITH_X);
     let response = outer.layer(inner.layer(Inner::default())).oneshot(Request::new(())).await.unwrap();
     assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("11"));
     assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));

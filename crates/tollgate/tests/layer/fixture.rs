@@ -12,8 +12,8 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use tollgate::{
-    Charge, Decision, Degraded, Key, MemoryStore, Operation, Policy, Quota, RateLimit, RateLimitLayer, ResponseBody,
-    Store, Timestamp,
+    Charge, Decision, Degraded, HeaderStyle, Key, MemoryStore, Operation, Policy, Quota, RateLimit, RateLimitLayer,
+    Reset, ResponseBody, Store, Timestamp,
 };
 use tollgate_testkit::ManualClock;
 use tower::{Layer, Service, ServiceExt};
@@ -55,6 +55,9 @@ impl Service<Request<()>> for Inner {
         ready(Ok(Response::new(Full::from("inner"))))
     }
 }
+
+/// The default style, and the `X-RateLimit` fields beside it.
+pub(crate) const WITH_X: [HeaderStyle; 2] = [HeaderStyle::Draft11, HeaderStyle::XRateLimit(Reset::Delta)];
 
 pub(crate) type Answer = Response<ResponseBody<Full<Bytes>>>;
 

@@ -8,11 +8,16 @@ use tollgate::{
 };
 use tower::{Layer, ServiceExt};
 
-use crate::fixture::{Answer, Inner, Limited, ScriptedStore, field, retry_after};
+use crate::fixture::{Answer, Inner, Limited, ScriptedStore, WITH_X, field, retry_after};
 
-/// The fields that a layer writes unless told otherwise.
+/// The fields that a layer writes unless told otherwise, and those that are asked for here.
 const FIELDS: [&str; 6] =
     ["retry-after", "ratelimit", "ratelimit-policy", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
+
+/// A policy whose clients are told in both.
+fn limited(policy: Policy) -> Limited {
+    Limited::with(policy, |layer| layer.headers(WITH_X))
+}
 
 /// These fields, where there are no others that browsers would have to be shown.
 fn rate_limit_fields(response: &Answer) -> [Option<String>; 6] {
@@ -28,13 +33,13 @@ fn told(fields: [Option<&str>; 6]) -> [Option<String>; 6] {
 /// The response of a limit named `one` that stands as a store says.
 async fn told_by_store(standing: Standing) -> Answer {
     let policy = Policy::new().limit(Limit::new("one", Quota::per_hour(1)));
-    let service = RateLimitLayer::new(ScriptedStore(vec![standing]), policy).layer(Inner::default());
+    let service = RateLimitLayer::new(ScriptedStore(vec![standing]), policy).headers(WITH_X).layer(Inner::default());
     service.oneshot(Request::new(())).await.unwrap()
 }
 
 #[tokio::test]
 async fn an_admitted_request_is_told_what_is_left() {
-    let limited = Limited::new(Policy::new().limit(Limit::new("burst", Quota::per_second(10).burst(20))));
+    let limited = limited(Policy::new().limit(Limit::new("burst", Quota::per_second(10).burst(20))));
     let response = limited.get().await;
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(
@@ -48,7 +53,7 @@ async fn several_limits_are_listed_in_order_and_the_binding_one_is_in_the_x_fiel
     let policy = Policy::new()
         .limit(Limit::new("hour", Quota::per_hour(1_000)))
         .limit(Limit::new("minute", Quota::per_minute(2)));
-    let response = Limited::new(policy).get().await;
+    let response = limited(policy).get().await;
     assert_eq!(
         rate_limit_fields(&response),
         told([
@@ -68,7 +73,7 @@ async fn a_refusal_lists_only_the_limits_that_refuse_and_keeps_its_promise() {
         .limit(Limit::new("second", Quota::per_second(3)))
         .limit(Limit::new("ten", Quota::new(3, Duration::from_secs(10))))
         .limit(Limit::new("hour", Quota::per_hour(1_000)));
-    let limited = Limited::new(policy);
+    let limited = limited(policy);
     for _ in 0..3 {
         assert_eq!(limited.get().await.status(), StatusCode::OK);
     }
@@ -93,7 +98,7 @@ async fn a_refusal_lists_only_the_limits_that_refuse_and_keeps_its_promise() {
 
 #[tokio::test]
 async fn retry_after_is_never_zero() {
-    let limited = Limited::new(Policy::new().limit(Limit::new("fast", Quota::per_second(1_000).burst(1))));
+    let limited = limited(Policy::new().limit(Limit::new("fast", Quota::per_second(1_000).burst(1))));
     limited.get().await;
     let refused = limited.get().await;
     assert_eq!(field(&refused, "retry-after").as_deref(), Some("1"));
@@ -119,7 +124,7 @@ async fn what_can_never_fit_has_no_time_to_retry() {
     let policy = Policy::new()
         .limit(Limit::new("units", Quota::per_minute(10)).cost_with(|_| 11))
         .limit(Limit::new("requests", Quota::per_minute(100)));
-    let response = Limited::new(policy).get().await;
+    let response = limited(policy).get().await;
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(
         rate_limit_fields(&response),
@@ -140,7 +145,7 @@ async fn only_limits_that_apply_are_told_of() {
         .limit(Limit::new("all", Quota::per_minute(60)))
         .limit(Limit::new("posts", Quota::per_minute(6)).when(|head| head.method() == Method::POST))
         .limit(Limit::new("puts", Quota::per_minute(6)).when(|head| head.method() == Method::PUT));
-    let limited = Limited::new(policy);
+    let limited = limited(policy);
     let response = limited.send(Request::post("/")).await;
     assert_eq!(field(&response, "ratelimit").as_deref(), Some(r#""all";r=59;t=1, "posts";r=5;t=10"#));
     assert_eq!(field(&response, "ratelimit-policy").as_deref(), Some(r#""all";q=60;w=60, "posts";q=6;w=60"#));
@@ -151,13 +156,13 @@ async fn only_limits_that_apply_are_told_of() {
 
 #[tokio::test]
 async fn requests_without_limits_are_told_nothing() {
-    let response = Limited::new(Policy::new()).get().await;
+    let response = limited(Policy::new()).get().await;
     assert_eq!(rate_limit_fields(&response), told([None; 6]));
 }
 
 #[tokio::test]
 async fn names_are_escaped() {
-    let response = Limited::new(Policy::new().limit(Limit::new(r#"a "b" \c"#, Quota::per_second(1)))).get().await;
+    let response = limited(Policy::new().limit(Limit::new(r#"a "b" \c"#, Quota::per_second(1)))).get().await;
     assert_eq!(field(&response, "ratelimit").as_deref(), Some(r#""a \"b\" \\c";r=0;t=1"#));
     assert_eq!(field(&response, "ratelimit-policy").as_deref(), Some(r#""a \"b\" \\c";q=1;w=1"#));
 }
@@ -201,7 +206,7 @@ async fn a_microsecond_is_a_second_on_the_wire() {
 #[tokio::test]
 async fn a_peek_is_told_the_whole_quota() {
     let policy = Policy::new().limit(Limit::new("peek", Quota::per_minute(5)).cost(0).by(key::everyone()));
-    let limited = Limited::new(policy);
+    let limited = limited(policy);
     for _ in 0..3 {
         assert_eq!(field(&limited.get().await, "ratelimit").as_deref(), Some(r#""peek";r=5;t=0"#));
     }
@@ -209,7 +214,7 @@ async fn a_peek_is_told_the_whole_quota() {
 
 #[tokio::test]
 async fn the_decision_is_in_the_request_and_in_every_response() {
-    let limited = Limited::new(Policy::new().limit(Limit::new("one", Quota::per_minute(1))));
+    let limited = limited(Policy::new().limit(Limit::new("one", Quota::per_minute(1))));
     let admitted = limited.get().await;
     let decision = admitted.extensions().get::<tollgate::Decision>().unwrap();
     assert!(decision.is_allowed());
@@ -227,7 +232,7 @@ async fn shadows_are_told_in_no_header_and_refuse_nobody() {
         .limit(Limit::new("real", Quota::per_minute(2)))
         .limit(Limit::new("dry", Quota::per_hour(1).fixed_window()).shadow())
         .limit(keyed.when_missing(MissingKey::Refuse).shadow());
-    let limited = Limited::new(policy);
+    let limited = limited(policy);
     for (left, would_refuse) in [(1, 0), (0, 1)] {
         let response = limited.get().await;
         assert_eq!(response.status(), StatusCode::OK);
@@ -250,7 +255,7 @@ async fn a_batch_takes_what_is_left() {
     let policy = Policy::new()
         .limit(Limit::new("rows", Quota::per_minute(60)).at_most().cost(100))
         .limit(Limit::new("requests", Quota::per_minute(10)));
-    let limited = Limited::new(policy);
+    let limited = limited(policy);
     let response = limited.get().await;
     let decision = response.extensions().get::<tollgate::Decision>().unwrap();
     assert_eq!(decision.standings().iter().map(|standing| standing.taken).collect::<Vec<_>>(), [60, 1]);
@@ -262,7 +267,7 @@ async fn a_batch_takes_what_is_left() {
 #[tokio::test]
 async fn a_penalty_shows_only_while_it_blocks_and_under_its_limits_name() {
     let penalty = Penalty::after(2).step(Duration::from_secs(100)).most(Duration::from_secs(250));
-    let limited = Limited::new(Policy::new().limit(Limit::new("one", Quota::per_minute(1)).penalty(penalty)));
+    let limited = limited(Policy::new().limit(Limit::new("one", Quota::per_minute(1)).penalty(penalty)));
     assert_eq!(field(&limited.get().await, "ratelimit").as_deref(), Some(r#""one";r=0;t=60"#));
     // Two refusals are free, then each adds a step, up to two.
     for seconds in [60, 60, 100, 200, 200] {

@@ -9,11 +9,12 @@ use tollgate::{Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer};
 use tollgate_testkit::ManualClock;
 use tower::{Layer, ServiceBuilder, ServiceExt, service_fn};
 
-use crate::fixture::{Inner, field};
+use crate::fixture::{Inner, WITH_X, field};
 
 fn layer(name: &'static str, per_minute: u64) -> RateLimitLayer<MemoryStore> {
     let store = MemoryStore::with_clock(10, ManualClock::default());
-    RateLimitLayer::new(store, Policy::new().limit(Limit::new(name, Quota::per_minute(per_minute)))).attach_decision()
+    let policy = Policy::new().limit(Limit::new(name, Quota::per_minute(per_minute)));
+    RateLimitLayer::new(store, policy).attach_decision().headers(WITH_X)
 }
 
 #[tokio::test]
@@ -35,7 +36,8 @@ async fn lists_grow_and_the_stricter_x_fields_stay() {
 #[tokio::test]
 async fn limits_of_one_name_and_key_share_a_counter_across_layers() {
     let store = MemoryStore::with_clock(10, ManualClock::default());
-    let layer = |name| RateLimitLayer::new(store.clone(), Policy::new().limit(Limit::new(name, Quota::per_minute(10))));
+    let policy = |name| Policy::new().limit(Limit::new(name, Quota::per_minute(10)));
+    let layer = |name| RateLimitLayer::new(store.clone(), policy(name)).headers(WITH_X);
     let [one, other, apart] = ["minute", "minute", "login-minute"].map(|name| layer(name).layer(Inner::default()));
     for (service, remaining) in [(one, "9"), (other, "8"), (apart, "9")] {
         let response = service.oneshot(Request::new(())).await.unwrap();

@@ -6,7 +6,7 @@ use http_body::Body as _;
 use serde_json::{Value, json};
 use tollgate::{Limit, MissingKey, Policy, ProblemDetails, Quota, Reason, Refusal, Refused, key};
 
-use crate::fixture::{Limited, field, text};
+use crate::fixture::{Limited, WITH_X, field, text};
 
 fn twice() -> Policy {
     Policy::new().limit(Limit::new("say \"when\"", Quota::per_minute(2)))
@@ -81,7 +81,7 @@ async fn a_scope_of_any_text_makes_sound_json() {
 #[tokio::test]
 async fn a_custom_refusal_gets_the_headers_too() {
     let limited = Limited::with(twice(), |layer| {
-        layer.refusal(|refused: &Refused<'_>| {
+        layer.headers(WITH_X).refusal(|refused: &Refused<'_>| {
             assert!(matches!(refused.reason(), Reason::OverQuota(_)));
             let body = format!("{} {}", refused.head().uri().path(), refused.detail());
             Response::builder().status(StatusCode::IM_A_TEAPOT).header(CONTENT_TYPE, "text/plain").body(body).unwrap()

@@ -7,7 +7,7 @@ use tollgate::{HeaderStyle, Limit, OnStoreFailure, Outcome, Policy, Quota, RateL
 use tollgate_testkit::ManualClock;
 use tower::{Layer, ServiceExt};
 
-use crate::fixture::{Answer, FickleStore, Inner, Limited, field, retry_after, text};
+use crate::fixture::{Answer, FickleStore, Inner, Limited, WITH_X, field, retry_after, text};
 
 /// Five a minute for everybody, fifty for users with a `pro` header, and what a `units` header says.
 fn tiers() -> Limit {
@@ -28,6 +28,10 @@ fn pro(user: &str) -> http::request::Builder {
     free(user).header("pro", "1")
 }
 
+fn with_x(policy: Policy) -> Limited {
+    Limited::with(policy, |layer| layer.headers(WITH_X))
+}
+
 /// `RateLimit-Policy`, `RateLimit` and `X-RateLimit-Limit`.
 fn told(response: &Answer) -> [String; 3] {
     ["ratelimit-policy", "ratelimit", "x-ratelimit-limit"].map(|name| field(response, name).unwrap_or_default())
@@ -35,7 +39,7 @@ fn told(response: &Answer) -> [String; 3] {
 
 #[tokio::test]
 async fn a_request_is_counted_by_the_quota_it_chooses() {
-    let limited = Limited::new(Policy::new().limit(tiers()));
+    let limited = with_x(Policy::new().limit(tiers()));
     for (request, admitted) in [(free as fn(&str) -> _, 5), (pro, 50)] {
         let user = admitted.to_string();
         for _ in 0..admitted {
@@ -49,7 +53,7 @@ async fn a_request_is_counted_by_the_quota_it_chooses() {
 
 #[tokio::test]
 async fn the_answer_tells_that_quota() {
-    let limited = Limited::new(Policy::new().limit(tiers()));
+    let limited = with_x(Policy::new().limit(tiers()));
     assert_eq!(told(&limited.send(free("ann")).await), [r#""tier";q=5;w=60"#, r#""tier";r=4;t=12"#, "5"]);
     assert_eq!(told(&limited.send(pro("bob")).await), [r#""tier";q=50;w=3600"#, r#""tier";r=49;t=72"#, "50"]);
     // Nothing is remembered of the request before.
@@ -59,8 +63,7 @@ async fn the_answer_tells_that_quota() {
 #[tokio::test]
 async fn other_limits_keep_theirs() {
     let posts = Limit::new("posts", Quota::per_minute(9)).when(|head| head.method() == http::Method::POST);
-    let limited =
-        Limited::new(Policy::new().limit(Limit::new("all", Quota::per_second(8))).limit(tiers()).limit(posts));
+    let limited = with_x(Policy::new().limit(Limit::new("all", Quota::per_second(8))).limit(tiers()).limit(posts));
     let expected = r#""all";q=8;w=1, "tier";q=50;w=3600"#;
     assert_eq!(told(&limited.send(pro("ann")).await)[0], expected);
     assert_eq!(told(&limited.send(free("bob")).await)[0], r#""all";q=8;w=1, "tier";q=5;w=60"#);
@@ -75,7 +78,7 @@ async fn several_limits_may_have_one_of_their_own() {
             Quota::try_new(head.headers().get(name)?.to_str().ok()?.parse().ok()?, Duration::from_secs(60)).ok()
         })
     };
-    let limited = Limited::new(Policy::new().limit(size("a")).limit(size("b")).limit(size("c")));
+    let limited = with_x(Policy::new().limit(size("a")).limit(size("b")).limit(size("c")));
     let response = limited.send(Request::get("/").header("c", "30").header("a", "10")).await;
     assert_eq!(told(&response)[0], r#""a";q=10;w=60, "b";q=1;w=60, "c";q=30;w=60"#);
     assert_eq!(told(&response)[2], "1", "b binds");
@@ -83,7 +86,7 @@ async fn several_limits_may_have_one_of_their_own() {
 
 #[tokio::test]
 async fn a_cost_above_it_never_passes() {
-    let limited = Limited::new(Policy::new().limit(tiers().cost(3)));
+    let limited = with_x(Policy::new().limit(tiers().cost(3)));
     assert_eq!(limited.send(free("ann")).await.status(), StatusCode::OK);
     let refused = limited.send(free("bob").header("units", "2")).await;
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
@@ -98,14 +101,14 @@ async fn a_queue_chosen_at_run_time_makes_requests_wait() {
     let queue = Quota::per_second(2).burst(8).leaky_bucket();
     let limit = Limit::new("l", Quota::per_minute(1).burst(8))
         .quota_with(move |head| head.headers().contains_key("queue").then_some(queue));
-    let limited = Limited::new(Policy::new().limit(limit));
+    let limited = with_x(Policy::new().limit(limit));
     for expected in [0, 500] {
         limited.send(Request::get("/").header("queue", "1")).await;
         assert_eq!(limited.inner.last_seen().unwrap().wait(), Duration::from_millis(expected));
     }
     // And one that is no queue makes none of them wait.
     let limit = Limit::new("l", queue).quota_with(|_| Some(Quota::per_minute(1)));
-    let limited = Limited::new(Policy::new().limit(limit));
+    let limited = with_x(Policy::new().limit(limit));
     assert_eq!(limited.get().await.status(), StatusCode::OK);
     assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
 }
@@ -118,7 +121,7 @@ async fn alone(policy: Policy, request: http::request::Builder) -> Answer {
         RateLimitLayer::new(store, policy.on_store_failure(OnStoreFailure::Local)).refusal(|refused: &Refused<'_>| {
             http::Response::builder().status(refused.status()).body(refused.detail()).unwrap()
         });
-    layer.layer(Inner::default()).oneshot(request.body(()).unwrap()).await.unwrap()
+    layer.headers(WITH_X).layer(Inner::default()).oneshot(request.body(()).unwrap()).await.unwrap()
 }
 
 #[tokio::test]

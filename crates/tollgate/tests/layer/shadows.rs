@@ -9,7 +9,7 @@ use tollgate::{Limit, MemoryStore, MissingKey, OnStoreFailure, Penalty, Policy, 
 use tollgate_testkit::ManualClock;
 use tower::{Layer, ServiceExt};
 
-use crate::fixture::{FickleStore, Inner, Limited, Recorder, field, text, tokio_now};
+use crate::fixture::{FickleStore, Inner, Limited, Recorder, WITH_X, field, text, tokio_now};
 
 /// Limits that refuse nearly everything, in every way there is.
 fn shadows() -> [Limit; 7] {
@@ -93,7 +93,7 @@ async fn counted_alone_beside_a_limit_that_allows_they_are_no_count() {
     let clock = ManualClock::default();
     let store = FickleStore::new(&clock);
     store.fail(true);
-    let service = RateLimitLayer::new(store, policy).layer(Inner::default());
+    let service = RateLimitLayer::new(store, policy).headers(WITH_X).layer(Inner::default());
     let response = service.oneshot(Request::new(())).await.unwrap();
     assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("-1"));
     assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));

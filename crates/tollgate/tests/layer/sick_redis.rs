@@ -10,6 +10,7 @@ use tollgate::{Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer
 use tollgate_testkit::{ManualClock, RedisServer};
 
 use crate::axum_apps::{ask, served};
+use crate::fixture::WITH_X;
 
 /// Far more than the deadline of a call: whoever waits so long was forgotten.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,7 +29,7 @@ impl Setting {
         let store = options.connect(&redis.url()).await.unwrap();
         let clock = ManualClock::default();
         let local = MemoryStore::with_clock(100, clock.clone());
-        let layer = RateLimitLayer::new(store, policy).local_store(local.clone());
+        let layer = RateLimitLayer::new(store, policy).local_store(local.clone()).headers(WITH_X);
         Self { layer, local, clock }
     }
 

@@ -10,14 +10,14 @@ use tollgate::{
 use tollgate_testkit::ManualClock;
 use tower::{Layer, ServiceExt};
 
-use crate::fixture::{Broken, BrokenStore, FickleStore, Inner, field, text};
+use crate::fixture::{Broken, BrokenStore, FickleStore, Inner, WITH_X, field, text};
 
 fn policy(choice: OnStoreFailure) -> Policy {
     Policy::new().limit(Limit::new("minute", Quota::per_minute(1))).on_store_failure(choice)
 }
 
 fn service(choice: OnStoreFailure) -> RateLimit<Inner, BrokenStore> {
-    RateLimitLayer::new(BrokenStore, policy(choice)).layer(Inner::default())
+    RateLimitLayer::new(BrokenStore, policy(choice)).headers(WITH_X).layer(Inner::default())
 }
 
 #[tokio::test]

@@ -166,11 +166,11 @@ async fn several_at_once_are_all_there_and_none_is_silence() {
 }
 
 #[tokio::test]
-async fn the_default_is_draft_11_and_seconds() {
+async fn the_default_is_draft_11_alone() {
     let default = Limited::new(policy()).get().await;
-    let chosen = limited(&[Draft11, XRateLimit(Delta)], policy()).get().await;
+    let chosen = limited(&[Draft11], policy()).get().await;
     assert_eq!(told(&default), told(&chosen));
-    assert_eq!(told(&default).len(), 5);
+    assert_eq!(told(&default).len(), 2);
 }
 
 #[test]

@@ -4,14 +4,17 @@
 //! seconds is always admitted, since they are there already. On a refusal `t` is the time after which the request would
 //! be admitted, which is what the refused client needs, and never later than `Retry-After`.
 
-use http::header::{HeaderMap, HeaderName};
+use core::time::Duration;
+
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use tollgate_core::{Outcome, Standing};
 
 use super::super::partition::PartitionKey;
 use super::super::seconds::whole_seconds;
 use super::super::sheet::Sheet;
-use super::super::structured::{push_integer, push_string};
+use super::super::structured::{integer, push_integer, push_string};
 use super::super::telling::Telling;
+use super::super::text::Text;
 use super::Style;
 use super::names::{RATE_LIMIT, RATE_LIMIT_POLICY};
 use super::policies::{Dialect, Entry, Policies};
@@ -20,47 +23,89 @@ use crate::limit::Limit;
 #[derive(Debug)]
 pub(super) struct Draft11 {
     policies: Policies,
-    /// `"burst";r=`, by the number of the name.
-    standings: Vec<(u32, Vec<u8>)>,
+    standings: Standings,
 }
 
 impl Draft11 {
     pub(super) fn new(limits: &[Limit]) -> Self {
-        let standing = |limit: &Limit| {
-            let mut quoted = Vec::new();
-            push_string(&mut quoted, limit.name.as_str());
-            quoted.extend_from_slice(b";r=");
-            (limit.name.id(), quoted)
-        };
-        Self {
-            policies: Policies::new(limits, Dialect { member: push_policy, tells: |_, _| true }),
-            standings: limits.iter().map(standing).collect(),
-        }
+        Self { policies: policies(limits), standings: Standings::new(limits) }
     }
 
     /// Adds a member to the list that begins at this place of the text.
     fn push_standing(&self, sheet: &mut Sheet<'_>, list: usize, standing: &Standing, telling: Telling<'_>) {
         // Within a policy no two limits share a number.
-        let Some((_, begin)) = self.standings.iter().find(|(id, _)| *id == standing.name.id()) else { return };
-        if sheet.here() > list {
-            sheet.out().extend(b", ");
-        }
-        sheet.out().extend(begin);
-        sheet.integer(standing.remaining());
-        let window = match standing.outcome {
-            Outcome::Allow | Outcome::Wait(_) => Some(standing.reset_after()),
-            Outcome::Refuse(_) | Outcome::Never => telling.retry(standing),
-        };
-        if let Some(window) = window {
-            sheet.out().extend(b";t=");
-            sheet.integer(whole_seconds(window));
-        }
+        let Some(own) = self.standings.iter().find(|own| own.is_of(standing)) else { return };
+        own.write(standing, telling.retry(standing), list, sheet.out());
         if let Some(partition) = telling.partition(standing) {
             sheet.out().extend(PARTITION);
             sheet.out().extend(partition.as_bytes());
             sheet.out().extend(b":");
         }
     }
+}
+
+/// How the standings of limits are told.
+#[derive(Debug)]
+pub(in crate::answer) struct Standings(Vec<Begin>);
+
+/// `"burst";r=`, and the number of the name.
+#[derive(Debug)]
+pub(in crate::answer) struct Begin {
+    id: u32,
+    text: Vec<u8>,
+}
+
+impl Standings {
+    pub(in crate::answer) fn new(limits: &[Limit]) -> Self {
+        let begin = |limit: &Limit| {
+            let mut text = Vec::new();
+            push_string(&mut text, limit.name.as_str());
+            text.extend_from_slice(b";r=");
+            Begin { id: limit.name.id(), text }
+        };
+        Self(limits.iter().map(begin).collect())
+    }
+
+    #[inline]
+    pub(in crate::answer) fn iter(&self) -> impl Iterator<Item = &Begin> {
+        self.0.iter()
+    }
+}
+
+impl Begin {
+    /// Whether it is this limit that stands so.
+    #[inline]
+    pub(in crate::answer) const fn is_of(&self, standing: &Standing) -> bool {
+        self.id == standing.name.id()
+    }
+
+    /// Writes a member of the list that begins at this place of the text: `"burst";r=19;t=1`. A limit that refuses would
+    /// admit the request after `retry`, if ever.
+    #[inline]
+    pub(in crate::answer) fn write(&self, standing: &Standing, retry: Option<Duration>, list: usize, out: &mut Text) {
+        if out.len() > list {
+            out.extend(b", ");
+        }
+        out.extend(&self.text);
+        out.number(integer(standing.remaining()));
+        let window = match standing.outcome {
+            Outcome::Allow | Outcome::Wait(_) => Some(standing.reset_after()),
+            Outcome::Refuse(_) | Outcome::Never => retry,
+        };
+        if let Some(window) = window {
+            out.extend(b";t=");
+            out.number(integer(whole_seconds(window)));
+        }
+    }
+}
+
+/// `RateLimit-Policy` where all limits apply, each with its own quota; `None` when there are none.
+pub(in crate::answer) fn policy(limits: &[Limit]) -> Option<HeaderValue> {
+    policies(limits).always().cloned()
+}
+
+fn policies(limits: &[Limit]) -> Policies {
+    Policies::new(limits, Dialect { member: push_policy, tells: |_, _| true })
 }
 
 impl Style for Draft11 {

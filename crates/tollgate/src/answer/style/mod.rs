@@ -18,7 +18,9 @@ use core::fmt;
 use http::header::{HeaderMap, HeaderValue};
 use tollgate_core::ConfigError;
 
+pub(super) use self::draft11::{Standings, policy};
 pub use self::exposed::EXPOSED_HEADERS;
+pub(super) use self::names::{RATE_LIMIT, RATE_LIMIT_POLICY};
 use super::sheet::Sheet;
 use super::telling::Telling;
 use crate::limit::Limit;
@@ -68,7 +70,7 @@ pub enum Reset {
 
 impl HeaderStyle {
     /// What a layer tells unless told otherwise.
-    pub(crate) const DEFAULT: [Self; 2] = [Self::Draft11, Self::XRateLimit(Reset::Delta)];
+    pub(crate) const DEFAULT: [Self; 1] = [Self::Draft11];
 
     /// A field that no other style may write.
     const fn claim(self) -> &'static str {

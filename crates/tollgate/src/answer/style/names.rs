@@ -4,8 +4,8 @@ use http::header::HeaderName;
 
 use super::triple::Triple;
 
-pub(super) static RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-pub(super) static RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+pub(in crate::answer) static RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+pub(in crate::answer) static RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
 /// The three of drafts 3 to 6.
 pub(super) static DRAFT: Triple = Triple {

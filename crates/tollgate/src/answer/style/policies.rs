@@ -55,6 +55,11 @@ impl Policies {
         Self { limits, whole, dialect }
     }
 
+    /// The list of all limits.
+    pub(super) const fn always(&self) -> Option<&HeaderValue> {
+        self.whole.as_ref()
+    }
+
     /// The list of all limits, where a request is told of all of them as always.
     pub(super) fn whole(&self, telling: Telling<'_>) -> Option<&HeaderValue> {
         let is_whole = telling.particulars.leave_policies_alone() && telling.standings().count() == self.limits.len();

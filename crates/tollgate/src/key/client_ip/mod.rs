@@ -8,7 +8,7 @@ mod prefix;
 mod proxies;
 mod source;
 
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 
 use tollgate_core::{ConfigError, Key, Name};
 
@@ -153,6 +153,9 @@ impl KeyExtractor for ClientIp {
     }
 
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
+        if let (None, Some(SocketAddr::V4(v4))) = (&self.behind, peer::sole(head.extensions())) {
+            return Some(self.prefix.key_v4(self.scope, *v4.ip()));
+        }
         self.address(head).map(|address| self.prefix.key(self.scope, address))
     }
 

@@ -8,8 +8,14 @@ use http::Extensions;
 /// The peer's address as the server or an outer layer has told it; never a mapped one.
 pub(super) fn of(extensions: &Extensions) -> Option<IpAddr> {
     let own = || extensions.get::<IpAddr>().copied().or_else(|| extensions.get().map(SocketAddr::ip));
-    let told = own().or_else(|| from_axum(extensions)).or_else(|| from_tonic(extensions));
+    let told = own().or_else(|| from_axum(extensions).map(SocketAddr::ip)).or_else(|| from_tonic(extensions));
     told.map(|address| address.to_canonical())
+}
+
+/// The address that axum has told, where there is nothing else that could be preferred to it: found with one look.
+#[inline]
+pub(super) fn sole(extensions: &Extensions) -> Option<&SocketAddr> {
+    if extensions.len() == 1 { from_axum(extensions) } else { None }
 }
 
 /// Tells whoever reads the logs what to add, once.
@@ -27,13 +33,13 @@ pub(super) fn report_missing() {
 }
 
 #[cfg(feature = "axum")]
-fn from_axum(extensions: &Extensions) -> Option<IpAddr> {
-    let axum::extract::ConnectInfo(address) = extensions.get::<axum::extract::ConnectInfo<SocketAddr>>()?;
-    Some(address.ip())
+#[inline]
+fn from_axum(extensions: &Extensions) -> Option<&SocketAddr> {
+    extensions.get().map(|axum::extract::ConnectInfo(address)| address)
 }
 
 #[cfg(not(feature = "axum"))]
-const fn from_axum(_: &Extensions) -> Option<IpAddr> {
+const fn from_axum(_: &Extensions) -> Option<&SocketAddr> {
     None
 }
 

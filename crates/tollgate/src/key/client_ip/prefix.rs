@@ -1,6 +1,6 @@
 //! How much of an address counts.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr};
 
 use tollgate_core::{ConfigError, Key, Name};
 
@@ -52,15 +52,19 @@ impl Prefix {
     /// never make one key.
     pub(super) fn key(self, scope: Name, address: IpAddr) -> Key<'static> {
         match address {
-            IpAddr::V4(v4) => {
-                let mask = u32::MAX << (32 - u32::from(self.v4));
-                Key::owned(scope, (v4.to_bits() & mask).to_be_bytes())
-            }
+            IpAddr::V4(v4) => self.key_v4(scope, v4),
             IpAddr::V6(v6) => {
                 let mask = u128::MAX << (128 - u32::from(self.v6));
                 let network = (v6.to_bits() & mask).to_be_bytes();
                 if self.v6 > 64 { Key::owned(scope, network) } else { Key::owned(scope, &network[..8]) }
             }
         }
+    }
+
+    /// The key of an IPv4 address.
+    #[inline]
+    pub(super) fn key_v4(self, scope: Name, address: Ipv4Addr) -> Key<'static> {
+        let mask = u32::MAX << (32 - u32::from(self.v4));
+        Key::owned(scope, (address.to_bits() & mask).to_be_bytes())
     }
 }
