@@ -50,13 +50,15 @@ impl Seed {
         let bytes = key.as_bytes();
         // The length, so that it matters how many zeros a key ends with.
         let last = u64::from(key.scope().id()) | (bytes.len() as u64) << 32;
-        let (words, rest) = bytes.as_chunks();
-        // Three lengths that many keys have: addresses of IPv4, numbers and networks, identifiers of 16 bytes.
-        let words = match (words, rest) {
-            ([], &[a, b, c, d]) => product(self.words[0], [a, b, c, d, 0, 0, 0, 0]),
-            ([one], []) => product(self.words[0], *one),
-            ([one, other], []) => product(self.words[0], *one).wrapping_add(product(self.words[1], *other)),
-            _ => self.sum(bytes),
+        // Three lengths that many keys have: numbers and networks, addresses of IPv4, identifiers of 16 bytes.
+        let words = if let Ok(number) = bytes.try_into() {
+            product(self.words[0], number)
+        } else if let &[a, b, c, d] = bytes {
+            product(self.words[0], [a, b, c, d, 0, 0, 0, 0])
+        } else if let (&[one, other], []) = bytes.as_chunks() {
+            product(self.words[0], one).wrapping_add(product(self.words[1], other))
+        } else {
+            self.sum(bytes)
         };
         let sum = self.end.wrapping_mul(last.into()).wrapping_add(words);
         stirred((sum >> 64) as u64).max(1)

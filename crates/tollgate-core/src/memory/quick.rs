@@ -14,27 +14,22 @@ use crate::standings::Standings;
 use crate::time::Timestamp;
 
 impl Inner {
-    /// Makes a decision in its place, which is blank.
+    /// Makes a decision in its place.
     #[inline]
     pub(super) fn decide(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) {
-        // Of a number that is known to the compiler.
-        match (operation, charges) {
-            (Operation::Check, [one]) => self.check_one([one], decision),
-            (Operation::Check, [_, _, ..]) => self.check_more(charges, decision),
-            _ => *decision = self.decide_any(operation, charges),
+        if operation != Operation::Check {
+            *decision = self.decide_any(operation, charges);
+            return;
         }
-    }
-
-    #[inline(never)]
-    fn check_more(&self, charges: &[Charge<'_>], decision: &mut Decision) {
+        // Of a number that is known to the compiler.
         match charges {
-            [first, ..] if charges.iter().any(|charge| !core::ptr::eq(charge.key(), first.key())) => {
-                self.check_several(charges, decision);
+            [one] => self.check_one([one], decision),
+            [one, two] if have_one_key([one, two]) => self.check_one([one, two], decision),
+            [one, two, three] if have_one_key([one, two, three]) => self.check_one([one, two, three], decision),
+            [one, two, three, four] if have_one_key([one, two, three, four]) => {
+                self.check_one([one, two, three, four], decision);
             }
-            [one, two] => self.check_one([one, two], decision),
-            [one, two, three] => self.check_one([one, two, three], decision),
-            [one, two, three, four] => self.check_one([one, two, three, four], decision),
-            _ => *decision = self.decide_any(Operation::Check, charges),
+            _ => self.check_several(charges, decision),
         }
     }
 
@@ -44,7 +39,7 @@ impl Inner {
         if !charges.iter().all(|charge| charge.is_plain()) {
             return self.check_any(charges, decision);
         }
-        let hash = self.hash(charges[0].key());
+        let hash = self.seed.hash(charges[0].key());
         let number = self.table_of(hash);
         // Meanwhile the time is read.
         if N == 1 {
@@ -83,6 +78,12 @@ impl Inner {
     fn check_any<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) {
         *decision = self.decide_any(Operation::Check, &charges.map(|charge| *charge));
     }
+}
+
+/// Whether it is the very same key that they are counted by.
+#[inline]
+fn have_one_key<const N: usize>(charges: [&Charge<'_>; N]) -> bool {
+    charges.iter().all(|charge| core::ptr::eq(charge.key(), charges[0].key()))
 }
 
 /// What the limits of a row say.
