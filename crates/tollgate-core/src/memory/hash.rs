@@ -1,13 +1,13 @@
 //! What stands for a key in the store: a hash under a seed that nobody outside knows.
 //!
-//! It is drawn from a strongly universal family, the multilinear one (Lemire and Kaser, "Strongly universal string
-//! hashing is fast", 2014): each word of the message is multiplied by a secret number of 128 bits, and of the sum modulo
-//! 2^128 the high half is kept. Whoever does not know the secret numbers can find no two messages for which it is the same
-//! with odds above 1 in 2^64, whatever he tries: that is proven, not only believed. The message is the key's bytes, padded
-//! with zeros to whole words, its scope, and its length; one that is too long is replaced by a digest.
+//! It is drawn from a universal family, the multilinear one (Lemire and Kaser, "Strongly universal string hashing is
+//! fast", 2014): each word of the message is multiplied by a secret number of 128 bits, and of the sum modulo 2^128 the
+//! high half is kept. Two messages share it for 1 in 2^63 of all secrets, whichever two they are: that is proven, not only
+//! believed. The message is the key's bytes, padded with zeros to whole words, its scope, and its length; where the bytes
+//! are too many, a digest of them.
 //!
-//! Keys that follow a pattern, such as numbers in a row, have hashes that follow one. So the result is stirred, which
-//! keeps different ones different.
+//! Keys that follow a pattern, such as numbers in a row, have hashes that follow one. So the result is stirred, with a
+//! secret of its own and in a way that keeps different ones different.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -18,6 +18,9 @@ use crate::key::Key;
 /// Words of a key that is hashed as it is: an address, a number, a UUID in text, most API keys.
 const WORDS: usize = 8;
 
+/// 2^64 by the golden ratio: for numbers that are drawn alike each time.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// A seed for one store.
 pub(super) struct Seed {
     /// What the scope and the length are multiplied by.
@@ -26,6 +29,8 @@ pub(super) struct Seed {
     words: [u128; WORDS],
     /// For digests of what is longer.
     digest: [u8; 16],
+    /// What the sum is stirred with: odd.
+    factor: u64,
 }
 
 impl Seed {
@@ -33,14 +38,19 @@ impl Seed {
     pub(super) fn random() -> Self {
         let source = RandomState::new();
         // Loom takes the same steps again and again, so they must be the same.
-        Self::drawn(|number| if cfg!(loom) { stirred(number) } else { source.hash_one(number) })
+        Self::drawn(|number| if cfg!(loom) { stirred(number, GOLDEN) } else { source.hash_one(number) })
     }
 
     /// Of halves that are drawn by their number.
     fn drawn(draw: impl Fn(u64) -> u64) -> Self {
         let mut halves = (1..).map(draw);
         let mut whole = || halves.by_ref().take(2).fold(0, |whole: u128, half| whole << 64 | u128::from(half));
-        Self { end: whole(), words: core::array::from_fn(|_| whole()), digest: whole().to_le_bytes() }
+        Self {
+            end: whole(),
+            words: core::array::from_fn(|_| whole()),
+            digest: whole().to_le_bytes(),
+            factor: (whole() >> 64) as u64 | 1,
+        }
     }
 
     /// What stands for a key. Never 0, which stands for nobody.
@@ -61,7 +71,7 @@ impl Seed {
             self.sum(bytes)
         };
         let sum = self.end.wrapping_mul(last.into()).wrapping_add(words);
-        stirred((sum >> 64) as u64).max(1)
+        stirred((sum >> 64) as u64, self.factor).max(1)
     }
 
     /// The sum of a key's words, or of its digest's.
@@ -85,11 +95,10 @@ const fn product(secret: u128, word: [u8; 8]) -> u128 {
     secret.wrapping_mul(u64::from_le_bytes(word) as u128)
 }
 
-/// Another number for each number, in all of whose bits each bit has a part: the finalizer of splitmix64 (Steele, Lea and
-/// Flood, 2014) without its last multiplication.
+/// Another number for each number, in whose halves the other's halves have a part, by an odd factor.
 #[inline]
-const fn stirred(hash: u64) -> u64 {
-    let hash = (hash ^ hash >> 32).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+const fn stirred(hash: u64, factor: u64) -> u64 {
+    let hash = (hash ^ hash >> 32).wrapping_mul(factor);
     hash ^ hash >> 29
 }
 
@@ -110,7 +119,7 @@ mod tests {
     const SCOPE: Name = Name::new("client");
 
     fn seed() -> Seed {
-        Seed::drawn(|number| stirred(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+        Seed::drawn(|number| stirred(stirred(number, GOLDEN), GOLDEN))
     }
 
     #[test]
@@ -126,7 +135,7 @@ mod tests {
             let last = (length as u128) << 32 | u128::from(SCOPE.id());
             sum = sum.wrapping_add(seed.end.wrapping_mul(last));
             let high = u64::try_from(sum >> 64).unwrap();
-            assert_eq!(seed.hash(&Key::new(SCOPE, &text[..length])), stirred(high), "{length} bytes");
+            assert_eq!(seed.hash(&Key::new(SCOPE, &text[..length])), stirred(high, seed.factor), "{length} bytes");
         }
     }
 

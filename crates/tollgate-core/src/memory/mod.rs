@@ -41,15 +41,15 @@ use crate::time::Timestamp;
 /// Counters in this process: nothing to install, nothing to wait for.
 ///
 /// Clones share the counters. All charges of a request are decided in one atomic step, also when they count different
-/// keys. Keys are kept as 64-bit hashes (SipHash-1-3) under a seed drawn when the store is made: two keys that share a
-/// hash would share their counters. Among a million subjects the odds that a newcomer shares one are 1 in 18 million
-/// million, and nobody who does not know the seed can look for such a key.
+/// keys. Keys are kept as 64-bit hashes under a seed drawn when the store is made: two keys that share a hash would share
+/// their counters. Any two do for 1 in 2^63 of all seeds, so among a million subjects the odds that a newcomer shares one's
+/// are 1 in 9 million million, whoever chose the keys, as long as he does not know the seed.
 ///
 /// # Memory
 ///
 /// A subject takes 36 bytes with one limit and 72 with up to four, as the process grows, however long its key. Logs,
 /// windows that begin with a request, and more limits are kept apart and take hundreds. All subjects take as much as the
-/// one with the most limits.
+/// one with the most limits; a sliding window of over a million units counts for two.
 ///
 /// At most `capacity` subjects are remembered, one million unless told otherwise; the one that is everybody together
 /// takes no place and is never forgotten. No background task runs: each new subject clears away some that are whole
@@ -59,8 +59,8 @@ use crate::time::Timestamp;
 /// 2. one that was neither refused nor left with nothing the last time, and of those the least used: it gets back what
 ///    it has taken;
 /// 3. where all are limited, the least used of them, and of those who were used alike the one that was charged last. It
-///    is remembered by a few bits for as long as it would have
-///    taken to be whole, and should it come back, it starts with nothing left.
+///    is remembered by a few bits for as long as it would have taken to be whole, and should it come back, it starts with
+///    nothing left.
 ///
 /// So a flood of fresh keys sets no limited client free, and gives something back to a client who is known only where it
 /// finds nobody less used among the next few. Whoever is forgotten before he is whole may take his quota's capacity anew:
@@ -118,7 +118,7 @@ impl Time {
 #[repr(align(64))]
 struct Shard(Mutex<Table>);
 
-/// Subjects for each table of a full store: few enough to be moved in some hundred microseconds when the table grows, and
+/// Subjects for each table of a full store: few enough to be moved in some tens of microseconds when the table grows, and
 /// many enough that chance makes few tables fuller than others.
 const SUBJECTS_PER_TABLE: usize = if cfg!(loom) { 1 } else { 1_024 };
 /// Tables that a store has at most.
