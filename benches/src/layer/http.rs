@@ -74,6 +74,9 @@ pub(super) fn run(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>
     for (case, app) in [("layer/http-admitted", 1), ("layer/http-admitted/3-limits", 2), ("layer/http-refused", 4)] {
         report.ratio(case, median_ratio(&rates[app], &rates[0]));
     }
+    for (case, app, handler) in [("layer/http-admitted/handler", 1, 6), ("layer/http-refused/handler", 4, 7)] {
+        report.ratio(case, median_ratio(&rates[app], &rates[handler]));
+    }
     report.ratio("layer/http-admitted/tower_governor", median_ratio(&rates[1], &rates[3]));
     report.ratio("layer/http-refused/tower_governor", median_ratio(&rates[4], &rates[5]));
     Ok(())

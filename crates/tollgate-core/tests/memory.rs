@@ -30,6 +30,23 @@ fn left(store: &MemoryStore, quota: &Quota, client: u64) -> u64 {
 }
 
 #[test]
+fn a_decision_that_is_left_in_its_place_is_the_same() {
+    let (one, clock) = store(10);
+    let other = MemoryStore::with_clock(10, clock.clone());
+    let (minute, hour) = (Quota::per_minute(3), Quota::per_hour(5).fixed_window());
+    let key = Key::number(CLIENT, 1);
+    let charges = [Charge::new(LIMIT, &minute, &key), Charge::new("hour", &hour, &key)];
+    let mut place = Decision::default();
+    for step in 0..20 {
+        // What was there before makes no difference.
+        let charges = &charges[..1 + step % 2];
+        assert!(one.check_at_once(charges, &mut place));
+        assert_eq!(place, check(&other, charges), "{step}");
+        clock.advance(Duration::from_secs(7));
+    }
+}
+
+#[test]
 fn a_limited_client_stays_limited_under_a_flood() {
     for capacity in [1, 10, 1_000, 20_000] {
         let (store, _) = store(capacity);

@@ -14,7 +14,7 @@ use crate::standings::Standings;
 use crate::time::Timestamp;
 
 impl Inner {
-    /// Makes a decision in its place.
+    /// Makes a decision in its place, whatever was there.
     #[inline]
     pub(super) fn decide(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) {
         if operation != Operation::Check {

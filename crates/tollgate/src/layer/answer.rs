@@ -20,8 +20,10 @@ pub(super) type Answer<S> = Result<Decision, <S as Store>::Error>;
 
 /// What has come of asking the store about a request. What is large is told apart, where it stays.
 pub(super) enum Asked {
-    /// It goes ahead, and its client may be told this. Nobody else wants to know.
-    Pass(Option<Brief>),
+    /// It goes ahead, and nobody wants to know.
+    Pass,
+    /// It goes ahead, and its client is told this. Nobody else wants to know.
+    Tell(Brief),
     /// It is refused, and this is its answer. Nobody else wants to know.
     Refuse(Denial),
     /// There is more to it.
@@ -64,8 +66,8 @@ impl<S: Store> Gate<S> {
         self.local.answered();
         let usual = self.answers.fields.usual();
         match (decision.outcome(), usual) {
-            (Outcome::Allow, Some(usual)) => Some(Asked::Pass(Some(usual.brief(decision)?))),
-            (Outcome::Allow, None) => Some(Asked::Pass(None)),
+            (Outcome::Allow, Some(usual)) => Some(Asked::Tell(usual.brief(decision)?)),
+            (Outcome::Allow, None) => Some(Asked::Pass),
             (Outcome::Refuse(_), Some(usual)) if self.answers.refuses_as_usual() => {
                 let refused = Refused::new(Reason::OverQuota(decision), head, Duration::ZERO);
                 Some(Asked::Refuse(usual.denial(&refused)?))

@@ -60,13 +60,13 @@ pub(super) struct Held<Svc, S, B> {
 }
 
 /// What a stage hands on to.
+#[expect(clippy::large_enum_variant, reason = "it is moved once, to where it is taken apart")]
 enum Next<Svc, S: Store, B> {
     Before(Before<Svc, S, B>),
     After(After<Svc, S, B>),
 }
 
 /// What comes of it.
-#[expect(clippy::large_enum_variant, reason = "it is moved once, to where it is taken apart")]
 pub(super) enum After<Svc, S, B> {
     /// The inner service is to be called.
     Run(Held<Svc, S, B>, Told<S>, Reservation),
@@ -106,7 +106,8 @@ impl<Svc, S: Store, B> Held<Svc, S, B> {
     fn ask(self) -> Next<Svc, S, B> {
         let mut further = Further::Nothing;
         match self.gate.ask(&self.request, &mut further) {
-            Ok(Asked::Pass(brief)) => Next::After(After::Run(self, brief.into(), Reservation::default())),
+            Ok(Asked::Pass) => Next::After(After::Run(self, Told::Nothing, Reservation::default())),
+            Ok(Asked::Tell(brief)) => Next::After(After::Run(self, Told::Brief(brief), Reservation::default())),
             Ok(Asked::Refuse(denial)) => Next::After(After::Refuse(denial.response(core::convert::identity))),
             Ok(Asked::Further) => match further {
                 Further::Nothing => Next::After(After::Run(self, Told::Nothing, Reservation::default())),

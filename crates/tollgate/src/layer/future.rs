@@ -75,8 +75,9 @@ where
         Self { stage: Stage::Before { before: Box::pin(before) } }
     }
 
-    /// No limit applies.
-    pub(super) fn uncounted(response: Svc::Future) -> Self {
+    /// There is nothing to tell.
+    #[inline]
+    pub(super) fn untold(response: Svc::Future) -> Self {
         Self::running(response, Told::Nothing, Reservation::default())
     }
 

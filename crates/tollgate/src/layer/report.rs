@@ -46,13 +46,6 @@ impl<S: Store> Told<S> {
     }
 }
 
-impl<S> From<Option<Brief>> for Told<S> {
-    #[inline]
-    fn from(brief: Option<Brief>) -> Self {
-        brief.map_or(Self::Nothing, Self::Brief)
-    }
-}
-
 impl<S: Store> Report<S> {
     fn write<B>(&mut self, response: &mut Response<B>) {
         match &mut self.decision {

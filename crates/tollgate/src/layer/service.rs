@@ -72,19 +72,19 @@ where
             Some(Entry::LookUp(looking_up)) => {
                 return ResponseFuture::before(Before::looking_up(looking_up, self.hold(request)));
             }
-            Some(Entry::Free) => return ResponseFuture::uncounted(self.inner.call(request)),
+            Some(Entry::Free) => return ResponseFuture::untold(self.inner.call(request)),
             Some(Entry::Blocked) => return ResponseFuture::refused(self.gate.turn_away(Reason::Blocked, &request)),
         }
         let mut further = Further::Nothing;
         match self.gate.ask(&request, &mut further) {
             // The service that is ready can be called here and now.
-            Ok(Asked::Pass(brief)) => {
-                let told = brief.into();
-                ResponseFuture::running(self.inner.call(request), told, Reservation::default())
+            Ok(Asked::Pass) => ResponseFuture::untold(self.inner.call(request)),
+            Ok(Asked::Tell(brief)) => {
+                ResponseFuture::running(self.inner.call(request), Told::Brief(brief), Reservation::default())
             }
             Ok(Asked::Refuse(denial)) => ResponseFuture::denied(denial),
             Ok(Asked::Further) => self.go_on(further, request),
-            Err(Unasked::NoLimit) => ResponseFuture::uncounted(self.inner.call(request)),
+            Err(Unasked::NoLimit) => ResponseFuture::untold(self.inner.call(request)),
             Err(Unasked::Missing(scope)) => {
                 ResponseFuture::refused(self.gate.turn_away(Reason::MissingKey(scope), &request))
             }
@@ -103,7 +103,7 @@ where
         Svc: Service<Request<B>>,
     {
         match further {
-            Further::Nothing => ResponseFuture::uncounted(self.inner.call(request)),
+            Further::Nothing => ResponseFuture::untold(self.inner.call(request)),
             Further::Answered(mut answer, mut case) => match self.gate.judge(&mut answer, &mut case, &mut request) {
                 Verdict::Pass(reservation) => {
                     let told = Told::of(&self.gate, answer, case);

@@ -49,4 +49,5 @@ mod styles;
 mod styles_nested;
 #[cfg(feature = "tonic")]
 mod tonic_server;
+mod usual;
 mod waiting;
