@@ -37,9 +37,15 @@ impl Hint {
     /// Has the first so many lines of a subject's first bucket fetched.
     #[inline]
     pub(super) fn fetch<const LINES: usize>(&self, hash: u64) {
+        let address = self.address(hash);
+        (0..LINES).for_each(|line| fetch(address.wrapping_add(line * LINE)));
+    }
+
+    /// Where a subject's first bucket is.
+    #[inline]
+    fn address(&self, hash: u64) -> *const i8 {
         let bucket = first_home(hash, self.buckets.load(Ordering::Relaxed));
-        let start = self.start.load(Ordering::Relaxed).wrapping_add(bucket * self.size.load(Ordering::Relaxed));
-        (0..LINES).for_each(|line| fetch(start.wrapping_add(line * LINE)));
+        self.start.load(Ordering::Relaxed).wrapping_add(bucket * self.size.load(Ordering::Relaxed))
     }
 }
 
@@ -64,3 +70,31 @@ fn fetch(address: *const i8) {
 #[inline]
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 const fn fetch(_: *const i8) {}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::memory::known::Known;
+    use crate::memory::room::Room;
+    use crate::time::Timestamp;
+
+    #[test]
+    fn it_is_where_the_buckets_are_however_the_table_grows() {
+        let (mut table, room, known, hint) = (Table::default(), Room::new(200, 1), Known::new(), Hint::default());
+        for number in 1..=200 {
+            if number == 100 {
+                table.widen(&room);
+            }
+            let hash = u64::MAX / 200 * number;
+            assert!(table.place(hash, Timestamp::EPOCH, (&room, &known), &[]).is_some());
+            hint.update(&table);
+            let [first, _] = table.homes(hash);
+            let bucket: *const i8 = match &table.buckets {
+                Buckets::Narrow(buckets) => core::ptr::from_ref(&buckets[first]).cast(),
+                Buckets::Wide(buckets) => core::ptr::from_ref(&buckets[first]).cast(),
+            };
+            assert_eq!(hint.address(hash), bucket, "{number}");
+        }
+    }
+}

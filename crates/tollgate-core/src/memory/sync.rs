@@ -71,3 +71,32 @@ fn locked_after_waiting<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[test]
+    fn whoever_finds_a_lock_held_gets_it_however_long_that_takes() {
+        let (mutex, collisions) = (Mutex::new(0), Arc::new(AtomicUsize::new(0)));
+        std::thread::scope(|threads| {
+            let mut guard = locked(&mutex);
+            threads.spawn(|| {
+                collisions::count_in(&collisions);
+                *locked(&mutex) += 1;
+            });
+            while collisions.load(Ordering::SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            // Longer than he looks for without sleeping, wherever threads get their turns.
+            (0..20 * YIELDS).for_each(|_| std::thread::yield_now());
+            *guard += 10;
+            drop(guard);
+        });
+        assert_eq!(*locked(&mutex), 11);
+    }
+}
