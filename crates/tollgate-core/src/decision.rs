@@ -48,10 +48,14 @@ impl Decision {
     }
 
     /// Makes it that on a check which some limit does not admit.
+    #[inline]
     pub(crate) fn refuse(&mut self, at: Timestamp, standings: Standings) {
-        self.outcome = Outcome::of(&standings);
-        self.standings = standings;
-        (self.at, self.refundable) = (at, false);
+        self.admit(at, standings);
+        self.refuse_instead();
+    }
+
+    fn refuse_instead(&mut self) {
+        (self.outcome, self.refundable) = (Outcome::of(&self.standings), false);
     }
 
     /// May it pass?

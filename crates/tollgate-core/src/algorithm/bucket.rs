@@ -38,10 +38,15 @@ pub(crate) const fn refuses(quota: &Quota, used: u64, cost: u64) -> bool {
     cost <= quota.capacity() && !holds(quota, used, cost)
 }
 
+/// Microseconds until the capacity covers a cost that is not above it.
+#[inline]
+pub(crate) const fn until_fits(quota: &Quota, used: u64, cost: u64) -> u64 {
+    let missing = (used + cost * quota.grain()).saturating_sub(quota.capacity() * quota.grain());
+    until_back(quota.refill(), missing)
+}
+
 pub(super) fn judge(quota: &Quota, used: u64, cost: u64, patience: u64) -> Verdict {
-    let after = used + cost * quota.grain();
-    // How long until the capacity covers the cost.
-    let until_fits = after.saturating_sub(quota.capacity() * quota.grain()).div_ceil(quota.refill());
+    let until_fits = until_fits(quota, used, cost);
     if quota.algorithm() == Algorithm::LeakyBucket {
         // There must be a place in the queue now, and the turn must come soon enough.
         let until_turn = used.div_ceil(quota.refill());

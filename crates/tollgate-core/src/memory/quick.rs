@@ -1,6 +1,8 @@
 //! The decision that nearly all requests are: a check of plain charges by buckets, whose subjects' rows count these very
 //! limits in this order. What [`decide`](crate::decide) does, done in the rows; here for one subject.
 
+use core::time::Duration;
+
 use super::Inner;
 use super::known::Known;
 use super::row::{RowMut, Use};
@@ -161,7 +163,16 @@ impl Charge<'_> {
     }
 
     /// How it stands where some limit does not admit, of so many grains taken before.
+    #[inline]
     pub(super) fn refused(&self, used: u64) -> Standing {
-        Standing::of_bucket(self.name(), self.quota(), used, self.units())
+        let (quota, cost) = (self.quota(), self.units());
+        let outcome = if bucket::holds(quota, used, cost) {
+            Outcome::Allow
+        } else if bucket::refuses(quota, used, cost) {
+            Outcome::Refuse(Duration::from_micros(bucket::until_fits(quota, used, cost)))
+        } else {
+            Outcome::Never
+        };
+        Standing { outcome, taken: 0, ..self.admitted(used) }
     }
 }
