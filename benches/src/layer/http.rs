@@ -8,6 +8,7 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
 use tokio::net::TcpListener;
+use tower::layer::util::Identity;
 
 use super::contenders::{Manner, governor, tollgate};
 use crate::report::{Report, median, median_ratio};
@@ -57,6 +58,7 @@ pub(super) fn run(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>
         ("tower_governor, refusing", bare().layer(governor(Manner::Refused)?), false),
         // What the same answers cost where nobody decides on anything.
         ("a handler that writes the fields", Router::new().route("/", get(async || FIELDS)), true),
+        ("a layer that does nothing", bare().layer(Identity::new()), true),
         ("a handler that refuses", Router::new().route("/", get(async || (REFUSED, FIELDS, MORE, BODY))), false),
     ];
     let serve = |(name, app, is_admitted)| Ok(App { name, address: runtime.block_on(served(app))?, is_admitted });
@@ -74,8 +76,12 @@ pub(super) fn run(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>
     for (case, app) in [("layer/http-admitted", 1), ("layer/http-admitted/3-limits", 2), ("layer/http-refused", 4)] {
         report.ratio(case, median_ratio(&rates[app], &rates[0]));
     }
-    for (case, app, handler) in [("layer/http-admitted/handler", 1, 6), ("layer/http-refused/handler", 4, 7)] {
-        report.ratio(case, median_ratio(&rates[app], &rates[handler]));
+    for (case, app, other) in [
+        ("layer/http-admitted/handler", 1, 6),
+        ("layer/http-admitted/no-op-layer", 1, 7),
+        ("layer/http-refused/handler", 4, 8),
+    ] {
+        report.ratio(case, median_ratio(&rates[app], &rates[other]));
     }
     report.ratio("layer/http-admitted/tower_governor", median_ratio(&rates[1], &rates[3]));
     report.ratio("layer/http-refused/tower_governor", median_ratio(&rates[4], &rates[5]));

@@ -20,9 +20,12 @@ pub(super) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 #[cfg(loom)]
 pub(super) use self::once::OnceLock;
 
-/// How often a thread looks at a lock without giving the processor away, about a microsecond in all.
+/// How long a thread pauses between two looks at a lock: each look takes the holder's cache line from him.
 #[cfg(not(loom))]
-const SPINS: u32 = 64;
+const PAUSES: u32 = 16;
+/// How often it looks without giving the processor away, a few microseconds in all.
+#[cfg(not(loom))]
+const SPINS: u32 = 16;
 /// How often it does before it sleeps between two looks.
 #[cfg(not(loom))]
 const YIELDS: u32 = SPINS + 64;
@@ -53,7 +56,7 @@ fn locked_after_waiting<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         }
         while mutex.is_locked() {
             match looks {
-                0..SPINS => core::hint::spin_loop(),
+                0..SPINS => (0..PAUSES).for_each(|_| core::hint::spin_loop()),
                 SPINS..YIELDS => std::thread::yield_now(),
                 #[expect(
                     clippy::disallowed_methods,
