@@ -33,7 +33,7 @@ impl Manner {
     /// The burst of each of its limits, and how long a unit of it takes.
     const fn allowance(self) -> (u32, Duration) {
         match self {
-            Self::Plain | Self::Headers => (15_000_000, Duration::from_secs(60)),
+            Self::Plain | Self::Headers => (60_000_000, Duration::from_secs(10)),
             Self::Refused => (1, LONG),
         }
     }
