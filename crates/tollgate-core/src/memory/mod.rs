@@ -123,6 +123,9 @@ struct Shard(Mutex<Table>);
 const SUBJECTS_PER_TABLE: usize = if cfg!(loom) { 1 } else { 1_024 };
 /// Tables that a store has at most.
 const MOST_TABLES: usize = 1 << 14;
+/// A small store has up to so many tables, each for a few hundred subjects, so that threads seldom meet.
+const TABLES_OF_A_SMALL_STORE: usize = if cfg!(loom) { 1 } else { 64 };
+const SUBJECTS_PER_SMALL_TABLE: usize = 256;
 
 impl MemoryStore {
     /// Subjects remembered unless told otherwise.
@@ -150,7 +153,8 @@ impl MemoryStore {
     fn with_time(subjects: usize, time: Time) -> Self {
         let subjects = subjects.max(1);
         let seed = Seed::random();
-        let tables = (subjects / SUBJECTS_PER_TABLE).clamp(1, MOST_TABLES);
+        let tables_if_small = (subjects / SUBJECTS_PER_SMALL_TABLE).min(TABLES_OF_A_SMALL_STORE);
+        let tables = (subjects / SUBJECTS_PER_TABLE).max(tables_if_small).clamp(1, MOST_TABLES);
         let inner = Inner {
             time,
             everyone: seed.hash(&Key::EVERYONE),

@@ -32,7 +32,8 @@ fn histories(threads: usize) {
     let mut found = Found::default();
     for chain in 0..HISTORIES / LINKED {
         let crowd = Crowd::at(NOW);
-        let store = MemoryStore::with_clock(1_000, crowd.clone());
+        // Of one table.
+        let store = MemoryStore::with_clock(100, crowd.clone());
         let mut subjects = vec![Subjects::default()];
         for link in 0..LINKED {
             let mut random = Random(chain * LINKED + link);
