@@ -1,11 +1,11 @@
 //! The memory store under pressure: its cap, floods of fresh keys, many threads.
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use tollgate_core::{Charge, Decision, Key, MemoryStore, Name, Operation, Quota, Store};
+use tollgate_core::{BoxStore, Charge, Decision, Key, MemoryStore, Name, Operation, Quota, Store};
 use tollgate_testkit::{ManualClock, block_on};
 
 const CLIENT: Name = Name::new("client");
@@ -40,7 +40,12 @@ fn a_decision_that_is_left_in_its_place_is_the_same() {
     for step in 0..20 {
         // What was there before makes no difference.
         let charges = &charges[..1 + step % 2];
-        assert!(one.check_at_once(charges, &mut place));
+        let is_left = match step % 3 {
+            0 => one.check_at_once(charges, &mut place),
+            1 => Arc::new(one.clone()).check_at_once(charges, &mut place),
+            _ => BoxStore::new(one.clone()).check_at_once(charges, &mut place),
+        };
+        assert!(is_left);
         assert_eq!(place, check(&other, charges), "{step}");
         clock.advance(Duration::from_secs(7));
     }

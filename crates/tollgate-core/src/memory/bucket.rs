@@ -7,7 +7,7 @@ pub(super) const ROWS: usize = 5;
 /// What stands for nobody: whose a free row is.
 pub(super) const NOBODY: u64 = 0;
 
-/// Five rows, and a tag for each: two cache lines of narrow rows, four and a half of wide ones.
+/// Five rows, and a tag for each: two cache lines of narrow rows, four and a half of wide ones, or parts of one more.
 ///
 /// The tags of all rows are compared in a few instructions (as in F14 and Swiss tables, but within a word): where the
 /// difference to the tag that is looked for is zero, subtracting one borrows from the highest bit.

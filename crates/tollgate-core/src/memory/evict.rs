@@ -131,7 +131,7 @@ impl Table {
     /// Moves the hand on by one.
     fn next(&mut self) -> usize {
         let next = self.hand as usize + 1;
-        #[expect(clippy::cast_possible_truncation, reason = "less than four times the number of buckets")]
+        #[expect(clippy::cast_possible_truncation, reason = "less than five times the number of buckets")]
         let hand = if next < self.rows() { next } else { 0 } as u32;
         self.hand = hand;
         hand as usize

@@ -29,9 +29,13 @@ impl Hint {
             Buckets::Narrow(buckets) => place_of(buckets),
             Buckets::Wide(buckets) => place_of(buckets),
         };
-        self.start.store(start.cast_mut(), Ordering::Relaxed);
-        self.buckets.store(buckets, Ordering::Relaxed);
-        self.size.store(size, Ordering::Relaxed);
+        // Written only when it is another, since all who come read it.
+        let known = (self.start.load(Ordering::Relaxed).cast_const(), self.buckets.load(Ordering::Relaxed));
+        if known != (start, buckets) || self.size.load(Ordering::Relaxed) != size {
+            self.start.store(start.cast_mut(), Ordering::Relaxed);
+            self.buckets.store(buckets, Ordering::Relaxed);
+            self.size.store(size, Ordering::Relaxed);
+        }
     }
 
     /// Has the first so many lines of a subject's first bucket fetched.

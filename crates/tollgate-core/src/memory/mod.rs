@@ -43,7 +43,7 @@ use crate::time::Timestamp;
 /// Clones share the counters. All charges of a request are decided in one atomic step, also when they count different
 /// keys. Keys are kept as 64-bit hashes under a seed drawn when the store is made: two keys that share a hash would share
 /// their counters. Any two do for 1 in 2^63 of all seeds, so among a million subjects the odds that a newcomer shares one's
-/// are 1 in 9 million million, whoever chose the keys, as long as he does not know the seed.
+/// are 1 in 9 million million, whoever chose the keys, as long as he knows neither the seed nor two that share theirs.
 ///
 /// # Memory
 ///

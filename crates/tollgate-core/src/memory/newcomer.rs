@@ -27,10 +27,14 @@ impl Inner {
             return false;
         }
         let mut counts = [Count::default(); N];
-        for (count, charge) in counts.iter_mut().zip(charges) {
+        for (position, charge) in charges.iter().enumerate() {
             let counted = Counted { limit: charge.counter().id, quota: *charge.quota() };
             let Some(number) = self.known.number(&counted) else { return false };
-            *count = Count { number, value: charge.units() * charge.quota().grain() };
+            if counts[..position].iter().any(|count| count.number == number) {
+                // Twice the same limit, which nobody should ask for: the model counts both together.
+                return false;
+            }
+            counts[position] = Count { number, value: charge.units() * charge.quota().grain() };
         }
         if !table.is_wide_enough(&counts) {
             return false;

@@ -45,7 +45,7 @@ impl Inner {
         let number = self.table_of(hash);
         // Meanwhile the time is read.
         if N == 1 {
-            self.hints[number].fetch::<2>(hash);
+            self.hints[number].fetch::<3>(hash);
         } else {
             self.hints[number].fetch::<5>(hash);
         }

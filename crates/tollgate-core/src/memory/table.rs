@@ -3,8 +3,8 @@
 //! A subject may be in two buckets, both told by its hash (cuckoo hashing with buckets: Dietzfelbinger and Weidling,
 //! 2007). It is in the first of them unless that was full, so looking it up is mostly one look at one bucket: at the tags
 //! of its rows, which are compared all at once, and at the row whose tag it is. When both are full, somebody in them moves
-//! to his other bucket, or somebody there does. The table begins with one bucket and grows by being written anew, two
-//! thousand subjects at most in a store of the usual kind.
+//! to his other bucket, or somebody there does. The table begins with one bucket and grows by being written anew, a
+//! thousand subjects or so in a store of the usual kind.
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,7 @@ const NOW: u64 = 1_763_683_212_345_678;
 /// Not soon whole again.
 const SLOW: Quota = Quota::new(1, Duration::from_secs(366 * 86_400));
 /// Limits with their quotas that a store gives numbers to.
-const NUMBERS: u64 = 4_096;
+const NUMBERS: u64 = 2_047;
 
 proptest! {
     #![proptest_config(crate::config())]
