@@ -131,3 +131,20 @@ fn rate(counter: &quanta::Clock) -> u64 {
     let nanos = u128::from(counter.delta_as_nanos(0, 1 << MANY));
     u64::try_from((nanos << (64 - MANY)) / 1_000).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "asks the processor")]
+    fn the_rate_tells_the_microseconds_of_the_counters_nanoseconds() {
+        let counter = quanta::Clock::new();
+        let rate = u128::from(rate(&counter));
+        for bits in [20, 30, 40, 45] {
+            let told = (rate << bits) >> 64;
+            let counted = u128::from(counter.delta_as_nanos(0, 1 << bits) / 1_000);
+            assert!(told.abs_diff(counted) <= 1 + counted / 1_000_000, "2^{bits} steps: {told} for {counted}");
+        }
+    }
+}
