@@ -52,6 +52,12 @@ impl Known {
         }
     }
 
+    /// Whether a number is that of a charge's limit, by a bucket that counts in the same integers.
+    #[inline]
+    pub(super) fn is_bucket_of(&self, number: u16, counter: Counter<'_>) -> bool {
+        self.get(number).is_some_and(|counted| counted.is_bucket_of(counter))
+    }
+
     /// The number of a limit, which gets one if there is one left.
     pub(super) fn number(&self, counted: &Counted) -> Option<u16> {
         let near = self.first.iter().take(FEW).map_while(OnceLock::get).position(|known| known == counted);
@@ -80,9 +86,8 @@ impl Known {
 }
 
 impl Counted {
-    /// Whether this is the limit of a charge by a bucket, and was counted in the same integers.
     #[inline]
-    pub(super) const fn is_bucket_of(&self, counter: Counter<'_>) -> bool {
+    const fn is_bucket_of(&self, counter: Counter<'_>) -> bool {
         // What refills is a bucket.
         self.limit == counter.id
             && self.quota.refill() == counter.quota.refill()

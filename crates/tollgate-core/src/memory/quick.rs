@@ -117,7 +117,7 @@ fn judge_in<const W: usize, const N: usize>(
     for limit in 0..N {
         let charge = charges[limit];
         let (quota, cost) = (charge.quota(), charge.units());
-        if !known.get(row.read().number(limit)).is_some_and(|counted| counted.is_bucket_of(charge.counter())) {
+        if !known.is_bucket_of(row.read().number(limit), charge.counter()) {
             return Judged::NotHere;
         }
         let used = bucket::refilled(quota, row.read().value(limit), now - from);
@@ -138,7 +138,7 @@ fn refuse_in<const N: usize>(mut row: RowMut<'_>, charges: [&Charge<'_>; N], now
     let mut used = [0; N];
     for limit in 0..N {
         let charge = charges[limit];
-        if !known.get(row.read().number(limit)).is_some_and(|counted| counted.is_bucket_of(charge.counter())) {
+        if !known.is_bucket_of(row.read().number(limit), charge.counter()) {
             return Judged::NotHere;
         }
         used[limit] = bucket::refilled(charge.quota(), row.read().value(limit), now - row.read().at());

@@ -77,7 +77,7 @@ impl Inner {
             let row = row(&mut guards, seat);
             let row = row.read();
             let counts_these = row.limits() == sums[seat.first].charges
-                && self.known.get(row.number(seat.limit)).is_some_and(|known| known.is_bucket_of(charge.counter()));
+                && self.known.is_bucket_of(row.number(seat.limit), charge.counter());
             if !counts_these {
                 return false;
             }

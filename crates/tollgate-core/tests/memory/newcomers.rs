@@ -2,17 +2,12 @@
 
 use std::time::Duration;
 
-use tollgate_core::{Charge, Decision, Key, MemoryStore, Name, Operation, Quota, Store, Subject};
-use tollgate_testkit::{ManualClock, block_on};
+use tollgate_core::{Charge, Decision, Key, MemoryStore, Name, Operation, Quota, Subject};
 
-const CLIENT: Name = Name::new("client");
-
-fn check(store: &MemoryStore, charges: &[Charge<'_>]) -> Decision {
-    block_on(store.check(charges)).unwrap()
-}
+use crate::{CLIENT, LIMIT, check, store};
 
 /// One unit of each of three limits for the client of this number.
-fn ask(store: &MemoryStore, client: u64) -> Decision {
+fn ask_all(store: &MemoryStore, client: u64) -> Decision {
     const LIMITS: [(Name, Quota); 3] = [
         (Name::new("minute"), Quota::per_minute(2)),
         (Name::new("hour"), Quota::per_hour(3)),
@@ -24,28 +19,27 @@ fn ask(store: &MemoryStore, client: u64) -> Decision {
 
 #[test]
 fn whoever_was_limited_by_several_limits_is_so_when_he_comes_again() {
-    let store = MemoryStore::with_clock(300, ManualClock::default());
+    let (store, _) = store(300);
     let limited = 0..300;
     for client in limited.clone() {
-        while ask(&store, client).is_allowed() {}
+        while ask_all(&store, client).is_allowed() {}
     }
     // Others who are limited too, so that all of the first have to go.
     for client in 1_000..1_600 {
-        while ask(&store, client).is_allowed() {}
+        while ask_all(&store, client).is_allowed() {}
     }
     assert!(store.evicted() >= 600);
-    let set_free = limited.filter(|&client| ask(&store, client).is_allowed()).count();
+    let set_free = limited.filter(|&client| ask_all(&store, client).is_allowed()).count();
     assert_eq!(set_free, 0);
 }
 
 /// Which nobody should ask for.
 #[test]
 fn the_same_limit_twice_is_counted_as_the_model_counts_it() {
-    let clock = ManualClock::default();
-    let store = MemoryStore::with_clock(10, clock.clone());
+    let (store, clock) = store(10);
     let quota = Quota::per_minute(10);
     let key = Key::number(CLIENT, 1);
-    let twice = [Charge::new("limit", &quota, &key), Charge::new("limit", &quota, &key)];
+    let twice = [Charge::new(LIMIT, &quota, &key), Charge::new(LIMIT, &quota, &key)];
     let mut model = Subject::default();
     for step in 0..20 {
         assert_eq!(check(&store, &twice), model.decide(Operation::Check, &twice, store.now()), "{step}");
