@@ -171,3 +171,30 @@ fn a_full_table_has_few_free_rows() {
         }
     }
 }
+
+/// The one of ten who goes for another, each of them put in so often.
+fn who_goes(use_of_it: Use, times: impl Fn(u64) -> usize) -> Vec<u64> {
+    let (mut table, room, known) = (Table::default(), Room::new(10, 1), Known::new());
+    for number in 0..10 {
+        let position = table.place(hash(number), NOW, (&room, &known), &[]).unwrap();
+        for _ in 0..times(number) {
+            table.check_out(position, &known);
+            table.check_in(position, subject(1, number), use_of_it, (&room, &known));
+        }
+    }
+    assert!(table.place(hash(100), NOW, (&room, &known), &[]).is_some());
+    assert_eq!(room.evicted(), 1);
+    (0..10).filter(|&number| table.find(hash(number)).is_none()).collect()
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "thousands of steps, and others take them too")]
+fn the_least_used_goes_and_of_those_who_are_limited_alike_the_one_charged_last() {
+    assert_eq!(who_goes(Use::Charged, |number| if number == 3 { 1 } else { 2 }), [3]);
+    assert_eq!(who_goes(Use::Charged, |_| 2), [0]);
+    assert_eq!(who_goes(Use::Refused, |number| if number == 3 { 1 } else { 2 }), [3]);
+    assert_eq!(who_goes(Use::Refused, |_| 2), [9]);
+    // No matter how often, once there is no more counting.
+    assert_eq!(who_goes(Use::Charged, |number| if number == 3 { 1 } else { 256 }), [3]);
+    assert_eq!(who_goes(Use::Charged, |number| if number == 3 { 255 } else { 257 }), [0]);
+}
