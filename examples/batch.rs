@@ -8,12 +8,12 @@ use std::io;
 use std::net::SocketAddr;
 
 use axum::{Extension, Router, routing::post};
-use tollgate::{Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer, cost, key};
+use tower_quota::{Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer, cost, key};
 
 /// Sends as many messages as were taken from the quota, and says so: the client sends the rest later.
 async fn send(decision: Option<Extension<Decision>>) -> String {
     // There is no decision while the store is sick and nothing is counted; then this sends none.
-    let taken = decision.and_then(|Extension(decision)| Some(decision.standing("messages")?.taken));
+    let taken = decision.and_then(|Extension(decision)| Some(decision.status("messages")?.taken));
     format!("sent {}\n", taken.unwrap_or(0))
 }
 

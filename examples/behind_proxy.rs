@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 
 use axum::extract::{Request, State};
 use axum::{Router, routing::get};
-use tollgate::key::{ClientIp, Proxies, Source};
-use tollgate::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, RequestHead, key};
+use tower_quota::key::{ClientIp, Proxies, Source};
+use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, RequestHead, key};
 
 /// The same address that limits count by, for logs.
 async fn hello(State(client): State<ClientIp>, request: Request) -> String {

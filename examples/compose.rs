@@ -9,7 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use axum::{Router, routing::get};
-use tollgate::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, key};
+use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, key};
 
 #[tokio::main]
 async fn main() -> io::Result<()> {

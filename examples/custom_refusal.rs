@@ -12,7 +12,7 @@ use axum::body::Bytes;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use axum::http::{HeaderMap, Response};
 use axum::{Router, routing::get};
-use tollgate::{
+use tower_quota::{
     HeaderStyle, Limit, MemoryStore, MissingKey, Negotiated, Policy, Quota, RateLimitLayer, Reason, Refusal, Refused,
     key,
 };

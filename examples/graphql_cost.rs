@@ -14,7 +14,7 @@ use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::{Extension, Router, routing::post};
-use tollgate::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
+use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 
 /// What a query costs, in fields to be resolved.
 #[derive(Clone, Copy)]

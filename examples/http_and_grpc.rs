@@ -9,8 +9,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use axum::{Router, routing::get};
-use tollgate::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key, when};
 use tonic::service::Routes;
+use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key, when};
 
 #[tokio::main]
 async fn main() -> io::Result<()> {

@@ -11,8 +11,8 @@ use std::io;
 use axum::body::Body;
 use axum::{Router, routing::post};
 use tokio_stream::StreamExt;
-use tollgate::settle::{self, Reservation};
-use tollgate::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, cost, key};
+use tower_quota::settle::{self, Reservation};
+use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, cost, key};
 
 /// What an answer is reckoned to take until it is known.
 const ANSWER: u64 = 500;

@@ -13,7 +13,9 @@ use std::time::Duration;
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Router, routing::post};
-use tollgate::{BoxStore, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore, key, settle};
+use tower_quota::{
+    BoxStore, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore, key, settle,
+};
 
 /// Stands for a look at the password's hash: lets `ann` in, whose password is `secret`.
 async fn login(headers: HeaderMap) -> Result<&'static str, StatusCode> {

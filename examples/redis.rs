@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use axum::{Router, routing::get};
-use tollgate::{Limit, Policy, Quota, RateLimitLayer, RedisStore, key};
+use tower_quota::{Limit, Policy, Quota, RateLimitLayer, RedisStore, key};
 
 #[tokio::main]
 async fn main() -> std::io::Result<ExitCode> {

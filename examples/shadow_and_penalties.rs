@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::{Router, routing::get};
-use tollgate::{Decided, Limit, MemoryStore, Penalty, Policy, Quota, RateLimitLayer, key};
+use tower_quota::{Decided, Limit, MemoryStore, Penalty, Policy, Quota, RateLimitLayer, key};
 
 /// Stands for metrics: a counter by these labels.
 fn count(decided: &Decided<'_>) {

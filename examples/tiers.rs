@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 use axum::{Extension, Router, routing::get};
-use tollgate::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, key, when};
+use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, key, when};
 
 /// Who an API key belongs to.
 #[derive(Clone)]

@@ -7,10 +7,10 @@
 use std::error::Error;
 
 use tokio_stream::wrappers::TcpListenerStream;
-use tollgate::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 use tonic::transport::{Endpoint, Server};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
+use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {

@@ -9,13 +9,13 @@ use std::error::Error;
 
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
-use tollgate::settle::{self, Reservation};
-use tollgate::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key, when};
 use tonic::transport::{Endpoint, Server};
 use tonic::{Request, Response, Status};
 use tonic_health::pb::health_client::HealthClient;
 use tonic_health::pb::health_server::{Health, HealthServer};
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
+use tower_quota::settle::{self, Reservation};
+use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key, when};
 
 /// Sends as many messages as it is asked for, in the place of a service's name.
 struct Feed;

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::{Extension, Router, routing::get};
-use tollgate::{Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
+use tower_quota::{Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 
 /// Stands for something that must not be asked more than twice a second.
 async fn fragile(decision: Option<Extension<Decision>>) -> String {

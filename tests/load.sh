@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-6}
 scripts/install redis-server wrk
-cargo build --release --quiet -p tollgate-examples --examples
+cargo build --release --quiet -p tower-quota-examples --examples
 programs=${CARGO_TARGET_DIR:-target}/release/examples
 
 work=$(mktemp -d)

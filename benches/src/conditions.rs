@@ -7,7 +7,7 @@ use std::thread;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use tollgate_core::{Clock, MonotonicClock};
+use tower_quota_core::{Clock, MonotonicClock};
 
 /// What is published beside figures.
 #[derive(Serialize, Deserialize)]
@@ -60,7 +60,7 @@ fn processor() -> Option<String> {
     Some(name.trim().to_owned())
 }
 
-/// The day by Tollgate's own clock, the one place that reads the machine's.
+/// The day by tower-quota's own clock, the one place that reads the machine's.
 fn today() -> Option<String> {
     let micros = i64::try_from(MonotonicClock::new().now().as_micros()).ok()?;
     Some(Timestamp::from_microsecond(micros).ok()?.strftime("%F").to_string())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tollgate_testkit::RedisServer;
+use tower_quota_testkit::RedisServer;
 
 use crate::timing::now;
 

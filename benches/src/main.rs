@@ -1,15 +1,15 @@
-//! Tollgate beside its peers, measured in one run on one machine.
+//! tower-quota beside its peers, measured in one run on one machine.
 //!
-//!     cargo run --release -p tollgate-bench -- redis [--quick] [--json FILE]
-//!     cargo run --release -p tollgate-bench -- memory [--quick] [--json FILE]
-//!     cargo run --release -p tollgate-bench -- layer [--quick] [--json FILE]
-//!     cargo run --release -p tollgate-bench -- flood [--quick] [--json FILE]
-//!     cargo run --release -p tollgate-bench -- soak [--quick]
-//!     cargo run --release -p tollgate-bench -- chart FILE.json... [--into docs]
+//!     cargo run --release -p tower-quota-bench -- redis [--quick] [--json FILE]
+//!     cargo run --release -p tower-quota-bench -- memory [--quick] [--json FILE]
+//!     cargo run --release -p tower-quota-bench -- layer [--quick] [--json FILE]
+//!     cargo run --release -p tower-quota-bench -- flood [--quick] [--json FILE]
+//!     cargo run --release -p tower-quota-bench -- soak [--quick]
+//!     cargo run --release -p tower-quota-bench -- chart FILE.json... [--into docs]
 //!
 //! Contenders run in interleaved rounds, so that a machine that slows down slows all of them; figures are medians over
-//! the rounds, ratios are medians of each round's ratio. `ratio CASE VALUE` is the peer divided by Tollgate for costs
-//! and latencies, Tollgate divided by the peer for rates: above 1 is better for Tollgate.
+//! the rounds, ratios are medians of each round's ratio. `ratio CASE VALUE` is the peer divided by tower-quota for costs
+//! and latencies, tower-quota divided by the peer for rates: above 1 is better for tower-quota.
 
 #![allow(
     clippy::float_arithmetic,
@@ -40,7 +40,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(about = "Tollgate beside its peers, measured in one run")]
+#[command(about = "tower-quota beside its peers, measured in one run")]
 struct Arguments {
     #[command(subcommand)]
     suite: Suite,

@@ -34,7 +34,7 @@ impl Report {
         self.rows.push(Row { case: case.to_owned(), contender: contender.to_owned(), figures });
     }
 
-    /// How Tollgate compares with a peer in one case; above 1 is better.
+    /// How tower-quota compares with a peer in one case; above 1 is better.
     pub(crate) fn ratio(&mut self, case: impl Into<String>, value: f64) {
         self.ratios.insert(case.into(), value);
     }

@@ -2,25 +2,25 @@
 
 use std::error::Error;
 
-use crate::layer::contenders::{Manner, bare, behind_governor, behind_tollgate};
+use crate::layer::contenders::{Manner, bare, behind_governor, behind_tower_quota};
 use crate::layer::service::{Answers, request};
 use crate::memory::contender::Contender;
 use crate::memory::governor::usual;
-use crate::memory::tollgate::Tollgate;
+use crate::memory::ours::TowerQuota;
 
 /// Does one decision.
 type Step = Box<dyn FnMut()>;
 type Case = (&'static str, fn() -> Result<Step, Box<dyn Error>>);
 
-/// Tollgate's and, to compare, its peers'. All on one hot key.
+/// tower-quota's and, to compare, its peers'. All on one hot key.
 const CASES: [Case; 14] = [
-    ("memory/1-limit", || Ok(asking(Tollgate::<1>::new(1_000)))),
-    ("memory/3-limits", || Ok(asking(Tollgate::<3>::new(1_000)))),
-    ("layer/plain", || Ok(requesting(behind_tollgate(Manner::Plain, 1)))),
-    ("layer/headers", || Ok(requesting(behind_tollgate(Manner::Headers, 1)))),
-    ("layer/headers/3-limits", || Ok(requesting(behind_tollgate(Manner::Headers, 3)))),
-    ("layer/refused", || Ok(requesting(behind_tollgate(Manner::Refused, 1)))),
-    ("layer/refused/3-limits", || Ok(requesting(behind_tollgate(Manner::Refused, 3)))),
+    ("memory/1-limit", || Ok(asking(TowerQuota::<1>::new(1_000)))),
+    ("memory/3-limits", || Ok(asking(TowerQuota::<3>::new(1_000)))),
+    ("layer/plain", || Ok(requesting(behind_tower_quota(Manner::Plain, 1)))),
+    ("layer/headers", || Ok(requesting(behind_tower_quota(Manner::Headers, 1)))),
+    ("layer/headers/3-limits", || Ok(requesting(behind_tower_quota(Manner::Headers, 3)))),
+    ("layer/refused", || Ok(requesting(behind_tower_quota(Manner::Refused, 1)))),
+    ("layer/refused/3-limits", || Ok(requesting(behind_tower_quota(Manner::Refused, 3)))),
     ("bare/layer", || Ok(requesting(bare()))),
     ("bare/request", || Ok(Box::new(|| drop(request())))),
     ("governor/1-limit", || Ok(asking(usual::<u64>(1)))),

@@ -6,8 +6,8 @@ use std::task::{Context, Poll, Waker};
 
 use http::{Request, Response, StatusCode};
 use libfuzzer_sys::fuzz_target;
-use tollgate::{MemoryStore, Policy, RateLimitLayer};
-use tollgate_fuzz::request;
+use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+use tower_quota_fuzz::request;
 use tower_layer::Layer;
 use tower_service::Service;
 

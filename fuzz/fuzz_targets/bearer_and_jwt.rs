@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tollgate::key::{self, JwtKey};
-use tollgate_fuzz::{extract, request};
+use tower_quota::key::{self, JwtKey};
+use tower_quota_fuzz::{extract, request};
 
 fuzz_target!(|bytes: &[u8]| {
     let line = [b"Bearer ", bytes].concat();

@@ -3,8 +3,8 @@
 
 use http::{HeaderValue, Uri};
 use libfuzzer_sys::fuzz_target;
-use tollgate::{RequestHead, cost, when};
-use tollgate_fuzz::request;
+use tower_quota::{RequestHead, cost, when};
+use tower_quota_fuzz::request;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Some(mut request) = request("host", bytes) {

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tollgate::key::Source;
-use tollgate_fuzz::{clients, request, the_proxy_decides};
+use tower_quota::key::Source;
+use tower_quota_fuzz::{clients, request, the_proxy_decides};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Some(request) = request("forwarded", bytes) {

@@ -3,8 +3,8 @@
 
 use http::{Request, Uri};
 use libfuzzer_sys::fuzz_target;
-use tollgate::key;
-use tollgate_fuzz::extract;
+use tower_quota::key;
+use tower_quota_fuzz::extract;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(uri) = Uri::try_from(bytes) else { return };

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tollgate::key::Source;
-use tollgate_fuzz::{clients, request};
+use tower_quota::key::Source;
+use tower_quota_fuzz::{clients, request};
 
 fuzz_target!(|bytes: &[u8]| {
     for (source, name) in

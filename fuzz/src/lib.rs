@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use http::header::{HeaderName, HeaderValue};
 use http::{Request, Version};
-use tollgate::RequestHead;
-use tollgate::key::{self, KeyExtractor, Proxies, Source};
+use tower_quota::RequestHead;
+use tower_quota::key::{self, KeyExtractor, Proxies, Source};
 
 /// The peer of every request: a trusted proxy.
 pub const PEER: &str = "10.0.0.1";

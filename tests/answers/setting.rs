@@ -7,12 +7,12 @@ use std::io;
 use bytes::Bytes;
 use http::{Request, Response, Version};
 use http_body_util::{BodyExt, Full};
-use tollgate::{
+use tower::{Layer, ServiceExt, service_fn};
+use tower_quota::{
     Charge, Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Operation, Policy, Quota, RateLimitLayer, Store,
     key,
 };
-use tollgate_testkit::ManualClock;
-use tower::{Layer, ServiceExt, service_fn};
+use tower_quota_testkit::ManualClock;
 
 /// How a request may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

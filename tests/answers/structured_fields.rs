@@ -6,8 +6,8 @@ use std::future::ready;
 use http::{Request, Response};
 use http_body_util::Empty;
 use sfv::{BareItem, Dictionary, Integer, Item, List, ListEntry, Parameters, Parser};
-use tollgate::{HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 use tower::{Layer, ServiceExt, service_fn};
+use tower_quota::{HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 
 /// A name with everything in it that names may have and strings must escape.
 const ODD: &str = r#"a "b" \c, d;e=f"#;

@@ -5,8 +5,8 @@
 
 use axum::Router;
 use axum::routing::get;
-use tollgate::{HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer, Reset, key};
 use tonic::service::Routes;
+use tower_quota::{HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer, Reset, key};
 
 const STYLES: [(&str, HeaderStyle); 7] = [
     ("/draft-11", HeaderStyle::Draft11),

@@ -1,4 +1,4 @@
-//! Every case that Tollgate answers differently, and why. All others must agree.
+//! Every case that tower-quota answers differently, and why. All others must agree.
 
 use super::{Column, Verdict};
 use Verdict::{Elsewhere, OnPurpose};

@@ -11,9 +11,9 @@ mod subject;
 
 use std::time::Duration;
 
-use tollgate_core::{MemoryStore, Store};
-use tollgate_redis::RedisStore;
-use tollgate_testkit::{ManualClock, RedisServer, block_on, conformance};
+use tower_quota_core::{MemoryStore, Store};
+use tower_quota_redis::RedisStore;
+use tower_quota_testkit::{ManualClock, RedisServer, block_on, conformance};
 
 use self::differs::DIFFERS;
 
@@ -34,7 +34,7 @@ enum Column {
 
 /// Why a case is not expected to agree.
 enum Verdict {
-    /// Tollgate answers these columns differently; with none named, the case as a whole.
+    /// tower-quota answers these columns differently; with none named, the case as a whole.
     OnPurpose(&'static [Column], &'static str),
     /// The case is told in words, of something that a store does not do.
     Elsewhere(&'static str),

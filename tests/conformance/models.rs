@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
-use tollgate_core::{Algorithm, Quota, Timestamp};
+use tower_quota_core::{Algorithm, Quota, Timestamp};
 
 use super::case::{Case, Limit, Refill, Unit};
 

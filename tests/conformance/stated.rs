@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_core::{Algorithm, ConfigError, Operation, Outcome, Quota, Store};
+use tower_quota_core::{Algorithm, ConfigError, Operation, Outcome, Quota, Store};
 
 use super::Desk;
 use super::subject::{Subject, remaining, reset_after};
@@ -12,7 +12,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 /// Plays a stated case, and answers whether there is a function for it.
 ///
-/// Where a case differs on purpose, its function asserts what Tollgate answers instead.
+/// Where a case differs on purpose, its function asserts what tower-quota answers instead.
 pub(crate) async fn play<S: Store>(desk: &Desk<S>, id: &str) -> bool {
     match id {
         "gcra-04-allow-at-most" => at_most(desk, id).await,
@@ -205,10 +205,10 @@ async fn day_and_hour<S: Store>(desk: &Desk<S>, id: &str) {
     let both = desk.subject(id, &[Quota::per_day(10).fixed_window(), Quota::per_hour(20).fixed_window()]);
     both.check(8).await;
     let left =
-        |decision: &tollgate_core::Decision| decision.standings().iter().map(|s| s.remaining()).collect::<Vec<_>>();
+        |decision: &tower_quota_core::Decision| decision.statuses().iter().map(|s| s.remaining()).collect::<Vec<_>>();
     assert_eq!(left(&both.peek().await), [2, 12]);
     let refused = both.check(3).await;
-    let fits: Vec<bool> = refused.standings().iter().map(|standing| !standing.outcome.is_refusal()).collect();
+    let fits: Vec<bool> = refused.statuses().iter().map(|standing| !standing.outcome.is_refusal()).collect();
     assert_eq!(fits, [false, true]);
     // The source says that 0 of the day are left.
     assert_eq!(left(&refused), [2, 12]);
@@ -220,8 +220,8 @@ async fn union_burns_nothing<S: Store>(desk: &Desk<S>, id: &str) {
     let union = desk.subject(id, &limits);
     let refused = union.check(2).await;
     assert!(!refused.is_allowed());
-    assert_eq!(refused.standings()[1].remaining(), 2);
-    assert_eq!(union.peek().await.standings()[1].remaining(), 2);
+    assert_eq!(refused.statuses()[1].remaining(), 2);
+    assert_eq!(union.peek().await.statuses()[1].remaining(), 2);
 }
 
 async fn delay_after_some<S: Store>(desk: &Desk<S>, id: &str) {

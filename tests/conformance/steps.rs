@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Number, Value};
-use tollgate_core::{Decision, Operation as Apply, Outcome, Quota, Store};
+use tower_quota_core::{Decision, Operation as Apply, Outcome, Quota, Store};
 
 use super::case::{Case, Operation, Step};
 use super::models::{self, Setup};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tollgate_core::{Charge, Decision, Key, Name, Operation, Quota, Store};
-use tollgate_testkit::ManualClock;
+use tower_quota_core::{Charge, Decision, Key, Name, Operation, Quota, Store};
+use tower_quota_testkit::ManualClock;
 
 use super::models::ORIGIN;
 
@@ -74,10 +74,10 @@ impl<'a, S: Store> Subject<'a, S> {
 
 /// What is left under every limit.
 pub(crate) fn remaining(decision: &Decision) -> u64 {
-    decision.standings().iter().map(|standing| standing.remaining()).min().unwrap()
+    decision.statuses().iter().map(|standing| standing.remaining()).min().unwrap()
 }
 
 /// How long until all limits are whole.
 pub(crate) fn reset_after(decision: &Decision) -> Duration {
-    decision.standings().iter().map(|standing| standing.reset_after()).max().unwrap()
+    decision.statuses().iter().map(|standing| standing.reset_after()).max().unwrap()
 }

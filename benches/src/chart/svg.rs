@@ -14,7 +14,7 @@ const HEIGHT: f64 = 240.0;
 /// Of a line of text.
 const LINE: f64 = 20.0;
 
-/// Tollgate's, blue in every chart; and those of the others in turn. Most are Okabe's and Ito's ("Color Universal Design",
+/// tower-quota's, blue in every chart; and those of the others in turn. Most are Okabe's and Ito's ("Color Universal Design",
 /// 2008): they can be told apart by those who see few colours, and be seen on white and on black.
 const OURS: [&str; 3] = ["#0072b2", "#56b4e9", "#8fa8d8"];
 const THEIRS: [&str; 5] = ["#e69f00", "#009e73", "#cc79a7", "#d55e00", "#8c959f"];
@@ -73,7 +73,7 @@ fn legend(grid: &Grid, top: f64) -> (String, f64) {
 /// One for each series.
 fn colours(grid: &Grid) -> Vec<&'static str> {
     let (mut ours, mut theirs) = (OURS.iter().cycle(), THEIRS.iter().cycle());
-    let colour = |series: &Series| if series.name.starts_with("tollgate") { ours.next() } else { theirs.next() };
+    let colour = |series: &Series| if series.name.starts_with("tower-quota") { ours.next() } else { theirs.next() };
     grid.series.iter().filter_map(colour).copied().collect()
 }
 

@@ -10,9 +10,9 @@ use crate::report::Report;
 const SMALL: &str = r#"{
   "conditions": { "cpu": "Some <CPU>", "cores": 2, "date": "2026-01-02", "rustc": "rustc 1.2.3 (abc)", "quick": true },
   "rows": [
-    { "case": "memory/1-limit/u64/hot", "contender": "tollgate", "figures": { "ns": 20.0 } },
+    { "case": "memory/1-limit/u64/hot", "contender": "tower-quota", "figures": { "ns": 20.0 } },
     { "case": "memory/1-limit/u64/hot", "contender": "governor", "figures": { "ns": 30.0 } },
-    { "case": "memory/1-limit/u64/1m", "contender": "tollgate", "figures": { "ns": 40.0 } },
+    { "case": "memory/1-limit/u64/1m", "contender": "tower-quota", "figures": { "ns": 40.0 } },
     { "case": "memory/1-limit/u64/1m", "contender": "slow & steady", "figures": { "ns": 4321.0 } }
   ],
   "ratios": { "memory/1-limit/u64/1m": 2.5, "memory/1-limit/u64/1m/upkept": 2.25 }
@@ -37,7 +37,7 @@ fn a_table_leaves_open_what_was_not_measured_and_says_what_is_wanted() {
     let text = page(&Report::read(SMALL).unwrap()).unwrap().text;
     for line in [
         "| nanoseconds per check | hot | 1m |",
-        "| tollgate | 20.0 | 40.0 |",
+        "| tower-quota | 20.0 | 40.0 |",
         "| governor | 30.0 |  |",
         "| slow & steady |  | 4,321 |",
         "| `memory/1-limit/u64/1m` | 2.50 | 3 |",
@@ -56,7 +56,7 @@ fn a_region_is_filled_and_nothing_else_is_touched() {
     assert!(filled(document, "y", "new").is_err());
 }
 
-/// `tollgate-bench chart` was run after the last figures were kept.
+/// `tower-quota-bench chart` was run after the last figures were kept.
 #[test]
 fn the_documents_show_the_figures_that_are_kept() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_core::{Charge, Key, MemoryStore, Name, Quota, Store};
+use tower_quota_core::{Charge, Key, MemoryStore, Name, Quota, Store};
 
 /// So slow that nobody earns anything back within a scene.
 pub(super) const QUOTA: Quota = Quota::new(1_000, Duration::from_secs(30 * 86_400));
@@ -79,5 +79,5 @@ const fn is_limited(client: u64) -> bool {
 /// What is left, if it was admitted.
 pub(super) fn check(store: &MemoryStore, key: &Key<'_>, units: u64) -> Option<u64> {
     let decision = store.check(&[Charge::new(MONTH, &QUOTA, key).cost(units)]).into_inner().ok()?;
-    decision.is_allowed().then(|| decision.standings().first().map_or(0, |standing| standing.remaining()))
+    decision.is_allowed().then(|| decision.statuses().first().map_or(0, |standing| standing.remaining()))
 }

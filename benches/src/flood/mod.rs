@@ -45,7 +45,7 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
             let stages = figures.chunks_exact(FIGURES.len());
             for (multiple, figures) in MULTIPLES.iter().zip(stages.clone()) {
                 let figures = FIGURES.into_iter().zip(figures.iter().copied()).collect();
-                report.row(&format!("{case}/{multiple}x"), "tollgate", figures);
+                report.row(&format!("{case}/{multiple}x"), "tower-quota", figures);
             }
             let last = stages.last().and_then(|figures| figures.last()).ok_or("a scene without figures")?;
             report.ratio(format!("{case}/p99.99"), P9999 / last);

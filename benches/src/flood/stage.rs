@@ -1,6 +1,6 @@
 //! What a scene looks like at one moment.
 
-use tollgate_core::MemoryStore;
+use tower_quota_core::MemoryStore;
 
 use super::client::Clients;
 use super::latencies::Latencies;

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use clap::{ArgAction, Args};
-use tollgate_core::{Key, MemoryStore, Name};
+use tower_quota_core::{Key, MemoryStore, Name};
 
 use super::client::{Clients, QUOTA, check};
 use super::latencies::Latencies;

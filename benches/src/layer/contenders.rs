@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use axum::body::Body;
 use governor::middleware::{NoOpMiddleware, StateInformationMiddleware};
-use tollgate::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 use tower::Layer;
 use tower_governor::GovernorLayer;
 use tower_governor::governor::GovernorConfigBuilder;
 use tower_governor::key_extractor::PeerIpKeyExtractor;
+use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 
 use super::service::{Answering, Answers, Trivial};
 
@@ -39,8 +39,8 @@ impl Manner {
     }
 }
 
-/// Tollgate's layer with so many limits on the peer's address.
-pub(crate) fn tollgate(manner: Manner, limits: usize) -> RateLimitLayer<MemoryStore> {
+/// tower-quota's layer with so many limits on the peer's address.
+pub(crate) fn tower_quota(manner: Manner, limits: usize) -> RateLimitLayer<MemoryStore> {
     let (burst, unit) = manner.allowance();
     let quota = Quota::new(1, unit).burst(u64::from(burst));
     let policy = NAMES
@@ -75,9 +75,9 @@ pub(crate) fn bare() -> Box<dyn Answers> {
     Box::new(Answering(Trivial))
 }
 
-/// Behind Tollgate.
-pub(crate) fn behind_tollgate(manner: Manner, limits: usize) -> Box<dyn Answers> {
-    Box::new(Answering(tollgate(manner, limits).layer(Trivial)))
+/// Behind tower-quota.
+pub(crate) fn behind_tower_quota(manner: Manner, limits: usize) -> Box<dyn Answers> {
+    Box::new(Answering(tower_quota(manner, limits).layer(Trivial)))
 }
 
 /// Behind one of tower_governor's layers, or three.

@@ -10,7 +10,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tower::layer::util::Identity;
 
-use super::contenders::{Manner, governor, tollgate};
+use super::contenders::{Manner, governor, tower_quota};
 use crate::report::{Report, median, median_ratio};
 
 const CONNECTIONS: &str = "32";
@@ -51,10 +51,10 @@ pub(super) fn run(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>
     let headers = Manner::Headers;
     let apps = [
         ("bare", bare(), true),
-        ("tollgate, headers", bare().layer(tollgate(headers, 1)), true),
-        ("tollgate, three limits, headers", bare().layer(tollgate(headers, 3)), true),
+        ("tower-quota, headers", bare().layer(tower_quota(headers, 1)), true),
+        ("tower-quota, three limits, headers", bare().layer(tower_quota(headers, 3)), true),
         ("tower_governor, headers", bare().layer(governor(headers)?), true),
-        ("tollgate, refusing", bare().layer(tollgate(Manner::Refused, 1)), false),
+        ("tower-quota, refusing", bare().layer(tower_quota(Manner::Refused, 1)), false),
         ("tower_governor, refusing", bare().layer(governor(Manner::Refused)?), false),
         // What the same answers cost where nobody decides on anything.
         ("a handler that writes the fields", Router::new().route("/", get(async || FIELDS)), true),

@@ -7,7 +7,7 @@ pub(crate) mod service;
 use std::error::Error;
 use std::time::Duration;
 
-use self::contenders::{Manner, bare, behind_governor, behind_tollgate};
+use self::contenders::{Manner, bare, behind_governor, behind_tower_quota};
 use self::service::{Answers, request};
 use crate::report::{Report, median, median_ratio};
 use crate::timing::per_item;
@@ -28,7 +28,7 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
             let figures = in_turns(manner, limits, rounds, span).map_err(|error| format!("{case}: {error}"))?;
             let [bare, ours, peers] = &figures;
             report.row(&case, "bare", vec![("ns", middle(bare))]);
-            report.row(&case, "tollgate", vec![("ns", middle(ours)), ("added", middle(&added(ours, bare)))]);
+            report.row(&case, "tower-quota", vec![("ns", middle(ours)), ("added", middle(&added(ours, bare)))]);
             report.row(&case, "tower_governor", vec![("ns", middle(peers)), ("added", middle(&added(peers, bare)))]);
             // The bare service's share belongs to neither, but a refusal spares it.
             if manner == Manner::Refused {
@@ -46,9 +46,9 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     Ok(report)
 }
 
-/// Nanoseconds per request in each round: bare, behind Tollgate, behind tower_governor.
+/// Nanoseconds per request in each round: bare, behind tower-quota, behind tower_governor.
 fn in_turns(manner: Manner, limits: usize, rounds: usize, span: Duration) -> Result<[Vec<f64>; 3], Box<dyn Error>> {
-    let mut services = [bare(), behind_tollgate(manner, limits), behind_governor(manner, limits)?];
+    let mut services = [bare(), behind_tower_quota(manner, limits), behind_governor(manner, limits)?];
     // Where requests are refused, the first is admitted still.
     services.iter_mut().for_each(|service| _ = service.admits(request()));
     let mut figures = [const { Vec::new() }; 3];

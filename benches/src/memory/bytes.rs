@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use super::contender::{Keyed, Long};
-use super::field::{Entrant, Field, GOVERNOR, TOLLGATE, UPKEPT};
+use super::field::{Entrant, Field, GOVERNOR, TOWER_QUOTA, UPKEPT};
 use super::rounds::fill;
 use super::{MILLION, limits_of};
 use crate::child;
@@ -29,14 +29,14 @@ pub(super) fn compare(quick: bool, report: &mut Report) -> Result<(), Box<dyn Er
     Ok(())
 }
 
-/// Resident bytes per key of Tollgate, governor and, where all are wanted, the others.
+/// Resident bytes per key of tower-quota, governor and, where all are wanted, the others.
 fn per_key<K: Field>(limits: usize, keys: u32, all: bool, report: &mut Report) -> Result<(), Box<dyn Error>> {
     let group = format!("memory/bytes/{}", limits_of(limits));
     let many = if keys == MILLION { "" } else { "/10m" };
     let mut figures = Vec::new();
     for Entrant { name, .. } in K::entrants() {
         // The clock makes no difference to the memory.
-        let is_asked = if all { name != UPKEPT } else { [TOLLGATE, GOVERNOR].contains(&name) };
+        let is_asked = if all { name != UPKEPT } else { [TOWER_QUOTA, GOVERNOR].contains(&name) };
         if is_asked {
             let asked = ["memory-worker", name, K::NAME, &limits.to_string(), &keys.to_string()];
             let bytes = child::ask(&asked)?.first().copied().ok_or("no answer")?;
@@ -44,7 +44,7 @@ fn per_key<K: Field>(limits: usize, keys: u32, all: bool, report: &mut Report) -
             figures.push(bytes);
         }
     }
-    // Tollgate is the first, governor the second.
+    // tower-quota is the first, governor the second.
     let keys = if K::NAME == <u64 as Keyed>::NAME { String::new() } else { format!("/{}", K::NAME) };
     report.ratio(format!("{group}{keys}{many}"), figures[1] / figures[0]);
     report.ratio(format!("{group}{keys}{many}/bound"), bound(limits) / figures[0]);

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter, Write};
 use std::time::Duration;
 
-use tollgate_core::{Key, Name};
+use tower_quota_core::{Key, Name};
 
 /// A limiter that counts by keys of this type.
 pub(crate) trait Contender<K>: Sync {
@@ -24,7 +24,7 @@ pub(crate) trait Keyed: Clone + Default + Send + Sync + 'static {
     /// Becomes the key of this number.
     fn become_number(&mut self, number: u32);
 
-    /// As Tollgate's.
+    /// As tower-quota's.
     fn as_key(&self) -> Key<'_>;
 }
 

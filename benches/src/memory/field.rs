@@ -8,10 +8,10 @@ use super::contender::{Contender, Keyed, Long};
 use super::gcra::gcra;
 use super::governor::{upkept, usual};
 use super::limitador::Limitador;
-use super::tollgate::Tollgate;
+use super::ours::TowerQuota;
 use super::trypema::trypema;
 
-pub(super) const TOLLGATE: &str = "tollgate";
+pub(super) const TOWER_QUOTA: &str = "tower-quota";
 pub(super) const GOVERNOR: &str = "governor";
 pub(super) const UPKEPT: &str = "governor, upkept clock";
 const GCRA: &str = "gcra";
@@ -28,7 +28,7 @@ pub(super) struct Entrant<K> {
 
 /// Key types, and who counts by them.
 pub(super) trait Field: Keyed + Eq + Hash + Display {
-    /// Tollgate first.
+    /// tower-quota first.
     fn entrants() -> Vec<Entrant<Self>>;
 }
 
@@ -58,10 +58,10 @@ impl Field for Long {
 fn by_any_key<K: Field>() -> Vec<Entrant<K>> {
     vec![
         Entrant {
-            name: TOLLGATE,
+            name: TOWER_QUOTA,
             enter: |limits, keys| match limits {
-                1 => Ok(Box::new(Tollgate::<1>::new(keys))),
-                _ => Ok(Box::new(Tollgate::<3>::new(keys))),
+                1 => Ok(Box::new(TowerQuota::<1>::new(keys))),
+                _ => Ok(Box::new(TowerQuota::<3>::new(keys))),
             },
         },
         Entrant { name: GOVERNOR, enter: |limits, _| Ok(Box::new(usual::<K>(limits))) },

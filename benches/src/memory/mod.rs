@@ -6,8 +6,8 @@ mod field;
 mod gcra;
 pub(crate) mod governor;
 mod limitador;
+pub(crate) mod ours;
 mod rounds;
-pub(crate) mod tollgate;
 mod trypema;
 
 use std::error::Error;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 pub(crate) use self::bytes::worker;
 use self::contender::Keyed;
-use self::field::{Entrant, Field, GOVERNOR, LIMITADOR, TOLLGATE, TRYPEMA, UPKEPT};
+use self::field::{Entrant, Field, GOVERNOR, LIMITADOR, TOWER_QUOTA, TRYPEMA, UPKEPT};
 use self::rounds::{Contenders, Pace, fill, rounds};
 use crate::report::{Report, median, median_ratio};
 use crate::traffic::Traffic;
@@ -58,7 +58,7 @@ impl Bench {
         self.two_threads(limits, "1m", &field, Traffic::Uniform(MILLION))?;
         drop(field);
         if !self.quick {
-            let is_of_them = |entrant: &Entrant<K>| [TOLLGATE, GOVERNOR].contains(&entrant.name);
+            let is_of_them = |entrant: &Entrant<K>| [TOWER_QUOTA, GOVERNOR].contains(&entrant.name);
             let of_ten_million = K::entrants().into_iter().filter(is_of_them).collect();
             let field = entered(of_ten_million, limits, 10 * MILLION)?;
             self.case(&format!("{group}/10m"), &field, Traffic::Uniform(10 * MILLION), 1)?;
@@ -100,7 +100,7 @@ impl Bench {
     }
 }
 
-/// All of them made, with every key counted once. Tollgate comes last, so that nothing it has counted is whole again
+/// All of them made, with every key counted once. tower-quota comes last, so that nothing it has counted is whole again
 /// before the rounds are over.
 fn entered<K: Field>(entrants: Vec<Entrant<K>>, limits: usize, keys: u32) -> Result<Contenders<K>, Box<dyn Error>> {
     let enter = |entrant: Entrant<K>| {

@@ -1,12 +1,12 @@
-//! The contenders: Tollgate, and what one writes without it.
+//! The contenders: tower-quota, and what one writes without it.
 
 use std::error::Error;
 
 use redis::aio::MultiplexedConnection;
 use redis::{Pipeline, Script};
-use tollgate_core::{Charge, Key, Name, Quota, Store};
-use tollgate_redis::RedisStore;
-use tollgate_testkit::RedisServer;
+use tower_quota_core::{Charge, Key, Name, Quota, Store};
+use tower_quota_redis::RedisStore;
+use tower_quota_testkit::RedisServer;
 
 /// What a request is limited by.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,8 +57,8 @@ const USERS: [Name; 5] = [
 ];
 const TEAM: Name = Name::new("team");
 
-/// Tollgate, one decision for all limits.
-pub(super) async fn tollgate(store: RedisStore, shape: Shape, key: u64) {
+/// tower-quota, one decision for all limits.
+pub(super) async fn tower_quota(store: RedisStore, shape: Shape, key: u64) {
     let user = Key::number(USERS[shape as usize], key);
     let team = Key::number(TEAM, key / 2);
     let on = |limit: usize, key| Charge::new(LIMITS[limit].0, &LIMITS[limit].1, key);
@@ -71,7 +71,7 @@ pub(super) async fn tollgate(store: RedisStore, shape: Shape, key: u64) {
         Shape::Slowest => store.check(&[slow(0), slow(1), Charge::new(SLOWEST.0, &SLOWEST.1, &user)]),
     };
     if let Err(error) = decided.await {
-        eprintln!("tollgate: {error}");
+        eprintln!("tower-quota: {error}");
     }
 }
 

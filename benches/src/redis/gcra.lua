@@ -1,4 +1,4 @@
--- The usual GCRA limiter: one limit, one key, one call. The baseline that Tollgate's script is measured against.
+-- The usual GCRA limiter: one limit, one key, one call. The baseline that tower-quota's script is measured against.
 -- KEYS[1] the counter. ARGV: emission interval and burst tolerance in microseconds.
 local interval, tolerance = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('TIME')

@@ -7,16 +7,16 @@ mod limitador;
 use std::error::Error;
 use std::time::Duration;
 
-use self::contenders::{Field, Shape, multiplexed, ping, pooled, tollgate};
+use self::contenders::{Field, Shape, multiplexed, ping, pooled, tower_quota};
 use crate::load::{self, Round, info};
 use crate::report::{Report, median, median_ratio};
 
 /// Distinct keys, chosen uniformly.
 const KEYS: u64 = 1_000_000;
 
-const TOLLGATE: &str = "tollgate";
-const PAIRED: &str = "tollgate, 2 connections";
-const PARTED: &str = "tollgate, 64 partitions";
+const TOWER_QUOTA: &str = "tower-quota";
+const PAIRED: &str = "tower-quota, 2 connections";
+const PARTED: &str = "tower-quota, 64 partitions";
 const MULTIPLEXED: &str = "redis-rs, a script per limit";
 const POOLED: &str = "deadpool, a script per limit";
 const PING: &str = "redis-rs, PING";
@@ -40,7 +40,7 @@ async fn measure(quick: bool) -> Result<Report, Box<dyn Error>> {
         (Shape::ThreeOnTwo, "redis/3-limits-2-subjects"),
     ] {
         let contenders = [
-            (TOLLGATE, shape),
+            (TOWER_QUOTA, shape),
             (MULTIPLEXED, shape),
             (POOLED, shape),
             (PING, shape),
@@ -62,16 +62,17 @@ async fn measure(quick: bool) -> Result<Report, Box<dyn Error>> {
         }
     }
 
-    // What Tollgate's own options make of it.
-    let rounds = bench.rounds(512, &[(TOLLGATE, Shape::Three), (PAIRED, Shape::Three), (PARTED, Shape::Three)]).await;
+    // What tower-quota's own options make of it.
+    let rounds =
+        bench.rounds(512, &[(TOWER_QUOTA, Shape::Three), (PAIRED, Shape::Three), (PARTED, Shape::Three)]).await;
     for (contender, figures) in &rounds {
         report.row("redis/options", contender, figures_of(figures));
     }
 
-    // Tollgate with three limits against the peer with one.
+    // tower-quota with three limits against the peer with one.
     for (tasks, case) in [(64, "64"), (1, "1")] {
         let ours = if tasks == 1 { Shape::One } else { Shape::Three };
-        let rounds = bench.rounds(tasks, &[(TOLLGATE, ours), (MULTIPLEXED, Shape::One)]).await;
+        let rounds = bench.rounds(tasks, &[(TOWER_QUOTA, ours), (MULTIPLEXED, Shape::One)]).await;
         for (contender, figures) in &rounds {
             report.row(&format!("redis/latency-{case}"), contender, figures_of(figures));
         }
@@ -80,11 +81,11 @@ async fn measure(quick: bool) -> Result<Report, Box<dyn Error>> {
     }
 
     let subjects = if quick { KEYS / 4 } else { KEYS };
-    let ours = bench.bytes(TOLLGATE, Shape::Slow, subjects).await?;
-    let slowest = bench.bytes(TOLLGATE, Shape::Slowest, subjects).await?;
+    let ours = bench.bytes(TOWER_QUOTA, Shape::Slow, subjects).await?;
+    let slowest = bench.bytes(TOWER_QUOTA, Shape::Slowest, subjects).await?;
     let theirs = bench.bytes(MULTIPLEXED, Shape::Slow, subjects).await?;
-    report.row("redis/bytes-per-subject", "tollgate, 3 limits, whole within a minute", vec![("bytes", ours)]);
-    report.row("redis/bytes-per-subject", "tollgate, 3 limits, one takes longer", vec![("bytes", slowest)]);
+    report.row("redis/bytes-per-subject", "tower-quota, 3 limits, whole within a minute", vec![("bytes", ours)]);
+    report.row("redis/bytes-per-subject", "tower-quota, 3 limits, one takes longer", vec![("bytes", slowest)]);
     report.row("redis/bytes-per-subject", "redis-rs, 1 limit", vec![("bytes", theirs)]);
     report.ratio("redis/bytes-per-subject", theirs / ours);
     report.ratio("redis/bytes-per-lasting-subject", theirs / slowest);
@@ -127,8 +128,8 @@ impl Bench {
         };
         let (store, connection, pool, sha) = (store.clone(), connection.clone(), pool.clone(), sha.clone());
         match contender {
-            TOLLGATE | PAIRED | PARTED => {
-                load::run(server, tasks, KEYS, self.span, move |key| tollgate(store.clone(), shape, key)).await
+            TOWER_QUOTA | PAIRED | PARTED => {
+                load::run(server, tasks, KEYS, self.span, move |key| tower_quota(store.clone(), shape, key)).await
             }
             MULTIPLEXED => {
                 let decide = move |key| multiplexed(connection.clone(), sha.clone(), shape, key);
@@ -150,11 +151,11 @@ impl Bench {
         let workers: Vec<_> = (0..64)
             .map(|worker| {
                 let (store, connection, sha) = (store.clone(), connection.clone(), sha.clone());
-                let ours = contender == TOLLGATE;
+                let ours = contender == TOWER_QUOTA;
                 tokio::spawn(async move {
                     for key in (worker..subjects).step_by(64) {
                         if ours {
-                            tollgate(store.clone(), shape, key).await;
+                            tower_quota(store.clone(), shape, key).await;
                         } else {
                             multiplexed(connection.clone(), sha.clone(), shape, key).await;
                         }

@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use tollgate_testkit::RedisServer;
+use tower_quota_testkit::RedisServer;
 
 pub(crate) use self::worker::run as worker;
 use self::worker::{BURST, Seen, most};

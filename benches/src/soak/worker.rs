@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tollgate_core::{Charge, Key, Name, Quota, Store};
-use tollgate_redis::RedisStore;
+use tower_quota_core::{Charge, Key, Name, Quota, Store};
+use tower_quota_redis::RedisStore;
 
 use crate::load::Keys;
 

@@ -1,0 +1,146 @@
+//! Keys: who is counted.
+
+use core::fmt;
+use core::net::IpAddr;
+
+use siphasher::sip128::{Hasher128, SipHasher13};
+
+use crate::name::Name;
+
+/// Bytes that fit without an allocation: an IPv6 address, a UUID in text, most API keys.
+const INLINE: usize = 38;
+
+/// Who is counted: bytes, and a scope that says what they are.
+///
+/// Two keys are the same subject only if both agree, so the address `10.0.0.1` and a user who calls himself `10.0.0.1`
+/// never share a counter. A key may borrow its bytes from the request: a store takes what it needs before it answers.
+/// `Debug` shows the scope and the length, never the bytes: they may be a secret or an address.
+///
+/// ```
+/// use tower_quota_core::{Key, Name};
+///
+/// const USER: Name = Name::new("user");
+/// assert_ne!(Key::new(USER, b"ann"), Key::new(Name::new("team"), b"ann"));
+/// // Parts keep their borders: ("ab", "c") is not ("a", "bc").
+/// let (ab, c) = (Key::new(USER, b"ab"), Key::new(USER, b"c"));
+/// let (a, bc) = (Key::new(USER, b"a"), Key::new(USER, b"bc"));
+/// assert_ne!(Key::joined(USER, [&ab, &c]), Key::joined(USER, [&a, &bc]));
+/// ```
+#[derive(Clone)]
+pub struct Key<'a> {
+    scope: Name,
+    bytes: Bytes<'a>,
+}
+
+#[derive(Clone)]
+enum Bytes<'a> {
+    Borrowed(&'a [u8]),
+    Inline { length: u8, bytes: [u8; INLINE] },
+    Owned(Vec<u8>),
+}
+
+impl<'a> Key<'a> {
+    /// The one key everybody shares: a limit counted by it is a limit on everyone together.
+    pub const EVERYONE: Key<'static> = Key::new(Name::new("everyone"), b"");
+
+    /// A key that borrows its bytes.
+    #[must_use]
+    #[inline]
+    pub const fn new(scope: Name, bytes: &'a [u8]) -> Self {
+        Self { scope, bytes: Bytes::Borrowed(bytes) }
+    }
+
+    /// A key that keeps its bytes; up to 38 of them without an allocation.
+    #[must_use]
+    pub fn owned(scope: Name, bytes: impl AsRef<[u8]> + Into<Vec<u8>>) -> Key<'static> {
+        let slice = bytes.as_ref();
+        let kept = match u8::try_from(slice.len()) {
+            Ok(length) if slice.len() <= INLINE => {
+                let mut inline = [0; INLINE];
+                inline[..slice.len()].copy_from_slice(slice);
+                Bytes::Inline { length, bytes: inline }
+            }
+            _ => Bytes::Owned(bytes.into()),
+        };
+        Key { scope, bytes: kept }
+    }
+
+    /// A key for a number, such as a user's id.
+    #[must_use]
+    #[inline]
+    pub const fn number(scope: Name, number: u64) -> Key<'static> {
+        let mut bytes = [0; INLINE];
+        let (first, _) = bytes.split_at_mut(8);
+        first.copy_from_slice(&number.to_be_bytes());
+        Key { scope, bytes: Bytes::Inline { length: 8, bytes } }
+    }
+
+    /// A key for an address. An IPv4 address mapped into IPv6 is the IPv4 address; IPv6 is counted by its first 64
+    /// bits, since a network that size is the least a provider hands to one customer (RFC 6177).
+    #[must_use]
+    pub fn address(scope: Name, address: IpAddr) -> Key<'static> {
+        match address.to_canonical() {
+            IpAddr::V4(v4) => Key::owned(scope, v4.octets()),
+            IpAddr::V6(v6) => {
+                let mut network = [0; 8];
+                network.copy_from_slice(&v6.octets()[..8]);
+                Key::owned(scope, network)
+            }
+        }
+    }
+
+    /// One key out of several, in order; each part keeps its own border and scope.
+    #[must_use]
+    pub fn joined<'k, 'b: 'k>(scope: Name, parts: impl IntoIterator<Item = &'k Key<'b>>) -> Key<'static> {
+        let mut bytes = Vec::with_capacity(INLINE);
+        for part in parts {
+            let part_bytes = part.as_bytes();
+            bytes.extend_from_slice(&part.scope.id().to_be_bytes());
+            bytes.extend_from_slice(&(part_bytes.len() as u64).to_be_bytes());
+            bytes.extend_from_slice(part_bytes);
+        }
+        Key::owned(scope, bytes)
+    }
+
+    /// What the bytes are: the name of the header, `client ip`, a name of your own.
+    #[must_use]
+    pub const fn scope(&self) -> Name {
+        self.scope
+    }
+
+    /// The bytes that tell one subject from another. Not for logs.
+    #[must_use]
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Borrowed(bytes) => bytes,
+            Bytes::Inline { length, bytes } => &bytes[..usize::from(*length)],
+            Bytes::Owned(bytes) => bytes,
+        }
+    }
+
+    /// The keyed hash that stands for this key in a store (SipHash-1-3, 128 bits): whoever does not know the seed can
+    /// neither read a key out of it nor find two that collide. Among a billion subjects the odds of any collision are
+    /// about 1 in 10^21.
+    #[must_use]
+    pub fn digest(&self, seed: &[u8; 16]) -> u128 {
+        let mut hasher = SipHasher13::new_with_key(seed);
+        core::hash::Hasher::write(&mut hasher, &self.scope.id().to_le_bytes());
+        core::hash::Hasher::write(&mut hasher, self.as_bytes());
+        hasher.finish128().as_u128()
+    }
+}
+
+impl PartialEq for Key<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.scope == other.scope && self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for Key<'_> {}
+
+impl fmt::Debug for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({}, {} bytes)", self.scope, self.as_bytes().len())
+    }
+}

@@ -1,0 +1,49 @@
+//! Exact rate limiting: the nouns, the algorithms and the in-process store behind tower-quota.
+//!
+//! This crate knows nothing of HTTP, Redis or async runtimes. Services use it through [`tower-quota`], which adds the
+//! tower layer and re-exports everything here; authors of stores use it directly.
+//!
+//! | word | here |
+//! |---|---|
+//! | [`Quota`] | how much: algorithm, units per period, burst |
+//! | [`Key`] | who is counted |
+//! | [`Charge`] | one limit's part in a request, as data |
+//! | [`Store`] | where state lives; [`MemoryStore`] keeps it in this process |
+//! | [`Decision`] | allowed, wait or refused, and each limit's [`LimitStatus`] |
+//!
+//! [`Entry`] is the model: all that is remembered of one key, and the pure step that decides over it. Every store
+//! agrees with it exactly.
+//!
+//! [`tower-quota`]: https://docs.rs/tower-quota
+
+mod algorithm;
+mod charge;
+mod clock;
+mod decide;
+mod decision;
+mod entry;
+mod error;
+mod key;
+mod memory;
+mod name;
+mod penalty;
+mod quota;
+mod status;
+mod statuses;
+mod store;
+mod time;
+
+pub use self::charge::{Charge, Operation};
+pub use self::clock::{Clock, MonotonicClock};
+pub use self::decide::decide;
+pub use self::decision::{Decision, Outcome};
+pub use self::entry::Entry;
+pub use self::error::ConfigError;
+pub use self::key::Key;
+pub use self::memory::MemoryStore;
+pub use self::name::Name;
+pub use self::penalty::Penalty;
+pub use self::quota::{Algorithm, Quota};
+pub use self::status::{Left, LimitStatus};
+pub use self::store::{BoxStore, BoxStoreError, Store};
+pub use self::time::Timestamp;

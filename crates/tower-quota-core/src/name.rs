@@ -1,0 +1,111 @@
+//! Names: short texts from the configuration that cost nothing to copy.
+
+use core::fmt;
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+/// The name of a limit, or of what a key is made from.
+///
+/// A name comes from code or configuration, never from a request. It is a pointer and a number, so that decisions can
+/// carry names without allocating or counting references. A name built from a `String` is kept for the life of the
+/// process, once per distinct text, however often a configuration is reloaded.
+///
+/// ```
+/// use tower_quota_core::Name;
+///
+/// const BURST: Name = Name::new("burst");
+/// assert_eq!(BURST, Name::from(String::from("burst")));
+/// assert_eq!(BURST.as_str(), "burst");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name {
+    text: &'static str,
+    id: u32,
+}
+
+impl Name {
+    /// A name known when the program is compiled.
+    #[must_use]
+    pub const fn new(text: &'static str) -> Self {
+        Self { text, id: fnv1a(OFFSET_BASIS, text.as_bytes()) }
+    }
+
+    /// The text.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        self.text
+    }
+
+    /// A number that stands for the name in stored state (32-bit FNV-1a of its bytes): stable across processes,
+    /// versions and machines. A policy refuses two names that share one.
+    #[must_use]
+    pub const fn id(self) -> u32 {
+        self.id
+    }
+
+    /// The number that stands in stored state for the strikes of the limit of this name: that of its name with
+    /// `" penalty"` behind it.
+    #[must_use]
+    pub const fn strikes_id(self) -> u32 {
+        fnv1a(self.id, b" penalty")
+    }
+}
+
+impl From<&'static str> for Name {
+    fn from(text: &'static str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<String> for Name {
+    fn from(text: String) -> Self {
+        static KNOWN: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get_or_insert_with(HashSet::new);
+        let text = match known.get(text.as_str()) {
+            Some(kept) => kept,
+            None => {
+                let kept: &'static str = Box::leak(text.into_boxed_str());
+                known.insert(kept);
+                kept
+            }
+        };
+        Self::new(text)
+    }
+}
+
+impl From<Cow<'static, str>> for Name {
+    fn from(text: Cow<'static, str>) -> Self {
+        match text {
+            Cow::Borrowed(text) => Self::new(text),
+            Cow::Owned(text) => Self::from(text),
+        }
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.text, f)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text)
+    }
+}
+
+/// What a hash of nothing is.
+const OFFSET_BASIS: u32 = 0x811c_9dc5;
+
+/// A hash that has begun, gone on: 32-bit FNV-1a (Fowler, Noll, Vo; parameters from draft-eastlake-fnv).
+const fn fnv1a(begun: u32, bytes: &[u8]) -> u32 {
+    let mut hash = begun;
+    let mut i = 0;
+    while i < bytes.len() {
+        hash = (hash ^ bytes[i] as u32).wrapping_mul(0x0100_0193);
+        i += 1;
+    }
+    hash
+}

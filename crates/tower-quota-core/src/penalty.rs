@@ -1,0 +1,83 @@
+//! Penalties: clients who keep asking while they are refused are blocked for a while.
+
+use core::time::Duration;
+
+use crate::error::ConfigError;
+use crate::quota::{MOST_GRAINS, Quota};
+use crate::time::micros;
+
+/// The longest that a client can be blocked.
+const LONGEST: Duration = Duration::from_secs(366 * 86_400);
+
+/// What refusals cost a client. The first few are free; each further one blocks him for a step longer, up to a cap, and
+/// time forgives one refusal each step.
+///
+/// It is a token bucket of strikes that refusals take from, into debt: while it is in debt, its limit refuses.
+///
+/// ```
+/// use std::time::Duration;
+/// use tower_quota_core::Penalty;
+///
+/// // Ten refusals are forgiven, one a minute. The eleventh in a row blocks for a minute, the twelfth for two.
+/// const STRICT: Penalty = Penalty::after(10).step(Duration::from_secs(60)).most(Duration::from_secs(3_600));
+/// assert_eq!(STRICT.most_debt(), 60);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Penalty {
+    strikes: Quota,
+    most: Duration,
+}
+
+impl Penalty {
+    /// This many refusals in a row are free, at least one. Each further one blocks for a minute more, up to an hour,
+    /// unless [`step`](Self::step) and [`most`](Self::most) say otherwise.
+    ///
+    /// # Panics
+    /// When this is 0, or so many that they cannot be counted exactly enough; see [`Penalty::try_new`].
+    #[track_caller]
+    pub const fn after(refusals: u64) -> Self {
+        Self { strikes: Quota::new(1, Duration::from_secs(60)).burst(refusals), most: Duration::from_secs(3_600) }
+    }
+
+    /// What each further refusal adds to the time that a client is blocked, and how long it takes until one refusal is
+    /// forgiven: whole microseconds, from 1 ms to 366 days.
+    ///
+    /// # Panics
+    /// When the step is out of range; see [`Penalty::try_new`].
+    #[track_caller]
+    pub const fn step(self, step: Duration) -> Self {
+        Self { strikes: Quota::new(1, step).burst(self.strikes.capacity()), most: self.most }
+    }
+
+    /// The longest that a client is blocked, in whole steps: rounded down, but at least one, and at most 366 days.
+    pub const fn most(self, most: Duration) -> Self {
+        Self { strikes: self.strikes, most }
+    }
+
+    /// A penalty of numbers that were not written in code: after this many refusals, by steps of this length, up to this
+    /// long.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when no refusal is free, when the step is not whole microseconds from 1 ms to 366 days, or when the
+    /// numbers cannot be counted to within 1 part per million.
+    pub fn try_new(refusals: u64, step: Duration, most: Duration) -> Result<Self, ConfigError> {
+        Ok(Self { strikes: Quota::try_new(1, step)?.try_burst(refusals)?, most })
+    }
+
+    /// The bucket of strikes: refusals that are free, and how fast they are forgiven.
+    #[must_use]
+    pub const fn strikes(&self) -> &Quota {
+        &self.strikes
+    }
+
+    /// The most strikes that are held against a client beyond the free ones.
+    #[must_use]
+    pub const fn most_debt(&self) -> u64 {
+        let most = if self.most.as_nanos() > LONGEST.as_nanos() { LONGEST } else { self.most };
+        let steps = micros(most) / self.strikes.period_micros();
+        let countable = MOST_GRAINS / self.strikes.grain();
+        let steps = if steps > countable { countable } else { steps };
+        if steps == 0 { 1 } else { steps }
+    }
+}

@@ -1,0 +1,423 @@
+//! Quotas: how much.
+
+mod algorithm;
+mod fault;
+mod rate;
+mod share;
+
+use core::time::Duration;
+
+pub use self::algorithm::Algorithm;
+pub(crate) use self::algorithm::Anchor;
+use self::fault::Fault;
+pub(crate) use self::rate::MOST_GRAINS;
+use crate::error::ConfigError;
+use crate::time::micros;
+
+const MILLISECOND: u64 = 1_000;
+const YEAR: u64 = 366 * 86_400_000_000;
+/// 10 million units per second.
+const UNITS_PER_MICRO: u64 = 10;
+/// The most stamps one subject's log may hold.
+const LONGEST_LOG: u64 = 10_000;
+
+/// How much: units per period, by one of six algorithms. Pure numbers, checked when built.
+///
+/// A quota reads aloud: `Quota::per_second(10).burst(20)` admits 10 requests in each second on average, and up to 20 at
+/// once after a pause. The burst of a bucket is its whole capacity; left out, it is the units of one period.
+///
+/// The plain methods are for numbers written in code: they are `const`, and a number that means nothing panics with the
+/// reason, in a `const` while compiling. Numbers from configuration go through [`Quota::try_new`] and its like, which
+/// answer with a [`ConfigError`] that names the value.
+///
+/// ```
+/// use std::time::Duration;
+/// use tower_quota_core::{Algorithm, ConfigError, Quota};
+///
+/// const LOGIN: Quota = Quota::new(5, Duration::from_secs(90)).sliding_log();
+/// assert_eq!(LOGIN.capacity(), 5);
+/// assert_eq!(Quota::per_second(10).burst(20).capacity(), 20);
+///
+/// // From configuration:
+/// let quota = Quota::try_new(100, Duration::from_secs(60))?.try_burst(250)?.try_algorithm(Algorithm::Gcra)?;
+/// assert_eq!(Quota::try_new(0, Duration::from_secs(60)), Err(ConfigError::ZeroUnits));
+/// # Ok::<(), ConfigError>(())
+/// ```
+///
+/// ```compile_fail
+/// # use tower_quota_core::Quota;
+/// const NOTHING: Quota = Quota::per_second(0); // does not compile: a quota of 0 admits nothing
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Quota {
+    algorithm: Algorithm,
+    anchor: Anchor,
+    units: u64,
+    period: u64,
+    capacity: u64,
+    burst_given: bool,
+    grain: u64,
+    refill: u64,
+}
+
+impl Quota {
+    /// This many units in each period: a token bucket that holds `units` and refills continuously.
+    ///
+    /// The period is a whole number of microseconds from 1 ms to 366 days.
+    ///
+    /// # Panics
+    /// When the numbers mean nothing; see [`Quota::try_new`].
+    #[must_use]
+    #[track_caller]
+    pub const fn new(units: u64, period: Duration) -> Self {
+        sound(Self::build(units, period))
+    }
+
+    /// `units` in each second.
+    ///
+    /// # Panics
+    /// When `units` is 0 or more than 10 million.
+    #[must_use]
+    #[track_caller]
+    pub const fn per_second(units: u64) -> Self {
+        Self::new(units, Duration::from_secs(1))
+    }
+
+    /// `units` in each minute.
+    ///
+    /// # Panics
+    /// When `units` is 0 or more than 10 million per second.
+    #[must_use]
+    #[track_caller]
+    pub const fn per_minute(units: u64) -> Self {
+        Self::new(units, Duration::from_secs(60))
+    }
+
+    /// `units` in each hour.
+    ///
+    /// # Panics
+    /// When `units` is 0 or more than 10 million per second.
+    #[must_use]
+    #[track_caller]
+    pub const fn per_hour(units: u64) -> Self {
+        Self::new(units, Duration::from_secs(3_600))
+    }
+
+    /// `units` in each day of 24 hours.
+    ///
+    /// # Panics
+    /// When `units` is 0 or more than 10 million per second.
+    #[must_use]
+    #[track_caller]
+    pub const fn per_day(units: u64) -> Self {
+        Self::new(units, Duration::from_secs(86_400))
+    }
+
+    /// [`Quota::new`] for numbers that were not written in code.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when `units` is 0, the period is out of range, the rate is above 10 million per second, or the
+    /// two cannot be counted to within 1 part per million.
+    pub const fn try_new(units: u64, period: Duration) -> Result<Self, ConfigError> {
+        raised(Self::build(units, period))
+    }
+
+    /// The whole capacity of a bucket: what may pass at once after a pause, or the places of a leaky bucket's queue.
+    ///
+    /// # Panics
+    /// When `burst` is 0, fills up within a microsecond, cannot be counted exactly enough, or the algorithm is a window.
+    #[must_use]
+    #[track_caller]
+    pub const fn burst(self, burst: u64) -> Self {
+        sound(self.with_burst(burst))
+    }
+
+    /// [`Quota::burst`] for a number that was not written in code.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when `burst` is 0, fills up within a microsecond, cannot be counted exactly enough, or the
+    /// algorithm is a window.
+    pub const fn try_burst(self, burst: u64) -> Result<Self, ConfigError> {
+        raised(self.with_burst(burst))
+    }
+
+    /// Counts by this algorithm.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when a burst was given and the algorithm is a window, when a log would be too long, or when the
+    /// numbers cannot be counted to within 1 part per million.
+    pub const fn try_algorithm(self, algorithm: Algorithm) -> Result<Self, ConfigError> {
+        raised(self.with_algorithm(algorithm))
+    }
+
+    /// Counts by [`Algorithm::TokenBucket`], which is the default.
+    ///
+    /// # Panics
+    /// When a bucket cannot count these numbers exactly enough; see [`Quota::try_algorithm`].
+    #[must_use]
+    #[track_caller]
+    pub const fn token_bucket(self) -> Self {
+        sound(self.with_algorithm(Algorithm::TokenBucket))
+    }
+
+    /// Counts by [`Algorithm::Gcra`].
+    ///
+    /// # Panics
+    /// When a bucket cannot count these numbers exactly enough; see [`Quota::try_algorithm`].
+    #[must_use]
+    #[track_caller]
+    pub const fn gcra(self) -> Self {
+        sound(self.with_algorithm(Algorithm::Gcra))
+    }
+
+    /// Counts by [`Algorithm::LeakyBucket`]: requests wait their turn.
+    ///
+    /// # Panics
+    /// When a bucket cannot count these numbers exactly enough; see [`Quota::try_algorithm`].
+    #[must_use]
+    #[track_caller]
+    pub const fn leaky_bucket(self) -> Self {
+        sound(self.with_algorithm(Algorithm::LeakyBucket))
+    }
+
+    /// Counts by [`Algorithm::FixedWindow`].
+    ///
+    /// # Panics
+    /// When a burst was given.
+    #[must_use]
+    #[track_caller]
+    pub const fn fixed_window(self) -> Self {
+        sound(self.with_algorithm(Algorithm::FixedWindow))
+    }
+
+    /// Counts by [`Algorithm::SlidingWindow`], the two-window counter.
+    ///
+    /// # Panics
+    /// When a burst was given, or the numbers cannot be counted exactly enough.
+    #[must_use]
+    #[track_caller]
+    pub const fn sliding_window(self) -> Self {
+        sound(self.with_algorithm(Algorithm::SlidingWindow))
+    }
+
+    /// Counts by [`Algorithm::SlidingLog`].
+    ///
+    /// # Panics
+    /// When a burst was given, or the quota is above 10,000 units.
+    #[must_use]
+    #[track_caller]
+    pub const fn sliding_log(self) -> Self {
+        sound(self.with_algorithm(Algorithm::SlidingLog))
+    }
+
+    /// Shifts a fixed window from its alignment to the Unix epoch: `per_day(100).fixed_window().offset(6 h)` starts
+    /// each day at 06:00 UTC.
+    ///
+    /// # Panics
+    /// When this is not a fixed window, or the offset is not shorter than the period.
+    #[must_use]
+    #[track_caller]
+    pub const fn offset(self, offset: Duration) -> Self {
+        sound(self.with_offset(offset))
+    }
+
+    /// [`Quota::offset`] for a span that was not written in code.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when this is not a fixed window, or the offset is not shorter than the period.
+    pub const fn try_offset(self, offset: Duration) -> Result<Self, ConfigError> {
+        raised(self.with_offset(offset))
+    }
+
+    /// Starts a fixed window at the first request that is counted in it, instead of at a multiple of the period.
+    ///
+    /// # Panics
+    /// When this is not a fixed window.
+    #[must_use]
+    #[track_caller]
+    pub const fn from_first_request(self) -> Self {
+        sound(self.with_anchor(Anchor::FirstRequest))
+    }
+
+    /// How it counts.
+    #[must_use]
+    pub const fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// Units per period.
+    #[must_use]
+    pub const fn units(&self) -> u64 {
+        self.units
+    }
+
+    /// The period, or the length of the window.
+    #[must_use]
+    pub const fn period(&self) -> Duration {
+        Duration::from_micros(self.period)
+    }
+
+    /// The most that can pass at once: a bucket's burst, a window's units. No single request may cost more.
+    #[must_use]
+    pub const fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// How long a spent bucket takes to fill, or a window to pass: the span over which [`capacity`](Self::capacity)
+    /// units are the quota. Rounded up to a microsecond.
+    #[must_use]
+    pub const fn horizon(&self) -> Duration {
+        match self.algorithm.is_bucket() {
+            true => Duration::from_micros((self.capacity * self.grain).div_ceil(self.refill)),
+            false => self.period(),
+        }
+    }
+
+    /// Where a fixed window starts: microseconds after each multiple of the period, or `None` when at its first request.
+    #[must_use]
+    pub const fn window_offset(&self) -> Option<u64> {
+        match self.anchor {
+            Anchor::Epoch { offset } => Some(offset),
+            Anchor::FirstRequest => None,
+        }
+    }
+
+    /// The smallest amount a store counts in. For a bucket: one unit is this many grains, and every microsecond gives
+    /// back [`refill`](Self::refill) of them. For a sliding window: the microseconds in one step of its weight.
+    #[must_use]
+    pub const fn grain(&self) -> u64 {
+        self.grain
+    }
+
+    /// Grains that come back to a bucket in each microsecond; 0 for a window.
+    #[must_use]
+    pub const fn refill(&self) -> u64 {
+        self.refill
+    }
+
+    /// Whether state counted by `other` can be read as counted by this quota, without conversion.
+    pub(crate) const fn counts_like(&self, other: &Self) -> bool {
+        let same_state = self.algorithm.state_code() == other.algorithm.state_code();
+        same_state
+            && self.capacity == other.capacity
+            && self.grain == other.grain
+            && self.refill == other.refill
+            && (self.algorithm.is_bucket() || self.period == other.period && self.anchor.same(other.anchor))
+    }
+
+    pub(crate) const fn period_micros(&self) -> u64 {
+        self.period
+    }
+
+    // === the checked steps behind both families of constructors ===
+
+    const fn build(units: u64, period: Duration) -> Result<Self, Fault> {
+        let whole = micros(period);
+        if !period.subsec_nanos().is_multiple_of(1_000) || whole < MILLISECOND || whole > YEAR {
+            return Err(Fault::Period(period));
+        }
+        if units == 0 {
+            return Err(Fault::ZeroUnits);
+        }
+        if units > whole.saturating_mul(UNITS_PER_MICRO) {
+            return Err(Fault::TooFast { units, period });
+        }
+        Self {
+            algorithm: Algorithm::TokenBucket,
+            anchor: Anchor::Epoch { offset: 0 },
+            units,
+            period: whole,
+            capacity: units,
+            burst_given: false,
+            grain: 0,
+            refill: 0,
+        }
+        .in_integers()
+    }
+
+    const fn with_burst(mut self, burst: u64) -> Result<Self, Fault> {
+        if burst == 0 {
+            return Err(Fault::ZeroBurst);
+        }
+        self.capacity = burst;
+        self.burst_given = true;
+        self.in_integers()
+    }
+
+    const fn with_algorithm(mut self, algorithm: Algorithm) -> Result<Self, Fault> {
+        self.algorithm = algorithm;
+        self.anchor = Anchor::Epoch { offset: 0 };
+        self.in_integers()
+    }
+
+    const fn with_offset(self, offset: Duration) -> Result<Self, Fault> {
+        if offset.as_nanos() >= self.period().as_nanos() || !offset.subsec_nanos().is_multiple_of(1_000) {
+            return Err(Fault::Offset { offset, period: self.period() });
+        }
+        self.with_anchor(Anchor::Epoch { offset: micros(offset) })
+    }
+
+    const fn with_anchor(mut self, anchor: Anchor) -> Result<Self, Fault> {
+        if !matches!(self.algorithm, Algorithm::FixedWindow) {
+            return Err(Fault::NotAFixedWindow(self.algorithm));
+        }
+        self.anchor = anchor;
+        Ok(self)
+    }
+
+    /// Works out the integers the algorithms count in, or says why there are none.
+    const fn in_integers(mut self) -> Result<Self, Fault> {
+        if !self.algorithm.is_bucket() && self.burst_given {
+            return Err(Fault::BurstOnWindow(self.algorithm));
+        }
+        (self.grain, self.refill) = match self.algorithm {
+            Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
+                match rate::grains(self.units, self.period, self.capacity) {
+                    // A full bucket spills: one that fills up within a microsecond would never reach its rate.
+                    Some((grain, refill)) if self.capacity * grain < refill => {
+                        return Err(Fault::BurstTooSmall { burst: self.capacity, least: refill.div_ceil(grain) });
+                    }
+                    Some(pair) => pair,
+                    None => {
+                        return Err(Fault::NotRepresentable {
+                            units: self.units,
+                            period: self.period(),
+                            capacity: self.capacity,
+                        });
+                    }
+                }
+            }
+            Algorithm::SlidingWindow => match rate::weight_step(self.units, self.period) {
+                Some(step) => (step, 0),
+                None => {
+                    return Err(Fault::NotRepresentable {
+                        units: self.units,
+                        period: self.period(),
+                        capacity: self.capacity,
+                    });
+                }
+            },
+            Algorithm::SlidingLog if self.units > LONGEST_LOG => {
+                return Err(Fault::LogTooLong { units: self.units });
+            }
+            Algorithm::SlidingLog | Algorithm::FixedWindow => (1, 0),
+        };
+        Ok(self)
+    }
+}
+
+#[track_caller]
+const fn sound(quota: Result<Quota, Fault>) -> Quota {
+    match quota {
+        Ok(quota) => quota,
+        #[expect(clippy::panic, reason = "documented: numbers written in code fail while compiling or at start")]
+        Err(fault) => panic!("{}", fault.reason()),
+    }
+}
+
+const fn raised(quota: Result<Quota, Fault>) -> Result<Quota, ConfigError> {
+    match quota {
+        Ok(quota) => Ok(quota),
+        Err(fault) => Err(fault.raise()),
+    }
+}

@@ -1,0 +1,107 @@
+//! Dividing a quota among instances that cannot ask each other.
+
+use super::fault::Fault;
+use super::rate::gcd;
+use super::{Quota, YEAR, raised, sound};
+
+impl Quota {
+    /// One instance's part of this quota when so many of them count apart: the rate and the capacity divided, by the
+    /// same algorithm. Rounded down, but a capacity to no less than 1. What all instances together admit in the long
+    /// run is never more than this quota's rate, and at once never more than its capacity, unless there are more
+    /// instances than the capacity has units: then each may admit one.
+    ///
+    /// A bucket's rate is divided exactly where the numbers allow it, else down to whole units per 366 days. A window
+    /// keeps its length and its place and is given whole units; where there is less than one for each instance, it is
+    /// one unit in a window of as many periods as that takes.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_quota_core::Quota;
+    ///
+    /// assert_eq!(Quota::per_second(10).burst(20).divided(4).capacity(), 5);
+    /// assert_eq!(Quota::per_minute(100).fixed_window().divided(3), Quota::per_minute(33).fixed_window());
+    /// // Five a minute among ten: each has one in two minutes.
+    /// assert_eq!(Quota::per_minute(5).sliding_log().divided(10), Quota::new(1, Duration::from_secs(120)).sliding_log());
+    /// ```
+    ///
+    /// # Panics
+    /// When there are no instances, or each would get less than one unit in 366 days; see [`Quota::try_divided`].
+    #[must_use]
+    #[track_caller]
+    pub const fn divided(self, instances: u32) -> Self {
+        sound(self.share(instances))
+    }
+
+    /// [`Quota::divided`] for a number that was not written in code.
+    ///
+    /// # Errors
+    /// [`ConfigError`](crate::ConfigError) when there are no instances, when each would get less than one unit in 366
+    /// days, or when a share that had to be rounded cannot be counted exactly enough.
+    pub const fn try_divided(self, instances: u32) -> Result<Self, crate::ConfigError> {
+        raised(self.share(instances))
+    }
+
+    const fn share(self, instances: u32) -> Result<Self, Fault> {
+        if instances == 0 {
+            return Err(Fault::ZeroInstances);
+        }
+        let parts = instances as u64;
+        let divided = match self.algorithm.is_bucket() {
+            true => bucket_rate(self.units, self.period, parts),
+            false => window_rate(self.units, self.period, parts),
+        };
+        let Some((units, period)) = divided else {
+            return Err(Fault::ShareTooSmall { units: self.units, period: self.period(), instances });
+        };
+        let mut share = self;
+        (share.units, share.period) = (units, period);
+        share.capacity = match self.algorithm.is_bucket() {
+            true if self.capacity < parts => 1,
+            true => self.capacity / parts,
+            false => units,
+        };
+        // So that a bucket whose capacity is no longer its units can not be made a window.
+        share.burst_given |= share.capacity != units;
+        share.in_integers()
+    }
+}
+
+/// `units / (period * parts)` as units per a period that a quota may have; `None` when that is less than one.
+const fn bucket_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> {
+    let common = gcd(units, parts);
+    let (units, parts) = (units / common, parts / common);
+    if let Some(period) = within_year(period, parts) {
+        return Some((units, period));
+    }
+    // The shortest period there is at this rate, if a quota may have it.
+    let common = gcd(units, period);
+    let (fewest, shortest) = (units / common, period / common);
+    if let Some(shortest) = within_year(shortest, parts)
+        && shortest >= super::MILLISECOND
+    {
+        return Some((fewest, shortest));
+    }
+    let most = units as u128 * YEAR as u128 / (period as u128 * parts as u128);
+    // No more than `units`, since the period times the parts is above a year.
+    #[expect(clippy::cast_possible_truncation, reason = "at most `units`")]
+    let most = most as u64;
+    if most == 0 { None } else { Some((most, YEAR)) }
+}
+
+/// Whole units per window; `None` when it takes more than a year to have one.
+const fn window_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> {
+    if units >= parts {
+        return Some((units / parts, period));
+    }
+    match within_year(period, parts.div_ceil(units)) {
+        Some(period) => Some((1, period)),
+        None => None,
+    }
+}
+
+const fn within_year(period: u64, times: u64) -> Option<u64> {
+    match period.checked_mul(times) {
+        Some(longer) if longer <= YEAR => Some(longer),
+        _ => None,
+    }
+}

@@ -1,0 +1,142 @@
+//! How one limit stands.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::algorithm::{State, Verdict, bucket};
+use crate::decision::Outcome;
+use crate::name::Name;
+use crate::quota::{MOST_GRAINS, Quota};
+
+/// How one limit stands after a decision.
+#[derive(Clone, Copy)]
+#[repr(C)] // In this order it is written and moved word by word.
+pub struct LimitStatus {
+    /// The limit's name.
+    pub name: Name,
+    /// The most it admits at once: the capacity of its quota.
+    pub limit: u64,
+    /// What is left of it: [`remaining`](Self::remaining) units, and the rest after [`reset_after`](Self::reset_after).
+    pub left: Left,
+    /// Units that this operation took of this limit: what a refund would give back. 0 on a refusal, counted or not.
+    pub taken: u64,
+    /// Whether this limit let the request pass, and if not, when it would.
+    pub outcome: Outcome,
+    /// Whether this limit is only told, not enforced.
+    pub is_shadow: bool,
+}
+
+/// What is left of a limit. Most requests are never told it, so a bucket's is worked out when somebody asks.
+#[derive(Clone, Copy)]
+pub struct Left(Amount);
+
+#[derive(Clone, Copy)]
+enum Amount {
+    Known { remaining: u64, reset_after: Duration },
+    Bucket { used: u64, grain: u64, refill: u64 },
+}
+
+impl Left {
+    /// So many whole units, all of them back after this long.
+    #[must_use]
+    pub const fn new(remaining: u64, reset_after: Duration) -> Self {
+        Self(Amount::Known { remaining, reset_after })
+    }
+
+    /// What a bucket of this quota has left when `used` of its [grains](Quota::grain) are taken. Of a quota that is a
+    /// window, nothing.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_quota_core::{Left, Name, Outcome, Quota, LimitStatus};
+    ///
+    /// let minute = Quota::per_minute(60);
+    /// let left = Left::of_bucket(&minute, 15 * minute.grain());
+    /// let standing =
+    ///     LimitStatus { name: Name::new("minute"), limit: 60, left, taken: 0, outcome: Outcome::Allow, is_shadow: false };
+    /// assert_eq!(standing.remaining(), 45);
+    /// assert_eq!(standing.reset_after(), Duration::from_secs(15));
+    /// ```
+    #[must_use]
+    #[inline]
+    pub const fn of_bucket(quota: &Quota, used: u64) -> Self {
+        Self(Amount::Bucket { used, grain: quota.grain(), refill: quota.refill() })
+    }
+}
+
+impl LimitStatus {
+    /// How a bucket of this quota stands when `used` of its grains are taken, and what it says of `cost` units more from
+    /// someone who would not wait: an enforced limit of which nothing was taken. For stores that answer with their state.
+    #[must_use]
+    pub fn of_bucket(name: Name, quota: &Quota, used: u64, cost: u64) -> Self {
+        let used = used.min(2 * MOST_GRAINS);
+        let outcome = State::Bucket { used }.judge(quota, 0, 0, cost, 0).into();
+        let left = Left::of_bucket(quota, used);
+        Self { name, limit: quota.capacity(), left, outcome, taken: 0, is_shadow: false }
+    }
+
+    /// Whole units left. On a refusal, what is really left.
+    #[must_use]
+    pub const fn remaining(&self) -> u64 {
+        match self.left.0 {
+            Amount::Known { remaining, .. } => remaining,
+            Amount::Bucket { used, grain, .. } => bucket::whole_units(self.limit, grain, used),
+        }
+    }
+
+    /// Until all of `limit` is back, if nothing else is charged. Zero when it is.
+    #[must_use]
+    pub const fn reset_after(&self) -> Duration {
+        match self.left.0 {
+            Amount::Known { reset_after, .. } => reset_after,
+            Amount::Bucket { used, refill, .. } => Duration::from_micros(bucket::until_back(refill, used)),
+        }
+    }
+}
+
+/// Of what is left, the numbers count, not how they are known.
+impl PartialEq for LimitStatus {
+    fn eq(&self, other: &Self) -> bool {
+        let told = |standing: &Self| {
+            let Self { name, limit, taken, outcome, is_shadow, .. } = *standing;
+            (name, limit, standing.remaining(), standing.reset_after(), taken, outcome, is_shadow)
+        };
+        told(self) == told(other)
+    }
+}
+
+impl Eq for LimitStatus {}
+
+impl fmt::Debug for LimitStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LimitStatus")
+            .field("name", &self.name)
+            .field("limit", &self.limit)
+            .field("remaining", &self.remaining())
+            .field("reset_after", &self.reset_after())
+            .field("taken", &self.taken)
+            .field("outcome", &self.outcome)
+            .field("is_shadow", &self.is_shadow)
+            .finish()
+    }
+}
+
+impl fmt::Debug for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Amount::Known { remaining, reset_after } => write!(f, "Left({remaining}, {reset_after:?})"),
+            Amount::Bucket { used, grain, refill } => write!(f, "Left({used} taken of {grain}, back at {refill})"),
+        }
+    }
+}
+
+impl From<Verdict> for Outcome {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Admit { wait: 0 } => Self::Allow,
+            Verdict::Admit { wait } => Self::Wait(Duration::from_micros(wait)),
+            Verdict::Refuse { retry } => Self::Refuse(Duration::from_micros(retry)),
+            Verdict::Never => Self::Never,
+        }
+    }
+}

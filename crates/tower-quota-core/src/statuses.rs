@@ -1,0 +1,105 @@
+//! The standings of a decision.
+
+use core::fmt;
+use core::ops::Deref;
+
+use crate::status::LimitStatus;
+
+/// Statuses, up to three of them kept without an allocation. Of a number that is known they are written where they stay,
+/// without a look at what is there already.
+#[derive(Clone)]
+pub(crate) enum Statuses {
+    None,
+    One([LimitStatus; 1]),
+    Two([LimitStatus; 2]),
+    Three([LimitStatus; 3]),
+    Any(Vec<LimitStatus>),
+}
+
+impl Statuses {
+    #[inline]
+    pub(crate) fn of<const N: usize>(standings: [LimitStatus; N]) -> Self {
+        match standings.as_slice() {
+            [one] => Self::One([*one]),
+            [one, two] => Self::Two([*one, *two]),
+            [one, two, three] => Self::Three([*one, *two, *three]),
+            any => Self::Any(any.to_vec()),
+        }
+    }
+}
+
+impl Deref for Statuses {
+    type Target = [LimitStatus];
+
+    #[inline]
+    fn deref(&self) -> &[LimitStatus] {
+        match self {
+            Self::None => &[],
+            Self::One(one) => one,
+            Self::Two(two) => two,
+            Self::Three(three) => three,
+            Self::Any(any) => any,
+        }
+    }
+}
+
+impl PartialEq for Statuses {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Statuses {}
+
+impl fmt::Debug for Statuses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl FromIterator<LimitStatus> for Statuses {
+    fn from_iter<I: IntoIterator<Item = LimitStatus>>(standings: I) -> Self {
+        let mut standings = standings.into_iter();
+        let mut first = [(); 3].map(|()| standings.next());
+        match (first, standings.next()) {
+            ([Some(one), None, _], _) => Self::One([one]),
+            ([Some(one), Some(two), None], _) => Self::Two([one, two]),
+            ([Some(one), Some(two), Some(three)], None) => Self::Three([one, two, three]),
+            (_, fourth) => {
+                Self::Any(first.iter_mut().filter_map(Option::take).chain(fourth).chain(standings).collect())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decision::Outcome;
+    use crate::name::Name;
+    use crate::quota::Quota;
+    use crate::status::Left;
+
+    #[test]
+    fn they_are_those_that_were_put_in_in_their_order() {
+        let quota = Quota::per_second(1_000);
+        let standing = |used| LimitStatus {
+            name: Name::new("limit"),
+            limit: quota.capacity(),
+            left: Left::of_bucket(&quota, used * quota.grain()),
+            taken: 1,
+            outcome: Outcome::Allow,
+            is_shadow: false,
+        };
+        let all = [standing(1), standing(2), standing(3), standing(4), standing(5)];
+        for count in 0..=5 {
+            let standings: Statuses = all[..count].iter().copied().collect();
+            assert_eq!(*standings, all[..count]);
+        }
+        assert_eq!(*Statuses::of([all[0]]), all[..1]);
+        assert_eq!(*Statuses::of([all[0], all[1]]), all[..2]);
+        assert_eq!(*Statuses::of([all[0], all[1], all[2]]), all[..3]);
+        assert_eq!(*Statuses::of(all), all);
+        assert!(Statuses::None.is_empty());
+    }
+}

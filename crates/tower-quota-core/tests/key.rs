@@ -1,0 +1,87 @@
+//! Keys and names: who is counted, and under which text.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::net::IpAddr;
+
+use tower_quota_core::{Key, Name};
+
+const USER: Name = Name::new("user");
+
+#[test]
+fn bytes_and_scope_make_the_key() {
+    assert_eq!(Key::new(USER, b"ann"), Key::owned(USER, "ann"));
+    assert_ne!(Key::new(USER, b"ann"), Key::new(Name::new("team"), b"ann"));
+    assert_ne!(Key::new(USER, b"ann"), Key::new(USER, b"ann\0"));
+    assert_ne!(Key::number(USER, 1), Key::number(USER, 256));
+    // Inline up to 38 bytes, allocated beyond: the same key either way.
+    for length in [0, 37, 38, 39, 5_000] {
+        let text = "x".repeat(length);
+        assert_eq!(Key::owned(USER, text.as_str()), Key::new(USER, text.as_bytes()));
+        assert_eq!(Key::owned(USER, text.as_str()).as_bytes().len(), length);
+    }
+}
+
+#[test]
+fn addresses_are_networks() {
+    let key = |address: &str| Key::address(USER, address.parse::<IpAddr>().unwrap());
+    assert_eq!(key("192.0.2.7"), key("::ffff:192.0.2.7"));
+    assert_ne!(key("192.0.2.7"), key("192.0.2.8"));
+    assert_eq!(key("2001:db8:1:2::1"), key("2001:db8:1:2:ffff:ffff:ffff:ffff"));
+    assert_ne!(key("2001:db8:1:2::1"), key("2001:db8:1:3::1"));
+}
+
+#[test]
+fn parts_keep_their_borders() {
+    let part = |text: &'static str| Key::owned(USER, text);
+    let joined = |parts: &[Key<'static>]| Key::joined(Name::new("both"), parts);
+    let keys = [
+        joined(&[part("ab"), part("c")]),
+        joined(&[part("a"), part("bc")]),
+        joined(&[part("abc")]),
+        joined(&[part("abc"), part("")]),
+        joined(&[part(""), part("abc")]),
+        joined(&[part("c"), part("ab")]),
+        joined(&[Key::owned(Name::new("team"), "ab"), part("c")]),
+        joined(&[]),
+    ];
+    let distinct: HashSet<Vec<u8>> = keys.iter().map(|key| key.as_bytes().to_vec()).collect();
+    assert_eq!(distinct.len(), keys.len());
+}
+
+#[test]
+fn digests_depend_on_seed_scope_and_bytes() {
+    let (one, other) = ([1; 16], [2; 16]);
+    let ann = Key::owned(USER, "ann");
+    assert_eq!(ann.digest(&one), Key::new(USER, b"ann").digest(&one));
+    assert_ne!(ann.digest(&one), ann.digest(&other));
+    assert_ne!(ann.digest(&one), Key::owned(USER, "bob").digest(&one));
+    assert_ne!(ann.digest(&one), Key::owned(Name::new("team"), "ann").digest(&one));
+    let many: HashSet<u128> = (0..100_000).map(|number| Key::number(USER, number).digest(&one)).collect();
+    assert_eq!(many.len(), 100_000);
+}
+
+#[test]
+fn a_key_in_a_log_shows_no_bytes() {
+    let text = format!("{:?}", Key::owned(USER, "secret"));
+    assert!(!text.contains("secret"), "{text}");
+    assert!(text.contains("user") && text.contains('6'), "{text}");
+}
+
+#[test]
+fn names_are_kept_once() {
+    let (one, other) = (Name::from(String::from("from a file")), Name::from(String::from("from a file")));
+    assert_eq!(one, other);
+    assert!(std::ptr::eq(one.as_str(), other.as_str()));
+    assert_eq!(Name::from(Cow::Borrowed("x")), Name::new("x"));
+    assert_eq!(Name::from(Cow::Owned(String::from("x"))), Name::new("x"));
+    assert_eq!(Name::new("x").to_string(), "x");
+}
+
+/// Stored state is filed under these numbers: they must never change. FNV-1a's published test values.
+#[test]
+fn the_numbers_of_names_are_fnv_1a() {
+    for (text, id) in [("", 0x811c_9dc5), ("a", 0xe40c_292c), ("b", 0xe70c_2de5), ("foobar", 0xbf9c_f968)] {
+        assert_eq!(Name::new(text).id(), id, "{text:?}");
+    }
+}

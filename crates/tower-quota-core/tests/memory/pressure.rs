@@ -1,0 +1,453 @@
+//! The memory store under pressure: its cap, floods of fresh keys, many threads.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Duration;
+
+use tower_quota_core::{BoxStore, Charge, Decision, Key, MemoryStore, Name, Operation, Quota, Store};
+use tower_quota_testkit::{ManualClock, block_on};
+
+use crate::{CLIENT, LIMIT, ask, check, left, store};
+
+#[test]
+fn a_decision_that_is_left_in_its_place_is_the_same() {
+    let (one, clock) = store(10);
+    let other = MemoryStore::with_clock(10, clock.clone());
+    let (minute, hour) = (Quota::per_minute(3), Quota::per_hour(5).fixed_window());
+    let key = Key::number(CLIENT, 1);
+    let charges = [Charge::new(LIMIT, &minute, &key), Charge::new("hour", &hour, &key)];
+    let mut place = Decision::default();
+    for step in 0..20 {
+        // What was there before makes no difference.
+        let charges = &charges[..1 + step % 2];
+        let is_left = match step % 3 {
+            0 => one.check_at_once(charges, &mut place),
+            1 => Arc::new(one.clone()).check_at_once(charges, &mut place),
+            _ => BoxStore::new(one.clone()).check_at_once(charges, &mut place),
+        };
+        assert!(is_left);
+        assert_eq!(place, check(&other, charges), "{step}");
+        clock.advance(Duration::from_secs(7));
+    }
+}
+
+#[test]
+fn a_limited_client_stays_limited_under_a_flood() {
+    for capacity in [1, 10, 1_000, 20_000] {
+        let (store, _) = store(capacity);
+        let quota = Quota::per_hour(5);
+        assert!(ask(&store, &quota, 0, 5).is_allowed());
+        for fresh in 1..=1_000_000 / if capacity > 1_000 { 1 } else { 4 } {
+            ask(&store, &quota, fresh, 1);
+            if fresh % 50_000 == 0 {
+                assert!(!ask(&store, &quota, 0, 1).is_allowed(), "set free after {fresh} fresh keys");
+            }
+            assert!(store.len() <= capacity);
+        }
+        assert_eq!(left(&store, &quota, 0), 0);
+        assert!(capacity == 1 || store.evicted() > 0);
+    }
+}
+
+#[test]
+fn a_cleared_store_has_forgotten_everybody_and_has_room_for_all() {
+    for capacity in [1, 10, 20_000] {
+        let (store, _) = store(capacity);
+        let quota = Quota::per_hour(5);
+        let clients = capacity as u64 + 1;
+        for _ in 0..2 {
+            // The last one finds no room, and the overflow is forgotten too.
+            for client in 0..clients {
+                assert!(ask(&store, &quota, client, 5).is_allowed());
+            }
+            assert_eq!(store.len(), capacity);
+            assert_eq!(left(&store, &quota, 0), 0);
+            store.clear();
+            assert!(store.is_empty());
+            assert_eq!(left(&store, &quota, 0), 5);
+        }
+    }
+}
+
+#[test]
+fn a_flood_does_not_lock_newcomers_out() {
+    let (store, _) = store(1_000);
+    let quota = Quota::per_hour(5);
+    for fresh in 0..100_000 {
+        assert!(ask(&store, &quota, fresh, 2).is_allowed(), "newcomer {fresh}");
+    }
+    assert_eq!(store.len(), 1_000);
+    assert_eq!(store.evicted(), 99_000);
+}
+
+/// How many of 500 known clients, who took 8 units each, keep their counters in a flood of fresh keys that take 1. The
+/// store has room for a thousand.
+fn known_after_a_flood(come: impl Fn(&dyn Fn(u64), &dyn Fn(u64))) -> usize {
+    let (store, _) = store(1_000);
+    let quota = Quota::per_hour(10);
+    let known = |client| drop(ask(&store, &quota, client, 8));
+    let fresh = |number| drop(ask(&store, &quota, 1_000_000 + number, 1));
+    come(&known, &fresh);
+    (500..100_000).for_each(fresh);
+    (0..500).filter(|&client| left(&store, &quota, client) == 2).count()
+}
+
+#[test]
+fn clients_who_took_more_than_the_flood_keep_their_counters() {
+    let kept = known_after_a_flood(|known, fresh| {
+        (0..500).for_each(|number| {
+            known(number);
+            fresh(number);
+        });
+    });
+    assert!(kept >= 490, "{kept} of 500 who came among fresh keys");
+    let kept = known_after_a_flood(|known, fresh| {
+        (0..500).for_each(known);
+        (0..500).for_each(fresh);
+    });
+    assert!(kept >= 490, "{kept} of 500 who came in a row");
+}
+
+#[test]
+fn whole_subjects_are_forgotten_first() {
+    let (store, clock) = store(1_000);
+    let (quick, slow) = (Quota::per_second(10), Quota::per_hour(10));
+    for client in 0..1_000 {
+        ask(&store, if client % 2 == 0 { &quick } else { &slow }, client, 5);
+    }
+    clock.advance(Duration::from_secs(3));
+    for fresh in 0..400 {
+        ask(&store, &slow, 1_000 + fresh, 5);
+    }
+    assert_eq!(store.evicted(), 0);
+    assert!(store.len() <= 1_000);
+    let kept = (0..1_000).filter(|client| client % 2 == 1).filter(|&client| left(&store, &slow, client) == 5).count();
+    assert_eq!(kept, 500);
+}
+
+#[test]
+fn a_flood_of_limited_clients_sets_nobody_free_and_locks_nobody_out() {
+    let (store, clock) = store(10_000);
+    let quota = Quota::new(1, Duration::from_secs(900));
+    let admitted =
+        |clients: std::ops::Range<u64>| clients.filter(|&who| ask(&store, &quota, who, 1).is_allowed()).count();
+    admitted(0..20_000);
+    assert_eq!((store.len(), store.evicted()), (10_000, 10_000));
+    assert_eq!(admitted(0..20_000), 0, "of those who were admitted already");
+    let newcomers = admitted(50_000..55_000);
+    assert!(newcomers > 4_500, "{newcomers} of 5000 honest newcomers");
+    assert_eq!(admitted(50_000..55_000), 0, "of the newcomers, once more");
+    // Whoever had to go is remembered until it would have been whole, and at most as long again.
+    clock.advance(Duration::from_secs(1_801));
+    assert_eq!(admitted(0..10_000), 10_000);
+}
+
+/// More limited clients than can be remembered: some are set free, but most newcomers are not mistaken for them.
+#[test]
+fn however_many_are_limited_few_newcomers_are_taken_for_them() {
+    let (store, clock) = store(10_000);
+    let quota = Quota::new(1, Duration::from_secs(900));
+    // The second time, those of the first are still remembered.
+    for (wave, most) in [(0, 33), (1, 17)] {
+        for client in 0..200_000 {
+            ask(&store, &quota, wave << 32 | client, 1);
+        }
+        let newcomers = wave << 32 | 1_000_000..wave << 32 | 1_010_000;
+        let refused = newcomers.filter(|&who| !ask(&store, &quota, who, 1).is_allowed()).count();
+        let expected = 10_000 / most;
+        assert!((expected * 3 / 4..expected * 5 / 4).contains(&refused), "{refused} of 10000 in wave {wave}");
+        clock.advance(Duration::from_secs(901));
+    }
+}
+
+/// Whoever is forgotten may take his quota's capacity anew, and that is all.
+#[test]
+fn a_full_store_admits_at_most_a_capacity_more_for_each_who_is_forgotten() {
+    for (capacity, clients) in [(1, 2), (5, 20), (50, 200), (5_000, 20_000)] {
+        let (store, _) = store(capacity);
+        let quota = Quota::per_hour(5);
+        let mut random = 1_u64;
+        let mut admitted = 0;
+        for _ in 0..100_000 {
+            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            let (client, cost) = ((random >> 33) % clients, 1 + (random >> 20) % 3);
+            let decision = if client % 7 == 0 {
+                let keys = [Key::number(CLIENT, client), Key::number(CLIENT, (client + 1) % clients)];
+                check(&store, &[0, 1].map(|who: usize| Charge::new(LIMIT, &quota, &keys[who]).cost(cost)))
+            } else {
+                ask(&store, &quota, client, cost)
+            };
+            admitted += decision.statuses().iter().map(|standing| standing.taken).sum::<u64>();
+        }
+        let most = 5 * (clients + store.evicted());
+        assert!(admitted <= most, "{admitted} of at most {most} with {capacity} places");
+        assert!(store.evicted() > 0);
+    }
+}
+
+#[test]
+fn who_was_refused_is_limited_whatever_is_left_to_him() {
+    let (store, _) = store(1_000);
+    let quota = Quota::per_hour(100);
+    assert!(ask(&store, &quota, 0, 60).is_allowed());
+    for round in 1..20 {
+        assert!(!ask(&store, &quota, 0, 60).is_allowed(), "set free in round {round}");
+        for fresh in 0..2_000 {
+            ask(&store, &quota, round * 10_000 + fresh, 61);
+        }
+    }
+}
+
+#[test]
+fn a_subject_without_a_place_is_not_given_more_than_once() {
+    let (store, _) = store(1);
+    let quota = Quota::per_hour(5);
+    let keys = [Key::number(CLIENT, 1), Key::number(CLIENT, 2)];
+    let both = || check(&store, &[Charge::new("one", &quota, &keys[0]), Charge::new("two", &quota, &keys[1])]);
+    assert!(both().is_allowed());
+    assert!(!both().is_allowed(), "one of the two has found no place, and nobody knows what he took");
+    assert_eq!(store.len(), 1);
+}
+
+/// Newcomers to a full store, who are limited all together too, in either order of the limits.
+#[test]
+fn everybody_together_is_never_forgotten() {
+    for (capacity, order) in [(1, [0, 1]), (4_000, [0, 1]), (4_000, [1, 0]), (50_000, [0, 1])] {
+        let (store, _) = store(capacity);
+        let (own, everyone) = (Quota::per_minute(10), Quota::per_second(5_000));
+        for client in 0..capacity as u64 {
+            ask(&store, &own, client, 1);
+        }
+        let admitted = (0..20_000)
+            .filter(|fresh| {
+                let (key, all) = (Key::number(CLIENT, 1_000_000 + fresh), Key::EVERYONE);
+                let charges = [Charge::new("own", &own, &key), Charge::new("everyone", &everyone, &all)];
+                check(&store, &order.map(|limit: usize| charges[limit])).is_allowed()
+            })
+            .count();
+        assert_eq!(admitted, 5_000, "{capacity} places, {order:?}");
+        assert!(store.len() <= capacity + 1);
+    }
+}
+
+/// What is used a lot stays, though it is whole sooner than anybody: a route that all newcomers share.
+#[test]
+fn a_shared_subject_outlives_a_flood() {
+    let (store, _) = store(4_000);
+    let (own, route) = (Quota::per_minute(10), Quota::per_second(5_000));
+    let shared = Key::owned(Name::new("route"), "/login");
+    let admitted = (0..50_000)
+        .filter(|&fresh| {
+            let key = Key::number(CLIENT, fresh);
+            check(&store, &[Charge::new("own", &own, &key), Charge::new("route", &route, &shared)]).is_allowed()
+        })
+        .count();
+    assert_eq!(admitted, 5_000);
+}
+
+#[test]
+fn nothing_is_kept_of_those_who_took_nothing() {
+    let (store, clock) = store(100);
+    let quota = Quota::per_second(5);
+    for client in 0..1_000 {
+        ask(&store, &quota, client, 0);
+        assert!(!ask(&store, &quota, client, 6).is_allowed());
+        let mut taken = ask(&store, &quota, client, 3);
+        let key = Key::number(CLIENT, client);
+        let refund = taken.refund().unwrap();
+        block_on(store.apply(refund, &[Charge::new(LIMIT, &quota, &key).cost(3)])).unwrap();
+        ask(&store, &quota, client, 3);
+        block_on(store.apply(Operation::Reset, &[Charge::new(LIMIT, &quota, &key)])).unwrap();
+    }
+    assert!(store.is_empty());
+    assert_eq!(store.evicted(), 0);
+    ask(&store, &quota, 0, 5);
+    assert_eq!(store.len(), 1);
+    // Whole after one second, and known to be by the third.
+    clock.advance(Duration::from_secs(3));
+    ask(&store, &quota, 1, 1);
+    assert_eq!(store.len(), 1, "the newcomer should have cleared the whole one away");
+}
+
+#[test]
+fn before_the_first_window_of_an_offset() {
+    let clock = ManualClock::at(tower_quota_core::Timestamp::EPOCH);
+    let store = MemoryStore::with_clock(10, clock.clone());
+    let quota = Quota::per_minute(5).fixed_window().offset(Duration::from_secs(20));
+    clock.advance(Duration::from_secs(5));
+    let decision = ask(&store, &quota, 0, 5);
+    assert_eq!(decision.statuses()[0].reset_after(), Duration::from_secs(15));
+    assert_eq!(ask(&store, &quota, 0, 1).retry_after(), Some(Duration::from_secs(15)));
+    clock.advance(Duration::from_secs(15));
+    assert_eq!(ask(&store, &quota, 0, 5).statuses()[0].reset_after(), Duration::from_secs(60));
+}
+
+/// Runs `work` on eight threads that start together.
+fn on_threads(work: impl Fn(u64) + Sync) {
+    const THREADS: u64 = 8;
+    let start = Barrier::new(8);
+    thread::scope(|scope| {
+        for number in 0..THREADS {
+            let (start, work) = (&start, &work);
+            scope.spawn(move || {
+                start.wait();
+                work(number);
+            });
+        }
+    });
+}
+
+#[test]
+fn two_thousand_at_once_of_a_hundred() {
+    for algorithm in tower_quota_core::Algorithm::ALL {
+        let (store, _) = store(100);
+        let quota = Quota::per_hour(100).try_algorithm(algorithm).unwrap();
+        let admitted = AtomicUsize::new(0);
+        on_threads(|_| {
+            for _ in 0..250 {
+                admitted.fetch_add(ask(&store, &quota, 0, 1).is_allowed().into(), Ordering::Relaxed);
+            }
+        });
+        assert_eq!(admitted.into_inner(), 100, "{algorithm}");
+    }
+}
+
+#[test]
+fn several_keys_are_charged_all_or_not_at_all_between_threads() {
+    // 20,000 places make several shards: the keys of a request lie behind different locks, named in either order.
+    let (store, _) = store(20_000);
+    let (own, shared) = (Quota::per_hour(40), Quota::per_hour(1_000).fixed_window());
+    let taken: Vec<AtomicU64> = (0..50).map(|_| AtomicU64::new(0)).collect();
+    on_threads(|thread| {
+        for round in 0..2_000 {
+            let client = (round * 7 + thread * 13) % 50;
+            let (key, everyone) = (Key::number(CLIENT, client), Key::EVERYONE);
+            let mut charges = [Charge::new("own", &own, &key), Charge::new("everyone", &shared, &everyone)];
+            if thread % 2 == 1 {
+                charges.reverse();
+            }
+            taken[usize::try_from(client).unwrap()]
+                .fetch_add(check(&store, &charges).is_allowed().into(), Ordering::Relaxed);
+        }
+    });
+    let taken: Vec<u64> = taken.into_iter().map(AtomicU64::into_inner).collect();
+    assert_eq!(taken.iter().sum::<u64>(), 1_000);
+    for (client, taken) in (0_u64..).zip(taken) {
+        let key = Key::number(CLIENT, client);
+        let peek = check(&store, &[Charge::new("own", &own, &key).cost(0)]);
+        assert_eq!(peek.statuses()[0].remaining(), 40 - taken, "a refused request charged client {client}");
+    }
+}
+
+#[test]
+fn the_cap_holds_between_threads() {
+    let (store, _) = store(10_000);
+    let quota = Quota::per_hour(5);
+    on_threads(|thread| {
+        for fresh in 0..20_000 {
+            ask(&store, &quota, thread << 32 | fresh, 1);
+            assert!(store.len() <= 10_000);
+        }
+    });
+    assert!(store.len() > 9_000);
+    assert!(store.evicted() > 0);
+}
+
+#[test]
+fn a_store_for_more_subjects_than_there_is_memory_takes_what_comes() {
+    let (store, _) = store(usize::MAX);
+    let quota = Quota::per_hour(5);
+    for client in 0..100_000 {
+        ask(&store, &quota, client, 5);
+    }
+    assert_eq!((store.len(), store.evicted()), (100_000, 0));
+}
+
+/// As many subjects as there are places, each of which is remembered.
+#[test]
+fn a_store_has_as_many_places_as_it_was_told() {
+    let quota = Quota::per_hour(5);
+    for (capacity, limits) in [1, 10, 1_000, 100_000].into_iter().flat_map(|capacity| [(capacity, 1), (capacity, 3)]) {
+        let (store, _) = store(capacity);
+        let names = ["one", "two", "three"];
+        for (client, cost) in (0..capacity as u64).map(|client| (client, 1 + client % 5)) {
+            let key = Key::number(CLIENT, client);
+            let charges = names.map(|name| Charge::new(name, &quota, &key).cost(cost));
+            assert!(check(&store, &charges[..limits]).is_allowed());
+        }
+        assert_eq!((store.len(), store.evicted()), (capacity, 0), "{limits} limits");
+        for client in 0..capacity as u64 {
+            let key = Key::number(CLIENT, client);
+            let peek = check(&store, &names.map(|name| Charge::new(name, &quota, &key).cost(0))[..limits]);
+            assert!(peek.statuses().iter().all(|standing| standing.remaining() == 4 - client % 5), "client {client}");
+        }
+    }
+}
+
+/// By one charge of each kind of decision: the first of a newcomer, and those of one who has his row.
+#[test]
+fn nobody_is_cleared_away_before_his_slowest_limit_is_whole() {
+    let (slow, quick) = (Quota::per_hour(10), Quota::per_second(10));
+    for (with_everyone, order) in [(false, [0, 1]), (false, [1, 0]), (true, [0, 1]), (true, [1, 0])] {
+        let (store, clock) = store(1_000);
+        let (key, all) = (Key::number(CLIENT, 0), Key::EVERYONE);
+        let own = [Charge::new("slow", &slow, &key), Charge::new("quick", &quick, &key)];
+        let mut charges: Vec<Charge<'_>> = order.iter().map(|&limit: &usize| own[limit]).collect();
+        if with_everyone {
+            charges.push(Charge::new("everyone", &quick, &all));
+        }
+        for _ in 0..3 {
+            assert!(check(&store, &charges).is_allowed());
+        }
+        clock.advance(Duration::from_secs(5));
+        (1..500).for_each(|fresh| drop(ask(&store, &slow, fresh, 1)));
+        let peek = check(&store, &[own[0].cost(0)]);
+        assert_eq!(peek.statuses()[0].remaining(), 7, "{with_everyone}, {order:?}");
+    }
+}
+
+/// As one that could be admitted later would: it weighs for nothing that somebody asks for what he can never have.
+#[test]
+fn who_asks_for_too_much_is_not_limited() {
+    for known in [false, true] {
+        let (store, _) = store(1);
+        let quota = Quota::per_hour(5);
+        assert!(ask(&store, &quota, 0, 1).is_allowed());
+        if known {
+            assert!(!ask(&store, &quota, 0, 6).is_allowed());
+        }
+        ask(&store, &quota, 1, 1);
+        assert_eq!((store.evicted(), left(&store, &quota, 0)), (1, 5), "{known}");
+    }
+}
+
+/// Only those are limited whose own limits have refused.
+#[test]
+fn who_is_refused_for_everybody_is_not_limited() {
+    let (store, _) = store(1);
+    let (own, everyone) = (Quota::per_hour(5), Quota::per_hour(2));
+    let (key, all) = (Key::number(CLIENT, 0), Key::EVERYONE);
+    let charges = [Charge::new(LIMIT, &own, &key), Charge::new("everyone", &everyone, &all)];
+    let admitted = [(); 3].map(|()| check(&store, &charges).is_allowed());
+    assert_eq!(admitted, [true, true, false]);
+    ask(&store, &own, 1, 1);
+    assert_eq!((store.evicted(), left(&store, &own, 0)), (1, 5));
+}
+
+/// By a newcomer's decision, by those of one who has his row, and by those of several subjects.
+#[test]
+fn whoever_has_spent_all_is_limited_however_he_came_to_it() {
+    let (own, everyone) = (Quota::per_hour(5), Quota::per_hour(100));
+    let (key, all) = (Key::number(CLIENT, 0), Key::EVERYONE);
+    for (with_everyone, costs) in [(false, &[5][..]), (false, &[2, 3]), (true, &[5]), (true, &[2, 3])] {
+        let (store, _) = store(1);
+        for &cost in costs {
+            let charges = [Charge::new(LIMIT, &own, &key).cost(cost), Charge::new("everyone", &everyone, &all)];
+            assert!(check(&store, &charges[..1 + usize::from(with_everyone)]).is_allowed());
+        }
+        ask(&store, &own, 1, 1);
+        assert_eq!(store.evicted(), 1);
+        assert!(!ask(&store, &own, 0, 1).is_allowed(), "{with_everyone}, {costs:?}");
+    }
+}

@@ -1,0 +1,80 @@
+//! Never more than the quota allows, in any interval.
+
+use proptest::prelude::{prop_assert, proptest};
+use tower_quota_core::{Algorithm, Quota};
+
+use super::config;
+use super::trace::{Play, asks, micros, quota};
+
+/// The most units that may be admitted from `first` to `last`, both included; what each algorithm's own text says.
+pub(crate) fn most(quota: &Quota, first: u64, last: u64) -> u128 {
+    let (units, period, capacity) = (u128::from(quota.units()), micros(quota.period()), u128::from(quota.capacity()));
+    let span = u128::from(last - first);
+    match quota.algorithm() {
+        Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
+            capacity + span * units / u128::from(period)
+        }
+        Algorithm::FixedWindow => match quota.window_offset() {
+            Some(offset) => {
+                let window = |at: u64| u128::from((at + period - offset) / period);
+                units * (window(last) - window(first) + 1)
+            }
+            // Between the starts of two windows lies at least a period.
+            None => units * (span / u128::from(period) + 2),
+        },
+        Algorithm::SlidingWindow => {
+            let window = |at: u64| u128::from(at / period);
+            units * (window(last) - window(first) + 1)
+        }
+        Algorithm::SlidingLog => units * (span / u128::from(period) + 1),
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn no_interval_holds_more_than_its_bound(quota in quota(), trace in asks(80)) {
+        let mut play = Play::new(quota);
+        let mut admitted: Vec<(u64, u64)> = Vec::new();
+        for ask in trace {
+            let cost = play.arrive(ask);
+            if play.check(cost).is_allowed() {
+                admitted.push((play.now, cost));
+            }
+        }
+        for (i, &(first, _)) in admitted.iter().enumerate() {
+            let mut total = 0_u128;
+            for &(last, cost) in &admitted[i..] {
+                total += u128::from(cost);
+                let most = most(&quota, first, last);
+                prop_assert!(total <= most, "{} units from {} to {}, where {} may be", total, first, last, most);
+            }
+        }
+    }
+
+    #[test]
+    fn the_estimate_of_a_sliding_window_never_exceeds_it(
+        quota in super::trace::quota_by(Algorithm::SlidingWindow),
+        trace in asks(80),
+    ) {
+        let period = micros(quota.period());
+        let mut play = Play::new(quota);
+        let mut admitted: Vec<(u64, u64)> = Vec::new();
+        for ask in trace {
+            let cost = play.arrive(ask);
+            if !play.check(cost).is_allowed() {
+                continue;
+            }
+            admitted.push((play.now, cost));
+            let window = play.now / period;
+            let count = |which: u64| {
+                let inside = admitted.iter().filter(|(at, _)| at / period == which);
+                inside.map(|(_, cost)| u128::from(*cost)).sum::<u128>()
+            };
+            let overlap = u128::from(period - play.now % period);
+            let estimate = count(window - 1) * overlap + count(window) * u128::from(period);
+            prop_assert!(estimate <= u128::from(quota.units()) * u128::from(period));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A quota that changes while counters live: what is left stays left.
+
+use std::time::Duration;
+
+use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+use tower_quota_core::{Charge, Entry, Operation, Quota, Timestamp};
+
+use super::config;
+use super::trace::{ANYBODY, Play, asks, micros, quota};
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn what_is_left_stays_left_and_is_clamped(old in quota(), new in quota(), trace in asks(20)) {
+        let mut play = Play::new(old);
+        for ask in trace {
+            let cost = play.arrive(ask);
+            play.check(cost);
+            let before = play.ask_at(play.now, play.charge(0)).statuses()[0];
+            let after = play.ask_at(play.now, Charge::new("limit", &new, &ANYBODY).cost(0)).statuses()[0];
+            if before.reset_after().is_zero() {
+                prop_assert_eq!(after.remaining(), new.capacity());
+            } else {
+                prop_assert_eq!(after.remaining(), before.remaining().min(new.capacity()));
+            }
+            prop_assert_eq!(after.limit, new.capacity());
+        }
+    }
+
+    #[test]
+    fn the_new_rate_holds_from_the_first_request_refused_or_not(old in quota(), new in quota(), trace in asks(20)) {
+        let mut play = Play::new(old);
+        for ask in trace {
+            let cost = play.arrive(ask);
+            play.check(cost);
+        }
+        let mut check = |now: u64, cost| {
+            let charge = Charge::new("limit", &new, &ANYBODY).cost(cost).patience(Duration::ZERO);
+            play.subject.decide(Operation::Check, &[charge], Timestamp::from_micros(now))
+        };
+        let cost = check(play.now, 0).statuses()[0].remaining() + 1;
+        if let Some(retry) = check(play.now, cost).retry_after() {
+            let then = play.now + micros(retry);
+            prop_assert!(!check(then - 1, cost).is_allowed(), "{:?} was longer than needed", retry);
+            prop_assert!(check(then, cost).is_allowed(), "{:?} was not long enough", retry);
+        }
+    }
+
+    #[test]
+    fn versions_in_turn_admit_no_more_than_either(old in quota(), new in quota(), trace in asks(30)) {
+        let mut play = Play::new(old);
+        let now = Timestamp::from_micros(play.now);
+        let (mut admitted, mut more) = (0, u64::MAX);
+        for (position, ask) in trace.into_iter().enumerate() {
+            // All at one instant: nothing comes back.
+            let cost = play.arrive(ask).min(new.capacity());
+            let quota = if position % 2 == 0 { old } else { new };
+            let decision = play.subject.decide(Operation::Check, &[Charge::new("limit", &quota, &ANYBODY).cost(cost)], now);
+            let left = decision.statuses()[0].remaining();
+            prop_assert!(left <= more.min(quota.capacity()), "{} left after {}", left, more);
+            if decision.is_allowed() {
+                admitted += cost;
+                more = left;
+            }
+        }
+        prop_assert!(admitted <= old.capacity().max(new.capacity()));
+    }
+}
+
+/// Two versions of a service hammer one spent client in turn, a hundred times a second, while a new quota is rolled out.
+#[test]
+fn a_client_between_two_versions_is_not_starved() {
+    let (one, two) = (Quota::per_hour(3), Quota::per_hour(5));
+    // With the minutes until the quicker version would admit, were it alone.
+    let pairs = [
+        ([Quota::per_hour(1), Quota::per_hour(2)], 40),
+        ([Quota::per_hour(7), Quota::per_hour(7).burst(3)], 9),
+        ([one.sliding_log(), two.sliding_log()], 60),
+        ([one.fixed_window(), two.fixed_window()], 60),
+        ([one.fixed_window().from_first_request(), two.fixed_window().from_first_request()], 60),
+        // The spent window has to end and fade.
+        ([one.sliding_window(), two.sliding_window()], 80),
+    ];
+    for (versions, minutes) in pairs {
+        let mut subject = Entry::default();
+        let start = 1_763_683_200_000_000;
+        let mut ask = |turn: u64, cost| {
+            let quota = &versions[usize::try_from(turn % 2).unwrap()];
+            let now = Timestamp::from_micros(start + turn * 10_000);
+            subject.decide(Operation::Check, &[Charge::new("limit", quota, &ANYBODY).cost(cost)], now)
+        };
+        assert!(ask(0, versions[0].capacity()).is_allowed());
+        let admitted = (1..).find(|&turn| ask(turn, 1).is_allowed()).unwrap();
+        let waited = Duration::from_millis(10 * admitted);
+        let expected = Duration::from_secs(60 * minutes);
+        assert!(waited <= expected + expected / 10, "{waited:?} by {versions:?}");
+        assert!(waited >= expected / 2, "{waited:?} by {versions:?}");
+    }
+}
+
+/// What was charged into debt is still owed under another quota.
+#[test]
+fn a_debt_stays_a_debt() {
+    let quotas = [
+        Quota::per_minute(4),
+        Quota::per_minute(4).fixed_window(),
+        Quota::per_minute(4).sliding_window(),
+        Quota::per_minute(4).sliding_log(),
+    ];
+    for old in quotas {
+        for new in quotas {
+            let mut subject = Entry::default();
+            let now = Timestamp::from_micros(1_763_683_200_000_000);
+            let charge = |quota| Charge::new("limit", quota, &ANYBODY);
+            assert!(subject.decide(Operation::Charge, &[charge(&old).cost(6)], now).is_allowed());
+            // Twice the quota owes 2 of it: giving back 2 of the 6 leaves nothing, giving back 3 leaves 1.
+            subject.decide(Operation::Check, &[charge(&new)], now);
+            for left in [0, 0, 1] {
+                let back = subject.decide(Operation::Refund { taken_at: now }, &[charge(&new)], now);
+                assert_eq!(back.statuses()[0].remaining(), left, "{old:?} to {new:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The memory store and the model agree, step by step, in every field: while a subject's limits come and go, fit into a
+//! narrow row, a wide one or none, and the table grows around them.
+
+mod plan;
+
+use std::time::Duration;
+
+use proptest::proptest;
+use proptest::test_runner::{TestCaseError, TestCaseResult};
+use tower_quota_core::{Charge, Decision, Entry, Key, MemoryStore, Name, Operation, Quota, Store, Timestamp, decide};
+use tower_quota_testkit::{ManualClock, block_on};
+
+use self::plan::{Cost, Deed, LIMITS, Manners, Passing, Plan, SUBJECTS, Step, Wish, plan};
+
+const CLIENT: Name = Name::new("client");
+const NOW: u64 = 1_763_683_212_345_678;
+/// Not soon whole again.
+const SLOW: Quota = Quota::new(1, Duration::from_secs(366 * 86_400));
+/// Limits with their quotas that a store gives numbers to.
+const NUMBERS: u64 = 2_047;
+
+proptest! {
+    #![proptest_config(crate::config())]
+
+    #[test]
+    fn the_memory_store_is_the_model(plan in plan()) {
+        for capacity in [SUBJECTS, 1_000, 100_000] {
+            Run::new(&plan, capacity).run()?;
+        }
+    }
+}
+
+struct Run<'a> {
+    plan: &'a Plan,
+    clock: ManualClock,
+    store: MemoryStore,
+    keys: [Key<'static>; SUBJECTS],
+    subjects: [Entry; SUBJECTS],
+    /// The quotas that each limit may have been counted by, of each subject, a bit for each.
+    counted_by: [[u32; LIMITS.len()]; SUBJECTS],
+    past: Vec<Decision>,
+    now: u64,
+    /// The latest instant so far.
+    latest: u64,
+    crowd: u64,
+    capacity: u64,
+}
+
+impl<'a> Run<'a> {
+    fn new(plan: &'a Plan, capacity: usize) -> Self {
+        let clock = ManualClock::at(Timestamp::from_micros(NOW));
+        let store = MemoryStore::with_clock(capacity, clock.clone());
+        let key = |number| if number == SUBJECTS - 1 { Key::EVERYONE } else { Key::number(CLIENT, number as u64) };
+        let keys = std::array::from_fn(key);
+        let (subjects, past, capacity) = (Default::default(), Vec::new(), capacity as u64);
+        let counted_by = [[0; LIMITS.len()]; SUBJECTS];
+        Self { plan, clock, store, keys, subjects, counted_by, past, now: NOW, latest: NOW, crowd: 0, capacity }
+    }
+
+    fn run(mut self) -> TestCaseResult {
+        if self.plan.numbers_are_used_up {
+            self.use_up_the_numbers();
+        }
+        for (number, step) in self.plan.steps.iter().enumerate() {
+            match step {
+                Step::Ask(passing, deed, wishes) => {
+                    self.pass(*passing);
+                    self.change(number, wishes)?;
+                    self.ask(number, *deed, wishes)?;
+                }
+                Step::Crowd(others, limits) => self.come(*others, *limits),
+            }
+        }
+        for subject in 0..SUBJECTS {
+            let peeks: Vec<Wish> = every_limit(subject).collect();
+            self.change(self.plan.steps.len(), &peeks)?;
+            self.ask(self.plan.steps.len(), Deed::Check, &peeks)?;
+        }
+        assert_eq!(self.store.evicted(), 0);
+        let known = self.subjects.iter().filter(|subject| subject.whole_at().as_micros() > self.latest).count();
+        assert!(self.store.len() >= known);
+        Ok(())
+    }
+
+    fn ask(&mut self, number: usize, deed: Deed, wishes: &[Wish]) -> TestCaseResult {
+        let operation = match deed {
+            Deed::Check => Operation::Check,
+            Deed::Charge => Operation::Charge,
+            Deed::Refund(ago) => match self.past.iter().rev().nth(ago) {
+                Some(decision) => Operation::Refund { taken_at: decision.at() },
+                None => Operation::Check,
+            },
+            Deed::Reset => Operation::Reset,
+            Deed::Refuse => Operation::Refuse,
+        };
+        let charges: Vec<Charge<'_>> = wishes.iter().map(|wish| charge(self.plan, &self.keys, wish)).collect();
+        let found = block_on(self.store.apply(operation, &charges)).unwrap();
+        let takes_part = |subject: &usize| wishes.iter().any(|wish| wish.subject == *subject);
+        let named: Vec<usize> = (0..SUBJECTS).filter(takes_part).collect();
+        let mut subjects: Vec<&mut Entry> = self
+            .subjects
+            .iter_mut()
+            .enumerate()
+            .filter(|(subject, _)| takes_part(subject))
+            .map(|(_, subject)| subject)
+            .collect();
+        let subject_of = |wish: usize| named.iter().position(|&subject| subject == wishes[wish].subject).unwrap();
+        let expected = decide(operation, &charges, Timestamp::from_micros(self.now), &mut subjects, subject_of);
+        if found != expected {
+            let message =
+                format!("step {number}, {} places\n the store: {found:#?}\n the model: {expected:#?}", self.capacity);
+            return Err(TestCaseError::fail(message));
+        }
+        self.past.push(found);
+        Ok(())
+    }
+
+    fn pass(&mut self, passing: Passing) {
+        let last = self.past.last();
+        let retry = last.and_then(Decision::retry_after);
+        let reset = last.and_then(|last| last.statuses().first()).map(|first| first.reset_after());
+        let due = |span: Option<Duration>, by| {
+            last.zip(span).map_or(self.now, |(last, span)| (last.at() + span).as_micros().saturating_add_signed(by))
+        };
+        let then = match passing {
+            Passing::Micros(micros) => self.now + micros,
+            Passing::Back(micros) => self.now.saturating_sub(micros),
+            Passing::Retry(by) => due(retry, by),
+            Passing::Reset(by) => due(reset, by),
+        };
+        // Whoever was whole at the latest instant may have been forgotten: not even a clock that runs backwards may go
+        // to where he was not whole.
+        let whole_at = self.subjects.iter().map(|subject| subject.whole_at().as_micros());
+        self.now = then.max(whole_at.filter(|whole_at| *whole_at <= self.latest).max().unwrap_or(0));
+        self.latest = self.latest.max(self.now);
+        self.clock.set(Timestamp::from_micros(self.now));
+    }
+
+    /// Forgets whom another quota is asked for while all his limits are whole: he may have all of the new quota, as one
+    /// who was never seen, or what the old one had left, and only the store knows whether he was cleared away.
+    fn change(&mut self, number: usize, wishes: &[Wish]) -> TestCaseResult {
+        for wish in wishes {
+            let quota = 1 << wish.other_quota.unwrap_or(wish.limit);
+            let before = std::mem::replace(&mut self.counted_by[wish.subject][wish.limit], quota);
+            if before & !quota == 0 {
+                continue;
+            }
+            if self.subjects[wish.subject].whole_at().as_micros() <= self.now {
+                let manners = Manners { is_penalised: true, ..Manners::default() };
+                let all: Vec<Wish> = every_limit(wish.subject).map(|wish| Wish { manners, ..wish }).collect();
+                self.ask(number, Deed::Reset, &all)?;
+            } else {
+                self.counted_by[wish.subject][wish.limit] |= before;
+            }
+        }
+        Ok(())
+    }
+
+    /// Others come and stay.
+    fn come(&mut self, others: u64, limits: usize) {
+        let others = others.min((self.capacity - SUBJECTS as u64).saturating_sub(self.crowd));
+        for other in self.crowd..self.crowd + others {
+            let key = Key::number(Name::new("other"), other);
+            let charges: Vec<Charge<'_>> =
+                LIMITS[..limits].iter().map(|limit| Charge::new(*limit, &SLOW, &key)).collect();
+            assert!(block_on(self.store.check(&charges)).unwrap().is_allowed());
+        }
+        self.crowd += others;
+    }
+
+    fn use_up_the_numbers(&self) {
+        for units in 1..=NUMBERS {
+            let quota = Quota::new(units, Duration::from_secs(86_400));
+            let used = [Charge::new("used", &quota, &self.keys[0])];
+            block_on(self.store.check(&used)).unwrap();
+            block_on(self.store.apply(Operation::Reset, &used)).unwrap();
+        }
+    }
+}
+
+/// A peek at each limit of a subject.
+fn every_limit(subject: usize) -> impl Iterator<Item = Wish> {
+    let (other_quota, cost, manners) = (None, Cost::Units(0), Manners::default());
+    (0..LIMITS.len()).map(move |limit| Wish { limit, subject, other_quota, cost, manners })
+}
+
+fn charge<'a>(plan: &'a Plan, keys: &'a [Key<'static>; SUBJECTS], wish: &Wish) -> Charge<'a> {
+    let quota = &plan.quotas[wish.other_quota.unwrap_or(wish.limit)];
+    let cost = match wish.cost {
+        Cost::Units(units) => units,
+        Cost::Share(share) => u64::try_from((u128::from(quota.capacity()) * u128::from(share)) >> 15).unwrap(),
+        Cost::Above(units) => quota.capacity() + units,
+    };
+    let mut charge = Charge::new(LIMITS[wish.limit], quota, &keys[wish.subject]).cost(cost);
+    if let Some(micros) = wish.manners.patience {
+        charge = charge.patience(Duration::from_micros(micros));
+    }
+    if wish.manners.counts_refusals {
+        charge = charge.count_refusals();
+    }
+    if wish.manners.is_shadow {
+        charge = charge.shadow();
+    }
+    if wish.manners.is_at_most {
+        charge = charge.at_most();
+    }
+    if wish.manners.is_penalised { charge.penalty(&plan.penalty) } else { charge }
+}

@@ -1,0 +1,91 @@
+//! What a decision says of the future comes true, to the microsecond, for any quota.
+
+use std::time::Duration;
+
+use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+use tower_quota_core::Outcome;
+
+use super::config;
+use super::trace::{Play, asks, micros, quota};
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn a_refused_request_is_admitted_at_its_time_and_not_before(quota in quota(), trace in asks(40)) {
+        let mut play = Play::new(quota);
+        for ask in trace {
+            let cost = play.arrive(ask);
+            for charge in [play.charge(cost), play.charge(cost).patience(Duration::ZERO)] {
+                let decision = play.ask_at(play.now, charge);
+                let Some(retry) = decision.retry_after() else { continue };
+                prop_assert!(retry > Duration::ZERO);
+                let then = play.now + micros(retry);
+                prop_assert!(play.ask_at(then, charge).is_allowed(), "{:?} was not long enough", retry);
+                let just_before = play.ask_at(then - 1, charge);
+                prop_assert!(!just_before.is_allowed(), "{:?} was longer than needed", retry);
+                prop_assert!(
+                    then - 1 == play.now || just_before.retry_after() == Some(Duration::from_micros(1)),
+                    "{:?}", just_before
+                );
+            }
+            play.check(cost);
+        }
+    }
+
+    #[test]
+    fn a_wait_is_not_longer_than_the_patience(quota in quota(), trace in asks(40), longest in 0..10_000_000_u64) {
+        let mut play = Play::new(quota);
+        for ask in trace {
+            let cost = play.arrive(ask);
+            let longest = Duration::from_micros(longest);
+            let decision = play.ask_at(play.now, play.charge(cost).patience(longest));
+            match decision.outcome() {
+                Outcome::Wait(wait) => prop_assert!(wait <= longest && !wait.is_zero()),
+                Outcome::Refuse(retry) => {
+                    let later = play.ask_at(play.now + micros(retry), play.charge(cost).patience(longest));
+                    prop_assert!(later.is_allowed());
+                    prop_assert!(later.wait() <= longest);
+                    let sooner = play.ask_at(play.now + micros(retry) - 1, play.charge(cost).patience(longest));
+                    prop_assert!(!sooner.is_allowed());
+                }
+                Outcome::Allow => {}
+                Outcome::Never => prop_assert!(false, "a cost within the capacity"),
+            }
+            play.check(cost);
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_admitted_and_one_more_is_not(quota in quota(), trace in asks(40)) {
+        let mut play = Play::new(quota);
+        for ask in trace {
+            let cost = play.arrive(ask);
+            let decision = play.check(cost);
+            let left = decision.statuses()[0].remaining();
+            prop_assert!(left <= quota.capacity());
+            prop_assert!(play.ask_at(play.now, play.charge(left)).is_allowed());
+            let more = play.ask_at(play.now, play.charge(left + 1));
+            prop_assert!(!more.is_allowed());
+            prop_assert_eq!(more.outcome() == Outcome::Never, left == quota.capacity());
+        }
+    }
+
+    #[test]
+    fn all_is_back_when_it_is_said_to_be_and_not_before(quota in quota(), trace in asks(40)) {
+        let mut play = Play::new(quota);
+        for ask in trace {
+            let cost = play.arrive(ask);
+            let reset = play.check(cost).statuses()[0].reset_after();
+            let at = |now| play.ask_at(now, play.charge(0)).statuses()[0];
+            let then = play.now + micros(reset);
+            prop_assert_eq!(at(then).remaining(), quota.capacity());
+            prop_assert_eq!(at(then).reset_after(), Duration::ZERO);
+            prop_assert_eq!(play.subject.whole_at().as_micros().max(play.now), then);
+            if reset > Duration::ZERO {
+                prop_assert!(at(then - 1).remaining() < quota.capacity());
+                prop_assert_eq!(at(then - 1).reset_after(), Duration::from_micros(1));
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What must change nothing: refusals, peeks, the order of limits, a clock that runs backwards.
+
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, proptest};
+use tower_quota_core::{Charge, Decision, Entry, Key, Name, Operation, Quota, Timestamp, decide};
+
+use super::trace::{Play, asks, quota};
+use super::{config, magnitude};
+
+const NAMES: [Name; 4] = [Name::new("a"), Name::new("b"), Name::new("c"), Name::new("d")];
+static KEYS: [Key<'static>; 2] = [Key::new(Name::new("key"), b"0"), Key::new(Name::new("key"), b"1")];
+const START: u64 = 1_763_712_345_678_901;
+
+/// Up to four limits, each with the key it counts.
+fn limits() -> impl Strategy<Value = Vec<(Quota, usize)>> {
+    vec((quota(), 0..KEYS.len()), 1..=NAMES.len())
+}
+
+/// Limits, and an order to take them in.
+fn shuffled() -> impl Strategy<Value = (Vec<(Quota, usize)>, Vec<usize>)> {
+    limits().prop_flat_map(|limits| {
+        let order: Vec<usize> = (0..limits.len()).collect();
+        (Just(limits), Just(order).prop_shuffle())
+    })
+}
+
+/// Decides a request over all limits, in an order; costs go by the limit.
+fn ask(subjects: &mut [Entry; 2], limits: &[(Quota, usize)], order: &[usize], costs: &[u64; 4], now: u64) -> Decision {
+    let charges: Vec<Charge<'_>> = order
+        .iter()
+        .map(|&limit| Charge::new(NAMES[limit], &limits[limit].0, &KEYS[limits[limit].1]).cost(costs[limit]))
+        .collect();
+    let [one, other] = subjects;
+    let subject_of = |charge: usize| limits[order[charge]].1;
+    decide(Operation::Check, &charges, Timestamp::from_micros(now), &mut [one, other], subject_of)
+}
+
+fn by_name(decision: &Decision) -> Vec<tower_quota_core::LimitStatus> {
+    let mut standings = decision.statuses().to_vec();
+    standings.sort_by_key(|standing| standing.name);
+    standings
+}
+
+fn steps() -> impl Strategy<Value = Vec<(u64, [u64; 4])>> {
+    vec((magnitude(1, 1 << 42), proptest::array::uniform4(0..4_u64)), 1..30)
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn a_refusal_and_a_peek_leave_everything_as_it_was(limits in limits(), steps in steps()) {
+        let order: Vec<usize> = (0..limits.len()).collect();
+        let (mut subjects, mut now) = (<[Entry; 2]>::default(), START);
+        for (pause, mut costs) in steps {
+            now += pause;
+            let before = subjects.clone();
+            ask(&mut subjects, &limits, &order, &[0; 4], now);
+            prop_assert_eq!(&subjects, &before);
+            for (cost, (quota, _)) in costs.iter_mut().zip(&limits) {
+                // Every third cost is a large one.
+                *cost = if *cost == 3 { quota.capacity() } else { *cost };
+            }
+            if !ask(&mut subjects, &limits, &order, &costs, now).is_allowed() {
+                prop_assert_eq!(&subjects, &before);
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_of_limits_changes_nothing((limits, other_order) in shuffled(), steps in steps()) {
+        let order: Vec<usize> = (0..limits.len()).collect();
+        let (mut one, mut other) = (<[Entry; 2]>::default(), <[Entry; 2]>::default());
+        let mut now = START;
+        for (pause, costs) in steps {
+            now += pause;
+            let decision = ask(&mut one, &limits, &order, &costs, now);
+            let shuffled = ask(&mut other, &limits, &other_order, &costs, now);
+            prop_assert_eq!(decision.outcome(), shuffled.outcome());
+            prop_assert_eq!(decision.binding(), shuffled.binding());
+            prop_assert_eq!(by_name(&decision), by_name(&shuffled));
+            prop_assert_eq!(decision.at(), shuffled.at());
+        }
+    }
+
+    #[test]
+    fn a_clock_that_jumps_back_stands_still_instead(
+        quota in quota(),
+        trace in asks(40),
+        jumps in vec(proptest::option::of(magnitude(1, START)), 40),
+    ) {
+        let (mut steady, mut jumpy) = (Play::new(quota), Entry::default());
+        let mut latest = 0;
+        for (ask, jump) in trace.into_iter().zip(jumps) {
+            // The steady clock stands still while the other one is behind the last charge.
+            let cost = steady.arrive(ask);
+            let now = jump.map_or(steady.now, |jump| steady.now.saturating_sub(jump));
+            steady.now = now.max(latest);
+            let charge = [steady.charge(cost)];
+            let decision = jumpy.decide(Operation::Check, &charge, Timestamp::from_micros(now));
+            let expected = steady.check(cost);
+            prop_assert_eq!(&decision, &expected);
+            if decision.is_allowed() {
+                latest = steady.now;
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_given_back_at_once_was_never_taken(quota in quota(), trace in asks(30), extra in any::<bool>()) {
+        let mut play = Play::new(quota);
+        for ask in trace {
+            let cost = play.arrive(ask);
+            let before = play.ask_at(play.now, play.charge(0));
+            let mut decision = play.check(cost);
+            let Some(refund) = decision.refund() else { continue };
+            let mut refunded = play.subject.clone();
+            let charge = [play.charge(cost)];
+            let after = refunded.decide(refund, &charge, Timestamp::from_micros(play.now));
+            prop_assert_eq!(before.statuses()[0].remaining(), after.statuses()[0].remaining());
+            prop_assert_eq!(before.statuses()[0].reset_after(), after.statuses()[0].reset_after());
+            prop_assert!(decision.refund().is_none());
+            if extra {
+                play.subject = refunded;
+            }
+        }
+    }
+}

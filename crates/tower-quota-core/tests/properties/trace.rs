@@ -1,0 +1,161 @@
+//! Random quotas, and random requests that keep running into them.
+
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use tower_quota_core::{Algorithm, Charge, Decision, Entry, Key, Operation, Quota, Timestamp};
+
+use super::magnitude;
+
+const MILLISECOND: u64 = 1_000;
+const YEAR: u64 = 366 * 86_400_000_000;
+/// Logs keep a stamp per unit: more would only make the run slow.
+const LONG_LOG: u64 = 2_000;
+
+pub(crate) static ANYBODY: Key<'static> = Key::EVERYONE;
+
+/// Any quota there is, by any algorithm.
+pub(crate) fn quota() -> impl Strategy<Value = Quota> {
+    proptest::sample::select(&Algorithm::ALL[..]).prop_flat_map(quota_by)
+}
+
+/// Any quota by one algorithm: from 1 per 366 days to 10 million a second, over periods from 1 ms to 366 days.
+pub(crate) fn quota_by(algorithm: Algorithm) -> impl Strategy<Value = Quota> {
+    let period = prop_oneof![
+        proptest::sample::select(vec![MILLISECOND, 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000, YEAR]),
+        magnitude(MILLISECOND, YEAR),
+    ];
+    period
+        .prop_flat_map(move |period| {
+            let most = if algorithm == Algorithm::SlidingLog { LONG_LOG.min(period * 10) } else { period * 10 };
+            let units = prop_oneof![magnitude(1, most.min(20)), magnitude(1, most)];
+            let burst = proptest::option::of(prop_oneof![magnitude(1, 20), magnitude(1, 1 << 40)]);
+            (Just(period), units, burst, any::<u64>(), 0..3_u8)
+        })
+        .prop_filter_map("a quota that can be counted", move |(period, units, burst, noise, anchor)| {
+            let quota = Quota::try_new(units, Duration::from_micros(period)).ok()?;
+            match (algorithm, burst) {
+                (Algorithm::FixedWindow, _) => {
+                    let window = quota.fixed_window();
+                    Some(match anchor {
+                        0 => window,
+                        1 => window.offset(Duration::from_micros(noise % period)),
+                        _ => window.from_first_request(),
+                    })
+                }
+                (Algorithm::SlidingWindow | Algorithm::SlidingLog, _) | (_, None) => {
+                    quota.try_algorithm(algorithm).ok()
+                }
+                (_, Some(burst)) => quota.try_burst(burst).ok()?.try_algorithm(algorithm).ok(),
+            }
+        })
+}
+
+/// How long after the one before a request comes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pause {
+    /// A fixed time, in microseconds.
+    Micros(u64),
+    /// A share of the quota's horizon, in parts of 2^16.
+    Share(u32),
+    /// As long as the last refusal said, this much sooner or later.
+    Retry(i8),
+    /// Until the last decision said that all is back, this much sooner or later.
+    Reset(i8),
+}
+
+/// One request: when it comes, and its cost as a share of the capacity.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask {
+    pub(crate) pause: Pause,
+    pub(crate) cost: Cost,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cost {
+    /// This many units, or the whole capacity when that is less.
+    Units(u64),
+    /// A share of the capacity, in parts of 2^16; at least one unit.
+    Share(u16),
+    /// What was left after the last decision, and this many more.
+    Left(u64),
+}
+
+pub(crate) fn asks(most: usize) -> impl Strategy<Value = Vec<Ask>> {
+    let pause = prop_oneof![
+        3 => Just(Pause::Micros(0)),
+        2 => magnitude(1, 10_000_000).prop_map(Pause::Micros),
+        3 => (0..100_000_u32).prop_map(Pause::Share),
+        4 => (-1..2_i8).prop_map(Pause::Retry),
+        1 => (-1..2_i8).prop_map(Pause::Reset),
+    ];
+    let cost = prop_oneof![
+        4 => (1..4_u64).prop_map(Cost::Units),
+        3 => any::<u16>().prop_map(Cost::Share),
+        3 => (0..2_u64).prop_map(Cost::Left),
+    ];
+    vec((pause, cost).prop_map(|(pause, cost)| Ask { pause, cost }), 1..most)
+}
+
+/// Plays asks on a subject of one limit.
+pub(crate) struct Play {
+    pub(crate) quota: Quota,
+    pub(crate) subject: Entry,
+    pub(crate) now: u64,
+    last: Option<Decision>,
+}
+
+impl Play {
+    /// Starts in November 2025, somewhere inside of every window.
+    pub(crate) fn new(quota: Quota) -> Self {
+        Self { quota, subject: Entry::default(), now: 1_763_712_345_678_901, last: None }
+    }
+
+    /// Moves the clock to an ask and works out its cost, at least 1 and at most the capacity.
+    pub(crate) fn arrive(&mut self, ask: Ask) -> u64 {
+        let standing = self.last.as_ref().map(|decision| decision.statuses()[0]);
+        let near = |span: Duration, by: i8| micros(span).saturating_add_signed(i64::from(by));
+        self.now += match (ask.pause, standing) {
+            (Pause::Micros(micros), _) => micros,
+            (Pause::Share(share), _) => fraction(micros(self.quota.horizon()), share),
+            (Pause::Retry(by), _) => {
+                self.last.as_ref().and_then(Decision::retry_after).map_or(0, |retry| near(retry, by))
+            }
+            (Pause::Reset(by), Some(standing)) => near(standing.reset_after(), by),
+            (Pause::Reset(_), None) => 0,
+        };
+        let capacity = self.quota.capacity();
+        let wanted = match ask.cost {
+            Cost::Units(units) => units,
+            Cost::Share(share) => fraction(capacity, share.into()),
+            Cost::Left(more) => standing.map_or(capacity, |standing| standing.remaining()) + more,
+        };
+        wanted.clamp(1, capacity)
+    }
+
+    /// The charge of a cost; no request waits for more than its turn in a queue.
+    pub(crate) fn charge(&self, cost: u64) -> Charge<'_> {
+        Charge::new("limit", &self.quota, &ANYBODY).cost(cost)
+    }
+
+    pub(crate) fn check(&mut self, cost: u64) -> Decision {
+        let charge = Charge::new("limit", &self.quota, &ANYBODY).cost(cost);
+        let decision = self.subject.decide(Operation::Check, &[charge], Timestamp::from_micros(self.now));
+        self.last = Some(decision.clone());
+        decision
+    }
+
+    /// What a check at another instant would answer, without taking it.
+    pub(crate) fn ask_at(&self, now: u64, charge: Charge<'_>) -> Decision {
+        self.subject.clone().decide(Operation::Check, &[charge], Timestamp::from_micros(now))
+    }
+}
+
+pub(crate) fn micros(span: Duration) -> u64 {
+    span.as_micros().try_into().unwrap()
+}
+
+fn fraction(of: u64, share: u32) -> u64 {
+    ((u128::from(of) * u128::from(share)) >> 16).try_into().unwrap()
+}

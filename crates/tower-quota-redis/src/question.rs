@@ -1,0 +1,93 @@
+//! Questions: decisions as they are sent.
+
+use smallvec::SmallVec;
+use tower_quota_core::{Algorithm, Charge, Key, Operation, Timestamp};
+
+use crate::keys::{KeyNames, SubjectId};
+use crate::template::{Part, Template};
+
+/// What to decide, and about whom. All its subjects are in one partition.
+#[derive(Clone)]
+pub(crate) struct Question {
+    /// Boxed: a question changes hands several times on its way.
+    pub(crate) template: Box<Template>,
+    pub(crate) subjects: SmallVec<[SubjectId; 2]>,
+}
+
+impl Question {
+    pub(crate) fn new(operation: Operation, charges: &[Charge<'_>], keys: &KeyNames) -> Self {
+        let mut distinct: SmallVec<[&Key<'_>; 2]> = SmallVec::new();
+        let subject_of: SmallVec<[usize; 4]> = charges
+            .iter()
+            .map(|charge| {
+                distinct.iter().position(|key| *key == charge.key()).unwrap_or_else(|| {
+                    distinct.push(charge.key());
+                    distinct.len() - 1
+                })
+            })
+            .collect();
+        Self {
+            template: Box::new(Template::new(operation, charges, |charge| subject_of[charge])),
+            subjects: distinct.into_iter().map(|key| keys.locate(key).1).collect(),
+        }
+    }
+
+    /// The same, to give back units that were taken at an instant, as many of each charge as `units` says.
+    pub(crate) fn to_refund(&self, taken_at: Timestamp, units: impl Iterator<Item = u64>) -> Self {
+        let mut refund = self.clone();
+        refund.template.operation = Operation::Refund { taken_at };
+        refund.template.is_plain = false;
+        refund.template.charges.iter_mut().zip(units).for_each(|(part, units)| part.cost = units);
+        refund
+    }
+
+    /// The same, with no more than so many units for those charges that take at most their cost.
+    pub(crate) fn capped(&self, most: u64) -> Self {
+        let mut capped = self.clone();
+        let takes_what_is_left = capped.template.charges.iter_mut().filter(|part| part.is_at_most);
+        takes_what_is_left.for_each(|part| part.cost = part.cost.min(most));
+        capped
+    }
+
+    /// The same, as a part of a request that is refused already. Charges that have been `counted` as such are only
+    /// looked at.
+    pub(crate) fn to_refuse(&self, counted: impl Iterator<Item = bool>) -> Self {
+        let mut refusal = self.clone();
+        refusal.template.operation = Operation::Refuse;
+        refusal.template.is_plain = false;
+        let counted = refusal.template.charges.iter_mut().zip(counted).filter(|(_, counted)| *counted);
+        counted.for_each(|(part, _)| part.cost = 0);
+        refusal
+    }
+
+    /// Whether it makes a difference to what is stored that the request is refused.
+    pub(crate) fn counts_refusals(&self) -> bool {
+        self.template.charges.iter().any(|part| part.counts_refusals || part.penalty.is_some())
+    }
+
+    /// How much work it is for the server, in multiples of a plain decision about one subject.
+    pub(crate) fn weight(&self) -> usize {
+        if self.template.is_plain {
+            return self.subjects.len();
+        }
+        self.template.charges.iter().map(weight).sum::<usize>().max(1)
+    }
+}
+
+/// What a charge weighs on the long way. Measured: 10 microseconds, 12 more where it has a penalty or takes what is left,
+/// 15 more for a log, and 11 for every 100 entries of one, which are rarely all there.
+fn weight(part: &Part) -> usize {
+    let extra = if part.is_at_most || part.penalty.is_some() { 6 } else { 0 };
+    match log_length(part) {
+        0 => 5 + extra,
+        entries => 12 + extra + entries / 100,
+    }
+}
+
+/// How many entries the log of a charge may have.
+fn log_length(part: &Part) -> usize {
+    match part.quota.algorithm() {
+        Algorithm::SlidingLog => usize::try_from(part.quota.capacity()).unwrap_or(usize::MAX / 2),
+        _ => 0,
+    }
+}

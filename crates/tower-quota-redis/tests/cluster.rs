@@ -1,0 +1,153 @@
+//! Subjects spread over the nodes of a cluster.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tower_quota_core::{Charge, Key, Operation, Outcome, Quota, Store};
+use tower_quota_redis::{RedisStore, RedisStoreError};
+use tower_quota_testkit::RedisCluster;
+
+use self::common::{calls, options, user};
+
+const THREE: Quota = Quota::per_hour(3);
+/// Windows that no test runs into the next of.
+const YEAR: Duration = Duration::from_secs(365 * 86_400);
+const TEN: Quota = Quota::new(10, YEAR).fixed_window();
+const FIFTY: Quota = Quota::new(50, YEAR).fixed_window();
+
+async fn store_on(cluster: &RedisCluster) -> RedisStore {
+    options().cluster(cluster.urls()).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_node_holds_its_share_and_every_limit_holds() {
+    let cluster = RedisCluster::start();
+    let store = store_on(&cluster).await;
+    for i in 0..200 {
+        let key = user(&format!("user {i}"));
+        for attempt in 0..5 {
+            let decision = store.check(&[Charge::new("hour", &THREE, &key)]).await.unwrap();
+            assert_eq!(decision.is_allowed(), attempt < 3, "{i} {attempt}");
+        }
+    }
+    for node in 0..3 {
+        let shares = calls(cluster.node(node), "evalsha");
+        assert!((100..700).contains(&shares), "node {node} took {shares} of 1000");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_and_everyone_are_never_over_admitted_and_refusals_cost_nothing() {
+    let cluster = RedisCluster::start();
+    let store = Arc::new(store_on(&cluster).await);
+    let clients: Vec<_> = (0..20)
+        .map(|i| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                let everyone = Key::EVERYONE;
+                let key = user(&format!("client {i}"));
+                let charges = [Charge::new("everyone", &FIFTY, &everyone), Charge::new("own", &TEN, &key)];
+                let mut admitted = 0;
+                for _ in 0..12 {
+                    let decision = store.check(&charges).await.unwrap();
+                    let names: Vec<_> = decision.statuses().iter().map(|standing| standing.name.as_str()).collect();
+                    assert_eq!(names, ["everyone", "own"], "in the order of the charges");
+                    admitted += u64::from(decision.is_allowed());
+                }
+                let left = store.check(&[charges[1].cost(0)]).await.unwrap().statuses()[0].remaining();
+                assert_eq!(left, 10 - admitted, "what everyone's limit refused was given back");
+                admitted
+            })
+        })
+        .collect();
+    let mut admitted = 0;
+    for client in clients {
+        admitted += client.await.unwrap();
+    }
+    println!("20 clients of 10 each asked for 240 under a common limit of 50: {admitted} were admitted");
+    assert!(admitted <= 50);
+    // Alone, nobody holds anything for a moment: the rest is still there.
+    let (everyone, key) = (Key::EVERYONE, user("late"));
+    let charges = [Charge::new("everyone", &FIFTY, &everyone), Charge::new("own", &FIFTY, &key)];
+    while store.check(&charges).await.unwrap().is_allowed() {
+        admitted += 1;
+    }
+    assert_eq!(admitted, 50);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn operations_reach_every_partition() {
+    let cluster = RedisCluster::start();
+    let store = store_on(&cluster).await;
+    let keys: Vec<Key<'_>> = (0..10).map(|i| user(&format!("user {i}"))).collect();
+    let charges: Vec<Charge<'_>> = keys.iter().map(|key| Charge::new("hour", &TEN, key)).collect();
+    let left = |decision: &tower_quota_core::Decision| -> Vec<u64> {
+        decision.statuses().iter().map(|standing| standing.remaining()).collect()
+    };
+    let mut decision = store.check(&charges).await.unwrap();
+    assert_eq!((decision.outcome(), left(&decision)), (Outcome::Allow, vec![9; 10]));
+    let refund = decision.refund().unwrap();
+    assert_eq!(left(&store.apply(refund, &charges).await.unwrap()), [10; 10]);
+    assert_eq!(left(&store.apply(Operation::Charge, &charges).await.unwrap()), [9; 10]);
+    assert_eq!(left(&store.apply(Operation::Reset, &charges).await.unwrap()), [10; 10]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_one_partition_a_policy_is_one_call() {
+    let cluster = RedisCluster::start();
+    let store = options().partitions(NonZeroUsize::MIN).cluster(cluster.urls()).await.unwrap();
+    let keys: Vec<Key<'_>> = (0..10).map(|i| user(&format!("user {i}"))).collect();
+    let charges: Vec<Charge<'_>> = keys.iter().map(|key| Charge::new("hour", &TEN, key)).collect();
+    assert!(store.check(&charges).await.unwrap().is_allowed());
+    assert!(store.check(&charges).await.unwrap().is_allowed());
+    let all: Vec<u64> = (0..3).map(|node| calls(cluster.node(node), "evalsha")).collect();
+    assert_eq!(all.iter().filter(|&&calls| calls > 0).count(), 1, "{all:?}");
+}
+
+/// Subjects without a right left, in strings of their own, and a slot whose keys leave one at a time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slot_that_moves_key_by_key_lets_nobody_in_again() {
+    let cluster = RedisCluster::start();
+    let store = options().partitions(NonZeroUsize::MIN).cluster(cluster.urls()).await.unwrap();
+    let users: Vec<Key<'_>> = (0..25).map(|i| user(&format!("user {i}"))).collect();
+    for key in &users {
+        for _ in 0..3 {
+            assert!(store.check(&[Charge::new("hour", &THREE, key)]).await.unwrap().is_allowed());
+        }
+    }
+    let slot = cluster.slot("{0}");
+    // First the key that calls are sent by goes ahead, then it stays to the last.
+    for leads in [true, false] {
+        let moving = cluster.begin_move(slot, (cluster.owner(slot).unwrap() + 1) % 3).unwrap();
+        let mut keys = moving.keys_left(100).unwrap();
+        assert_eq!(keys.len(), users.len() + 1);
+        keys.sort_by_key(|key| key.ends_with(b":quotas") != leads);
+        let mut failed = 0;
+        for key in keys {
+            // Fails if somebody has written it over there.
+            moving.carry(&[key]).unwrap();
+            for key in &users {
+                match store.check(&[Charge::new("hour", &THREE, key)]).await {
+                    Ok(decision) => assert!(!decision.is_allowed()),
+                    Err(error) => {
+                        assert!(matches!(error, RedisStoreError::Moving { .. }) && error.is_transient(), "{error:?}");
+                        failed += 1;
+                    }
+                }
+            }
+        }
+        assert!(failed > 0, "a slot on its way cannot be decided on");
+        assert!(moving.keys_left(100).unwrap().is_empty(), "nothing was written behind the keys that left");
+        moving.end();
+        for key in &users {
+            let decision = store.check(&[Charge::new("hour", &THREE, key)]).await.unwrap();
+            assert!(!decision.is_allowed(), "what was used up has moved along");
+        }
+        cluster.settle();
+    }
+}

@@ -1,0 +1,77 @@
+//! What the tests of this crate share.
+
+// Each test file is a program of its own and uses a part of this.
+#![allow(dead_code)]
+
+use std::time::Duration;
+
+use redis::{Client, Connection};
+use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Name, Quota, Store};
+use tower_quota_redis::{RedisOptions, RedisStore};
+use tower_quota_testkit::RedisServer;
+
+/// A deadline that only a broken test reaches: no result here depends on the machine's speed.
+pub(crate) const PATIENT: Duration = Duration::from_secs(20);
+
+pub(crate) fn options() -> RedisOptions {
+    RedisStore::options().deadline(PATIENT)
+}
+
+pub(crate) async fn store_on(server: &RedisServer) -> RedisStore {
+    options().connect(&server.url()).await.unwrap()
+}
+
+pub(crate) fn user(name: &str) -> Key<'static> {
+    Key::owned(Name::new("user"), name)
+}
+
+/// Asks, without charging anything, until there is an answer.
+pub(crate) async fn until_answered(store: &RedisStore) {
+    let (quota, somebody, clock) = (Quota::per_hour(1), user("somebody"), MonotonicClock::new());
+    let began = clock.now();
+    while let Err(error) = store.check(&[Charge::new("hour", &quota, &somebody).cost(0)]).await {
+        assert!(clock.now().since(began) < PATIENT, "{error:?}");
+        // An open breaker answers at once, and who probes must have his turn.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A connection of the test's own, to look at the server from outside.
+pub(crate) fn look_at(server: &RedisServer) -> Connection {
+    Client::open(server.url()).unwrap().get_connection().unwrap()
+}
+
+/// What is stored of subjects, as the name or field it is under and its size in bytes. Fails if a key would live for ever.
+pub(crate) fn subjects(server: &RedisServer) -> Vec<(String, usize)> {
+    let mut connection = look_at(server);
+    let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
+    let mut found = Vec::new();
+    for key in keys {
+        // -2: it expired since it was listed.
+        let left: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();
+        assert!(left > 0 || left == -2, "{key} has a time to live of {left}");
+        if left == -2 || key.ends_with(":quotas") {
+            continue;
+        }
+        match redis::cmd("HGETALL").arg(&key).query::<Vec<(Vec<u8>, Vec<u8>)>>(&mut connection) {
+            Ok(fields) => {
+                // The field of no name is the hash's own.
+                let subjects = fields.iter().filter(|(field, _)| !field.is_empty());
+                found.extend(subjects.map(|(field, state)| (format!("{key} {field:x?}"), state.len())));
+            }
+            Err(_) => {
+                let size: usize = redis::cmd("STRLEN").arg(&key).query(&mut connection).unwrap();
+                found.push((key, size));
+            }
+        }
+    }
+    found
+}
+
+/// How often the server has run a command since it was started or its statistics were reset.
+pub(crate) fn calls(server: &RedisServer, command: &str) -> u64 {
+    let statistics: String = redis::cmd("INFO").arg("commandstats").query(&mut look_at(server)).unwrap();
+    let start = format!("cmdstat_{command}:calls=");
+    let Some(line) = statistics.lines().find_map(|line| line.strip_prefix(&start)) else { return 0 };
+    line.split(',').next().unwrap().parse().unwrap()
+}

@@ -1,0 +1,264 @@
+//! Ways to connect, and what happens when the server is away, silent or gone.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use core::num::NonZeroU32;
+use std::error::Error;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tower_quota_core::{Charge, Clock, MonotonicClock, Quota, Store, Timestamp};
+use tower_quota_redis::{RedisConfigError, RedisStore, RedisStoreError};
+use tower_quota_testkit::RedisServer;
+
+use self::common::{look_at, options, store_on, subjects, until_answered, user};
+
+const QUOTA: Quota = Quota::per_hour(100);
+/// What a slow machine may take beyond a deadline.
+const MARGIN: Duration = Duration::from_secs(10);
+const SHORT: Duration = Duration::from_millis(100);
+
+async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
+    let ann = user("ann");
+    Ok(store.check(&[Charge::new("hour", &QUOTA, &ann)]).await?.statuses()[0].remaining())
+}
+
+/// The whole of what an error shows.
+fn shown(error: &RedisStoreError) -> String {
+    let mut text = format!("{error} {error:?}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text += &format!(" {error} {error:?}");
+        cause = error.source();
+    }
+    text
+}
+
+#[tokio::test]
+async fn stores_connect_by_url_client_or_pool_and_share_counters() {
+    let server = RedisServer::start();
+    let by_url = store_on(&server).await;
+    let client = redis::Client::open(server.url()).unwrap();
+    let by_client = options().client(client).await.unwrap();
+    let pool = deadpool_redis::Config::from_url(server.url());
+    let pool = pool.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap();
+    let by_pool = options().pool(pool).unwrap();
+
+    assert_eq!(check(&by_url).await.unwrap(), 99);
+    assert_eq!(check(&by_client).await.unwrap(), 98);
+    assert_eq!(check(&by_pool).await.unwrap(), 97);
+    assert_eq!(check(&by_pool).await.unwrap(), 96);
+    assert_eq!(subjects(&server).len(), 1);
+}
+
+#[tokio::test]
+async fn the_short_constructors_have_a_deadline_of_50_ms() {
+    let (address, _listener) = silent_listener();
+    let clock = MonotonicClock::new();
+    let started = clock.now();
+    let error = RedisStore::connect(&format!("redis://{address}/")).await.unwrap_err();
+    assert!(
+        matches!(error, RedisStoreError::Deadline { after, .. } if after == Duration::from_millis(50)),
+        "{error:?}"
+    );
+    let error = RedisStore::from_client(redis::Client::open(format!("redis://{address}/")).unwrap()).await.unwrap_err();
+    assert!(
+        matches!(error, RedisStoreError::Deadline { after, .. } if after == Duration::from_millis(50)),
+        "{error:?}"
+    );
+    let pool = deadpool_redis::Config::from_url(format!("redis://{address}/"));
+    let store = RedisStore::from_pool(pool.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap()).unwrap();
+    let error = check(&store).await.unwrap_err();
+    assert!(
+        matches!(error, RedisStoreError::Deadline { after, .. } if after == Duration::from_millis(50)),
+        "{error:?}"
+    );
+    assert!(error.to_string().contains("the pool"), "{error}");
+    assert!(clock.now().since(started) < MARGIN);
+}
+
+#[tokio::test]
+async fn passwords_are_used_and_never_shown() {
+    let server = RedisServer::start_with(&["--requirepass", "open-sesame"]);
+    let address = format!("127.0.0.1:{}", server.port());
+    let store = options().connect(&format!("redis://:open-sesame@{address}/")).await.unwrap();
+    assert_eq!(check(&store).await.unwrap(), 99);
+    assert!(!format!("{store:?}").contains("open-sesame"));
+
+    for wrong in [format!("redis://:open-barley@{address}/"), format!("redis://open-barley:open-barley@{address}/")] {
+        let error = options().connect(&wrong).await.unwrap_err();
+        assert!(matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(), "{error:?}");
+        assert!(error.to_string().contains(&address) && !shown(&error).contains("barley"), "{}", shown(&error));
+    }
+    // A server that wants a password and is given none says so when it is first asked for something.
+    let outcome = options().connect(&server.url()).await;
+    let error = match outcome {
+        Ok(store) => check(&store).await.unwrap_err(),
+        Err(error) => error,
+    };
+    assert!(error.to_string().contains(&address) && !error.is_transient(), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_unknown_database_is_an_error_of_connecting() {
+    let server = RedisServer::start();
+    let store = options().connect(&format!("{}3", server.url())).await.unwrap();
+    assert_eq!(check(&store).await.unwrap(), 99);
+    let error = options().connect(&format!("{}777", server.url())).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(), "{error:?}");
+    assert!(error.to_string().contains(&format!("127.0.0.1:{}", server.port())), "{error}");
+}
+
+#[tokio::test]
+async fn options_that_mean_nothing_are_named() {
+    for url in
+        ["http://user:hunter2@host/", "user:hunter2@host", "redis://user:hunter2@host:port/", "redis://:hunter2@/x"]
+    {
+        let error = options().connect(url).await.unwrap_err();
+        assert!(matches!(error, RedisStoreError::Config(RedisConfigError::Url { .. })), "{url}: {error:?}");
+        assert!(!shown(&error).contains("hunter2"), "{}", shown(&error));
+    }
+    let server = RedisServer::start();
+    let error = options().prefix("a b").connect(&server.url()).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Config(RedisConfigError::Prefix(_))), "{error:?}");
+    let error = options().deadline(Duration::ZERO).connect(&server.url()).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Config(RedisConfigError::ZeroDeadline)), "{error:?}");
+    let error = options().secret("short").connect(&server.url()).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Config(RedisConfigError::ShortSecret { bytes: 5 })), "{error:?}");
+}
+
+#[tokio::test]
+async fn where_nothing_listens_nothing_is_waited_for() {
+    let (address, listener) = silent_listener();
+    drop(listener);
+    let error = options().connect(&format!("redis://:hunter2@{address}/")).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Connect { .. }) && error.is_transient(), "{error:?}");
+    assert!(error.to_string().contains(&address) && !shown(&error).contains("hunter2"), "{}", shown(&error));
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_is_waited_for_until_the_deadline() {
+    let (address, _listener) = silent_listener();
+    let clock = MonotonicClock::new();
+    let started = clock.now();
+    let error = options().deadline(SHORT).connect(&format!("redis://:hunter2@{address}/")).await.unwrap_err();
+    assert_within(&clock, started);
+    assert!(matches!(error, RedisStoreError::Deadline { after: SHORT, .. }) && error.is_transient(), "{error:?}");
+    assert!(error.to_string().contains(&address) && !shown(&error).contains("hunter2"), "{}", shown(&error));
+}
+
+#[tokio::test]
+async fn a_server_that_stops_answering_costs_a_deadline() {
+    let server = RedisServer::start();
+    let store = options().deadline(SHORT).connect_lazily().connect(&server.url()).await.unwrap();
+    until_answered(&store).await;
+    let clock = MonotonicClock::new();
+    let () = redis::cmd("CLIENT").arg(&["PAUSE", "60000", "ALL"]).query(&mut look_at(&server)).unwrap();
+    let started = clock.now();
+    let error = check(&store).await.unwrap_err();
+    assert_within(&clock, started);
+    assert!(matches!(error, RedisStoreError::Deadline { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_died_is_found_again_when_it_is_back() {
+    let mut server = RedisServer::start();
+    let address = format!("127.0.0.1:{}", server.port());
+    let store = store_on(&server).await;
+    assert_eq!(check(&store).await.unwrap(), 99);
+
+    server.kill();
+    let error = check(&store).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Lost { .. }) && error.is_transient(), "{error:?}");
+    for _ in 0..3 {
+        let error = check(&store).await.unwrap_err();
+        assert!(matches!(error, RedisStoreError::Connect { .. }) && error.is_transient(), "{error:?}");
+        assert!(error.to_string().contains(&address), "{error}");
+    }
+
+    server.start_again();
+    assert_eq!(check(&store).await.unwrap(), 99, "it came back empty");
+    assert_eq!(check(&store).await.unwrap(), 98);
+    assert_eq!(subjects(&server).len(), 1);
+}
+
+#[tokio::test]
+async fn a_connection_that_fell_silent_is_replaced() {
+    let server = RedisServer::start();
+    let path = Path::to(&server);
+    // The breaker has tests of its own: here the connection notices for itself.
+    let store = options().deadline(SHORT).breaker(NonZeroU32::MAX).connect_lazily().connect(&path.url()).await.unwrap();
+    while check(&store).await.is_err() {}
+
+    path.silence();
+    let mut misses = 0;
+    while let Err(error) = check(&store).await {
+        assert!(matches!(error, RedisStoreError::Deadline { .. }), "{error:?}");
+        misses += 1;
+        assert!(misses < 100, "the silent connection is kept");
+    }
+    assert!(misses > 0, "the connection did not fall silent");
+}
+
+fn assert_within(clock: &MonotonicClock, started: Timestamp) {
+    let taken = clock.now().since(started);
+    assert!(taken >= SHORT && taken < SHORT + MARGIN, "{taken:?}");
+}
+
+/// Somebody who lets clients in and never says a word.
+fn silent_listener() -> (String, TcpListener) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    (listener.local_addr().unwrap().to_string(), listener)
+}
+
+/// A way to a server on which connections can fall silent while new ones work.
+struct Path {
+    port: u16,
+    /// Connections made so far, and how many of them no longer bring answers.
+    made: Arc<AtomicUsize>,
+    silent: Arc<AtomicUsize>,
+}
+
+impl Path {
+    fn to(server: &RedisServer) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let path = Self { port, made: Arc::default(), silent: Arc::default() };
+        let (made, silent, target) = (Arc::clone(&path.made), Arc::clone(&path.silent), server.port());
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let client = client.unwrap();
+                let server = TcpStream::connect(("127.0.0.1", target)).unwrap();
+                let number = made.fetch_add(1, Ordering::SeqCst);
+                let silent = Arc::clone(&silent);
+                let (there, back) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+                std::thread::spawn(move || forward(there, server, || true));
+                std::thread::spawn(move || forward(back, client, || number >= silent.load(Ordering::SeqCst)));
+            }
+        });
+        path
+    }
+
+    fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}/", self.port)
+    }
+
+    fn silence(&self) {
+        self.silent.store(self.made.load(Ordering::SeqCst), Ordering::SeqCst);
+    }
+}
+
+fn forward(mut from: TcpStream, mut to: TcpStream, is_open: impl Fn() -> bool) {
+    let mut bytes = [0; 4096];
+    while let Ok(read @ 1..) = from.read(&mut bytes) {
+        if is_open() && to.write_all(&bytes[..read]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Both);
+}

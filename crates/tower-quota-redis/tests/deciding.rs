@@ -1,0 +1,230 @@
+//! What a decision costs, what it leaves behind, and that it is one.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tower_quota_core::{Charge, Clock, Key, Operation, Outcome, Quota, Store, Timestamp};
+use tower_quota_redis::RedisStoreError;
+use tower_quota_testkit::{ManualClock, RedisServer};
+
+use self::common::{calls, look_at, options, store_on, subjects, user};
+
+const SECOND: Quota = Quota::per_second(10).burst(20);
+const MINUTE: Quota = Quota::per_minute(100);
+const HOUR: Quota = Quota::per_hour(1_000);
+
+fn three<'a>(key: &'a Key<'a>) -> [Charge<'a>; 3] {
+    [Charge::new("second", &SECOND, key), Charge::new("minute", &MINUTE, key), Charge::new("hour", &HOUR, key)]
+}
+
+#[tokio::test]
+async fn three_limits_cost_one_command() {
+    let server = RedisServer::start();
+    let store = store_on(&server).await;
+    let ann = user("ann");
+    // The server learns the script.
+    assert!(store.check(&three(&ann)).await.unwrap().is_allowed());
+    server.command("CONFIG RESETSTAT").unwrap();
+
+    assert!(store.check(&three(&ann)).await.unwrap().is_allowed());
+
+    let statistics = server.command("INFO commandstats").unwrap();
+    let mut seen: Vec<&str> = statistics
+        .lines()
+        .filter_map(|line| line.strip_prefix("cmdstat_"))
+        .filter_map(|line| line.split(',').next())
+        // The looking connection's own.
+        .filter(|line| !line.starts_with("config|resetstat") && !line.starts_with("quit"))
+        .collect();
+    seen.sort_unstable();
+    // What the script does inside the server is counted too: one reading of the time, one of the quotas and
+    // one of the state, one write.
+    assert_eq!(seen, ["evalsha:calls=1", "hmget:calls=2", "hset:calls=1", "time:calls=1"]);
+}
+
+#[tokio::test]
+async fn three_limits_on_one_subject_are_one_small_key() {
+    let server = RedisServer::start();
+    let store = store_on(&server).await;
+    let ann = user("ann");
+    for _ in 0..20 {
+        assert!(store.check(&three(&ann)).await.unwrap().is_allowed());
+    }
+    let keys = subjects(&server);
+    let [(name, size)] = keys.as_slice() else { panic!("{keys:?}") };
+    println!("three limits of one subject: {size} bytes under {name} ({} bytes)", name.len());
+    assert!(name.starts_with("quota:2:{0}:"), "{name}");
+    assert!(*size <= 46, "{size} bytes");
+}
+
+#[tokio::test]
+async fn refusals_and_peeks_write_nothing() {
+    let server = RedisServer::start();
+    let store = store_on(&server).await;
+    let (ann, bob) = (user("ann"), user("bob"));
+    let (one, many) = (Quota::per_hour(1), Quota::per_hour(10));
+    let both = [Charge::new("ann's", &one, &ann), Charge::new("bob's", &many, &bob)];
+    assert!(store.check(&both).await.unwrap().is_allowed());
+    let sets = calls(&server, "hset") + calls(&server, "set");
+
+    let refused = store.check(&both).await.unwrap();
+    assert!(!refused.is_allowed());
+    assert_eq!(refused.binding().unwrap().name, "ann's".into());
+    assert_eq!(refused.statuses()[1].remaining(), 9, "all or nothing");
+    store.check(&[both[0].cost(0), both[1].cost(0)]).await.unwrap();
+    assert_eq!(calls(&server, "hset") + calls(&server, "set"), sets);
+
+    store.apply(Operation::Reset, &both).await.unwrap();
+    assert_eq!(subjects(&server), [], "a subject with nothing to remember has no key");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_thousand_at_once_a_hundred_pass() {
+    let server = RedisServer::start();
+    let store = store_on(&server).await;
+    let quota = Arc::new(Quota::per_hour(100).fixed_window().from_first_request());
+    let checks: Vec<_> = (0..2_000)
+        .map(|_| {
+            let (store, quota) = (store.clone(), Arc::clone(&quota));
+            tokio::spawn(async move {
+                let ann = user("ann");
+                store.check(&[Charge::new("hour", &quota, &ann)]).await.unwrap().is_allowed()
+            })
+        })
+        .collect();
+    let mut admitted = 0;
+    for check in checks {
+        admitted += u32::from(check.await.unwrap());
+    }
+    assert_eq!(admitted, 100);
+    assert_eq!(subjects(&server).len(), 1);
+}
+
+#[tokio::test]
+async fn a_forgotten_script_is_sent_again_and_counted_once() {
+    let server = RedisServer::start();
+    let store = store_on(&server).await;
+    let ann = user("ann");
+    let quota = Quota::per_hour(10);
+    for left in (0..10).rev() {
+        if left % 3 == 0 {
+            server.command("SCRIPT FLUSH").unwrap();
+        }
+        let decision = store.check(&[Charge::new("hour", &quota, &ann)]).await.unwrap();
+        assert_eq!(decision.statuses()[0].remaining(), left);
+    }
+    // The server did not know the script at first and was made to forget it four times, one of them before the first.
+    assert_eq!(calls(&server, "eval"), 4);
+}
+
+#[tokio::test]
+async fn the_server_tells_the_time() {
+    let server = RedisServer::start();
+    let store = store_on(&server).await;
+    let ann = user("ann");
+    let mut connection = look_at(&server);
+    let mut time = move || {
+        let (seconds, micros): (u64, u64) = redis::cmd("TIME").query(&mut connection).unwrap();
+        Timestamp::from_micros(seconds * 1_000_000 + micros)
+    };
+    let before = time();
+    let decision = store.check(&[Charge::new("second", &SECOND, &ann)]).await.unwrap();
+    assert!(before <= decision.at() && decision.at() <= time());
+}
+
+#[tokio::test]
+async fn a_store_with_a_clock_lives_by_it() {
+    let server = RedisServer::start();
+    let clock = ManualClock::default();
+    let store = options().clock(clock.clone()).connect(&server.url()).await.unwrap();
+    let ann = user("ann");
+    let quota = Quota::per_second(1);
+    let charges = [Charge::new("second", &quota, &ann)];
+
+    let first = store.check(&charges).await.unwrap();
+    assert_eq!((first.outcome(), first.at()), (Outcome::Allow, clock.now()));
+    let second = store.check(&charges).await.unwrap();
+    assert_eq!(second.outcome(), Outcome::Refuse(Duration::from_secs(1)));
+    clock.advance(Duration::from_micros(999_999));
+    assert_eq!(store.check(&charges).await.unwrap().outcome(), Outcome::Refuse(Duration::from_micros(1)));
+    clock.advance(Duration::from_micros(1));
+    assert_eq!(store.check(&charges).await.unwrap().outcome(), Outcome::Allow);
+    assert_eq!(subjects(&server).len(), 1);
+}
+
+#[tokio::test]
+async fn prefixes_and_secrets_keep_stores_apart() {
+    let server = RedisServer::start();
+    let ann = user("ann");
+    let quota = Quota::per_hour(1);
+    let charges = [Charge::new("hour", &quota, &ann)];
+    let url = server.url();
+    for options in [
+        options(),
+        options().prefix("shop"),
+        options().secret("a secret of sixteen bytes at least"),
+        options().readable_keys(true),
+    ] {
+        let store = options.connect(&url).await.unwrap();
+        assert!(store.check(&charges).await.unwrap().is_allowed());
+        assert!(!store.clone().check(&charges).await.unwrap().is_allowed());
+    }
+    let mut keys = subjects(&server);
+    keys.sort();
+    assert_eq!(keys.len(), 4);
+    assert!(keys.iter().any(|(name, _)| name == "quota:2:{0}:user:ann"), "{keys:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dropped_requests_disturb_nobody() {
+    let server = RedisServer::start();
+    let store = store_on(&server).await;
+    let quota = Quota::per_hour(1_000);
+    let (ann, bob) = (user("ann"), user("bob"));
+    for i in 0..300 {
+        // Dropped wherever it has got to by then: not sent, under way, or done.
+        let dropped = tokio::spawn(store.check(&[Charge::new("hour", &quota, &ann)]));
+        let left = store.check(&[Charge::new("hour", &quota, &bob)]).await.unwrap().statuses()[0].remaining();
+        dropped.abort();
+        assert_eq!(left, 999 - i, "an answer to somebody else's question");
+    }
+    let left = store.check(&[Charge::new("hour", &quota, &ann)]).await.unwrap().statuses()[0].remaining();
+    assert!((699..=999).contains(&left), "{left}");
+}
+
+#[tokio::test]
+async fn a_server_without_memory_refuses_and_charges_nothing() {
+    let server = RedisServer::start_with(&["--maxmemory-policy", "noeviction"]);
+    let store = store_on(&server).await;
+    let (ann, bob) = (user("ann"), user("bob"));
+    let quota = Quota::per_hour(10);
+    let charges = [Charge::new("hour", &quota, &ann), Charge::new("hour", &quota, &bob)];
+    store.check(&charges).await.unwrap();
+
+    server.command("CONFIG SET maxmemory 1").unwrap();
+    let error = store.check(&charges).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Refused { .. }), "{error:?}");
+    assert!(error.is_transient(), "{error:?}");
+    assert!(error.to_string().contains(&format!("127.0.0.1:{}", server.port())), "{error}");
+
+    server.command("CONFIG SET maxmemory 0").unwrap();
+    let decision = store.check(&charges).await.unwrap();
+    assert!(decision.statuses().iter().all(|standing| standing.remaining() == 8), "{decision:?}");
+}
+
+#[tokio::test]
+async fn a_value_that_is_no_state_is_an_error() {
+    let server = RedisServer::start();
+    let store = options().readable_keys(true).connect(&server.url()).await.unwrap();
+    let ann = user("ann");
+    let day = Quota::per_day(2);
+    let charges = [Charge::new("day", &day, &ann)];
+    store.check(&charges).await.unwrap();
+    server.command("SET quota:2:{0}:user:ann nonsense").unwrap();
+    let error = store.check(&charges).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::State { .. }) && !error.is_transient(), "{error:?}");
+}

@@ -1,0 +1,116 @@
+//! Faults of a server that has others to take its place.
+
+use std::time::Duration;
+
+use tower_quota_testkit::{RedisCluster, RedisSentinel};
+
+use crate::books::Books;
+use crate::load::CAP;
+use crate::rig::{A_WHILE, DEADLINE, PATIENT, Trial, alone, options, pause};
+
+async fn in_cluster(cluster: &RedisCluster, deadline: Duration) -> Trial {
+    // Those that are not among the nodes given are found through those that are.
+    let store = options(deadline).cluster(&cluster.urls()[..4]).await.unwrap();
+    Trial::start(store, deadline).await
+}
+
+async fn under_sentinels(group: &RedisSentinel) -> Trial {
+    let store = options(DEADLINE).sentinel(group.urls(), RedisSentinel::MASTER_NAME).await.unwrap();
+    Trial::start(store, DEADLINE).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_primary_of_a_cluster_dies() {
+    let _alone = alone().await;
+    let mut cluster = RedisCluster::start();
+    let trial = in_cluster(&cluster, DEADLINE).await;
+    // One after the other, so that whoever holds the subjects under load is among them.
+    let mut recovery = Duration::ZERO;
+    for primary in 0..3 {
+        let slot = first_slot(&cluster, primary);
+        cluster.kill(primary);
+        cluster.wait_for_promotion(slot, primary);
+        recovery = recovery.max(trial.recovery_of_all(trial.now()).await);
+        cluster.start_again(primary);
+        pause(A_WHILE).await;
+    }
+    // What was not replicated yet is counted again: at most what a few requests took.
+    trial.end("cluster: each primary killed in turn", 2 * CAP, Books::MayLack, Some(recovery)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_primary_of_a_cluster_falls_silent() {
+    let _alone = alone().await;
+    let cluster = RedisCluster::start();
+    let trial = in_cluster(&cluster, DEADLINE).await;
+    let mut recovery = Duration::ZERO;
+    for primary in 0..3 {
+        let slot = first_slot(&cluster, primary);
+        cluster.node(primary).pause();
+        cluster.wait_for_promotion(slot, primary);
+        recovery = recovery.max(trial.recovery_of_all(trial.now()).await);
+        cluster.node(primary).resume();
+        pause(A_WHILE).await;
+    }
+    trial.end("cluster: each primary stopped in turn", 2 * CAP, Books::MayLack, Some(recovery)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slots_of_a_cluster_move() {
+    let _alone = alone().await;
+    let cluster = RedisCluster::start();
+    let trial = in_cluster(&cluster, PATIENT).await;
+    let slots: Vec<(u16, usize)> = (0..64)
+        .map(|partition| cluster.slot(&format!("{{{partition}}}")))
+        .map(|slot| (slot, cluster.owner(slot).unwrap()))
+        .collect();
+    for from in 0..3 {
+        for (slot, _) in slots.iter().filter(|(_, owner)| *owner == from) {
+            cluster.move_slot(*slot, (from + 1) % 3);
+        }
+        cluster.settle();
+    }
+    let recovery = trial.recovery_of_all(trial.now()).await;
+    let outcome = trial.end("cluster: all slots in use moved", CAP, Books::Kept, Some(recovery)).await;
+    assert_eq!(outcome.unsure, 0, "nothing is late or lost: {outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_primary_under_sentinels_dies() {
+    let _alone = alone().await;
+    let mut group = RedisSentinel::start();
+    let trial = under_sentinels(&group).await;
+    group.kill(0);
+    group.wait_for_promotion(1);
+    let recovery = trial.recovery(trial.now()).await;
+    trial.end("sentinel: primary killed", 2 * CAP, Books::MayLack, Some(recovery)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_primary_under_sentinels_falls_silent() {
+    let _alone = alone().await;
+    let group = RedisSentinel::start();
+    let trial = under_sentinels(&group).await;
+    group.server(0).pause();
+    group.wait_for_promotion(1);
+    let recovery = trial.recovery(trial.now()).await;
+    group.server(0).resume();
+    pause(A_WHILE).await;
+    trial.end("sentinel: primary stopped, and back as a replica", 2 * CAP, Books::MayLack, Some(recovery)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn roles_under_sentinels_are_exchanged() {
+    let _alone = alone().await;
+    let group = RedisSentinel::start();
+    let trial = under_sentinels(&group).await;
+    group.fail_over();
+    group.wait_for_promotion(1);
+    let recovery = trial.recovery(trial.now()).await;
+    trial.end("sentinel: roles exchanged", 2 * CAP, Books::MayLack, Some(recovery)).await;
+}
+
+/// A slot that a primary has from the start.
+fn first_slot(cluster: &RedisCluster, primary: usize) -> u16 {
+    (0..=u16::MAX).step_by(500).find(|&slot| cluster.owner(slot) == Some(primary)).unwrap()
+}

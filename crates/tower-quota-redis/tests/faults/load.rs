@@ -1,0 +1,66 @@
+//! What asks a store without pause, and what becomes of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Name, Quota, Store};
+use tower_quota_redis::{RedisStore, RedisStoreError};
+
+use crate::rig::pause;
+
+/// What may pass: few enough to be used up, so that too many would show.
+pub(crate) const CAP: u64 = 300;
+/// So long a window that none ends during a test.
+const YEAR: Duration = Duration::from_secs(366 * 86_400);
+const CAPPED: Quota = Quota::new(CAP, YEAR).fixed_window();
+/// So many that each request is counted, so that one counted twice would show.
+pub(crate) const COUNTED: Quota = Quota::new(10_000_000, YEAR).fixed_window();
+
+#[derive(Default)]
+pub(crate) struct Account {
+    pub(crate) is_over: AtomicBool,
+    /// In microseconds.
+    pub(crate) longest: AtomicU64,
+    /// How many passed the limit of `CAP`, and how many did not.
+    pub(crate) capped: AtomicU64,
+    pub(crate) refused: AtomicU64,
+    /// How many passed the other limit.
+    pub(crate) counted: AtomicU64,
+    /// How many of those were answered by an error, though they may have been counted.
+    pub(crate) unsure: AtomicU64,
+    /// How many requests of either kind were answered by an error.
+    pub(crate) failed: AtomicU64,
+}
+
+/// One of several tasks that ask until it is over.
+pub(crate) async fn work(store: RedisStore, is_capped: bool, account: Arc<Account>, clock: Arc<MonotonicClock>) {
+    let (quota, key) = if is_capped { (CAPPED, key("capped")) } else { (COUNTED, key("counted")) };
+    while !account.is_over.load(Ordering::Relaxed) {
+        let asked = clock.now();
+        let answer = store.check(&[Charge::new("all", &quota, &key)]).await;
+        let waited = clock.now().since(asked);
+        account.longest.fetch_max(u64::try_from(waited.as_micros()).unwrap(), Ordering::Relaxed);
+        match answer {
+            Ok(decision) => {
+                let passed = if is_capped { &account.capped } else { &account.counted };
+                passed.fetch_add(u64::from(decision.is_allowed()), Ordering::Relaxed);
+                account.refused.fetch_add(u64::from(!decision.is_allowed()), Ordering::Relaxed);
+            }
+            Err(error) => {
+                account.failed.fetch_add(1, Ordering::Relaxed);
+                let may_be_counted = matches!(
+                    error,
+                    RedisStoreError::Deadline { .. } | RedisStoreError::Lost { .. } | RedisStoreError::Garbled { .. }
+                );
+                account.unsure.fetch_add(u64::from(may_be_counted && !is_capped), Ordering::Relaxed);
+            }
+        }
+        // So that a breaker that answers at once is not asked a million times.
+        pause(Duration::from_millis(1)).await;
+    }
+}
+
+pub(crate) fn key(of: &str) -> Key<'static> {
+    Key::owned(Name::new("fault"), of)
+}

@@ -1,0 +1,90 @@
+//! Faults of the network between.
+
+use std::time::Duration;
+
+use tower_quota_redis::{RedisStore, RedisStoreError};
+use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
+
+use crate::books::Books;
+use crate::load::CAP;
+use crate::rig::{A_WHILE, DEADLINE, Trial, alone, pause, store_at, until};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_never_answered() {
+    let _alone = alone().await;
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    proxy.inflict(Fault::Stall);
+    let error = RedisStore::options().deadline(DEADLINE).connect(&proxy.url()).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Deadline { .. }), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn accepts_and_never_answers() {
+    under(Fault::Mute, "accepts and never answers", A_WHILE).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_partition_that_heals() {
+    under(Fault::Stall, "partition that heals", 3 * A_WHILE).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_refused() {
+    under(Fault::Refuse, "connections cut and refused", A_WHILE).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_just_over_the_deadline() {
+    let late = DEADLINE + Duration::from_millis(50);
+    under(Fault::Delay(late), "answers 50 ms after the deadline", A_WHILE).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_under_the_deadline() {
+    let _alone = alone().await;
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    // A decision may wait for one call before it leaves with the next, so two must fit, and what a loaded machine adds.
+    let (deadline, delay) = (40 * DEADLINE, 6 * DEADLINE);
+    let trial = Trial::start(store_at(&proxy.url(), deadline).await, deadline).await;
+    proxy.inflict(Fault::Delay(delay));
+    pause(3 * A_WHILE).await;
+    proxy.heal();
+    let recovery = trial.recovery(trial.now()).await;
+    let outcome = trial.end("answers under the deadline, after 600 ms", CAP, Books::Kept, Some(recovery)).await;
+    let is_machine_at_fault = outcome.lag > (deadline - 2 * delay) / 4;
+    assert!(outcome.failed == 0 || is_machine_at_fault, "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cut_in_mid_reply() {
+    let _alone = alone().await;
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let trial = Trial::start(store_at(&proxy.url(), DEADLINE).await, DEADLINE).await;
+    let mut recovery = Duration::ZERO;
+    for bytes in 0..30 {
+        proxy.inflict(Fault::CutAfter(bytes));
+        until("the reply is cut", || proxy.fault().is_none()).await;
+        recovery = recovery.max(trial.recovery(trial.now()).await);
+    }
+    let outcome = trial.end("cut in mid-reply, 30 times", CAP, Books::Kept, Some(recovery)).await;
+    assert!(outcome.failed > 0 && outcome.unsure > 0, "{outcome:?}");
+}
+
+/// A load while a fault lasts that makes requests fail.
+async fn under(fault: Fault, name: &str, lasting: Duration) {
+    let _alone = alone().await;
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let trial = Trial::start(store_at(&proxy.url(), DEADLINE).await, DEADLINE).await;
+    proxy.inflict(fault);
+    trial.until_some_fail().await;
+    pause(lasting).await;
+    proxy.heal();
+    let recovery = trial.recovery(trial.now()).await;
+    // What was held back is delivered by and by.
+    pause(DEADLINE).await;
+    trial.end(name, CAP, Books::Kept, Some(recovery)).await;
+}

@@ -1,0 +1,188 @@
+//! How often a server that is away is asked for a sign of life.
+
+use std::io::Read;
+use std::net::TcpStream;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Quota, Store, Timestamp};
+use tower_quota_redis::RedisStore;
+use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisServer};
+
+use crate::books::Books;
+use crate::load::{CAP, key};
+use crate::rig::{
+    A_WHILE, DEADLINE, PATIENT, Trial, alone, options, pause, store_at, until, until_answered, until_open,
+};
+
+/// The shortest time between the beginnings of two attempts to connect, and between two probes of a partition.
+const LEAST_PAUSE: Duration = Duration::from_millis(75);
+/// Attempts that take longer than a call, since they are made one after the other.
+const SEVERAL: usize = 4;
+const PARTITIONS: usize = 64;
+/// So many that each partition has some.
+const SUBJECTS: usize = 16 * PARTITIONS;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_server_are_few_and_end_with_the_store() {
+    let _alone = alone().await;
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let store = store_at(&proxy.url(), DEADLINE).await;
+    let trial = Trial::start(store.clone(), DEADLINE).await;
+    proxy.inflict(Fault::Refuse);
+    until_open(&store, &key("late")).await;
+    drop(store);
+    let attempts = Attempts::at([&proxy]).await;
+    pause(A_WHILE).await;
+    attempts.are_few("connections in a second with an open breaker");
+    let outcome = trial.end("probed while away", CAP, Books::Gone, None).await;
+    // The last clone is gone. What was under way ends.
+    pause(A_WHILE).await;
+    let before = accepted(&proxy);
+    pause(A_WHILE).await;
+    assert_eq!(proxy.connections(), before, "somebody probes for nobody");
+    outcome.is_borne_out(Books::Kept, &store_at(&server.url(), DEADLINE).await).await;
+}
+
+/// All nodes fall silent, so that none is promoted. What they are sent meanwhile they take note of when they go on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_silent_cluster_are_no_herd() {
+    let _alone = alone().await;
+    let cluster = RedisCluster::start();
+    let store = of_cluster(&cluster.urls()).await;
+    let clock = MonotonicClock::new();
+    let began = clock.now();
+    for node in 0..6 {
+        cluster.node(node).command("CONFIG RESETSTAT").unwrap();
+        cluster.node(node).pause();
+    }
+    until_all_open(&store).await;
+    pause(A_WHILE).await;
+    let resumed = clock.now();
+    (0..6).for_each(|node| cluster.node(node).resume());
+    until_answered(&store).await;
+    drop(store);
+    let most = most_within(clock.now().since(began));
+    let most_of_each_since = most_within(clock.now().since(resumed));
+    let statistics: Vec<String> = (0..6).map(|i| cluster.node(i).command("INFO everything").unwrap()).collect();
+    let probes: usize = statistics.iter().map(|text| number_after(text, "cmdstat_hmget:calls=")).sum();
+    let connections =
+        statistics.iter().map(|text| number_after(text, "total_connections_received:")).max().unwrap_or_default();
+    println!("{probes} probes and calls, {connections} connections to a node: {most} are what one partition may have");
+    // Calls of the script, by which each partition has noticed, use the command too: up to three calls, twice or so each.
+    // As soon as there is a connection again, partitions probe each for itself.
+    assert!(probes <= most + (8 + most_of_each_since) * PARTITIONS, "{probes} probes");
+    // An attempt asks a node for a sign of life first, and then has the client connect. The rest is what the client repairs
+    // of itself until it is given up, a replica that has lost its primary, and this test.
+    assert!(connections <= 2 * most + 8, "{connections} connections");
+}
+
+/// Nobody is there any more, so that each attempt to connect fails at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_dead_cluster_are_no_herd() {
+    let _alone = alone().await;
+    let mut cluster = RedisCluster::start();
+    let store = of_cluster(&cluster.urls()).await;
+    let mut load = JoinSet::new();
+    (0..16).for_each(|first| drop(load.spawn(ask_about_many(store.clone(), first))));
+    // Those that are left send calls elsewhere, whereupon the client asks them for the slots. Every third time or so the
+    // last one dies in the middle of that, and the client asks on without pause.
+    for node in [0, 3, 1, 2, 4, 5] {
+        cluster.kill(node);
+        pause(Duration::from_millis(3)).await;
+    }
+    until_all_open(&store).await;
+    load.shutdown().await;
+    let proxies: Vec<FaultProxy> = (0..6).map(|node| FaultProxy::in_place_of(cluster.node(node).port())).collect();
+    // That ends when it has failed a number of probes and is given up.
+    pause(A_WHILE).await;
+    let attempts = Attempts::at(&proxies).await;
+    pause(A_WHILE).await;
+    attempts.are_few("attempts a node to connect to a dead cluster in a second");
+}
+
+/// Asks about subjects of all partitions, without pause.
+async fn ask_about_many(store: RedisStore, first: usize) {
+    let quota = Quota::per_hour(1);
+    for i in (first..).step_by(7) {
+        let _ = store.check(&[Charge::new("all", &quota, &subject(i % SUBJECTS))]).await;
+        // An open breaker answers at once.
+        tokio::task::yield_now().await;
+    }
+}
+
+fn subject(i: usize) -> Key<'static> {
+    key(&format!("subject {i}"))
+}
+
+/// Attempts to connect to nodes that hang up, from an instant on.
+struct Attempts<'a> {
+    clock: MonotonicClock,
+    began: Timestamp,
+    /// Each with what it had accepted before.
+    proxies: Vec<(&'a FaultProxy, usize)>,
+}
+
+impl<'a> Attempts<'a> {
+    /// Begins to count, when all breakers are open already, as soon as no call is under way any more.
+    async fn at(proxies: impl IntoIterator<Item = &'a FaultProxy>) -> Self {
+        let proxies: Vec<&FaultProxy> = proxies.into_iter().collect();
+        // What the last calls have begun has ended when several attempts have been made since.
+        for proxy in &proxies {
+            let early = proxy.connections();
+            until("several attempts have been made", || proxy.connections() >= early + SEVERAL).await;
+        }
+        let clock = MonotonicClock::new();
+        let began = clock.now();
+        let proxies = proxies.into_iter().map(|proxy| (proxy, accepted(proxy))).collect();
+        Self { clock, began, proxies }
+    }
+
+    /// Attempts are made by nobody but the link, which begins each at least a pause after the one before, whoever asks
+    /// for it, and when that one has failed. So of those that had begun before, one at most is counted. An attempt is one
+    /// connection to each node: only when one answers does the client come to make more.
+    fn are_few(self, what: &str) {
+        let made = self.proxies.iter().map(|(proxy, before)| proxy.connections() - before).max().unwrap();
+        let most = most_within(self.clock.now().since(self.began)) + 1;
+        println!("{made} of at most {most} {what}");
+        assert!(made <= most, "{made} of at most {most} {what}");
+    }
+}
+
+/// How many connections have been made to a proxy that hangs up, with those that it is late to accept. It accepts them in
+/// turn, so when it has hung up on one that is made now, it has counted all others.
+fn accepted(proxy: &FaultProxy) -> usize {
+    let mut last = TcpStream::connect(("127.0.0.1", proxy.port())).unwrap();
+    last.set_read_timeout(Some(PATIENT)).unwrap();
+    assert_eq!(last.read(&mut [0]).unwrap(), 0);
+    proxy.connections()
+}
+
+async fn of_cluster(urls: &[String]) -> RedisStore {
+    let store = options(DEADLINE).breaker(NonZeroU32::MIN).cluster(urls).await.unwrap();
+    until_answered(&store).await;
+    store
+}
+
+/// Waits until every partition's breaker is open.
+async fn until_all_open(store: &RedisStore) {
+    let mut subjects = JoinSet::new();
+    for i in 0..SUBJECTS {
+        let store = store.clone();
+        subjects.spawn(async move { until_open(&store, &subject(i)).await });
+    }
+    // Fails if one of them has.
+    subjects.join_all().await;
+}
+
+/// How many can begin in a span: one at once, and one after each pause.
+fn most_within(span: Duration) -> usize {
+    usize::try_from(span.as_millis() / LEAST_PAUSE.as_millis()).unwrap() + 1
+}
+
+fn number_after(statistics: &str, start: &str) -> usize {
+    let Some(rest) = statistics.lines().find_map(|line| line.strip_prefix(start)) else { return 0 };
+    rest.split(',').next().unwrap().trim().parse().unwrap()
+}

@@ -1,0 +1,185 @@
+//! A load on a store while something fails, and the account of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::task::JoinHandle;
+use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Quota, Store, Timestamp};
+use tower_quota_redis::{RedisOptions, RedisStore, RedisStoreError};
+
+use crate::books::{Books, Outcome};
+use crate::lag::Watchdog;
+use crate::load::{Account, CAP, COUNTED, key, work};
+
+/// The deadline of most stores under load.
+pub(crate) const DEADLINE: Duration = Duration::from_millis(100);
+/// One that only a broken test reaches, where a late answer would be taken for something else.
+pub(crate) const PATIENT: Duration = Duration::from_secs(20);
+/// How long a fault lasts when nothing else ends it.
+pub(crate) const A_WHILE: Duration = Duration::from_secs(1);
+/// What a request may wait beyond its deadline, and how late the machine was of itself.
+const MARGIN: Duration = Duration::from_millis(50);
+/// Within which a store finds a healthy server again, but for how late the machine was of itself in each of the steps that
+/// takes: a pause, a connection to each node, the question who owns what, a probe, a call.
+const RECOVERY: Duration = Duration::from_secs(1);
+const STEPS: u32 = 10;
+const WORKERS: usize = 8;
+
+/// Faults are tried one at a time: the figures of each should be its own.
+static ALONE: Mutex<()> = Mutex::const_new(());
+
+pub(crate) async fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().await
+}
+
+/// A store under load.
+pub(crate) struct Trial {
+    store: RedisStore,
+    deadline: Duration,
+    account: Arc<Account>,
+    workers: Vec<JoinHandle<()>>,
+    clock: Arc<MonotonicClock>,
+    watchdog: Watchdog,
+}
+
+impl Trial {
+    /// Puts a store under load that works, and waits until a part of what may pass has passed.
+    pub(crate) async fn start(store: RedisStore, deadline: Duration) -> Self {
+        until_answered(&store).await;
+        let clock = Arc::new(MonotonicClock::new());
+        let account = Arc::new(Account::default());
+        let watchdog = Watchdog::start();
+        let workers = (0..WORKERS)
+            .map(|i| tokio::spawn(work(store.clone(), i % 2 == 0, Arc::clone(&account), Arc::clone(&clock))))
+            .collect();
+        let trial = Self { store, deadline, account, workers, clock, watchdog };
+        until("the load is under way", || trial.account.capped.load(Ordering::Relaxed) >= CAP / 3).await;
+        trial
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Waits until the fault is felt.
+    pub(crate) async fn until_some_fail(&self) {
+        let before = self.account.failed.load(Ordering::Relaxed);
+        until("a request fails", || self.account.failed.load(Ordering::Relaxed) > before).await;
+    }
+
+    /// How long it took, from an instant on, until requests were answered again.
+    pub(crate) async fn recovery(&self, since: Timestamp) -> Duration {
+        self.recovery_for(&key("other"), since).await
+    }
+
+    /// The same for subjects in every part of a cluster.
+    pub(crate) async fn recovery_of_all(&self, since: Timestamp) -> Duration {
+        let mut longest = Duration::ZERO;
+        for i in 0..256 {
+            longest = longest.max(self.recovery_for(&key(&format!("other {i}")), since).await);
+        }
+        longest
+    }
+
+    async fn recovery_for(&self, whom: &Key<'_>, since: Timestamp) -> Duration {
+        loop {
+            let answer = self.store.check(&[Charge::new("all", &COUNTED, whom)]).await;
+            let (taken, lag) = (self.now().since(since), self.watchdog.worst());
+            assert!(taken < RECOVERY + STEPS * lag, "no recovery within {taken:?}, with a lag of {lag:?}: {answer:?}");
+            if answer.is_ok() {
+                return taken;
+            }
+            pause(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Ends the load, asserts what holds in every fault, and prints the row. `allowed` is how many the limit may let pass.
+    pub(crate) async fn end(self, fault: &str, allowed: u64, books: Books, recovery: Option<Duration>) -> Outcome {
+        if recovery.is_some() {
+            // So long that too many would have passed, if they could.
+            self.account.refused.store(0, Ordering::Relaxed);
+            until("the limit refuses", || self.account.refused.load(Ordering::Relaxed) >= 20).await;
+        }
+        self.account.is_over.store(true, Ordering::Relaxed);
+        for worker in self.workers {
+            // Fails if it panicked.
+            worker.await.unwrap();
+        }
+        let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        let account = &self.account;
+        let outcome = Outcome {
+            longest: Duration::from_micros(read(&account.longest)),
+            lag: self.watchdog.worst(),
+            capped: read(&account.capped),
+            counted: read(&account.counted),
+            failed: read(&account.failed),
+            unsure: read(&account.unsure),
+        };
+        let recovery = recovery.map_or_else(|| "-".to_owned(), |recovery| format!("{} ms", recovery.as_millis()));
+        println!(
+            "| {fault} | {} of {} ms | {} of {allowed} | {recovery} |",
+            outcome.longest.as_millis(),
+            self.deadline.as_millis(),
+            outcome.capped,
+        );
+        println!("{outcome:?}");
+        assert!(outcome.longest <= self.deadline + outcome.lag + MARGIN, "{fault}: {outcome:?}");
+        assert!(outcome.capped <= allowed, "{fault}: {outcome:?}");
+        outcome.is_borne_out(books, &self.store).await;
+        outcome
+    }
+}
+
+/// Options of a store that may take longer than its deadline to connect, as it may on a loaded machine.
+pub(crate) fn options(deadline: Duration) -> RedisOptions {
+    RedisStore::options().deadline(deadline).connect_lazily()
+}
+
+pub(crate) async fn store_at(url: &str, deadline: Duration) -> RedisStore {
+    let store = options(deadline).connect(url).await.unwrap();
+    until_answered(&store).await;
+    store
+}
+
+/// Asks, without charging anything, until there is an answer.
+pub(crate) async fn until_answered(store: &RedisStore) {
+    let (clock, somebody) = (MonotonicClock::new(), key("somebody"));
+    let began = clock.now();
+    while let Err(error) = store.check(&[Charge::new("all", &COUNTED, &somebody).cost(0)]).await {
+        assert!(clock.now().since(began) < PATIENT, "{error:?}");
+        pause(Duration::from_millis(1)).await;
+    }
+}
+
+/// Asks about a subject until it is answered that its server is not asked for the moment.
+pub(crate) async fn until_open(store: &RedisStore, whom: &Key<'_>) {
+    let (clock, quota) = (MonotonicClock::new(), Quota::per_hour(1));
+    let began = clock.now();
+    loop {
+        match store.check(&[Charge::new("all", &quota, whom)]).await {
+            Err(error @ RedisStoreError::BreakerOpen { .. }) => {
+                assert!(error.is_transient());
+                return;
+            }
+            answer => assert!(clock.now().since(began) < PATIENT, "the breaker does not open: {answer:?}"),
+        }
+        pause(Duration::from_millis(1)).await;
+    }
+}
+
+/// Waits until it is so, but not for ever.
+pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let clock = MonotonicClock::new();
+    let began = clock.now();
+    while !is_so() {
+        assert!(clock.now().since(began) < PATIENT, "waited in vain until {what}");
+        pause(Duration::from_millis(1)).await;
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a load on a real server, and a fault that lasts for a while")]
+pub(crate) async fn pause(span: Duration) {
+    tokio::time::sleep(span).await;
+}

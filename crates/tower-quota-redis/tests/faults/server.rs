@@ -1,0 +1,119 @@
+//! Faults of the server.
+
+use tower_quota_core::{Charge, Quota, Store};
+use tower_quota_redis::RedisStoreError;
+use tower_quota_testkit::RedisServer;
+
+use crate::books::Books;
+use crate::load::{CAP, key};
+use crate::rig::{A_WHILE, DEADLINE, PATIENT, Trial, alone, pause, store_at, until_open};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_and_restarted() {
+    let _alone = alone().await;
+    let mut server = RedisServer::start();
+    let trial = Trial::start(store_at(&server.url(), DEADLINE).await, DEADLINE).await;
+    server.kill();
+    pause(A_WHILE).await;
+    server.start_again();
+    let recovery = trial.recovery(trial.now()).await;
+    pause(A_WHILE).await;
+    // It came back empty, and so lets as many pass again.
+    trial.end("killed and restarted, empty", 2 * CAP, Books::MayLack, Some(recovery)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_for_good() {
+    let _alone = alone().await;
+    let mut server = RedisServer::start();
+    let store = store_at(&server.url(), DEADLINE).await;
+    let trial = Trial::start(store.clone(), DEADLINE).await;
+    server.kill();
+    pause(2 * A_WHILE).await;
+    until_open(&store, &key("late")).await;
+    let began = trial.now();
+    let quota = Quota::per_hour(1);
+    for _ in 0..1_000 {
+        assert!(store.check(&[Charge::new("all", &quota, &key("late"))]).await.is_err());
+    }
+    let each = trial.now().since(began) / 1_000;
+    println!("an answer with the breaker open took {each:?}, of a thousand on average");
+    assert!(each < DEADLINE / 20, "{each:?}");
+    trial.end("killed for good", CAP, Books::Gone, None).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stopped_for_seconds() {
+    let _alone = alone().await;
+    let server = RedisServer::start();
+    let trial = Trial::start(store_at(&server.url(), DEADLINE).await, DEADLINE).await;
+    server.pause();
+    trial.until_some_fail().await;
+    pause(3 * A_WHILE).await;
+    server.resume();
+    let recovery = trial.recovery(trial.now()).await;
+    trial.end("SIGSTOP for 3 s", CAP, Books::Kept, Some(recovery)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn script_flushed_at_any_moment() {
+    let _alone = alone().await;
+    let server = RedisServer::start();
+    let trial = Trial::start(store_at(&server.url(), PATIENT).await, PATIENT).await;
+    for _ in 0..200 {
+        server.command("SCRIPT FLUSH").unwrap();
+    }
+    let recovery = trial.recovery(trial.now()).await;
+    let outcome = trial.end("SCRIPT FLUSH, 200 times", CAP, Books::Kept, Some(recovery)).await;
+    assert_eq!(outcome.failed, 0, "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn out_of_memory() {
+    let _alone = alone().await;
+    let server = RedisServer::start_with(&["--maxmemory-policy", "noeviction"]);
+    let store = store_at(&server.url(), PATIENT).await;
+    let trial = Trial::start(store.clone(), PATIENT).await;
+    server.command("CONFIG SET maxmemory 1").unwrap();
+    let error = store.check(&[Charge::new("all", &Quota::per_hour(1), &key("late"))]).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(), "{error:?}");
+    pause(A_WHILE).await;
+    server.command("CONFIG SET maxmemory 0").unwrap();
+    let recovery = trial.recovery(trial.now()).await;
+    let outcome = trial.end("out of memory, noeviction", CAP, Books::Kept, Some(recovery)).await;
+    assert!(outcome.failed > 0 && outcome.unsure == 0, "what is refused is not counted: {outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wrong_password() {
+    let _alone = alone().await;
+    let server = RedisServer::start();
+    let url = format!("redis://limiter:password@127.0.0.1:{}/", server.port());
+    server.command("ACL SETUSER limiter on >password ~* +@all").unwrap();
+    let store = store_at(&url, DEADLINE).await;
+    let trial = Trial::start(store.clone(), DEADLINE).await;
+    server.command("ACL SETUSER limiter resetpass >another").unwrap();
+    server.command("CLIENT KILL USER limiter").unwrap();
+    pause(A_WHILE).await;
+    until_open(&store, &key("late")).await;
+    server.command("ACL SETUSER limiter resetpass >password").unwrap();
+    let recovery = trial.recovery(trial.now()).await;
+    trial.end("password changed and changed back", CAP, Books::Kept, Some(recovery)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn become_a_replica() {
+    let _alone = alone().await;
+    let server = RedisServer::start();
+    let store = store_at(&server.url(), PATIENT).await;
+    let trial = Trial::start(store.clone(), PATIENT).await;
+    // A replica of nobody who is there.
+    server.command("REPLICAOF 127.0.0.1 1").unwrap();
+    let error = store.check(&[Charge::new("all", &Quota::per_hour(1), &key("late"))]).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(), "{error:?}");
+    pause(A_WHILE).await;
+    server.command("REPLICAOF NO ONE").unwrap();
+    let recovery = trial.recovery(trial.now()).await;
+    let outcome = trial.end("READONLY replica", CAP, Books::Kept, Some(recovery)).await;
+    assert!(outcome.failed > 0 && outcome.unsure == 0, "what is refused is not counted: {outcome:?}");
+}

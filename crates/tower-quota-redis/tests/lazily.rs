@@ -1,0 +1,99 @@
+//! A service that starts before its server.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use std::time::Duration;
+
+use tower_quota_core::{Charge, Quota, Store};
+use tower_quota_redis::{RedisConfigError, RedisOptions, RedisStore, RedisStoreError};
+use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisSentinel, RedisServer};
+
+use self::common::{PATIENT, options, until_answered, user};
+
+const HOUR: Quota = Quota::per_hour(1_000);
+
+fn lazily() -> RedisOptions {
+    options().connect_lazily()
+}
+
+async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
+    let ann = user("ann");
+    Ok(store.check(&[Charge::new("hour", &HOUR, &ann)]).await?.statuses()[0].remaining())
+}
+
+#[tokio::test]
+async fn a_server_that_comes_later_is_found() {
+    let mut server = RedisServer::start();
+    server.kill();
+    let store = lazily().connect(&server.url()).await.unwrap();
+    // Five calls open the breaker, as they would had the server gone away later.
+    for _ in 0..5 {
+        let error = check(&store).await.unwrap_err();
+        assert!(matches!(error, RedisStoreError::Connect { .. }) && error.is_transient(), "{error:?}");
+    }
+    let error = check(&store).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::BreakerOpen { .. }) && error.is_transient(), "{error:?}");
+    server.start_again();
+    until_answered(&store).await;
+    assert_eq!(check(&store).await.unwrap(), 999);
+}
+
+#[tokio::test]
+async fn a_silent_server_is_waited_for_by_requests_only() {
+    const DEADLINE: Duration = Duration::from_millis(100);
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    proxy.inflict(Fault::Stall);
+    // With a deadline that would be noticed.
+    drop(lazily().deadline(10 * PATIENT).connect(&proxy.url()).await.unwrap());
+    let store = lazily().deadline(DEADLINE).connect(&proxy.url()).await.unwrap();
+    let error = check(&store).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Deadline { after: DEADLINE, .. }), "{error:?}");
+    proxy.heal();
+    until_answered(&store).await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_there_is_connected_to_before_anybody_asks() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let store = lazily().connect(&proxy.url()).await.unwrap();
+    while proxy.connections() == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(check(&store).await.unwrap(), 999);
+    assert_eq!(proxy.connections(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sentinels_and_clusters_may_come_later_too() {
+    let mut group = RedisSentinel::start();
+    let before_its_primary = {
+        group.kill(0);
+        lazily().sentinel(group.urls(), RedisSentinel::MASTER_NAME).await.unwrap()
+    };
+    group.wait_for_promotion(1);
+    until_answered(&before_its_primary).await;
+
+    let cluster = RedisCluster::start();
+    let proxies: Vec<FaultProxy> = (0..3).map(|node| FaultProxy::to(cluster.node(node).port())).collect();
+    proxies.iter().for_each(|proxy| proxy.inflict(Fault::Refuse));
+    let store = lazily().cluster(proxies.iter().map(FaultProxy::url)).await.unwrap();
+    assert!(check(&store).await.is_err());
+    proxies.iter().for_each(FaultProxy::heal);
+    until_answered(&store).await;
+}
+
+#[tokio::test]
+async fn what_can_be_known_to_be_wrong_is_an_error_at_once() {
+    for url in ["http://host/", "host", "redis://host:port/"] {
+        let error = lazily().connect(url).await.unwrap_err();
+        assert!(matches!(error, RedisStoreError::Config(RedisConfigError::Url { .. })), "{url}: {error:?}");
+    }
+    let error = lazily().deadline(Duration::ZERO).connect("redis://host/").await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Config(RedisConfigError::ZeroDeadline)), "{error:?}");
+    assert!(lazily().cluster(["redis://host/", "rediss://host/"]).await.is_err());
+    assert!(lazily().sentinel(Vec::<String>::new(), "mymaster").await.is_err());
+}

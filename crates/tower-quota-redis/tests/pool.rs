@@ -1,0 +1,87 @@
+//! Connections that come out of a pool.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use core::num::NonZeroU32;
+use std::time::Duration;
+
+use deadpool_redis::{Config, Pool, Runtime};
+use tower_quota_core::{Charge, Quota, Store};
+use tower_quota_redis::{RedisStore, RedisStoreError};
+use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
+
+use self::common::{calls, options, until_answered, user};
+
+const HOUR: Quota = Quota::per_hour(1_000);
+
+fn pool(url: &str) -> Pool {
+    Config::from_url(url).builder().unwrap().max_size(1).runtime(Runtime::Tokio1).build().unwrap()
+}
+
+async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
+    let ann = user("ann");
+    Ok(store.check(&[Charge::new("hour", &HOUR, &ann)]).await?.statuses()[0].remaining())
+}
+
+#[tokio::test]
+async fn a_connection_is_looked_over_once_and_goes_back_with_the_store() {
+    let server = RedisServer::start();
+    let pool = pool(&server.url());
+    drop(pool.get().await.unwrap());
+    let store = options().pool(pool.clone()).unwrap();
+    for i in 0..50 {
+        assert_eq!(check(&store).await.unwrap(), 999 - i);
+    }
+    assert!(calls(&server, "ping") <= 1);
+    assert_eq!(pool.status().available, 0);
+    drop(store);
+    // The tasks that made the calls have gone with their answers, or go at once.
+    while pool.status().available == 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_takes_longer_to_connect_to_than_the_deadline_is_reached() {
+    const DEADLINE: Duration = Duration::from_millis(100);
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    proxy.inflict(Fault::SlowStart(3 * DEADLINE));
+    // No prober lends a hand.
+    let store = options().deadline(DEADLINE).breaker(NonZeroU32::MAX).pool(pool(&proxy.url())).unwrap();
+    let error = check(&store).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Deadline { .. }), "{error:?}");
+    until_answered(&store).await;
+}
+
+#[tokio::test]
+async fn a_pool_of_one_has_room_for_the_next_connection() {
+    let mut server = RedisServer::start();
+    let pool = pool(&server.url());
+    let store = options().breaker(NonZeroU32::MIN).pool(pool.clone()).unwrap();
+    assert_eq!(check(&store).await.unwrap(), 999);
+    server.kill();
+    assert!(check(&store).await.is_err());
+    server.start_again();
+    until_answered(&store).await;
+    assert_eq!(pool.status().size, 1);
+
+    // One that is only in doubt serves until the next is there, which is made at once.
+    server.command("REPLICAOF 127.0.0.1 1").unwrap();
+    let error = check(&store).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Refused { .. }), "{error:?}");
+    server.command("REPLICAOF NO ONE").unwrap();
+    until_answered(&store).await;
+    assert_eq!(pool.status().size, 1);
+}
+
+#[tokio::test]
+async fn a_pool_that_is_closed_is_an_error_that_does_not_pass() {
+    let server = RedisServer::start();
+    let pool = pool(&server.url());
+    pool.close();
+    let error = check(&options().pool(pool).unwrap()).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(), "{error:?}");
+}

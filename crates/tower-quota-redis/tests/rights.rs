@@ -1,0 +1,101 @@
+//! Users who may do what the documentation lists, and nothing else.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use tower_quota_core::{Charge, Operation, Quota, Store};
+use tower_quota_redis::{RedisStore, RedisStoreError};
+use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer};
+
+use self::common::{options, user};
+
+const QUOTA: Quota = Quota::per_hour(100);
+
+async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
+    let ann = user("ann");
+    Ok(store.check(&[Charge::new("hour", &QUOTA, &ann)]).await?.statuses()[0].remaining())
+}
+
+/// A user with the documented rights, and these, of which the documentation must speak too.
+fn grant(server: &RedisServer, further: &str) {
+    let docs = include_str!("../src/lib.rs");
+    let rights = docs.lines().find_map(|line| line.strip_prefix("//! ACL SETUSER limiter ")).unwrap();
+    assert!(docs.contains(&format!("`{further}`")) || further.is_empty(), "{further} is not documented");
+    let granted = server.command(&format!("ACL SETUSER limiter {rights} {further}")).unwrap();
+    assert!(granted.starts_with("+OK"), "{granted}");
+}
+
+#[tokio::test]
+async fn of_a_server() {
+    let server = RedisServer::start();
+    let address = format!("redis://limiter:password@127.0.0.1:{}", server.port());
+    grant(&server, "");
+    let store = options().connect(&format!("{address}/")).await.unwrap();
+    assert_eq!(check(&store).await.unwrap(), 99);
+    let ann = user("ann");
+    store.apply(Operation::Reset, &[Charge::new("hour", &QUOTA, &ann)]).await.unwrap();
+    assert_eq!(check(&store).await.unwrap(), 99);
+
+    assert!(options().connect(&format!("{address}/3")).await.is_err());
+    grant(&server, "+select");
+    assert_eq!(check(&options().connect(&format!("{address}/3")).await.unwrap()).await.unwrap(), 99);
+
+    grant(&server, "+hello");
+    let store = options().connect(&format!("{address}/?protocol=resp3")).await.unwrap();
+    assert_eq!(check(&store).await.unwrap(), 98);
+
+    let error = check(&options().prefix("other").connect(&format!("{address}/")).await.unwrap()).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(), "{error:?}");
+}
+
+#[tokio::test]
+async fn of_a_server_behind_a_pool() {
+    let server = RedisServer::start();
+    grant(&server, "+unwatch +ping");
+    let pool = deadpool_redis::Config::from_url(format!("redis://limiter:password@127.0.0.1:{}/", server.port()));
+    let pool = pool.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap();
+    // So that the store is handed one that has been used, which the pool looks over.
+    drop(pool.get().await.unwrap());
+    let store = options().pool(pool).unwrap();
+    assert_eq!(check(&store).await.unwrap(), 99);
+    assert_eq!(check(&store).await.unwrap(), 98);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_cluster() {
+    let cluster = RedisCluster::start();
+    (0..6).for_each(|node| grant(cluster.node(node), "+ping +cluster|slots"));
+    let urls = cluster.urls().into_iter().map(|url| url.replace("redis://", "redis://limiter:password@"));
+    let store = options().cluster(urls).await.unwrap();
+    for i in 0..50 {
+        let key = user(&format!("user {i}"));
+        assert!(store.check(&[Charge::new("hour", &QUOTA, &key)]).await.unwrap().is_allowed());
+    }
+}
+
+/// The sentinels' user is another, with one right.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_primary_and_its_sentinels() {
+    let group = RedisSentinel::start();
+    (0..2).for_each(|server| grant(group.server(server), ""));
+    let docs = include_str!("../src/lib.rs");
+    let rights = docs.lines().find_map(|line| line.strip_prefix("//! ACL SETUSER finder ")).unwrap();
+    (0..3).for_each(|sentinel| group.tell_sentinel(sentinel, &format!("ACL SETUSER finder {rights}")));
+    let as_finder = |password: &str| -> Vec<String> {
+        group.urls().iter().map(|url| url.replace("redis://", &format!("redis://finder:{password}@"))).collect()
+    };
+    let primary = format!("redis://limiter:password@{}/", RedisSentinel::MASTER_NAME);
+    let store = options().sentinel(as_finder("password"), &primary).await.unwrap();
+    assert_eq!(check(&store).await.unwrap(), 99);
+
+    let error = options().sentinel(as_finder("guess"), &primary).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(), "{error:?}");
+    let error = options().sentinel(as_finder("password"), &primary.replace("password", "guess")).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(), "{error:?}");
+
+    // Nor is anything further needed to find the next primary.
+    group.fail_over();
+    group.wait_for_promotion(1);
+    while check(&store).await.is_err() {}
+}

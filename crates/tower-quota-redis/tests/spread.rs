@@ -1,0 +1,144 @@
+//! A policy whose subjects are in several partitions is decided as if it were one step.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use proptest::prelude::{Strategy, prop_assert_eq};
+use proptest::sample::select;
+use proptest::test_runner::{Config, TestCaseResult, TestRunner};
+use tokio::runtime::Runtime;
+use tower_quota_core::{Algorithm, Charge, Decision, Entry, Key, Operation, Outcome, Penalty, Quota, Store, decide};
+use tower_quota_redis::RedisStore;
+use tower_quota_testkit::{ManualClock, RedisServer};
+
+use self::common::{options, user};
+
+const KEYS: usize = 4;
+const PENALTY: Penalty = Penalty::after(2).step(Duration::from_millis(40)).most(Duration::from_secs(1));
+const NAMES: [&str; 2] = ["one", "other"];
+
+/// What one charge of a request is like.
+#[derive(Clone, Debug)]
+struct Wish {
+    key: usize,
+    name: usize,
+    algorithm: Algorithm,
+    cost: u64,
+    counts_refusals: bool,
+    is_shadow: bool,
+    is_at_most: bool,
+    has_penalty: bool,
+}
+
+fn wish() -> impl Strategy<Value = Wish> {
+    let algorithm = select(Algorithm::ALL.to_vec());
+    // Parts that take at most their cost do not know of each other's when they count a refusal.
+    let manners = select(vec![(false, false), (true, false), (false, true)]);
+    (
+        0..KEYS,
+        0..NAMES.len(),
+        algorithm,
+        0..5_u64,
+        manners,
+        proptest::bool::weighted(0.2),
+        proptest::bool::weighted(0.3),
+    )
+        .prop_map(|(key, name, algorithm, cost, (counts_refusals, is_at_most), is_shadow, has_penalty)| Wish {
+            key,
+            name,
+            algorithm,
+            cost,
+            counts_refusals,
+            is_shadow,
+            is_at_most,
+            has_penalty,
+        })
+}
+
+/// A store whose subjects are spread, its clock, and the model beside it.
+struct Bench {
+    runtime: Runtime,
+    clock: ManualClock,
+    store: RedisStore,
+    keys: Vec<Key<'static>>,
+    subjects: Vec<Entry>,
+}
+
+impl Bench {
+    fn new(server: &RedisServer, run: usize) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let clock = ManualClock::default();
+        let options = options().clock(clock.clone()).prefix(format!("run:{run}"));
+        let partitions = NonZeroUsize::new(64).unwrap();
+        let store = runtime.block_on(options.partitions(partitions).connect(&server.url())).unwrap();
+        // Everyone is asked last, wherever it stands in a request.
+        let keys = (1..KEYS).map(|i| user(&format!("user {i}"))).chain([Key::EVERYONE]).collect();
+        Self { runtime, clock, store, keys, subjects: vec![Entry::default(); KEYS] }
+    }
+
+    /// Checks a request: the store's decision, and the model's.
+    fn check(&mut self, charges: &[Charge<'_>]) -> (Decision, Decision) {
+        let now = tower_quota_core::Clock::now(&self.clock);
+        let keys = &self.keys;
+        let place = |charge: usize| keys.iter().position(|key| key == charges[charge].key()).unwrap();
+        let mut subjects: Vec<&mut Entry> = self.subjects.iter_mut().collect();
+        let expected = decide(Operation::Check, charges, now, &mut subjects, place);
+        (self.runtime.block_on(self.store.check(charges)).unwrap(), expected)
+    }
+}
+
+#[test]
+fn every_decision_is_that_of_one_step() {
+    let server = RedisServer::start();
+    let (mut run, mut refusals) = (0, 0);
+    let mut runner = TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });
+    let requests = proptest::collection::vec((0..300_u64, proptest::collection::vec(wish(), 2..6)), 1..40);
+    let cell = std::cell::RefCell::new((&mut run, &mut refusals));
+    let outcome = runner.run(&requests, |requests| {
+        let (run, refusals) = &mut *cell.borrow_mut();
+        **run += 1;
+        play(&requests, &mut Bench::new(&server, **run), refusals)
+    });
+    outcome.unwrap_or_else(|error| panic!("{error}"));
+    println!("{refusals} refusals in {run} runs are as the model says");
+    assert!(refusals > 500, "{refusals}");
+}
+
+fn play(requests: &[(u64, Vec<Wish>)], bench: &mut Bench, refusals: &mut u32) -> TestCaseResult {
+    let quotas = Algorithm::ALL.map(|algorithm| Quota::per_second(5).try_algorithm(algorithm).unwrap());
+    for (pause, wishes) in requests {
+        bench.clock.advance(Duration::from_millis(*pause));
+        let mut seen = Vec::new();
+        let wishes: Vec<&Wish> = wishes
+            .iter()
+            .filter(|wish| {
+                let is_new = !seen.contains(&(wish.key, wish.name));
+                seen.push((wish.key, wish.name));
+                is_new
+            })
+            .collect();
+        let keys = bench.keys.clone();
+        let charges: Vec<Charge<'_>> = wishes
+            .iter()
+            .map(|wish| {
+                let quota = quotas.iter().find(|quota| quota.algorithm() == wish.algorithm).unwrap();
+                let charge = Charge::new(NAMES[wish.name], quota, &keys[wish.key]).cost(wish.cost);
+                let charge = if wish.is_shadow { charge.shadow() } else { charge };
+                let charge = if wish.is_at_most { charge.at_most() } else { charge };
+                let charge = if wish.has_penalty { charge.penalty(&PENALTY) } else { charge };
+                if wish.counts_refusals { charge.count_refusals() } else { charge }
+            })
+            .collect();
+        let (decided, expected) = bench.check(&charges);
+        prop_assert_eq!(decided.outcome(), expected.outcome());
+        prop_assert_eq!(decided.binding(), expected.binding());
+        *refusals += u32::from(matches!(expected.outcome(), Outcome::Refuse(_)));
+        // A clone has no refund: these are compared as they are.
+        prop_assert_eq!(decided, expected);
+    }
+    Ok(())
+}

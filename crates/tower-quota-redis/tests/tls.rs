@@ -1,0 +1,65 @@
+//! A server that speaks TLS.
+
+#![cfg(feature = "tls")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use std::fs;
+
+use tower_quota_core::{Charge, Quota, Store};
+use tower_quota_redis::RedisStoreError;
+use tower_quota_testkit::{RedisCluster, RedisServer, TlsFiles};
+
+use self::common::{calls, options, user};
+
+const QUOTA: Quota = Quota::per_hour(10);
+
+#[tokio::test]
+async fn a_server_that_is_trusted_is_used() {
+    let files = TlsFiles::new();
+    let server = RedisServer::start_tls(&files);
+    let trust = fs::read(files.certificate()).unwrap();
+    let ann = user("ann");
+    for (left, query) in [(9, ""), (8, "?protocol=resp3")] {
+        let url = format!("rediss://localhost:{}/{query}", server.port());
+        let store = options().root_certificates(trust.clone()).connect(&url).await.unwrap();
+        let decision = store.check(&[Charge::new("hour", &QUOTA, &ann)]).await.unwrap();
+        assert_eq!(decision.statuses()[0].remaining(), left);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_that_is_trusted_is_used() {
+    let files = TlsFiles::new();
+    let cluster = RedisCluster::start_tls(&files);
+    let trust = fs::read(files.certificate()).unwrap();
+    // Most nodes are found through the one given, and they too speak TLS.
+    let store = options().root_certificates(trust).cluster(&cluster.tls_urls()[..1]).await.unwrap();
+    for i in 0..50 {
+        let key = user(&format!("user {i}"));
+        assert!(store.check(&[Charge::new("hour", &QUOTA, &key)]).await.unwrap().is_allowed());
+    }
+    for node in 0..3 {
+        assert!(calls(cluster.node(node), "evalsha") > 0, "node {node} was not asked");
+    }
+    let error = options().cluster(cluster.tls_urls()).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Connect { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_is_not() {
+    let files = TlsFiles::new();
+    let server = RedisServer::start_tls(&files);
+    let url = format!("rediss://localhost:{}/", server.port());
+    // The system has never heard of it; and of another, it is not the one.
+    let another = fs::read(TlsFiles::new().certificate()).unwrap();
+    for options in [options(), options().root_certificates(another)] {
+        let error = options.connect(&url).await.unwrap_err();
+        assert!(matches!(error, RedisStoreError::Connect { .. }), "{error:?}");
+    }
+    let error = options().root_certificates("no certificate").connect(&url).await.unwrap_err();
+    assert!(!matches!(error, RedisStoreError::Deadline { .. }), "{error:?}");
+    // Plain text is not understood there.
+    assert!(options().connect(&format!("redis://localhost:{}/", server.port())).await.is_err());
+}

@@ -1,0 +1,53 @@
+//! A clock that is moved by hand.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tower_quota_core::{Clock, Timestamp};
+
+/// A clock that stands still until it is moved, forwards or backwards. Clones show the same time.
+///
+/// ```
+/// use std::time::Duration;
+/// use tower_quota_core::{Clock, Timestamp};
+/// use tower_quota_testkit::ManualClock;
+///
+/// let clock = ManualClock::default();
+/// let before = clock.now();
+/// clock.advance(Duration::from_secs(1));
+/// assert_eq!(clock.now().since(before), Duration::from_secs(1));
+/// ```
+#[derive(Clone, Debug)]
+pub struct ManualClock(Arc<AtomicU64>);
+
+impl ManualClock {
+    /// A clock that shows `now`.
+    #[must_use]
+    pub fn at(now: Timestamp) -> Self {
+        Self(Arc::new(AtomicU64::new(now.as_micros())))
+    }
+
+    /// Moves forward.
+    pub fn advance(&self, span: Duration) {
+        self.set(self.now() + span);
+    }
+
+    /// Shows `now` from here on, be it earlier or later.
+    pub fn set(&self, now: Timestamp) {
+        self.0.store(now.as_micros(), Ordering::SeqCst);
+    }
+}
+
+impl Default for ManualClock {
+    /// Midnight UTC of a day in November 2025: a multiple of a second, a minute, an hour and a day.
+    fn default() -> Self {
+        Self::at(Timestamp::from_micros(1_763_683_200_000_000))
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.0.load(Ordering::SeqCst))
+    }
+}

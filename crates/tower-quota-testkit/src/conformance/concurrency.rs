@@ -1,0 +1,47 @@
+//! Many requests at once.
+
+use tower_quota_core::{Charge, Store};
+
+use super::failure::{Failure, expect};
+use super::samples::{TEN_IN_TEN, at_once, in_turn, key};
+use super::trial::Trial;
+use super::{Outcome, join};
+
+const AT_ONCE: usize = 40;
+
+/// Starts all requests before any is awaited, and counts the admitted ones.
+async fn admitted<S: Store>(trial: &Trial<S>, step: &str, charges: &[Charge<'_>]) -> Result<usize, Failure> {
+    let decided = (0..AT_ONCE).map(|_| trial.store().check(charges));
+    let mut count = 0;
+    for decision in join::all(decided).await {
+        let decision = decision.map_err(|error| Failure::new(step, format!("the store failed: {error}")))?;
+        count += usize::from(decision.is_allowed());
+    }
+    Ok(count)
+}
+
+pub(super) async fn exactly_the_quota<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in TEN_IN_TEN {
+        for (cost, fit) in [(1, 10), (3, 3)] {
+            let step = format!("{name}: {AT_ONCE} requests of {cost} at once");
+            let busy = key(&step);
+            let charge = [in_turn("ten", &quota, &busy, cost)];
+            expect(&step, "admitted", admitted(trial, &step, &charge).await?, fit)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn exactly_the_tightest_quota<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in TEN_IN_TEN {
+        let step = format!("{name}: {AT_ONCE} requests at once, of 10 for the key and 25 for everyone");
+        let everyone = key(&format!("everyone, {name}"));
+        let wide = tower_quota_core::Quota::per_hour(25).fixed_window();
+        for (client, fit) in [("ann", 10), ("bob", 10), ("cid", 5)] {
+            let own = key(&format!("{client}, {name}"));
+            let both = [in_turn("ten", &quota, &own, 1), at_once("everyone", &wide, &everyone, 1)];
+            expect(&format!("{step}, {client}"), "admitted", admitted(trial, &step, &both).await?, fit)?;
+        }
+    }
+    Ok(())
+}

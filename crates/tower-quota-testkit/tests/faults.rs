@@ -1,0 +1,131 @@
+//! The servers and the proxy do what they say.
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisSentinel, RedisServer};
+
+/// Longer than anything that should happen takes, short enough to see that something does not.
+const A_WHILE: Duration = Duration::from_millis(200);
+const LONG: Duration = Duration::from_secs(20);
+
+fn client(proxy: &FaultProxy) -> TcpStream {
+    let stream = TcpStream::connect(("127.0.0.1", proxy.port())).unwrap();
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    stream
+}
+
+fn pong(stream: &mut TcpStream) -> std::io::Result<String> {
+    stream.write_all(b"PING\r\n")?;
+    let mut reply = [0; 7];
+    stream.read_exact(&mut reply)?;
+    Ok(String::from_utf8_lossy(&reply).into_owned())
+}
+
+#[test]
+fn a_stall_holds_bytes_until_it_is_healed() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let mut stream = client(&proxy);
+    assert_eq!(pong(&mut stream).unwrap(), "+PONG\r\n");
+    for fault in [Fault::Stall, Fault::Mute] {
+        proxy.inflict(fault);
+        stream.set_read_timeout(Some(A_WHILE)).unwrap();
+        assert!(pong(&mut stream).is_err(), "{fault:?}");
+        proxy.heal();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        let mut late = [0; 7];
+        stream.read_exact(&mut late).unwrap();
+        assert_eq!(&late, b"+PONG\r\n");
+    }
+    assert_eq!(proxy.connections(), 1);
+}
+
+#[test]
+fn a_muted_server_still_does_as_it_is_told() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let mut stream = client(&proxy);
+    proxy.inflict(Fault::Mute);
+    stream.write_all(b"SET heard yes\r\n").unwrap();
+    while !server.command("GET heard").unwrap().contains("yes") {}
+}
+
+#[test]
+fn a_delay_is_at_least_as_long_as_asked() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let mut stream = client(&proxy);
+    proxy.inflict(Fault::Delay(2 * A_WHILE));
+    stream.set_read_timeout(Some(A_WHILE)).unwrap();
+    assert!(pong(&mut stream).is_err());
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    let mut late = [0; 7];
+    stream.read_exact(&mut late).unwrap();
+}
+
+#[test]
+fn a_cut_lets_so_many_bytes_pass_and_happens_once() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let mut stream = client(&proxy);
+    proxy.inflict(Fault::CutAfter(10));
+    assert_eq!(pong(&mut stream).unwrap(), "+PONG\r\n");
+    stream.write_all(b"PING\r\n").unwrap();
+    let mut rest = Vec::new();
+    let _ = stream.read_to_end(&mut rest);
+    assert_eq!(rest, b"+PO");
+    assert_eq!(pong(&mut client(&proxy)).unwrap(), "+PONG\r\n");
+}
+
+#[test]
+fn a_refusal_closes_old_and_new_connections() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let mut stream = client(&proxy);
+    assert_eq!(pong(&mut stream).unwrap(), "+PONG\r\n");
+    proxy.inflict(Fault::Refuse);
+    assert!(pong(&mut stream).is_err());
+    assert!(pong(&mut client(&proxy)).is_err());
+    proxy.heal();
+    assert_eq!(pong(&mut client(&proxy)).unwrap(), "+PONG\r\n");
+}
+
+#[test]
+fn a_paused_server_answers_when_it_is_resumed() {
+    let server = RedisServer::start();
+    server.pause();
+    assert!(server.command("PING").is_err());
+    server.resume();
+    while server.command("PING").is_err() {}
+}
+
+#[test]
+fn a_cluster_survives_its_primaries_and_moves_slots() {
+    let mut cluster = RedisCluster::start();
+    let slot = cluster.slot("{tag}key");
+    let owner = cluster.owner(slot).unwrap();
+    assert!(owner < 3 && cluster.node(owner).command("SET {tag}key value").unwrap().starts_with("+OK"));
+
+    let other = (owner + 1) % 3;
+    cluster.move_slot(slot, other);
+    assert_eq!(cluster.owner(slot), Some(other));
+    assert!(cluster.node(other).command("GET {tag}key").unwrap().contains("value"));
+
+    // The replica has the key before its primary dies: the primary waits for it.
+    cluster.node(other).command("WAIT 1 10000").unwrap();
+    cluster.kill(other);
+    cluster.wait_for_promotion(slot, other);
+    assert_eq!(cluster.owner(slot), Some(other + 3));
+}
+
+#[test]
+fn sentinels_promote_the_replica() {
+    let mut group = RedisSentinel::start();
+    assert_eq!(group.urls().len(), 3);
+    group.kill(0);
+    group.wait_for_promotion(1);
+    assert!(group.server(1).command("SET key value").unwrap().starts_with("+OK"));
+}

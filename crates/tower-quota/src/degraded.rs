@@ -1,0 +1,48 @@
+//! What a request gets while the store is sick.
+
+/// What a limit does with a request when the store cannot be asked.
+///
+/// A request often has several limits. If one of those that apply says `Refuse`, it is refused; otherwise those that
+/// say `Local` are decided together, in this process; those that say `Allow` are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnStoreFailure {
+    /// It is as if the limit were not there. The default, because a limiter must not take the service down: what it
+    /// protects from is rare, and every request depends on it.
+    #[default]
+    Allow,
+    /// The request is refused: 503, or `UNAVAILABLE` for gRPC. For logins and payments, where uncounted is worse than
+    /// unserved.
+    Refuse,
+    /// The limit is counted in this process, by this instance's [share](tower_quota_core::Quota::divided) of its quota:
+    /// see [`Policy::instances`](crate::Policy::instances). For limits that protect what stands behind the service.
+    ///
+    /// The counters begin whole when the store fails. They are dropped at the store's first good answer after a second
+    /// in which no request had to be counted here: the store learns nothing of them. So a client may have, once per
+    /// outage and instance, its share on top of what the store has admitted; and a store of which only a part is away,
+    /// or that answers now and then, sets nobody free.
+    ///
+    /// A request that costs more than the share holds at once is refused with 503, since the store would admit it.
+    Local,
+}
+
+/// In the extensions of a request that was decided without the store, and of its response.
+///
+/// A [`Decision`](crate::Decision) beside it, where the layer [attaches](crate::RateLimitLayer::attach_decision) any, is
+/// that of the [local](OnStoreFailure::Local) limits alone; where there is none, nothing was counted.
+///
+/// ```
+/// use axum::Extension;
+/// use tower_quota::{Decision, Degraded};
+///
+/// async fn handler(degraded: Option<Extension<Degraded>>, decision: Option<Extension<Decision>>) -> &'static str {
+///     match (degraded, decision) {
+///         (None, _) => "counted by the store",
+///         (Some(_), Some(_)) => "counted by this instance",
+///         (Some(_), None) => "not counted",
+///     }
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Degraded;

@@ -1,0 +1,124 @@
+//! Counting by a claim of a JSON web token.
+
+mod key;
+
+use core::fmt;
+use std::sync::Arc;
+
+use jsonwebtoken::dangerous::insecure_decode_claims;
+use serde_json::{Map, Value};
+use tower_quota_core::{Key, Name};
+
+pub use self::key::{InvalidJwtKey, JwtKey};
+
+use super::{KeyExtractor, bearer, identity_of};
+use crate::head::RequestHead;
+
+/// Counts by a claim of the request's JSON web token (RFC 7519), such as `sub`, once the token is verified with this
+/// key.
+///
+/// The token is read from `Authorization: Bearer`, unless told [otherwise](JwtClaim::token_from). The claim may be a
+/// text, a number or a truth value; `7` and `"7"` are one.
+///
+/// It is missing without a token, when the token is not to be believed, and when it has no such claim. Where the
+/// token's place holds two that differ, the request names nobody, as with [`header`](super::header).
+///
+/// Verifying costs from a few microseconds (HMAC) to some hundred (elliptic curves), on the thread that serves the
+/// request. Where another layer has verified the token already, count by what it attached, see
+/// [`extension`](super::extension), or see [`unverified_jwt_claim`].
+///
+/// ```
+/// use tower_quota::{Limit, Quota, key};
+///
+/// let issuer = key::JwtKey::hmac(b"a secret of thirty-two bytes ...")?.issuer("https://accounts.example.com");
+/// let limit = Limit::new("user", Quota::per_minute(100)).by(key::jwt_claim("sub", issuer));
+/// # let _ = limit;
+/// # Ok::<(), key::InvalidJwtKey>(())
+/// ```
+#[must_use]
+pub fn jwt_claim(claim: impl Into<Name>, key: JwtKey) -> JwtClaim {
+    JwtClaim::new(claim.into(), vec![key])
+}
+
+/// Counts by a claim of a JSON web token that nobody verifies here: right **only where another layer has verified the
+/// token**, this very one from this very place, before this layer sees the request. Otherwise every client names
+/// himself as he likes. All else is as with [`jwt_claim`].
+#[must_use]
+pub fn unverified_jwt_claim(claim: impl Into<Name>) -> JwtClaim {
+    JwtClaim::new(claim.into(), Vec::new())
+}
+
+/// The extractor of [`jwt_claim`] and [`unverified_jwt_claim`].
+#[derive(Clone)]
+pub struct JwtClaim {
+    scope: Name,
+    claim: Name,
+    /// What verifies, any one of them; none believes everything.
+    keys: Vec<JwtKey>,
+    token: Arc<dyn KeyExtractor>,
+}
+
+impl JwtClaim {
+    fn new(claim: Name, keys: Vec<JwtKey>) -> Self {
+        Self { scope: Name::new(""), claim, keys, token: Arc::new(bearer()) }.renamed()
+    }
+
+    /// Believes tokens that another key verifies, too: while keys change, or with several issuers. An
+    /// [unverified](unverified_jwt_claim) claim becomes a verified one.
+    #[must_use]
+    pub fn or_key(mut self, key: JwtKey) -> Self {
+        self.keys.push(key);
+        self.renamed()
+    }
+
+    /// Reads the token with another extractor, such as `key::cookie("session")` or `key::header("x-token")`.
+    #[must_use]
+    pub fn token_from(mut self, extractor: impl KeyExtractor) -> Self {
+        self.token = Arc::new(extractor);
+        self.renamed()
+    }
+
+    fn renamed(mut self) -> Self {
+        let kind = if self.keys.is_empty() { "unverified jwt claim" } else { "jwt claim" };
+        self.scope = Name::from(format!("{kind} {} of {}", self.claim, self.token.scope()));
+        self
+    }
+
+    fn claims(&self, token: &[u8]) -> Option<Map<String, Value>> {
+        if self.keys.is_empty() {
+            return insecure_decode_claims(token).ok();
+        }
+        self.keys.iter().find_map(|key| key.claims(token))
+    }
+}
+
+impl KeyExtractor for JwtClaim {
+    fn scope(&self) -> Name {
+        self.scope
+    }
+
+    fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
+        let token = self.token.extract(head)?;
+        if token.as_bytes().is_empty() {
+            return Some(Key::new(self.scope, &[]));
+        }
+        let text = match self.claims(token.as_bytes())?.remove(self.claim.as_str())? {
+            Value::String(text) => text,
+            Value::Number(number) => number.to_string(),
+            Value::Bool(truth) => truth.to_string(),
+            Value::Null | Value::Array(_) | Value::Object(_) => return None,
+        };
+        (!text.is_empty()).then(|| Key::owned(self.scope, text))
+    }
+
+    fn identity(&self) -> u64 {
+        let keys: Vec<u64> = self.keys.iter().map(JwtKey::identity).collect();
+        identity_of::<Self>(&(keys, self.token.identity()))
+    }
+}
+
+impl fmt::Debug for JwtClaim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JwtClaim({})", self.scope)
+    }
+}

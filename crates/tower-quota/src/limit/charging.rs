@@ -1,0 +1,118 @@
+//! What a limit makes of a request.
+
+use tower_quota_core::{Algorithm, Charge, ConfigError, Key, Quota};
+
+use super::{Cost, Limit, MissingKey};
+use crate::degraded::OnStoreFailure;
+use crate::head::RequestHead;
+
+impl Limit {
+    /// Whether the limit counts this request.
+    pub(crate) fn applies(&self, head: &RequestHead<'_>) -> bool {
+        self.conditions.iter().all(|holds| holds(head))
+    }
+
+    /// Whether the limit counts every request.
+    pub(crate) const fn applies_always(&self) -> bool {
+        self.conditions.is_empty()
+    }
+
+    /// What every request costs, if there is nothing else to the limit's [charges](Self::charge) by its own quota.
+    pub(crate) fn plain_cost(&self) -> Option<u64> {
+        let is_plain = self.longest_wait.is_none()
+            && self.quota.algorithm() != Algorithm::LeakyBucket
+            && !(self.is_shadow || self.is_at_most || self.counts_refusals)
+            && self.penalty.is_none();
+        match self.cost {
+            Cost::Constant(units) if is_plain => Some(units),
+            Cost::Constant(_) | Cost::Computed(_) => None,
+        }
+    }
+
+    /// Whether requests may have another quota.
+    pub(crate) const fn has_other_quotas(&self) -> bool {
+        self.run_time_quota.is_some()
+    }
+
+    /// The quota that this request has instead of the limit's own.
+    pub(crate) fn other_quota(&self, head: &RequestHead<'_>) -> Option<Quota> {
+        self.run_time_quota.as_ref()?(head).filter(|quota| *quota != self.quota)
+    }
+
+    /// Whether it is told and not enforced.
+    pub(crate) const fn is_shadow(&self) -> bool {
+        self.is_shadow
+    }
+
+    /// The numbers that what it counts is stored under.
+    pub(crate) fn stored_ids(&self) -> impl Iterator<Item = u32> {
+        let strikes = self.penalty.is_some().then_some(self.name.strikes_id());
+        [self.name.id()].into_iter().chain(strikes)
+    }
+
+    /// What it does without its key.
+    pub(crate) const fn without_key(&self) -> MissingKey {
+        match self.missing {
+            MissingKey::Refuse if self.is_shadow => MissingKey::Skip,
+            missing => missing,
+        }
+    }
+
+    /// What it does without the store, where its policy says this.
+    pub(crate) fn without_store(&self, policy: OnStoreFailure) -> OnStoreFailure {
+        match self.on_store_failure.unwrap_or(policy) {
+            OnStoreFailure::Refuse if self.is_shadow => OnStoreFailure::Allow,
+            choice => choice,
+        }
+    }
+
+    /// This limit's part in a request, by its own quota or the one that takes its place.
+    pub(crate) fn charge<'a>(&'a self, quota: &'a Quota, key: &'a Key<'a>, head: &RequestHead<'_>) -> Charge<'a> {
+        let cost = match &self.cost {
+            Cost::Constant(units) => *units,
+            Cost::Computed(of) => of(head),
+        };
+        let mut charge = Charge::new(self.name, quota, key).cost(cost);
+        let queue = || (quota.algorithm() == Algorithm::LeakyBucket).then_some(Self::DEFAULT_MAX_WAIT);
+        if let Some(longest) = self.longest_wait.or_else(queue) {
+            charge = charge.patience(longest);
+        }
+        if self.is_shadow {
+            charge = charge.shadow();
+        }
+        if self.is_at_most {
+            charge = charge.at_most();
+        }
+        if let Some(penalty) = &self.penalty {
+            charge = charge.penalty(penalty);
+        }
+        if self.counts_refusals { charge.count_refusals() } else { charge }
+    }
+
+    /// Whether it may make a request wait.
+    pub(crate) fn makes_wait(&self) -> bool {
+        let queues = self.quota.algorithm() == Algorithm::LeakyBucket;
+        let waits = self.run_time_quota.is_some() || self.longest_wait.map_or(queues, |longest| !longest.is_zero());
+        waits && !self.is_shadow
+    }
+
+    /// Takes one instance's part of the quota.
+    pub(crate) fn divide(&mut self, instances: u32) -> Result<(), ConfigError> {
+        self.share = self.quota.try_divided(instances)?;
+        Ok(())
+    }
+
+    /// What is wrong with this limit by itself.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let name = self.name.as_str().as_bytes();
+        if !(1..=64).contains(&name.len()) || !name.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+            return Err(ConfigError::LimitName(self.name));
+        }
+        match self.cost {
+            Cost::Constant(cost) if cost > self.quota.capacity() && !self.is_at_most => {
+                Err(ConfigError::CostAboveCapacity { limit: self.name, cost, capacity: self.quota.capacity() })
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Limits: a named quota, and whom and what it counts.
+
+mod charging;
+
+use core::fmt;
+use core::time::Duration;
+use std::sync::Arc;
+
+use tower_quota_core::{Name, Penalty, Quota};
+
+use crate::degraded::OnStoreFailure;
+use crate::head::RequestHead;
+use crate::key::{KeyExtractor, everyone};
+use crate::settle::{Rule, Settle, Terms, by_handler};
+use crate::when::Condition;
+
+/// A named quota: the key it is counted by, what a request costs, when it applies.
+///
+/// Until told otherwise a limit counts everyone together, applies to every request, and each costs 1.
+///
+/// ```
+/// use http::Method;
+/// use tower_quota::{Limit, MissingKey, Quota, key};
+///
+/// let uploads = Limit::new("uploads", Quota::per_hour(1_000))
+///     .by(key::header("x-api-key"))
+///     .when_missing(MissingKey::Refuse)
+///     .when(|head| head.method() == Method::POST)
+///     .cost_with(|head| if head.uri().path().starts_with("/bulk") { 50 } else { 1 });
+/// # let _ = uploads;
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct Limit {
+    pub(crate) name: Name,
+    pub(crate) quota: Quota,
+    pub(crate) extractor: Arc<dyn KeyExtractor>,
+    missing: MissingKey,
+    on_store_failure: Option<OnStoreFailure>,
+    /// One instance's part of the quota.
+    pub(crate) share: Quota,
+    cost: Cost,
+    /// All of them hold of the requests that the limit counts.
+    conditions: Vec<Arc<dyn Condition>>,
+    run_time_quota: Option<Arc<QuotaOf>>,
+    /// If it was told; otherwise that depends on the quota, which a request may choose.
+    longest_wait: Option<Duration>,
+    counts_refusals: bool,
+    /// How it settles, if it does.
+    pub(crate) terms: Option<Terms>,
+    /// The most that is added to a wait.
+    pub(crate) jitter: Duration,
+    is_shadow: bool,
+    is_at_most: bool,
+    penalty: Option<Penalty>,
+}
+
+/// What a limit does with a request that has no key for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissingKey {
+    /// The limit does not apply. Right only where another limit catches such requests.
+    Skip,
+    /// All such requests share one counter: leaving the key out never buys more.
+    #[default]
+    Share,
+    /// The request is refused: 400, or `INVALID_ARGUMENT` for gRPC.
+    Refuse,
+}
+
+type CostOf = dyn Fn(&RequestHead<'_>) -> u64 + Send + Sync;
+type QuotaOf = dyn Fn(&RequestHead<'_>) -> Option<Quota> + Send + Sync;
+
+#[derive(Clone)]
+enum Cost {
+    Constant(u64),
+    Computed(Arc<CostOf>),
+}
+
+impl Limit {
+    /// The longest a leaky bucket keeps a request waiting unless [`max_wait`](Self::max_wait) says otherwise: 30
+    /// seconds, the patience of common clients and load balancers.
+    pub const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(30);
+
+    /// A limit on everyone together, of this name and quota. The name shows in headers and refusals and tells counters
+    /// apart: 1 to 64 printable ASCII characters, once per policy. The quota may change under it.
+    ///
+    /// Limits of one name that count the same key in one store share one counter, wherever they are: in other layers and
+    /// policies too, and in other services whose Redis prefix is the same. Name limits apart, as `"login-minute"` and
+    /// `"search-minute"`, unless sharing is wanted. Those that share should have one quota: where quotas differ, each
+    /// request converts what was counted by the other quota, as if the limit had just been changed.
+    pub fn new(name: impl Into<Name>, quota: Quota) -> Self {
+        Self {
+            name: name.into(),
+            quota,
+            extractor: Arc::new(everyone()),
+            missing: MissingKey::default(),
+            on_store_failure: None,
+            share: quota,
+            cost: Cost::Constant(1),
+            conditions: Vec::new(),
+            run_time_quota: None,
+            longest_wait: None,
+            counts_refusals: false,
+            terms: None,
+            jitter: Duration::ZERO,
+            is_shadow: false,
+            is_at_most: false,
+            penalty: None,
+        }
+    }
+
+    /// Counts by this key, see [`key`](crate::key).
+    pub fn by(mut self, extractor: impl KeyExtractor) -> Self {
+        self.extractor = Arc::new(extractor);
+        self
+    }
+
+    /// What each request costs, in units of the quota. 0 is a peek: it reports and charges nothing.
+    pub fn cost(mut self, units: u64) -> Self {
+        self.cost = Cost::Constant(units);
+        self
+    }
+
+    /// What a request costs, worked out from its head by a closure or a function of [`cost`](crate::cost). More than the
+    /// quota's capacity can never pass: it is refused without a time to retry.
+    pub fn cost_with(mut self, cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static) -> Self {
+        self.cost = Cost::Computed(Arc::new(cost));
+        self
+    }
+
+    /// Applies only to requests of which this holds, see [`when`](crate::when); others are not counted. Of several
+    /// conditions all must hold.
+    pub fn when(mut self, condition: impl Condition) -> Self {
+        self.conditions.push(Arc::new(condition));
+        self
+    }
+
+    /// Applies only to requests of which this does not hold: [`when`](Self::when) it does [not](crate::when::not).
+    pub fn unless(self, condition: impl Condition) -> Self {
+        self.when(move |head| !condition(head))
+    }
+
+    /// Lets the request choose its quota: that of its tier or tenant, where these are known only at run time. `None`
+    /// means the limit's own quota.
+    ///
+    /// Clients may have different quotas; one client should have one. So choose by what the limit is counted by, or by
+    /// something that follows from it: requests that count one key by different quotas keep converting what was counted.
+    /// A shared store remembers every quota it meets: have as many as there are tiers, not as there are clients.
+    ///
+    /// What the closure reads may have been [looked up](crate::Policy::look_up). It is asked once per request, and once
+    /// more if the store fails. A cost above the capacity of such a quota never passes; a quota that cannot be divided
+    /// among the [instances](crate::Policy::instances) is not counted by one alone: such a request is refused with 503.
+    ///
+    /// ```
+    /// use tower_quota::{Limit, Quota, key};
+    ///
+    /// #[derive(Clone)]
+    /// struct Tenant {
+    ///     id: u64,
+    ///     pro: bool,
+    /// }
+    ///
+    /// let limit = Limit::new("tenant", Quota::per_minute(100))
+    ///     .by(key::from_fn("tenant", |head| Some(head.extensions().get::<Tenant>()?.id.to_be_bytes())))
+    ///     .quota_with(|head| head.extensions().get::<Tenant>()?.pro.then_some(Quota::per_minute(5_000)));
+    /// # let _ = limit;
+    /// ```
+    pub fn quota_with(mut self, quota: impl Fn(&RequestHead<'_>) -> Option<Quota> + Send + Sync + 'static) -> Self {
+        self.run_time_quota = Some(Arc::new(quota));
+        self
+    }
+
+    /// What happens to requests without a key. The default is [`MissingKey::Share`].
+    pub const fn when_missing(mut self, missing: MissingKey) -> Self {
+        self.missing = missing;
+        self
+    }
+
+    /// The longest a request waits for its turn instead of being refused. A leaky bucket makes requests wait up to
+    /// [`DEFAULT_MAX_WAIT`](Self::DEFAULT_MAX_WAIT) unless told otherwise; other buckets do not wait, unless told to;
+    /// windows never do.
+    ///
+    /// While it waits, a request holds its connection and its memory: keep this short where clients are many, and see
+    /// [`max_waiting`](crate::RateLimitLayer::max_waiting). One that is dropped gives its turn back, and everything else
+    /// it was charged: whoever comes next is as early as if it had never been, and those who wait keep their turns.
+    pub const fn max_wait(mut self, longest: Duration) -> Self {
+        self.longest_wait = Some(longest);
+        self
+    }
+
+    /// Lets a request that waits because of this limit wait up to this much longer, by chance: so that clients that came
+    /// together do not go on together. It never shortens a wait, and it comes on top of [`max_wait`](Self::max_wait).
+    pub const fn wait_jitter(mut self, longest: Duration) -> Self {
+        self.jitter = longest;
+        self
+    }
+
+    /// Settles what a request costs when it is over: its [cost](Self::cost) is an estimate, charged up front, that this
+    /// rule puts right, or the handler by a [`Reservation`](crate::settle::Reservation). See [`settle`](crate::settle).
+    pub fn settle(mut self, rule: impl Rule) -> Self {
+        let abandoned = self.terms.map(|terms| terms.abandoned).unwrap_or_default();
+        self.terms = Some(Terms { rule: Arc::new(rule), abandoned });
+        self
+    }
+
+    /// What becomes of the estimate when there is no response, because the handler panicked, was cancelled with its
+    /// client, or its service failed; and the handler has said nothing. Unless told otherwise the estimate stays, and a
+    /// client gains nothing by going away. The limit settles then, [by its handler](crate::settle::by_handler) unless
+    /// another rule is given.
+    pub fn on_abandoned(mut self, choice: Settle) -> Self {
+        let rule = self.terms.map_or_else(|| Arc::new(by_handler()) as Arc<dyn Rule>, |terms| terms.rule);
+        self.terms = Some(Terms { rule, abandoned: choice });
+        self
+    }
+
+    /// Charges refused requests too, down to an empty bucket and never into debt: a client who keeps asking keeps
+    /// waiting.
+    pub const fn count_refusals(mut self) -> Self {
+        self.counts_refusals = true;
+        self
+    }
+
+    /// Counts and tells, and never enforces: to see what a limit would do before it does it. It refuses nobody, not for
+    /// want of a key or of the store either, makes nobody wait, and is in no header. A request takes of it what it would
+    /// if it were enforced beside the others; [`Decision::would_refuse`](crate::Decision::would_refuse) has those that
+    /// would have refused.
+    pub const fn shadow(mut self) -> Self {
+        self.is_shadow = true;
+        self
+    }
+
+    /// Makes the cost the most that a request takes: as much of it as is left, and refused only when not one unit is.
+    /// For batches, of which a handler does as many as [`LimitStatus::taken`](crate::LimitStatus::taken) says. All such limits
+    /// of a request take the same number of units.
+    pub const fn at_most(mut self) -> Self {
+        self.is_at_most = true;
+        self
+    }
+
+    /// Blocks clients who keep asking while they are refused: see [`Penalty`]. A request that this policy refuses for any
+    /// of its limits is held against the client of this one. While he is blocked, refusals name this limit, and its
+    /// `Retry-After` is when the block ends, if he does not ask before. Off unless asked for.
+    pub const fn penalty(mut self, penalty: Penalty) -> Self {
+        self.penalty = Some(penalty);
+        self
+    }
+
+    /// What this limit does when the store cannot be asked; left out, it does what its policy
+    /// [says](crate::Policy::on_store_failure).
+    pub const fn on_store_failure(mut self, choice: OnStoreFailure) -> Self {
+        self.on_store_failure = Some(choice);
+        self
+    }
+}
+
+impl fmt::Debug for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limit")
+            .field("name", &self.name)
+            .field("quota", &self.quota)
+            .field("by", &self.extractor.scope())
+            .field("when_missing", &self.missing)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,175 @@
+//! The handle by which a handler says what its request costs.
+
+use core::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http::response::Parts;
+use http::{Method, Request};
+use smallvec::SmallVec;
+
+use super::account::{Account, Kept};
+use super::{ResponseEnd, Settle};
+
+/// What a request was charged by the limits that [settle](crate::Limit::settle), and the right to put it right.
+///
+/// It is in the extensions of a request that was charged by such a limit, and with the feature `axum` it is an extractor:
+/// an empty one where there is none, so that a handler need not care whether it was counted.
+///
+/// Clones are one reservation. What is said last counts, before any rule of the limit; it is [carried out] when the last
+/// clone is dropped. Within nested layers a reservation speaks for the outer ones too.
+///
+/// ```
+/// use http::{Request, Response};
+/// use tower_quota::settle::Reservation;
+///
+/// async fn handler(request: Request<()>) -> Response<()> {
+///     if let Some(reservation) = request.extensions().get::<Reservation>() {
+///         reservation.settle("tokens", 1_234);
+///     }
+///     Response::new(())
+/// }
+/// ```
+///
+/// [carried out]: super#when
+#[derive(Clone, Default)]
+#[must_use = "dropped, it can say nothing more"]
+pub struct Reservation(Option<Arc<Shared>>);
+
+struct Shared {
+    account: Account,
+    /// What has been said of each charge in the account.
+    words: Mutex<SmallVec<[Words; 2]>>,
+    /// That of a layer around this one.
+    outer: Reservation,
+    /// Whether no body is due, whatever the response's head says.
+    is_head: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Words {
+    handler: Option<Settle>,
+    rule: Option<Settle>,
+}
+
+impl Reservation {
+    /// The request costs this many units by this limit, instead of the estimate; 0 gives all of it back. In nested layers
+    /// that have limits of the same name, it costs this by each of them.
+    ///
+    /// Whether the limit is a part of this reservation: it is not where it does not apply or does not settle, where the
+    /// store was sick and nothing was counted, or where it is a [shadow](crate::Limit::shadow) that would have refused.
+    pub fn settle(&self, limit: &str, cost: u64) -> bool {
+        let Some(shared) = &self.0 else { return false };
+        let is_mine = shared.say(Settle::Cost(cost), |kept| kept.name().as_str() == limit);
+        shared.outer.settle(limit, cost) || is_mine
+    }
+
+    /// The request costs nothing, by any limit that settles.
+    pub fn refund(&self) {
+        self.say_of_all(Settle::Refund);
+    }
+
+    /// The request costs its estimate, by every limit, whatever the rules say.
+    pub fn keep(&self) {
+        self.say_of_all(Settle::Keep);
+    }
+
+    /// The units that this limit charged up front; `None` when it is not a part of this reservation. Of nested layers with
+    /// limits of the same name, the innermost says it.
+    #[must_use]
+    pub fn estimate(&self, limit: &str) -> Option<u64> {
+        let shared = self.0.as_ref()?;
+        let mine = shared.account.ledger().iter().find(|kept| kept.name().as_str() == limit);
+        mine.map(Kept::taken).or_else(|| shared.outer.estimate(limit))
+    }
+
+    /// Whether there is nothing to settle.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Leaves a clone with the request, if any of its limits settles.
+    pub(crate) fn open<B>(account: Account, request: &mut Request<B>) -> Self {
+        let Some(account) = account.settling() else { return Self::default() };
+        let words = Mutex::new(account.ledger().iter().map(|_| Words::default()).collect());
+        let outer = request.extensions_mut().remove().unwrap_or_default();
+        let is_head = request.method() == Method::HEAD;
+        let reservation = Self(Some(Arc::new(Shared { account, words, outer, is_head })));
+        request.extensions_mut().insert(reservation.clone());
+        reservation
+    }
+
+    /// Whether the response cannot have a body.
+    pub(crate) fn is_head(&self) -> bool {
+        self.0.as_ref().is_some_and(|shared| shared.is_head)
+    }
+
+    /// Asks the rules about the head of the response. Whether all of them have answered.
+    pub(crate) fn head(&self, response: &Parts) -> bool {
+        self.rule(|kept| kept.terms().and_then(|terms| terms.rule.at_head(response)))
+    }
+
+    /// Asks the rules that did not answer at the head.
+    pub(crate) fn end(&self, end: &ResponseEnd<'_>) {
+        self.rule(|kept| kept.terms().map(|terms| terms.rule.at_end(end)));
+    }
+
+    /// Asks the rules that have not answered. No lock is held meanwhile: a rule may find a reservation in the response.
+    fn rule(&self, ask: impl Fn(&Kept) -> Option<Settle>) -> bool {
+        let Some(shared) = &self.0 else { return true };
+        let mut have_all = true;
+        for (position, kept) in shared.account.ledger().iter().enumerate() {
+            if shared.words()[position].rule.is_none() {
+                let verdict = ask(kept);
+                shared.words()[position].rule = verdict;
+                have_all &= verdict.is_some();
+            }
+        }
+        have_all
+    }
+
+    fn say_of_all(&self, word: Settle) {
+        if let Some(shared) = &self.0 {
+            shared.say(word, |_| true);
+            shared.outer.say_of_all(word);
+        }
+    }
+}
+
+impl Shared {
+    /// Says it of these charges. Whether there are any.
+    fn say(&self, word: Settle, of: impl Fn(&Kept) -> bool) -> bool {
+        let mut is_said = false;
+        for (kept, words) in self.account.ledger().iter().zip(self.words().iter_mut()) {
+            if of(kept) {
+                words.handler = Some(word);
+                is_said = true;
+            }
+        }
+        is_said
+    }
+
+    fn words(&self) -> MutexGuard<'_, SmallVec<[Words; 2]>> {
+        // A word is written in one step.
+        self.words.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Shared {
+    /// Nobody can say anything any more.
+    fn drop(&mut self) {
+        let words = self.words.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let verdicts = self.account.ledger().iter().zip(words.iter()).map(|(kept, said)| {
+            let abandoned = || kept.terms().map(|terms| terms.abandoned).unwrap_or_default();
+            said.handler.or(said.rule).unwrap_or_else(abandoned)
+        });
+        self.account.settle(verdicts);
+    }
+}
+
+impl fmt::Debug for Reservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ledger = self.0.as_ref().map_or(&[][..], |shared| shared.account.ledger());
+        f.debug_map().entries(ledger.iter().map(|kept| (kept.name(), kept.taken()))).finish()
+    }
+}

@@ -1,0 +1,58 @@
+//! The seam between a response and what its request turns out to cost.
+
+use http::response::Parts;
+
+use super::ResponseEnd;
+
+/// What becomes of a request's estimated cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Settle {
+    /// It stays charged.
+    #[default]
+    Keep,
+    /// All of it is given back.
+    Refund,
+    /// The request costs this many units instead: less is given back, more is taken, into debt if need be.
+    Cost(u64),
+}
+
+/// Says from its response what a request costs. Closures do, from the head:
+///
+/// ```
+/// use http::StatusCode;
+/// use http::response::Parts;
+/// use tower_quota::settle::Settle;
+/// use tower_quota::{Limit, Quota};
+///
+/// let limit = Limit::new("searches", Quota::per_minute(100)).cost(10).settle(|response: &Parts| {
+///     if response.headers.contains_key("x-cache-hit") { Settle::Cost(1) } else { Settle::Keep }
+/// });
+/// # let _ = limit;
+/// ```
+///
+/// A rule runs for each request of its limit, where the response is made or its body ends: it must be quick, and never
+/// block or panic.
+pub trait Rule: Send + Sync + 'static {
+    /// What the head of the response tells; `None` when the end of the body has to be waited for.
+    fn at_head(&self, response: &Parts) -> Option<Settle>;
+
+    /// What the end of the body tells, where the head told nothing. Unless told otherwise, that the estimate stays.
+    fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
+        let _ = end;
+        Settle::Keep
+    }
+}
+
+impl<F: Fn(&Parts) -> Settle + Send + Sync + 'static> Rule for F {
+    fn at_head(&self, response: &Parts) -> Option<Settle> {
+        Some(self(response))
+    }
+}
+
+/// The request costs what its handler says, by its [`Reservation`](super::Reservation); the estimate when it says
+/// nothing.
+#[must_use]
+pub fn by_handler() -> impl Rule {
+    |_: &Parts| Settle::Keep
+}

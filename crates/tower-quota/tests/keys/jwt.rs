@@ -1,0 +1,160 @@
+//! Claims of tokens that are verified, and of those that are not.
+
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use serde_json::{Value, json};
+use tower_quota::key::{self, JwtClaim, JwtKey, KeyExtractor};
+
+use crate::{NOBODY, one, read, with};
+
+const SECRET: &[u8] = b"a secret of thirty-two bytes ...";
+/// Seconds since the epoch: in 2001, and in 2255.
+const PAST: u64 = 1_000_000_000;
+const FUTURE: u64 = 9_000_000_000;
+
+fn hmac() -> JwtKey {
+    JwtKey::hmac(SECRET).unwrap()
+}
+
+fn signed(claims: &Value) -> String {
+    encode(&Header::default(), claims, &EncodingKey::from_secret(SECRET)).unwrap()
+}
+
+/// The key of a request that bears a token.
+fn borne(by: &JwtClaim, token: &str) -> Option<Vec<u8>> {
+    read(by, &with(&[("authorization", &format!("Bearer {token}"))]))
+}
+
+#[test]
+fn a_verified_claim_is_the_key() {
+    let by = key::jwt_claim("sub", hmac());
+    let cases = [
+        (json!({ "sub": "ann" }), one("ann")),
+        (json!({ "sub": "ann", "exp": FUTURE, "nbf": PAST, "aud": "anybody", "iss": "anyone" }), one("ann")),
+        (json!({ "sub": 7 }), one("7")),
+        (json!({ "sub": "7" }), one("7")),
+        (json!({ "sub": true }), one("true")),
+        (json!({ "sub": "" }), None),
+        (json!({ "sub": null }), None),
+        (json!({ "sub": ["ann"] }), None),
+        (json!({ "user": "ann" }), None),
+        (json!({ "sub": "ann", "exp": PAST }), None),
+        (json!({ "sub": "ann", "nbf": FUTURE }), None),
+        (json!({ "sub": "ann", "exp": "soon" }), None),
+        (json!("ann"), None),
+    ];
+    for (claims, expected) in cases {
+        assert_eq!(borne(&by, &signed(&claims)), expected, "{claims}");
+    }
+}
+
+#[test]
+fn a_token_that_is_not_to_be_believed_names_nobody() {
+    let by = key::jwt_claim("sub", hmac());
+    let good = signed(&json!({ "sub": "ann" }));
+    let (message, signature) = good.rsplit_once('.').unwrap();
+    let (header, _) = message.split_once('.').unwrap();
+    // {"alg":"none"}, {"sub":"ann"}.
+    let (none, ann) = ("eyJhbGciOiJub25lIn0", "eyJzdWIiOiJhbm4ifQ");
+    for token in [
+        format!("{message}."),
+        message.to_owned(),
+        format!("{none}.{ann}."),
+        format!("{none}.{ann}.{signature}"),
+        // The signature of other claims: {"sub":"bob"}.
+        format!("{header}.eyJzdWIiOiJib2IifQ.{signature}"),
+        encode(&Header::default(), &json!({ "sub": "ann" }), &EncodingKey::from_secret(b"another")).unwrap(),
+        format!("{good}.x"),
+        String::from("..."),
+        String::from("abc"),
+    ] {
+        assert_eq!(borne(&by, &token), None, "{token}");
+    }
+    assert_eq!(borne(&by, &good), one("ann"));
+    assert_eq!(read(&by, &with(&[])), None);
+    let two = [("authorization", format!("Bearer {good}")), ("authorization", String::from("Bearer x"))];
+    assert_eq!(read(&by, &with(&[(two[0].0, &two[0].1), (two[1].0, &two[1].1)])), NOBODY);
+}
+
+#[test]
+fn issuer_and_audience_are_asked_for() {
+    let by = key::jwt_claim("sub", hmac().issuer("us").audience("here"));
+    assert_eq!(borne(&by, &signed(&json!({ "sub": "ann", "iss": "us", "aud": "here" }))), one("ann"));
+    assert_eq!(borne(&by, &signed(&json!({ "sub": "ann", "iss": "us", "aud": ["there", "here"] }))), one("ann"));
+    for claims in [
+        json!({ "sub": "ann", "iss": "us" }),
+        json!({ "sub": "ann", "aud": "here" }),
+        json!({ "sub": "ann", "iss": "them", "aud": "here" }),
+        json!({ "sub": "ann", "iss": "us", "aud": "there" }),
+    ] {
+        assert_eq!(borne(&by, &signed(&claims)), None, "{claims}");
+    }
+}
+
+#[test]
+fn public_keys_verify_their_own_family_and_no_other() {
+    let rsa = (include_bytes!("pem/rsa.private.pem"), include_bytes!("pem/rsa.public.pem"));
+    let ec = (include_bytes!("pem/ec.private.pem"), include_bytes!("pem/ec.public.pem"));
+    let ed = (include_bytes!("pem/ed.private.pem"), include_bytes!("pem/ed.public.pem"));
+    let claims = json!({ "sub": "ann" });
+    let token = |algorithm, key: &EncodingKey| encode(&Header::new(algorithm), &claims, key).unwrap();
+    let tokens = [
+        token(Algorithm::RS256, &EncodingKey::from_rsa_pem(rsa.0).unwrap()),
+        token(Algorithm::PS512, &EncodingKey::from_rsa_pem(rsa.0).unwrap()),
+        token(Algorithm::ES384, &EncodingKey::from_ec_pem(ec.0).unwrap()),
+        token(Algorithm::EdDSA, &EncodingKey::from_ed_pem(ed.0).unwrap()),
+        // What is public is no secret: signed with the public key as if it were one.
+        token(Algorithm::HS256, &EncodingKey::from_secret(rsa.1)),
+    ];
+    let keys = [
+        (JwtKey::rsa_pem(rsa.1).unwrap(), 0..2),
+        (JwtKey::ec_pem(ec.1).unwrap(), 2..3),
+        (JwtKey::ed_pem(ed.1).unwrap(), 3..4),
+    ];
+    for (key, fitting) in keys {
+        let by = key::jwt_claim("sub", key.clone());
+        for (position, token) in tokens.iter().enumerate() {
+            let expected = if fitting.contains(&position) { one("ann") } else { None };
+            assert_eq!(borne(&by, token), expected, "{key:?} {position}");
+        }
+    }
+    let either = key::jwt_claim("sub", JwtKey::ec_pem(ec.1).unwrap()).or_key(JwtKey::ed_pem(ed.1).unwrap());
+    assert_eq!(borne(&either, &tokens[2]), one("ann"));
+    assert_eq!(borne(&either, &tokens[3]), one("ann"));
+    assert_eq!(borne(&either, &tokens[0]), None);
+}
+
+#[test]
+fn what_is_no_key_is_found_when_it_is_made() {
+    let ec = include_bytes!("pem/ec.public.pem");
+    for error in [
+        JwtKey::hmac(b"").unwrap_err(),
+        JwtKey::rsa_pem(b"").unwrap_err(),
+        JwtKey::rsa_pem(ec).unwrap_err(),
+        JwtKey::ed_pem(ec).unwrap_err(),
+        JwtKey::ec_pem(include_bytes!("pem/ed.public.pem")).unwrap_err(),
+        JwtKey::ec_pem(include_bytes!("pem/ec.private.pem")).unwrap_err(),
+    ] {
+        assert!(error.to_string().starts_with("not a key that tokens can be verified with: "), "{error}");
+    }
+    assert!(!format!("{:?}", hmac()).contains("secret"));
+}
+
+#[test]
+fn unverified_claims_are_read_from_anything_and_have_a_scope_of_their_own() {
+    let by = key::unverified_jwt_claim("sub");
+    assert_eq!(borne(&by, "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.x"), one("ann"));
+    assert_eq!(borne(&by, "abc"), None);
+    assert_eq!(by.scope().as_str(), "unverified jwt claim sub of bearer token");
+    assert_eq!(key::jwt_claim("sub", hmac()).scope().as_str(), "jwt claim sub of bearer token");
+    assert_eq!(by.or_key(hmac()).scope(), key::jwt_claim("sub", hmac()).scope());
+}
+
+#[test]
+fn tokens_are_found_in_other_places() {
+    let by = key::jwt_claim("sub", hmac()).token_from(key::cookie("token"));
+    let token = signed(&json!({ "sub": "ann" }));
+    assert_eq!(read(&by, &with(&[("cookie", &format!("token={token}"))])), one("ann"));
+    assert_eq!(read(&by, &with(&[("cookie", &format!("token={token}; token=x"))])), NOBODY);
+    assert_eq!(borne(&by, &token), None);
+    assert_eq!(by.scope().as_str(), "jwt claim sub of cookie token");
+}

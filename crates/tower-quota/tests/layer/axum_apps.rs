@@ -1,0 +1,143 @@
+//! Axum apps, asked over real sockets.
+
+use std::net::SocketAddr;
+
+use axum::routing::get;
+use axum::{Extension, Router};
+use http::Request;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tower::{ServiceBuilder, ServiceExt};
+use tower_quota::{Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer};
+use tower_quota_testkit::ManualClock;
+
+use crate::fixture::BrokenStore;
+
+/// Serves an app on a free port.
+pub(crate) async fn served(app: Router) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await.unwrap();
+    });
+    address
+}
+
+/// All that comes back, head and body.
+pub(crate) async fn ask(address: SocketAddr, method: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    response
+}
+
+pub(crate) async fn status(address: SocketAddr, path: &str) -> u16 {
+    ask(address, "GET", path).await.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+pub(crate) fn layer(limit: Limit) -> RateLimitLayer<MemoryStore> {
+    RateLimitLayer::new(MemoryStore::with_clock(100, ManualClock::default()), Policy::new().limit(limit))
+}
+
+pub(crate) fn twice() -> Limit {
+    Limit::new("twice", Quota::per_minute(2))
+}
+
+pub(crate) fn hello() -> Router {
+    Router::new().route("/", get(|| async { "hello" }))
+}
+
+#[tokio::test]
+async fn a_client_sees_headers_and_problem_details_on_the_wire() {
+    let app = served(hello().layer(layer(twice()))).await;
+    let admitted = ask(app, "GET", "/").await;
+    assert!(admitted.starts_with("HTTP/1.1 200 OK\r\n"), "{admitted}");
+    assert!(admitted.contains("\r\nratelimit: \"twice\";r=1;t=30\r\n"), "{admitted}");
+    assert!(admitted.contains("\r\nratelimit-policy: \"twice\";q=2;w=60\r\n"), "{admitted}");
+    assert!(admitted.ends_with("\r\n\r\nhello"), "{admitted}");
+    ask(app, "GET", "/").await;
+
+    let refused = ask(app, "GET", "/").await;
+    assert!(refused.starts_with("HTTP/1.1 429 Too Many Requests\r\n"), "{refused}");
+    assert!(refused.contains("\r\nretry-after: 30\r\n"), "{refused}");
+    let (head, body) = refused.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains(&format!("\r\ncontent-length: {}\r\n", body.len())), "{refused}");
+    assert_eq!(serde_json::from_str::<serde_json::Value>(body).unwrap()["violated-policies"][0], "twice");
+
+    let only_head = ask(app, "HEAD", "/").await;
+    assert!(only_head.contains(&format!("\r\ncontent-length: {}\r\n", body.len())), "{only_head}");
+    assert!(only_head.ends_with("\r\n\r\n"), "{only_head}");
+}
+
+#[tokio::test]
+async fn layer_counts_the_fallback_and_route_layer_does_not() {
+    let layered = served(hello().layer(layer(twice()))).await;
+    assert_eq!(status(layered, "/missing").await, 404);
+    assert_eq!(status(layered, "/missing").await, 404);
+    assert_eq!(status(layered, "/missing").await, 429);
+    assert_eq!(status(layered, "/").await, 429);
+
+    let routes_only = served(hello().route_layer(layer(twice()))).await;
+    for _ in 0..5 {
+        assert_eq!(status(routes_only, "/missing").await, 404);
+    }
+    assert_eq!(status(routes_only, "/").await, 200);
+    assert_eq!(status(routes_only, "/").await, 200);
+    assert_eq!(status(routes_only, "/").await, 429);
+}
+
+#[tokio::test]
+async fn nested_routers_and_method_routers_can_be_limited_alone() {
+    let inner = hello().layer(layer(twice()));
+    let handler = get(|| async { "one" }).layer(layer(Limit::new("once", Quota::per_minute(1))));
+    let app = served(hello().nest("/api", inner).route("/one", handler)).await;
+    for _ in 0..2 {
+        assert_eq!(status(app, "/api").await, 200);
+    }
+    assert_eq!(status(app, "/api").await, 429);
+    assert_eq!(status(app, "/one").await, 200);
+    assert_eq!(status(app, "/one").await, 429);
+    for _ in 0..5 {
+        assert_eq!(status(app, "/").await, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_service_builder_around_the_whole_app_works_too() {
+    let app = ServiceBuilder::new().layer(layer(twice())).service(hello());
+    for expected in [200, 200, 429] {
+        let request = Request::get("/").body(axum::body::Body::empty()).unwrap();
+        assert_eq!(app.clone().oneshot(request).await.unwrap().status(), expected);
+    }
+    let nested = served(Router::new().fallback_service(app)).await;
+    assert_eq!(status(nested, "/").await, 429);
+}
+
+#[tokio::test]
+async fn handlers_can_read_the_decision() {
+    let app = served(tellers().layer(layer(twice()).attach_decision())).await;
+    assert!(ask(app, "GET", "/").await.ends_with("\r\n\r\n1"));
+    assert!(ask(app, "GET", "/").await.ends_with("\r\n\r\n0"));
+}
+
+/// Says how much is left, if anybody has counted; `/counted` insists on it.
+fn tellers() -> Router {
+    let left = |decision: Option<Extension<Decision>>| async move {
+        decision.map_or("not counted".into(), |Extension(decision)| decision.statuses()[0].remaining().to_string())
+    };
+    let counted = |Extension(_): Extension<Decision>| async {};
+    Router::new().route("/", get(left)).route("/counted", get(counted))
+}
+
+#[tokio::test]
+async fn handlers_must_not_insist_on_a_decision() {
+    let failing = RateLimitLayer::new(BrokenStore, Policy::new().limit(twice())).attach_decision();
+    let not_applying = layer(twice().when(|_| false)).attach_decision();
+    for app in [served(tellers().layer(failing)).await, served(tellers().layer(not_applying)).await] {
+        let response = ask(app, "GET", "/").await;
+        assert!(response.starts_with("HTTP/1.1 200") && response.ends_with("\r\n\r\nnot counted"), "{response}");
+        assert_eq!(status(app, "/counted").await, 500);
+    }
+}

@@ -1,0 +1,130 @@
+//! Whoever counts decisions hears of each once.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::Request;
+use tower::{Layer, ServiceExt};
+use tower_quota::{Decided, Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer};
+use tower_quota::{Store, key, when};
+use tower_quota_testkit::ManualClock;
+
+use crate::fixture::{FickleStore, Inner};
+
+/// What was heard of each request: the label, the path, and whether the store was asked in vain.
+type Heard = Arc<Mutex<Vec<(&'static str, String, bool)>>>;
+
+fn listening<S: Store>(store: S, policy: Policy) -> (RateLimitLayer<S>, Heard) {
+    let heard = Heard::default();
+    let told = Arc::clone(&heard);
+    let layer = RateLimitLayer::new(store, policy).attach_decision().on_decision(move |decided| {
+        assert_consistent(decided);
+        let path = decided.head().uri().path().to_owned();
+        told.lock().unwrap().push((decided.label(), path, decided.is_degraded()));
+    });
+    (layer, heard)
+}
+
+/// What must be true of everything that is told.
+fn assert_consistent(decided: &Decided<'_>) {
+    let admitted = decided.reason().is_none();
+    if let Some(decision) = decided.decision() {
+        assert_eq!(decision.is_allowed(), admitted);
+    }
+    let attached = decided.head().extensions().get().map(Decision::statuses);
+    assert_eq!(attached, decided.decision().filter(|_| admitted).map(Decision::statuses));
+    assert_eq!(decided.label() == "waiting", !decided.wait().is_zero());
+}
+
+async fn ask<S: Store>(layer: &RateLimitLayer<S>, path: &str) {
+    layer.layer(Inner::default()).oneshot(Request::get(path).body(()).unwrap()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_decision_is_told_once() {
+    let on = |path: &'static str| move |head: &tower_quota::RequestHead<'_>| head.uri().path() == path;
+    let policy = Policy::new()
+        .skip(when::path("/skipped"))
+        .allow(when::path("/allowed"))
+        .block(when::path("/blocked"))
+        .look_up(Duration::from_secs(1), |_| std::future::ready(Some(7_u8)))
+        .limit(Limit::new("once", Quota::per_minute(1)).when(on("/once")))
+        .limit(Limit::new("queue", Quota::per_second(10).burst(9).leaky_bucket()).when(on("/queue")))
+        .limit(Limit::new("dear", Quota::per_minute(1)).cost_with(|_| 2).when(on("/dear")))
+        .limit(
+            Limit::new("keyed", Quota::per_minute(1))
+                .by(key::header("x-api-key"))
+                .when_missing(MissingKey::Refuse)
+                .when(on("/keyed")),
+        );
+    let (layer, heard) = listening(MemoryStore::with_clock(100, ManualClock::default()), policy);
+    let paths = ["/skipped", "/allowed", "/blocked", "/none", "/once", "/once", "/queue", "/queue", "/dear", "/keyed"];
+    for path in paths {
+        ask(&layer, path).await;
+    }
+    let heard = heard.lock().unwrap().clone();
+    let expected = [
+        ("blocked", "/blocked"),
+        ("allowed", "/once"),
+        ("refused", "/once"),
+        ("allowed", "/queue"),
+        ("waiting", "/queue"),
+        ("never", "/dear"),
+        ("missing_key", "/keyed"),
+    ];
+    assert_eq!(heard, expected.map(|(label, path)| (label, path.to_owned(), false)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_finds_the_line_full_is_told_of_once_as_refused() {
+    let queue =
+        Limit::new("queue", Quota::per_second(1).burst(9).leaky_bucket()).on_store_failure(OnStoreFailure::Local);
+    for sick in [false, true] {
+        let store = FickleStore::new(&ManualClock::default());
+        store.fail(sick);
+        let (layer, heard) = listening(store, Policy::new().limit(queue.clone()));
+        let layer = layer.max_waiting(0);
+        ask(&layer, "/").await;
+        ask(&layer, "/").await;
+        let expected = ["allowed", "refused"].map(|label| (label, String::from("/"), sick));
+        assert_eq!(*heard.lock().unwrap(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_sick_store_is_told_of() {
+    let policy = Policy::new()
+        .limit(Limit::new("free", Quota::per_minute(9)))
+        .limit(
+            Limit::new("local", Quota::per_minute(1))
+                .when(|head| head.uri().path() == "/local")
+                .on_store_failure(OnStoreFailure::Local),
+        )
+        .limit(
+            Limit::new("strict", Quota::per_minute(1))
+                .when(|head| head.uri().path() == "/strict")
+                .on_store_failure(OnStoreFailure::Refuse),
+        );
+    let store = FickleStore::new(&ManualClock::default());
+    let (layer, heard) = listening(store.clone(), policy);
+    ask(&layer, "/").await;
+    store.fail(true);
+    for path in ["/", "/local", "/local", "/strict"] {
+        ask(&layer, path).await;
+    }
+    let heard: Vec<_> = heard.lock().unwrap().iter().map(|(label, _, degraded)| (*label, *degraded)).collect();
+    let sick = [("uncounted", true), ("allowed", true), ("refused", true), ("store_failure", true)];
+    assert_eq!(heard[0], ("allowed", false));
+    assert_eq!(heard[1..], sick);
+}
+
+#[tokio::test]
+async fn a_layer_within_a_sick_one_is_not_sick() {
+    let store = FickleStore::new(&ManualClock::default());
+    store.fail(true);
+    let policy = || Policy::new().limit(Limit::new("all", Quota::per_minute(9)));
+    let (inner, heard) = listening(MemoryStore::with_clock(10, ManualClock::default()), policy());
+    let service = RateLimitLayer::new(store, policy()).layer(inner.layer(Inner::default()));
+    service.oneshot(Request::new(())).await.unwrap();
+    assert_eq!(*heard.lock().unwrap(), [("allowed", String::from("/"), false)]);
+}

@@ -1,0 +1,338 @@
+//! What requests get while the store is sick, limit by limit, and after.
+
+use std::time::Duration;
+
+use http::{Request, StatusCode, Version};
+use tower::{Layer, ServiceExt};
+use tower_quota::{Decision, Degraded, Limit, MemoryStore, OnStoreFailure, Outcome, Policy, Quota, RateLimit, key};
+use tower_quota::{RateLimitLayer, Refused};
+use tower_quota_testkit::ManualClock;
+
+use crate::fixture::{Answer, FickleStore, Inner, WITH_X, field};
+
+/// A policy over `Inner`, on a store that fails on command; both stores are on one clock, which stands still.
+struct Setting {
+    service: RateLimit<Inner, FickleStore>,
+    store: FickleStore,
+    local: MemoryStore,
+    clock: ManualClock,
+}
+
+impl Setting {
+    fn new(policy: Policy) -> Self {
+        let clock = ManualClock::default();
+        let (store, local) = (FickleStore::new(&clock), MemoryStore::with_clock(1_000, clock.clone()));
+        let layer = RateLimitLayer::new(store.clone(), policy).attach_decision().local_store(local.clone());
+        Self { service: layer.headers(WITH_X).layer(Inner::default()), store, local, clock }
+    }
+
+    fn sick(policy: Policy) -> Self {
+        let setting = Self::new(policy);
+        setting.store.fail(true);
+        setting
+    }
+
+    async fn send(&self, request: http::request::Builder) -> Answer {
+        self.service.clone().oneshot(request.body(()).unwrap()).await.unwrap()
+    }
+
+    async fn get(&self) -> Answer {
+        self.send(Request::get("/")).await
+    }
+
+    async fn call(&self) -> Answer {
+        let call = Request::post("/echo.Echo/Say").version(Version::HTTP_2);
+        self.send(call.header("content-type", "application/grpc")).await
+    }
+
+    fn inner(&self) -> &Inner {
+        self.service.get_ref()
+    }
+}
+
+/// A limit on all requests without a header, which these are. Unlike everybody together they are counted by `len`, so
+/// that a test sees whether they are remembered.
+fn limit(name: &'static str, quota: Quota, choice: OnStoreFailure) -> Limit {
+    Limit::new(name, quota).by(key::header("k")).on_store_failure(choice)
+}
+
+fn minute(choice: OnStoreFailure) -> Policy {
+    Policy::new().limit(limit("minute", Quota::per_minute(12), choice)).instances(6)
+}
+
+/// The `X-RateLimit` fields: policy, limit, remaining, reset.
+fn told(response: &Answer) -> [Option<String>; 4] {
+    ["policy", "limit", "remaining", "reset"].map(|name| field(response, &format!("x-ratelimit-{name}")))
+}
+
+fn some<const N: usize>(fields: [&str; N]) -> [Option<String>; N] {
+    fields.map(|field| Some(field.to_owned()))
+}
+
+/// Neither of the standard fields, and a mark for whoever logs.
+fn assert_marked(response: &Answer) {
+    assert_eq!(field(response, "ratelimit"), None);
+    assert_eq!(field(response, "ratelimit-policy"), None);
+    assert_eq!(field(response, "x-ratelimit-policy").as_deref(), Some("degraded"));
+    assert!(response.extensions().get::<Degraded>().is_some());
+}
+
+#[tokio::test]
+async fn a_healthy_store_is_not_degraded() {
+    let setting = Setting::new(minute(OnStoreFailure::Local));
+    let response = setting.get().await;
+    assert_eq!(told(&response), [None, Some("12".into()), Some("11".into()), Some("5".into())]);
+    assert!(response.extensions().get::<Degraded>().is_none());
+    assert!(!setting.inner().last_degraded());
+    assert!(setting.local.is_empty());
+}
+
+#[tokio::test]
+async fn allowing_counts_nothing() {
+    let setting = Setting::sick(minute(OnStoreFailure::Allow));
+    for _ in 0..20 {
+        for response in [setting.get().await, setting.call().await] {
+            assert_eq!(response.status(), StatusCode::OK);
+            assert_eq!(field(&response, "grpc-status"), None);
+            assert_eq!(told(&response), [Some("degraded".into()), None, Some("-1".into()), None]);
+            assert_marked(&response);
+            assert!(response.extensions().get::<Decision>().is_none());
+            assert!(setting.inner().last_degraded());
+            assert_eq!(setting.inner().last_seen(), None);
+        }
+    }
+    assert!(setting.local.is_empty());
+}
+
+#[tokio::test]
+async fn refusing_is_unavailable() {
+    let setting = Setting::sick(minute(OnStoreFailure::Refuse));
+    let response = setting.get().await;
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
+    assert_eq!(told(&response), [Some("degraded".into()), None, None, None]);
+    assert_marked(&response);
+
+    let response = setting.call().await;
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(field(&response, "grpc-status").as_deref(), Some("14"));
+    assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
+    assert_eq!(field(&response, "grpc-retry-pushback-ms").as_deref(), Some("1000"));
+    assert_marked(&response);
+    assert_eq!(setting.inner().calls(), 0);
+}
+
+#[tokio::test]
+async fn a_local_limit_admits_the_share_of_one_instance() {
+    // 12 a minute among 6 instances: 2 at once, one more every 30 seconds.
+    let setting = Setting::sick(minute(OnStoreFailure::Local));
+    for remaining in ["1", "0"] {
+        let response = setting.get().await;
+        assert_eq!(response.status(), StatusCode::OK);
+        let reset = if remaining == "1" { "30" } else { "60" };
+        assert_eq!(told(&response), some(["degraded", "2", remaining, reset]));
+        assert_marked(&response);
+        let seen = setting.inner().last_seen().unwrap();
+        assert_eq!((seen.statuses()[0].limit, setting.inner().last_degraded()), (2, true));
+    }
+
+    let response = setting.get().await;
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(field(&response, "retry-after").as_deref(), Some("30"));
+    assert_eq!(told(&response), some(["degraded", "2", "0", "60"]));
+    assert_marked(&response);
+    assert!(!response.extensions().get::<Decision>().unwrap().is_allowed());
+
+    let response = setting.call().await;
+    assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
+    assert_eq!(field(&response, "grpc-retry-pushback-ms").as_deref(), Some("30000"));
+    assert_eq!(told(&response), some(["degraded", "2", "0", "60"]));
+    assert_marked(&response);
+
+    setting.clock.advance(Duration::from_secs(30));
+    let response = setting.call().await;
+    assert_eq!(field(&response, "grpc-status"), None);
+    assert_eq!(told(&response), some(["degraded", "2", "0", "60"]));
+    assert_eq!(setting.inner().calls(), 3);
+}
+
+#[tokio::test]
+async fn a_local_decision_cannot_be_refunded_to_the_store() {
+    let setting = Setting::sick(minute(OnStoreFailure::Local));
+    let mut response = setting.get().await;
+    assert_eq!(response.extensions_mut().get_mut::<Decision>().unwrap().refund(), None);
+    setting.store.fail(false);
+    let mut response = setting.get().await;
+    assert!(response.extensions_mut().get_mut::<Decision>().unwrap().refund().is_some());
+}
+
+#[tokio::test]
+async fn keys_costs_conditions_and_turns_are_those_of_the_request() {
+    let policy = Policy::new()
+        .limit(
+            Limit::new("key", Quota::per_minute(20))
+                .by(key::header("k"))
+                .cost_with(|head| if head.uri().path() == "/dear" { 10 } else { 1 }),
+        )
+        .limit(Limit::new("posts", Quota::per_minute(2)).when(|head| head.method() == http::Method::POST))
+        .on_store_failure(OnStoreFailure::Local)
+        .instances(2);
+    let setting = Setting::sick(policy);
+    let get = |path: &str, key: &str| setting.send(Request::get(path).header("k", key));
+    assert_eq!(get("/dear", "ann").await.status(), StatusCode::OK);
+    assert_eq!(get("/", "ann").await.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(get("/", "bob").await.status(), StatusCode::OK);
+    // One post; the second is refused and charges bob's other limit nothing.
+    let post = || setting.send(Request::post("/").header("k", "bob"));
+    assert_eq!(post().await.status(), StatusCode::OK);
+    assert_eq!(post().await.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(field(&get("/", "bob").await, "x-ratelimit-remaining").as_deref(), Some("7"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_local_queue_makes_requests_wait() {
+    let queue = Quota::per_second(4).burst(8).leaky_bucket();
+    let setting = Setting::sick(Policy::new().limit(limit("queue", queue, OnStoreFailure::Local)).instances(2));
+    setting.get().await;
+    let response = setting.get().await;
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_marked(&response);
+    assert_eq!(setting.inner().last_seen().unwrap().outcome(), Outcome::Wait(Duration::from_millis(500)));
+}
+
+#[tokio::test]
+async fn what_only_the_store_has_room_for_is_unavailable() {
+    let limit = limit("units", Quota::per_minute(12), OnStoreFailure::Local).cost(3);
+    let setting = Setting::sick(Policy::new().limit(limit).instances(6));
+    let response = setting.get().await;
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
+    assert_marked(&response);
+    setting.store.fail(false);
+    assert_eq!(setting.get().await.status(), StatusCode::OK);
+}
+
+/// A policy with all three: logins refuse, the burst is local, the rest is left out.
+fn mixed() -> Policy {
+    Policy::new()
+        .limit(limit("login", Quota::per_hour(5), OnStoreFailure::Refuse).when(|head| head.uri().path() == "/login"))
+        .limit(limit("burst", Quota::per_minute(3), OnStoreFailure::Local).when(|head| head.uri().path() != "/free"))
+        .limit(Limit::new("everyone", Quota::per_hour(1)))
+}
+
+#[tokio::test]
+async fn limits_of_one_policy_choose_for_themselves() {
+    for grpc in [false, true] {
+        let setting = Setting::sick(mixed());
+        let ask = |path: &str| {
+            let request = Request::post(path).version(Version::HTTP_2);
+            setting.send(if grpc { request.header("content-type", "application/grpc") } else { request })
+        };
+        let verdict = |response: &Answer| match field(response, "grpc-status") {
+            Some(status) => status,
+            None => response.status().as_str().to_owned(),
+        };
+        let [unavailable, exhausted] = if grpc { ["14", "8"] } else { ["503", "429"] };
+        assert_eq!(verdict(&ask("/login").await), unavailable);
+        assert!(setting.local.is_empty(), "a refused request charges nothing");
+        // "everyone" would have refused the second, and is not told of.
+        for remaining in ["2", "1", "0"] {
+            let response = ask("/").await;
+            assert_eq!(verdict(&response), "200");
+            assert_eq!(told(&response)[1..3], some(["3", remaining]));
+            assert_eq!(response.extensions().get::<Decision>().unwrap().statuses().len(), 1);
+        }
+        assert_eq!(verdict(&ask("/").await), exhausted);
+        let free = ask("/free").await;
+        assert_eq!((verdict(&free).as_str(), told(&free)[2].as_deref()), ("200", Some("-1")));
+    }
+}
+
+#[tokio::test]
+async fn a_limit_that_says_nothing_does_as_its_policy() {
+    let policy = || Policy::new().limit(Limit::new("minute", Quota::per_minute(1)));
+    let verdicts = async |policy: Policy| {
+        let setting = Setting::sick(policy);
+        [setting.get().await.status().as_u16(), setting.get().await.status().as_u16()]
+    };
+    assert_eq!(verdicts(policy()).await, [200, 200]);
+    assert_eq!(verdicts(policy().on_store_failure(OnStoreFailure::Refuse)).await, [503, 503]);
+    assert_eq!(verdicts(policy().on_store_failure(OnStoreFailure::Local)).await, [200, 429]);
+    assert_eq!(verdicts(minute(OnStoreFailure::Allow).on_store_failure(OnStoreFailure::Refuse)).await, [200, 200]);
+}
+
+#[tokio::test]
+async fn what_was_counted_locally_is_dropped_when_the_store_is_well_again() {
+    let setting = Setting::sick(minute(OnStoreFailure::Local));
+    for status in [200, 200, 429] {
+        assert_eq!(setting.get().await.status(), status);
+    }
+    setting.store.fail(false);
+    // The store knows nothing of the two.
+    assert_eq!(field(&setting.get().await, "x-ratelimit-remaining").as_deref(), Some("11"));
+    setting.clock.advance(Duration::from_secs(1));
+    assert!(!setting.local.is_empty(), "nothing is dropped behind anybody's back");
+    assert!(field(&setting.get().await, "ratelimit").is_some());
+    assert!(setting.local.is_empty());
+
+    setting.store.fail(true);
+    assert_eq!(told(&setting.get().await)[1..3], some(["2", "1"]));
+}
+
+#[tokio::test]
+async fn a_store_that_comes_and_goes_sets_nobody_free() {
+    let setting = Setting::new(minute(OnStoreFailure::Local));
+    let mut admitted = 0;
+    for round in 0..=200 {
+        setting.store.fail(round % 2 == 0);
+        let response = setting.get().await;
+        admitted += u32::from(round % 2 == 0 && response.status() == StatusCode::OK);
+        setting.clock.advance(Duration::from_millis(150));
+    }
+    // 30 seconds: two at once, and one more.
+    assert_eq!(admitted, 3);
+}
+
+#[tokio::test]
+async fn layers_can_share_their_local_counters() {
+    let setting = Setting::sick(minute(OnStoreFailure::Local));
+    let other = RateLimitLayer::new(setting.store.clone(), minute(OnStoreFailure::Local))
+        .local_store(setting.local.clone())
+        .refusal(|_: &Refused<'_>| http::Response::new("no"))
+        .headers(WITH_X)
+        .layer(Inner::default());
+    setting.get().await;
+    let response = other.oneshot(Request::new(())).await.unwrap();
+    assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("0"));
+}
+
+#[tokio::test]
+async fn an_inner_limiter_that_counts_is_not_contradicted() {
+    let clock = ManualClock::default();
+    let store = FickleStore::new(&clock);
+    store.fail(true);
+    let inner = RateLimitLayer::new(MemoryStore::with_clock(10, clock), minute(OnStoreFailure::Allow)).headers(WITH_X);
+    let outer = RateLimitLayer::new(store, minute(OnStoreFailure::Allow)).headers(WITH_X);
+    let response = outer.layer(inner.layer(Inner::default())).oneshot(Request::new(())).await.unwrap();
+    assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("11"));
+    assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
+    assert_eq!(field(&response, "ratelimit").as_deref(), Some("\"minute\";r=11;t=5"));
+}
+
+#[tokio::test]
+async fn a_custom_refusal_can_see_it() {
+    let clock = ManualClock::default();
+    let store = FickleStore::new(&clock);
+    let layer = RateLimitLayer::new(store.clone(), minute(OnStoreFailure::Local))
+        .local_store(MemoryStore::with_clock(10, clock))
+        .refusal(|refused: &Refused<'_>| {
+            let degraded = refused.head().extensions().get::<Degraded>().is_some();
+            http::Response::new(if degraded { "degraded" } else { "whole" })
+        });
+    store.fail(true);
+    let service = layer.layer(Inner::default());
+    for expected in ["inner", "inner", "degraded"] {
+        let response = service.clone().oneshot(Request::new(())).await.unwrap();
+        assert_eq!(crate::fixture::text(response).await, expected);
+    }
+}

@@ -1,0 +1,141 @@
+//! Who is not counted: skipped, allowed, blocked.
+
+use http::{Request, Response, StatusCode, Version};
+use serde_json::{Value, json};
+use tower::{Layer, ServiceExt};
+use tower_quota::{Decision, Limit, MissingKey, Policy, Quota, RateLimitLayer, Reason, Refused, key, when};
+
+use crate::fixture::{Answer, BrokenStore, Inner, Limited, SlowStore, field, text};
+
+fn once() -> Limit {
+    Limit::new("once", Quota::per_minute(1))
+}
+
+fn by(name: &str) -> http::request::Builder {
+    Request::get("/").header("user", name)
+}
+
+fn user(names: &'static [&'static str]) -> Box<dyn when::Condition> {
+    when::key_in(key::header("user"), names)
+}
+
+/// No word of limits.
+fn assert_untold(response: &Answer) {
+    for name in response.headers().keys() {
+        assert!(!name.as_str().contains("ratelimit") && name != "retry-after", "{name}");
+    }
+    assert!(response.extensions().get::<Decision>().is_none());
+}
+
+#[tokio::test]
+async fn what_is_skipped_is_not_limited() {
+    let limited = Limited::new(Policy::new().skip(when::path("/healthz")).skip(user(&["probe"])).limit(once()));
+    for _ in 0..3 {
+        for request in [Request::get("/healthz"), by("probe")] {
+            let response = limited.send(request).await;
+            assert_eq!(response.status(), StatusCode::OK);
+            assert_untold(&response);
+            assert_eq!(limited.inner.last_seen(), None);
+        }
+    }
+    assert_eq!(limited.get().await.status(), StatusCode::OK, "nothing was spent");
+    assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[tokio::test]
+async fn lists_do_not_ask_the_store() {
+    let store = SlowStore::new();
+    let policy = Policy::new().skip(user(&["sue"])).allow(user(&["ann"])).block(user(&["bob"])).limit(once());
+    let service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
+    for (name, status) in [("sue", 200), ("ann", 200), ("bob", 403)] {
+        let response = service.clone().oneshot(by(name).body(()).unwrap()).await.unwrap();
+        assert_eq!(response.status(), status, "{name}");
+    }
+    assert!(store.calls().is_empty());
+    service.oneshot(by("eve").body(()).unwrap()).await.unwrap();
+    assert_eq!(store.calls(), [1]);
+}
+
+#[tokio::test]
+async fn allowing_wins_over_blocking_and_blocking_over_skipping() {
+    let policy = Policy::new()
+        .block(user(&["ann", "bob", "eve"]))
+        .skip(user(&["bob", "sue"]))
+        .allow(user(&["ann"]))
+        .allow(user(&["joe"]))
+        .block(user(&["mallory"]))
+        .limit(once().by(key::header("none")).when_missing(MissingKey::Refuse));
+    let limited = Limited::new(policy);
+    for (name, status) in
+        [("ann", 200), ("joe", 200), ("sue", 200), ("bob", 403), ("eve", 403), ("mallory", 403), ("other", 400)]
+    {
+        assert_eq!(limited.send(by(name)).await.status(), status, "{name}");
+    }
+    assert_eq!(limited.inner.calls(), 3);
+}
+
+#[tokio::test]
+async fn blocked_requests_are_forbidden() {
+    let policy = Policy::new().block(when::path("/secret")).limit(once());
+    let limited = Limited::new(policy);
+    let response = limited.send(Request::get("/secret")).await;
+    assert_eq!(response.status(), StatusCode::FORBIDDEN);
+    assert_untold(&response);
+    assert_eq!(field(&response, "content-type").as_deref(), Some("application/problem+json"));
+    assert_eq!(field(&response, "cache-control").as_deref(), Some("no-store"));
+    let problem: Value = serde_json::from_str(&text(response).await).unwrap();
+    assert_eq!(
+        problem,
+        json!({
+            "type": "about:blank",
+            "title": "Forbidden",
+            "status": 403,
+            "detail": "Requests like this one are not served.",
+        })
+    );
+    let head = limited.send(Request::head("/secret")).await;
+    assert_eq!(head.status(), StatusCode::FORBIDDEN);
+    assert_eq!(text(head).await, "");
+    assert_eq!(limited.inner.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_custom_refusal_answers_the_blocked_too() {
+    let limited = Limited::with(Policy::new().block(|_| true), |layer| {
+        layer.refusal(|refused: &Refused<'_>| {
+            assert!(matches!(refused.reason(), Reason::Blocked));
+            assert_eq!((refused.decision(), refused.retry_after(), refused.limits().count()), (None, None, 0));
+            Response::builder().status(404).body("nothing here").unwrap()
+        })
+    });
+    let response = limited.get().await;
+    assert_eq!(response.status(), StatusCode::NOT_FOUND);
+    assert_untold(&response);
+    assert_eq!(text(response).await, "nothing here");
+}
+
+#[tokio::test]
+async fn blocked_calls_are_permission_denied() {
+    let limited = Limited::new(Policy::new().block(when::grpc()));
+    let call = Request::post("/echo.Echo/Say").version(Version::HTTP_2).header("content-type", "application/grpc");
+    let response = limited.send(call).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(field(&response, "grpc-status").as_deref(), Some("7"));
+    assert_eq!(field(&response, "grpc-message").as_deref(), Some("Requests like this one are not served."));
+    assert_eq!(field(&response, "grpc-retry-pushback-ms").as_deref(), Some("-1"));
+    assert_untold(&response);
+}
+
+#[tokio::test]
+async fn lists_hold_while_the_store_is_sick() {
+    let policy = Policy::new()
+        .allow(user(&["ann"]))
+        .block(user(&["bob"]))
+        .limit(once())
+        .on_store_failure(tower_quota::OnStoreFailure::Refuse);
+    let service = RateLimitLayer::new(BrokenStore, policy).layer(Inner::default());
+    for (name, status) in [("ann", 200), ("bob", 403), ("eve", 503)] {
+        let response = service.clone().oneshot(by(name).body(()).unwrap()).await.unwrap();
+        assert_eq!(response.status(), status, "{name}");
+    }
+}

@@ -1,0 +1,102 @@
+//! What a missing key means.
+
+use std::net::IpAddr;
+
+use http::{Request, StatusCode};
+use tower_quota::{Limit, MissingKey, Policy, Quota, key};
+
+use crate::fixture::{Limited, field, text};
+
+fn by_api_key(missing: Option<MissingKey>) -> Limited {
+    let limit = Limit::new("minute", Quota::per_minute(1)).by(key::header("x-api-key"));
+    Limited::new(Policy::new().limit(match missing {
+        Some(missing) => limit.when_missing(missing),
+        None => limit,
+    }))
+}
+
+#[tokio::test]
+async fn a_combination_without_a_part_is_one_counter_whatever_the_others() {
+    let by = key::all((key::client_ip(), key::header("x-api-key")));
+    let limited = Limited::new(Policy::new().limit(Limit::new("pair", Quota::per_minute(1)).by(by)));
+    let from = |address: [u8; 4]| Request::get("/").extension(IpAddr::from(address));
+    assert_eq!(limited.send(from([192, 0, 2, 1])).await.status(), StatusCode::OK);
+    assert_eq!(limited.send(from([192, 0, 2, 2])).await.status(), StatusCode::TOO_MANY_REQUESTS);
+    let keyed = from([192, 0, 2, 1]).header("x-api-key", "ann");
+    assert_eq!(limited.send(keyed).await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn sharing_is_the_default_and_lets_nobody_out() {
+    for limited in [by_api_key(None), by_api_key(Some(MissingKey::Share))] {
+        assert_eq!(limited.get().await.status(), StatusCode::OK);
+        assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
+        // An empty value is no value.
+        let empty = Request::get("/").header("x-api-key", "");
+        assert_eq!(limited.send(empty).await.status(), StatusCode::TOO_MANY_REQUESTS);
+        let keyed = Request::get("/").header("x-api-key", "ann");
+        assert_eq!(limited.send(keyed).await.status(), StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn skipping_leaves_the_request_to_other_limits() {
+    let limited = by_api_key(Some(MissingKey::Skip));
+    for _ in 0..3 {
+        let response = limited.get().await;
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(field(&response, "ratelimit"), None);
+    }
+}
+
+#[tokio::test]
+async fn refusing_names_what_is_missing_and_charges_nothing() {
+    let policy = Policy::new().limit(Limit::new("everyone", Quota::per_minute(2))).limit(
+        Limit::new("minute", Quota::per_minute(1)).by(key::header("X-Api-Key")).when_missing(MissingKey::Refuse),
+    );
+    let limited = Limited::new(policy);
+    let response = limited.get().await;
+    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(field(&response, "retry-after"), None);
+    assert_eq!(field(&response, "ratelimit"), None);
+    let problem: serde_json::Value = serde_json::from_str(&text(response).await).unwrap();
+    assert_eq!(problem["detail"], "The request cannot be counted: it has no header x-api-key.");
+    assert_eq!(problem["status"], 400);
+    assert_eq!(limited.inner.calls(), 0);
+
+    let keyed = limited.send(Request::get("/").header("x-api-key", "ann")).await;
+    assert!(field(&keyed, "ratelimit").unwrap().starts_with(r#""everyone";r=1;"#));
+}
+
+#[tokio::test]
+async fn limits_of_one_subject_may_differ_about_it() {
+    let policy = Policy::new()
+        .limit(Limit::new("skips", Quota::per_minute(5)).by(key::header("k")).when_missing(MissingKey::Skip))
+        .limit(Limit::new("shares", Quota::per_minute(5)).by(key::header("k")));
+    let limited = Limited::new(policy);
+    assert_eq!(field(&limited.get().await, "ratelimit").as_deref(), Some(r#""shares";r=4;t=12"#));
+    let keyed = limited.send(Request::get("/").header("k", "ann")).await;
+    assert_eq!(field(&keyed, "ratelimit").as_deref(), Some(r#""skips";r=4;t=12, "shares";r=4;t=12"#));
+}
+
+#[tokio::test]
+async fn a_limit_that_does_not_apply_refuses_no_missing_key() {
+    let limit = Limit::new("never", Quota::per_minute(1)).by(key::header("k")).when_missing(MissingKey::Refuse);
+    let limited = Limited::new(Policy::new().limit(limit.when(|_| false)));
+    assert_eq!(limited.get().await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_header_with_two_values_buys_nothing() {
+    for missing in [MissingKey::Share, MissingKey::Skip, MissingKey::Refuse] {
+        let limited = by_api_key(Some(missing));
+        let twice = |other: &str| Request::get("/").header("x-api-key", "ann").header("x-api-key", other);
+        // The same value twice is that value.
+        assert_eq!(limited.send(twice("ann")).await.status(), StatusCode::OK);
+        assert_eq!(limited.send(Request::get("/").header("x-api-key", "ann")).await.status(), 429);
+        // However many values are made up, they share one counter.
+        assert_eq!(limited.send(twice("1")).await.status(), StatusCode::OK);
+        assert_eq!(limited.send(twice("2")).await.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(limited.send(twice("")).await.status(), StatusCode::TOO_MANY_REQUESTS);
+    }
+}

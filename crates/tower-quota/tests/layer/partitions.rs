@@ -1,0 +1,67 @@
+//! Partition keys: told only when asked for, and telling nothing.
+
+use http::Request;
+use tower_quota::{Limit, Policy, Quota, key};
+
+use crate::fixture::{Limited, field};
+
+fn policy() -> Policy {
+    Policy::new()
+        .limit(Limit::new("key", Quota::per_minute(10)).by(key::header("x-api-key")))
+        .limit(Limit::new("same key", Quota::per_hour(10)).by(key::header("x-api-key")))
+        .limit(Limit::new("everyone", Quota::per_minute(100)))
+}
+
+/// What the field says of `key`, `same key` and `everyone`, asked with an API key under a secret.
+async fn told(secret: &str, api_key: &str, name: &str) -> [Option<String>; 3] {
+    let limited = Limited::with(policy(), |layer| layer.partition_keys(secret));
+    let response = limited.send(Request::get("/").header("x-api-key", api_key)).await;
+    let told = field(&response, name).unwrap();
+    let partition = |item: &str| Some(item.split_once(";pk=:")?.1.strip_suffix(':').unwrap().to_owned());
+    let items: Vec<Option<String>> = told.split(", ").map(partition).collect();
+    items.try_into().unwrap()
+}
+
+#[tokio::test]
+async fn they_tell_partitions_apart_and_nothing_else() {
+    let [ann, also_ann, everyone] = told("secret", "ann", "ratelimit").await;
+    assert_eq!(ann, also_ann);
+    assert_eq!(everyone, None, "everybody has one partition");
+    assert_eq!(told("secret", "ann", "ratelimit-policy").await, [ann.clone(), also_ann, everyone]);
+    let others =
+        [told("secret", "bob", "ratelimit").await, told("Secret", "ann", "ratelimit").await].map(|[key, ..]| key);
+    assert!(!others.contains(&ann), "{ann:?} {others:?}");
+    // 12 bytes, whatever the key.
+    assert_eq!(ann.unwrap().len(), 16);
+    assert_eq!(told("secret", &"long".repeat(100), "ratelimit").await[0].as_ref().unwrap().len(), 16);
+}
+
+#[tokio::test]
+async fn refusals_have_them_too() {
+    let policy = Policy::new().limit(Limit::new("key", Quota::per_minute(1)).by(key::header("x-api-key")));
+    let limited = Limited::with(policy, |layer| layer.partition_keys([7; 16]));
+    let ask = || limited.send(Request::get("/").header("x-api-key", "ann"));
+    let admitted = field(&ask().await, "ratelimit").unwrap();
+    let refused = ask().await;
+    assert_eq!(refused.status(), 429);
+    assert_eq!(field(&refused, "ratelimit").unwrap(), admitted);
+    assert!(admitted.starts_with("\"key\";r=0;t=60;pk=:"), "{admitted}");
+}
+
+#[tokio::test]
+async fn nobody_pays_for_what_is_off() {
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    for (on, reads) in [(false, 1), (true, 2)] {
+        asked.store(0, std::sync::atomic::Ordering::Relaxed);
+        let counted = asked.clone();
+        let tenant = key::from_fn("tenant", move |_| {
+            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            Some("ann")
+        });
+        let policy = Policy::new().limit(Limit::new("tenant", Quota::per_minute(1)).by(tenant));
+        let limited = Limited::with(policy, |layer| if on { layer.partition_keys("secret") } else { layer });
+        let response = limited.get().await;
+        assert_eq!(field(&response, "ratelimit").unwrap().contains("pk"), on);
+        assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), reads);
+    }
+}

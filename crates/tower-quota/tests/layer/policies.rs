@@ -1,0 +1,175 @@
+//! Mistakes in a policy are found when it is built.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use tower_quota::key::{ClientIp, KeyExtractor, Proxies, Source, from_fn};
+use tower_quota::{ConfigError, Key, Limit, Name, Policy, Quota, RequestHead, key};
+
+use crate::fixture::Limited;
+
+fn limit(name: impl Into<Name>) -> Limit {
+    Limit::new(name, Quota::per_minute(10))
+}
+
+/// Counts everybody together, in a scope of one's choice.
+struct Scoped(Name);
+
+impl KeyExtractor for Scoped {
+    fn scope(&self) -> Name {
+        self.0
+    }
+
+    fn extract<'r>(&self, _: &RequestHead<'r>) -> Option<Key<'r>> {
+        Some(Key::new(self.0, b"x"))
+    }
+}
+
+#[test]
+fn a_name_is_given_once() {
+    let twice = Policy::new().limit(limit("a")).try_limit(limit(String::from("a")));
+    assert_eq!(twice.unwrap_err(), ConfigError::DuplicateLimit(Name::new("a")));
+}
+
+#[test]
+fn names_that_share_a_number_are_told() {
+    // A pair of texts whose 32-bit FNV-1a agrees.
+    let (one, other) = (Name::new("costarring"), Name::new("liquid"));
+    assert_eq!(one.id(), other.id());
+    let colliding = Policy::new().limit(limit(one)).try_limit(limit(other));
+    assert_eq!(colliding.unwrap_err(), ConfigError::CollidingNames(one, other));
+
+    let colliding = Policy::new().limit(limit("a").by(Scoped(one))).try_limit(limit("b").by(Scoped(other)));
+    assert_eq!(colliding.unwrap_err(), ConfigError::CollidingNames(one, other));
+}
+
+#[test]
+fn a_name_fits_a_header() {
+    for name in ["", "naïve", "line\nbreak", "\u{7f}"] {
+        assert_eq!(Policy::new().try_limit(limit(name)).unwrap_err(), ConfigError::LimitName(Name::new(name)));
+    }
+    let long = "x".repeat(65);
+    assert!(matches!(Policy::new().try_limit(limit(long)), Err(ConfigError::LimitName(_))));
+    assert!(Policy::new().try_limit(limit("x".repeat(64))).is_ok());
+    assert!(Policy::new().try_limit(limit(" ~\"\\")).is_ok());
+}
+
+#[test]
+fn a_constant_cost_fits_its_quota() {
+    let name = Name::new("dear");
+    let error = Policy::new().try_limit(limit(name).cost(11)).unwrap_err();
+    assert_eq!(error, ConfigError::CostAboveCapacity { limit: name, cost: 11, capacity: 10 });
+    assert!(Policy::new().try_limit(limit(name).cost(10)).is_ok());
+}
+
+#[test]
+fn every_instance_has_a_share_of_every_limit() {
+    let yearly = || Limit::new("y", Quota::new(1, Duration::from_secs(300 * 86_400)));
+    let error = ConfigError::ShareTooSmall { units: 1, period: Duration::from_secs(300 * 86_400), instances: 2 };
+    assert_eq!(Policy::new().limit(yearly()).try_instances(2).unwrap_err(), error);
+    assert_eq!(Policy::new().instances(2).try_limit(yearly()).unwrap_err(), error);
+    assert_eq!(Policy::new().try_instances(0).unwrap_err(), ConfigError::ZeroInstances);
+    assert!(Policy::new().limit(limit("a")).try_instances(1_000).is_ok());
+}
+
+#[test]
+#[should_panic(expected = "two limits of one policy are named \"a\": give each a name of its own")]
+fn a_policy_written_in_code_panics_with_the_reason() {
+    let _ = Policy::new().limit(limit("a")).limit(limit("a"));
+}
+
+/// What the second of two limits is told that are counted by these.
+fn second(one: impl KeyExtractor, other: impl KeyExtractor) -> Result<Policy, ConfigError> {
+    Policy::new().limit(limit("a").by(one)).try_limit(limit("b").by(other))
+}
+
+#[tokio::test]
+async fn a_closure_may_be_named_like_what_is_built_in() {
+    let by_path = || from_fn("everyone", |head| Some(head.uri().path().to_owned()));
+    let each = || Limit::new("each", Quota::per_minute(1)).by(by_path());
+    let all = || Limit::new("all", Quota::per_minute(2));
+    for policy in [Policy::new().limit(each()).limit(all()), Policy::new().limit(all()).limit(each())] {
+        let limited = Limited::new(policy);
+        for (path, status) in [("/a", 200), ("/a", 429), ("/b", 200), ("/c", 429)] {
+            assert_eq!(limited.send(Request::get(path)).await.status(), status, "{path}");
+        }
+    }
+    assert!(second(key::method(), from_fn("method", |_| Some("x"))).is_ok());
+    assert!(second(key::header("x"), from_fn("header x", |_| Some("x"))).is_ok());
+}
+
+#[test]
+fn different_closures_need_different_names() {
+    let error = second(from_fn("tenant", |_| Some("x")), from_fn("tenant", |_| Some("y"))).unwrap_err();
+    assert_eq!(error, ConfigError::SharedScope(Name::new("fn tenant")));
+    assert_eq!(
+        error.to_string(),
+        "different extractors of one policy make keys of one scope, \"fn tenant\": give each a scope of its own, or \
+         count by one of them"
+    );
+}
+
+#[test]
+fn extractors_of_different_types_need_different_scopes() {
+    let shared = |scope| Err(ConfigError::SharedScope(Name::new(scope)));
+    let told = |outcome: Result<Policy, ConfigError>| outcome.map(|_| ());
+    assert_eq!(told(second(key::everyone(), Scoped(Name::new("everyone")))), shared("everyone"));
+    assert_eq!(told(second(Scoped(Name::new("method")), key::method())), shared("method"));
+    // Boxes and combinations are seen through.
+    let boxed = |extractor| -> Box<dyn KeyExtractor> { extractor };
+    let method = || boxed(Box::new(key::method()));
+    assert_eq!(told(second(method(), boxed(Box::new(Scoped(Name::new("method")))))), shared("method"));
+    let pair = |extractor| key::all([method(), boxed(extractor)]);
+    let one = pair(Box::new(from_fn("x", |_| Some("x"))));
+    let other = pair(Box::new(from_fn("x", |_| Some("y"))));
+    assert_eq!(told(second(one, other)), shared("(method + fn x)"));
+}
+
+#[test]
+fn one_header_cannot_be_believed_of_different_proxies() {
+    let behind = |proxies| key::client_ip().behind(proxies, Source::XForwardedFor);
+    let (ours, theirs) = (|| behind(Proxies::networks(["10.0.0.0/8"])), || behind(Proxies::networks(["192.0.2.0/24"])));
+    let shared = ConfigError::SharedScope(ours().scope());
+    assert_eq!(second(ours(), theirs()).unwrap_err(), shared);
+    assert_eq!(second(behind(Proxies::hops(1)), behind(Proxies::hops(2))).unwrap_err(), shared);
+    let routed = |client: ClientIp| key::all((client, key::method()));
+    assert!(matches!(second(routed(ours()), routed(theirs())), Err(ConfigError::SharedScope(_))));
+    assert!(second(ours(), ours()).is_ok());
+    assert!(second(routed(ours()), routed(ours())).is_ok());
+    assert!(second(ours(), ours().prefix_v6(48)).is_ok());
+    assert!(second(ours(), key::client_ip()).is_ok());
+}
+
+#[cfg(feature = "jwt-rust-crypto")]
+#[test]
+fn one_claim_cannot_be_verified_in_different_ways() {
+    let key = |secret: &[u8]| key::JwtKey::hmac(secret).unwrap();
+    let by = |key| key::jwt_claim("sub", key);
+    let shared = ConfigError::SharedScope(by(key(b"one")).scope());
+    assert_eq!(second(by(key(b"one")), by(key(b"two"))).unwrap_err(), shared);
+    assert_eq!(second(by(key(b"one")), by(key(b"one").issuer("x"))).unwrap_err(), shared);
+    assert_eq!(second(by(key(b"one")), by(key(b"one").audience("x"))).unwrap_err(), shared);
+    assert_eq!(second(by(key(b"one").issuer("x")), by(key(b"one").audience("x"))).unwrap_err(), shared);
+    assert_eq!(second(by(key(b"one")), by(key(b"one")).or_key(key(b"two"))).unwrap_err(), shared);
+    let one = || by(key(b"one").issuer("x").audience("y")).or_key(key(b"two"));
+    assert!(second(one(), one()).is_ok());
+    assert!(second(one(), key::unverified_jwt_claim("sub")).is_ok());
+}
+
+#[test]
+fn one_extractor_may_count_for_several_limits() {
+    fn tenant() -> impl KeyExtractor + Clone {
+        from_fn("tenant", |head| head.headers().get("x-tenant").map(|tenant| tenant.as_bytes().to_vec()))
+    }
+
+    assert!(second(tenant(), tenant()).is_ok());
+    assert!(second(tenant(), Box::new(tenant())).is_ok());
+    let shared: Arc<dyn KeyExtractor> = Arc::new(tenant());
+    assert!(second(Arc::clone(&shared), shared).is_ok());
+    let boxed: Box<dyn KeyExtractor> = Box::new(key::method());
+    assert!(second(boxed, key::method()).is_ok());
+    let pair = || key::all((key::method(), tenant()));
+    assert!(second(pair(), key::all((Box::new(key::method()), Arc::new(tenant())))).is_ok());
+    assert!(second(pair(), pair()).is_ok());
+}

@@ -1,0 +1,126 @@
+//! The service that was polled ready is the one called, and being ready costs nothing.
+
+use std::convert::Infallible;
+use std::future::{Ready, poll_fn, ready};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use http::{Request, Response, StatusCode};
+use tower::{Layer, Service, ServiceExt, service_fn};
+use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, Store};
+use tower_quota_testkit::ManualClock;
+
+use crate::fixture::{Limited, SlowStore};
+
+/// A service whose clones are not ready until they are polled themselves, and that insists on it.
+struct Picky {
+    ready: bool,
+    polls: Arc<AtomicUsize>,
+}
+
+impl Clone for Picky {
+    fn clone(&self) -> Self {
+        Self { ready: false, polls: Arc::clone(&self.polls) }
+    }
+}
+
+impl Service<Request<()>> for Picky {
+    type Response = Response<String>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.polls.fetch_add(1, Ordering::Relaxed);
+        self.ready = true;
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<()>) -> Self::Future {
+        assert!(std::mem::take(&mut self.ready), "called without having been polled ready");
+        ready(Ok(Response::new(String::new())))
+    }
+}
+
+async fn the_ready_service_is_called(store: impl Store, policy: Policy) {
+    let polls = Arc::new(AtomicUsize::new(0));
+    let mut service = RateLimitLayer::new(store, policy).layer(Picky { ready: false, polls: Arc::clone(&polls) });
+    for _ in 0..3 {
+        let response = service.ready().await.unwrap().call(Request::new(())).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+    }
+    assert_eq!(polls.load(Ordering::Relaxed), 3);
+}
+
+#[tokio::test]
+async fn the_service_polled_ready_is_the_one_called() {
+    let limits = || Policy::new().limit(Limit::new("roomy", Quota::per_minute(100)));
+    the_ready_service_is_called(MemoryStore::new(), limits()).await;
+    the_ready_service_is_called(SlowStore::new(), limits()).await;
+    the_ready_service_is_called(MemoryStore::new(), Policy::new()).await;
+}
+
+#[test]
+fn behind_a_store_in_memory_it_is_called_at_once_and_not_cloned() {
+    let policy = || Policy::new().limit(Limit::new("roomy", Quota::per_minute(100)));
+    let calls_at_once = |layer: RateLimitLayer<MemoryStore>| {
+        let (calls, clones) = (Arc::new(AtomicUsize::new(0)), Arc::new(()));
+        let (counted, held) = (Arc::clone(&calls), Arc::clone(&clones));
+        let inner = service_fn(move |_: Request<()>| {
+            let _ = &held;
+            counted.fetch_add(1, Ordering::Relaxed);
+            ready(Ok::<_, Infallible>(Response::new(String::new())))
+        });
+        let mut service = layer.layer(inner);
+        let response = service.call(Request::new(()));
+        // The test's own and the service's.
+        assert_eq!(Arc::strong_count(&clones), 2);
+        drop(response);
+        calls.load(Ordering::Relaxed)
+    };
+    assert_eq!(calls_at_once(RateLimitLayer::new(MemoryStore::new(), policy())), 1);
+    assert_eq!(calls_at_once(RateLimitLayer::new(MemoryStore::new(), policy()).headers([])), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn also_after_a_wait() {
+    let queue = Quota::per_second(10).burst(9).leaky_bucket();
+    the_ready_service_is_called(SlowStore::new(), Policy::new().limit(Limit::new("queue", queue))).await;
+}
+
+#[tokio::test]
+async fn being_ready_takes_no_quota() {
+    let mut limited = Limited::new(Policy::new().limit(Limit::new("one", Quota::per_minute(1))));
+    for _ in 0..100 {
+        poll_fn(|cx| limited.service.poll_ready(cx)).await.unwrap();
+    }
+    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[tokio::test]
+async fn an_inner_service_that_is_busy_is_waited_for() {
+    #[derive(Clone)]
+    struct Busy;
+
+    impl Service<Request<()>> for Busy {
+        type Response = Response<String>;
+        type Error = Infallible;
+        type Future = Ready<Result<Self::Response, Infallible>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Pending
+        }
+
+        fn call(&mut self, _: Request<()>) -> Self::Future {
+            panic!("it was not ready")
+        }
+    }
+
+    let mut service = RateLimitLayer::new(
+        MemoryStore::with_clock(1, ManualClock::default()),
+        Policy::new().limit(Limit::new("one", Quota::per_minute(1))),
+    )
+    .layer(Busy);
+    assert!(service.poll_ready(&mut Context::from_waker(Waker::noop())).is_pending());
+}

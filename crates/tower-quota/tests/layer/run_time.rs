@@ -1,0 +1,61 @@
+//! Types that a user can name, and choices made at run time.
+
+use http::{Request, StatusCode};
+use tower::{Layer, ServiceExt};
+use tower_quota::{BoxStore, Limit, MemoryStore, Policy, Quota, RateLimit, RateLimitLayer, key};
+
+use crate::fixture::{Inner, SlowStore};
+
+struct App {
+    layer: RateLimitLayer<BoxStore>,
+    service: RateLimit<Inner, BoxStore>,
+}
+
+impl App {
+    /// As from a configuration file.
+    fn configured(store: &str, by: &[&str]) -> Self {
+        let store = match store {
+            "memory" => BoxStore::new(MemoryStore::new()),
+            _ => BoxStore::new(SlowStore::new()),
+        };
+        let parts: Vec<Box<dyn key::KeyExtractor>> = by
+            .iter()
+            .map(|by| match *by {
+                "method" => Box::new(key::method()) as Box<dyn key::KeyExtractor>,
+                header => Box::new(key::try_header(header).unwrap()),
+            })
+            .collect();
+        let policy = Policy::new().limit(Limit::new(String::from("hour"), Quota::per_hour(1)).by(key::all(parts)));
+        let layer = RateLimitLayer::new(store, policy);
+        Self { service: layer.layer(Inner::default()), layer }
+    }
+}
+
+#[tokio::test]
+async fn stores_and_extractors_are_chosen_at_run_time() {
+    for store in ["memory", "slow"] {
+        let app = App::configured(store, &["method", "x-user"]);
+        let ask = async |method: &str, user: &str| {
+            let request = Request::builder().method(method).header("x-user", user).body(()).unwrap();
+            app.service.clone().oneshot(request).await.unwrap().status()
+        };
+        assert_eq!(ask("GET", "ann").await, StatusCode::OK);
+        assert_eq!(ask("GET", "ann").await, StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(ask("GET", "bob").await, StatusCode::OK);
+        assert_eq!(ask("PUT", "ann").await, StatusCode::OK);
+
+        // Every service of a layer counts together.
+        let another = app.layer.clone().layer(Inner::default());
+        let again = Request::get("/").header("x-user", "ann").body(()).unwrap();
+        assert_eq!(another.oneshot(again).await.unwrap().status(), StatusCode::TOO_MANY_REQUESTS);
+    }
+}
+
+#[test]
+fn everything_can_be_shared_and_shown() {
+    fn shareable<T: Clone + Send + Sync + std::fmt::Debug + 'static>(_: &T) {}
+
+    let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new().limit(Limit::new("a", Quota::per_hour(1))));
+    shareable(&layer);
+    shareable(&layer.layer(tower::util::service_fn(async |_: Request<()>| Ok::<_, ()>(()))));
+}

@@ -1,0 +1,196 @@
+//! Quotas that the request chooses.
+
+use std::time::Duration;
+
+use http::{Request, StatusCode};
+use tower::{Layer, ServiceExt};
+use tower_quota::{HeaderStyle, Limit, OnStoreFailure, Outcome, Policy, Quota, RateLimitLayer, Refused, key};
+use tower_quota_testkit::ManualClock;
+
+use crate::fixture::{Answer, FickleStore, Inner, Limited, WITH_X, field, retry_after, text};
+
+/// Five a minute for everybody, fifty for users with a `pro` header, and what a `units` header says.
+fn tiers() -> Limit {
+    Limit::new("tier", Quota::per_minute(5)).by(key::header("user")).quota_with(|head| {
+        if head.headers().contains_key("pro") {
+            return Some(Quota::per_hour(50));
+        }
+        let units = head.headers().get("units")?.to_str().ok()?.parse().ok()?;
+        Quota::try_new(units, Duration::from_secs(60)).ok()
+    })
+}
+
+fn free(user: &str) -> http::request::Builder {
+    Request::get("/").header("user", user)
+}
+
+fn pro(user: &str) -> http::request::Builder {
+    free(user).header("pro", "1")
+}
+
+fn with_x(policy: Policy) -> Limited {
+    Limited::with(policy, |layer| layer.headers(WITH_X))
+}
+
+/// `RateLimit-Policy`, `RateLimit` and `X-RateLimit-Limit`.
+fn told(response: &Answer) -> [String; 3] {
+    ["ratelimit-policy", "ratelimit", "x-ratelimit-limit"].map(|name| field(response, name).unwrap_or_default())
+}
+
+#[tokio::test]
+async fn a_request_is_counted_by_the_quota_it_chooses() {
+    let limited = with_x(Policy::new().limit(tiers()));
+    for (request, admitted) in [(free as fn(&str) -> _, 5), (pro, 50)] {
+        let user = admitted.to_string();
+        for _ in 0..admitted {
+            assert_eq!(limited.send(request(&user)).await.status(), StatusCode::OK);
+        }
+        let refused = limited.send(request(&user)).await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(retry_after(&refused), Duration::from_secs(if admitted == 5 { 12 } else { 72 }));
+    }
+}
+
+#[tokio::test]
+async fn the_answer_tells_that_quota() {
+    let limited = with_x(Policy::new().limit(tiers()));
+    assert_eq!(told(&limited.send(free("ann")).await), [r#""tier";q=5;w=60"#, r#""tier";r=4;t=12"#, "5"]);
+    assert_eq!(told(&limited.send(pro("bob")).await), [r#""tier";q=50;w=3600"#, r#""tier";r=49;t=72"#, "50"]);
+    // Nothing is remembered of the request before.
+    assert_eq!(told(&limited.send(free("ann")).await)[0], r#""tier";q=5;w=60"#);
+}
+
+#[tokio::test]
+async fn other_limits_keep_theirs() {
+    let posts = Limit::new("posts", Quota::per_minute(9)).when(|head| head.method() == http::Method::POST);
+    let limited = with_x(Policy::new().limit(Limit::new("all", Quota::per_second(8))).limit(tiers()).limit(posts));
+    let expected = r#""all";q=8;w=1, "tier";q=50;w=3600"#;
+    assert_eq!(told(&limited.send(pro("ann")).await)[0], expected);
+    assert_eq!(told(&limited.send(free("bob")).await)[0], r#""all";q=8;w=1, "tier";q=5;w=60"#);
+    let post = Request::post("/").header("user", "eve").header("pro", "1");
+    assert_eq!(told(&limited.send(post).await)[0], format!(r#"{expected}, "posts";q=9;w=60"#));
+}
+
+#[tokio::test]
+async fn several_limits_may_have_one_of_their_own() {
+    let size = |name: &'static str| {
+        Limit::new(name, Quota::per_minute(1)).quota_with(move |head| {
+            Quota::try_new(head.headers().get(name)?.to_str().ok()?.parse().ok()?, Duration::from_secs(60)).ok()
+        })
+    };
+    let limited = with_x(Policy::new().limit(size("a")).limit(size("b")).limit(size("c")));
+    let response = limited.send(Request::get("/").header("c", "30").header("a", "10")).await;
+    assert_eq!(told(&response)[0], r#""a";q=10;w=60, "b";q=1;w=60, "c";q=30;w=60"#);
+    assert_eq!(told(&response)[2], "1", "b binds");
+}
+
+#[tokio::test]
+async fn a_cost_above_it_never_passes() {
+    let limited = with_x(Policy::new().limit(tiers().cost(3)));
+    assert_eq!(limited.send(free("ann")).await.status(), StatusCode::OK);
+    let refused = limited.send(free("bob").header("units", "2")).await;
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(field(&refused, "retry-after"), None);
+    assert_eq!(refused.extensions().get::<tower_quota::Decision>().unwrap().outcome(), Outcome::Never);
+    assert_eq!(told(&refused)[0], r#""tier";q=2;w=60"#);
+    assert!(text(refused).await.contains("can ever admit"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queue_chosen_at_run_time_makes_requests_wait() {
+    let queue = Quota::per_second(2).burst(8).leaky_bucket();
+    let limit = Limit::new("l", Quota::per_minute(1).burst(8))
+        .quota_with(move |head| head.headers().contains_key("queue").then_some(queue));
+    let limited = with_x(Policy::new().limit(limit));
+    for expected in [0, 500] {
+        limited.send(Request::get("/").header("queue", "1")).await;
+        assert_eq!(limited.inner.last_seen().unwrap().wait(), Duration::from_millis(expected));
+    }
+    // And one that is no queue makes none of them wait.
+    let limit = Limit::new("l", queue).quota_with(|_| Some(Quota::per_minute(1)));
+    let limited = with_x(Policy::new().limit(limit));
+    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
+}
+
+/// An instance whose store is sick.
+async fn alone(policy: Policy, request: http::request::Builder) -> Answer {
+    let store = FickleStore::new(&ManualClock::default());
+    store.fail(true);
+    let layer =
+        RateLimitLayer::new(store, policy.on_store_failure(OnStoreFailure::Local)).refusal(|refused: &Refused<'_>| {
+            http::Response::builder().status(refused.status()).body(refused.detail()).unwrap()
+        });
+    layer.headers(WITH_X).layer(Inner::default()).oneshot(request.body(()).unwrap()).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_instance_alone_counts_its_share_of_it() {
+    for (request, share) in [(pro("ann"), "10"), (free("ann"), "1"), (free("ann").header("units", "20"), "4")] {
+        let response = alone(Policy::new().limit(tiers()).instances(5), request).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(field(&response, "x-ratelimit-limit").as_deref(), Some(share));
+        assert_eq!(field(&response, "ratelimit-policy"), None);
+        assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
+    }
+}
+
+#[tokio::test]
+async fn an_instance_alone_tells_of_the_window_that_the_request_chose() {
+    let store = FickleStore::new(&ManualClock::default());
+    store.fail(true);
+    let policy = Policy::new().limit(tiers()).instances(5).on_store_failure(OnStoreFailure::Local);
+    let service = RateLimitLayer::new(store, policy).headers([HeaderStyle::PerWindow]).layer(Inner::default());
+    let response = service.oneshot(pro("ann").body(()).unwrap()).await.unwrap();
+    assert_eq!(field(&response, "x-ratelimit-limit-hour").as_deref(), Some("10"));
+    assert_eq!(field(&response, "x-ratelimit-limit-minute"), None);
+}
+
+#[tokio::test]
+async fn a_quota_that_cannot_be_shared_is_unavailable() {
+    let yearly = || {
+        let rare = Quota::new(1, Duration::from_secs(300 * 86_400));
+        Limit::new("rare", Quota::per_minute(5)).quota_with(move |_| Some(rare))
+    };
+    let response = alone(Policy::new().limit(yearly()).instances(2), Request::get("/")).await;
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
+    // A limit that is not counted here does not matter.
+    let allowing = yearly().on_store_failure(OnStoreFailure::Allow);
+    let response = alone(Policy::new().limit(allowing).instances(2), Request::get("/")).await;
+    assert_eq!(response.status(), StatusCode::OK);
+}
+
+#[cfg(feature = "redis")]
+#[tokio::test(flavor = "multi_thread")]
+async fn one_redis_counts_each_client_by_its_own() {
+    let redis = tower_quota_testkit::RedisServer::start();
+    let options = tower_quota::RedisStore::options().deadline(Duration::from_secs(5));
+    let store = options.connect(&redis.url()).await.unwrap();
+    // So slow that nothing comes back while the test runs.
+    let limit =
+        Limit::new("tier", Quota::new(5, Duration::from_secs(86_400))).by(key::header("user")).quota_with(|head| {
+            let units = head.headers().get("units")?.to_str().ok()?.parse().ok()?;
+            Quota::try_new(units, Duration::from_secs(86_400)).ok()
+        });
+    let service = RateLimitLayer::new(store, Policy::new().limit(limit)).layer(Inner::default());
+    let quotas = [("ann", None, 5), ("bob", Some("20"), 20), ("eve", Some("1"), 1)];
+    // All at once, so that different quotas of one limit share calls.
+    let calls: Vec<_> = (0..90)
+        .map(|i| {
+            let (user, units, _) = quotas[i % 3];
+            let request = units.into_iter().fold(free(user), |request, units| request.header("units", units));
+            let call = service.clone().oneshot(request.body(()).unwrap());
+            tokio::spawn(async move { (user, call.await.unwrap()) })
+        })
+        .collect();
+    let mut admitted = std::collections::HashMap::new();
+    for call in calls {
+        let (user, response) = call.await.unwrap();
+        assert_eq!(field(&response, "x-ratelimit-policy"), None, "not degraded");
+        *admitted.entry(user).or_insert(0) += i32::from(response.status() == StatusCode::OK);
+    }
+    for (user, _, expected) in quotas {
+        assert_eq!(admitted[user], expected, "{user}");
+    }
+}

@@ -1,0 +1,242 @@
+//! What handlers say of the cost of their requests, and when it is carried out.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::{Request, Response, StatusCode};
+use tower::{Layer, ServiceExt, service_fn};
+use tower_quota::settle::{Reservation, Settle, by_handler};
+use tower_quota::{Charge, Decision, Key, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, Store};
+use tower_quota_testkit::ManualClock;
+
+use crate::fixture::Recorder;
+
+fn hundred() -> Quota {
+    Quota::per_hour(100)
+}
+
+fn tokens() -> Limit {
+    Limit::new("tokens", hundred()).cost(10).settle(by_handler())
+}
+
+/// One request to a handler that does this with its reservation.
+async fn request(store: &Recorder, policy: Policy, handler: impl Fn(&Reservation) + Clone) {
+    let inner = service_fn(move |request: Request<()>| {
+        handler(&request.extensions().get().cloned().unwrap_or_default());
+        async { Ok::<_, Infallible>(Response::new(())) }
+    });
+    let service = RateLimitLayer::new(store.clone(), policy).layer(inner);
+    assert_eq!(service.oneshot(Request::new(())).await.unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn the_difference_is_given_back_or_taken() {
+    for (actual, left, settled) in [
+        (3, 97, vec![("refund", vec![7])]),
+        (0, 100, vec![("refund", vec![10])]),
+        (10, 90, vec![]),
+        (25, 75, vec![("charge", vec![15])]),
+    ] {
+        let store = Recorder::new();
+        request(&store, Policy::new().limit(tokens()), |reservation| {
+            assert_eq!(reservation.estimate("tokens"), Some(10));
+            assert!(reservation.settle("tokens", actual));
+        })
+        .await;
+        assert_eq!((store.left("tokens", hundred()), store.settled()), (left, settled), "{actual}");
+    }
+}
+
+#[tokio::test]
+async fn more_than_there_is_becomes_a_debt() {
+    let store = Recorder::new();
+    request(&store, Policy::new().limit(tokens()), |reservation| _ = reservation.settle("tokens", 150)).await;
+    let quota = hundred();
+    let Ok(decision) = store.memory.check(&[Charge::new("tokens", &quota, &Key::EVERYONE)]).into_inner();
+    // 51 units at 36 seconds each.
+    assert_eq!(decision.retry_after().unwrap(), Duration::from_secs(51 * 36));
+}
+
+#[tokio::test]
+async fn the_last_word_counts_and_nothing_is_done_before_the_end() {
+    let store = Recorder::new();
+    let seen = store.clone();
+    request(&store, Policy::new().limit(tokens()), move |reservation| {
+        let another = reservation.clone();
+        reservation.refund();
+        assert!(another.settle("tokens", 70));
+        reservation.keep();
+        assert!(another.settle("tokens", 4));
+        drop(another);
+        assert!(seen.settled().is_empty());
+    })
+    .await;
+    assert_eq!(store.settled(), [("refund", vec![6])]);
+}
+
+#[tokio::test]
+async fn the_handlers_word_goes_before_the_rules() {
+    let store = Recorder::new();
+    let limit = || Limit::new("tokens", hundred()).cost(10).settle(|_: &http::response::Parts| Settle::Cost(50));
+    request(&store, Policy::new().limit(limit()), |_| {}).await;
+    request(&store, Policy::new().limit(limit()), Reservation::keep).await;
+    request(&store, Policy::new().limit(limit()), Reservation::refund).await;
+    assert_eq!(store.settled(), [("charge", vec![40]), ("refund", vec![10])]);
+}
+
+#[tokio::test]
+async fn all_limits_are_settled_in_one_call_of_each_kind() {
+    let store = Recorder::new();
+    let limit = |name: &'static str| Limit::new(name, hundred()).cost(10).settle(by_handler());
+    let policy = Policy::new()
+        .limit(limit("a"))
+        .limit(limit("b"))
+        .limit(limit("c"))
+        .limit(limit("d"))
+        .limit(Limit::new("not settled", hundred()).cost(10));
+    request(&store, policy, |reservation| {
+        assert!(reservation.settle("a", 1) && reservation.settle("b", 30) && reservation.settle("d", 2));
+        assert!(!reservation.settle("not settled", 1) && !reservation.settle("unheard of", 1));
+        assert_eq!(reservation.estimate("not settled"), None);
+    })
+    .await;
+    assert_eq!(store.settled(), [("refund", vec![9, 8]), ("charge", vec![20])]);
+}
+
+#[tokio::test]
+async fn refunding_all_leaves_other_limits_alone() {
+    let store = Recorder::new();
+    let policy = Policy::new().limit(tokens()).limit(Limit::new("minute", Quota::per_minute(10)));
+    request(&store, policy, Reservation::refund).await;
+    assert_eq!((store.left("tokens", hundred()), store.left("minute", Quota::per_minute(10))), (100, 9));
+}
+
+#[tokio::test]
+async fn a_window_that_has_passed_gets_nothing_back() {
+    let store = Recorder::new();
+    let quota = Quota::per_minute(10).fixed_window();
+    let (clock, limit) = (store.clock.clone(), Limit::new("window", quota).cost(4).settle(by_handler()));
+    let seen = store.clone();
+    request(&store, Policy::new().limit(limit), move |reservation| {
+        reservation.refund();
+        clock.advance(Duration::from_secs(60));
+        let Ok(_) = seen.memory.check(&[Charge::new("window", &quota, &Key::EVERYONE).cost(5)]).into_inner();
+    })
+    .await;
+    assert_eq!(store.settled(), [("refund", vec![4])]);
+    assert_eq!(store.left("window", quota), 5);
+}
+
+#[tokio::test]
+async fn limits_that_do_not_settle_leave_no_reservation() {
+    let store = Recorder::new();
+    let policy = Policy::new().limit(Limit::new("plain", hundred())).limit(tokens().when(|_| false));
+    request(&store, policy, |reservation| {
+        assert!(reservation.is_empty() && !reservation.settle("plain", 1));
+        reservation.refund();
+    })
+    .await;
+    assert!(store.settled().is_empty());
+}
+
+#[tokio::test]
+async fn an_outer_layers_reservation_is_a_part_of_the_inner_ones() {
+    let (outer, inner) = (Recorder::new(), Recorder::new());
+    let handler = service_fn(|request: Request<()>| {
+        let reservation: &Reservation = request.extensions().get().unwrap();
+        assert_eq!((reservation.estimate("tokens"), reservation.estimate("searches")), (Some(10), Some(2)));
+        assert!(reservation.settle("tokens", 4) && reservation.settle("searches", 1));
+        async { Ok::<_, Infallible>(Response::new(())) }
+    });
+    let searches = Limit::new("searches", hundred()).cost(2).settle(by_handler());
+    let service = RateLimitLayer::new(inner.clone(), Policy::new().limit(searches)).layer(handler);
+    let service = RateLimitLayer::new(outer.clone(), Policy::new().limit(tokens())).layer(service);
+    service.oneshot(Request::new(())).await.unwrap();
+    assert_eq!((outer.settled(), inner.settled()), (vec![("refund", vec![6])], vec![("refund", vec![1])]));
+}
+
+#[tokio::test]
+async fn the_decision_in_the_response_cannot_give_back_once_more() {
+    let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
+    for (limit, refundable) in [(tokens(), false), (Limit::new("plain", hundred()), true)] {
+        let service = RateLimitLayer::new(Recorder::new(), Policy::new().limit(limit)).attach_decision().layer(inner);
+        let mut response = service.oneshot(Request::new(())).await.unwrap();
+        let refund = response.extensions_mut().get_mut::<Decision>().unwrap().refund();
+        assert_eq!(refund.is_some(), refundable);
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_takes_time_settles_in_a_task() {
+    let store = Recorder::slow();
+    request(&store, Policy::new().limit(tokens()), Reservation::refund).await;
+    store.until_settled(&[("refund", &[10])]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_thread_of_its_own_may_have_the_last_word() {
+    let (store, kept) = (Recorder::slow(), Arc::new(Mutex::new(None)));
+    let keep = Arc::clone(&kept);
+    request(&store, Policy::new().limit(tokens()), move |reservation| {
+        *keep.lock().unwrap() = Some(reservation.clone());
+    })
+    .await;
+    assert!(store.settled().is_empty());
+    std::thread::spawn(move || assert!(kept.lock().unwrap().take().unwrap().settle("tokens", 1))).join().unwrap();
+    store.until_settled(&[("refund", &[9])]).await;
+}
+
+#[test]
+fn a_runtime_that_is_gone_is_no_reason_to_panic() {
+    let (store, kept) = (Recorder::slow(), Arc::new(Mutex::new(None)));
+    let keep = Arc::clone(&kept);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(request(&store, Policy::new().limit(tokens()), move |reservation| {
+        *keep.lock().unwrap() = Some(reservation.clone());
+    }));
+    drop(runtime);
+    kept.lock().unwrap().take().unwrap().refund();
+}
+
+#[tokio::test]
+async fn without_the_store_requests_are_settled_where_they_were_counted() {
+    let clock = ManualClock::default();
+    let local = MemoryStore::with_clock(10, clock.clone());
+    let store = Recorder::new();
+    let inner = service_fn(|request: Request<()>| {
+        request.extensions().get::<Reservation>().cloned().unwrap_or_default().settle("tokens", 3);
+        async { Ok::<_, Infallible>(Response::new(())) }
+    });
+    let service_of = |choice| {
+        let policy = Policy::new().limit(tokens().on_store_failure(choice)).instances(2);
+        RateLimitLayer::new(store.clone(), policy).local_store(local.clone()).layer(inner)
+    };
+    store.fail(true);
+    service_of(OnStoreFailure::Local).oneshot(Request::new(())).await.unwrap();
+    let share = hundred().divided(2);
+    let Ok(decision) = local.check(&[Charge::new("tokens", &share, &Key::EVERYONE).cost(0)]).into_inner();
+    assert_eq!(decision.statuses()[0].remaining(), 47);
+
+    // Uncounted, there is nothing to settle.
+    service_of(OnStoreFailure::Allow).oneshot(Request::new(())).await.unwrap();
+    assert!(store.settled().is_empty());
+}
+
+#[tokio::test]
+async fn a_store_that_fails_to_settle_is_heard_of() {
+    let store = Recorder::new();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let (hear, sick) = (Arc::clone(&heard), store.clone());
+    let inner = service_fn(move |request: Request<()>| {
+        request.extensions().get::<Reservation>().unwrap().refund();
+        sick.fail(true);
+        async { Ok::<_, Infallible>(Response::new(())) }
+    });
+    let service = RateLimitLayer::new(store.clone(), Policy::new().limit(tokens()))
+        .on_store_error(move |error| hear.lock().unwrap().push(error.to_string()))
+        .layer(inner);
+    service.oneshot(Request::new(())).await.unwrap();
+    assert_eq!(*heard.lock().unwrap(), ["secret-host:6379 is on fire"]);
+    assert_eq!(store.left("tokens", hundred()), 90);
+}

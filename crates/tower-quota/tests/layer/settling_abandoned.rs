@@ -1,0 +1,150 @@
+//! Requests that never get a response.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::time::Duration;
+
+use http::{Request, Response};
+use tokio::time::timeout;
+use tower::{Layer, Service, ServiceExt, service_fn};
+use tower_quota::settle::{Reservation, Settle, only_failures};
+use tower_quota::{Limit, Policy, Quota, RateLimit, RateLimitLayer};
+
+use crate::fixture::{Call, Recorder};
+
+fn limit() -> Limit {
+    Limit::new("limit", Quota::per_hour(100)).cost(10)
+}
+
+fn limited<Svc>(store: &Recorder, limit: Limit, inner: Svc) -> RateLimit<Svc, Recorder> {
+    RateLimitLayer::new(store.clone(), Policy::new().limit(limit)).layer(inner)
+}
+
+/// What is settled when a request is cancelled, fails, or panics, each with a store of its own.
+async fn settled(limit: impl Fn() -> Limit, word: impl Fn(&Reservation) + Copy) -> [Vec<Call>; 3] {
+    let say = move |request: &Request<()>| word(request.extensions().get().unwrap());
+    let stores = [Recorder::new(), Recorder::new(), Recorder::new()];
+    let stuck = service_fn(move |request: Request<()>| {
+        say(&request);
+        pending::<Result<Response<()>, Infallible>>()
+    });
+    let cancelled = limited(&stores[0], limit(), stuck).oneshot(Request::new(()));
+    assert!(timeout(Duration::from_millis(1), cancelled).await.is_err());
+
+    let failing = service_fn(move |request: Request<()>| {
+        say(&request);
+        async { Err::<Response<()>, _>("no") }
+    });
+    assert_eq!(limited(&stores[1], limit(), failing).oneshot(Request::new(())).await.unwrap_err(), "no");
+
+    let panicking = service_fn(move |request: Request<()>| async move {
+        say(&request);
+        if request.uri() == "/" {
+            std::panic::resume_unwind(Box::new("a panic without its message"));
+        }
+        Ok::<_, Infallible>(Response::new(()))
+    });
+    let service = limited(&stores[2], limit(), panicking);
+    assert!(catch_unwind(service.oneshot(Request::new(()))).await.is_err());
+    stores.map(|store| store.settled())
+}
+
+/// Polls a future that may panic.
+async fn catch_unwind<F: Future>(future: F) -> std::thread::Result<F::Output> {
+    let mut future = Box::pin(future);
+    std::future::poll_fn(move |cx| {
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => std::task::Poll::Ready(Err(panic)),
+        }
+    })
+    .await
+}
+
+fn same(each: &[Call]) -> [Vec<Call>; 3] {
+    [each.to_vec(), each.to_vec(), each.to_vec()]
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_estimate_stays_unless_told_otherwise() {
+    // Also where only failures count: nobody gets free guesses by hanging up.
+    assert_eq!(settled(|| limit().settle(only_failures()), |_| {}).await, same(&[]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_may_choose_what_becomes_of_it() {
+    assert_eq!(settled(|| limit().on_abandoned(Settle::Refund), |_| {}).await, same(&[("refund", vec![10])]));
+    let limits = [
+        || limit().on_abandoned(Settle::Cost(1)).settle(only_failures()),
+        || limit().settle(only_failures()).on_abandoned(Settle::Cost(1)),
+    ];
+    for limit in limits {
+        assert_eq!(settled(limit, |_| {}).await, same(&[("refund", vec![9])]));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_handler_said_before_counts() {
+    let limit = || limit().on_abandoned(Settle::Refund);
+    assert_eq!(settled(limit, |reservation| _ = reservation.settle("limit", 12)).await, same(&[("charge", vec![2])]));
+    assert_eq!(settled(limit, Reservation::keep).await, same(&[]));
+}
+
+#[tokio::test]
+async fn a_request_that_goes_away_before_the_answer_gets_everything_back() {
+    let inner = || service_fn(|_: Request<()>| pending::<Result<Response<()>, Infallible>>());
+    let waits = || limit().max_wait(Duration::from_secs(1));
+    for (limit, store) in [
+        (limit().settle(only_failures()), Recorder::new()),
+        (limit().settle(only_failures()), Recorder::slow()),
+        (waits(), Recorder::new()),
+        (waits(), Recorder::slow()),
+    ] {
+        let mut service = limited(&store, limit, inner());
+        drop(service.call(Request::new(())));
+        store.until_settled(&[("refund", &[10])]).await;
+    }
+    let store = Recorder::slow();
+    let mut asked = Box::pin(limited(&store, limit().settle(only_failures()), inner()).call(Request::new(())));
+    assert!(polled_once(&mut asked).await.is_none());
+    drop(asked);
+    store.until_settled(&[("refund", &[10])]).await;
+}
+
+#[tokio::test]
+async fn a_request_that_goes_away_before_it_is_refused_gets_nothing_back() {
+    let store = Recorder::slow();
+    let inner = service_fn(|_: Request<()>| pending::<Result<Response<()>, Infallible>>());
+    let mut service = limited(&store, limit().cost(60).settle(only_failures()), inner);
+    let first = service.call(Request::new(()));
+    drop(service.call(Request::new(())));
+    drop(first);
+    store.until_settled(&[("refund", &[60])]).await;
+}
+
+/// Polls once.
+async fn polled_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+    std::future::poll_fn(|cx| match std::pin::Pin::new(&mut *future).poll(cx) {
+        std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
+        std::task::Poll::Pending => std::task::Poll::Ready(None),
+    })
+    .await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_response_is_not_abandoned() {
+    let store = Recorder::new();
+    let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
+    limited(&store, limit().on_abandoned(Settle::Refund), inner).oneshot(Request::new(())).await.unwrap();
+    assert!(store.settled().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_request_has_nothing_to_settle() {
+    let store = Recorder::new();
+    let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
+    let service = limited(&store, limit().cost(60).on_abandoned(Settle::Refund), inner);
+    assert_eq!(service.clone().oneshot(Request::new(())).await.unwrap().status(), 200);
+    assert_eq!(service.oneshot(Request::new(())).await.unwrap().status(), 429);
+    assert_eq!((store.settled(), store.left("limit", Quota::per_hour(100))), (vec![], 40));
+}

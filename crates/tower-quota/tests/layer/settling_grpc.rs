@@ -1,0 +1,79 @@
+//! Calls that are settled by their gRPC status, from a real client to a real server.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::net::SocketAddr;
+use std::task::{Context, Poll};
+
+use http::{HeaderMap, HeaderValue, Request, Response};
+use http_body_util::BodyExt;
+use tokio::net::TcpListener;
+use tonic::body::Body;
+use tonic::server::NamedService;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Channel, Endpoint, Server};
+use tonic::{Code, Status};
+use tower::{Service, ServiceExt};
+use tower_quota::settle::{only_failures, only_successes};
+use tower_quota::{Limit, Policy, Quota, RateLimitLayer};
+
+use crate::fixture::Recorder;
+use crate::settling_by_rule::Frames;
+
+/// Answers every call with an empty message; the status after it is `OK` unless the method is another.
+#[derive(Clone)]
+struct Talk;
+
+impl NamedService for Talk {
+    const NAME: &'static str = "talk.Talk";
+}
+
+impl Service<Request<Body>> for Talk {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let code = if request.uri().path() == "/talk.Talk/Say" { "0" } else { "16" };
+        let trailers = HeaderMap::from_iter([("grpc-status".parse().unwrap(), HeaderValue::from_static(code))]);
+        let body = Frames { data: vec!["\0\0\0\0\0"], trailers: Some(trailers), ..Frames::default() };
+        ready(Ok(Response::builder().header("content-type", "application/grpc").body(Body::new(body)).unwrap()))
+    }
+}
+
+async fn served(store: &Recorder, limit: Limit) -> (Channel, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let layer = RateLimitLayer::new(store.clone(), Policy::new().limit(limit));
+    tokio::spawn(Server::builder().layer(layer).add_service(Talk).serve_with_incoming(TcpIncoming::from(listener)));
+    (Endpoint::new(format!("http://{address}")).unwrap().connect().await.unwrap(), address)
+}
+
+/// The status in the trailers of a call.
+async fn call((channel, address): &(Channel, SocketAddr), method: &str) -> Code {
+    let request = Request::post(format!("http://{address}/talk.Talk/{method}"));
+    let request = request.header("content-type", "application/grpc").body(Body::empty()).unwrap();
+    let response = channel.clone().oneshot(request).await.unwrap();
+    let body = response.into_body().collect().await.unwrap();
+    Status::from_header_map(body.trailers().unwrap()).unwrap().code()
+}
+
+#[tokio::test]
+async fn trailers_tell_what_a_call_costs() {
+    let limit = || Limit::new("calls", Quota::per_hour(100)).cost(10);
+    let (failures, successes) = (Recorder::new(), Recorder::new());
+    let guarded = served(&failures, limit().settle(only_failures())).await;
+    let counted = served(&successes, limit().settle(only_successes())).await;
+    for server in [&guarded, &counted] {
+        assert_eq!(call(server, "Say").await, Code::Ok);
+        assert_eq!(call(server, "Fail").await, Code::Unauthenticated);
+        assert_eq!(call(server, "Fail").await, Code::Unauthenticated);
+    }
+    failures.until_settled(&[("refund", &[10])]).await;
+    successes.until_settled(&[("refund", &[10]), ("refund", &[10])]).await;
+    assert_eq!((failures.left("calls", Quota::per_hour(100)), successes.left("calls", Quota::per_hour(100))), (80, 90));
+}

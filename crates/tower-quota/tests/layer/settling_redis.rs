@@ -1,0 +1,78 @@
+//! Settling and giving turns back with a real Redis, which takes time.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use http::{Request, Response};
+use tokio::time::timeout;
+use tower::{Layer, Service, ServiceExt, service_fn};
+use tower_quota::settle::{Reservation, by_handler};
+use tower_quota::{Charge, Key, Limit, Policy, Quota, RateLimitLayer, RedisStore, Store};
+use tower_quota_testkit::RedisServer;
+
+use crate::fixture::Inner;
+
+async fn store(redis: &RedisServer, prefix: &str) -> RedisStore {
+    // A healthy server on a busy machine must not be taken for a sick one.
+    let options = RedisStore::options().prefix(prefix).deadline(Duration::from_secs(2));
+    options.connect(&redis.url()).await.unwrap()
+}
+
+/// Waits until this much is left.
+async fn until_left(store: &RedisStore, limit: &'static str, quota: Quota, expected: u64) {
+    let left = async || {
+        store.check(&[Charge::new(limit, &quota, &Key::EVERYONE).cost(0)]).await.unwrap().statuses()[0].remaining()
+    };
+    let reached = timeout(Duration::from_secs(5), async { while left().await != expected {} }).await;
+    assert!(reached.is_ok(), "{} left instead of {expected}", left().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_are_settled() {
+    let redis = RedisServer::start();
+    let store = store(&redis, "settled").await;
+    let day = Quota::per_day(100);
+    for (quota, limit) in [
+        (day, "bucket"),
+        (day.sliding_log(), "log"),
+        (day.fixed_window().from_first_request(), "window"),
+        (Quota::new(100, Duration::from_secs(366 * 86_400)).sliding_window(), "sliding"),
+    ] {
+        for (actual, left) in [(4, 96), (0, 96), (30, 66), (u64::MAX, 0)] {
+            let inner = service_fn(move |request: Request<()>| {
+                assert!(request.extensions().get::<Reservation>().unwrap().settle(limit, actual));
+                async { Ok::<_, Infallible>(Response::new(())) }
+            });
+            let policy = Policy::new().limit(Limit::new(limit, quota).cost(10).settle(by_handler()));
+            let service = RateLimitLayer::new(store.clone(), policy).layer(inner);
+            assert_eq!(service.oneshot(Request::new(())).await.unwrap().status(), 200);
+            until_left(&store, limit, quota, left).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_goes_away_while_it_waits_gives_its_turn_back() {
+    let redis = RedisServer::start();
+    let store = store(&redis, "turns").await;
+    let quota = Quota::per_hour(1).burst(10).leaky_bucket();
+    let policy = Policy::new().limit(Limit::new("queue", quota).max_wait(Duration::from_secs(86_400)));
+    let mut service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
+    service.clone().oneshot(Request::new(())).await.unwrap();
+    {
+        let mut waiting = pin!(service.call(Request::new(())));
+        // The store has answered as soon as it says that it waits.
+        poll_fn(|cx| match waiting.as_mut().poll(cx) {
+            Poll::Pending if format!("{waiting:?}").contains("waiting") => Poll::Ready(()),
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(_) => panic!("it should wait an hour"),
+        })
+        .await;
+        until_left(&store, "queue", quota, 8).await;
+    }
+    until_left(&store, "queue", quota, 9).await;
+    assert_eq!(service.get_ref().calls(), 1);
+}

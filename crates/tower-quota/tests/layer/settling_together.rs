@@ -1,0 +1,136 @@
+//! Settling, beside everything else that a limit may be told.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use http::{Request, Response, StatusCode};
+use tower::{Layer, Service, ServiceExt, service_fn};
+use tower_quota::settle::{Reservation, by_handler, only_failures};
+use tower_quota::{Charge, Key, Limit, MemoryStore, OnStoreFailure, Penalty, Policy, Quota, RateLimitLayer, Store};
+use tower_quota_testkit::ManualClock;
+
+use crate::fixture::{FickleStore, Recorder};
+
+/// A handler that says this of the cost by `tokens`.
+fn saying(cost: u64) -> impl Service<Request<()>, Response = Response<()>, Error = Infallible, Future: Send> + Clone {
+    service_fn(move |request: Request<()>| {
+        assert!(request.extensions().get::<Reservation>().unwrap().settle("tokens", cost));
+        async { Ok(Response::new(())) }
+    })
+}
+
+fn left(store: &MemoryStore, quota: Quota) -> u64 {
+    let Ok(decision) = store.check(&[Charge::new("tokens", &quota, &Key::EVERYONE).cost(0)]).into_inner();
+    decision.statuses()[0].remaining()
+}
+
+/// One request by these limits, with a store of its own.
+async fn settled(policy: Policy, cost: u64) -> Recorder {
+    let store = Recorder::new();
+    let service = RateLimitLayer::new(store.clone(), policy).layer(saying(cost));
+    assert_eq!(service.oneshot(Request::new(())).await.unwrap().status(), StatusCode::OK);
+    store
+}
+
+#[tokio::test]
+async fn a_batch_is_settled_against_what_it_got() {
+    let quota = Quota::per_hour(60);
+    let rows = || Limit::new("tokens", quota).cost(100).at_most().settle(by_handler());
+    for (cost, left, calls) in
+        [(10, 50, vec![("refund", vec![50])]), (60, 0, vec![]), (61, 0, vec![("charge", vec![1])])]
+    {
+        let store = settled(Policy::new().limit(rows()), cost).await;
+        assert_eq!((store.left("tokens", quota), store.settled()), (left, calls), "{cost}");
+    }
+}
+
+#[tokio::test]
+async fn a_quota_that_the_request_chose_gets_it_back() {
+    let tier = Quota::per_hour(500);
+    let limit = Limit::new("tokens", Quota::per_hour(100)).cost(100).quota_with(move |_| Some(tier));
+    for (cost, left) in [(30, 470), (0, 500), (450, 50)] {
+        let store = settled(Policy::new().limit(limit.clone().settle(by_handler())), cost).await;
+        assert_eq!(store.left("tokens", tier), left);
+    }
+}
+
+#[tokio::test]
+async fn limits_of_one_name_behind_one_another_are_all_settled() {
+    let (outer, inner) = (Recorder::new(), Recorder::new());
+    let tokens =
+        |estimate| Policy::new().limit(Limit::new("tokens", Quota::per_hour(100)).cost(estimate).settle(by_handler()));
+    let service = RateLimitLayer::new(inner.clone(), tokens(10)).layer(saying(4));
+    let service = RateLimitLayer::new(outer.clone(), tokens(3)).layer(service);
+    service.oneshot(Request::new(())).await.unwrap();
+    assert_eq!((inner.settled(), outer.settled()), (vec![("refund", vec![6])], vec![("charge", vec![1])]));
+}
+
+#[tokio::test]
+async fn a_store_that_is_well_again_is_not_charged_for_what_was_counted_here() {
+    let (quota, clock) = (Quota::per_hour(100), ManualClock::default());
+    let (store, local) = (FickleStore::new(&clock), MemoryStore::with_clock(10, clock));
+    let policy = Policy::new()
+        .limit(Limit::new("tokens", quota).cost(10).settle(by_handler()).on_store_failure(OnStoreFailure::Local));
+    for (cost, here) in [(25, 75), (5, 70)] {
+        store.fail(true);
+        let recovering = store.clone();
+        let handler = service_fn(move |request: Request<()>| {
+            recovering.fail(false);
+            saying(cost).call(request)
+        });
+        let layer = RateLimitLayer::new(store.clone(), policy.clone()).local_store(local.clone());
+        layer.layer(handler).oneshot(Request::new(())).await.unwrap();
+        let there = store.check(&[Charge::new("tokens", &quota, &Key::EVERYONE).cost(0)]).await.unwrap();
+        assert_eq!((there.statuses()[0].remaining(), left(&local, quota)), (100, here));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_came_is_settled_alone() {
+    let queue = Limit::new("queue", Quota::per_second(2).burst(9).leaky_bucket());
+    let tokens = Limit::new("tokens", Quota::per_hour(100)).cost(10).settle(by_handler());
+    let store = Recorder::new();
+    let layer = RateLimitLayer::new(store.clone(), Policy::new().limit(queue).limit(tokens));
+    let service = layer.layer(saying(4));
+    for calls in 1..=3 {
+        service.clone().oneshot(Request::new(())).await.unwrap();
+        assert_eq!(store.settled(), vec![("refund", vec![6]); calls]);
+    }
+}
+
+#[tokio::test]
+async fn refunds_forgive_no_strikes() {
+    let penalty = Penalty::after(1).step(Duration::from_secs(7_200));
+    let login = Limit::new("login", Quota::per_hour(1)).settle(only_failures()).penalty(penalty);
+    let store = Recorder::new();
+    let handler = service_fn(|request: Request<()>| async move {
+        let status = if request.uri().path() == "/wrong" { 401 } else { 200 };
+        Ok::<_, Infallible>(Response::builder().status(status).body(()).unwrap())
+    });
+    let service = RateLimitLayer::new(store.clone(), Policy::new().limit(login)).layer(handler);
+    let status = async |path: &str| {
+        let request = Request::get(path).body(()).unwrap();
+        service.clone().oneshot(request).await.unwrap().status().as_u16()
+    };
+    // Those who get in are not counted, however many; of those who do not, the second refusal blocks.
+    for (path, expected) in [("/", 200), ("/", 200), ("/wrong", 401), ("/", 429), ("/", 429)] {
+        assert_eq!(status(path).await, expected, "{path}");
+    }
+    store.clock.advance(Duration::from_secs(3_601));
+    assert_eq!(status("/").await, 429, "blocked for two hours");
+    store.clock.advance(Duration::from_secs(4 * 3_600));
+    assert_eq!(status("/").await, 200);
+}
+
+#[tokio::test]
+async fn absurd_costs_are_debts() {
+    let day = Quota::per_day(100);
+    for quota in [day, day.gcra(), day.leaky_bucket(), day.fixed_window(), day.sliding_window(), day.sliding_log()] {
+        let store = settled(Policy::new().limit(Limit::new("tokens", quota).settle(by_handler())), u64::MAX).await;
+        assert_eq!(store.left("tokens", quota), 0);
+        let service =
+            RateLimitLayer::new(store.clone(), Policy::new().limit(Limit::new("tokens", quota))).layer(saying(1));
+        let refused = service.oneshot(Request::new(())).await.unwrap();
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS, "{quota:?}");
+    }
+}

@@ -1,0 +1,131 @@
+//! Limits that are only tried out: whatever happens, clients get what they would get without them.
+
+use std::time::Duration;
+
+use http::{Request, Version};
+use tower::{Layer, ServiceExt};
+use tower_quota::HeaderStyle::{self, Draft3, Draft6, Draft7, Draft11, GitHub, PerWindow, XRateLimit};
+use tower_quota::settle::{Reservation, by_handler, only_failures};
+use tower_quota::{Limit, MemoryStore, MissingKey, OnStoreFailure, Penalty, Policy, Quota, RateLimitLayer, Reset, key};
+use tower_quota_testkit::ManualClock;
+
+use crate::fixture::{FickleStore, Inner, Limited, Recorder, WITH_X, field, text, tokio_now};
+
+/// Limits that refuse nearly everything, in every way there is.
+fn shadows() -> [Limit; 7] {
+    let rare = Quota::new(1, Duration::from_secs(300 * 86_400));
+    [
+        Limit::new("strict", Quota::per_minute(1)),
+        Limit::new("queue", Quota::per_minute(1).burst(3).leaky_bucket()).wait_jitter(Duration::from_secs(60)),
+        Limit::new("dear", Quota::per_minute(1)).cost_with(|_| u64::MAX).settle(only_failures()),
+        Limit::new("keyed", Quota::per_minute(1)).by(key::header("x-api-key")).when_missing(MissingKey::Refuse),
+        Limit::new("grim", Quota::per_minute(1)).penalty(Penalty::after(1)).count_refusals(),
+        Limit::new("sick", Quota::per_minute(1)).on_store_failure(OnStoreFailure::Refuse),
+        // A quota that no instance can have a share of.
+        Limit::new("chosen", Quota::per_minute(1)).quota_with(move |_| Some(rare)).at_most(),
+    ]
+    .map(Limit::shadow)
+}
+
+fn with_shadows(policy: Policy) -> Policy {
+    shadows().into_iter().fold(policy, Policy::limit)
+}
+
+/// All that clients get, over HTTP and gRPC, from a layer in this style: of five requests, while the store is well or
+/// sick.
+async fn answers(policy: Policy, style: HeaderStyle, sick: bool) -> Vec<String> {
+    let clock = ManualClock::default();
+    let store = FickleStore::new(&clock);
+    store.fail(sick);
+    let layer = RateLimitLayer::new(store, policy).local_store(MemoryStore::with_clock(1_000, clock));
+    let service = layer.headers([style]).partition_keys("secret").layer(Inner::default());
+    let mut answers = Vec::new();
+    for i in 0..5 {
+        let request = match i % 2 {
+            0 => Request::get("/"),
+            _ => Request::post("/").version(Version::HTTP_2).header("content-type", "application/grpc"),
+        };
+        let begun = tokio_now();
+        let response = service.clone().oneshot(request.body(()).unwrap()).await.unwrap();
+        let head = format!("{} {:?} {:?}", response.status(), tokio_now() - begun, response.headers());
+        answers.push(format!("{head} {}", text(response).await));
+    }
+    answers
+}
+
+const STYLES: [HeaderStyle; 8] =
+    [Draft11, Draft7, Draft6, Draft3, XRateLimit(Reset::Delta), XRateLimit(Reset::Epoch), GitHub, PerWindow];
+
+#[tokio::test(start_paused = true)]
+async fn clients_notice_nothing_of_them() {
+    let two = Policy::new().instances(2).limit(Limit::new("two", Quota::per_minute(4).burst(2)));
+    let queue = two.clone().limit(Limit::new("line", Quota::per_second(1).burst(3).leaky_bucket()));
+    for policy in [two, queue].map(|policy| move || policy.clone()) {
+        for style in STYLES {
+            assert_eq!(answers(with_shadows(policy()), style, false).await, answers(policy(), style, false).await);
+        }
+        for choice in [OnStoreFailure::Allow, OnStoreFailure::Local, OnStoreFailure::Refuse] {
+            let policy = || policy().on_store_failure(choice);
+            for style in STYLES {
+                let (with, without) = (answers(with_shadows(policy()), style, true), answers(policy(), style, true));
+                assert_eq!(with.await, without.await, "{choice:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn alone_they_are_as_no_limit_at_all() {
+    for sick in [false, true] {
+        for choice in [OnStoreFailure::Allow, OnStoreFailure::Local, OnStoreFailure::Refuse] {
+            let policy = || Policy::new().instances(2).on_store_failure(choice);
+            let none = answers(policy(), Draft11, false).await;
+            assert_eq!(answers(with_shadows(policy()), Draft11, sick).await, none, "{choice:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn counted_alone_beside_a_limit_that_allows_they_are_no_count() {
+    let policy = Policy::new()
+        .limit(Limit::new("real", Quota::per_minute(5)))
+        .limit(Limit::new("dry", Quota::per_minute(5)).shadow().on_store_failure(OnStoreFailure::Local));
+    let clock = ManualClock::default();
+    let store = FickleStore::new(&clock);
+    store.fail(true);
+    let service = RateLimitLayer::new(store, policy).headers(WITH_X).layer(Inner::default());
+    let response = service.oneshot(Request::new(())).await.unwrap();
+    assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("-1"));
+    assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
+}
+
+#[tokio::test]
+async fn those_that_would_refuse_are_told_where_it_is_asked_for() {
+    let policy = Policy::new()
+        .limit(Limit::new("one", Quota::per_minute(1)))
+        .limit(Limit::new("dry", Quota::per_minute(1)).shadow())
+        .limit(Limit::new("wet", Quota::per_minute(9)).shadow());
+    let limited = Limited::with(policy, RateLimitLayer::shadow_header);
+    assert_eq!(field(&limited.get().await, "x-ratelimit-shadow"), None);
+    let refused = limited.get().await;
+    assert_eq!((refused.status().as_u16(), field(&refused, "x-ratelimit-shadow").as_deref()), (429, Some(r#""dry""#)));
+}
+
+#[tokio::test]
+async fn one_that_would_have_refused_is_not_settled() {
+    let store = Recorder::new();
+    let dry = Limit::new("dry", Quota::per_hour(10)).cost(8).settle(by_handler()).shadow();
+    let policy = Policy::new().limit(Limit::new("real", Quota::per_hour(100))).limit(dry);
+    let handler = tower::service_fn(|request: Request<()>| {
+        let reservation = request.extensions().get().cloned().unwrap_or_default();
+        let part = Reservation::settle(&reservation, "dry", 9);
+        async move { Ok::<_, std::convert::Infallible>(http::Response::new(part)) }
+    });
+    let service = RateLimitLayer::new(store.clone(), policy).layer(handler);
+    for (call, calls) in [(true, 1), (false, 1)] {
+        let response = service.clone().oneshot(Request::new(())).await.unwrap();
+        assert_eq!((response.status().as_u16(), store.settled().len()), (200, calls), "{call}");
+    }
+    // The first took 9. Had the second been refused, it would have cost nothing.
+    assert_eq!(store.left("dry", Quota::per_hour(10)), 1);
+}

@@ -1,0 +1,176 @@
+//! A real Redis that is killed behind the layer and comes back, seen by clients over real sockets.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get;
+use tokio::time::timeout;
+use tower_quota::{Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore};
+use tower_quota_testkit::{ManualClock, RedisServer};
+
+use crate::axum_apps::{ask, served};
+use crate::fixture::WITH_X;
+
+/// Far more than the deadline of a call: whoever waits so long was forgotten.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A limit of 12 a minute, of which an instance's share is 2, counted in Redis under a prefix of its own.
+struct Setting {
+    layer: RateLimitLayer<RedisStore>,
+    local: MemoryStore,
+    clock: ManualClock,
+}
+
+impl Setting {
+    async fn new(redis: &RedisServer, policy: Policy, prefix: &str) -> Self {
+        // A healthy server on a busy machine must not be taken for a sick one.
+        let options = RedisStore::options().prefix(prefix).deadline(Duration::from_secs(1));
+        let store = options.connect(&redis.url()).await.unwrap();
+        let clock = ManualClock::default();
+        let local = MemoryStore::with_clock(100, clock.clone());
+        let layer = RateLimitLayer::new(store, policy).local_store(local.clone()).headers(WITH_X);
+        Self { layer, local, clock }
+    }
+
+    async fn choosing(redis: &RedisServer, choice: OnStoreFailure) -> Self {
+        let limit = Limit::new("minute", Quota::per_minute(12)).on_store_failure(choice);
+        Self::new(redis, Policy::new().limit(limit).instances(6), &format!("{choice:?}")).await
+    }
+}
+
+async fn app(layer: RateLimitLayer<RedisStore>) -> SocketAddr {
+    served(Router::new().fallback(get(|| async { "hello" })).layer(layer)).await
+}
+
+/// A response's head, but for the date.
+async fn head(app: SocketAddr, path: &str) -> String {
+    let response = timeout(PATIENCE, ask(app, "GET", path)).await.unwrap();
+    response.split_once("\r\n\r\n").unwrap().0.to_owned()
+}
+
+/// Whether a head has this status and just these `X-RateLimit` fields, and no standard ones.
+fn assert_degraded(head: &str, status: &str, fields: &[&str]) {
+    assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
+    let told: Vec<&str> =
+        head.split("\r\n").filter(|line| line.starts_with("ratelimit") || line.starts_with("x-ratelimit")).collect();
+    assert_eq!(told.len(), fields.len(), "{head}");
+    for field in fields {
+        assert!(told.contains(field), "{field} in {head}");
+    }
+}
+
+/// Asks until the store has had a part in the answer.
+async fn until_well(app: SocketAddr) {
+    let well = async { while head(app, "/").await.contains("degraded") {} };
+    timeout(PATIENCE, well).await.unwrap();
+}
+
+const DEGRADED: &str = "x-ratelimit-policy: degraded";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http_clients_get_what_each_limit_says() {
+    let mut redis = RedisServer::start();
+    let allow = app(Setting::choosing(&redis, OnStoreFailure::Allow).await.layer).await;
+    let refuse = app(Setting::choosing(&redis, OnStoreFailure::Refuse).await.layer).await;
+    let setting = Setting::choosing(&redis, OnStoreFailure::Local).await;
+    let local = app(setting.layer).await;
+    for app in [allow, refuse, local] {
+        let head = head(app, "/").await;
+        assert!(head.contains("\r\nratelimit: \"minute\";r=11;t=5") && !head.contains(DEGRADED), "{head}");
+    }
+
+    redis.kill();
+    for _ in 0..15 {
+        assert_degraded(&head(allow, "/").await, "200", &[DEGRADED, "x-ratelimit-remaining: -1"]);
+        let refused = head(refuse, "/").await;
+        assert_degraded(&refused, "503", &[DEGRADED]);
+        assert!(refused.contains("\r\nretry-after: 1"), "{refused}");
+    }
+    for (status, left, reset) in [("200", 1, 30), ("200", 0, 60), ("429", 0, 60)] {
+        let (left, reset) = (format!("x-ratelimit-remaining: {left}"), format!("x-ratelimit-reset: {reset}"));
+        let head = head(local, "/").await;
+        assert_degraded(&head, status, &[DEGRADED, "x-ratelimit-limit: 2", &left, &reset]);
+        assert_eq!(head.contains("\r\nretry-after: 30"), status == "429", "{head}");
+    }
+
+    redis.start_again();
+    for app in [allow, refuse, local] {
+        until_well(app).await;
+        assert!(head(app, "/").await.contains("\r\nratelimit: \"minute\";r="));
+    }
+    setting.clock.advance(Duration::from_secs(1));
+    head(local, "/").await;
+    assert!(setting.local.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_of_one_policy_choose_for_themselves() {
+    let mut redis = RedisServer::start();
+    let policy = Policy::new()
+        .limit(
+            Limit::new("login", Quota::per_hour(5))
+                .when(|head| head.uri().path() == "/login")
+                .on_store_failure(OnStoreFailure::Refuse),
+        )
+        .limit(Limit::new("minute", Quota::per_minute(12)).on_store_failure(OnStoreFailure::Local))
+        .limit(Limit::new("everyone", Quota::per_hour(1)))
+        .instances(6);
+    let setting = Setting::new(&redis, policy, "mixed").await;
+    let app = app(setting.layer).await;
+    redis.kill();
+    assert_degraded(&head(app, "/login").await, "503", &[DEGRADED]);
+    assert!(setting.local.is_empty());
+    for (status, left) in [("200", 1), ("200", 0), ("429", 0)] {
+        let reset = format!("x-ratelimit-reset: {}", (2 - left) * 30);
+        let left = format!("x-ratelimit-remaining: {left}");
+        assert_degraded(&head(app, "/").await, status, &[DEGRADED, "x-ratelimit-limit: 2", &left, &reset]);
+    }
+}
+
+#[cfg(feature = "tonic")]
+#[tokio::test(flavor = "multi_thread")]
+async fn grpc_clients_get_what_each_limit_says() {
+    use tonic::{Code, Status};
+
+    use crate::tonic_server::Client;
+
+    let mut redis = RedisServer::start();
+    let allow = Client::of(Setting::choosing(&redis, OnStoreFailure::Allow).await.layer).await;
+    let refuse = Client::of(Setting::choosing(&redis, OnStoreFailure::Refuse).await.layer).await;
+    let setting = Setting::choosing(&redis, OnStoreFailure::Local).await;
+    let local = Client::of(setting.layer).await;
+    let call = async |client: &Client| {
+        let headers = timeout(PATIENCE, client.call()).await.unwrap();
+        (Status::from_header_map(&headers).unwrap().code(), headers)
+    };
+    for client in [&allow, &refuse, &local] {
+        let (code, headers) = call(client).await;
+        assert_eq!((code, headers.get("x-ratelimit-policy")), (Code::Ok, None));
+        assert_eq!(headers["ratelimit"], "\"minute\";r=11;t=5");
+    }
+
+    redis.kill();
+    for _ in 0..15 {
+        let (code, headers) = call(&allow).await;
+        assert_eq!((code, headers["x-ratelimit-remaining"].as_bytes()), (Code::Ok, &b"-1"[..]));
+        assert_eq!((headers.get("ratelimit"), headers["x-ratelimit-policy"].as_bytes()), (None, &b"degraded"[..]));
+        let (code, headers) = call(&refuse).await;
+        assert_eq!((code, headers["retry-after"].as_bytes()), (Code::Unavailable, &b"1"[..]));
+        assert_eq!((headers.get("ratelimit"), headers["x-ratelimit-policy"].as_bytes()), (None, &b"degraded"[..]));
+    }
+    for (expected, left) in [(Code::Ok, "1"), (Code::Ok, "0"), (Code::ResourceExhausted, "0")] {
+        let (code, headers) = call(&local).await;
+        assert_eq!((code, headers["x-ratelimit-remaining"].to_str().unwrap()), (expected, left));
+        assert_eq!((headers.get("ratelimit"), headers["x-ratelimit-policy"].as_bytes()), (None, &b"degraded"[..]));
+    }
+
+    redis.start_again();
+    for client in [&allow, &refuse, &local] {
+        let well = async { while call(client).await.1.contains_key("x-ratelimit-policy") {} };
+        timeout(PATIENCE, well).await.unwrap();
+    }
+    setting.clock.advance(Duration::from_secs(1));
+    assert_eq!(call(&local).await.0, Code::Ok);
+    assert!(setting.local.is_empty());
+}

@@ -1,0 +1,132 @@
+//! A store that cannot be asked is a response, never an error.
+
+use std::error::Error;
+use std::sync::{Arc, Mutex};
+
+use http::{Request, Response, StatusCode};
+use tower::{Layer, ServiceExt};
+use tower_quota::{
+    BoxStore, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimit, RateLimitLayer, Reason, Refused, key,
+};
+use tower_quota_testkit::ManualClock;
+
+use crate::fixture::{Broken, BrokenStore, FickleStore, Inner, WITH_X, field, text};
+
+fn policy(choice: OnStoreFailure) -> Policy {
+    Policy::new().limit(Limit::new("minute", Quota::per_minute(1))).on_store_failure(choice)
+}
+
+fn service(choice: OnStoreFailure) -> RateLimit<Inner, BrokenStore> {
+    RateLimitLayer::new(BrokenStore, policy(choice)).headers(WITH_X).layer(Inner::default())
+}
+
+#[tokio::test]
+async fn allowing_goes_ahead_and_says_that_nothing_was_counted() {
+    assert_eq!(OnStoreFailure::default(), OnStoreFailure::Allow);
+    for _ in 0..3 {
+        let service = service(OnStoreFailure::Allow);
+        let inner = service.get_ref().clone();
+        let response = service.oneshot(Request::new(())).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
+        assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("-1"));
+        assert_eq!(response.headers().len(), 2);
+        assert_eq!(inner.last_seen(), None);
+    }
+}
+
+#[tokio::test]
+async fn refusing_is_a_503_that_says_nothing_of_the_store() {
+    let service = service(OnStoreFailure::Refuse);
+    let inner = service.get_ref().clone();
+    let response = service.oneshot(Request::new(())).await.unwrap();
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
+    assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
+    assert_eq!(field(&response, "ratelimit"), None);
+    assert_eq!(field(&response, "cache-control").as_deref(), Some("no-store"));
+    let body = text(response).await;
+    assert!(!body.contains("secret-host"), "{body}");
+    let problem: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(problem["type"], "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity");
+    assert_eq!(problem["status"], 503);
+    assert_eq!(problem["detail"], "Rate limits cannot be checked at the moment: retry in 1 second.");
+    assert_eq!(inner.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_custom_refusal_sees_the_error() {
+    let layer = RateLimitLayer::new(BoxStore::new(BrokenStore), policy(OnStoreFailure::Refuse)).refusal(
+        |refused: &Refused<'_>| match refused.reason() {
+            Reason::StoreFailure(error) => Response::new(error.to_string()),
+            _ => Response::new(String::new()),
+        },
+    );
+    let response = layer.layer(Inner::default()).oneshot(Request::new(())).await.unwrap();
+    assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
+    assert_eq!(text(response).await, "secret-host:6379 is on fire");
+}
+
+/// What a layer has been heard to say of its store.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<String>>>);
+
+impl Heard {
+    fn listener(&self) -> impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static {
+        let heard = self.clone();
+        move |error| {
+            assert!(error.is::<Broken>());
+            heard.0.lock().unwrap().push(error.to_string());
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+}
+
+#[tokio::test]
+async fn every_failed_decision_is_told_once_whatever_the_limits_do() {
+    for (choice, statuses) in
+        [(OnStoreFailure::Allow, [200, 200]), (OnStoreFailure::Refuse, [503, 503]), (OnStoreFailure::Local, [200, 429])]
+    {
+        let heard = Heard::default();
+        // Whatever else a layer is told, in any order.
+        let layer = RateLimitLayer::new(BrokenStore, policy(choice))
+            .on_store_error(|_| panic!("another has replaced this one"))
+            .on_store_error(heard.listener())
+            .refusal(|refused: &Refused<'_>| {
+                let mut response = Response::new("no");
+                *response.status_mut() = refused.status();
+                response
+            });
+        let service = layer.layer(Inner::default());
+        for (told, status) in (1..).zip(statuses) {
+            let response = service.clone().oneshot(Request::new(())).await.unwrap();
+            assert_eq!(response.status(), status, "{choice:?}");
+            assert_eq!(heard.count(), told, "{choice:?}");
+        }
+        assert_eq!(heard.0.lock().unwrap()[0], "secret-host:6379 is on fire");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_decides_or_is_not_asked_is_nothing_to_tell() {
+    let heard = Heard::default();
+    let store = FickleStore::new(&ManualClock::default());
+    let policy = policy(OnStoreFailure::Allow).limit(
+        Limit::new("keyed", Quota::per_minute(1))
+            .by(key::header("k"))
+            .when(|head| head.uri().path() == "/keyed")
+            .when_missing(MissingKey::Refuse),
+    );
+    let layer = RateLimitLayer::new(store.clone(), policy).on_store_error(heard.listener());
+    let service = layer.layer(Inner::default());
+    let get =
+        async |path| service.clone().oneshot(Request::get(path).body(()).unwrap()).await.unwrap().status().as_u16();
+    assert_eq!([get("/").await, get("/").await, get("/keyed").await], [200, 429, 400]);
+    store.fail(true);
+    assert_eq!(get("/keyed").await, 400);
+    assert_eq!(heard.count(), 0);
+    assert_eq!((get("/").await, heard.count()), (200, 1));
+}

@@ -1,0 +1,82 @@
+//! A tonic server, asked over a real socket.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::net::SocketAddr;
+use std::task::{Context, Poll};
+
+use http::{HeaderMap, Request, Response};
+use tokio::net::TcpListener;
+use tonic::body::Body;
+use tonic::server::NamedService;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Channel, Endpoint, Server};
+use tonic::{Code, Status};
+use tower::{Service, ServiceExt};
+use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, Store, key};
+use tower_quota_testkit::ManualClock;
+
+/// Answers every call with an empty success.
+#[derive(Clone)]
+struct Echo;
+
+impl NamedService for Echo {
+    const NAME: &'static str = "echo.Echo";
+}
+
+impl Service<Request<Body>> for Echo {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<Body>) -> Self::Future {
+        ready(Ok(Status::ok("").into_http()))
+    }
+}
+
+/// A client of a server on a free port, behind a layer.
+pub(crate) struct Client {
+    channel: Channel,
+    address: SocketAddr,
+}
+
+impl Client {
+    pub(crate) async fn of<S: Store + Clone>(layer: RateLimitLayer<S>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(Server::builder().layer(layer).add_service(Echo).serve_with_incoming(TcpIncoming::from(listener)));
+        let channel = Endpoint::new(format!("http://{address}")).unwrap().connect().await.unwrap();
+        Self { channel, address }
+    }
+
+    /// One call; its answer's headers.
+    pub(crate) async fn call(&self) -> HeaderMap {
+        let request = Request::post(format!("http://{}/echo.Echo/Say", self.address));
+        let request = request.header("content-type", "application/grpc").body(Body::empty()).unwrap();
+        self.channel.clone().oneshot(request).await.unwrap().into_parts().0.headers
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_reaches_the_client_as_a_status() {
+    // The peer's address must be known, or the call is an invalid argument.
+    let limit = Limit::new("once", Quota::per_minute(1)).by(key::client_ip()).when_missing(MissingKey::Refuse);
+    let store = MemoryStore::with_clock(10, ManualClock::default());
+    let client = Client::of(RateLimitLayer::new(store, Policy::new().limit(limit))).await;
+
+    let admitted = client.call().await;
+    assert_eq!(Status::from_header_map(&admitted).unwrap().code(), Code::Ok);
+    assert_eq!(admitted["ratelimit"], "\"once\";r=0;t=60");
+
+    let refused = client.call().await;
+    let status = Status::from_header_map(&refused).unwrap();
+    assert_eq!(status.code(), Code::ResourceExhausted);
+    assert_eq!(status.message(), "Over the limit \"once\": retry in 60 seconds.");
+    assert_eq!(refused["grpc-retry-pushback-ms"], "60000");
+    assert_eq!(refused["retry-after"], "60");
+    assert_eq!(refused["ratelimit"], "\"once\";r=0;t=60");
+}

@@ -1,0 +1,220 @@
+//! Requests that wait their turn. Time is tokio's paused clock and the store's manual one.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use http::{Request, StatusCode};
+use tokio::time::timeout;
+use tower::{Layer, Service, ServiceExt};
+use tower_quota::{Decision, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer};
+use tower_quota_testkit::ManualClock;
+
+use crate::fixture::{FickleStore, Inner, Limited, Recorder, field, tokio_now};
+
+/// tokio's timer rounds to milliseconds.
+const TICK: Duration = Duration::from_millis(2);
+
+fn queue(places: u64) -> Limit {
+    Limit::new("queue", Quota::per_second(2).burst(places).leaky_bucket())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leaky_bucket_gives_each_request_its_turn() {
+    let limited = Limited::new(Policy::new().limit(queue(3)));
+    let mut first = pin!(limited.get());
+    assert_eq!(timeout(TICK, &mut first).await.expect("the first need not wait").status(), StatusCode::OK);
+
+    let mut second = pin!(limited.get());
+    let mut third = pin!(limited.get());
+    assert!(timeout(Duration::from_millis(500) - TICK, &mut second).await.is_err());
+    assert_eq!(limited.inner.calls(), 1, "the inner service is not called before the turn");
+    let response = timeout(TICK * 2, &mut second).await.expect("its turn has come");
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(field(&response, "ratelimit").as_deref(), Some(r#""queue";r=1;t=1"#));
+    assert_eq!(limited.inner.last_seen().unwrap().wait(), Duration::from_millis(500));
+
+    // The store's clock stands still, so the third's turn is a second after it asked, which is now.
+    assert!(timeout(Duration::from_secs(1) - TICK, &mut third).await.is_err());
+    assert_eq!(timeout(TICK * 2, &mut third).await.expect("its turn has come").status(), StatusCode::OK);
+
+    // Three places are taken.
+    let full = limited.get().await;
+    assert_eq!(full.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(field(&full, "retry-after").as_deref(), Some("1"));
+    assert_eq!(limited.inner.calls(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_longer_than_told() {
+    let limited = Limited::new(Policy::new().limit(queue(100).max_wait(Duration::from_millis(600))));
+    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    let third = limited.get().await;
+    assert_eq!(third.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(field(&third, "ratelimit").as_deref(), Some(r#""queue";r=98;t=1"#));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leaky_bucket_waits_half_a_minute_at_most_unless_told_otherwise() {
+    let limited = Limited::new(Policy::new().limit(queue(1_000)));
+    let requests: Vec<_> = (0..100).map(|_| tokio::spawn(limited.service.clone().oneshot(Request::new(())))).collect();
+    let mut admitted = 0;
+    for request in requests {
+        admitted += u32::from(request.await.unwrap().unwrap().status() == StatusCode::OK);
+    }
+    // At once, and each half second up to 30.
+    assert_eq!(admitted, 61);
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_buckets_wait_when_told_to() {
+    let bucket = Limit::new("bucket", Quota::per_second(1).burst(1)).max_wait(Duration::from_secs(1));
+    let limited = Limited::new(Policy::new().limit(bucket));
+    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    let mut second = pin!(limited.get());
+    assert!(timeout(Duration::from_secs(1) - TICK, &mut second).await.is_err());
+    assert_eq!(timeout(TICK * 2, &mut second).await.unwrap().status(), StatusCode::OK);
+    assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_dropped_while_it_waits_never_reaches_the_service() {
+    let limited = Limited::new(Policy::new().limit(queue(10)));
+    limited.get().await;
+    {
+        let mut waiting = pin!(limited.get());
+        assert!(timeout(Duration::from_millis(100), &mut waiting).await.is_err());
+    }
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert_eq!(limited.inner.calls(), 1);
+
+    // Its turn is given back, and whoever comes next takes it.
+    limited.get().await;
+    assert_eq!(limited.inner.last_seen().unwrap().wait(), Duration::from_millis(500));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_given_back_takes_all_charges_along() {
+    let minute = Quota::per_minute(10);
+    let policy = Policy::new().limit(queue(10)).limit(Limit::new("minute", minute).cost(3));
+    let store = Recorder::new();
+    let service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
+    service.clone().oneshot(Request::new(())).await.unwrap();
+    assert!(timeout(Duration::from_millis(100), service.oneshot(Request::new(()))).await.is_err());
+    assert_eq!(store.settled(), [("refund", vec![1, 3])]);
+    assert_eq!(store.left("minute", minute), 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_has_come_is_not_given_back() {
+    let store = Recorder::new();
+    let service = RateLimitLayer::new(store.clone(), Policy::new().limit(queue(10))).layer(Inner::default());
+    for _ in 0..3 {
+        service.clone().oneshot(Request::new(())).await.unwrap();
+    }
+    assert!(store.settled().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_was_given_locally_is_given_back_locally() {
+    let limited = |store: &FickleStore, local: &MemoryStore| {
+        let policy = Policy::new().limit(queue(10)).on_store_failure(OnStoreFailure::Local);
+        RateLimitLayer::new(store.clone(), policy).attach_decision().local_store(local.clone()).layer(Inner::default())
+    };
+    let clock = ManualClock::default();
+    let (store, local) = (FickleStore::new(&clock), MemoryStore::with_clock(10, clock.clone()));
+    store.fail(true);
+    let service = limited(&store, &local);
+    service.clone().oneshot(Request::new(())).await.unwrap();
+    assert!(timeout(Duration::from_millis(100), service.clone().oneshot(Request::new(()))).await.is_err());
+    let inner = service.get_ref().clone();
+    service.oneshot(Request::new(())).await.unwrap();
+    assert_eq!(inner.last_seen().unwrap().wait(), Duration::from_millis(500));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_more_than_may_wait_is_refused_and_charged_nothing() {
+    let limited = Limited::with(Policy::new().limit(queue(100)), |layer| layer.max_waiting(2));
+    limited.get().await;
+    let mut second = pin!(limited.get());
+    let mut third = pin!(limited.get());
+    assert!(timeout(TICK, &mut second).await.is_err());
+    assert!(timeout(TICK, &mut third).await.is_err());
+    for _ in 0..3 {
+        let refused = limited.get().await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        // Its turn would have come in a second and a half, each time the same.
+        assert_eq!(field(&refused, "retry-after").as_deref(), Some("2"));
+        let decision = refused.extensions().get::<Decision>().unwrap();
+        assert_eq!(decision.retry_after(), Some(Duration::from_millis(1_500)));
+        assert_eq!(decision.binding().unwrap().name.as_str(), "queue");
+    }
+    // A place that becomes free is somebody else's.
+    assert_eq!(second.await.status(), StatusCode::OK);
+    assert!(timeout(TICK, limited.get()).await.is_err());
+    assert_eq!(limited.inner.calls(), 2);
+    drop(third.await);
+    assert_eq!(limited.inner.calls(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_who_go_away_leave_their_place_in_the_line() {
+    let limited = Limited::with(Policy::new().limit(queue(100)), |layer| layer.max_waiting(1));
+    limited.get().await;
+    for _ in 0..3 {
+        assert!(timeout(TICK, limited.get()).await.is_err());
+    }
+    assert_eq!(limited.get().await.status(), StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_where_nobody_may() {
+    let limited = Limited::with(Policy::new().limit(queue(100)), |layer| layer.max_waiting(0));
+    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    let refused = limited.get().await;
+    assert_eq!(
+        (refused.status(), field(&refused, "retry-after").as_deref()),
+        (StatusCode::TOO_MANY_REQUESTS, Some("1"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn jitter_only_ever_adds() {
+    let jitter = Duration::from_secs(10);
+    let limited = Limited::new(Policy::new().limit(queue(1_000).wait_jitter(jitter)));
+    limited.get().await;
+    let mut late = 0;
+    for turn in 1..=40 {
+        let mut waiting = pin!(limited.get());
+        let due = Duration::from_millis(500) * turn;
+        assert!(timeout(due - TICK, &mut waiting).await.is_err(), "turn {turn} came early");
+        late += u32::from(timeout(Duration::from_secs(1), &mut waiting).await.is_err());
+        if late > 0 {
+            // A wait of its own length is in its decision; what chance added is not.
+            assert_eq!(
+                timeout(jitter, &mut waiting).await.map(|response| response.status()).ok(),
+                Some(StatusCode::OK)
+            );
+            assert_eq!(limited.inner.last_seen().unwrap().wait(), due);
+            return;
+        }
+    }
+    panic!("40 times chance added less than a tenth of what it may");
+}
+
+#[test]
+fn a_runtime_is_needed_only_where_the_turn_is_waited_for() {
+    let policy = Policy::new().limit(Limit::new("queue", Quota::per_second(10).burst(9).leaky_bucket()));
+    let store = MemoryStore::with_clock(10, ManualClock::default());
+    let mut service = RateLimitLayer::new(store, policy).layer(Inner::default());
+    let calls = [service.call(Request::new(())), service.call(Request::new(()))];
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let begin = tokio_now();
+        for call in calls {
+            assert_eq!(call.await.unwrap().status(), StatusCode::OK);
+        }
+        let wait = Duration::from_millis(100);
+        assert!((wait..wait + TICK).contains(&begin.elapsed()));
+    });
+}
