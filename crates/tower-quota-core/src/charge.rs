@@ -177,9 +177,13 @@ impl<'a> Charge<'a> {
         self.penalty
     }
 
-    /// Whether it takes all of its cost, which is not nothing, or refuses at once, by a bucket that makes nobody wait.
+    /// Returns whether this is a plain charge: it takes a cost above 0 from a token bucket or GCRA, or is refused at once.
+    ///
+    /// Patience, counted refusals, shadows, [`at_most`](Self::at_most) and penalties are not plain, nor are queues, windows
+    /// and logs. Stores have a shorter way for plain charges.
+    #[must_use]
     #[inline]
-    pub(crate) const fn is_plain(&self) -> bool {
+    pub const fn is_plain(&self) -> bool {
         self.cost > 0 && !self.is_special
     }
 
@@ -215,16 +219,19 @@ pub enum Operation {
         /// The instant the charges were taken at, on the store's clock.
         taken_at: Timestamp,
     },
-    /// Forgets what the charges' limits have counted for their keys.
+    /// Forgets what the charges' limits have counted for their keys, strikes included.
     Reset,
+    /// Reports what a request of these charges would get now, of at least one unit each, penalties included. Changes
+    /// nothing.
+    Peek,
     /// Judges the charges of a request that is refused already, by limits that are decided elsewhere: takes nothing but
     /// what counts refusals take. The outcome is what these charges alone would have got.
     Refuse,
 }
 
 impl Operation {
-    /// Whether it asks the limits what they say.
+    /// Returns whether it asks the limits for a verdict.
     pub(crate) const fn judges(self) -> bool {
-        matches!(self, Self::Check | Self::Refuse)
+        matches!(self, Self::Check | Self::Refuse | Self::Peek)
     }
 }

@@ -1,4 +1,4 @@
-//! The decision over several subjects: the model every store follows.
+//! The decision over several entries: the model that every store follows.
 
 use core::time::Duration;
 
@@ -12,49 +12,57 @@ use crate::quota::MOST_GRAINS;
 use crate::status::{Left, LimitStatus};
 use crate::time::Timestamp;
 
-/// More units than this are taken as this many: no state remembers more.
+/// The most units that a charge reports as taken: no state counts more.
 const MOST_TAKEN: u64 = 2 * MOST_GRAINS;
 
-/// What one charge asks for, and what its limit says of it.
+/// The units that one charge asks for, and what its limit says of them.
 struct Ask {
     units: u64,
     verdict: Verdict,
 }
 
-/// Decides all charges of a request in one step: pure but for the subjects it is given, and charged either whole or
-/// not at all. A shadow charge is taken if the others are and it fits itself.
+/// Decides all charges of a request in one step, on the entries of their keys: all are taken, or none.
 ///
-/// `subject_of` tells the position in `subjects` of the charge at a position in `charges`. Should `now` lie before an
-/// instant that one of the subjects already knows, that instant is taken instead: a clock that runs backwards changes
-/// nothing. A refused request and a peek leave the subjects exactly as they were, but for one thing: a request that
-/// meets a state counted by another quota of its limit converts it, admitted or not, for the new rate holds from there.
+/// `entry_of` returns the position in `entries` of the charge at a position in `charges`.
+///
+/// * A shadow charge is taken if the others are and it fits itself.
+/// * If `now` lies before the last change of an entry, that instant is taken instead: a clock that runs backwards changes
+///   nothing. An entry that is over a minute ahead, beyond the time that its limits take, counts as missing.
+/// * A refused request and a peek leave the entries as they were. The exception: a request that meets a state counted by
+///   another quota of its limit converts it, admitted or not, because the new rate holds from there.
 pub fn decide(
     operation: Operation,
     charges: &[Charge<'_>],
     now: Timestamp,
-    subjects: &mut [&mut Entry],
-    subject_of: impl Fn(usize) -> usize,
+    entries: &mut [&mut Entry],
+    entry_of: impl Fn(usize) -> usize,
 ) -> Decision {
-    let now = subjects.iter().map(|subject| subject.at().as_micros()).fold(now.as_micros(), u64::max);
-    let asks = asks(operation, charges, now, subjects, &subject_of);
+    for entry in entries.iter_mut().filter(|entry| entry.is_from_the_future(now.as_micros())) {
+        **entry = Entry::default();
+    }
+    let now = entries.iter().map(|entry| entry.at).fold(now.as_micros(), u64::max);
+    let asks = asks(operation, charges, now, entries, &entry_of);
     let refused = operation == Operation::Refuse
         || charges.iter().zip(&asks).any(|(charge, ask)| !charge.is_shadow() && !ask.verdict.admits());
-    // An enforced charge that does not fit refuses the request, so this is about shadows, and about everybody else.
+    // An enforced charge that does not fit refuses the request, so the second condition is about shadows.
     let stays_out = |ask: &Ask| refused || !ask.verdict.admits();
 
+    let mut changed: SmallVec<[usize; 4]> = SmallVec::new();
     for (i, (charge, ask)) in charges.iter().zip(&asks).enumerate() {
-        let subject = &mut *subjects[subject_of(i)];
-        change(operation, charge, ask.units, stays_out(ask), now, subject);
-        strike(operation, charge, ask.units, stays_out(ask), now, subject);
+        let entry = &mut *entries[entry_of(i)];
+        let is_changed = change(operation, charge, ask.units, stays_out(ask), now, entry);
+        if strike(operation, charge, ask.units, stays_out(ask), now, entry) | is_changed {
+            changed.push(entry_of(i));
+        }
     }
-    subjects.iter_mut().for_each(|subject| subject.settle());
+    changed.into_iter().for_each(|entry| entries[entry].settle(now));
 
     let standings = charges.iter().zip(&asks).enumerate().map(|(i, (charge, ask))| {
-        let subject = &*subjects[subject_of(i)];
+        let entry = &*entries[entry_of(i)];
         // A refusal that was counted may have changed what the limit says.
         let is_counted = charge.counts_refusals() || charge.penalised_by().is_some();
         let verdict = match stays_out(ask) && is_counted {
-            true => subject.judge(charge, ask.units, now),
+            true => entry.judge(charge, ask.units, now),
             false => ask.verdict,
         };
         let taken = match operation {
@@ -62,7 +70,7 @@ pub fn decide(
             Operation::Check | Operation::Charge => ask.units.min(MOST_TAKEN),
             _ => 0,
         };
-        let (remaining, reset) = subject.left(charge, now);
+        let (remaining, reset) = entry.left(charge, now);
         LimitStatus {
             name: charge.name(),
             limit: charge.quota().capacity(),
@@ -75,55 +83,60 @@ pub fn decide(
     Decision::from_statuses(operation, Timestamp::from_micros(now), standings)
 }
 
-/// Takes from what a charge's limit counts, or gives back.
-fn change(operation: Operation, charge: &Charge<'_>, units: u64, stays_out: bool, now: u64, subject: &mut Entry) {
+/// Takes from what a charge's limit counts, or gives back. Returns whether the entry has changed.
+fn change(operation: Operation, charge: &Charge<'_>, units: u64, stays_out: bool, now: u64, entry: &mut Entry) -> bool {
     let counter = charge.counter();
     let changes = match operation {
         Operation::Reset => true,
-        _ if stays_out => units > 0 && (charge.counts_refusals() || subject.counts_otherwise(counter)),
+        Operation::Peek => false,
+        _ if stays_out => units > 0 && (charge.counts_refusals() || entry.has_other_quota(counter)),
         _ => units > 0,
     };
     if !changes {
-        return;
+        return false;
     }
-    subject.advance(now);
     match operation {
-        Operation::Reset => subject.forget(counter),
-        Operation::Refund { taken_at } => subject.edit(counter, now, |state| {
-            state.give_back(counter.quota, taken_at.as_micros(), units);
+        Operation::Reset => {
+            entry.forget(counter.id);
+            entry.forget(charge.name().strikes_id());
+        }
+        Operation::Refund { taken_at } => entry.edit(counter, now, |state| {
+            state.refund(counter.quota, now, taken_at.as_micros(), units);
         }),
-        _ if stays_out => subject.edit(counter, now, |state| {
+        _ if stays_out => entry.edit(counter, now, |state| {
             if charge.counts_refusals() {
                 state.penalise(counter.quota, now, units);
             }
         }),
-        _ => subject.edit(counter, now, |state| state.take(counter.quota, now, units)),
+        _ => entry.edit(counter, now, |state| state.take(counter.quota, now, units)),
     }
+    true
 }
 
-/// Adds to the client's strikes, if refusals cost him any, or forgets them.
-fn strike(operation: Operation, charge: &Charge<'_>, units: u64, stays_out: bool, now: u64, subject: &mut Entry) {
-    let Some((counter, penalty)) = charge.strikes() else { return };
-    if operation == Operation::Reset {
-        subject.forget(counter);
-    } else if operation.judges() && units > 0 && (stays_out || subject.counts_otherwise(counter)) {
-        subject.advance(now);
-        subject.edit(counter, now, |state| {
-            if stays_out {
-                state.strike(counter.quota, penalty.most_debt());
-            }
-        });
+/// Adds to the client's strikes, if refusals cost any. Returns whether the entry has changed.
+fn strike(operation: Operation, charge: &Charge<'_>, units: u64, stays_out: bool, now: u64, entry: &mut Entry) -> bool {
+    let Some((counter, penalty)) = charge.strikes() else { return false };
+    let counts = matches!(operation, Operation::Check | Operation::Refuse) && units > 0;
+    if !counts || !(stays_out || entry.has_other_quota(counter)) {
+        return false;
     }
+    entry.edit(counter, now, |state| {
+        if stays_out {
+            state.strike(counter.quota, now, penalty.most_debt());
+        }
+    });
+    true
 }
 
+/// Returns what each charge asks for, and what its limit says of it.
 fn asks(
     operation: Operation,
     charges: &[Charge<'_>],
     now: u64,
-    subjects: &[&mut Entry],
-    subject_of: impl Fn(usize) -> usize,
+    entries: &[&mut Entry],
+    entry_of: impl Fn(usize) -> usize,
 ) -> SmallVec<[Ask; 4]> {
-    let left = |i: usize| subjects[subject_of(i)].left(&charges[i], now).0;
+    let left = |i: usize| entries[entry_of(i)].left(&charges[i], now).0;
     let takes_what_is_left = |charge: &Charge<'_>| operation.judges() && charge.is_at_most() && charge.units() > 0;
     // What all charges that take at most their cost take together. Shadows have no say in it.
     let together = charges.iter().enumerate().filter(|(_, charge)| takes_what_is_left(charge) && !charge.is_shadow());
@@ -131,10 +144,11 @@ fn asks(
     let ask = |(i, charge): (usize, &Charge<'_>)| {
         let units = match takes_what_is_left(charge) {
             true => left(i).min(charge.units()).min(together).max(1),
+            false if operation == Operation::Peek => charge.units().max(1),
             false => charge.units(),
         };
         let verdict = match operation.judges() {
-            true => subjects[subject_of(i)].judge(charge, units, now),
+            true => entries[entry_of(i)].judge(charge, units, now),
             false => Verdict::Admit { wait: 0 },
         };
         Ask { units, verdict }

@@ -37,7 +37,7 @@ pub use self::charge::{Charge, Operation};
 pub use self::clock::{Clock, MonotonicClock};
 pub use self::decide::decide;
 pub use self::decision::{Decision, Outcome};
-pub use self::entry::Entry;
+pub use self::entry::{DecodeError, Entry};
 pub use self::error::ConfigError;
 pub use self::key::Key;
 pub use self::memory::MemoryStore;

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::algorithm::{State, Verdict, bucket};
+use crate::algorithm::{Verdict, bucket};
 use crate::decision::Outcome;
 use crate::name::Name;
 use crate::quota::{MOST_GRAINS, Quota};
@@ -70,7 +70,7 @@ impl LimitStatus {
     #[must_use]
     pub fn of_bucket(name: Name, quota: &Quota, used: u64, cost: u64) -> Self {
         let used = used.min(2 * MOST_GRAINS);
-        let outcome = State::Bucket { used }.judge(quota, 0, 0, cost, 0).into();
+        let outcome = bucket::verdict(quota, used, cost).into();
         let left = Left::of_bucket(quota, used);
         Self { name, limit: quota.capacity(), left, outcome, taken: 0, is_shadow: false }
     }

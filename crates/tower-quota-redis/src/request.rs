@@ -106,6 +106,7 @@ impl<'a> Request<'a> {
             Operation::Refund { taken_at } => (2, taken_at.as_micros()),
             Operation::Reset => (3, 0),
             Operation::Refuse => (4, 0),
+            Operation::Peek => (5, 0),
         };
         self.template_bytes.extend_from_slice(&[flag(PLAIN, template.is_plain), operation]);
         push_number(&mut self.template_bytes, taken_at.min(MOST_EXACT));

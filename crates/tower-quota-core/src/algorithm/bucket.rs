@@ -1,9 +1,9 @@
-//! Token bucket, GCRA and leaky bucket: one number, read from both ends.
+//! Token bucket, GCRA and leaky bucket: one state, read from both ends.
 //!
-//! `used` counts the grains that were taken and are not back yet, as of some instant. A token bucket holds
+//! `used` is the number of grains that were taken and are not back at some instant. A token bucket holds
 //! `capacity - used` of them; GCRA's theoretical arrival time lies `used / refill` microseconds ahead; a leaky bucket's
-//! queue holds `used` and the next turn comes when they have drained. Time only ever does one thing: it takes
-//! `refill` grains a microsecond off `used`, down to 0.
+//! queue holds `used`, and the next turn comes when they have drained. Time only takes `refill` grains a microsecond off
+//! `used`, down to 0. So the state is one instant: when nothing is used any more.
 //!
 //! Bound, for a token bucket and GCRA: in any span of `t` microseconds at most `burst + t * units / period` units are
 //! admitted. A leaky bucket admits the same, and lets them start evenly spaced.
@@ -12,9 +12,9 @@ use super::Verdict;
 use crate::quota::{Algorithm, MOST_GRAINS, Quota};
 
 /// The most grains a bucket remembers as taken, debts included.
-const MOST_USED: u64 = 2 * MOST_GRAINS;
+pub(crate) const MOST_USED: u64 = 2 * MOST_GRAINS;
 
-/// The longest wait, in microseconds, that can be promised without counting beyond [`MOST_USED`].
+/// Returns the longest wait, in microseconds, that can be promised without counting beyond [`MOST_USED`].
 pub(crate) const fn longest_wait(quota: &Quota) -> u64 {
     match quota.refill() {
         0 => 0,
@@ -22,29 +22,76 @@ pub(crate) const fn longest_wait(quota: &Quota) -> u64 {
     }
 }
 
+/// The state of a bucket: when it will be full again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bucket {
+    /// The instant from which nothing is used, in microseconds since the epoch.
+    pub(crate) full_at: u64,
+    /// Grains that come back in the last microsecond before that and are not used: less than `refill`.
+    pub(crate) rest: u64,
+}
+
+impl Bucket {
+    /// A bucket of which nothing is used.
+    pub(crate) const FULL: Self = Self { full_at: 0, rest: 0 };
+
+    /// Makes the state of a bucket with `used` grains taken at `now`.
+    #[inline]
+    pub(crate) const fn new(quota: &Quota, used: u64, now: u64) -> Self {
+        if used == 0 || quota.refill() == 0 {
+            return Self::FULL;
+        }
+        let until_full = used.div_ceil(quota.refill());
+        Self { full_at: now + until_full, rest: until_full * quota.refill() - used }
+    }
+
+    /// Returns the grains used at `now`, at most as many as a bucket counts.
+    #[inline]
+    pub(crate) const fn used(self, quota: &Quota, now: u64) -> u64 {
+        let used = self.full_at.saturating_sub(now).saturating_mul(quota.refill()).saturating_sub(self.rest);
+        if used < MOST_USED { used } else { MOST_USED }
+    }
+
+    /// Replaces what is used at `now` by what a function makes of it.
+    pub(crate) fn change(&mut self, quota: &Quota, now: u64, change: impl FnOnce(u64) -> u64) {
+        *self = Self::new(quota, change(self.used(quota, now)), now);
+    }
+}
+
+/// Returns what is still used after this many microseconds.
 #[inline]
 pub(crate) fn refilled(quota: &Quota, used: u64, elapsed: u64) -> u64 {
     used.saturating_sub(elapsed.saturating_mul(quota.refill()))
 }
 
-/// Whether a token bucket or GCRA admits this many units at once.
+/// Returns whether a token bucket or GCRA admits this many units at once.
 #[inline]
 pub(crate) const fn holds(quota: &Quota, used: u64, cost: u64) -> bool {
     cost <= quota.capacity() && used + cost * quota.grain() <= quota.capacity() * quota.grain()
 }
 
-/// Whether it refuses so many units now, and will not for ever.
+/// Returns whether it refuses this many units now, though its capacity covers them.
 pub(crate) const fn refuses(quota: &Quota, used: u64, cost: u64) -> bool {
     cost <= quota.capacity() && !holds(quota, used, cost)
 }
 
-/// Microseconds until the capacity covers a cost that is not above it.
+/// Returns the microseconds until a cost that is not above the capacity fits.
 #[inline]
 pub(crate) const fn until_fits(quota: &Quota, used: u64, cost: u64) -> u64 {
     let missing = (used + cost * quota.grain()).saturating_sub(quota.capacity() * quota.grain());
     until_back(quota.refill(), missing)
 }
 
+/// Judges any cost, of a request that would not wait, when `used` grains are taken.
+pub(crate) fn verdict(quota: &Quota, used: u64, cost: u64) -> Verdict {
+    match cost {
+        0 => Verdict::Admit { wait: 0 },
+        cost if cost > quota.capacity() => Verdict::Never,
+        cost => judge(quota, used, cost, 0),
+    }
+}
+
+/// Judges a cost from 1 to the capacity when `used` grains are taken.
 pub(super) fn judge(quota: &Quota, used: u64, cost: u64, patience: u64) -> Verdict {
     let until_fits = until_fits(quota, used, cost);
     if quota.algorithm() == Algorithm::LeakyBucket {
@@ -62,17 +109,13 @@ pub(super) fn judge(quota: &Quota, used: u64, cost: u64, patience: u64) -> Verdi
     }
 }
 
-pub(super) fn left(quota: &Quota, used: u64) -> (u64, u64) {
-    (remaining(quota, used), reset(quota, used))
-}
-
-/// Whole units left.
+/// Returns the whole units left.
 #[inline]
 pub(crate) const fn remaining(quota: &Quota, used: u64) -> u64 {
     whole_units(quota.capacity(), quota.grain(), used)
 }
 
-/// Whole units left of a capacity, counted in such grains.
+/// Returns the whole units left of a capacity, `grain` grains each.
 #[inline]
 pub(crate) const fn whole_units(capacity: u64, grain: u64, used: u64) -> u64 {
     match grain {
@@ -81,13 +124,13 @@ pub(crate) const fn whole_units(capacity: u64, grain: u64, used: u64) -> u64 {
     }
 }
 
-/// Microseconds until all are back.
+/// Returns the microseconds until nothing is used.
 #[inline]
 pub(crate) const fn reset(quota: &Quota, used: u64) -> u64 {
     until_back(quota.refill(), used)
 }
 
-/// Microseconds until so many grains are back, of which so many come back in each.
+/// Returns the microseconds until `used` grains are back, `refill` in each.
 #[inline]
 pub(crate) const fn until_back(refill: u64, used: u64) -> u64 {
     match refill {
@@ -96,34 +139,39 @@ pub(crate) const fn until_back(refill: u64, used: u64) -> u64 {
     }
 }
 
-/// Whether no whole unit is left.
+/// Returns whether no whole unit is left.
 #[inline]
 pub(crate) const fn is_spent(quota: &Quota, used: u64) -> bool {
     used > (quota.capacity() - 1) * quota.grain()
 }
 
+/// Takes a cost, into debt if need be.
 pub(super) fn taken(quota: &Quota, used: u64, cost: u64) -> u64 {
     used.saturating_add(cost.saturating_mul(quota.grain())).min(MOST_USED)
 }
 
+/// Takes a cost, but not into debt.
 pub(super) fn penalised(quota: &Quota, used: u64, cost: u64) -> u64 {
     let empty = quota.capacity() * quota.grain();
     used.max(taken(quota, used, cost).min(empty))
 }
 
-/// How long until a debt is paid, in microseconds; 0 where there is none.
+/// Returns the microseconds until a debt is paid; 0 where there is none.
 pub(super) fn until_paid(quota: &Quota, used: u64) -> u64 {
     used.saturating_sub(quota.capacity() * quota.grain()).div_ceil(quota.refill())
 }
 
-/// One unit more, down to so many units of debt.
+/// Takes one unit more, down to `most_debt` units of debt.
 pub(super) fn struck(quota: &Quota, used: u64, most_debt: u64) -> u64 {
     let deepest = (quota.capacity() + most_debt) * quota.grain();
     used.max((used + quota.grain()).min(deepest))
 }
 
-pub(super) fn given_back(quota: &Quota, used: u64, cost: u64) -> u64 {
-    used.saturating_sub(cost.saturating_mul(quota.grain()))
+/// Gives back what was taken `elapsed` microseconds ago, less what time has refilled since: a bucket that nothing else was
+/// taken from is then as if the charge had never been made, and never better off.
+pub(super) fn refunded(quota: &Quota, used: u64, cost: u64, elapsed: u64) -> u64 {
+    let back = cost.saturating_mul(quota.grain()).saturating_sub(elapsed.saturating_mul(quota.refill()));
+    used.saturating_sub(back)
 }
 
 #[cfg(test)]
@@ -131,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_spent_has_nothing_left_and_what_refuses_does_not_hold() {
+    fn spent_bucket_holds_nothing_and_refuses() {
         for quota in [Quota::per_minute(3), Quota::per_second(7).burst(2), Quota::per_second(1_000).burst(1)] {
             let full = quota.capacity() * quota.grain();
             for used in (0..=2 * full).step_by((full / 600).max(1) as usize).chain([full - quota.grain(), full]) {

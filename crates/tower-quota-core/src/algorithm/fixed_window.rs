@@ -6,10 +6,10 @@ use super::Verdict;
 use crate::quota::Quota;
 
 /// The most units a window remembers as counted, debts included.
-pub(super) const MOST_COUNTED: u64 = 1 << 51;
+pub(crate) const MOST_COUNTED: u64 = 1 << 51;
 
-/// The start of the window that `now` falls into, given that the last one known started at `start`.
-pub(super) fn start(quota: &Quota, start: u64, now: u64) -> u64 {
+/// Returns the start of the window at `now`, given that the last one known started at `start`.
+pub(crate) fn start(quota: &Quota, start: u64, now: u64) -> u64 {
     let period = quota.period_micros();
     match quota.window_offset() {
         // The clock counts from the epoch: it cuts off the beginning of the window before the first offset.
@@ -19,8 +19,8 @@ pub(super) fn start(quota: &Quota, start: u64, now: u64) -> u64 {
     }
 }
 
-/// The end of the window that started at `start`.
-fn end(quota: &Quota, start: u64) -> u64 {
+/// Returns the end of the window that started at `start`.
+pub(super) fn end(quota: &Quota, start: u64) -> u64 {
     match quota.window_offset() {
         // The one that the epoch cut off.
         Some(offset) if start < offset => offset,
@@ -28,12 +28,13 @@ fn end(quota: &Quota, start: u64) -> u64 {
     }
 }
 
-/// Start and count of the window at `now`.
+/// Returns start and count of the window at `now`.
 pub(super) fn at(quota: &Quota, old_start: u64, count: u64, now: u64) -> (u64, u64) {
     let start = start(quota, old_start, now);
     (start, if start == old_start { count } else { 0 })
 }
 
+/// Judges a cost at `now`.
 pub(super) fn judge(quota: &Quota, old_start: u64, count: u64, now: u64, cost: u64) -> Verdict {
     let (start, count) = at(quota, old_start, count, now);
     if count + cost <= quota.capacity() {
@@ -43,12 +44,7 @@ pub(super) fn judge(quota: &Quota, old_start: u64, count: u64, now: u64, cost: u
     }
 }
 
-pub(super) fn left(quota: &Quota, old_start: u64, count: u64, now: u64) -> (u64, u64) {
-    let (start, count) = at(quota, old_start, count, now);
-    let reset = if count == 0 { 0 } else { end(quota, start) - now };
-    (quota.capacity().saturating_sub(count), reset)
-}
-
+/// Counts a cost in the window at `now`.
 pub(super) fn taken(quota: &Quota, start: u64, count: u64, now: u64, cost: u64) -> (u64, u64) {
     // A window that is anchored to its first request begins with it.
     let start = if count == 0 && quota.window_offset().is_none() { now } else { start };

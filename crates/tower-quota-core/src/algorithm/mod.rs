@@ -1,29 +1,25 @@
 //! The algorithms: pure functions of a state, an instant and a cost.
 //!
-//! Every function here takes a state *as of* one instant (`from`) and asks about a later one (`now`); none reads a
-//! clock, none fails, none panics, and all count in integers below 2^53, so that the same steps can be taken in Lua.
-//! The caller keeps `now` from running backwards.
+//! 1. A state says by itself, with its quota's numbers, what is used at any instant `now`.
+//! 2. No function reads a clock, fails or panics. All count in integers below 2^53, so that Lua takes the same steps.
+//! 3. The caller keeps `now` from running backwards.
 
 pub(crate) mod bucket;
 mod convert;
-mod fixed_window;
+pub(crate) mod fixed_window;
 mod packed;
-mod sliding_log;
-mod sliding_window;
+pub(crate) mod sliding_log;
+pub(crate) mod sliding_window;
 
-pub(crate) use self::bucket::longest_wait;
-use self::sliding_log::Log;
+pub(crate) use self::bucket::{Bucket, longest_wait};
+pub(crate) use self::sliding_log::Log;
 use crate::quota::Quota;
 
-/// What one limit remembers of one subject, as of some instant.
+/// The counter of one limit in an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Any of the three buckets: the grains taken and not yet back. 0 is a full bucket; the theoretical arrival time of
-    /// GCRA lies `used / refill` ahead.
-    Bucket {
-        /// Grains taken.
-        used: u64,
-    },
+    /// Any of the three buckets.
+    Bucket(Bucket),
     /// A fixed window.
     Window {
         /// When the window started, in microseconds since the epoch.
@@ -62,13 +58,13 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// Whether the request may pass.
+    /// Returns whether the request may pass.
     pub(crate) const fn admits(self) -> bool {
         matches!(self, Self::Admit { .. })
     }
 
-    /// The same of a limit that is closed for so many microseconds more; 0: it is not.
-    pub(crate) fn closed_for(self, blocked: u64) -> Self {
+    /// Returns the verdict of a limit that is blocked for this many microseconds more; 0 means not blocked.
+    pub(crate) fn blocked_for(self, blocked: u64) -> Self {
         match self {
             Self::Refuse { retry } => Self::Refuse { retry: retry.max(blocked) },
             Self::Admit { .. } if blocked > 0 => Self::Refuse { retry: blocked },
@@ -78,21 +74,21 @@ impl Verdict {
 }
 
 impl State {
-    /// The state of a subject that was never seen: a full bucket, an empty window.
+    /// Returns the state of a client that was never seen: a full bucket, an empty window.
     #[must_use]
     pub(crate) fn fresh(quota: &Quota, now: u64) -> Self {
         match quota.algorithm().state_code() {
-            0 => Self::Bucket { used: 0 },
+            0 => Self::Bucket(Bucket::FULL),
             1 => Self::Window { start: fixed_window::start(quota, now, now), count: 0 },
             2 => Self::Sliding { start: sliding_window::start(quota, now), before: 0, count: 0 },
             _ => Self::Log(Log::default()),
         }
     }
 
-    /// What the quota says of `cost` units at `now`. `patience` is the longest wait, in microseconds, that the request
-    /// would accept; windows never make one wait. A cost of 0 is always admitted.
+    /// Judges `cost` units at `now`. `patience` is the longest wait, in microseconds, that the request would accept;
+    /// windows never make one wait. A cost of 0 is always admitted.
     #[must_use]
-    pub(crate) fn judge(&self, quota: &Quota, from: u64, now: u64, cost: u64, patience: u64) -> Verdict {
+    pub(crate) fn judge(&self, quota: &Quota, now: u64, cost: u64, patience: u64) -> Verdict {
         if cost == 0 {
             return Verdict::Admit { wait: 0 };
         }
@@ -100,7 +96,7 @@ impl State {
             return Verdict::Never;
         }
         match self {
-            Self::Bucket { used } => bucket::judge(quota, bucket::refilled(quota, *used, now - from), cost, patience),
+            Self::Bucket(bucket) => bucket::judge(quota, bucket.used(quota, now), cost, patience),
             Self::Window { start, count } => fixed_window::judge(quota, *start, *count, now, cost),
             Self::Sliding { start, before, count } => {
                 sliding_window::judge(quota, sliding_window::at(quota, *start, *before, *count, now), now, cost)
@@ -109,23 +105,38 @@ impl State {
         }
     }
 
-    /// Whole units left at `now`, and microseconds until all of them are back if nothing else is charged.
+    /// Returns the whole units left at `now`, and the microseconds until nothing is used if nothing else is charged.
     #[must_use]
-    pub(crate) fn left(&self, quota: &Quota, from: u64, now: u64) -> (u64, u64) {
-        match self {
-            Self::Bucket { used } => bucket::left(quota, bucket::refilled(quota, *used, now - from)),
-            Self::Window { start, count } => fixed_window::left(quota, *start, *count, now),
-            Self::Sliding { start, before, count } => {
-                sliding_window::left(quota, sliding_window::at(quota, *start, *before, *count, now), now)
+    pub(crate) fn left(&self, quota: &Quota, now: u64) -> (u64, u64) {
+        let remaining = match self {
+            Self::Bucket(bucket) => bucket::remaining(quota, bucket.used(quota, now)),
+            Self::Window { start, count } => {
+                quota.capacity().saturating_sub(fixed_window::at(quota, *start, *count, now).1)
             }
-            Self::Log(log) => log.left(quota, now),
+            Self::Sliding { start, before, count } => {
+                sliding_window::remaining(quota, sliding_window::at(quota, *start, *before, *count, now), now)
+            }
+            Self::Log(log) => quota.capacity().saturating_sub(log.total(quota, now)),
+        };
+        (remaining, self.full_at(quota).saturating_sub(now))
+    }
+
+    /// Returns the instant from which nothing is used any more, if nothing else is charged.
+    #[must_use]
+    pub(crate) fn full_at(&self, quota: &Quota) -> u64 {
+        match self {
+            Self::Bucket(bucket) => bucket.full_at,
+            Self::Window { count: 0, .. } => 0,
+            Self::Window { start, .. } => fixed_window::end(quota, *start),
+            Self::Sliding { start, before, count } => sliding_window::full_at(quota, *start, *before, *count),
+            Self::Log(log) => log.full_at(quota),
         }
     }
 
-    /// Moves a state that is as of `from` to `now`.
-    pub(crate) fn advance(&mut self, quota: &Quota, from: u64, now: u64) {
+    /// Moves windows and logs to `now`: what has left them is dropped.
+    pub(crate) fn advance(&mut self, quota: &Quota, now: u64) {
         match self {
-            Self::Bucket { used } => *used = bucket::refilled(quota, *used, now - from),
+            Self::Bucket(_) => {}
             Self::Window { start, count } => (*start, *count) = fixed_window::at(quota, *start, *count, now),
             Self::Sliding { start, before, count } => {
                 (*start, *before, *count) = sliding_window::at(quota, *start, *before, *count, now);
@@ -134,46 +145,49 @@ impl State {
         }
     }
 
-    /// Takes `cost` units from a state that is as of `now`, whether they fit or not. What does not fit is a debt.
+    /// Takes `cost` units from a state that was advanced to `now`, whether they fit or not. What does not fit is a debt.
     pub(crate) fn take(&mut self, quota: &Quota, now: u64, cost: u64) {
         match self {
-            Self::Bucket { used } => *used = bucket::taken(quota, *used, cost),
+            Self::Bucket(bucket) => bucket.change(quota, now, |used| bucket::taken(quota, used, cost)),
             Self::Window { start, count } => (*start, *count) = fixed_window::taken(quota, *start, *count, now, cost),
             Self::Sliding { count, .. } => *count = sliding_window::taken(quota, *count, cost),
             Self::Log(log) => log.take(now, cost),
         }
     }
 
-    /// Takes up to `cost` units from a state that is as of `now`, never into debt: the price of a refused request where
-    /// refusals count.
+    /// Takes up to `cost` units from a state that was advanced to `now`, never into debt: the price of a refused request
+    /// where refusals count.
     pub(crate) fn penalise(&mut self, quota: &Quota, now: u64, cost: u64) {
         match self {
-            Self::Bucket { used } => *used = bucket::penalised(quota, *used, cost),
-            _ => self.take(quota, now, cost.min(self.left(quota, now, now).0)),
+            Self::Bucket(bucket) => bucket.change(quota, now, |used| bucket::penalised(quota, used, cost)),
+            _ => self.take(quota, now, cost.min(self.left(quota, now).0)),
         }
     }
 
-    /// Microseconds until a bucket's debt is paid; 0 where there is none.
-    pub(crate) fn until_paid(&self, quota: &Quota, from: u64, now: u64) -> u64 {
+    /// Returns the microseconds until a bucket's debt is paid; 0 where there is none.
+    pub(crate) fn until_paid(&self, quota: &Quota, now: u64) -> u64 {
         match self {
-            Self::Bucket { used } => bucket::until_paid(quota, bucket::refilled(quota, *used, now - from)),
+            Self::Bucket(bucket) => bucket::until_paid(quota, bucket.used(quota, now)),
             // Strikes are counted in buckets.
             _ => 0,
         }
     }
 
-    /// Takes one unit of a bucket that is as of `now`, into debt, but no deeper than `most_debt` units.
-    pub(crate) fn strike(&mut self, quota: &Quota, most_debt: u64) {
-        if let Self::Bucket { used } = self {
-            *used = bucket::struck(quota, *used, most_debt);
+    /// Takes one unit of a bucket, into debt, but no deeper than `most_debt` units.
+    pub(crate) fn strike(&mut self, quota: &Quota, now: u64, most_debt: u64) {
+        if let Self::Bucket(bucket) = self {
+            bucket.change(quota, now, |used| bucket::struck(quota, used, most_debt));
         }
     }
 
-    /// Gives back up to `cost` units that were taken at `taken_at`, in a state that is as of `now`: to the same window
-    /// or bucket only, and never beyond its capacity.
-    pub(crate) fn give_back(&mut self, quota: &Quota, taken_at: u64, cost: u64) {
+    /// Gives back up to `cost` units that were taken at `taken_at`, in a state that was advanced to `now`: to the same
+    /// window only, never beyond the capacity, and to a bucket without what time has refilled since.
+    pub(crate) fn refund(&mut self, quota: &Quota, now: u64, taken_at: u64, cost: u64) {
         match self {
-            Self::Bucket { used } => *used = bucket::given_back(quota, *used, cost),
+            Self::Bucket(bucket) => {
+                let elapsed = now.saturating_sub(taken_at);
+                bucket.change(quota, now, |used| bucket::refunded(quota, used, cost, elapsed));
+            }
             Self::Window { start, count } => {
                 if taken_at >= *start {
                     *count = count.saturating_sub(cost);
@@ -186,14 +200,13 @@ impl State {
                     *before = before.saturating_sub(cost);
                 }
             }
-            Self::Log(log) => log.give_back(taken_at, cost),
+            Self::Log(log) => log.refund(taken_at, cost),
         }
     }
 
-    /// The same standing under another quota, as of `now`: what is left stays left, up to the new capacity, and a debt
-    /// stays a debt.
+    /// Returns the state under another quota, as of `now`; `convert` has the rules.
     #[must_use]
-    pub(crate) fn convert(&self, old: &Quota, new: &Quota, from: u64, now: u64) -> Self {
-        convert::convert(self, old, new, from, now)
+    pub(crate) fn convert(&self, old: &Quota, new: &Quota, now: u64) -> Self {
+        convert::convert(self, old, new, now)
     }
 }

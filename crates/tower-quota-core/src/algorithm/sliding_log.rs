@@ -11,16 +11,17 @@ use super::Verdict;
 use super::fixed_window::MOST_COUNTED;
 use crate::quota::Quota;
 
-/// The stamps of one subject's admitted units.
+/// The stamps of one client's admitted units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Log {
     /// Instant in microseconds, and the running total; both grow from entry to entry.
-    entries: VecDeque<(u64, u64)>,
-    /// The running total before the first entry.
-    base: u64,
+    pub(crate) entries: VecDeque<(u64, u64)>,
+    /// Returns the running total before the first entry.
+    pub(crate) base: u64,
 }
 
 impl Log {
+    /// Judges a cost at `now`.
     pub(super) fn judge(&self, quota: &Quota, now: u64, cost: u64) -> Verdict {
         let live = self.live(quota, now);
         let total = self.total_from(live);
@@ -33,15 +34,12 @@ impl Log {
         Verdict::Refuse { retry: self.entries[last_to_go].0 + quota.period_micros() - now }
     }
 
-    pub(super) fn left(&self, quota: &Quota, now: u64) -> (u64, u64) {
-        let total = self.total(quota, now);
-        let reset = match self.entries.back() {
-            Some(&(newest, _)) if total > 0 => newest + quota.period_micros() - now,
-            _ => 0,
-        };
-        (quota.capacity().saturating_sub(total), reset)
+    /// Returns when the newest stamp has left; 0 if there is none.
+    pub(super) fn full_at(&self, quota: &Quota) -> u64 {
+        self.entries.back().map_or(0, |&(newest, _)| newest + quota.period_micros())
     }
 
+    /// Drops the stamps that have left by `now`.
     pub(super) fn forget(&mut self, quota: &Quota, now: u64) {
         let gone = self.live(quota, now);
         self.base = self.total_before(gone);
@@ -57,6 +55,7 @@ impl Log {
         }
     }
 
+    /// Stamps `cost` units with `now`.
     pub(super) fn take(&mut self, now: u64, cost: u64) {
         if cost == 0 {
             return;
@@ -68,7 +67,8 @@ impl Log {
         }
     }
 
-    pub(super) fn give_back(&mut self, taken_at: u64, cost: u64) {
+    /// Removes up to `cost` units of this stamp.
+    pub(super) fn refund(&mut self, taken_at: u64, cost: u64) {
         let Ok(position) = self.entries.binary_search_by_key(&taken_at, |&(stamp, _)| stamp) else {
             return;
         };
@@ -81,37 +81,17 @@ impl Log {
         }
     }
 
-    /// Units that count at `now`.
+    /// Returns the units that count at `now`.
     pub(super) fn total(&self, quota: &Quota, now: u64) -> u64 {
         self.total_from(self.live(quota, now))
     }
 
-    /// Makes `wanted` units count at `now`. What is added counts as long as the newest, what is dropped is the newest:
-    /// so adding and dropping undo each other, and the older stamps leave when they would have.
-    pub(super) fn adjust(&mut self, quota: &Quota, now: u64, wanted: u64) {
-        self.forget(quota, now);
-        let total = self.total_from(0);
-        if wanted >= total {
-            let newest = self.entries.back().map_or(now, |&(stamp, _)| stamp);
-            self.take(newest, wanted - total);
-            return;
-        }
-        let running = self.base + wanted;
-        while self.entries.len() > 1 && self.total_before(self.entries.len() - 1) >= running {
-            self.entries.pop_back();
-        }
-        match self.entries.back_mut() {
-            Some((_, last)) if wanted > 0 => *last = running,
-            _ => *self = Self::default(),
-        }
-    }
-
-    /// The position of the first entry that still counts at `now`.
+    /// Returns the position of the first entry that still counts at `now`.
     fn live(&self, quota: &Quota, now: u64) -> usize {
         self.entries.partition_point(|&(stamp, _)| stamp + quota.period_micros() <= now)
     }
 
-    /// The running total before the entry at `position`.
+    /// Returns the running total before the entry at `position`.
     fn total_before(&self, position: usize) -> u64 {
         match position.checked_sub(1) {
             Some(last) => self.entries[last].1,

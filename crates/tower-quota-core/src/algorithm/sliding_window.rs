@@ -5,21 +5,21 @@
 //! steps in a window. A step is one microsecond, unless the products would not fit into 53 bits; then it is just long
 //! enough that they do, and the overlap is rounded up, against the client.
 //!
-//! Since it weighs whole requests, a client who takes all he can gets up to one unit less per window than the quota says,
+//! Since it weighs whole requests, a client at the limit gets up to one unit less per window than the quota says,
 //! and one in every two windows of a quota of one.
 //!
 //! Bound: the estimate never exceeds `units` at any instant; should the earlier window's requests have come in one
 //! lump, up to `2 * units` can fall into a span of one period, as in a fixed window.
 
 use super::Verdict;
-use crate::quota::Quota;
+use crate::quota::{MOST_GRAINS, Quota};
 
-/// The start of the window that `now` falls into.
-pub(super) fn start(quota: &Quota, now: u64) -> u64 {
+/// Returns the start of the window that `now` falls into.
+pub(crate) fn start(quota: &Quota, now: u64) -> u64 {
     now - now % quota.period_micros()
 }
 
-/// Start, previous count and count of the window at `now`.
+/// Returns start, previous count and count of the window at `now`.
 pub(super) fn at(quota: &Quota, old_start: u64, before: u64, count: u64, now: u64) -> (u64, u64, u64) {
     let start = start(quota, now);
     match start - old_start {
@@ -29,8 +29,9 @@ pub(super) fn at(quota: &Quota, old_start: u64, before: u64, count: u64, now: u6
     }
 }
 
+/// Judges a cost at `now`, of a state that was advanced to it.
 pub(super) fn judge(quota: &Quota, (start, before, count): (u64, u64, u64), now: u64, cost: u64) -> Verdict {
-    if cost <= units_left(quota, start, before, count, now) {
+    if cost <= remaining(quota, (start, before, count), now) {
         return Verdict::Admit { wait: 0 };
     }
     let (period, capacity) = (quota.period_micros(), quota.capacity());
@@ -45,54 +46,46 @@ pub(super) fn judge(quota: &Quota, (start, before, count): (u64, u64, u64), now:
     Verdict::Refuse { retry }
 }
 
-pub(super) fn left(quota: &Quota, (start, before, count): (u64, u64, u64), now: u64) -> (u64, u64) {
-    let window_ends = start + quota.period_micros() - now;
-    let reset = match (before, count) {
+/// Returns when both windows are over; 0 if nothing was counted in them.
+pub(super) fn full_at(quota: &Quota, start: u64, before: u64, count: u64) -> u64 {
+    match (before, count) {
         (0, 0) => 0,
-        (_, 0) => window_ends,
-        _ => window_ends + quota.period_micros(),
-    };
-    (units_left(quota, start, before, count, now), reset)
-}
-
-/// A window remembers a debt of at most its capacity, so that the weighted sums stay below 2^53.
-pub(super) fn taken(quota: &Quota, count: u64, cost: u64) -> u64 {
-    count.saturating_add(cost).min(2 * quota.capacity())
-}
-
-/// Units counted beyond the capacity, rounded up: a debt.
-pub(super) fn owed(quota: &Quota, start: u64, before: u64, count: u64, now: u64) -> u64 {
-    let steps = steps(quota);
-    (before * overlap(quota, start, now) + count * steps).saturating_sub(quota.capacity() * steps).div_ceil(steps)
-}
-
-/// Counts that come to `wanted` units at `now`, out of the given ones: more in this window, or less in it, and only then
-/// less in the one before.
-pub(super) fn adjusted(quota: &Quota, start: u64, before: u64, count: u64, now: u64, wanted: u64) -> (u64, u64) {
-    let (steps, overlap) = (steps(quota), overlap(quota, start, now));
-    // What another quota counted may be more than the products below could hold.
-    let (before, count) = (before.min(2 * quota.capacity()), count.min(2 * quota.capacity()));
-    let used = (before * overlap + count * steps).div_ceil(steps);
-    match used.saturating_sub(wanted) {
-        0 => (before, taken(quota, count, wanted - used)),
-        less if less <= count => (before, count - less),
-        _ => (wanted * steps / overlap, 0),
+        (_, 0) => start + quota.period_micros(),
+        _ => start + 2 * quota.period_micros(),
     }
 }
 
-fn units_left(quota: &Quota, start: u64, before: u64, count: u64, now: u64) -> u64 {
+/// Returns the whole units left at `now`.
+pub(super) fn remaining(quota: &Quota, (start, before, count): (u64, u64, u64), now: u64) -> u64 {
     let steps = steps(quota);
     (quota.capacity() * steps).saturating_sub(before * overlap(quota, start, now) + count * steps) / steps
 }
 
-/// The steps of the earlier window that are less than a period ago. Where a period is no whole number of steps, the
+/// Returns the units that the estimate comes to at `now`, rounded up.
+pub(super) fn estimate(quota: &Quota, (start, before, count): (u64, u64, u64), now: u64) -> u64 {
+    let steps = steps(quota);
+    (before * overlap(quota, start, now) + count * steps).div_ceil(steps)
+}
+
+/// Counts a cost in the current window.
+pub(super) fn taken(quota: &Quota, count: u64, cost: u64) -> u64 {
+    count.saturating_add(cost).min(most_counted(quota))
+}
+
+/// Returns the most units that a window counts, debts included: at least twice the capacity, and so few that the weighted
+/// sums stay below 2^53.
+pub(crate) const fn most_counted(quota: &Quota) -> u64 {
+    2 * MOST_GRAINS / steps(quota)
+}
+
+/// Returns the steps of the earlier window that are less than a period ago. Where a period is no whole number of steps, the
 /// last one is left out of the whole and its part of the overlap is not: the weight is never less than the true one,
 /// nor more than all.
 fn overlap(quota: &Quota, start: u64, now: u64) -> u64 {
     (start + quota.period_micros() - now).div_ceil(quota.grain()).min(steps(quota))
 }
 
-/// How far into a window, in microseconds, an earlier count of `before` first weighs at most `room` units.
+/// Returns how far into a window, in microseconds, an earlier count of `before` first weighs at most `room` units.
 fn first_light_enough(quota: &Quota, before: u64, room: u64) -> u64 {
     let steps = steps(quota);
     if before <= room {
@@ -103,6 +96,6 @@ fn first_light_enough(quota: &Quota, before: u64, room: u64) -> u64 {
     quota.period_micros() - overlap * quota.grain()
 }
 
-fn steps(quota: &Quota) -> u64 {
+const fn steps(quota: &Quota) -> u64 {
     quota.period_micros() / quota.grain()
 }

@@ -81,7 +81,7 @@ impl Table {
             return;
         }
         let subject = self.elsewhere(row).map_or_else(|| Cow::Owned(row.subject(known)), Cow::Borrowed);
-        let whole_at = subject.whole_at();
+        let whole_at = subject.full_at();
         if whole_at > now && (was_refused || subject.is_limited(now)) {
             self.remember(hash, whole_at, now, room);
         }

@@ -38,7 +38,7 @@ impl Row<'_> {
             let (is_spent, reset) = if quota.refill() > 0 {
                 (bucket::is_spent(quota, count.value), bucket::reset(quota, count.value))
             } else {
-                let (remaining, reset) = State::unpacked(count.value, quota, at).left(quota, at, at);
+                let (remaining, reset) = State::unpacked(count.value, quota, at).left(quota, at);
                 (remaining == 0, reset)
             };
             last.whole_at = last.whole_at.max(at + reset);
@@ -65,7 +65,7 @@ impl Table {
         match self.elsewhere(row) {
             None => row.last(known),
             Some(subject) => Last {
-                whole_at: subject.whole_at().as_micros(),
+                whole_at: subject.full_at().as_micros(),
                 was_limited: row.was_refused() || subject.is_limited(subject.at()),
             },
         }

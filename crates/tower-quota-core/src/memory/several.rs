@@ -64,13 +64,15 @@ impl Inner {
         }
         let seats = &mut seats[..charges.len()];
         let mut guards = Guards::new();
-        let mut now = self.time.now().as_micros();
+        let now = self.time.now().as_micros();
         self.lock_all(seats, &mut guards);
 
         for seat in &mut *seats {
             let Some(position) = guards[seat.guard].find(seat.hash) else { return false };
             seat.position = position;
-            now = now.max(row(&mut guards, seat).read().at());
+            if row(&mut guards, seat).read().at() > now {
+                return false;
+            }
         }
         let mut fits = true;
         for (seat, charge) in seats.iter_mut().zip(charges) {

@@ -81,7 +81,7 @@ impl Inner {
                 // It has taken something, and nobody knows what: should it come back, it has taken all.
                 None => {
                     room.count_eviction();
-                    table.remember(hash, subject.whole_at(), decision.at(), room);
+                    table.remember(hash, subject.full_at(), decision.at(), room);
                 }
             },
         }

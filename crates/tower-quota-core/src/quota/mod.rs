@@ -295,7 +295,43 @@ impl Quota {
         self.refill
     }
 
-    /// Whether state counted by `other` can be read as counted by this quota, without conversion.
+    /// Returns the quota of the same numbers that the stored form makes: what a state is counted by, and no more.
+    pub(crate) const fn reduced(&self) -> Self {
+        let is_bucket = self.algorithm.is_bucket();
+        Self {
+            algorithm: if is_bucket { Algorithm::TokenBucket } else { self.algorithm },
+            // Grains per microsecond are units per grain of microseconds.
+            units: if is_bucket { self.refill } else { self.capacity },
+            period: if is_bucket { self.grain } else { self.period },
+            burst_given: is_bucket,
+            ..*self
+        }
+    }
+
+    /// Returns the quota of stored numbers, if there can be one: its products stay below 2^53.
+    pub(crate) fn from_stored(kind: u8, capacity: u64, grain: u64, pace: u64, offset: Option<u64>) -> Option<Self> {
+        let anchor = offset.map_or(Anchor::FirstRequest, |offset| Anchor::Epoch { offset });
+        let algorithm = match kind {
+            0 => Algorithm::TokenBucket,
+            1 => Algorithm::FixedWindow,
+            2 => Algorithm::SlidingWindow,
+            _ => Algorithm::SlidingLog,
+        };
+        let is_sound = match algorithm {
+            Algorithm::TokenBucket => (pace..=MOST_GRAINS).contains(&capacity.checked_mul(grain)?),
+            Algorithm::SlidingWindow => grain <= pace && capacity.checked_mul(pace / grain.max(1))? <= MOST_GRAINS,
+            _ => grain == 1 && capacity <= YEAR * UNITS_PER_MICRO && offset.unwrap_or(0) < pace,
+        };
+        let is_period = algorithm.is_bucket() || (MILLISECOND..=YEAR).contains(&pace);
+        let is_log = algorithm != Algorithm::SlidingLog || capacity <= LONGEST_LOG;
+        if capacity == 0 || grain == 0 || pace == 0 || !(is_sound && is_period && is_log) {
+            return None;
+        }
+        let (units, period, refill) = if algorithm.is_bucket() { (pace, grain, pace) } else { (capacity, pace, 0) };
+        Some(Self { algorithm, anchor, units, period, capacity, burst_given: algorithm.is_bucket(), grain, refill })
+    }
+
+    /// Returns whether state counted by `other` can be read as counted by this quota, without conversion.
     pub(crate) const fn counts_like(&self, other: &Self) -> bool {
         let same_state = self.algorithm.state_code() == other.algorithm.state_code();
         same_state
@@ -303,6 +339,15 @@ impl Quota {
             && self.grain == other.grain
             && self.refill == other.refill
             && (self.algorithm.is_bucket() || self.period == other.period && self.anchor.same(other.anchor))
+    }
+
+    /// Returns whether both count the same windows in the same steps, of any number of units: no bucket does.
+    pub(crate) const fn has_windows_of(&self, other: &Self) -> bool {
+        !self.algorithm.is_bucket()
+            && self.algorithm.state_code() == other.algorithm.state_code()
+            && self.period == other.period
+            && self.grain == other.grain
+            && self.anchor.same(other.anchor)
     }
 
     pub(crate) const fn period_micros(&self) -> u64 {

@@ -25,7 +25,7 @@ impl Quota {
     /// ```
     ///
     /// # Panics
-    /// When there are no instances, or each would get less than one unit in 366 days; see [`Quota::try_divided`].
+    /// When a share cannot be counted; see [`Quota::try_divided`].
     #[must_use]
     #[track_caller]
     pub const fn divided(self, instances: u32) -> Self {
@@ -36,7 +36,8 @@ impl Quota {
     ///
     /// # Errors
     /// [`ConfigError`](crate::ConfigError) when there are no instances, when each would get less than one unit in 366
-    /// days, or when a share that had to be rounded cannot be counted exactly enough.
+    /// days, when its part of the burst would fill up within a microsecond, or when a share that had to be rounded cannot be
+    /// counted exactly enough.
     pub const fn try_divided(self, instances: u32) -> Result<Self, crate::ConfigError> {
         raised(self.share(instances))
     }

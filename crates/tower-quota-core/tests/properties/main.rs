@@ -7,6 +7,7 @@
 
 mod bounds;
 mod change;
+mod codec;
 mod drift;
 mod memory;
 mod oracle;

@@ -81,7 +81,7 @@ proptest! {
             let then = play.now + micros(reset);
             prop_assert_eq!(at(then).remaining(), quota.capacity());
             prop_assert_eq!(at(then).reset_after(), Duration::ZERO);
-            prop_assert_eq!(play.subject.whole_at().as_micros().max(play.now), then);
+            prop_assert_eq!(play.subject.full_at().as_micros().max(play.now), then);
             if reset > Duration::ZERO {
                 prop_assert!(at(then - 1).remaining() < quota.capacity());
                 prop_assert_eq!(at(then - 1).reset_after(), Duration::from_micros(1));

@@ -41,6 +41,12 @@ proptest! {
                 prop_assert!(period * parts.div_ceil(units) > YEAR);
                 return Ok(());
             }
+            // A part of a small burst may fill up within a microsecond.
+            Err(ConfigError::BurstTooSmall { burst, least }) => {
+                prop_assert_eq!(u128::from(burst), (u128::from(quota.capacity()) / parts).max(1));
+                prop_assert!(burst < least);
+                return Ok(());
+            }
             // Only a rate that had to be rounded may be one that cannot be counted.
             Err(error) => {
                 prop_assert!(matches!(error, ConfigError::NotRepresentable { .. }), "{error:?}");

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::algorithm::State;
+use crate::algorithm::{Bucket, State};
 use crate::entry::Slot;
 use crate::memory::known::Known;
 use crate::memory::row::Use;
@@ -75,8 +75,10 @@ impl Pair {
 
 /// A subject of so many limits, with this to tell it from others.
 fn subject(limits: u32, mark: u64) -> Entry {
-    let slot = |limit| Slot { limit, quota: HOUR, state: State::Bucket { used: 1 + mark + u64::from(limit) } };
-    Entry { at: 1_000_000 + mark, slots: (0..limits).map(slot).collect() }
+    let at = 1_000_000 + mark;
+    let state = |limit| State::Bucket(Bucket::new(&HOUR, 1 + mark + u64::from(limit), at));
+    let slot = |limit| Slot { limit, quota: HOUR.reduced(), state: state(limit) };
+    Entry { at, slots: (0..limits).map(slot).collect() }
 }
 
 /// A hash for each number, by splitmix64 (Steele, Lea and Flood, 2014).

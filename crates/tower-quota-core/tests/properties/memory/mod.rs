@@ -77,7 +77,7 @@ impl<'a> Run<'a> {
             self.ask(self.plan.steps.len(), Deed::Check, &peeks)?;
         }
         assert_eq!(self.store.evicted(), 0);
-        let known = self.subjects.iter().filter(|subject| subject.whole_at().as_micros() > self.latest).count();
+        let known = self.subjects.iter().filter(|subject| subject.full_at().as_micros() > self.latest).count();
         assert!(self.store.len() >= known);
         Ok(())
     }
@@ -130,7 +130,7 @@ impl<'a> Run<'a> {
         };
         // Whoever was whole at the latest instant may have been forgotten: not even a clock that runs backwards may go
         // to where he was not whole.
-        let whole_at = self.subjects.iter().map(|subject| subject.whole_at().as_micros());
+        let whole_at = self.subjects.iter().map(|subject| subject.full_at().as_micros());
         self.now = then.max(whole_at.filter(|whole_at| *whole_at <= self.latest).max().unwrap_or(0));
         self.latest = self.latest.max(self.now);
         self.clock.set(Timestamp::from_micros(self.now));
@@ -145,7 +145,7 @@ impl<'a> Run<'a> {
             if before & !quota == 0 {
                 continue;
             }
-            if self.subjects[wish.subject].whole_at().as_micros() <= self.now {
+            if self.subjects[wish.subject].full_at().as_micros() <= self.now {
                 let manners = Manners { is_penalised: true, ..Manners::default() };
                 let all: Vec<Wish> = every_limit(wish.subject).map(|wish| Wish { manners, ..wish }).collect();
                 self.ask(number, Deed::Reset, &all)?;

@@ -1,0 +1,177 @@
+//! Entries: everything stored for one key.
+//!
+//! 1. An entry holds a slot for each limit that counts its key: the limit's number, the quota's numbers, the state.
+//! 2. A slot says by itself what is used at any instant. So a limit that a request does not ask for is left alone, and
+//!    limits may be asked for in any order and any subset.
+//! 3. A slot of which nothing is used any more is dropped when the entry changes; an entry without slots is the same as
+//!    none.
+//! 4. [`encode`](Entry::encode) and [`decode`](Entry::decode) give and take the stored form (`codec`).
+
+mod codec;
+mod error;
+
+use std::borrow::Cow;
+
+use smallvec::SmallVec;
+
+pub use self::error::DecodeError;
+use crate::algorithm::{State, Verdict};
+use crate::charge::{Charge, Counter, Operation};
+use crate::decide::decide;
+use crate::decision::Decision;
+use crate::quota::Quota;
+use crate::time::Timestamp;
+
+/// How far ahead of the clock an entry may be, beyond the time that its limits take, in microseconds.
+const TRUSTED_LEAD: u64 = 60_000_000;
+
+/// Everything stored for one key: the counters of the limits that count it.
+///
+/// It is the model that every store follows, and all that a store has to keep. A store over a database that can load,
+/// decide and save in one transaction loads the bytes, calls [`decide`], and saves the bytes until
+/// [`full_at`](Self::full_at), or deletes them when the entry [is empty](Self::is_empty).
+///
+/// ```
+/// use tower_quota_core::{Charge, Entry, Key, Name, Operation, Quota, Timestamp};
+///
+/// let quota = Quota::per_minute(2);
+/// let ann = Key::owned(Name::new("user"), "ann");
+/// let now = Timestamp::from_micros(1_763_712_000_000_000);
+///
+/// let mut entry = Entry::default();
+/// assert!(entry.decide(Operation::Check, &[Charge::new("minute", &quota, &ann)], now).is_allowed());
+///
+/// let bytes = entry.encode();
+/// let loaded = Entry::decode(&bytes)?;
+/// assert_eq!(loaded, entry);
+/// # Ok::<(), tower_quota_core::DecodeError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// The instant of the last change: time does not run backwards behind it.
+    pub(crate) at: u64,
+    pub(crate) slots: SmallVec<[Slot; 2]>,
+}
+
+/// The part of one limit in an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) limit: u32,
+    /// Reduced to the numbers that the state is counted by.
+    pub(crate) quota: Quota,
+    pub(crate) state: State,
+}
+
+impl Slot {
+    pub(crate) const fn new(counter: Counter<'_>, state: State) -> Self {
+        Self { limit: counter.id, quota: counter.quota.reduced(), state }
+    }
+
+    pub(crate) fn full_at(&self) -> u64 {
+        self.state.full_at(&self.quota)
+    }
+}
+
+impl Entry {
+    /// Calls [`decide`] for charges that all count this entry's key.
+    pub fn decide(&mut self, operation: Operation, charges: &[Charge<'_>], now: Timestamp) -> Decision {
+        decide(operation, charges, now, &mut [self], |_| 0)
+    }
+
+    /// Returns the instant from which nothing is used any more, if nothing else is charged: then it may be deleted.
+    #[must_use]
+    pub fn full_at(&self) -> Timestamp {
+        let latest = self.slots.iter().map(Slot::full_at).max();
+        Timestamp::from_micros(latest.unwrap_or(0).max(self.at))
+    }
+
+    /// Returns the instant of the last change.
+    #[must_use]
+    pub const fn at(&self) -> Timestamp {
+        Timestamp::from_micros(self.at)
+    }
+
+    /// Returns whether some limit has nothing left at `now`: deleting the entry would release a limited client.
+    #[must_use]
+    pub fn is_limited(&self, now: Timestamp) -> bool {
+        let now = now.as_micros().max(self.at);
+        self.slots.iter().any(|slot| slot.state.left(&slot.quota, now).0 == 0)
+    }
+
+    /// Returns whether there is nothing to store.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Returns whether it was written by a clock so far ahead that it must have been wrong: over a minute, beyond the time
+    /// until nothing is used. Such an entry counts as missing.
+    pub(crate) fn is_from_the_future(&self, now: u64) -> bool {
+        self.at > now && {
+            let longest = self.full_at().as_micros() - self.at;
+            self.at > now.saturating_add(TRUSTED_LEAD).saturating_add(longest)
+        }
+    }
+
+    /// Ends a change at `now`: drops the slots of which nothing is used any more, and the instant where none is left.
+    pub(crate) fn settle(&mut self, now: u64) {
+        self.slots.retain(|slot| slot.full_at() > now);
+        self.at = if self.is_empty() { 0 } else { now };
+    }
+
+    /// Judges this many units of a charge.
+    pub(crate) fn judge(&self, charge: &Charge<'_>, units: u64, now: u64) -> Verdict {
+        let verdict = self.state_for(charge.counter(), now).judge(charge.quota(), now, units, charge.patience_micros());
+        if units > 0 { verdict.blocked_for(self.blocked(charge, now)) } else { verdict }
+    }
+
+    /// Returns the whole units that a charge's limit has left, and the microseconds until nothing is used. It has none left
+    /// while the client is blocked.
+    pub(crate) fn left(&self, charge: &Charge<'_>, now: u64) -> (u64, u64) {
+        let (remaining, reset) = self.state_for(charge.counter(), now).left(charge.quota(), now);
+        match self.blocked(charge, now) {
+            0 => (remaining, reset),
+            blocked => (0, reset.max(blocked)),
+        }
+    }
+
+    /// Returns the microseconds for which a charge's limit is blocked for the client's strikes.
+    fn blocked(&self, charge: &Charge<'_>, now: u64) -> u64 {
+        charge.strikes().map_or(0, |(counter, _)| self.state_for(counter, now).until_paid(counter.quota, now))
+    }
+
+    fn slot(&self, id: u32) -> Option<(usize, &Slot)> {
+        self.slots.iter().enumerate().find(|(_, slot)| slot.limit == id)
+    }
+
+    /// Returns the state of a counter, under the quota that is asked.
+    fn state_for(&self, counter: Counter<'_>, now: u64) -> Cow<'_, State> {
+        match self.slot(counter.id) {
+            Some((_, slot)) if slot.quota.counts_like(counter.quota) => Cow::Borrowed(&slot.state),
+            Some((_, slot)) => Cow::Owned(slot.state.convert(&slot.quota, counter.quota, now)),
+            None => Cow::Owned(State::fresh(counter.quota, now)),
+        }
+    }
+
+    /// Returns whether a counter is stored under another quota.
+    pub(crate) fn has_other_quota(&self, counter: Counter<'_>) -> bool {
+        self.slot(counter.id).is_some_and(|(_, slot)| !slot.quota.counts_like(counter.quota))
+    }
+
+    /// Changes the state of a counter at `now`, in its place.
+    pub(crate) fn edit(&mut self, counter: Counter<'_>, now: u64, change: impl FnOnce(&mut State)) {
+        let mut state = self.state_for(counter, now).into_owned();
+        state.advance(counter.quota, now);
+        change(&mut state);
+        let slot = Slot::new(counter, state);
+        match self.slot(counter.id) {
+            Some((position, _)) => self.slots[position] = slot,
+            None => self.slots.push(slot),
+        }
+    }
+
+    /// Removes the slot of this number.
+    pub(crate) fn forget(&mut self, id: u32) {
+        self.slots.retain(|slot| slot.limit != id);
+    }
+}

@@ -1,0 +1,115 @@
+//! The stored form: what is encoded is decoded, and nothing else does harm.
+
+use proptest::collection::vec;
+use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
+use tower_quota_core::{Charge, Entry, Operation, Quota, Timestamp};
+
+use super::config;
+use super::trace::{ANYBODY, Play, asks, quota};
+
+const NAMES: [&str; 3] = ["one", "two", "three"];
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn encoded_entry_decodes_to_itself(quotas in vec(quota(), 3), trace in asks(30), debts in any::<bool>()) {
+        let mut plays: Vec<Play> = quotas.iter().map(|&quota| Play::new(quota)).collect();
+        let mut entry = Entry::default();
+        for (step, ask) in trace.into_iter().enumerate() {
+            let play = &mut plays[step % 3];
+            let cost = play.arrive(ask);
+            let now = Timestamp::from_micros(play.now);
+            let operation = if debts { Operation::Charge } else { Operation::Check };
+            let charge = Charge::new(NAMES[step % 3], &quotas[step % 3], &ANYBODY).cost(cost);
+            entry.decide(operation, &[charge], now);
+            let bytes = entry.encode();
+            prop_assert_eq!(bytes.is_empty(), entry.is_empty());
+            if !bytes.is_empty() {
+                let decoded = Entry::decode(&bytes);
+                prop_assert_eq!(decoded.as_ref(), Ok(&entry));
+            }
+        }
+    }
+
+    #[test]
+    fn altered_bytes_are_an_error_or_an_entry(
+        quotas in vec(quota(), 2),
+        trace in asks(10),
+        changes in vec((any::<proptest::sample::Index>(), any::<u8>()), 1..4),
+        cut in proptest::option::of(any::<proptest::sample::Index>()),
+    ) {
+        let mut play = Play::new(quotas[0]);
+        for ask in trace {
+            let cost = play.arrive(ask);
+            play.check(cost);
+        }
+        let mut bytes = play.subject.encode();
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        for (position, byte) in changes {
+            *position.get_mut(&mut bytes[..]) = byte;
+        }
+        bytes.truncate(cut.map_or(bytes.len(), |cut| cut.index(bytes.len())));
+        let Ok(mut entry) = Entry::decode(&bytes) else { return Ok(()) };
+        prop_assert_eq!(&entry.encode(), if entry.is_empty() { &[] } else { &bytes[..] });
+        // Whatever decodes can be decided on, by its own quota and by another.
+        for quota in &quotas {
+            for operation in [Operation::Peek, Operation::Check, Operation::Charge, Operation::Refund { taken_at: Timestamp::EPOCH }] {
+                for now in [0, play.now, 1 << 52] {
+                    let charge = Charge::new("limit", quota, &ANYBODY).cost(quota.capacity());
+                    let decision = entry.clone().decide(operation, &[charge], Timestamp::from_micros(now));
+                    prop_assert!(decision.statuses().len() == 1);
+                    entry.decide(operation, &[charge], Timestamp::from_micros(now));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn bucket_and_window_encode_byte_by_byte() {
+    let (burst, hour) = (Quota::per_second(10).burst(20), Quota::per_hour(1_000).fixed_window());
+    let now = Timestamp::from_micros(0x01_0203_0405_0607);
+    let charges = [Charge::new("burst", &burst, &ANYBODY).cost(3), Charge::new("hour", &hour, &ANYBODY)];
+    let mut entry = Entry::default();
+    assert!(entry.decide(Operation::Check, &charges, now).is_allowed());
+
+    let u56 = |number: u64| number.to_le_bytes()[..7].to_vec();
+    let start = now.as_micros() - now.as_micros() % 3_600_000_000;
+    let mut expected = vec![1, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01];
+    // A unit is 100,000 grains, one of which comes back in each microsecond.
+    expected.extend([17]);
+    expected.extend(charges[0].name().id().to_le_bytes());
+    expected.extend([0, 20, 0xa0, 0x8d, 0x06, 1]);
+    expected.extend(u56(now.as_micros() + 300_000));
+    // 1,000 units in 3,600,000,000 microseconds, aligned to the epoch.
+    expected.extend([35]);
+    expected.extend(charges[1].name().id().to_le_bytes());
+    expected.extend([1, 0xe8, 0x07, 1, 0x80, 0xc8, 0xce, 0xb4, 0x0d, 0]);
+    expected.extend([u56(start), u56(1), u56(start + 3_600_000_000)].concat());
+    assert_eq!(entry.encode(), expected);
+}
+
+#[test]
+fn unreadable_bytes_are_told_apart() {
+    let quota = Quota::per_minute(5);
+    let mut entry = Entry::default();
+    entry.decide(Operation::Check, &[Charge::new("limit", &quota, &ANYBODY)], Timestamp::from_micros(1 << 50));
+    let bytes = entry.encode();
+    let text = |bytes: &[u8]| Entry::decode(bytes).unwrap_err().to_string();
+    assert!(text(&[]).contains("no bytes"));
+    assert!(text(&[2, 0, 0]).contains("version 2"));
+    for length in 9..bytes.len() {
+        assert!(text(&bytes[..length]).contains("cut off"), "{length} bytes");
+    }
+    let other = |at: usize, byte| {
+        let mut other = bytes.clone();
+        other[at] = byte;
+        other
+    };
+    assert!(text(&other(13, 9)).contains("kind of state 9"));
+    assert!(text(&other(14, 0)).contains("numbers"));
+    assert!(text(&[&bytes[..], &bytes[8..]].concat()).contains("repeats"));
+}
