@@ -1,4 +1,4 @@
-//! Charges: what a request would take, as data that any store can decide on.
+//! Charges: what a request takes from its limits, as data that any store can decide on.
 
 use core::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::penalty::Penalty;
 use crate::quota::{Algorithm, Quota};
 use crate::time::{Timestamp, micros};
 
-/// One limit's part in a request: whose counter, which quota, how many units. Plain data, so that it can be decided
-/// wherever the state lives.
+/// One limit's part in a request: the limit's name, its quota, the key and the cost.
 ///
-/// No two charges of one request may name the same limit of the same key.
+/// It is plain data, so that it can be decided wherever the state lives. No two charges of one request should name the
+/// same limit of the same key.
 ///
 /// ```
 /// use tower_quota_core::{Charge, Key, Name, Quota};
@@ -34,11 +34,11 @@ pub struct Charge<'a> {
     counts_refusals: bool,
     is_shadow: bool,
     is_at_most: bool,
-    /// Whether it is anything but a cost that a bucket takes or refuses at once.
+    /// Whether some option makes it other than plain; see [`is_plain`](Self::is_plain).
     is_special: bool,
 }
 
-/// What a subject counts under one number.
+/// A counter of an entry: its number, and the quota that counts it.
 #[derive(Clone, Copy)]
 pub(crate) struct Counter<'a> {
     pub(crate) id: u32,
@@ -46,7 +46,7 @@ pub(crate) struct Counter<'a> {
 }
 
 impl<'a> Charge<'a> {
-    /// A charge of one unit. The name tells the limits of one key apart; a quota may change under it.
+    /// Makes a charge of one unit. The name tells the limits of one key apart; the quota may change under it.
     #[must_use]
     #[inline]
     pub fn new(name: impl Into<Name>, quota: &'a Quota, key: &'a Key<'a>) -> Self {
@@ -64,7 +64,7 @@ impl<'a> Charge<'a> {
         }
     }
 
-    /// What the request costs, in units of the quota. 0 is a peek: it reports and charges nothing.
+    /// Sets the cost, in units of the quota. A cost of 0 reports, charges nothing and is never refused.
     #[must_use]
     #[inline]
     pub const fn cost(mut self, units: u64) -> Self {
@@ -72,8 +72,9 @@ impl<'a> Charge<'a> {
         self
     }
 
-    /// The longest the request would wait instead of being refused. A leaky bucket makes requests wait as long as its
-    /// queue is unless this says less; the other buckets refuse at once unless this says more; windows always refuse.
+    /// Sets the longest wait that the request accepts instead of being refused.
+    ///
+    /// The default is any wait for a leaky bucket and none for the other buckets. Windows always refuse.
     #[must_use]
     pub const fn patience(mut self, longest: Duration) -> Self {
         self.patience = Some(longest);
@@ -81,8 +82,7 @@ impl<'a> Charge<'a> {
         self
     }
 
-    /// Takes the cost even when the request is refused (down to empty, never into debt): a client who keeps asking
-    /// keeps waiting.
+    /// Takes the cost of refused requests too, down to empty but never into debt: clients who keep asking keep waiting.
     #[must_use]
     pub const fn count_refusals(mut self) -> Self {
         self.counts_refusals = true;
@@ -90,9 +90,10 @@ impl<'a> Charge<'a> {
         self
     }
 
-    /// Judged and told, but never enforced: it refuses nobody, makes nobody wait, and never binds. It is taken when the
-    /// request is admitted and it fits itself, as if it were enforced beside the others, and its standing is told also
-    /// where others refuse.
+    /// Makes it a shadow: it is evaluated and reported, and never enforced.
+    ///
+    /// A shadow refuses no request, makes none wait and never binds. It is taken when the request is admitted and it fits
+    /// itself. Its status is reported also when other limits refuse.
     #[must_use]
     pub const fn shadow(mut self) -> Self {
         self.is_shadow = true;
@@ -100,9 +101,10 @@ impl<'a> Charge<'a> {
         self
     }
 
-    /// Makes the cost the most that a check takes: as much of it as is left, but no less than one unit, and refused as
-    /// one unit is when there is none. All such charges of a request take the same number of units, the least that any of
-    /// the enforced ones has left or asks for. [`LimitStatus::taken`](crate::LimitStatus::taken) says how many.
+    /// Allows a partial grant: a check takes as much of the cost as is left, at least one unit.
+    ///
+    /// With nothing left it is refused, as one unit is. All such charges of a request take the same number of units: the
+    /// fewest that an enforced one has left or asks for. [`LimitStatus::taken`](crate::LimitStatus::taken) says how many.
     #[must_use]
     pub const fn at_most(mut self) -> Self {
         self.is_at_most = true;
@@ -110,9 +112,10 @@ impl<'a> Charge<'a> {
         self
     }
 
-    /// Holds refusals against the client: each time the request is refused, by this limit or another, he gets a strike,
-    /// and while he has too many, this limit refuses, whatever it has left. The strikes are kept beside what the limit
-    /// counts. A peek gives none and is not blocked. Charges and refunds leave them alone; a reset forgets them.
+    /// Adds a penalty: each refusal of the request, by this limit or another, gives the client a strike.
+    ///
+    /// With too many strikes the limit refuses, whatever it has left. Strikes are kept beside the limit's counter. A cost
+    /// of 0 gives none and is not blocked. Charges and refunds leave strikes alone; a reset forgets them.
     #[must_use]
     pub const fn penalty(mut self, penalty: &'a Penalty) -> Self {
         self.penalty = Some(penalty);
@@ -120,35 +123,35 @@ impl<'a> Charge<'a> {
         self
     }
 
-    /// The limit's name.
+    /// Returns the limit's name.
     #[must_use]
     #[inline]
     pub const fn name(&self) -> Name {
         self.name
     }
 
-    /// The limit's quota.
+    /// Returns the limit's quota.
     #[must_use]
     #[inline]
     pub const fn quota(&self) -> &'a Quota {
         self.quota
     }
 
-    /// Who is counted.
+    /// Returns the key that is counted.
     #[must_use]
     #[inline]
     pub const fn key(&self) -> &'a Key<'a> {
         self.key
     }
 
-    /// What the request costs, in units.
+    /// Returns the cost, in units.
     #[must_use]
     #[inline]
     pub const fn units(&self) -> u64 {
         self.cost
     }
 
-    /// The longest accepted wait in microseconds, cut to what the quota can promise.
+    /// Returns the longest accepted wait in microseconds, at most what the quota can promise.
     #[must_use]
     pub fn patience_micros(&self) -> u64 {
         let asked = match (self.patience, self.quota.algorithm()) {
@@ -159,19 +162,19 @@ impl<'a> Charge<'a> {
         asked.min(longest_wait(self.quota))
     }
 
-    /// Whether a refused request is charged too.
+    /// Returns whether a refused request is charged too.
     #[must_use]
     pub const fn counts_refusals(&self) -> bool {
         self.counts_refusals
     }
 
-    /// Whether it is told and not enforced.
+    /// Returns whether it is evaluated and not enforced.
     #[must_use]
     pub const fn is_shadow(&self) -> bool {
         self.is_shadow
     }
 
-    /// What refusals cost the client, if anything.
+    /// Returns the penalty for refusals, if there is one.
     #[must_use]
     pub const fn penalised_by(&self) -> Option<&'a Penalty> {
         self.penalty
@@ -187,34 +190,36 @@ impl<'a> Charge<'a> {
         self.cost > 0 && !self.is_special
     }
 
-    /// What the limit counts.
+    /// Returns the counter of the limit.
     #[inline]
     pub(crate) const fn counter(&self) -> Counter<'a> {
         Counter { id: self.name.id(), quota: self.quota }
     }
 
-    /// The client's strikes, and the penalty they are for.
+    /// Returns the counter of strikes, and their penalty.
     pub(crate) fn strikes(&self) -> Option<(Counter<'a>, &'a Penalty)> {
         let of = |penalty: &'a Penalty| (Counter { id: self.name.strikes_id(), quota: penalty.strikes() }, penalty);
         self.penalty.map(of)
     }
 
-    /// Whether a check takes what is left, up to the cost.
+    /// Returns whether a check takes what is left, up to the cost.
     #[must_use]
     pub const fn is_at_most(&self) -> bool {
         self.is_at_most
     }
 }
 
-/// What a store does with the charges of a request. All but `Check` and `Refuse` always succeed.
+/// What a store does with the charges of a request.
+///
+/// `Check`, `Refuse` and `Peek` ask the limits for a verdict. The others always succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Takes every charge if all of them fit, and none otherwise.
     Check,
     /// Takes every charge, whether it fits or not: what does not fit is a debt that time pays back.
     Charge,
-    /// Gives back what an earlier check took at this instant: to the window or bucket it was taken from, and never
-    /// beyond its capacity. [`Decision::refund`](crate::Decision::refund) makes one that can be used once.
+    /// Gives back what an earlier check took: to the same window only, never beyond the capacity, and to a bucket less what
+    /// time has refilled since. [`Decision::refund`](crate::Decision::refund) makes one that can be used once.
     Refund {
         /// The instant the charges were taken at, on the store's clock.
         taken_at: Timestamp,
@@ -224,8 +229,8 @@ pub enum Operation {
     /// Reports what a request of these charges would get now, of at least one unit each, penalties included. Changes
     /// nothing.
     Peek,
-    /// Judges the charges of a request that is refused already, by limits that are decided elsewhere: takes nothing but
-    /// what counts refusals take. The outcome is what these charges alone would have got.
+    /// Judges the charges of a request that other limits, decided elsewhere, have refused: takes only what counted refusals
+    /// and penalties take. The outcome is what these charges alone would have got.
     Refuse,
 }
 

@@ -1,4 +1,4 @@
-//! Decisions: what a store answers.
+//! Decisions: the answers of a store.
 
 use core::time::Duration;
 
@@ -7,75 +7,72 @@ use crate::status::LimitStatus;
 use crate::statuses::Statuses;
 use crate::time::Timestamp;
 
-/// What a store says of one request: may it pass, which limit binds, and how each limit stands now.
+/// The answer of a store to one request: the outcome, the limit that binds, and the status of each limit.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Decision {
     outcome: Outcome,
     at: Timestamp,
-    standings: Statuses,
+    statuses: Statuses,
     refundable: bool,
 }
 
-/// May it pass?
+/// Whether a request may pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Yes, at once.
+    /// It may pass at once.
     Allow,
-    /// Yes, after this wait. The charges are taken; the place is kept.
+    /// It may pass after this wait. The charges are taken, the place in the queue is kept.
     Wait(Duration),
-    /// Not now. Waiting exactly this long, alone, is admitted; one microsecond less is not.
+    /// It is refused. The same request, alone, is admitted after exactly this wait, and not a microsecond sooner.
     Refuse(Duration),
-    /// Never: a cost is above its limit's capacity.
+    /// It can never pass: a cost is above its limit's capacity.
     Never,
 }
 
 impl Decision {
-    /// A decision from the standings of a request's limits, in the order of its charges: the outcome is that of the
-    /// enforced limit that binds. Only what a check or a charge took can be refunded.
+    /// Makes a decision from the statuses of a request's limits, in the order of its charges.
+    ///
+    /// The outcome is that of the enforced limit that binds. Only what a check or a charge took can be refunded.
     #[must_use]
-    pub fn from_statuses(
-        operation: Operation,
-        at: Timestamp,
-        standings: impl IntoIterator<Item = LimitStatus>,
-    ) -> Self {
-        let standings: Statuses = standings.into_iter().collect();
-        let outcome = Outcome::of(&standings);
+    pub fn from_statuses(operation: Operation, at: Timestamp, statuses: impl IntoIterator<Item = LimitStatus>) -> Self {
+        let statuses: Statuses = statuses.into_iter().collect();
+        let outcome = Outcome::of(&statuses);
         let took = matches!(operation, Operation::Check | Operation::Charge) && !outcome.is_refusal();
-        Self { outcome, at, standings, refundable: took }
+        Self { outcome, at, statuses, refundable: took }
     }
 
-    /// Makes it that on a check which every limit admits at once.
+    /// Sets the outcome of a check that every limit admits at once.
     #[inline]
-    pub(crate) fn admit(&mut self, at: Timestamp, standings: Statuses) {
-        self.standings = standings;
+    pub(crate) fn admit(&mut self, at: Timestamp, statuses: Statuses) {
+        self.statuses = statuses;
         (self.outcome, self.at, self.refundable) = (Outcome::Allow, at, true);
     }
 
-    /// Makes it that on a check which some limit does not admit.
+    /// Sets the outcome of a check that some limit does not admit.
     #[inline]
-    pub(crate) fn refuse(&mut self, at: Timestamp, standings: Statuses) {
-        self.admit(at, standings);
+    pub(crate) fn refuse(&mut self, at: Timestamp, statuses: Statuses) {
+        self.admit(at, statuses);
         self.refuse_instead();
     }
 
     fn refuse_instead(&mut self) {
-        (self.outcome, self.refundable) = (Outcome::of(&self.standings), false);
+        (self.outcome, self.refundable) = (Outcome::of(&self.statuses), false);
     }
 
-    /// May it pass?
+    /// Returns whether the request may pass, and when.
     #[must_use]
     pub const fn outcome(&self) -> Outcome {
         self.outcome
     }
 
-    /// Whether the request may pass, at once or after a wait.
+    /// Returns whether the request may pass, at once or after a wait.
     #[must_use]
     #[inline]
     pub const fn is_allowed(&self) -> bool {
         !self.outcome.is_refusal()
     }
 
-    /// How long an allowed request has to wait; zero when it need not.
+    /// Returns how long an allowed request has to wait; zero if it need not.
     #[must_use]
     pub const fn wait(&self) -> Duration {
         match self.outcome {
@@ -84,7 +81,7 @@ impl Decision {
         }
     }
 
-    /// How long a refused request has to wait before it is admitted; `None` when allowed, or when it never will be.
+    /// Returns how long a refused request has to wait; `None` if it was allowed, or can never pass.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self.outcome {
@@ -93,36 +90,38 @@ impl Decision {
         }
     }
 
-    /// The instant of the decision, on the clock of whoever holds the state.
+    /// Returns the instant of the decision, on the clock of the side that holds the state.
     #[must_use]
     pub const fn at(&self) -> Timestamp {
         self.at
     }
 
-    /// Each limit's standing, in the order of the charges, those of shadow limits among them.
+    /// Returns the status of each limit, shadows included, in the order of the charges.
     #[must_use]
     pub fn statuses(&self) -> &[LimitStatus] {
-        &self.standings
+        &self.statuses
     }
 
-    /// The standing of the limit of this name, if the request had it.
+    /// Returns the status of the limit of this name, if the request had it.
     #[must_use]
     pub fn status(&self, limit: &str) -> Option<&LimitStatus> {
-        self.standings.iter().find(|standing| standing.name.as_str() == limit)
+        self.statuses.iter().find(|status| status.name.as_str() == limit)
     }
 
-    /// The standings of the limits that are enforced, in the order of the charges: what clients are told.
+    /// Returns the statuses of the enforced limits, in the order of the charges: what clients may see.
     pub fn enforced(&self) -> impl Iterator<Item = &LimitStatus> {
-        self.standings.iter().filter(|standing| !standing.is_shadow)
+        self.statuses.iter().filter(|status| !status.is_shadow)
     }
 
-    /// The standings of the shadow limits that would have refused the request.
+    /// Returns the statuses of the shadow limits that would have refused the request.
     pub fn would_refuse(&self) -> impl Iterator<Item = &LimitStatus> {
-        self.standings.iter().filter(|standing| standing.is_shadow && standing.outcome.is_refusal())
+        self.statuses.iter().filter(|status| status.is_shadow && status.outcome.is_refusal())
     }
 
-    /// The enforced limit that binds. Of a refusal: the one with the longest wait. Otherwise: the one with the fewest units
-    /// left, of those the one that takes longest to be whole. `None` when the request had none.
+    /// Returns the status of the enforced limit that binds; `None` if the request had no limit.
+    ///
+    /// Of a refusal it is the limit with the longest wait, otherwise the one with the fewest units left, and of those the
+    /// one that takes longest to reset.
     #[must_use]
     pub fn binding(&self) -> Option<&LimitStatus> {
         self.enforced().max_by(|one, other| {
@@ -136,8 +135,10 @@ impl Decision {
         })
     }
 
-    /// The operation that gives back what this decision took: once. Apply it to charges that cost at most the units
-    /// [`taken`](LimitStatus::taken). A refusal has nothing to give back, and a clone of a decision never has.
+    /// Returns the operation that gives back what this decision took, once.
+    ///
+    /// Apply it to charges that cost at most the units [`taken`](LimitStatus::taken). A refusal has nothing to give back, and
+    /// a clone of a decision never has.
     #[must_use]
     pub fn refund(&mut self) -> Option<Operation> {
         core::mem::take(&mut self.refundable).then_some(Operation::Refund { taken_at: self.at })
@@ -145,35 +146,35 @@ impl Decision {
 }
 
 impl Default for Decision {
-    /// The decision about no charges at all.
+    /// Returns the decision on no charges.
     #[inline]
     fn default() -> Self {
-        Self { outcome: Outcome::Allow, at: Timestamp::EPOCH, standings: Statuses::None, refundable: false }
+        Self { outcome: Outcome::Allow, at: Timestamp::EPOCH, statuses: Statuses::None, refundable: false }
     }
 }
 
 impl Clone for Decision {
-    /// The right to a refund stays with the original.
+    /// Clones all but the right to a refund: it stays with the original.
     fn clone(&self) -> Self {
-        Self { outcome: self.outcome, at: self.at, standings: self.standings.clone(), refundable: false }
+        Self { outcome: self.outcome, at: self.at, statuses: self.statuses.clone(), refundable: false }
     }
 }
 
 impl Outcome {
-    /// That of a request whose limits stand like this: what the enforced one that binds says.
-    fn of(standings: &[LimitStatus]) -> Self {
-        let enforced = standings.iter().filter(|standing| !standing.is_shadow);
-        enforced.map(|standing| standing.outcome).fold(Self::Allow, Self::or)
+    /// Returns the outcome of a request with these statuses: that of the enforced limit that binds.
+    fn of(statuses: &[LimitStatus]) -> Self {
+        let enforced = statuses.iter().filter(|status| !status.is_shadow);
+        enforced.map(|status| status.outcome).fold(Self::Allow, Self::or)
     }
 
-    /// Whether the request may not pass.
+    /// Returns whether the request may not pass.
     #[must_use]
     #[inline]
     pub const fn is_refusal(self) -> bool {
         matches!(self, Self::Refuse(_) | Self::Never)
     }
 
-    /// Orders outcomes from the mildest to the hardest. Waits and their absence are equal: neither refuses.
+    /// Returns a rank, from the mildest outcome to the hardest. A wait ranks as none: neither refuses.
     const fn severity(self) -> (u8, Duration) {
         match self {
             Self::Allow | Self::Wait(_) => (0, Duration::ZERO),
@@ -182,7 +183,7 @@ impl Outcome {
         }
     }
 
-    /// The outcome of two limits together.
+    /// Returns the outcome of two limits together.
     fn or(self, other: Self) -> Self {
         match (self, other) {
             (Self::Wait(one), Self::Wait(another)) => Self::Wait(one.max(another)),

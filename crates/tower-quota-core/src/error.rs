@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration.
+//! Configuration errors.
 
 use core::fmt;
 use core::time::Duration;
@@ -6,11 +6,11 @@ use core::time::Duration;
 use crate::name::Name;
 use crate::quota::Algorithm;
 
-/// A quota or a policy that cannot mean anything, found when it is built. Its text names the value and the mend.
+/// An invalid quota or policy, found when it is built. The message names the value and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A quota of nothing per period.
+    /// A quota of 0 units per period.
     ZeroUnits,
     /// A period shorter than 1 ms, longer than 366 days, or not a whole number of microseconds.
     Period(Duration),
@@ -21,7 +21,7 @@ pub enum ConfigError {
         /// The period.
         period: Duration,
     },
-    /// A burst of nothing: no request could ever pass.
+    /// A burst of 0: no request could ever pass.
     ZeroBurst,
     /// A burst that fills up within a microsecond, so that the rate could never be reached.
     BurstTooSmall {
@@ -50,12 +50,12 @@ pub enum ConfigError {
         /// Units that may pass at once.
         capacity: u64,
     },
-    /// A sliding log of more stamps than a store should keep for one subject.
+    /// A sliding log of more stamps than a store should keep for one client.
     LogTooLong {
         /// Units per window.
         units: u64,
     },
-    /// A quota to be divided among nobody.
+    /// A quota to be divided among 0 instances.
     ZeroInstances,
     /// A quota of which each instance would get less than one unit in 366 days.
     ShareTooSmall {
@@ -63,7 +63,7 @@ pub enum ConfigError {
         units: u64,
         /// The period.
         period: Duration,
-        /// Those who would share them.
+        /// Instances that would share them.
         instances: u32,
     },
     /// Two limits of one policy with the same name.
@@ -85,7 +85,7 @@ pub enum ConfigError {
         /// What the limit holds when full.
         capacity: u64,
     },
-    /// What should be a network of trusted proxies and is none.
+    /// A text that is not a network of trusted proxies.
     Network(String),
     /// A number of proxies that is 0 or more than 32.
     ProxyHops(u8),
@@ -132,7 +132,7 @@ impl fmt::Display for ConfigError {
             ),
             Self::LogTooLong { units } => write!(
                 f,
-                "a sliding log of {units} units keeps too many stamps per subject (at most 10000): use a sliding \
+                "a sliding log of {units} units keeps too many stamps per client (at most 10000): use a sliding \
                  window counter"
             ),
             Self::ZeroInstances => f.write_str("a quota cannot be divided among 0 instances: give at least 1"),
@@ -166,12 +166,12 @@ impl fmt::Display for ConfigError {
             Self::Network(text) => {
                 write!(
                     f,
-                    "{text:?} is no network: give an address, or a network such as \"10.0.0.0/8\" or \"fd00::/8\""
+                    "{text:?} is not a network: give an address, or a network such as \"10.0.0.0/8\" or \"fd00::/8\""
                 )
             }
             Self::ProxyHops(count) => write!(f, "{count} proxies cannot be counted back: give 1 to 32"),
             Self::AddressPrefix { bits, most } => {
-                write!(f, "{bits} bits of an address tell nobody apart: give 1 to {most}")
+                write!(f, "{bits} bits of an address do not tell clients apart: give 1 to {most}")
             }
         }
     }

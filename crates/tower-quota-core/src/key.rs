@@ -1,4 +1,4 @@
-//! Keys: who is counted.
+//! Keys: the identity of a client.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -10,10 +10,9 @@ use crate::name::Name;
 /// Bytes that fit without an allocation: an IPv6 address, a UUID in text, most API keys.
 const INLINE: usize = 38;
 
-/// Who is counted: bytes, and a scope that says what they are.
+/// The identity that is counted: bytes, and a scope that says what they are.
 ///
-/// Two keys are the same subject only if both agree, so the address `10.0.0.1` and a user who calls himself `10.0.0.1`
-/// never share a counter. A key may borrow its bytes from the request: a store takes what it needs before it answers.
+/// Two keys share counters only if both agree, so the address `10.0.0.1` and a user named `10.0.0.1` never do. A key may borrow its bytes from the request: a store takes what it needs before it answers.
 /// `Debug` shows the scope and the length, never the bytes: they may be a secret or an address.
 ///
 /// ```
@@ -40,17 +39,17 @@ enum Bytes<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// The one key everybody shares: a limit counted by it is a limit on everyone together.
+    /// The key of a global limit: one counter for all requests.
     pub const EVERYONE: Key<'static> = Key::new(Name::new("everyone"), b"");
 
-    /// A key that borrows its bytes.
+    /// Makes a key that borrows its bytes.
     #[must_use]
     #[inline]
     pub const fn new(scope: Name, bytes: &'a [u8]) -> Self {
         Self { scope, bytes: Bytes::Borrowed(bytes) }
     }
 
-    /// A key that keeps its bytes; up to 38 of them without an allocation.
+    /// Makes a key that owns its bytes; up to 38 of them without an allocation.
     #[must_use]
     pub fn owned(scope: Name, bytes: impl AsRef<[u8]> + Into<Vec<u8>>) -> Key<'static> {
         let slice = bytes.as_ref();
@@ -65,7 +64,7 @@ impl<'a> Key<'a> {
         Key { scope, bytes: kept }
     }
 
-    /// A key for a number, such as a user's id.
+    /// Makes a key from a number, such as a user's id.
     #[must_use]
     #[inline]
     pub const fn number(scope: Name, number: u64) -> Key<'static> {
@@ -75,8 +74,10 @@ impl<'a> Key<'a> {
         Key { scope, bytes: Bytes::Inline { length: 8, bytes } }
     }
 
-    /// A key for an address. An IPv4 address mapped into IPv6 is the IPv4 address; IPv6 is counted by its first 64
-    /// bits, since a network that size is the least a provider hands to one customer (RFC 6177).
+    /// Makes a key from an address.
+    ///
+    /// An IPv4 address mapped into IPv6 is the IPv4 address. IPv6 is counted by its first 64 bits: a network of that size is
+    /// the least that a provider gives to one customer (RFC 6177).
     #[must_use]
     pub fn address(scope: Name, address: IpAddr) -> Key<'static> {
         match address.to_canonical() {
@@ -89,7 +90,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// One key out of several, in order; each part keeps its own border and scope.
+    /// Joins several keys to one, in order; each part keeps its border and its scope.
     #[must_use]
     pub fn joined<'k, 'b: 'k>(scope: Name, parts: impl IntoIterator<Item = &'k Key<'b>>) -> Key<'static> {
         let mut bytes = Vec::with_capacity(INLINE);
@@ -102,13 +103,13 @@ impl<'a> Key<'a> {
         Key::owned(scope, bytes)
     }
 
-    /// What the bytes are: the name of the header, `client ip`, a name of your own.
+    /// Returns the scope: the name of the header, `client ip`, a name of your own.
     #[must_use]
     pub const fn scope(&self) -> Name {
         self.scope
     }
 
-    /// The bytes that tell one subject from another. Not for logs.
+    /// Returns the bytes. They are not for logs.
     #[must_use]
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
@@ -119,9 +120,10 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// The keyed hash that stands for this key in a store (SipHash-1-3, 128 bits): whoever does not know the seed can
-    /// neither read a key out of it nor find two that collide. Among a billion subjects the odds of any collision are
-    /// about 1 in 10^21.
+    /// Returns a keyed hash of this key for a store (SipHash-1-3, 128 bits).
+    ///
+    /// Without the seed, a key can neither be read from it, nor can two be found that collide. Among a billion keys the odds
+    /// of any collision are about 1 in 10^21.
     #[must_use]
     pub fn digest(&self, seed: &[u8; 16]) -> u128 {
         let mut hasher = SipHasher13::new_with_key(seed);

@@ -6,13 +6,13 @@
 //! | word | here |
 //! |---|---|
 //! | [`Quota`] | how much: algorithm, units per period, burst |
-//! | [`Key`] | who is counted |
+//! | [`Key`] | the identity that is counted |
 //! | [`Charge`] | one limit's part in a request, as data |
 //! | [`Store`] | where state lives; [`MemoryStore`] keeps it in this process |
 //! | [`Decision`] | allowed, wait or refused, and each limit's [`LimitStatus`] |
 //!
-//! [`Entry`] is the model: all that is remembered of one key, and the pure step that decides over it. Every store
-//! agrees with it exactly.
+//! [`Entry`] is the model: everything stored for one key, its stored form, and the pure step that decides on it. Every
+//! store agrees with it exactly.
 //!
 //! [`tower-quota`]: https://docs.rs/tower-quota
 

@@ -1,4 +1,4 @@
-//! Names: short texts from the configuration that cost nothing to copy.
+//! Names: short texts from the configuration that are cheap to copy.
 
 use core::fmt;
 use std::borrow::Cow;
@@ -25,27 +25,27 @@ pub struct Name {
 }
 
 impl Name {
-    /// A name known when the program is compiled.
+    /// Makes a name from a literal.
     #[must_use]
     pub const fn new(text: &'static str) -> Self {
         Self { text, id: fnv1a(OFFSET_BASIS, text.as_bytes()) }
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.text
     }
 
-    /// A number that stands for the name in stored state (32-bit FNV-1a of its bytes): stable across processes,
-    /// versions and machines. A policy refuses two names that share one.
+    /// Returns the number of the name in stored state: 32-bit FNV-1a of its bytes, the same everywhere.
+    ///
+    /// A policy refuses two names that share one.
     #[must_use]
     pub const fn id(self) -> u32 {
         self.id
     }
 
-    /// The number that stands in stored state for the strikes of the limit of this name: that of its name with
-    /// `" penalty"` behind it.
+    /// Returns the number of this limit's strikes in stored state: that of its name with `" penalty"` behind it.
     #[must_use]
     pub const fn strikes_id(self) -> u32 {
         fnv1a(self.id, b" penalty")
@@ -96,10 +96,10 @@ impl fmt::Display for Name {
     }
 }
 
-/// What a hash of nothing is.
+/// The hash of no bytes.
 const OFFSET_BASIS: u32 = 0x811c_9dc5;
 
-/// A hash that has begun, gone on: 32-bit FNV-1a (Fowler, Noll, Vo; parameters from draft-eastlake-fnv).
+/// Continues a 32-bit FNV-1a hash (Fowler, Noll, Vo; parameters from draft-eastlake-fnv).
 const fn fnv1a(begun: u32, bytes: &[u8]) -> u32 {
     let mut hash = begun;
     let mut i = 0;

@@ -1,4 +1,4 @@
-//! Penalties: clients who keep asking while they are refused are blocked for a while.
+//! Penalties: escalating blocks for clients who keep asking while they are refused.
 
 use core::time::Duration;
 
@@ -6,11 +6,11 @@ use crate::error::ConfigError;
 use crate::quota::{MOST_GRAINS, Quota};
 use crate::time::micros;
 
-/// The longest that a client can be blocked.
+/// The longest possible block.
 const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 
-/// What refusals cost a client. The first few are free; each further one blocks him for a step longer, up to a cap, and
-/// time forgives one refusal each step.
+/// A penalty for refused requests. The first few are free; each further one blocks the client for a step longer, up to
+/// a maximum, and time forgives one refusal each step.
 ///
 /// It is a token bucket of strikes that refusals take from, into debt: while it is in debt, its limit refuses.
 ///
@@ -30,8 +30,9 @@ pub struct Penalty {
 }
 
 impl Penalty {
-    /// This many refusals in a row are free, at least one. Each further one blocks for a minute more, up to an hour,
-    /// unless [`step`](Self::step) and [`most`](Self::most) say otherwise.
+    /// Makes a penalty with this many free refusals in a row, at least one.
+    ///
+    /// Each further refusal blocks for a minute more, up to an hour; [`step`](Self::step) and [`most`](Self::most) change that.
     ///
     /// # Panics
     /// When this is 0, or so many that they cannot be counted exactly enough; see [`Penalty::try_new`].
@@ -40,8 +41,9 @@ impl Penalty {
         Self { strikes: Quota::new(1, Duration::from_secs(60)).burst(refusals), most: Duration::from_secs(3_600) }
     }
 
-    /// What each further refusal adds to the time that a client is blocked, and how long it takes until one refusal is
-    /// forgiven: whole microseconds, from 1 ms to 366 days.
+    /// Sets what each further refusal adds to the block, which is also how long it takes to forgive one.
+    ///
+    /// A step is whole microseconds, from 1 ms to 366 days.
     ///
     /// # Panics
     /// When the step is out of range; see [`Penalty::try_new`].
@@ -50,13 +52,12 @@ impl Penalty {
         Self { strikes: Quota::new(1, step).burst(self.strikes.capacity()), most: self.most }
     }
 
-    /// The longest that a client is blocked, in whole steps: rounded down, but at least one, and at most 366 days.
+    /// Sets the longest block: rounded down to whole steps, at least one, and at most 366 days.
     pub const fn most(self, most: Duration) -> Self {
         Self { strikes: self.strikes, most }
     }
 
-    /// A penalty of numbers that were not written in code: after this many refusals, by steps of this length, up to this
-    /// long.
+    /// Makes a penalty from numbers of a configuration: free refusals, step, longest block.
     ///
     /// # Errors
     /// [`ConfigError`] when no refusal is free, when the step is not whole microseconds from 1 ms to 366 days, or when the
@@ -65,13 +66,13 @@ impl Penalty {
         Ok(Self { strikes: Quota::try_new(1, step)?.try_burst(refusals)?, most })
     }
 
-    /// The bucket of strikes: refusals that are free, and how fast they are forgiven.
+    /// Returns the bucket of strikes: how many refusals are free, and how fast they are forgiven.
     #[must_use]
     pub const fn strikes(&self) -> &Quota {
         &self.strikes
     }
 
-    /// The most strikes that are held against a client beyond the free ones.
+    /// Returns the most strikes that count against a client beyond the free ones.
     #[must_use]
     pub const fn most_debt(&self) -> u64 {
         let most = if self.most.as_nanos() > LONGEST.as_nanos() { LONGEST } else { self.most };

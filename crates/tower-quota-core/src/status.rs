@@ -1,4 +1,4 @@
-//! How one limit stands.
+//! The status of one limit.
 
 use core::fmt;
 use core::time::Duration;
@@ -8,7 +8,7 @@ use crate::decision::Outcome;
 use crate::name::Name;
 use crate::quota::{MOST_GRAINS, Quota};
 
-/// How one limit stands after a decision.
+/// The status of one limit after a decision.
 #[derive(Clone, Copy)]
 #[repr(C)] // In this order it is written and moved word by word.
 pub struct LimitStatus {
@@ -16,17 +16,17 @@ pub struct LimitStatus {
     pub name: Name,
     /// The most it admits at once: the capacity of its quota.
     pub limit: u64,
-    /// What is left of it: [`remaining`](Self::remaining) units, and the rest after [`reset_after`](Self::reset_after).
+    /// What is left: read it by [`remaining`](Self::remaining) and [`reset_after`](Self::reset_after).
     pub left: Left,
     /// Units that this operation took of this limit: what a refund would give back. 0 on a refusal, counted or not.
     pub taken: u64,
     /// Whether this limit let the request pass, and if not, when it would.
     pub outcome: Outcome,
-    /// Whether this limit is only told, not enforced.
+    /// Whether this limit is evaluated and not enforced.
     pub is_shadow: bool,
 }
 
-/// What is left of a limit. Most requests are never told it, so a bucket's is worked out when somebody asks.
+/// What is left of a limit. A bucket's is computed when it is read, because most requests never do.
 #[derive(Clone, Copy)]
 pub struct Left(Amount);
 
@@ -37,14 +37,13 @@ enum Amount {
 }
 
 impl Left {
-    /// So many whole units, all of them back after this long.
+    /// Makes it of whole units, and the time until nothing is used.
     #[must_use]
     pub const fn new(remaining: u64, reset_after: Duration) -> Self {
         Self(Amount::Known { remaining, reset_after })
     }
 
-    /// What a bucket of this quota has left when `used` of its [grains](Quota::grain) are taken. Of a quota that is a
-    /// window, nothing.
+    /// Makes it of a bucket of which `used` [grains](Quota::grain) are taken. For a quota that is a window nothing is left.
     ///
     /// ```
     /// use std::time::Duration;
@@ -65,8 +64,9 @@ impl Left {
 }
 
 impl LimitStatus {
-    /// How a bucket of this quota stands when `used` of its grains are taken, and what it says of `cost` units more from
-    /// someone who would not wait: an enforced limit of which nothing was taken. For stores that answer with their state.
+    /// Makes the status of an enforced bucket of which `used` grains are taken, judging `cost` units that would not wait.
+    ///
+    /// Nothing is taken. It is for stores that answer with their state.
     #[must_use]
     pub fn of_bucket(name: Name, quota: &Quota, used: u64, cost: u64) -> Self {
         let used = used.min(2 * MOST_GRAINS);
@@ -75,7 +75,7 @@ impl LimitStatus {
         Self { name, limit: quota.capacity(), left, outcome, taken: 0, is_shadow: false }
     }
 
-    /// Whole units left. On a refusal, what is really left.
+    /// Returns the whole units left, on a refusal too.
     #[must_use]
     pub const fn remaining(&self) -> u64 {
         match self.left.0 {
@@ -84,7 +84,7 @@ impl LimitStatus {
         }
     }
 
-    /// Until all of `limit` is back, if nothing else is charged. Zero when it is.
+    /// Returns the time until nothing of the limit is used, if nothing else is charged.
     #[must_use]
     pub const fn reset_after(&self) -> Duration {
         match self.left.0 {
@@ -94,14 +94,14 @@ impl LimitStatus {
     }
 }
 
-/// Of what is left, the numbers count, not how they are known.
+/// Two statuses are equal if their numbers are, whether they were computed or are still to be.
 impl PartialEq for LimitStatus {
     fn eq(&self, other: &Self) -> bool {
-        let told = |standing: &Self| {
-            let Self { name, limit, taken, outcome, is_shadow, .. } = *standing;
-            (name, limit, standing.remaining(), standing.reset_after(), taken, outcome, is_shadow)
+        let numbers = |status: &Self| {
+            let Self { name, limit, taken, outcome, is_shadow, .. } = *status;
+            (name, limit, status.remaining(), status.reset_after(), taken, outcome, is_shadow)
         };
-        told(self) == told(other)
+        numbers(self) == numbers(other)
     }
 }
 

@@ -1,9 +1,9 @@
-//! Instants, as the holder of the state counts them.
+//! Instants, on the clock of the side that holds the state.
 
 use core::fmt;
 use core::time::Duration;
 
-/// An instant: whole microseconds since the Unix epoch, on the clock of whoever holds the state.
+/// An instant: whole microseconds since the Unix epoch, on the clock of the side that holds the state.
 ///
 /// Windows are aligned to the epoch, so an instant is comparable between processes only as far as their clocks are;
 /// tower-quota never compares instants of two clocks.
@@ -22,19 +22,19 @@ impl Timestamp {
     /// The Unix epoch.
     pub const EPOCH: Self = Self(0);
 
-    /// The instant this many microseconds after the Unix epoch.
+    /// Makes the instant this many microseconds after the Unix epoch.
     #[must_use]
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
 
-    /// Microseconds since the Unix epoch.
+    /// Returns the microseconds since the Unix epoch.
     #[must_use]
     pub const fn as_micros(self) -> u64 {
         self.0
     }
 
-    /// The time from `earlier` to here; zero when `earlier` is not earlier.
+    /// Returns the time since `earlier`; zero if it is not earlier.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
@@ -44,7 +44,7 @@ impl Timestamp {
 impl core::ops::Add<Duration> for Timestamp {
     type Output = Self;
 
-    /// Saturates; a fraction of a microsecond is dropped.
+    /// Adds, saturating; a fraction of a microsecond is dropped.
     fn add(self, span: Duration) -> Self {
         Self(self.0.saturating_add(micros(span)))
     }
@@ -56,7 +56,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Whole microseconds of a duration, saturating at `u64::MAX` (half a million years).
+/// Returns the whole microseconds of a duration, saturating at `u64::MAX` (half a million years).
 pub(crate) const fn micros(span: Duration) -> u64 {
     let micros = span.as_micros();
     if micros > u64::MAX as u128 {

@@ -14,14 +14,14 @@ use core::fmt;
 /// | `SlidingLog` | exactly `units` in any window | few units that must never be exceeded: logins, payments |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
-    /// Tokens drip into a bucket that holds `burst` of them; a request takes its cost in tokens.
+    /// Tokens are added to a bucket that holds `burst` of them; a request takes its cost in tokens.
     TokenBucket,
     /// The generic cell rate algorithm (ITU-T I.371): a request conforms unless it arrives earlier than its theoretical
     /// arrival time less the burst tolerance. The same decisions as a token bucket whose capacity is `burst`: the
     /// arrival time is ahead of the clock by exactly the time the missing tokens take to come back.
     Gcra,
-    /// A queue of `burst` places that empties at the rate. A request is told how long to wait for its turn, or refused
-    /// when the queue is full or the wait is longer than it would accept.
+    /// A queue of `burst` places that empties at the rate. A request waits for its turn, or is refused if the queue is full
+    /// or the wait is longer than it accepts.
     LeakyBucket,
     /// A counter per window of one period. Windows start at multiples of the period since the Unix epoch, so hours and
     /// days are those of UTC.
@@ -29,8 +29,8 @@ pub enum Algorithm {
     /// The counters of this window and the one before, the latter weighted by how much of it is still less than one
     /// period ago. Assumes that the earlier window's requests were spread evenly.
     ///
-    /// It weighs whole requests, so a client who takes all he can gets up to one unit less in each window than the
-    /// quota says: 99 of 100, 9 of 10, and one in every two windows of a quota of 1 or 2. Where every unit matters, use
+    /// It weighs whole requests, so a client at the limit gets up to one unit less in each window than the quota
+    /// says: 99 of 100, 9 of 10, and one in every two windows of a quota of 1 or 2. Where every unit matters, use
     /// a log or a bucket.
     SlidingWindow,
     /// The stamp of every admitted request, for one period: 16 bytes each, and time that grows with their number. At most
@@ -39,17 +39,17 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All six.
+    /// All six algorithms.
     pub const ALL: [Self; 6] =
         [Self::TokenBucket, Self::Gcra, Self::LeakyBucket, Self::FixedWindow, Self::SlidingWindow, Self::SlidingLog];
 
-    /// Whether it fills and drains continuously; the others count in windows.
+    /// Returns whether it fills and drains continuously; the others count in windows.
     #[must_use]
     pub const fn is_bucket(self) -> bool {
         matches!(self, Self::TokenBucket | Self::Gcra | Self::LeakyBucket)
     }
 
-    /// A small number for the kind of state it keeps. The three buckets keep the same.
+    /// Returns a small number for the kind of state it keeps. The three buckets keep the same kind.
     #[must_use]
     pub const fn state_code(self) -> u8 {
         match self {

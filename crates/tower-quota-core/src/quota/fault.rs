@@ -1,4 +1,4 @@
-//! What can be wrong with a quota, as a value that constants can hold.
+//! The causes of an invalid quota, as values that constants can hold.
 
 use core::time::Duration;
 
@@ -23,7 +23,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// The message of a panic: a constant cannot format numbers, but the compiler points at them.
+    /// Returns the message of a panic: a constant cannot format numbers, but the compiler points at them.
     pub(super) const fn reason(self) -> &'static str {
         match self {
             Self::ZeroUnits => "a quota of 0 admits nothing: give at least 1 unit per period",

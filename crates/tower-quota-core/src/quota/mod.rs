@@ -1,4 +1,4 @@
-//! Quotas: how much.
+//! Quotas: how much a client may do.
 
 mod algorithm;
 mod fault;
@@ -18,17 +18,17 @@ const MILLISECOND: u64 = 1_000;
 const YEAR: u64 = 366 * 86_400_000_000;
 /// 10 million units per second.
 const UNITS_PER_MICRO: u64 = 10;
-/// The most stamps one subject's log may hold.
+/// The most stamps that one client's log may hold.
 const LONGEST_LOG: u64 = 10_000;
 
-/// How much: units per period, by one of six algorithms. Pure numbers, checked when built.
+/// How much a client may do: units per period, by one of six algorithms. Pure numbers, checked when built.
 ///
 /// A quota reads aloud: `Quota::per_second(10).burst(20)` admits 10 requests in each second on average, and up to 20 at
 /// once after a pause. The burst of a bucket is its whole capacity; left out, it is the units of one period.
 ///
-/// The plain methods are for numbers written in code: they are `const`, and a number that means nothing panics with the
-/// reason, in a `const` while compiling. Numbers from configuration go through [`Quota::try_new`] and its like, which
-/// answer with a [`ConfigError`] that names the value.
+/// The plain methods are for numbers in code: they are `const`, and an invalid number panics with the reason, in a `const`
+/// while compiling. Numbers from a configuration go through [`Quota::try_new`] and its like, which return a
+/// [`ConfigError`] that names the value.
 ///
 /// ```
 /// use std::time::Duration;
@@ -61,19 +61,19 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// This many units in each period: a token bucket that holds `units` and refills continuously.
+    /// Makes a token bucket of `units` per period: it holds `units` and refills continuously.
     ///
     /// The period is a whole number of microseconds from 1 ms to 366 days.
     ///
     /// # Panics
-    /// When the numbers mean nothing; see [`Quota::try_new`].
+    /// When the numbers are invalid; see [`Quota::try_new`].
     #[must_use]
     #[track_caller]
     pub const fn new(units: u64, period: Duration) -> Self {
         sound(Self::build(units, period))
     }
 
-    /// `units` in each second.
+    /// Makes a token bucket of `units` per second.
     ///
     /// # Panics
     /// When `units` is 0 or more than 10 million.
@@ -83,7 +83,7 @@ impl Quota {
         Self::new(units, Duration::from_secs(1))
     }
 
-    /// `units` in each minute.
+    /// Makes a token bucket of `units` per minute.
     ///
     /// # Panics
     /// When `units` is 0 or more than 10 million per second.
@@ -93,7 +93,7 @@ impl Quota {
         Self::new(units, Duration::from_secs(60))
     }
 
-    /// `units` in each hour.
+    /// Makes a token bucket of `units` per hour.
     ///
     /// # Panics
     /// When `units` is 0 or more than 10 million per second.
@@ -103,7 +103,7 @@ impl Quota {
         Self::new(units, Duration::from_secs(3_600))
     }
 
-    /// `units` in each day of 24 hours.
+    /// Makes a token bucket of `units` per day of 24 hours.
     ///
     /// # Panics
     /// When `units` is 0 or more than 10 million per second.
@@ -113,7 +113,7 @@ impl Quota {
         Self::new(units, Duration::from_secs(86_400))
     }
 
-    /// [`Quota::new`] for numbers that were not written in code.
+    /// Does what [`Quota::new`] does, for numbers from a configuration.
     ///
     /// # Errors
     /// [`ConfigError`] when `units` is 0, the period is out of range, the rate is above 10 million per second, or the
@@ -122,7 +122,7 @@ impl Quota {
         raised(Self::build(units, period))
     }
 
-    /// The whole capacity of a bucket: what may pass at once after a pause, or the places of a leaky bucket's queue.
+    /// Sets the capacity of a bucket: what may pass at once after a pause, or the places of a leaky bucket's queue.
     ///
     /// # Panics
     /// When `burst` is 0, fills up within a microsecond, cannot be counted exactly enough, or the algorithm is a window.
@@ -132,7 +132,7 @@ impl Quota {
         sound(self.with_burst(burst))
     }
 
-    /// [`Quota::burst`] for a number that was not written in code.
+    /// Does what [`Quota::burst`] does, for a number from a configuration.
     ///
     /// # Errors
     /// [`ConfigError`] when `burst` is 0, fills up within a microsecond, cannot be counted exactly enough, or the
@@ -221,7 +221,7 @@ impl Quota {
         sound(self.with_offset(offset))
     }
 
-    /// [`Quota::offset`] for a span that was not written in code.
+    /// Does what [`Quota::offset`] does, for a span from a configuration.
     ///
     /// # Errors
     /// [`ConfigError`] when this is not a fixed window, or the offset is not shorter than the period.
@@ -239,32 +239,33 @@ impl Quota {
         sound(self.with_anchor(Anchor::FirstRequest))
     }
 
-    /// How it counts.
+    /// Returns the algorithm.
     #[must_use]
     pub const fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// Units per period.
+    /// Returns the units per period.
     #[must_use]
     pub const fn units(&self) -> u64 {
         self.units
     }
 
-    /// The period, or the length of the window.
+    /// Returns the period, or the length of the window.
     #[must_use]
     pub const fn period(&self) -> Duration {
         Duration::from_micros(self.period)
     }
 
-    /// The most that can pass at once: a bucket's burst, a window's units. No single request may cost more.
+    /// Returns the most that can pass at once: a bucket's burst, a window's units. No request may cost more.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// How long a spent bucket takes to fill, or a window to pass: the span over which [`capacity`](Self::capacity)
-    /// units are the quota. Rounded up to a microsecond.
+    /// Returns how long an empty bucket takes to fill, or a window to pass, rounded up to a microsecond.
+    ///
+    /// It is the span over which [`capacity`](Self::capacity) units are the quota.
     #[must_use]
     pub const fn horizon(&self) -> Duration {
         match self.algorithm.is_bucket() {
@@ -273,7 +274,7 @@ impl Quota {
         }
     }
 
-    /// Where a fixed window starts: microseconds after each multiple of the period, or `None` when at its first request.
+    /// Returns the offset of a fixed window in microseconds, or `None` if it starts with its first request.
     #[must_use]
     pub const fn window_offset(&self) -> Option<u64> {
         match self.anchor {
@@ -282,14 +283,15 @@ impl Quota {
         }
     }
 
-    /// The smallest amount a store counts in. For a bucket: one unit is this many grains, and every microsecond gives
-    /// back [`refill`](Self::refill) of them. For a sliding window: the microseconds in one step of its weight.
+    /// Returns the grains in one unit of a bucket, or the microseconds in one step of a sliding window's weight.
+    ///
+    /// A grain is the smallest amount that a bucket counts; each microsecond gives back [`refill`](Self::refill) of them.
     #[must_use]
     pub const fn grain(&self) -> u64 {
         self.grain
     }
 
-    /// Grains that come back to a bucket in each microsecond; 0 for a window.
+    /// Returns the grains that come back to a bucket in each microsecond; 0 for a window.
     #[must_use]
     pub const fn refill(&self) -> u64 {
         self.refill
@@ -354,7 +356,7 @@ impl Quota {
         self.period
     }
 
-    // === the checked steps behind both families of constructors ===
+    // The checked steps behind both families of constructors.
 
     const fn build(units: u64, period: Duration) -> Result<Self, Fault> {
         let whole = micros(period);
@@ -410,7 +412,7 @@ impl Quota {
         Ok(self)
     }
 
-    /// Works out the integers the algorithms count in, or says why there are none.
+    /// Computes the integers that the algorithms count in, or says why there are none.
     const fn in_integers(mut self) -> Result<Self, Fault> {
         if !self.algorithm.is_bucket() && self.burst_given {
             return Err(Fault::BurstOnWindow(self.algorithm));

@@ -1,18 +1,18 @@
-//! Dividing a quota among instances that cannot ask each other.
+//! Division of a quota among instances that cannot ask each other.
 
 use super::fault::Fault;
 use super::rate::gcd;
 use super::{Quota, YEAR, raised, sound};
 
 impl Quota {
-    /// One instance's part of this quota when so many of them count apart: the rate and the capacity divided, by the
-    /// same algorithm. Rounded down, but a capacity to no less than 1. What all instances together admit in the long
-    /// run is never more than this quota's rate, and at once never more than its capacity, unless there are more
-    /// instances than the capacity has units: then each may admit one.
+    /// Returns one instance's share of this quota: the rate and the capacity divided, by the same algorithm.
+    ///
+    /// Both are rounded down, a capacity to no less than 1. All instances together admit at most this quota's rate in the
+    /// long run, and at most its capacity at once, unless there are more instances than units: then each may admit one.
     ///
     /// A bucket's rate is divided exactly where the numbers allow it, else down to whole units per 366 days. A window
-    /// keeps its length and its place and is given whole units; where there is less than one for each instance, it is
-    /// one unit in a window of as many periods as that takes.
+    /// keeps its length and its place and gets whole units; where there is less than one for each instance, it is one unit
+    /// in a window of as many periods as that takes.
     ///
     /// ```
     /// use std::time::Duration;
@@ -32,7 +32,7 @@ impl Quota {
         sound(self.share(instances))
     }
 
-    /// [`Quota::divided`] for a number that was not written in code.
+    /// Does what [`Quota::divided`] does, for a number from a configuration.
     ///
     /// # Errors
     /// [`ConfigError`](crate::ConfigError) when there are no instances, when each would get less than one unit in 366
@@ -67,7 +67,7 @@ impl Quota {
     }
 }
 
-/// `units / (period * parts)` as units per a period that a quota may have; `None` when that is less than one.
+/// Returns `units / (period * parts)` as units per a period that a quota may have; `None` when that is less than one.
 const fn bucket_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> {
     let common = gcd(units, parts);
     let (units, parts) = (units / common, parts / common);
@@ -89,7 +89,7 @@ const fn bucket_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> 
     if most == 0 { None } else { Some((most, YEAR)) }
 }
 
-/// Whole units per window; `None` when it takes more than a year to have one.
+/// Returns whole units per window; `None` when it takes more than a year to have one.
 const fn window_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> {
     if units >= parts {
         return Some((units / parts, period));

@@ -17,16 +17,10 @@ impl Limit {
         self.conditions.is_empty()
     }
 
-    /// What every request costs, if there is nothing else to the limit's [charges](Self::charge) by its own quota.
+    /// Returns the cost of every request, if that makes a plain charge of the limit's own quota.
     pub(crate) fn plain_cost(&self) -> Option<u64> {
-        let is_plain = self.longest_wait.is_none()
-            && self.quota.algorithm() != Algorithm::LeakyBucket
-            && !(self.is_shadow || self.is_at_most || self.counts_refusals)
-            && self.penalty.is_none();
-        match self.cost {
-            Cost::Constant(units) if is_plain => Some(units),
-            Cost::Constant(_) | Cost::Computed(_) => None,
-        }
+        let Cost::Constant(units) = self.cost else { return None };
+        self.charge_of(&self.quota, &Key::EVERYONE, units).is_plain().then_some(units)
     }
 
     /// Whether requests may have another quota.
@@ -66,12 +60,17 @@ impl Limit {
         }
     }
 
-    /// This limit's part in a request, by its own quota or the one that takes its place.
+    /// Returns this limit's charge for a request, by its own quota or the one that replaces it.
     pub(crate) fn charge<'a>(&'a self, quota: &'a Quota, key: &'a Key<'a>, head: &RequestHead<'_>) -> Charge<'a> {
         let cost = match &self.cost {
             Cost::Constant(units) => *units,
             Cost::Computed(of) => of(head),
         };
+        self.charge_of(quota, key, cost)
+    }
+
+    /// Returns this limit's charge of a cost.
+    fn charge_of<'a>(&'a self, quota: &'a Quota, key: &'a Key<'a>, cost: u64) -> Charge<'a> {
         let mut charge = Charge::new(self.name, quota, key).cost(cost);
         let queue = || (quota.algorithm() == Algorithm::LeakyBucket).then_some(Self::DEFAULT_MAX_WAIT);
         if let Some(longest) = self.longest_wait.or_else(queue) {

@@ -257,6 +257,7 @@ impl Store for Recorder {
             Operation::Refund { .. } => "refund",
             Operation::Reset => "reset",
             Operation::Refuse => "refuse",
+            Operation::Peek => "peek",
         };
         self.calls.lock().unwrap().push((name, charges.iter().map(Charge::units).collect()));
         if self.sick.load(Ordering::Relaxed) {
