@@ -83,6 +83,13 @@ pub fn decide(
     Decision::from_statuses(operation, Timestamp::from_micros(now), standings)
 }
 
+impl Entry {
+    /// Calls [`decide`] for charges that all count this entry's key.
+    pub fn decide(&mut self, operation: Operation, charges: &[Charge<'_>], now: Timestamp) -> Decision {
+        decide(operation, charges, now, &mut [self], |_| 0)
+    }
+}
+
 /// Takes from what a charge's limit counts, or gives back. Returns whether the entry has changed.
 fn change(operation: Operation, charge: &Charge<'_>, units: u64, stays_out: bool, now: u64, entry: &mut Entry) -> bool {
     let counter = charge.counter();

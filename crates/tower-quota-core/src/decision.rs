@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use crate::charge::Operation;
+use crate::outcome::Outcome;
 use crate::status::LimitStatus;
 use crate::statuses::Statuses;
 use crate::time::Timestamp;
@@ -16,19 +17,6 @@ pub struct Decision {
     refundable: bool,
 }
 
-/// Whether a request may pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It may pass at once.
-    Allow,
-    /// It may pass after this wait. The charges are taken, the place in the queue is kept.
-    Wait(Duration),
-    /// It is refused. The same request, alone, is admitted after exactly this wait, and not a microsecond sooner.
-    Refuse(Duration),
-    /// It can never pass: a cost is above its limit's capacity.
-    Never,
-}
-
 impl Decision {
     /// Makes a decision from the statuses of a request's limits, in the order of its charges.
     ///
@@ -36,7 +24,7 @@ impl Decision {
     #[must_use]
     pub fn from_statuses(operation: Operation, at: Timestamp, statuses: impl IntoIterator<Item = LimitStatus>) -> Self {
         let statuses: Statuses = statuses.into_iter().collect();
-        let outcome = Outcome::of(&statuses);
+        let outcome = outcome_of(&statuses);
         let took = matches!(operation, Operation::Check | Operation::Charge) && !outcome.is_refusal();
         Self { outcome, at, statuses, refundable: took }
     }
@@ -56,7 +44,7 @@ impl Decision {
     }
 
     fn refuse_instead(&mut self) {
-        (self.outcome, self.refundable) = (Outcome::of(&self.statuses), false);
+        (self.outcome, self.refundable) = (outcome_of(&self.statuses), false);
     }
 
     /// Returns whether the request may pass, and when.
@@ -160,36 +148,8 @@ impl Clone for Decision {
     }
 }
 
-impl Outcome {
-    /// Returns the outcome of a request with these statuses: that of the enforced limit that binds.
-    fn of(statuses: &[LimitStatus]) -> Self {
-        let enforced = statuses.iter().filter(|status| !status.is_shadow);
-        enforced.map(|status| status.outcome).fold(Self::Allow, Self::or)
-    }
-
-    /// Returns whether the request may not pass.
-    #[must_use]
-    #[inline]
-    pub const fn is_refusal(self) -> bool {
-        matches!(self, Self::Refuse(_) | Self::Never)
-    }
-
-    /// Returns a rank, from the mildest outcome to the hardest. A wait ranks as none: neither refuses.
-    const fn severity(self) -> (u8, Duration) {
-        match self {
-            Self::Allow | Self::Wait(_) => (0, Duration::ZERO),
-            Self::Refuse(retry) => (1, retry),
-            Self::Never => (2, Duration::ZERO),
-        }
-    }
-
-    /// Returns the outcome of two limits together.
-    fn or(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Wait(one), Self::Wait(another)) => Self::Wait(one.max(another)),
-            (Self::Wait(_), Self::Allow) => self,
-            _ if other.severity() >= self.severity() => other,
-            _ => self,
-        }
-    }
+/// Returns the outcome of a request with these statuses: that of the enforced limit that binds.
+fn outcome_of(statuses: &[LimitStatus]) -> Outcome {
+    let enforced = statuses.iter().filter(|status| !status.is_shadow);
+    enforced.map(|status| status.outcome).fold(Outcome::Allow, Outcome::or)
 }

@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::name::Name;
-use crate::quota::Algorithm;
+use crate::quota::algorithm::Algorithm;
 
 /// An invalid quota or policy, found when it is built. The message names the value and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]

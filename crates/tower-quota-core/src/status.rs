@@ -3,9 +3,10 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::algorithm::{Verdict, bucket};
-use crate::decision::Outcome;
+use crate::algorithm::bucket;
+
 use crate::name::Name;
+use crate::outcome::Outcome;
 use crate::quota::{MOST_GRAINS, Quota};
 
 /// The status of one limit after a decision.
@@ -126,17 +127,6 @@ impl fmt::Debug for Left {
         match self.0 {
             Amount::Known { remaining, reset_after } => write!(f, "Left({remaining}, {reset_after:?})"),
             Amount::Bucket { used, grain, refill } => write!(f, "Left({used} taken of {grain}, back at {refill})"),
-        }
-    }
-}
-
-impl From<Verdict> for Outcome {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Admit { wait: 0 } => Self::Allow,
-            Verdict::Admit { wait } => Self::Wait(Duration::from_micros(wait)),
-            Verdict::Refuse { retry } => Self::Refuse(Duration::from_micros(retry)),
-            Verdict::Never => Self::Never,
         }
     }
 }

@@ -75,8 +75,8 @@ impl FromIterator<LimitStatus> for Statuses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::Outcome;
     use crate::name::Name;
+    use crate::outcome::Outcome;
     use crate::quota::Quota;
     use crate::status::Left;
 

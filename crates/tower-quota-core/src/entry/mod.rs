@@ -16,9 +16,7 @@ use smallvec::SmallVec;
 
 pub use self::error::DecodeError;
 use crate::algorithm::{State, Verdict};
-use crate::charge::{Charge, Counter, Operation};
-use crate::decide::decide;
-use crate::decision::Decision;
+use crate::charge::{Charge, Counter};
 use crate::quota::Quota;
 use crate::time::Timestamp;
 
@@ -28,7 +26,7 @@ const TRUSTED_LEAD: u64 = 60_000_000;
 /// Everything stored for one key: the counters of the limits that count it.
 ///
 /// It is the model that every store follows, and all that a store has to keep. A store over a database that can load,
-/// decide and save in one transaction loads the bytes, calls [`decide`], and saves the bytes until
+/// decide and save in one transaction loads the bytes, calls [`decide`](Self::decide), and saves the bytes until
 /// [`full_at`](Self::full_at), or deletes them when the entry [is empty](Self::is_empty).
 ///
 /// ```
@@ -73,11 +71,6 @@ impl Slot {
 }
 
 impl Entry {
-    /// Calls [`decide`] for charges that all count this entry's key.
-    pub fn decide(&mut self, operation: Operation, charges: &[Charge<'_>], now: Timestamp) -> Decision {
-        decide(operation, charges, now, &mut [self], |_| 0)
-    }
-
     /// Returns the instant from which nothing is used any more, if nothing else is charged: then it may be deleted.
     #[must_use]
     pub fn full_at(&self) -> Timestamp {

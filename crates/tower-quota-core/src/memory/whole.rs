@@ -9,8 +9,9 @@ use super::sync::{MutexGuard, locked};
 use super::table::Table;
 use crate::charge::{Charge, Operation};
 use crate::decide::decide;
-use crate::decision::{Decision, Outcome};
+use crate::decision::Decision;
 use crate::entry::Entry;
+use crate::outcome::Outcome;
 use crate::status::LimitStatus;
 
 /// A subject of a request, out of its table.

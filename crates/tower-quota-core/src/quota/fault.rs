@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::Algorithm;
+use super::algorithm::Algorithm;
 use crate::error::ConfigError;
 
 /// The causes of [`ConfigError`] that concern one quota. `Copy`, because a constant cannot drop a value.

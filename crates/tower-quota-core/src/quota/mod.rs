@@ -1,6 +1,6 @@
 //! Quotas: how much a client may do.
 
-mod algorithm;
+pub(crate) mod algorithm;
 mod fault;
 mod rate;
 mod share;

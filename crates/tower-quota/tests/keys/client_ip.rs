@@ -98,7 +98,7 @@ fn what_cannot_be_meant_is_an_error() {
 }
 
 #[test]
-#[should_panic(expected = "\"10.0.0.0/33\" is no network")]
+#[should_panic(expected = "\"10.0.0.0/33\" is not a network")]
 fn what_is_written_in_code_panics_with_the_reason() {
     let _ = Proxies::networks(["10.0.0.0/33"]);
 }

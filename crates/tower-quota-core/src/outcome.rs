@@ -1,0 +1,57 @@
+//! Outcomes: whether a request may pass, and when.
+
+use core::time::Duration;
+
+use crate::algorithm::Verdict;
+
+/// Whether a request may pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It may pass at once.
+    Allow,
+    /// It may pass after this wait. The charges are taken, the place in the queue is kept.
+    Wait(Duration),
+    /// It is refused. The same request, alone, is admitted after exactly this wait, and not a microsecond sooner.
+    Refuse(Duration),
+    /// It can never pass: a cost is above its limit's capacity.
+    Never,
+}
+
+impl Outcome {
+    /// Returns whether the request may not pass.
+    #[must_use]
+    #[inline]
+    pub const fn is_refusal(self) -> bool {
+        matches!(self, Self::Refuse(_) | Self::Never)
+    }
+
+    /// Returns a rank, from the mildest outcome to the hardest. A wait ranks as none: neither refuses.
+    pub(crate) const fn severity(self) -> (u8, Duration) {
+        match self {
+            Self::Allow | Self::Wait(_) => (0, Duration::ZERO),
+            Self::Refuse(retry) => (1, retry),
+            Self::Never => (2, Duration::ZERO),
+        }
+    }
+
+    /// Returns the outcome of two limits together.
+    pub(crate) fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Wait(one), Self::Wait(another)) => Self::Wait(one.max(another)),
+            (Self::Wait(_), Self::Allow) => self,
+            _ if other.severity() >= self.severity() => other,
+            _ => self,
+        }
+    }
+}
+
+impl From<Verdict> for Outcome {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Admit { wait: 0 } => Self::Allow,
+            Verdict::Admit { wait } => Self::Wait(Duration::from_micros(wait)),
+            Verdict::Refuse { retry } => Self::Refuse(Duration::from_micros(retry)),
+            Verdict::Never => Self::Never,
+        }
+    }
+}
