@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "what a test calls may fail like a test")]
 
+mod custom_store;
 mod example;
 mod grpc;
 mod http;

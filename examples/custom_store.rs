@@ -1,0 +1,146 @@
+//! A store of your own: counters in redb, an embedded database, that survive a restart of the process.
+//!
+//!     cargo run --release --example custom_store
+//!
+//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free), `COUNTERS` for another file.
+//!
+//! A store over any database that can load, decide and save in one transaction looks like this one. The conformance suite of
+//! `tower-quota-testkit` checks it, as it will check yours.
+
+use std::future::{Ready, ready};
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::{Router, routing::get};
+use redb::{Database, Durability, ReadableTable, Table, TableDefinition};
+use tower_quota::{
+    Charge, Clock, Decision, Entry, Limit, MonotonicClock, Operation, Policy, Quota, RateLimitLayer, Store, Timestamp,
+    decide, key,
+};
+
+/// An entry for each key, by a hash of the key.
+const ENTRIES: TableDefinition<'_, u128, &[u8]> = TableDefinition::new("entries");
+/// The seed of the hash. Draw one of your own: clients who know it can search for keys that share a counter.
+const SEED: [u8; 16] = *b"custom-store-001";
+
+/// Counters in a file.
+#[derive(Clone)]
+pub struct RedbStore {
+    database: Arc<Database>,
+    clock: Arc<dyn Clock>,
+}
+
+impl RedbStore {
+    /// Opens a file, or makes it.
+    ///
+    /// # Errors
+    /// As redb: the file cannot be opened, or is not its own.
+    pub fn open(path: impl AsRef<Path>, clock: impl Clock) -> Result<Self, redb::Error> {
+        let store = Self { database: Arc::new(Database::create(path)?), clock: Arc::new(clock) };
+        store.flush()?;
+        Ok(store)
+    }
+
+    /// Deletes the entries of which nothing is used any more, and writes everything to the disk.
+    ///
+    /// # Errors
+    /// As redb: the file cannot be written.
+    pub fn flush(&self) -> Result<(), redb::Error> {
+        let now = self.clock.now();
+        let transaction = self.database.begin_write()?;
+        let is_used = |bytes: &[u8]| Entry::decode(bytes).is_ok_and(|entry| entry.full_at() > now);
+        transaction.open_table(ENTRIES)?.retain(|_, bytes| is_used(bytes))?;
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Loads, decides and saves in one transaction.
+    fn decide(&self, operation: Operation, charges: &[Charge<'_>]) -> Result<Decision, redb::Error> {
+        let mut transaction = self.database.begin_write()?;
+        // Without a sync to the disk, which takes milliseconds: `flush` does that for many decisions at once.
+        transaction.set_durability(Durability::None);
+        let decision = decide_in(&mut transaction.open_table(ENTRIES)?, operation, charges, self.clock.now())?;
+        transaction.commit()?;
+        Ok(decision)
+    }
+}
+
+fn decide_in(
+    table: &mut Table<'_, u128, &'static [u8]>,
+    operation: Operation,
+    charges: &[Charge<'_>],
+    now: Timestamp,
+) -> Result<Decision, redb::Error> {
+    let mut hashes: Vec<u128> = charges.iter().map(|charge| charge.key().digest(&SEED)).collect();
+    let hash_of_charge = hashes.clone();
+    hashes.sort_unstable();
+    hashes.dedup();
+
+    let before = hashes.iter().map(|hash| load(table, *hash)).collect::<Result<Vec<Entry>, _>>()?;
+    let mut after = before.clone();
+    let mut entries: Vec<&mut Entry> = after.iter_mut().collect();
+    let entry_of = |charge: usize| hashes.binary_search(&hash_of_charge[charge]).unwrap_or_default();
+    let decision = decide(operation, charges, now, &mut entries, entry_of);
+
+    for ((hash, before), after) in hashes.iter().zip(&before).zip(&after) {
+        if after.is_empty() {
+            table.remove(hash)?;
+        } else if after != before {
+            table.insert(hash, after.encode().as_slice())?;
+        }
+    }
+    Ok(decision)
+}
+
+fn load(table: &Table<'_, u128, &'static [u8]>, hash: u128) -> Result<Entry, redb::Error> {
+    match table.get(hash)? {
+        // A missing entry is a full one.
+        None => Ok(Entry::default()),
+        Some(bytes) => Entry::decode(bytes.value()).map_err(|error| redb::Error::Corrupted(error.to_string())),
+    }
+}
+
+impl Store for RedbStore {
+    type Error = redb::Error;
+    type Future = Ready<Result<Decision, redb::Error>>;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        ready(self.decide(operation, charges))
+    }
+}
+
+#[tokio::main]
+async fn main() -> io::Result<()> {
+    let path = std::env::var("COUNTERS").unwrap_or_else(|_| "counters.redb".into());
+    let store = RedbStore::open(&path, MonotonicClock::new()).map_err(io::Error::other)?;
+
+    // What a crash can lose is what was counted since the last write.
+    let written = store.clone();
+    tokio::spawn(async move {
+        let mut ticks = tokio::time::interval(Duration::from_millis(200));
+        loop {
+            ticks.tick().await;
+            let store = written.clone();
+            if let Ok(Err(error)) = tokio::task::spawn_blocking(move || store.flush()).await {
+                eprintln!("the counters are not on the disk: {error}");
+            }
+        }
+    });
+
+    let policy = Policy::new().limit(Limit::new("hour", Quota::per_hour(5)).by(key::client_ip()));
+    let app = Router::new().route("/", get(async || "hello\n")).layer(RateLimitLayer::new(store, policy));
+
+    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let listener = tokio::net::TcpListener::bind(&address)
+        .await
+        .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
+    let address = listener.local_addr()?;
+    println!("listening on http://{address}");
+    println!("each client: 5 an hour, also after a restart: the counters are in {path}");
+    println!("try:  for i in 1 2 3 4 5 6; do curl -i http://{address}/; done");
+
+    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+}

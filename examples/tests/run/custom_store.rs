@@ -1,0 +1,52 @@
+//! The custom store: it conforms, and its counters survive a restart.
+
+use tower_quota::{Charge, Key, Name, Quota, Store};
+use tower_quota_testkit::{ManualClock, block_on, conformance};
+
+use self::example::RedbStore;
+use crate::example::{Example, get};
+
+#[path = "../../custom_store.rs"]
+#[allow(dead_code, unreachable_pub, reason = "an example is a program of its own")]
+mod example;
+
+#[test]
+fn custom_store_conforms() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = async |clock: ManualClock, name: String| RedbStore::open(folder.path().join(name), clock).unwrap();
+    block_on(conformance::suite(open)).unwrap();
+}
+
+#[test]
+fn custom_store_keeps_counters_after_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("counters");
+    let (clock, quota) = (ManualClock::default(), Quota::per_hour(5));
+    let ann = Key::owned(Name::new("user"), "ann");
+    let left = |store: &RedbStore, cost| {
+        let decision = block_on(store.check(&[Charge::new("hour", &quota, &ann).cost(cost)])).unwrap();
+        decision.statuses()[0].remaining()
+    };
+    let store = RedbStore::open(&path, clock.clone()).unwrap();
+    assert_eq!(left(&store, 3), 2);
+    store.flush().unwrap();
+    drop(store);
+    let store = RedbStore::open(&path, clock.clone()).unwrap();
+    assert_eq!(left(&store, 0), 2);
+
+    // What is full again is deleted.
+    clock.advance(std::time::Duration::from_secs(3_600));
+    store.flush().unwrap();
+    assert_eq!(left(&store, 0), 5);
+}
+
+#[test]
+fn custom_store_limits_a_client() {
+    let folder = tempfile::tempdir().unwrap();
+    let counters = folder.path().join("counters");
+    let example = Example::start("custom_store", &[("COUNTERS", counters.to_str().unwrap())]);
+    for _ in 0..5 {
+        example.expect(&get("/"), 200, &["hello"]);
+    }
+    example.expect(&get("/"), 429, &["retry-after"]);
+}
