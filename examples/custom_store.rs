@@ -7,6 +7,8 @@
 //! A store over any database that can load, decide and save in one transaction looks like this one. The conformance suite of
 //! `tower-quota-testkit` checks it, as it will check yours.
 
+#![allow(clippy::result_large_err, reason = "an error of redb is large, and rare")]
+
 use std::future::{Ready, ready};
 use std::io;
 use std::net::SocketAddr;
