@@ -12,6 +12,7 @@ mod drift;
 mod memory;
 mod oracle;
 mod promises;
+mod refunds;
 mod shares;
 mod stillness;
 mod streams;

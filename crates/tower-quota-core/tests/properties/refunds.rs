@@ -1,0 +1,86 @@
+//! Refunds: as if the charge had never been made, and never better.
+
+use proptest::collection::vec;
+use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
+use tower_quota_core::{Charge, Entry, Operation, Timestamp};
+
+use super::trace::{ANYBODY, Play, asks, quota};
+use super::{config, magnitude};
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// What is refunded, whenever and in any order, leaves no more than if only the rest had been charged.
+    #[test]
+    fn refunds_never_leave_more_than_the_other_charges_would(
+        quota in quota(),
+        trace in asks(30),
+        refunded in vec(any::<(bool, bool)>(), 30),
+        pause in magnitude(1, 1 << 40),
+    ) {
+        // A window that starts with its first request keeps its start when that is refunded.
+        if quota.window_offset().is_none() {
+            return Ok(());
+        }
+        let mut play = Play::new(quota);
+        // By instant and cost: what stays charged, and what is refunded only at the end.
+        let (mut kept, mut late) = (Vec::new(), Vec::new());
+        let refund = |play: &mut Play, taken_at, cost| {
+            let operation = Operation::Refund { taken_at: Timestamp::from_micros(taken_at) };
+            let charge = Charge::new("limit", &quota, &ANYBODY).cost(cost);
+            play.subject.decide(operation, &[charge], Timestamp::from_micros(play.now));
+        };
+        for (ask, (is_refunded, is_late)) in trace.into_iter().zip(refunded) {
+            let cost = play.arrive(ask);
+            if !play.check(cost).is_allowed() {
+                continue;
+            }
+            let charged = (play.now, cost);
+            match (is_refunded, is_late) {
+                (false, _) => kept.push(charged),
+                (true, true) => late.push(charged),
+                (true, false) => refund(&mut play, charged.0, charged.1),
+            }
+        }
+        late.into_iter().for_each(|(taken_at, cost)| refund(&mut play, taken_at, cost));
+
+        let mut without = Entry::default();
+        for &(at, cost) in &kept {
+            let charge = Charge::new("limit", &quota, &ANYBODY).cost(cost);
+            without.decide(Operation::Charge, &[charge], Timestamp::from_micros(at));
+        }
+        for now in [play.now, play.now + pause] {
+            let left = |entry: &Entry| {
+                let peek = [Charge::new("limit", &quota, &ANYBODY).cost(0)];
+                entry.clone().decide(Operation::Check, &peek, Timestamp::from_micros(now)).statuses()[0].remaining()
+            };
+            prop_assert!(left(&play.subject) <= left(&without), "{} left, not {}", left(&play.subject), left(&without));
+        }
+    }
+
+    /// The last charge, refunded at any later time, was never made.
+    #[test]
+    fn refund_of_the_last_charge_undoes_it(quota in quota(), trace in asks(20), pause in magnitude(1, 1 << 40)) {
+        let mut play = Play::new(quota);
+        for ask in trace {
+            let cost = play.arrive(ask);
+            let before = play.subject.clone();
+            if !play.check(cost).is_allowed() || play.subject.at() != Timestamp::from_micros(play.now) {
+                continue;
+            }
+            let later = Timestamp::from_micros(play.now + pause);
+            let charge = [Charge::new("limit", &quota, &ANYBODY).cost(cost)];
+            let mut after = play.subject.clone();
+            after.decide(Operation::Refund { taken_at: Timestamp::from_micros(play.now) }, &charge, later);
+            let peek = [Charge::new("limit", &quota, &ANYBODY).cost(0)];
+            let left = |mut entry: Entry| entry.decide(Operation::Check, &peek, later).statuses()[0].remaining();
+            let (given, wanted) = (left(after), left(before.clone()));
+            if quota.algorithm().is_bucket() && before.full_at() > Timestamp::from_micros(play.now) {
+                // Another charge was still being refilled: what time gave to this one stays where it went.
+                prop_assert!(given <= wanted);
+            } else {
+                prop_assert_eq!(given, wanted);
+            }
+        }
+    }
+}
