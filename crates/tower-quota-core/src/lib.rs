@@ -17,6 +17,7 @@
 //! [`tower-quota`]: https://docs.rs/tower-quota
 
 mod algorithm;
+mod bytes;
 mod charge;
 mod clock;
 mod decide;

@@ -8,7 +8,9 @@
 //! Bound, for a token bucket and GCRA: in any span of `t` microseconds at most `burst + t * units / period` units are
 //! admitted. A leaky bucket admits the same, and lets them start evenly spaced.
 
-use super::Verdict;
+use super::counting::{Counting, Readable};
+use super::verdict::Verdict;
+use crate::bytes::{push_u56, read_u56};
 use crate::quota::{Algorithm, MOST_GRAINS, Quota};
 
 /// The most grains a bucket remembers as taken, debts included.
@@ -47,14 +49,62 @@ impl Bucket {
 
     /// Returns the grains used at `now`, at most as many as a bucket counts.
     #[inline]
-    pub(crate) const fn used(self, quota: &Quota, now: u64) -> u64 {
+    pub(crate) const fn used_grains(self, quota: &Quota, now: u64) -> u64 {
         let used = self.full_at.saturating_sub(now).saturating_mul(quota.refill()).saturating_sub(self.rest);
         if used < MOST_USED { used } else { MOST_USED }
     }
 
     /// Replaces what is used at `now` by what a function makes of it.
     pub(crate) fn change(&mut self, quota: &Quota, now: u64, change: impl FnOnce(u64) -> u64) {
-        *self = Self::new(quota, change(self.used(quota, now)), now);
+        *self = Self::new(quota, change(self.used_grains(quota, now)), now);
+    }
+}
+
+impl Counting for Bucket {
+    fn judge(&self, quota: &Quota, now: u64, cost: u64, patience: u64) -> Verdict {
+        judge(quota, self.used_grains(quota, now), cost, patience)
+    }
+
+    fn remaining(&self, quota: &Quota, now: u64) -> u64 {
+        remaining(quota, self.used_grains(quota, now))
+    }
+
+    fn full_at(&self, _: &Quota) -> u64 {
+        self.full_at
+    }
+
+    fn used(&self, quota: &Quota, now: u64) -> (u64, u64) {
+        (self.used_grains(quota, now), quota.grain())
+    }
+
+    /// Does nothing: the state says what is used at any instant.
+    fn advance(&mut self, _: &Quota, _: u64) {}
+
+    fn take(&mut self, quota: &Quota, now: u64, cost: u64) {
+        self.change(quota, now, |used| taken(quota, used, cost));
+    }
+
+    fn refund(&mut self, quota: &Quota, now: u64, taken_at: u64, cost: u64) {
+        let elapsed = now.saturating_sub(taken_at);
+        self.change(quota, now, |used| refunded(quota, used, cost, elapsed));
+    }
+
+    fn encode(&self, quota: &Quota, bytes: &mut Vec<u8>) {
+        if quota.refill() > 1 {
+            push_u56(bytes, self.rest);
+        }
+    }
+}
+
+impl Readable for Bucket {
+    fn fresh(_: &Quota, _: u64) -> Self {
+        Self::FULL
+    }
+
+    fn decode(quota: &Quota, bytes: &mut &[u8], full_at: u64, at: u64) -> Option<Self> {
+        let rest = if quota.refill() > 1 { read_u56(bytes)? } else { 0 };
+        let used = full_at.saturating_sub(at).checked_mul(quota.refill())?.checked_sub(rest)?;
+        (rest < quota.refill() && used <= MOST_USED).then_some(Self { full_at, rest })
     }
 }
 

@@ -12,7 +12,7 @@
 //! either side each time, or 2^-26 of a unit where a unit has more grains; it never gains.
 
 use super::fixed_window::MOST_COUNTED;
-use super::{Bucket, State, sliding_window};
+use super::{Bucket, State};
 use crate::quota::Quota;
 
 /// 2^26: products of two numbers below it stay exact everywhere.
@@ -33,7 +33,8 @@ pub(super) fn convert(state: &State, old: &Quota, new: &Quota, now: u64) -> Stat
     if old.has_windows_of(new) {
         return state;
     }
-    let left = Left::of(&state, old, now);
+    let (used, grain) = state.counting().used(old, now);
+    let left = Left::of(old, used, grain);
     match State::fresh(new, now) {
         State::Bucket(_) => State::Bucket(Bucket::new(new, grains_used(&left, new), now)),
         mut fresh => {
@@ -46,30 +47,15 @@ pub(super) fn convert(state: &State, old: &Quota, new: &Quota, now: u64) -> Stat
 /// Returns what is used of a bucket under another quota.
 #[allow(dead_code, reason = "rows of the memory store convert their buckets by it")]
 pub(crate) fn bucket_used(old: &Quota, new: &Quota, used: u64) -> u64 {
-    grains_used(&Left::of_bucket(old, used), new)
+    grains_used(&Left::of(old, used, old.grain()), new)
 }
 
 impl Left {
-    fn of(state: &State, quota: &Quota, now: u64) -> Self {
-        match state {
-            State::Bucket(bucket) => Self::of_bucket(quota, bucket.used(quota, now)),
-            State::Window { count, .. } => Self::of_units(quota, *count),
-            State::Sliding { start, before, count } => {
-                Self::of_units(quota, sliding_window::estimate(quota, (*start, *before, *count), now))
-            }
-            State::Log(log) => Self::of_units(quota, log.total(quota, now)),
-        }
-    }
-
-    fn of_bucket(quota: &Quota, used: u64) -> Self {
-        let (grain, full) = (quota.grain(), quota.capacity() * quota.grain());
+    /// Returns what is left when so many grains are used.
+    fn of(quota: &Quota, used: u64, grain: u64) -> Self {
+        let full = quota.capacity() * grain;
         let amount = used.abs_diff(full);
         Self { is_debt: used > full, whole: amount / grain, rest: amount % grain, grain }
-    }
-
-    fn of_units(quota: &Quota, used: u64) -> Self {
-        let capacity = quota.capacity();
-        Self { is_debt: used > capacity, whole: used.abs_diff(capacity), rest: 0, grain: 1 }
     }
 }
 

@@ -2,14 +2,25 @@
 //!
 //! Bound: at most `units` in each window, hence at most twice that in any span of one period.
 
-use super::Verdict;
+use super::counting::{Counting, Readable};
+use super::verdict::Verdict;
+use crate::bytes::{push_u56, read_u56};
 use crate::quota::Quota;
 
 /// The most units a window remembers as counted, debts included.
-pub(crate) const MOST_COUNTED: u64 = 1 << 51;
+pub(super) const MOST_COUNTED: u64 = 1 << 51;
+
+/// The counter of a fixed window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FixedWindow {
+    /// When the window started, in microseconds since the epoch.
+    pub(super) start: u64,
+    /// Units counted in it.
+    pub(super) count: u64,
+}
 
 /// Returns the start of the window at `now`, given that the last one known started at `start`.
-pub(crate) fn start(quota: &Quota, start: u64, now: u64) -> u64 {
+fn start(quota: &Quota, start: u64, now: u64) -> u64 {
     let period = quota.period_micros();
     match quota.window_offset() {
         // The clock counts from the epoch: it cuts off the beginning of the window before the first offset.
@@ -20,7 +31,7 @@ pub(crate) fn start(quota: &Quota, start: u64, now: u64) -> u64 {
 }
 
 /// Returns the end of the window that started at `start`.
-pub(super) fn end(quota: &Quota, start: u64) -> u64 {
+fn end(quota: &Quota, start: u64) -> u64 {
     match quota.window_offset() {
         // The one that the epoch cut off.
         Some(offset) if start < offset => offset,
@@ -28,25 +39,66 @@ pub(super) fn end(quota: &Quota, start: u64) -> u64 {
     }
 }
 
-/// Returns start and count of the window at `now`.
-pub(super) fn at(quota: &Quota, old_start: u64, count: u64, now: u64) -> (u64, u64) {
-    let start = start(quota, old_start, now);
-    (start, if start == old_start { count } else { 0 })
-}
-
-/// Judges a cost at `now`.
-pub(super) fn judge(quota: &Quota, old_start: u64, count: u64, now: u64, cost: u64) -> Verdict {
-    let (start, count) = at(quota, old_start, count, now);
-    if count + cost <= quota.capacity() {
-        Verdict::Admit { wait: 0 }
-    } else {
-        Verdict::Refuse { retry: end(quota, start) - now }
+impl FixedWindow {
+    /// Returns the window at `now`.
+    pub(super) fn at(self, quota: &Quota, now: u64) -> Self {
+        let start = start(quota, self.start, now);
+        Self { start, count: if start == self.start { self.count } else { 0 } }
     }
 }
 
-/// Counts a cost in the window at `now`.
-pub(super) fn taken(quota: &Quota, start: u64, count: u64, now: u64, cost: u64) -> (u64, u64) {
-    // A window that is anchored to its first request begins with it.
-    let start = if count == 0 && quota.window_offset().is_none() { now } else { start };
-    (start, count.saturating_add(cost).min(MOST_COUNTED))
+impl Counting for FixedWindow {
+    fn judge(&self, quota: &Quota, now: u64, cost: u64, _: u64) -> Verdict {
+        let Self { start, count } = self.at(quota, now);
+        match count + cost <= quota.capacity() {
+            true => Verdict::Admit { wait: 0 },
+            false => Verdict::Refuse { retry: end(quota, start) - now },
+        }
+    }
+
+    fn remaining(&self, quota: &Quota, now: u64) -> u64 {
+        quota.capacity().saturating_sub(self.at(quota, now).count)
+    }
+
+    fn full_at(&self, quota: &Quota) -> u64 {
+        if self.count == 0 { 0 } else { end(quota, self.start) }
+    }
+
+    fn used(&self, quota: &Quota, now: u64) -> (u64, u64) {
+        (self.at(quota, now).count, 1)
+    }
+
+    fn advance(&mut self, quota: &Quota, now: u64) {
+        *self = self.at(quota, now);
+    }
+
+    fn take(&mut self, quota: &Quota, now: u64, cost: u64) {
+        if self.count == 0 && quota.window_offset().is_none() {
+            // A window that is anchored to its first request begins with it.
+            self.start = now;
+        }
+        self.count = self.count.saturating_add(cost).min(MOST_COUNTED);
+    }
+
+    fn refund(&mut self, _: &Quota, _: u64, taken_at: u64, cost: u64) {
+        if taken_at >= self.start {
+            self.count = self.count.saturating_sub(cost);
+        }
+    }
+
+    fn encode(&self, _: &Quota, bytes: &mut Vec<u8>) {
+        push_u56(bytes, self.start);
+        push_u56(bytes, self.count);
+    }
+}
+
+impl Readable for FixedWindow {
+    fn fresh(quota: &Quota, now: u64) -> Self {
+        Self { start: start(quota, now, now), count: 0 }
+    }
+
+    fn decode(_: &Quota, bytes: &mut &[u8], _: u64, at: u64) -> Option<Self> {
+        let (start, count) = (read_u56(bytes)?, read_u56(bytes)?);
+        (start <= at && count <= MOST_COUNTED).then_some(Self { start, count })
+    }
 }

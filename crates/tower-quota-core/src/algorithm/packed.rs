@@ -2,7 +2,7 @@
 //!
 //! A row has one instant for all its limits; where a window began follows from that instant and the quota.
 
-use super::{Bucket, State, fixed_window, sliding_window};
+use super::{Bucket, FixedWindow, SlidingWindow, State};
 use crate::quota::Quota;
 
 impl State {
@@ -10,17 +10,16 @@ impl State {
     /// `None` for a log, for a window that began with its first request, and for counts of which two do not fit.
     pub(crate) fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
         match *self {
-            Self::Bucket(bucket) => Some(bucket.used(quota, at)),
-            Self::Window { start, count } => {
+            Self::Bucket(bucket) => Some(bucket.used_grains(quota, at)),
+            Self::FixedWindow(window) => {
                 quota.window_offset()?;
-                let (_, count) = fixed_window::at(quota, start, count, at);
-                Some(count)
+                Some(window.at(quota, at).count)
             }
-            Self::Sliding { start, before, count } => {
-                let (_, before, count) = sliding_window::at(quota, start, before, count, at);
+            Self::SlidingWindow(window) => {
+                let SlidingWindow { before, count, .. } = window.at(quota, at);
                 Some(u64::from(u32::try_from(before).ok()?) << 32 | u64::from(u32::try_from(count).ok()?))
             }
-            Self::Log(_) => None,
+            Self::SlidingLog(_) => None,
         }
     }
 
@@ -28,9 +27,11 @@ impl State {
     pub(crate) fn unpacked(word: u64, quota: &Quota, at: u64) -> Self {
         match Self::fresh(quota, at) {
             Self::Bucket(_) => Self::Bucket(Bucket::new(quota, word, at)),
-            Self::Window { start, .. } => Self::Window { start, count: word },
-            Self::Sliding { start, .. } => Self::Sliding { start, before: word >> 32, count: word & 0xffff_ffff },
-            log @ Self::Log(_) => log,
+            Self::FixedWindow(window) => Self::FixedWindow(FixedWindow { count: word, ..window }),
+            Self::SlidingWindow(window) => {
+                Self::SlidingWindow(SlidingWindow { before: word >> 32, count: word & 0xffff_ffff, ..window })
+            }
+            log @ Self::SlidingLog(_) => log,
         }
     }
 }

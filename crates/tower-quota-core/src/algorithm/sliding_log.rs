@@ -7,22 +7,23 @@
 
 use std::collections::VecDeque;
 
-use super::Verdict;
+use super::counting::{Counting, Readable};
 use super::fixed_window::MOST_COUNTED;
+use super::verdict::Verdict;
+use crate::bytes::{push_u56, read_u56};
 use crate::quota::Quota;
 
 /// The stamps of one client's admitted units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Log {
+pub(crate) struct SlidingLog {
     /// Instant in microseconds, and the running total; both grow from entry to entry.
-    pub(crate) entries: VecDeque<(u64, u64)>,
-    /// Returns the running total before the first entry.
-    pub(crate) base: u64,
+    entries: VecDeque<(u64, u64)>,
+    /// The running total before the first entry.
+    base: u64,
 }
 
-impl Log {
-    /// Judges a cost at `now`.
-    pub(super) fn judge(&self, quota: &Quota, now: u64, cost: u64) -> Verdict {
+impl Counting for SlidingLog {
+    fn judge(&self, quota: &Quota, now: u64, cost: u64, _: u64) -> Verdict {
         let live = self.live(quota, now);
         let total = self.total_from(live);
         if total + cost <= quota.capacity() {
@@ -34,13 +35,11 @@ impl Log {
         Verdict::Refuse { retry: self.entries[last_to_go].0 + quota.period_micros() - now }
     }
 
-    /// Returns when the newest stamp has left; 0 if there is none.
-    pub(super) fn full_at(&self, quota: &Quota) -> u64 {
+    fn full_at(&self, quota: &Quota) -> u64 {
         self.entries.back().map_or(0, |&(newest, _)| newest + quota.period_micros())
     }
 
-    /// Drops the stamps that have left by `now`.
-    pub(super) fn forget(&mut self, quota: &Quota, now: u64) {
+    fn advance(&mut self, quota: &Quota, now: u64) {
         let gone = self.live(quota, now);
         self.base = self.total_before(gone);
         self.entries.drain(..gone);
@@ -55,8 +54,7 @@ impl Log {
         }
     }
 
-    /// Stamps `cost` units with `now`.
-    pub(super) fn take(&mut self, now: u64, cost: u64) {
+    fn take(&mut self, _: &Quota, now: u64, cost: u64) {
         if cost == 0 {
             return;
         }
@@ -67,8 +65,7 @@ impl Log {
         }
     }
 
-    /// Removes up to `cost` units of this stamp.
-    pub(super) fn refund(&mut self, taken_at: u64, cost: u64) {
+    fn refund(&mut self, _: &Quota, _: u64, taken_at: u64, cost: u64) {
         let Ok(position) = self.entries.binary_search_by_key(&taken_at, |&(stamp, _)| stamp) else {
             return;
         };
@@ -81,8 +78,46 @@ impl Log {
         }
     }
 
+    fn remaining(&self, quota: &Quota, now: u64) -> u64 {
+        quota.capacity().saturating_sub(self.total(quota, now))
+    }
+
+    fn used(&self, quota: &Quota, now: u64) -> (u64, u64) {
+        (self.total(quota, now), 1)
+    }
+
+    fn encode(&self, _: &Quota, bytes: &mut Vec<u8>) {
+        push_u56(bytes, self.base);
+        for &(stamp, running) in &self.entries {
+            push_u56(bytes, stamp);
+            push_u56(bytes, running);
+        }
+    }
+}
+
+impl Readable for SlidingLog {
+    fn fresh(_: &Quota, _: u64) -> Self {
+        Self::default()
+    }
+
+    fn decode(_: &Quota, bytes: &mut &[u8], _: u64, at: u64) -> Option<Self> {
+        let mut log = Self { base: read_u56(bytes)?, ..Self::default() };
+        let (mut newest, mut total) = (None, log.base);
+        while !bytes.is_empty() {
+            let (stamp, running) = (read_u56(bytes)?, read_u56(bytes)?);
+            if newest.is_some_and(|newest| stamp <= newest) || running <= total || stamp > at {
+                return None;
+            }
+            (newest, total) = (Some(stamp), running);
+            log.entries.push_back((stamp, running));
+        }
+        (log.base <= 2 * MOST_COUNTED && total - log.base <= MOST_COUNTED).then_some(log)
+    }
+}
+
+impl SlidingLog {
     /// Returns the units that count at `now`.
-    pub(super) fn total(&self, quota: &Quota, now: u64) -> u64 {
+    fn total(&self, quota: &Quota, now: u64) -> u64 {
         self.total_from(self.live(quota, now))
     }
 

@@ -11,70 +11,117 @@
 //! Bound: the estimate never exceeds `units` at any instant; should the earlier window's requests have come in one
 //! lump, up to `2 * units` can fall into a span of one period, as in a fixed window.
 
-use super::Verdict;
+use super::counting::{Counting, Readable};
+use super::verdict::Verdict;
+use crate::bytes::{push_u56, read_u56};
 use crate::quota::{MOST_GRAINS, Quota};
 
+/// The counters of a sliding window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SlidingWindow {
+    /// When the current window started, in microseconds since the epoch.
+    pub(super) start: u64,
+    /// Units counted in the window before.
+    pub(super) before: u64,
+    /// Units counted in the current window.
+    pub(super) count: u64,
+}
+
 /// Returns the start of the window that `now` falls into.
-pub(crate) fn start(quota: &Quota, now: u64) -> u64 {
+fn start(quota: &Quota, now: u64) -> u64 {
     now - now % quota.period_micros()
 }
 
-/// Returns start, previous count and count of the window at `now`.
-pub(super) fn at(quota: &Quota, old_start: u64, before: u64, count: u64, now: u64) -> (u64, u64, u64) {
-    let start = start(quota, now);
-    match start - old_start {
-        0 => (start, before, count),
-        passed if passed == quota.period_micros() => (start, count, 0),
-        _ => (start, 0, 0),
+impl SlidingWindow {
+    /// Returns the counters of the window at `now`.
+    pub(super) fn at(self, quota: &Quota, now: u64) -> Self {
+        let start = start(quota, now);
+        match start - self.start {
+            0 => self,
+            passed if passed == quota.period_micros() => Self { start, before: self.count, count: 0 },
+            _ => Self { start, before: 0, count: 0 },
+        }
+    }
+
+    /// Returns the estimate at `now` in parts of a step, and the steps, of a state that was advanced to it.
+    fn weighed(&self, quota: &Quota, now: u64) -> (u64, u64) {
+        let steps = steps(quota);
+        (self.before * overlap(quota, self.start, now) + self.count * steps, steps)
     }
 }
 
-/// Judges a cost at `now`, of a state that was advanced to it.
-pub(super) fn judge(quota: &Quota, (start, before, count): (u64, u64, u64), now: u64, cost: u64) -> Verdict {
-    if cost <= remaining(quota, (start, before, count), now) {
-        return Verdict::Admit { wait: 0 };
+impl Counting for SlidingWindow {
+    fn judge(&self, quota: &Quota, now: u64, cost: u64, _: u64) -> Verdict {
+        if cost <= self.remaining(quota, now) {
+            return Verdict::Admit { wait: 0 };
+        }
+        let Self { start, before, count } = self.at(quota, now);
+        let (period, capacity) = (quota.period_micros(), quota.capacity());
+        let into = now - start;
+        let retry = if count + cost <= capacity {
+            // The earlier window has to fade far enough.
+            first_light_enough(quota, before, capacity - count - cost) - into
+        } else {
+            // This window has to end, become the earlier one, and fade far enough.
+            period - into + first_light_enough(quota, count, capacity - cost)
+        };
+        Verdict::Refuse { retry }
     }
-    let (period, capacity) = (quota.period_micros(), quota.capacity());
-    let into = now - start;
-    let retry = if count + cost <= capacity {
-        // The earlier window has to fade far enough.
-        first_light_enough(quota, before, capacity - count - cost) - into
-    } else {
-        // This window has to end, become the earlier one, and fade far enough.
-        period - into + first_light_enough(quota, count, capacity - cost)
-    };
-    Verdict::Refuse { retry }
-}
 
-/// Returns when both windows are over; 0 if nothing was counted in them.
-pub(super) fn full_at(quota: &Quota, start: u64, before: u64, count: u64) -> u64 {
-    match (before, count) {
-        (0, 0) => 0,
-        (_, 0) => start + quota.period_micros(),
-        _ => start + 2 * quota.period_micros(),
+    fn remaining(&self, quota: &Quota, now: u64) -> u64 {
+        let (weighed, steps) = self.at(quota, now).weighed(quota, now);
+        (quota.capacity() * steps).saturating_sub(weighed) / steps
+    }
+
+    fn full_at(&self, quota: &Quota) -> u64 {
+        match (self.before, self.count) {
+            (0, 0) => 0,
+            (_, 0) => self.start + quota.period_micros(),
+            _ => self.start + 2 * quota.period_micros(),
+        }
+    }
+
+    fn used(&self, quota: &Quota, now: u64) -> (u64, u64) {
+        let (weighed, steps) = self.at(quota, now).weighed(quota, now);
+        (weighed.div_ceil(steps), 1)
+    }
+
+    fn advance(&mut self, quota: &Quota, now: u64) {
+        *self = self.at(quota, now);
+    }
+
+    fn take(&mut self, quota: &Quota, _: u64, cost: u64) {
+        self.count = self.count.saturating_add(cost).min(most_counted(quota));
+    }
+
+    fn refund(&mut self, quota: &Quota, _: u64, taken_at: u64, cost: u64) {
+        if taken_at >= self.start {
+            self.count = self.count.saturating_sub(cost);
+        } else if self.start - taken_at <= quota.period_micros() {
+            self.before = self.before.saturating_sub(cost);
+        }
+    }
+
+    fn encode(&self, _: &Quota, bytes: &mut Vec<u8>) {
+        [self.start, self.before, self.count].into_iter().for_each(|number| push_u56(bytes, number));
     }
 }
 
-/// Returns the whole units left at `now`.
-pub(super) fn remaining(quota: &Quota, (start, before, count): (u64, u64, u64), now: u64) -> u64 {
-    let steps = steps(quota);
-    (quota.capacity() * steps).saturating_sub(before * overlap(quota, start, now) + count * steps) / steps
-}
+impl Readable for SlidingWindow {
+    fn fresh(quota: &Quota, now: u64) -> Self {
+        Self { start: start(quota, now), before: 0, count: 0 }
+    }
 
-/// Returns the units that the estimate comes to at `now`, rounded up.
-pub(super) fn estimate(quota: &Quota, (start, before, count): (u64, u64, u64), now: u64) -> u64 {
-    let steps = steps(quota);
-    (before * overlap(quota, start, now) + count * steps).div_ceil(steps)
-}
-
-/// Counts a cost in the current window.
-pub(super) fn taken(quota: &Quota, count: u64, cost: u64) -> u64 {
-    count.saturating_add(cost).min(most_counted(quota))
+    fn decode(quota: &Quota, bytes: &mut &[u8], _: u64, at: u64) -> Option<Self> {
+        let (start, before, count) = (read_u56(bytes)?, read_u56(bytes)?, read_u56(bytes)?);
+        let is_sound = start <= at && start.is_multiple_of(quota.period_micros());
+        (is_sound && before.max(count) <= most_counted(quota)).then_some(Self { start, before, count })
+    }
 }
 
 /// Returns the most units that a window counts, debts included: at least twice the capacity, and so few that the weighted
 /// sums stay below 2^53.
-pub(crate) const fn most_counted(quota: &Quota) -> u64 {
+const fn most_counted(quota: &Quota) -> u64 {
     2 * MOST_GRAINS / steps(quota)
 }
 

@@ -1,0 +1,42 @@
+//! What every kind of state can do.
+
+use super::Verdict;
+use crate::quota::Quota;
+
+/// The counter of one limit, of one kind. Each kind has a file of its own.
+pub(crate) trait Counting {
+    /// Judges a cost from 1 to the capacity at `now`. `patience` is the longest accepted wait, in microseconds.
+    fn judge(&self, quota: &Quota, now: u64, cost: u64, patience: u64) -> Verdict;
+
+    /// Returns the whole units left at `now`.
+    fn remaining(&self, quota: &Quota, now: u64) -> u64;
+
+    /// Returns the instant from which nothing is used any more, if nothing else is charged.
+    fn full_at(&self, quota: &Quota) -> u64;
+
+    /// Returns what is used at `now`, and how much of that makes a unit.
+    fn used(&self, quota: &Quota, now: u64) -> (u64, u64);
+
+    /// Drops what has left by `now`.
+    fn advance(&mut self, quota: &Quota, now: u64);
+
+    /// Takes a cost from a state that was advanced to `now`, whether it fits or not. What does not fit is a debt.
+    fn take(&mut self, quota: &Quota, now: u64, cost: u64);
+
+    /// Gives back up to a cost that was taken at `taken_at`, in a state that was advanced to `now`: to the same window only,
+    /// never beyond the capacity, and to a bucket without what time has refilled since.
+    fn refund(&mut self, quota: &Quota, now: u64, taken_at: u64, cost: u64);
+
+    /// Appends the stored form, without the instant at which it is full.
+    fn encode(&self, quota: &Quota, bytes: &mut Vec<u8>);
+}
+
+/// A kind of state that can be made and read.
+pub(crate) trait Readable: Counting + Sized {
+    /// Returns the state of a client that was never seen: a full bucket, an empty window.
+    fn fresh(quota: &Quota, now: u64) -> Self;
+
+    /// Reads the stored form of an entry that was changed last `at`. Returns `None` if no limit of this quota can be in
+    /// such a state; `rest` is read to its end.
+    fn decode(quota: &Quota, rest: &mut &[u8], full_at: u64, at: u64) -> Option<Self>;
+}
