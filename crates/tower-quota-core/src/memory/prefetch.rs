@@ -90,7 +90,7 @@ mod tests {
             if number == 100 {
                 table.widen(&scene);
             }
-            let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let hash = u64::wrapping_mul(number, 0x9e37_79b9_7f4a_7c15);
             assert!(table.place(hash, &scene).is_some());
             prefetch.update(&table);
             let [first, _] = table.homes(hash);
