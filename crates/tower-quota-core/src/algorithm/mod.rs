@@ -12,6 +12,7 @@ pub(crate) mod sliding_log;
 pub(crate) mod sliding_window;
 
 pub(crate) use self::bucket::{Bucket, longest_wait};
+pub(crate) use self::convert::bucket_used;
 pub(crate) use self::sliding_log::Log;
 use crate::quota::Quota;
 

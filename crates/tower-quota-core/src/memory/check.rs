@@ -18,7 +18,8 @@ use super::sync::{MutexGuard, locked};
 use super::table::{Buckets, Table, row_of};
 use crate::algorithm::bucket;
 use crate::charge::{Charge, Operation};
-use crate::decision::{Decision, Outcome};
+use crate::decision::Decision;
+use crate::outcome::Outcome;
 use crate::status::{Left, LimitStatus};
 use crate::statuses::Statuses;
 use crate::time::Timestamp;
@@ -89,7 +90,7 @@ impl Inner {
     ) {
         let (mut drafts, mut asked) = ([draft], [Asked::default(); N]);
         let tables = core::slice::from_mut(&mut table);
-        let Some((now, is_admitted)) = ask(tables, charges, &mut drafts, &mut asked, clock) else {
+        let Some((now, is_admitted)) = self.ask(tables, charges, &mut drafts, &mut asked, clock) else {
             drop(table);
             return self.check_by_model(&charges, decision);
         };
@@ -99,8 +100,10 @@ impl Inner {
         self.finish(draft.table, &mut table);
         let at = Timestamp::from_micros(now);
         match is_admitted {
-            true => decision.admit(at, Statuses::of(core::array::from_fn::<_, N, _>(|i| charges[i].admitted(asked[i].used)))),
-            false => decision.refuse(at, Statuses::of(core::array::from_fn::<_, N, _>(|i| charges[i].refused(asked[i].used)))),
+            true => decision
+                .admit(at, Statuses::of(core::array::from_fn::<_, N, _>(|i| charges[i].admitted(asked[i].used)))),
+            false => decision
+                .refuse(at, Statuses::of(core::array::from_fn::<_, N, _>(|i| charges[i].refused(asked[i].used)))),
         }
     }
 
@@ -131,7 +134,7 @@ impl Inner {
         let (drafts, asked) = (&mut drafts[..keys], &mut asked[..charges.len()]);
         let clock = self.time.now().as_micros();
         let mut tables = self.lock(drafts);
-        let (now, is_admitted) = ask(&mut tables, charges, drafts, asked, clock)?;
+        let (now, is_admitted) = self.ask(&mut tables, charges, drafts, asked, clock)?;
         for draft in &*drafts {
             let scene = Scene { now, capacity: self.capacity_of(draft.table), together: &hashes[..keys] };
             draft.write(&mut tables[draft.guard], is_admitted, &scene);
@@ -147,41 +150,42 @@ impl Inner {
         Some(())
     }
 
+    /// Asks charges on drafts of their keys, and takes their units if all are admitted. Returns the instant of the decision and
+    /// whether it admits. `None` when the model has to decide.
+    #[inline]
+    fn ask<'c>(
+        &self,
+        tables: &mut [MutexGuard<'_, Table>],
+        charges: impl IntoIterator<Item = &'c Charge<'c>> + Copy,
+        drafts: &mut [Draft],
+        asked: &mut [Asked],
+        clock: u64,
+    ) -> Option<(u64, bool)> {
+        let mut now = clock;
+        for draft in &mut *drafts {
+            now = now.max(draft.find(&mut tables[draft.guard], clock, self.capacity_of(draft.table)));
+        }
+        for draft in &mut *drafts {
+            draft.load(&tables[draft.guard], now)?;
+        }
+        let mut is_admitted = true;
+        for (charge, asked) in charges.into_iter().zip(&mut *asked) {
+            let draft = &mut drafts[asked.draft];
+            draft.ask(&mut tables[draft.guard], charge, now, asked)?;
+            is_admitted &= bucket::holds(charge.quota(), asked.used, charge.units());
+        }
+        if is_admitted {
+            charges.into_iter().zip(asked).for_each(|(charge, asked)| drafts[asked.draft].take(charge, asked));
+        }
+        Some((now, is_admitted))
+    }
+
     #[cold]
     #[inline(never)]
     fn check_by_model(&self, charges: &[&Charge<'_>], decision: &mut Decision) {
         let charges: SmallVec<[Charge<'_>; 4]> = charges.iter().map(|charge| **charge).collect();
         *decision = self.decide_by_model(Operation::Check, &charges);
     }
-}
-
-/// Asks charges on drafts of their keys, and takes their units if all are admitted. Returns the instant of the decision and
-/// whether it admits. `None` when the model has to decide.
-#[inline]
-fn ask<'c>(
-    tables: &mut [MutexGuard<'_, Table>],
-    charges: impl IntoIterator<Item = &'c Charge<'c>> + Copy,
-    drafts: &mut [Draft],
-    asked: &mut [Asked],
-    clock: u64,
-) -> Option<(u64, bool)> {
-    let mut now = clock;
-    for draft in &mut *drafts {
-        now = now.max(draft.find(&tables[draft.guard], clock));
-    }
-    for draft in &mut *drafts {
-        draft.load(&tables[draft.guard], now)?;
-    }
-    let mut is_admitted = true;
-    for (charge, asked) in charges.into_iter().zip(&mut *asked) {
-        let draft = &mut drafts[asked.draft];
-        draft.ask(&mut tables[draft.guard], charge, now, asked)?;
-        is_admitted &= bucket::holds(charge.quota(), asked.used, charge.units());
-    }
-    if is_admitted {
-        charges.into_iter().zip(asked).for_each(|(charge, asked)| drafts[asked.draft].take(charge, asked));
-    }
-    Some((now, is_admitted))
 }
 
 /// Whether it is the very same key that they are counted by.

@@ -76,9 +76,9 @@ impl Table {
             self.renew(larger, is_wide, 0);
         }
         // No client can choose keys that share both their buckets in tables of all these sizes.
-        let lost = held.chunks_exact(width).filter(|words| {
-            self.find(Row(words).hash()).is_none() && !self.restore(Row(words))
-        });
+        let lost = held
+            .chunks_exact(width)
+            .filter(|words| self.find(Row(words).hash()).is_none() && !self.restore(Row(words)));
         let lost = lost.count();
         self.lose(lost, capacity);
     }

@@ -1,10 +1,11 @@
 //! One key's counts, out of their row while a request is decided.
 
-use super::entry::{advanced, converted, spent_until};
+use super::capacity::Capacity;
+use super::entry::{advanced, spent_until};
 use super::insert::{Content, Scene};
 use super::row::{Count, MOST_LIMITS, Mark};
 use super::table::Table;
-use crate::algorithm::bucket;
+use crate::algorithm::{bucket, bucket_used};
 use crate::charge::Charge;
 
 /// The counts of a key as of the request. Nothing in a table changes before [`write`](Self::write).
@@ -18,8 +19,6 @@ pub(super) struct Draft {
     is_new: bool,
     /// The row, if the key has one.
     pub(super) position: Option<usize>,
-    /// The same, if what it says can be true.
-    pub(super) row: Option<usize>,
     counts: [Count; MOST_LIMITS],
     limits: usize,
     /// The limits that the request asked, a bit for each position.
@@ -53,22 +52,27 @@ impl Draft {
         Self { is_new: true, ..self }
     }
 
-    /// Finds the row of the key. Returns its instant, or 0 if there is none, or if it is too far ahead of the clock to be
-    /// true: then the row counts for nothing.
+    /// Finds the row of the key. Returns its instant, or 0 if there is none. A row that is too far ahead of the clock to be
+    /// true is dropped.
     #[inline]
-    pub(super) fn find(&mut self, table: &Table, clock: u64) -> u64 {
+    pub(super) fn find(&mut self, table: &mut Table, clock: u64, capacity: &Capacity) -> u64 {
         if self.is_new {
             return 0;
         }
         self.position = table.find(self.hash);
-        self.row = self.position.filter(|&position| table.is_trusted(position, clock));
-        self.row.map_or(0, |position| table.row(position).at())
+        let at = self.position.map_or(0, |position| table.row(position).at());
+        if at > clock && self.position.is_some_and(|position| !table.is_trusted(position, clock)) {
+            table.forget(self.hash, capacity);
+            self.position = None;
+            return 0;
+        }
+        at
     }
 
     /// Reads the counts of the row as of `now`. `None` when the model has to decide.
     #[inline]
     pub(super) fn load(&mut self, table: &Table, now: u64) -> Option<()> {
-        let Some(position) = self.row else { return Some(()) };
+        let Some(position) = self.position else { return Some(()) };
         let row = table.row(position);
         if row.is_elsewhere() {
             return None;
@@ -112,7 +116,7 @@ impl Draft {
                 Some(_) if count.value == 0 => {}
                 Some(old) if old.quota.refill() == 0 => return None,
                 Some(old) => {
-                    count.value = converted(&old.quota, charge.quota(), count.value, now)?;
+                    count.value = bucket_used(&old.quota, charge.quota(), count.value);
                     self.is_converted = true;
                 }
                 None => {

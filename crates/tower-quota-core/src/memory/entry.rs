@@ -5,8 +5,9 @@ use smallvec::SmallVec;
 use super::interned::{Definition, Interned};
 use super::row::{Count, MOST_LIMITS, Row};
 use super::table::Table;
-use crate::algorithm::{State, Verdict, bucket};
-use crate::entry::{Entry, Slot};
+use crate::algorithm::{Bucket, State, Verdict, bucket};
+use crate::charge::Counter;
+use crate::entry::{Entry, Slot, TRUSTED_LEAD};
 use crate::quota::Quota;
 
 /// What the last change of an entry left.
@@ -17,9 +18,6 @@ pub(super) struct Balance {
     /// Whether some limit was spent, or the entry was refused since.
     pub(super) is_limited: bool,
 }
-
-/// Microseconds that a row may be ahead of the clock beyond the time it takes to be full: a minute.
-const MOST_AHEAD: u64 = 60_000_000;
 
 /// Counts that fit into a row.
 pub(super) type Counts = SmallVec<[Count; MOST_LIMITS]>;
@@ -57,12 +55,11 @@ impl Table {
         entry.slots.iter().map(count).collect()
     }
 
-    /// Whether a row is from an instant that a clock can have shown: ahead of it by no more than a minute and the time
-    /// until it is full again.
+    /// Whether a row is from an instant that the clock can have shown, as the model has it.
     pub(super) fn is_trusted(&self, position: usize, clock: u64) -> bool {
         let row = self.row(position);
         let (at, full_at) = (row.at(), || self.balance(row).full_at);
-        at <= clock || at <= clock.saturating_add(MOST_AHEAD).saturating_add(full_at() - at)
+        at <= clock || at <= clock.saturating_add(TRUSTED_LEAD).saturating_add(full_at() - at)
     }
 
     /// Returns what the last change of a row's entry left.
@@ -71,7 +68,7 @@ impl Table {
         match self.elsewhere(row) {
             None => row.balance(&self.interned),
             Some(entry) => Balance {
-                full_at: entry.whole_at().as_micros(),
+                full_at: entry.full_at().as_micros(),
                 is_limited: row.was_refused() || entry.is_limited(entry.at()),
             },
         }
@@ -88,7 +85,7 @@ impl Row<'_> {
             let (is_spent, reset) = if quota.refill() > 0 {
                 (bucket::is_spent(quota, count.value), bucket::reset(quota, count.value))
             } else {
-                let (remaining, reset) = State::unpacked(count.value, quota, at).left(quota, at, at);
+                let (remaining, reset) = State::unpacked(count.value, quota, at).left(quota, at);
                 (remaining == 0, reset)
             };
             balance.full_at = balance.full_at.max(at + reset);
@@ -105,13 +102,8 @@ pub(super) fn advanced(quota: &Quota, value: u64, from: u64, now: u64) -> Option
         return Some(bucket::refilled(quota, value, now - from));
     }
     let mut state = State::unpacked(value, quota, from);
-    state.advance(quota, from, now);
+    state.advance(quota, now);
     state.packed(quota, now)
-}
-
-/// Returns a bucket's used grains under another bucket's quota.
-pub(super) fn converted(old: &Quota, new: &Quota, used: u64, now: u64) -> Option<u64> {
-    State::Bucket { used }.convert(old, new, now, now).packed(new, now)
 }
 
 /// Returns the used grains of a spent bucket in which one unit fits at `until`.
@@ -123,9 +115,9 @@ pub(super) fn spent_until(quota: &Quota, until: u64, now: u64) -> u64 {
 impl Slot {
     /// Returns when one unit fits again; an instant that has passed if it fits already.
     pub(super) fn unit_fits_at(&self, at: u64) -> u64 {
-        match self.state {
-            State::Bucket { used } => at + bucket::until_fits(&self.quota, used, 1),
-            _ => match self.state.judge(&self.quota, at, at, 1, 0) {
+        match &self.state {
+            State::Bucket(bucket) => at + bucket::until_fits(&self.quota, bucket.used(&self.quota, at), 1),
+            state => match state.judge(&self.quota, at, 1, 0) {
                 Verdict::Refuse { retry } => at + retry,
                 _ => at,
             },
@@ -141,17 +133,18 @@ impl Slot {
     }
 
     /// Returns a limit that is spent until then, or for a shorter time where a window cannot say it.
-    pub(super) fn spent(limit: u32, quota: &Quota, until: u64, now: u64) -> Option<Self> {
+    pub(super) fn spent(counter: Counter<'_>, until: u64, now: u64) -> Option<Self> {
+        let quota = counter.quota;
+        if quota.refill() > 0 {
+            let bucket = Bucket::new(quota, spent_until(quota, until, now), now);
+            return Some(Self::new(counter, State::Bucket(bucket)));
+        }
         let spent_since = |start: u64| {
             let mut state = State::fresh(quota, start);
             state.take(quota, start, quota.capacity());
-            state.advance(quota, start, now);
-            Self { limit, quota: *quota, state }
+            state.advance(quota, now);
+            Self::new(counter, state)
         };
-        if quota.refill() > 0 {
-            let state = State::Bucket { used: spent_until(quota, until, now) };
-            return Some(Self { limit, quota: *quota, state });
-        }
         let starts = [now, until.saturating_sub(quota.period_micros()).min(now)];
         starts.into_iter().map(spent_since).find(|slot| (now + 1..=until).contains(&slot.unit_fits_at(now)))
     }

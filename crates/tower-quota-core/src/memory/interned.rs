@@ -71,7 +71,9 @@ impl Interned {
     pub(super) fn number(&mut self, definition: Definition) -> Option<u16> {
         let known = match &self.numbers {
             Some(numbers) => numbers.get(&definition).copied(),
-            None => self.definitions.iter().position(|known| *known == definition).and_then(|at| u16::try_from(at).ok()),
+            None => {
+                self.definitions.iter().position(|known| *known == definition).and_then(|at| u16::try_from(at).ok())
+            }
         };
         known.or_else(|| self.add(definition))
     }
@@ -110,7 +112,7 @@ impl Definition {
 impl From<Counter<'_>> for Definition {
     #[inline]
     fn from(counter: Counter<'_>) -> Self {
-        Self { limit: counter.id, quota: *counter.quota }
+        Self { limit: counter.id, quota: counter.quota.reduced() }
     }
 }
 

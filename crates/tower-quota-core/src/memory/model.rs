@@ -9,8 +9,9 @@ use super::row::Mark;
 use super::table::Table;
 use crate::charge::{Charge, Operation};
 use crate::decide::decide;
-use crate::decision::{Decision, Outcome};
+use crate::decision::Decision;
 use crate::entry::{Entry, Slot};
+use crate::outcome::Outcome;
 use crate::status::LimitStatus;
 use crate::time::Timestamp;
 
@@ -41,7 +42,7 @@ impl Inner {
         let mut all = SmallVec::<[CheckedOut; 2]>::new();
         for (number, draft) in drafts.iter_mut().enumerate() {
             let table = &mut *tables[draft.guard];
-            draft.find(table, clock.as_micros());
+            draft.find(table, clock.as_micros(), self.capacity_of(draft.table));
             let own = charges.iter().zip(&draft_of).filter(|(_, draft)| **draft == number).map(|(charge, _)| charge);
             all.push(check_out(draft, table, own, clock));
         }
@@ -67,7 +68,7 @@ fn check_out<'c>(
     charges: impl Iterator<Item = &'c Charge<'c>>,
     clock: Timestamp,
 ) -> CheckedOut {
-    let mut entry = draft.row.map_or_else(Entry::default, |position| table.check_out(position));
+    let mut entry = draft.position.map_or_else(Entry::default, |position| table.check_out(position));
     let now = clock.max(entry.at()).as_micros();
     let mut restored = SmallVec::new();
     if let Some(filter) = table.filter() {
@@ -75,8 +76,7 @@ fn check_out<'c>(
         for counter in charges.flat_map(|charge| [Some(charge.counter()), strikes(charge)]).flatten() {
             let is_counted = entry.slots.iter().any(|slot| slot.limit == counter.id);
             let until = if is_counted { None } else { filter.until((draft.hash, counter.id), now) };
-            if let Some(slot) = until.and_then(|until| Slot::spent(counter.id, counter.quota, until, now)) {
-                entry.advance(now);
+            if let Some(slot) = until.and_then(|until| Slot::spent(counter, until, now)) {
                 entry.slots.push(slot);
                 restored.push(counter.id);
             }

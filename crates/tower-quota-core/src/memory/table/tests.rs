@@ -70,8 +70,10 @@ fn write(table: &mut Table, hash: u64, entry: Entry, mark: Mark, capacity: &Capa
 
 /// Returns an entry of so many limits, unlike those of other marks.
 fn entry(limits: u32, mark: u64) -> Entry {
-    let slot = |limit| Slot { limit, quota: HOUR, state: State::Bucket { used: 1 + mark + u64::from(limit) } };
-    Entry { at: 1_000_000 + mark, slots: (0..limits).map(slot).collect() }
+    let at = 1_000_000 + mark;
+    let state = |limit| State::Bucket(crate::algorithm::Bucket::new(&HOUR, 1 + mark + u64::from(limit), at));
+    let slot = |limit| Slot { limit, quota: HOUR.reduced(), state: state(limit) };
+    Entry { at, slots: (0..limits).map(slot).collect() }
 }
 
 /// A hash for each number, by splitmix64 (Steele, Lea and Flood, 2014).

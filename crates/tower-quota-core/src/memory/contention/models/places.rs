@@ -9,8 +9,8 @@ use crate::charge::Charge;
 use crate::decision::Decision;
 use crate::key::Key;
 use crate::memory::MemoryStore;
-use crate::memory::contention::history::key;
 use crate::memory::capacity::Capacity;
+use crate::memory::contention::history::key;
 use crate::quota::Quota;
 use crate::store::Store;
 
