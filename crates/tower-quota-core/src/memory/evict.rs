@@ -8,7 +8,7 @@ use super::table::Table;
 use crate::entry::Entry;
 
 /// Entries considered, at most, to find one that can make room.
-const CANDIDATES: usize = 16;
+const CANDIDATES: usize = 20;
 /// Buckets searched, at most, to find so many.
 const REACH: usize = 12;
 
