@@ -7,10 +7,12 @@ use super::row::Row;
 use super::table::Table;
 use crate::entry::Entry;
 
-/// Entries considered, at most, to find one that can make room.
-const CANDIDATES: usize = 20;
+/// Entries considered to find the one that costs least: this many, and the rest of a bucket.
+const CANDIDATES: usize = 16;
 /// Buckets searched, at most, to find so many.
 const REACH: usize = 12;
+/// Buckets searched, at most, for full entries.
+const SWEPT: usize = 5;
 
 /// Microseconds for which a table rather grows than reclaims the row of a full entry: a minute. Clients who return sooner
 /// find their rows.
@@ -19,7 +21,7 @@ const KEPT_FULL: u64 = 60_000_000;
 impl Table {
     /// Claims a place and gives its row to a new entry, if need be that of another: not of those of the same request.
     pub(super) fn place(&mut self, hash: u64, scene: &Scene<'_>) -> Option<usize> {
-        if !scene.capacity.claim() && !self.make_room(scene) {
+        if !scene.capacity.claim() && !self.make_room(hash, scene) {
             return None;
         }
         let position = self.settle(hash, scene);
@@ -32,48 +34,62 @@ impl Table {
     /// Frees the rows of entries that have been full for a while. Returns how many there were.
     pub(super) fn reclaim(&mut self, scene: &Scene<'_>) -> usize {
         let before = self.taken();
-        for position in 0..self.rows() {
-            let row = self.row(position);
-            if !row.is_free() && self.balance(row).full_at.saturating_add(KEPT_FULL) <= scene.now {
-                self.vacate(position);
-            }
-        }
+        (0..self.len()).for_each(|bucket| self.reclaim_in(bucket, scene.now.saturating_sub(KEPT_FULL)));
         let freed = before - self.taken();
         scene.capacity.release(freed);
         freed
     }
 
-    /// Frees rows among the next few and keeps the place of one claimed: those of full entries, or else the one that
-    /// costs least.
-    fn make_room(&mut self, scene: &Scene<'_>) -> bool {
-        let (mut least, mut candidates, mut freed) = (None, 0, 0);
-        for _ in 0..REACH.min(self.len()) {
-            let bucket = self.next();
+    /// Frees rows and keeps the place of one claimed: those of the next full entries, or else the candidate that costs least.
+    /// Candidates are those near the new entry's row, which takes its place: so none is looked at more often than others.
+    fn make_room(&mut self, hash: u64, scene: &Scene<'_>) -> bool {
+        let freed = self.sweep(scene);
+        if freed > 0 {
+            scene.capacity.release(freed - 1);
+            return true;
+        }
+        let [first, _] = self.homes(hash);
+        let (mut least, mut candidates) = (None, 0);
+        for bucket in (first..self.len()).chain(0..first).take(REACH) {
             for position in bucket * ROWS..(bucket + 1) * ROWS {
                 let row = self.row(position);
                 if row.is_free() || scene.together.contains(&row.hash()) {
                     continue;
                 }
-                candidates += 1;
-                match self.cost(row, scene.now) {
-                    None => {
-                        self.vacate(position);
-                        freed += 1;
-                    }
-                    Some(cost) if least.is_none_or(|(least, _)| cost < least) => least = Some((cost, position)),
-                    Some(_) => {}
+                let cost = self.cost(row);
+                if least.is_none_or(|(least, _)| cost < least) {
+                    least = Some((cost, position));
                 }
+                candidates += 1;
             }
             if candidates >= CANDIDATES {
                 break;
             }
         }
-        match least {
-            _ if freed > 0 => scene.capacity.release(freed - 1),
-            Some((_, position)) => self.evict(position, scene),
-            None => return false,
+        least.map(|(_, position)| self.evict(position, scene)).is_some()
+    }
+
+    /// Frees the rows of full entries in the next bucket that has any. Returns how many there were.
+    fn sweep(&mut self, scene: &Scene<'_>) -> usize {
+        let before = self.taken();
+        for _ in 0..SWEPT.min(self.len()) {
+            let bucket = self.next();
+            self.reclaim_in(bucket, scene.now);
+            if self.taken() < before {
+                break;
+            }
         }
-        true
+        before - self.taken()
+    }
+
+    /// Frees the rows of a bucket's entries that are full by an instant.
+    fn reclaim_in(&mut self, bucket: usize, instant: u64) {
+        for position in bucket * ROWS..(bucket + 1) * ROWS {
+            let row = self.row(position);
+            if !row.is_free() && self.balance(row).full_at <= instant {
+                self.vacate(position);
+            }
+        }
     }
 
     /// Frees the row of an entry and remembers its spent limits in the filter.
@@ -103,12 +119,10 @@ impl Table {
         is_limited
     }
 
-    /// Returns what it costs to evict an entry: nothing if it is full.
     #[inline]
-    fn cost(&self, row: Row<'_>, now: u64) -> Option<Cost> {
+    fn cost(&self, row: Row<'_>) -> Cost {
         let Balance { full_at, is_limited } = self.balance(row);
-        let last = if is_limited { u64::MAX - row.at() } else { full_at };
-        (full_at > now).then(|| Cost { is_limited, uses: row.uses(), last })
+        Cost { is_limited, uses: row.uses(), last: if is_limited { u64::MAX - row.at() } else { full_at } }
     }
 
     /// Moves the hand on by one bucket. Returns the bucket it was at.

@@ -117,7 +117,7 @@ fn full_entries_are_reclaimed_first() {
         ask(&store, if client % 2 == 0 { &quick } else { &slow }, client, 5);
     }
     clock.advance(Duration::from_secs(3));
-    for fresh in 0..400 {
+    for fresh in 0..300 {
         ask(&store, &slow, 1_000 + fresh, 5);
     }
     assert_eq!(store.evicted(), 0);
@@ -133,7 +133,9 @@ fn limited_flood_releases_and_refuses_no_other() {
     let admitted =
         |clients: std::ops::Range<u64>| clients.filter(|&client| ask(&store, &quota, client, 1).is_allowed()).count();
     admitted(0..20_000);
-    assert_eq!((store.len(), store.evicted()), (10_000, 10_000));
+    // But for the few that are mistaken for evicted ones.
+    assert_eq!(store.len(), 10_000);
+    assert!((9_990..=10_000).contains(&store.evicted()), "{}", store.evicted());
     assert_eq!(admitted(0..20_000), 0, "of those admitted already");
     let new = admitted(50_000..55_000);
     assert!(new >= 4_995, "{new} of 5000 new clients");
