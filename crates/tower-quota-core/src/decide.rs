@@ -96,7 +96,7 @@ fn change(operation: Operation, charge: &Charge<'_>, units: u64, stays_out: bool
     let changes = match operation {
         Operation::Reset => true,
         Operation::Peek => false,
-        _ if stays_out => units > 0 && (charge.counts_refusals() || entry.has_other_quota(counter)),
+        _ if stays_out => units > 0 && (charge.counts_refusals() || entry.has_other_quota(counter, now)),
         _ => units > 0,
     };
     if !changes {
@@ -124,7 +124,7 @@ fn change(operation: Operation, charge: &Charge<'_>, units: u64, stays_out: bool
 fn strike(operation: Operation, charge: &Charge<'_>, units: u64, stays_out: bool, now: u64, entry: &mut Entry) -> bool {
     let Some((counter, penalty)) = charge.strikes() else { return false };
     let counts = matches!(operation, Operation::Check | Operation::Refuse) && units > 0;
-    if !counts || !(stays_out || entry.has_other_quota(counter)) {
+    if !counts || !(stays_out || entry.has_other_quota(counter, now)) {
         return false;
     }
     entry.edit(counter, now, |state| {

@@ -42,7 +42,7 @@ pub use self::decision::Decision;
 pub use self::entry::{DecodeError, Entry};
 pub use self::error::ConfigError;
 pub use self::key::Key;
-pub use self::memory::MemoryStore;
+pub use self::memory::{MemoryStats, MemoryStore};
 pub use self::name::Name;
 pub use self::outcome::Outcome;
 pub use self::penalty::Penalty;

@@ -45,7 +45,6 @@ pub(super) fn convert(state: &State, old: &Quota, new: &Quota, now: u64) -> Stat
 }
 
 /// Returns what is used of a bucket under another quota.
-#[allow(dead_code, reason = "rows of the memory store convert their buckets by it")]
 pub(crate) fn bucket_used(old: &Quota, new: &Quota, used: u64) -> u64 {
     grains_used(&Left::of(old, used, old.grain()), new)
 }

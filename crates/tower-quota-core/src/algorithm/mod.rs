@@ -14,7 +14,6 @@ mod sliding_window;
 mod verdict;
 
 pub(crate) use self::bucket::{Bucket, longest_wait};
-#[allow(unused_imports, reason = "rows of the memory store convert their buckets by it")]
 pub(crate) use self::convert::bucket_used;
 use self::counting::{Counting, Readable};
 use self::fixed_window::FixedWindow;

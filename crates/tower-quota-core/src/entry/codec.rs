@@ -71,7 +71,7 @@ impl Entry {
             let (of_slot, after) = rest.split_at(length);
             rest = after;
             let decoded = Slot::decode(of_slot, entry.at, slot)?;
-            if entry.slot(decoded.limit).is_some() {
+            if entry.slots.iter().any(|slot| slot.limit == decoded.limit) {
                 return Err(DecodeError::Repeated { slot });
             }
             entry.slots.push(decoded);

@@ -21,7 +21,7 @@ use crate::quota::Quota;
 use crate::time::Timestamp;
 
 /// How far ahead of the clock an entry may be, beyond the time that its limits take, in microseconds.
-const TRUSTED_LEAD: u64 = 60_000_000;
+pub(crate) const TRUSTED_LEAD: u64 = 60_000_000;
 
 /// Everything stored for one key: the counters of the limits that count it.
 ///
@@ -133,13 +133,14 @@ impl Entry {
         charge.strikes().map_or(0, |(counter, _)| self.state_for(counter, now).until_paid(counter.quota, now))
     }
 
-    fn slot(&self, id: u32) -> Option<(usize, &Slot)> {
-        self.slots.iter().enumerate().find(|(_, slot)| slot.limit == id)
+    /// Returns the slot of a counter. One of which nothing is used any more is the same as none.
+    fn slot(&self, id: u32, now: u64) -> Option<(usize, &Slot)> {
+        self.slots.iter().enumerate().find(|(_, slot)| slot.limit == id && slot.full_at() > now)
     }
 
     /// Returns the state of a counter, under the quota that is asked.
     fn state_for(&self, counter: Counter<'_>, now: u64) -> Cow<'_, State> {
-        match self.slot(counter.id) {
+        match self.slot(counter.id, now) {
             Some((_, slot)) if slot.quota.counts_like(counter.quota) => Cow::Borrowed(&slot.state),
             Some((_, slot)) => Cow::Owned(slot.state.convert(&slot.quota, counter.quota, now)),
             None => Cow::Owned(State::fresh(counter.quota, now)),
@@ -147,8 +148,8 @@ impl Entry {
     }
 
     /// Returns whether a counter is stored under another quota.
-    pub(crate) fn has_other_quota(&self, counter: Counter<'_>) -> bool {
-        self.slot(counter.id).is_some_and(|(_, slot)| !slot.quota.counts_like(counter.quota))
+    pub(crate) fn has_other_quota(&self, counter: Counter<'_>, now: u64) -> bool {
+        self.slot(counter.id, now).is_some_and(|(_, slot)| !slot.quota.counts_like(counter.quota))
     }
 
     /// Changes the state of a counter at `now`, in its place.
@@ -157,8 +158,8 @@ impl Entry {
         state.advance(counter.quota, now);
         change(&mut state);
         let slot = Slot::new(counter, state);
-        match self.slot(counter.id) {
-            Some((position, _)) => self.slots[position] = slot,
+        match self.slots.iter().position(|known| known.limit == counter.id) {
+            Some(position) => self.slots[position] = slot,
             None => self.slots.push(slot),
         }
     }

@@ -4,13 +4,13 @@ use super::row::{HASH, RowMut};
 
 /// Rows of a bucket.
 pub(super) const ROWS: usize = 5;
-/// What stands for nobody: whose a free row is.
-pub(super) const NOBODY: u64 = 0;
+/// The hash of a free row.
+pub(super) const FREE: u64 = 0;
 
 /// Five rows, and a tag for each: two cache lines of narrow rows, four and a half of wide ones, or parts of one more.
 ///
 /// The tags of all rows are compared in a few instructions (as in F14 and Swiss tables, but within a word): where the
-/// difference to the tag that is looked for is zero, subtracting one borrows from the highest bit.
+/// difference to the wanted tag is zero, subtracting one borrows from the highest bit.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 pub(super) struct Bucket<const W: usize> {
@@ -38,15 +38,25 @@ impl<const W: usize> Bucket<W> {
         &mut self.rows[row]
     }
 
-    /// Makes a row that of a key, with nothing counted yet, or of nobody.
+    /// Makes a row that of a key, with nothing counted yet, or a free one.
     pub(super) fn give(&mut self, row: usize, hash: u64) {
         let at = row * TAG_BITS;
-        let tag = if hash == NOBODY { 0 } else { tag(hash) };
+        let tag = if hash == FREE { 0 } else { tag(hash) };
         self.tags = self.tags & !(tag_mask() << at) | tag << at;
         RowMut(&mut self.rows[row]).begin(hash);
     }
 
-    /// The row of a subject.
+    /// Returns a free row.
+    #[inline]
+    pub(super) const fn free(&self) -> Option<usize> {
+        match (!self.tags & HIGHEST).trailing_zeros() {
+            u64::BITS => None,
+            #[expect(clippy::cast_possible_truncation, reason = "a number of bits")]
+            bits => Some(bits as usize / TAG_BITS),
+        }
+    }
+
+    /// Returns the row of an entry.
     #[inline]
     pub(super) fn find(&self, hash: u64) -> Option<usize> {
         let difference = self.tags ^ LOWEST.wrapping_mul(tag(hash));
@@ -56,14 +66,14 @@ impl<const W: usize> Bucket<W> {
         if self.rows.get(row)?[HASH] == hash { Some(row) } else { self.find_among_same(hash) }
     }
 
-    /// The same where others share its tag.
+    /// Returns it where others share its tag.
     #[cold]
     fn find_among_same(&self, hash: u64) -> Option<usize> {
         self.rows.iter().position(|row| row[HASH] == hash)
     }
 }
 
-/// A subject's tag: the bits of its hash that matter least to where it is.
+/// Returns the tag of an entry: the bits of its hash that matter least to where it is.
 #[inline]
 const fn tag(hash: u64) -> u64 {
     hash & (IN_USE - 1) | IN_USE

@@ -1,157 +1,147 @@
-//! Who has to go when there is no room.
+//! Which entry is evicted when there is no room.
 
-use std::borrow::Cow;
-
-use super::bucket::{Bucket, ROWS};
-use super::known::Known;
-use super::resident::Last;
-use super::room::Room;
+use super::bucket::ROWS;
+use super::entry::Balance;
+use super::insert::Scene;
 use super::row::Row;
-use super::table::{Buckets, Table};
-use crate::time::Timestamp;
+use super::table::Table;
+use crate::entry::Entry;
 
-/// Subjects looked at, at most, to find one that can make room.
+/// Entries considered to find the one that costs least: this many, and the rest of a bucket.
 const CANDIDATES: usize = 16;
-/// Buckets looked at, at most, to find so many.
+/// Buckets searched, at most, to find so many.
 const REACH: usize = 12;
+/// Buckets searched, at most, for full entries.
+const SWEPT: usize = 5;
+
+/// Microseconds for which a table rather grows than reclaims the row of a full entry: a minute. Clients who return sooner
+/// find their rows.
+const KEPT_FULL: u64 = 60_000_000;
 
 impl Table {
-    /// Claims a place and gives its row to a newcomer, if need be that of somebody else: not of those that are named.
-    pub(super) fn place(
-        &mut self,
-        hash: u64,
-        now: Timestamp,
-        (room, known): (&Room, &Known),
-        together: &[u64],
-    ) -> Option<usize> {
-        self.sweep(now, (room, known));
-        if !room.claim() && !self.make_room(hash, now, (room, known), together) {
+    /// Claims a place and gives its row to a new entry, if need be that of another: not of those of the same request.
+    pub(super) fn place(&mut self, hash: u64, scene: &Scene<'_>) -> Option<usize> {
+        if !scene.capacity.claim() && !self.make_room(hash, scene) {
             return None;
         }
-        let position = self.settle(hash, room);
+        let position = self.settle(hash, scene);
         if position.is_none() {
-            room.release();
+            scene.capacity.release(1);
         }
         position
     }
 
-    /// Whether a subject that is not known may have been limited when it last had to go.
-    pub(super) fn remembers(&mut self, hash: u64, now: Timestamp) -> bool {
-        self.ghosts().is_some_and(|ghosts| ghosts.knows(hash, now))
+    /// Frees the rows of entries that have been full for a while. Returns how many there were.
+    pub(super) fn reclaim(&mut self, scene: &Scene<'_>) -> usize {
+        let before = self.taken();
+        (0..self.len()).for_each(|bucket| self.reclaim_in(bucket, scene.now.saturating_sub(KEPT_FULL)));
+        let freed = before - self.taken();
+        scene.capacity.release(freed);
+        freed
     }
 
-    /// Remembers a limited subject that has no place.
-    pub(super) fn remember(&mut self, hash: u64, whole_at: Timestamp, now: Timestamp, room: &Room) {
-        self.rare().ghosts.remember(hash, whole_at, now, room.share());
-    }
-
-    /// Clears away the next few subjects as far as they are whole.
-    fn sweep(&mut self, now: Timestamp, (room, known): (&Room, &Known)) {
-        for _ in 0..ROWS.min(self.rows()) {
-            let position = self.next();
-            let row = self.row(position);
-            if !row.is_free() && self.last(row, known).whole_at <= now.as_micros() {
-                self.forget(position, room);
-            }
+    /// Frees rows and keeps the place of one claimed: those of the next full entries, or else the candidate that costs least.
+    /// Candidates are those near the new entry's row, which takes its place: so none is looked at more often than others.
+    fn make_room(&mut self, hash: u64, scene: &Scene<'_>) -> bool {
+        let freed = self.sweep(scene);
+        if freed > 0 {
+            scene.capacity.release(freed - 1);
+            return true;
         }
-    }
-
-    /// Frees one row and keeps its place claimed: that of the candidate whose going costs least. Candidates are those
-    /// next to the newcomer, that is, others each time.
-    fn make_room(&mut self, newcomer: u64, now: Timestamp, (room, known): (&Room, &Known), together: &[u64]) -> bool {
-        let [first, _] = self.homes(newcomer);
-        let victim = match &self.buckets {
-            Buckets::Narrow(buckets) => self.least(buckets, first, now, known, together),
-            Buckets::Wide(buckets) => self.least(buckets, first, now, known, together),
-        };
-        let Some((cost, position)) = victim else { return false };
-        if cost.standing != Standing::Whole {
-            room.count_eviction();
-        }
-        self.haunt(position, now, (room, known));
-        self.vacate(position);
-        true
-    }
-
-    /// Remembers the subject of a row that has to go, if it is limited.
-    fn haunt(&mut self, position: usize, now: Timestamp, (room, known): (&Room, &Known)) {
-        let row = self.row(position);
-        let (hash, was_refused) = (row.hash(), row.was_refused());
-        if !self.last(row, known).was_limited {
-            return;
-        }
-        let subject = self.elsewhere(row).map_or_else(|| Cow::Owned(row.subject(known)), Cow::Borrowed);
-        let whole_at = subject.full_at();
-        if whole_at > now && (was_refused || subject.is_limited(now)) {
-            self.remember(hash, whole_at, now, room);
-        }
-    }
-
-    /// Of the subjects from a bucket on, the one whose going costs least.
-    fn least<const W: usize>(
-        &self,
-        buckets: &[Bucket<W>],
-        first: usize,
-        now: Timestamp,
-        known: &Known,
-        together: &[u64],
-    ) -> Option<(Cost, usize)> {
+        let [first, _] = self.homes(hash);
         let (mut least, mut candidates) = (None, 0);
-        for number in (first..buckets.len()).chain(0..first).take(REACH) {
-            for (row, words) in buckets[number].rows().iter().enumerate() {
-                let row_of = Row(words);
-                if row_of.is_free() || together.contains(&row_of.hash()) {
+        for bucket in (first..self.len()).chain(0..first).take(REACH) {
+            for position in bucket * ROWS..(bucket + 1) * ROWS {
+                let row = self.row(position);
+                if row.is_free() || scene.together.contains(&row.hash()) {
                     continue;
                 }
-                let cost = self.cost_of_going(row_of, now, known);
+                let cost = self.cost(row);
                 if least.is_none_or(|(least, _)| cost < least) {
-                    least = Some((cost, number * ROWS + row));
+                    least = Some((cost, position));
                 }
                 candidates += 1;
-                if candidates == CANDIDATES {
-                    return least;
-                }
+            }
+            if candidates >= CANDIDATES {
+                break;
             }
         }
-        least
+        least.map(|(_, position)| self.evict(position, scene)).is_some()
     }
 
-    /// The less, the sooner it goes. Who was charged once is most likely made up, and has least to lose.
-    #[inline]
-    fn cost_of_going(&self, row: Row<'_>, now: Timestamp, known: &Known) -> Cost {
-        let Last { whole_at, was_limited } = self.last(row, known);
-        let (standing, last) = match was_limited {
-            _ if whole_at <= now.as_micros() => (Standing::Whole, 0),
-            true => (Standing::Limited, u64::MAX - row.at()),
-            false => (Standing::Free, whole_at),
+    /// Frees the rows of full entries in the next bucket that has any. Returns how many there were.
+    fn sweep(&mut self, scene: &Scene<'_>) -> usize {
+        let before = self.taken();
+        for _ in 0..SWEPT.min(self.len()) {
+            let bucket = self.next();
+            self.reclaim_in(bucket, scene.now);
+            if self.taken() < before {
+                break;
+            }
+        }
+        before - self.taken()
+    }
+
+    /// Frees the rows of a bucket's entries that are full by an instant.
+    fn reclaim_in(&mut self, bucket: usize, instant: u64) {
+        for position in bucket * ROWS..(bucket + 1) * ROWS {
+            let row = self.row(position);
+            if !row.is_free() && self.balance(row).full_at <= instant {
+                self.vacate(position);
+            }
+        }
+    }
+
+    /// Frees the row of an entry and remembers its spent limits in the filter.
+    fn evict(&mut self, position: usize, scene: &Scene<'_>) {
+        let row = self.row(position);
+        let hash = row.hash();
+        let is_limited = self.balance(row).is_limited && {
+            let entry = self.check_out(position);
+            self.remember(hash, &entry, 0, scene.now)
         };
-        Cost { standing, uses: row.uses(), last }
+        scene.capacity.count_eviction(is_limited);
+        self.vacate(position);
     }
 
-    /// Moves the hand on by one.
+    /// Remembers the spent limits of an entry until one unit fits again, and all of its limits for this part of a unit's
+    /// time at least, in 1s. Returns whether there were any.
+    pub(super) fn remember(&mut self, hash: u64, entry: &Entry, least_units: u64, now: u64) -> bool {
+        let rows = self.rows().max(ROWS);
+        let mut is_limited = false;
+        for slot in &entry.slots {
+            let until = slot.unit_fits_at(entry.at().as_micros()).max(now + least_units * slot.unit_micros());
+            if until > now {
+                self.rare().filter.remember((hash, slot.limit), until, now, rows);
+                is_limited = true;
+            }
+        }
+        is_limited
+    }
+
+    #[inline]
+    fn cost(&self, row: Row<'_>) -> Cost {
+        let Balance { full_at, is_limited } = self.balance(row);
+        Cost { is_limited, uses: row.uses(), last: if is_limited { u64::MAX - row.at() } else { full_at } }
+    }
+
+    /// Moves the hand on by one bucket. Returns the bucket it was at.
     fn next(&mut self) -> usize {
-        let next = self.hand as usize + 1;
-        #[expect(clippy::cast_possible_truncation, reason = "less than five times the number of buckets")]
-        let hand = if next < self.rows() { next } else { 0 } as u32;
+        let bucket = self.hand as usize % self.len().max(1);
+        #[expect(clippy::cast_possible_truncation, reason = "no more than the number of buckets")]
+        let hand = (bucket + 1) as u32;
         self.hand = hand;
-        hand as usize
+        bucket
     }
 }
 
-/// What it costs that a subject goes, by what counts first.
+/// What it costs to evict an entry, by what counts first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
-    standing: Standing,
+    is_limited: bool,
+    /// A key that was used once is most likely made up, and has least to lose.
     uses: u64,
-    /// Whoever is whole soonest; of the limited, whoever was charged last: so a flood of keys that are limited by their
-    /// first request drives itself out.
+    /// When it is full. Of limited entries, the last one charged goes first: so a flood of keys that are limited by their
+    /// first request evicts itself.
     last: u64,
-}
-
-/// From the one who loses nothing by going to the one who must be remembered.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Standing {
-    Whole,
-    Free,
-    Limited,
 }

@@ -1,34 +1,60 @@
 //! The store in this process.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `check` | plain checks: one key in its row, or any keys on drafts |
+//! | `draft` | one key's counts while a request is decided |
+//! | `model` | every other decision, by the model |
+//! | `locks` | the tables of a request, locked in their order |
+//! | `table`, `bucket`, `row` | the layout: rows of an entry each, five to a bucket, buckets in tables |
+//! | `cuckoo`, `evict`, `insert` | a row for a new entry, found, made or taken from another |
+//! | `filter` | limits that were spent when their entry was evicted |
+//! | `entry` | conversion between rows and the model's entries |
+//! | `interned` | numbers for limits and their quotas, by table |
+//! | `capacity`, `stats` | how many entries there are and may be |
+//! | `hash`, `prefetch`, `sync` | keys to hashes, rows fetched early, locks |
+//!
+//! # Design
+//!
+//! A key's hash chooses a table behind a lock of its own, and two buckets in it. A row of three words counts one limit, one
+//! of seven words up to four. It holds the hash, an instant, and for each limit a number and what is used as of that
+//! instant: a check reads and writes two or three cache lines. What does not fit (sliding logs, windows that start with a
+//! request, more limits) is kept beside the rows.
+//!
+//! An entry that is full again keeps its row, so that its client finds it. When a table would otherwise grow, it reclaims
+//! the rows of entries that have been full for a minute; when an entry would be evicted, those of all full ones nearby.
 
 mod bucket;
+mod capacity;
+mod check;
 #[cfg(test)]
 mod contention;
+mod cuckoo;
+mod draft;
+mod entry;
 mod evict;
-mod ghosts;
+mod filter;
 mod hash;
-mod hint;
-mod known;
-mod newcomer;
-mod place;
-mod quick;
-mod resident;
-mod room;
+mod insert;
+mod interned;
+mod locks;
+mod model;
+mod prefetch;
 mod row;
-mod several;
+mod stats;
 mod sync;
 mod table;
-mod whole;
 
 use core::convert::Infallible;
 use core::fmt;
 use core::future::{Ready, ready};
 use std::sync::Arc;
 
+use self::capacity::Capacity;
 use self::hash::Seed;
-use self::hint::Hint;
-use self::known::Known;
-use self::room::Room;
+use self::prefetch::Prefetch;
 use self::row::LATEST;
+pub use self::stats::MemoryStats;
 use self::sync::{Mutex, locked};
 use self::table::Table;
 use crate::charge::{Charge, Operation};
@@ -42,35 +68,32 @@ use crate::time::Timestamp;
 ///
 /// Clones share the counters. All charges of a request are decided in one atomic step, also when they count different
 /// keys. Keys are kept as 64-bit hashes under a seed drawn when the store is made: two keys that share a hash would share
-/// their counters. Any two do for 1 in 2^63 of all seeds, so among a million subjects the odds that a newcomer shares one's
-/// are 1 in 9 million million, whoever chose the keys, as long as he knows neither the seed nor two that share theirs.
+/// their counters. Any two do for 1 in 2^63 of all seeds, so among a million entries the odds that a new key shares one's
+/// hash are 1 in 9 million million, whoever chose the keys, as long as they know neither the seed nor two that share theirs.
 ///
 /// # Memory
 ///
-/// A subject takes 36 bytes with one limit and 72 with up to four, as the process grows, however long its key. Logs,
-/// windows that begin with a request, and more limits are kept apart and take hundreds. All subjects take as much as the
-/// one with the most limits; a sliding window of over a million units counts for two.
+/// An entry takes 36 bytes with one limit and 72 with up to four, as the process grows, however long its key. Logs,
+/// windows that begin with a request, and more limits are kept apart and take hundreds. All entries of a table take as much
+/// as the one with the most limits; a sliding window of over a million units counts for two.
 ///
-/// At most `capacity` subjects are remembered, one million unless told otherwise; the one that is everybody together
-/// takes no place and is never forgotten. No background task runs: each new subject clears away some that are whole
-/// again. At the cap, one of a few subjects makes room for a newcomer; who goes is, in this order:
+/// At most `capacity` entries are remembered, one million by default; the one of [`Key::EVERYONE`] takes no place and is
+/// never evicted. No background task runs: entries that are full again are forgotten when their place is needed. At the
+/// cap, a new entry evicts one of the next few, in this order:
 ///
-/// 1. one that is whole again: nothing is lost;
-/// 2. one that was neither refused nor left with nothing the last time, and of those the least used: it gets back what
-///    it has taken;
-/// 3. where all are limited, the least used of them, and of those who were used alike the one that was charged last. It
-///    is remembered by a few bits for as long as it would have taken to be whole, and should it come back, it starts with
-///    nothing left.
+/// 1. those that are full again: nothing is lost;
+/// 2. one that was neither refused nor spent the last time, and of those the least used: its client starts full;
+/// 3. where all are limited, the least used of them, and of those used alike the one charged last. Its spent limits are
+///    remembered in a filter until one unit fits again: should its client come back, these limits are empty for as long.
 ///
-/// So a flood of fresh keys sets no limited client free, and gives something back to a client who is known only where it
-/// finds nobody less used among the next few. Whoever is forgotten before he is whole may take his quota's capacity anew:
-/// that is the most that a full store admits beyond one with room for all, once for each of [`evicted`](Self::evicted).
+/// So a flood of new keys never releases a limited client. Other entries are evicted only if they are the least used
+/// candidate. A client whose entry is evicted before it is full may take the quota's capacity anew: that is the most that a
+/// full store admits beyond one with room for all, once for each of [`evicted`](Self::evicted).
 ///
-/// What it costs: some newcomers are taken for a limited client who had to go, and start with nothing left. Of these at
-/// most three times as many as there are places are remembered, and as many again while the first fade: newcomers are
-/// mistaken 1 in 600 when as many had to go as there are places, and at the worst, when limited clients come in such
-/// numbers all the time, 1 in 17. Limited clients beyond that number are not remembered, and may start anew. Give a store
-/// more places than you have clients, and limit made-up keys by address as well.
+/// The filter takes 16 bytes for each place, in tables that evict limited entries, and remembers up to 2 limits for each
+/// place. When more are evicted, those whose wait is over first are forgotten. A new key is mistaken for an evicted one at
+/// most 1 time in 16,000, for one limit and no longer than that client's wait. Give a store more places than you have
+/// clients, and limit made-up keys by address as well.
 ///
 /// ```
 /// use tower_quota_core::MemoryStore;
@@ -86,21 +109,20 @@ pub struct MemoryStore {
 struct Inner {
     time: Time,
     seed: Seed,
-    known: Known,
-    room: Room,
-    /// What stands for everybody together, who has a table and a place for himself.
+    capacity: Capacity,
+    /// The hash of [`Key::EVERYONE`], whose entry has a table and a place of its own.
     everyone: u64,
-    own_room: Room,
-    /// The last one is everybody's.
+    own_capacity: Capacity,
+    /// The last one is that of [`Key::EVERYONE`].
     tables: Box<[Shard]>,
     /// Where the tables' rows are.
-    hints: Box<[Hint]>,
+    prefetches: Box<[Prefetch]>,
 }
 
-/// Where the store has its time from: mostly the machine, which need not be found out each time.
+/// Where the store reads the time: mostly the machine's clock, without a virtual call.
 enum Time {
     Machine(MonotonicClock),
-    Told(Box<dyn Clock>),
+    Given(Box<dyn Clock>),
 }
 
 impl Time {
@@ -108,7 +130,7 @@ impl Time {
     fn now(&self) -> Timestamp {
         match self {
             Self::Machine(clock) => clock.now(),
-            Self::Told(clock) => clock.now().min(LATEST),
+            Self::Given(clock) => clock.now().min(LATEST),
         }
     }
 }
@@ -118,113 +140,132 @@ impl Time {
 #[repr(align(64))]
 struct Shard(Mutex<Table>);
 
-/// Subjects for each table of a full store: few enough to be moved in some tens of microseconds when the table grows, and
+/// Entries for each table of a full store: few enough to be moved in some tens of microseconds when the table grows, and
 /// many enough that chance makes few tables fuller than others.
-const SUBJECTS_PER_TABLE: usize = if cfg!(loom) { 1 } else { 1_024 };
+const ENTRIES_PER_TABLE: usize = if cfg!(loom) { 1 } else { 1_024 };
 /// Tables that a store has at most.
 const MOST_TABLES: usize = 1 << 14;
-/// A small store has up to so many tables, each for a few hundred subjects, so that threads seldom meet.
+/// A small store has up to so many tables, each for a few hundred entries, so that threads seldom meet.
 const TABLES_OF_A_SMALL_STORE: usize = if cfg!(loom) { 1 } else { 64 };
-const SUBJECTS_PER_SMALL_TABLE: usize = 256;
+const ENTRIES_PER_SMALL_TABLE: usize = 256;
 
 impl MemoryStore {
-    /// Subjects remembered unless told otherwise.
+    /// Entries remembered by default.
     pub const DEFAULT_CAPACITY: usize = 1_000_000;
 
-    /// A store for up to a million subjects, on the machine's monotonic clock.
+    /// Creates a store for up to a million entries, on the machine's monotonic clock.
     #[must_use]
     pub fn new() -> Self {
         Self::with_capacity(Self::DEFAULT_CAPACITY)
     }
 
-    /// A store that remembers at most this many subjects (at least 1). Memory is taken as subjects come.
+    /// Creates a store that remembers at most this many entries (at least 1). Memory is taken as they come.
     #[must_use]
-    pub fn with_capacity(subjects: usize) -> Self {
-        Self::with_time(subjects, Time::Machine(MonotonicClock::new()))
+    pub fn with_capacity(entries: usize) -> Self {
+        Self::with_time(entries, Time::Machine(MonotonicClock::new()))
     }
 
-    /// A store on a clock of your own, such as one that a test moves by hand. It ends in the year 2255: later instants
-    /// are taken for the last one there is.
+    /// Creates a store on a clock of your own, such as one that a test moves by hand. It ends in the year 2255: later
+    /// instants are taken as the last one there is.
     #[must_use]
-    pub fn with_clock(subjects: usize, clock: impl Clock) -> Self {
-        Self::with_time(subjects, Time::Told(Box::new(clock)))
+    pub fn with_clock(entries: usize, clock: impl Clock) -> Self {
+        Self::with_time(entries, Time::Given(Box::new(clock)))
     }
 
-    fn with_time(subjects: usize, time: Time) -> Self {
-        let subjects = subjects.max(1);
+    fn with_time(entries: usize, time: Time) -> Self {
+        let entries = entries.max(1);
         let seed = Seed::random();
-        let tables_if_small = (subjects / SUBJECTS_PER_SMALL_TABLE).min(TABLES_OF_A_SMALL_STORE);
-        let tables = (subjects / SUBJECTS_PER_TABLE).max(tables_if_small).clamp(1, MOST_TABLES);
+        let tables_if_small = (entries / ENTRIES_PER_SMALL_TABLE).min(TABLES_OF_A_SMALL_STORE);
+        let tables = (entries / ENTRIES_PER_TABLE).max(tables_if_small).clamp(1, MOST_TABLES);
         let inner = Inner {
             time,
             everyone: seed.hash(&Key::EVERYONE),
             seed,
-            known: Known::new(),
-            room: Room::new(subjects, tables),
-            own_room: Room::new(1, 1),
+            capacity: Capacity::new(entries, tables),
+            own_capacity: Capacity::new(1, 1),
             tables: (0..=tables).map(|_| Shard::default()).collect(),
-            hints: (0..=tables).map(|_| Hint::default()).collect(),
+            prefetches: (0..=tables).map(|_| Prefetch::default()).collect(),
         };
         Self { inner: Arc::new(inner) }
     }
 
-    /// Subjects remembered at present: at most the capacity, and everybody together. Some may be whole again and not yet
-    /// cleared away.
+    /// Returns how many entries are remembered: at most the capacity, and that of [`Key::EVERYONE`]. Some may be full
+    /// again.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.inner.room.taken() + self.inner.own_room.taken()
+        self.inner.capacity.taken() + self.inner.own_capacity.taken()
     }
 
-    /// Whether no subject is remembered.
+    /// Whether no entry is remembered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Subjects that were forgotten before they were whole, to make room for others, since the store was made. When
-    /// this grows, the capacity is too small for the traffic, or somebody sends made-up keys.
+    /// Returns how many entries were evicted before they were full, since the store was made. When this grows, the
+    /// capacity is too small for the traffic, or a client sends made-up keys.
     #[must_use]
     pub fn evicted(&self) -> u64 {
-        self.inner.room.evicted()
+        self.inner.capacity.evicted()
     }
 
-    /// The present instant on its clock.
+    /// Returns what the store holds, in numbers. It locks each table once: some microseconds for each thousand entries.
+    #[must_use]
+    pub fn stats(&self) -> MemoryStats {
+        let capacity = &self.inner.capacity;
+        let mut stats = MemoryStats {
+            entries: self.len(),
+            capacity: capacity.capacity(),
+            evicted: capacity.evicted(),
+            evicted_limited: capacity.evicted_limited(),
+            definitions: 0,
+            bytes: 0,
+        };
+        for table in &self.inner.tables {
+            let table = locked(&table.0);
+            stats.definitions += table.interned.len();
+            stats.bytes += table.bytes();
+        }
+        stats
+    }
+
+    /// Returns the present instant on its clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.inner.time.now()
     }
 
-    /// Forgets every subject, limited ones too, and gives their memory back. A request that is decided meanwhile may
-    /// be forgotten or not.
+    /// Forgets every entry, limited ones too, and gives their memory back. A request that is decided meanwhile may be
+    /// forgotten or not.
     pub fn clear(&self) {
         for (number, table) in self.inner.tables.iter().enumerate() {
             let mut table = locked(&table.0);
-            table.clear(self.inner.room_of(number));
-            self.inner.hints[number].update(&table);
+            table.clear(self.inner.capacity_of(number));
+            self.inner.prefetches[number].update(&table);
         }
     }
 }
 
 impl Inner {
-    /// What stands for a key.
+    /// Returns the hash that stands for a key.
     #[inline]
     fn hash(&self, key: &Key<'_>) -> u64 {
         self.seed.hash(key)
     }
 
-    /// The table that a subject is in.
+    /// Returns the number of the table that an entry is in.
     fn table_of(&self, hash: u64) -> usize {
         let shared = self.tables.len() - 1;
         if hash == self.everyone {
             return shared;
         }
-        // By the high bits; a table's own buckets are told by the others.
+        // By the high bits; a table's own buckets are chosen by the others.
         (((hash >> 32) * shared as u64) >> 32) as usize
     }
 
-    /// Where a table's subjects take their places.
-    const fn room_of(&self, table: usize) -> &Room {
-        if table + 1 == self.tables.len() { &self.own_room } else { &self.room }
+    /// Returns the places of a table's entries.
+    const fn capacity_of(&self, table: usize) -> &Capacity {
+        if table + 1 == self.tables.len() { &self.own_capacity } else { &self.capacity }
     }
 }
 
@@ -238,7 +279,7 @@ impl Store for MemoryStore {
     type Error = Infallible;
     type Future = Ready<Result<Decision, Infallible>>;
 
-    // So that whoever takes the decision out of the future gets it without it being moved.
+    // So that the decision is taken out of the future without being moved.
     #[inline]
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let mut decision = Decision::default();
@@ -255,6 +296,9 @@ impl Store for MemoryStore {
 
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryStore").field("len", &self.len()).field("capacity", &self.inner.room.capacity()).finish()
+        f.debug_struct("MemoryStore")
+            .field("len", &self.len())
+            .field("capacity", &self.inner.capacity.capacity())
+            .finish()
     }
 }

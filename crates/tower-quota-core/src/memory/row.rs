@@ -1,18 +1,16 @@
-//! Rows: all that is kept of a subject, in 24 or 56 bytes.
+//! Rows: all that is kept of an entry, in 24 or 56 bytes.
 //!
 //! | word | narrow: one limit | wide: up to four |
 //! |---|---|---|
-//! | 0 | what stands for the key; 0 in a row that is free | the same |
-//! | 1 | the instant of the last charge, in microseconds (53 bits); the number of the limit (11) | the instant |
+//! | 0 | the key's hash; 0 in a free row | the same |
+//! | 1 | the instant of the last change, in microseconds (53 bits); the number of the limit (11) | the instant |
 //! | 2 | the count (52 bits); marks (12) | the numbers of the limits (44), how many there are (3); marks (12) |
 //! | 3 to 6 | | the counts |
 //!
-//! Marks are what the counts do not say of a subject: whether it is kept elsewhere, whether it was refused the last time, and
-//! how often it was charged or refused (8 bits).
+//! A count is a bucket's used grains, or a window's counted units, as of the instant. Marks: whether the entry is kept
+//! elsewhere, whether it was refused the last time, and how often it was charged or refused (8 bits).
 
-use smallvec::SmallVec;
-
-use super::known::{NO_NUMBER, NUMBER_BITS};
+use super::interned::{NO_NUMBER, NUMBER_BITS};
 use crate::time::Timestamp;
 
 /// Words of a row that has one limit.
@@ -22,7 +20,7 @@ pub(super) const WIDE: usize = 7;
 /// Limits of a wide row.
 pub(super) const MOST_LIMITS: usize = 4;
 
-/// The word that holds what stands for the key.
+/// The word that holds the key's hash.
 pub(super) const HASH: usize = 0;
 const AT: usize = 1;
 const MARKS: usize = 2;
@@ -61,13 +59,12 @@ pub(super) struct Count {
     pub(super) value: u64,
 }
 
-/// What a request has done to a subject.
+/// What a request did to an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
-    /// It has taken something.
+pub(super) enum Mark {
     Charged,
     Refused,
-    Other,
+    Neither,
 }
 
 impl Count {
@@ -93,7 +90,7 @@ impl<'a> Row<'a> {
         self.0[AT] & INSTANT
     }
 
-    /// How many limits it has: none if the subject is kept elsewhere.
+    /// Returns how many limits it has: none if the entry is kept elsewhere.
     #[inline]
     pub(super) fn limits(self) -> usize {
         match self.is_narrow() {
@@ -105,15 +102,15 @@ impl<'a> Row<'a> {
     /// Whether it may have so many limits: a narrow row has one, or a number that no limit has.
     #[inline]
     pub(super) fn may_have(self, limits: usize) -> bool {
-        self.is_narrow() || self.limits() == limits
+        self.is_narrow() || self.limits() >= limits
     }
 
-    /// What its limits have counted.
+    /// Returns what its limits have counted.
     pub(super) fn counts(self) -> impl Iterator<Item = Count> + 'a {
         (0..self.limits()).map(move |limit| Count { number: self.number(limit), value: self.value(limit) })
     }
 
-    /// The number of the limit at a position.
+    /// Returns the number of the limit at a position.
     #[inline]
     pub(super) fn number(self, limit: usize) -> u16 {
         match self.is_narrow() {
@@ -122,7 +119,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// What the limit at a position has counted.
+    /// Returns what the limit at a position has counted.
     #[inline]
     pub(super) fn value(self, limit: usize) -> u64 {
         if self.is_narrow() { self.0[MARKS] & COUNT } else { self.0[COUNTS + limit] }
@@ -132,12 +129,12 @@ impl<'a> Row<'a> {
         self.0[MARKS] & ELSEWHERE != 0
     }
 
-    /// Whether the subject was refused the last time.
+    /// Whether the entry was refused the last time.
     pub(super) fn was_refused(self) -> bool {
         self.0[MARKS] & REFUSED != 0
     }
 
-    /// How often the subject was charged or refused, as far as that can be counted here.
+    /// Returns how often the entry was charged or refused, as far as that can be counted here.
     pub(super) fn uses(self) -> u64 {
         self.0[MARKS] / ONE_USE
     }
@@ -169,77 +166,67 @@ impl RowMut<'_> {
         self.begin(row.hash());
         self.set_at(row.at());
         self.0[MARKS] = row.0[MARKS] & !COUNT;
-        let counts: SmallVec<[Count; MOST_LIMITS]> = row.counts().collect();
         match row.is_elsewhere() {
             true => self.keep_elsewhere(),
-            false => self.set_counts(&counts),
+            false => self.set_counts(&[Count { number: row.number(0), value: row.value(0) }]),
         }
     }
 
-    /// Takes note of the instant of a charge.
+    /// Sets the instant of the last change.
     #[inline]
     pub(super) fn set_at(&mut self, at: u64) {
         self.0[AT] = self.0[AT] & !INSTANT | at;
     }
 
-    /// Takes note of a charge that all its limits have admitted: when it was, and what they have counted since.
+    /// Notes what a request did.
     #[inline]
-    pub(super) fn charge<const N: usize>(&mut self, at: u64, values: [u64; N]) {
-        self.set_at(at);
-        let mut marks = self.0[MARKS];
-        if let ([one], true) = (values.as_slice(), self.0.len() == NARROW) {
-            marks = marks & !COUNT | one;
-        } else {
-            values.into_iter().enumerate().for_each(|(limit, value)| self.0[COUNTS + limit] = value);
-        }
-        self.0[MARKS] = used_once_more(marks & !REFUSED);
-    }
-
-    /// Takes note of what a request has done.
-    #[inline]
-    pub(super) fn mark(&mut self, use_of_it: Use) {
-        let how = match use_of_it {
-            Use::Charged => 0,
-            Use::Refused => REFUSED,
-            Use::Other => return,
+    pub(super) fn mark(&mut self, mark: Mark) {
+        let refused = match mark {
+            Mark::Charged => 0,
+            Mark::Refused => REFUSED,
+            Mark::Neither => return,
         };
-        self.0[MARKS] = used_once_more(self.0[MARKS] & !REFUSED | how);
+        let (marks, is_full) = (self.0[MARKS] & !REFUSED | refused).overflowing_add(ONE_USE);
+        self.0[MARKS] = if is_full { marks.wrapping_sub(ONE_USE) } else { marks };
     }
 
-    /// Takes note of its limits, as many as it has room for.
+    /// Replaces its limits by these, as many as it has room for.
     pub(super) fn set_counts(&mut self, counts: &[Count]) {
         self.0[MARKS] &= !ELSEWHERE;
         if self.0.len() == WIDE {
-            let numbers = counts.iter().rev().fold(0, |word, count| word << NUMBER_BITS | u64::from(count.number));
-            let limits = (counts.len() as u64) << LIMITS_AT;
-            self.0[MARKS] = self.0[MARKS] & !COUNT | numbers | limits;
-        } else {
-            let number = counts.first().map_or(NO_NUMBER, |count| count.number);
-            self.0[AT] = self.0[AT] & INSTANT | u64::from(number) << AT_BITS;
+            self.0[MARKS] = self.0[MARKS] & !COUNT | (counts.len() as u64) << LIMITS_AT;
+        } else if counts.is_empty() {
+            self.set_number(0, NO_NUMBER);
         }
-        counts.iter().enumerate().for_each(|(limit, count)| self.set_value(limit, count.value));
+        for (limit, count) in counts.iter().enumerate() {
+            self.set_number(limit, count.number);
+            self.set_value(limit, count.value);
+        }
     }
 
-    /// Takes note that its subject is kept elsewhere.
+    /// Notes that its entry is kept elsewhere.
     pub(super) fn keep_elsewhere(&mut self) {
         self.set_counts(&[]);
         self.0[MARKS] |= ELSEWHERE;
     }
 
+    /// Replaces the number of the limit at a position.
+    #[inline]
+    pub(super) fn set_number(&mut self, limit: usize, number: u16) {
+        let (word, at) = match self.read().is_narrow() {
+            true => (AT, AT_BITS as usize),
+            false => (MARKS, NUMBER_BITS as usize * limit),
+        };
+        self.0[word] = self.0[word] & !(NUMBER << at) | u64::from(number) << at;
+    }
+
     /// Replaces what the limit at a position has counted.
     #[inline]
     pub(super) fn set_value(&mut self, limit: usize, value: u64) {
-        if self.0.len() == NARROW {
+        if self.read().is_narrow() {
             self.0[MARKS] = self.0[MARKS] & !COUNT | value;
         } else {
             self.0[COUNTS + limit] = value;
         }
     }
-}
-
-/// Marks, with one use more as far as they can be counted.
-#[inline]
-const fn used_once_more(marks: u64) -> u64 {
-    let (once_more, is_full) = marks.overflowing_add(ONE_USE);
-    if is_full { marks } else { once_more }
 }

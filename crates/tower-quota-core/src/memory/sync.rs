@@ -3,8 +3,6 @@
 
 #[cfg(all(test, not(loom)))]
 pub(super) mod collisions;
-#[cfg(loom)]
-mod once;
 
 #[cfg(loom)]
 pub(super) use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -13,12 +11,7 @@ pub(super) use loom::sync::{Mutex, MutexGuard};
 #[cfg(not(loom))]
 pub(super) use spin::mutex::{SpinMutex as Mutex, SpinMutexGuard as MutexGuard};
 #[cfg(not(loom))]
-pub(super) use std::sync::OnceLock;
-#[cfg(not(loom))]
 pub(super) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-
-#[cfg(loom)]
-pub(super) use self::once::OnceLock;
 
 /// How long a thread pauses between two looks at a lock: each look takes the holder's cache line from him.
 #[cfg(not(loom))]

@@ -1,16 +1,17 @@
-//! A share of the store's subjects: rows in buckets of five.
+//! A share of the store's entries: rows in buckets of five.
 //!
-//! A subject may be in two buckets, both told by its hash (cuckoo hashing with buckets: Dietzfelbinger and Weidling,
+//! An entry may be in two buckets, both chosen by its key's hash (cuckoo hashing with buckets: Dietzfelbinger and Weidling,
 //! 2007). It is in the first of them unless that was full, so looking it up is mostly one look at one bucket: at the tags
-//! of its rows, which are compared all at once, and at the row whose tag it is. When both are full, somebody in them moves
-//! to his other bucket, or somebody there does. The table begins with one bucket and grows by being written anew, a
-//! thousand subjects or so in a store of the usual kind.
+//! of its rows, which are compared all at once, and at the row with that tag. When both are full, some entry moves to its
+//! other bucket (see `cuckoo`). The table begins with one bucket and grows by being rewritten, a thousand entries or so in
+//! a store of the usual size.
 
 use std::collections::BTreeMap;
 
-use super::bucket::{Bucket, NOBODY, ROWS};
-use super::ghosts::Ghosts;
-use super::room::Room;
+use super::bucket::{Bucket, FREE, ROWS};
+use super::capacity::Capacity;
+use super::filter::EvictedFilter;
+use super::interned::Interned;
 use super::row::{Count, NARROW, Row, RowMut, WIDE};
 use crate::entry::Entry;
 
@@ -25,23 +26,24 @@ pub(super) enum Buckets {
 
 pub(super) struct Table {
     pub(super) buckets: Buckets,
+    /// The limits of its rows.
+    pub(super) interned: Interned,
     taken: u32,
-    /// The row before the one at which the next look for somebody who can go begins.
+    /// The bucket at which the next search for an entry to evict begins.
     pub(super) hand: u32,
-    /// What most tables never have.
-    rare: Option<Box<Rare>>,
+    pub(super) rare: Option<Box<Rare>>,
 }
 
+/// What most tables never need.
 #[derive(Default)]
 pub(super) struct Rare {
-    /// Limited subjects that had to go.
-    pub(super) ghosts: Ghosts,
-    /// Subjects that do not fit into a row, by what stands for their keys.
+    pub(super) filter: EvictedFilter,
+    /// Entries that do not fit into a row, by their keys' hashes.
     pub(super) elsewhere: BTreeMap<u64, Entry>,
 }
 
 impl Table {
-    /// The position of a subject's row.
+    /// Returns the position of an entry's row.
     pub(super) fn find(&self, hash: u64) -> Option<usize> {
         match &self.buckets {
             Buckets::Narrow(buckets) => find(buckets, hash),
@@ -50,7 +52,7 @@ impl Table {
         .map(|(bucket, row)| bucket * ROWS + row)
     }
 
-    /// The two buckets that a subject may be in. They may be the same.
+    /// Returns the two buckets that an entry may be in. They may be the same.
     pub(super) fn homes(&self, hash: u64) -> [usize; 2] {
         [first_home(hash, self.len()), second_home(hash, self.len())]
     }
@@ -63,7 +65,7 @@ impl Table {
         }
     }
 
-    /// A row, to be changed in all but whose it is.
+    /// Returns a row, to be changed in all but its hash.
     pub(super) fn row_mut(&mut self, position: usize) -> RowMut<'_> {
         let (bucket, row) = (position / ROWS, position % ROWS);
         match &mut self.buckets {
@@ -72,7 +74,7 @@ impl Table {
         }
     }
 
-    /// Makes a row that of a key, or of nobody.
+    /// Makes a row that of a key, or a free one.
     fn give(&mut self, position: usize, hash: u64) {
         let (bucket, row) = (position / ROWS, position % ROWS);
         match &mut self.buckets {
@@ -87,7 +89,7 @@ impl Table {
         self.row_mut(position).copy(row);
     }
 
-    /// How many buckets there are.
+    /// Returns how many buckets there are.
     pub(super) const fn len(&self) -> usize {
         match &self.buckets {
             Buckets::Narrow(buckets) => buckets.len(),
@@ -99,12 +101,12 @@ impl Table {
         matches!(self.buckets, Buckets::Wide(_))
     }
 
-    /// How many rows there are.
+    /// Returns how many rows there are.
     pub(super) const fn rows(&self) -> usize {
         self.len() * ROWS
     }
 
-    /// How many of them are in use.
+    /// Returns how many rows are in use.
     pub(super) const fn taken(&self) -> usize {
         self.taken as usize
     }
@@ -114,19 +116,13 @@ impl Table {
         self.is_wide() || counts.is_empty() || matches!(counts, [one] if one.is_small())
     }
 
-    /// Begins a subject's row at a position that is free.
+    /// Begins an entry's row at a position that is free.
     pub(super) fn begin(&mut self, position: usize, hash: u64) {
         self.give(position, hash);
         self.taken += 1;
     }
 
-    /// Frees a row, and gives its place back.
-    pub(super) fn forget(&mut self, position: usize, room: &Room) {
-        self.vacate(position);
-        room.release();
-    }
-
-    /// Frees a row whose place somebody else takes.
+    /// Frees a row.
     pub(super) fn vacate(&mut self, position: usize) {
         let hash = self.row(position).hash();
         if self.row(position).is_elsewhere()
@@ -134,31 +130,31 @@ impl Table {
         {
             rare.elsewhere.remove(&hash);
         }
-        self.give(position, NOBODY);
+        self.give(position, FREE);
         self.taken -= 1;
     }
 
-    /// Gives back the places of subjects that have no row any more.
-    pub(super) fn lose(&mut self, subjects: usize, room: &Room) {
-        self.taken = self.taken.saturating_sub(u32::try_from(subjects).unwrap_or(u32::MAX));
-        room.release_all(subjects);
+    /// Gives back the places of entries that have no row any more.
+    pub(super) fn lose(&mut self, entries: usize, capacity: &Capacity) {
+        self.taken = self.taken.saturating_sub(u32::try_from(entries).unwrap_or(u32::MAX));
+        capacity.release(entries);
         if let Some(mut rare) = self.rare.take() {
             rare.elsewhere.retain(|&hash, _| self.find(hash).is_some());
             self.rare = Some(rare);
         }
     }
 
-    /// Moves a subject to a row that is free.
+    /// Moves an entry to a row that is free.
     pub(super) fn move_row(&mut self, from: usize, to: usize) {
         let mut words = [0; WIDE];
         let row = self.row(from).0;
         let words = &mut words[..row.len()];
         words.copy_from_slice(row);
         self.copy_row(to, Row(words));
-        self.give(from, NOBODY);
+        self.give(from, FREE);
     }
 
-    /// Frees all rows, and goes on with so many buckets of such rows. What the rows held.
+    /// Frees all rows, and goes on with so many buckets of such rows. Returns the words of the rows that were in use.
     pub(super) fn renew(&mut self, buckets: usize, is_wide: bool, reserved: usize) -> Vec<u64> {
         let held = match &mut self.buckets {
             Buckets::Narrow(buckets) => drained(buckets),
@@ -175,41 +171,52 @@ impl Table {
         held
     }
 
-    /// Forgets everybody.
-    pub(super) fn clear(&mut self, room: &Room) {
+    /// Forgets every entry.
+    pub(super) fn clear(&mut self, capacity: &Capacity) {
         let forgotten = core::mem::take(self);
-        room.release_all(forgotten.taken());
+        capacity.release(forgotten.taken());
     }
 
-    /// Limited subjects that had to go, if there are any.
-    pub(super) fn ghosts(&mut self) -> Option<&mut Ghosts> {
-        self.rare.as_mut().map(|rare| &mut rare.ghosts)
+    /// Returns the filter of evicted limits, if there are any.
+    pub(super) fn filter(&mut self) -> Option<&mut EvictedFilter> {
+        self.rare.as_mut().map(|rare| &mut rare.filter)
     }
 
-    /// What most tables never have, made where it is missing.
+    /// Returns what most tables never need, made where it is missing.
     pub(super) fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
     }
 
-    /// The subject of a row, if it does not fit into it.
+    /// Returns the entry of a row, if it does not fit into it.
     pub(super) fn elsewhere(&self, row: Row<'_>) -> Option<&Entry> {
         if !row.is_elsewhere() {
             return None;
         }
         self.rare.as_ref()?.elsewhere.get(&row.hash())
     }
+
+    /// Returns the bytes of its buckets and of its filter.
+    pub(super) fn bytes(&self) -> usize {
+        let buckets = match &self.buckets {
+            Buckets::Narrow(buckets) => size_of_val(&**buckets),
+            Buckets::Wide(buckets) => size_of_val(&**buckets),
+        };
+        buckets + self.rare.as_ref().map_or(0, |rare| rare.filter.bytes())
+    }
 }
 
 impl Default for Table {
     fn default() -> Self {
-        Self { buckets: Buckets::Narrow(Vec::new()), taken: 0, hand: 0, rare: None }
+        Self { buckets: Buckets::Narrow(Vec::new()), interned: Interned::default(), taken: 0, hand: 0, rare: None }
     }
 }
 
-/// Empties buckets. The words of the rows that were in use.
+/// Empties buckets. Returns the words of the rows that were in use.
 fn drained<const W: usize>(buckets: &mut Vec<Bucket<W>>) -> Vec<u64> {
-    let rows = buckets.iter().flat_map(Bucket::rows).filter(|row| !Row(&row[..]).is_free());
-    let held = rows.flatten().copied().collect();
+    let mut held = Vec::with_capacity(buckets.len() * ROWS * W);
+    for row in buckets.iter().flat_map(Bucket::rows).filter(|row| !Row(&row[..]).is_free()) {
+        held.extend_from_slice(row);
+    }
     buckets.clear();
     held
 }
@@ -220,11 +227,11 @@ fn fill<const W: usize>(buckets: &mut Vec<Bucket<W>>, wanted: usize, reserved: u
     buckets.resize(wanted, Bucket::EMPTY);
 }
 
-/// The words of a subject's row.
+/// Returns the words of an entry's row.
 #[inline]
 pub(super) fn row_of<const W: usize>(buckets: &mut [Bucket<W>], hash: u64) -> Option<&mut [u64; W]> {
     let first = first_home(hash, buckets.len());
-    // On a path of its own, so that no index is looked at twice.
+    // On a path of its own, so that no index is checked twice.
     if let Some(row) = buckets.get(first)?.find(hash) {
         return Some(buckets[first].row_mut(row));
     }
@@ -232,19 +239,19 @@ pub(super) fn row_of<const W: usize>(buckets: &mut [Bucket<W>], hash: u64) -> Op
     Some(buckets[second].row_mut(row))
 }
 
-/// The bucket that a subject is in unless that was full. The high bits of the hash have chosen the table.
+/// Returns the bucket that an entry is in unless that was full. The high bits of the hash have chosen the table.
 #[inline]
 pub(super) const fn first_home(hash: u64, buckets: usize) -> usize {
     (((hash & 0xffff_ffff) * buckets as u64) >> 32) as usize
 }
 
-/// The other one, which may be the same.
+/// Returns the other one, which may be the same.
 #[inline]
 const fn second_home(hash: u64, buckets: usize) -> usize {
     first_home(hash >> 16, buckets)
 }
 
-/// The bucket and the row of a subject.
+/// Returns the bucket and the row of an entry.
 #[inline]
 fn find<const W: usize>(buckets: &[Bucket<W>], hash: u64) -> Option<(usize, usize)> {
     let first = first_home(hash, buckets.len());

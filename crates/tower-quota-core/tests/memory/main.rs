@@ -1,6 +1,6 @@
 //! The memory store, seen from outside.
 
-mod newcomers;
+mod evicted;
 mod pressure;
 mod rows;
 

@@ -1,4 +1,4 @@
-//! What does not fit into the memory store's rows: it is counted all the same.
+//! Limits that fit into the memory store's rows, and those that do not: both are counted as the model counts.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tower_quota_core::{Charge, Entry, Key, Operation, Quota};
 use crate::{CLIENT, LIMIT, ask, check, store};
 
 #[test]
-fn more_limits_than_rows_have_numbers_for_are_counted_all_the_same() {
+fn quotas_beyond_all_numbers_are_counted() {
     let (store, _) = store(5_000);
     for round in 1..=3 {
         for limit in 0..2_500 {
@@ -19,7 +19,7 @@ fn more_limits_than_rows_have_numbers_for_are_counted_all_the_same() {
 }
 
 #[test]
-fn windows_of_millions_are_counted_as_the_model_counts() {
+fn windows_of_millions_are_counted() {
     let (store, clock) = store(10);
     let quota = Quota::per_hour(9_000_000).sliding_window();
     let key = Key::number(CLIENT, 1);
@@ -32,7 +32,7 @@ fn windows_of_millions_are_counted_as_the_model_counts() {
 }
 
 #[test]
-fn a_clock_that_is_far_ahead_of_all_others_stands_still_and_counts_on() {
+fn clock_beyond_its_end_counts_on() {
     let (store, clock) = store(10);
     let quota = Quota::per_second(3);
     clock.advance(Duration::from_secs(400 * 366 * 86_400));
@@ -40,4 +40,76 @@ fn a_clock_that_is_far_ahead_of_all_others_stands_still_and_counts_on() {
         assert_eq!(ask(&store, &quota, 1, 1).is_allowed(), admitted);
         clock.advance(Duration::from_secs(1));
     }
+}
+
+/// A million quotas in turn: a row names its quota by a number of 11 bits, and numbers are used again.
+#[test]
+fn numbers_of_unused_quotas_are_recycled() {
+    let (store, clock) = store(10_000);
+    for number in 0..1_000_000 {
+        let quota = Quota::new(1 + number, Duration::from_secs(86_400));
+        assert_eq!(ask(&store, &quota, number % 100, 1).statuses()[0].limit, 1 + number);
+        clock.advance(Duration::from_millis(86));
+    }
+    let stats = store.stats();
+    assert_eq!((stats.entries, stats.evicted), (100, 0));
+    assert!(stats.definitions <= 1_000, "{stats:?}");
+    assert!(stats.bytes <= 100_000, "{stats:?}");
+}
+
+/// As many quotas as clients, as where each tenant has its own: all of them fit into rows.
+#[test]
+fn each_client_may_have_its_own_quota() {
+    let (store, _) = store(5_000);
+    for round in 1..=3 {
+        for client in 0..5_000 {
+            let quota = Quota::per_hour(10 + client);
+            assert_eq!(ask(&store, &quota, client, 1).statuses()[0].remaining(), 10 + client - round, "{client}");
+        }
+    }
+    let stats = store.stats();
+    assert_eq!((stats.entries, stats.definitions), (5_000, 5_000));
+    assert!(stats.bytes < 5_000 * 60, "{stats:?}");
+}
+
+/// As does the order of the limits.
+#[test]
+fn routes_may_ask_any_part_of_a_policy() {
+    let (store, clock) = store(100);
+    let key = Key::number(CLIENT, 1);
+    let quotas = [Quota::per_second(9), Quota::per_minute(70), Quota::per_hour(500), Quota::per_day(3_000)];
+    let charge = |limit: usize| Charge::new(["a", "b", "c", "d"][limit], &quotas[limit], &key);
+    let routes: [&[usize]; 8] = [&[2], &[0, 1, 2], &[2, 1], &[3], &[3, 2, 1, 0], &[0, 3], &[1], &[2, 0, 1]];
+    let mut model = Entry::default();
+    for step in 0..200 {
+        let charges: Vec<Charge<'_>> = routes[step * 5 % 8].iter().map(|&limit| charge(limit)).collect();
+        assert_eq!(check(&store, &charges), model.decide(Operation::Check, &charges, store.now()), "{step}");
+        clock.advance(Duration::from_millis(70));
+    }
+}
+
+#[test]
+fn row_from_far_future_is_dropped() {
+    let (store, clock) = store(10);
+    let (quota, now) = (Quota::per_minute(3), store.now());
+    clock.advance(Duration::from_secs(366 * 86_400));
+    assert!(ask(&store, &quota, 1, 3).is_allowed());
+    clock.set(now + Duration::from_secs(366 * 86_400 - 119));
+    assert_eq!(ask(&store, &quota, 1, 1).retry_after(), Some(Duration::from_secs(20)));
+    clock.set(now);
+    assert!(ask(&store, &quota, 1, 3).is_allowed());
+    assert_eq!(ask(&store, &quota, 1, 1).retry_after(), Some(Duration::from_secs(20)));
+}
+
+#[test]
+fn stats_count_entries_and_evictions() {
+    let (store, _) = store(1);
+    let quota = Quota::per_hour(5);
+    assert_eq!((store.stats().entries, store.stats().capacity, store.stats().definitions), (0, 1, 0));
+    for (client, cost) in [(0, 5), (1, 1), (2, 1)] {
+        ask(&store, &quota, client, cost);
+    }
+    let stats = store.stats();
+    assert_eq!((stats.entries, stats.evicted, stats.evicted_limited, stats.definitions), (1, 2, 1, 1));
+    assert!(stats.bytes > 0);
 }

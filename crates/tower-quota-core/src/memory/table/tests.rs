@@ -1,82 +1,77 @@
-//! A table is a map, whatever it moves about inside.
+//! A table behaves as a map, whatever it moves inside.
 
 use std::collections::HashMap;
 
 use super::*;
-use crate::algorithm::{Bucket, State};
+use crate::algorithm::State;
 use crate::entry::Slot;
-use crate::memory::known::Known;
-use crate::memory::row::Use;
+use crate::memory::insert::{Content, Scene};
+use crate::memory::row::Mark;
 use crate::quota::Quota;
-use crate::time::Timestamp;
 
-/// Nobody is whole by then.
-const NOW: Timestamp = Timestamp::EPOCH;
-/// Subjects that come, where it matters little how many.
+/// Entries that come, where it matters little how many.
 const MANY: u64 = if cfg!(miri) { 70 } else { 500 };
 const HOUR: Quota = Quota::per_hour(100);
 
 /// A table beside the map it should be.
 struct Pair {
     table: Table,
-    room: Room,
-    known: Known,
+    capacity: Capacity,
     map: HashMap<u64, Entry>,
 }
 
 impl Pair {
     fn new(capacity: usize) -> Self {
-        let (table, known, map) = (Table::default(), Known::new(), HashMap::new());
-        Self { table, room: Room::new(capacity, 1), known, map }
+        Self { table: Table::default(), capacity: Capacity::new(capacity, 1), map: HashMap::new() }
     }
 
-    /// Remembers a subject, or what has become of it. Whether there was a row for it.
-    fn put(&mut self, hash: u64, subject: Entry) -> bool {
-        let (room, known) = (&self.room, &self.known);
-        let position = match self.table.find(hash) {
-            Some(position) => {
-                self.table.check_out(position, known);
-                position
-            }
-            None => match self.table.place(hash, NOW, (room, known), &[]) {
-                Some(position) => position,
-                None => return false,
-            },
-        };
-        self.table.check_in(position, subject.clone(), Use::Charged, (room, known));
-        self.map.insert(hash, subject);
-        true
+    /// Writes an entry. Whether there was a row for it.
+    fn put(&mut self, hash: u64, entry: Entry) -> bool {
+        write(&mut self.table, hash, entry.clone(), Mark::Charged, &self.capacity);
+        let has_row = self.table.find(hash).is_some();
+        if has_row {
+            self.map.insert(hash, entry);
+        }
+        has_row
     }
 
     fn forget(&mut self, hash: u64) {
-        let position = self.table.find(hash);
-        assert_eq!(position.is_some(), self.map.remove(&hash).is_some(), "{hash:x}");
-        if let Some(position) = position {
-            self.table.forget(position, &self.room);
-        }
+        assert_eq!(self.table.find(hash).is_some(), self.map.remove(&hash).is_some(), "{hash:x}");
+        self.table.forget(hash, &self.capacity);
     }
 
-    /// Everybody is found, as he was put, and nobody else.
+    /// Every entry is found as it was put, and no other.
     fn compare(&mut self) {
-        for (&hash, subject) in &self.map {
+        for (&hash, entry) in &self.map {
             let position = self.table.find(hash).unwrap();
             assert_eq!(self.table.row(position).hash(), hash);
-            let found = self.table.check_out(position, &self.known);
-            self.table.check_in(position, found.clone(), Use::Other, (&self.room, &self.known));
-            assert_eq!(found, *subject, "{hash:x}");
+            let found = self.table.check_out(position);
+            write(&mut self.table, hash, found.clone(), Mark::Neither, &self.capacity);
+            assert_eq!(found, *entry, "{hash:x}");
         }
         let rows = (0..self.table.rows()).filter(|&row| !self.table.row(row).is_free()).count();
-        assert_eq!([rows, self.table.taken(), self.room.taken()], [self.map.len(); 3]);
+        assert_eq!([rows, self.table.taken(), self.capacity.taken()], [self.map.len(); 3]);
         let elsewhere = self.table.rare.as_ref().map_or(0, |rare| rare.elsewhere.len());
-        let many = self.map.values().filter(|subject| subject.slots.len() > 4).count();
+        let many = self.map.values().filter(|entry| entry.slots.len() > 4).count();
         assert_eq!(elsewhere, many);
     }
 }
 
-/// A subject of so many limits, with this to tell it from others.
-fn subject(limits: u32, mark: u64) -> Entry {
+/// Writes an entry at an instant when no entry is full.
+fn write(table: &mut Table, hash: u64, entry: Entry, mark: Mark, capacity: &Capacity) {
+    let scene = Scene { now: 0, capacity, together: &[] };
+    let key = (hash, table.find(hash));
+    match table.counts_of(&entry) {
+        Some(counts) => table.write(key, Content::Counts(entry.at().as_micros(), &counts), mark, &scene),
+        None => table.write(key, Content::Entry(entry), mark, &scene),
+    }
+    table.recycle_numbers();
+}
+
+/// Returns an entry of so many limits, unlike those of other marks.
+fn entry(limits: u32, mark: u64) -> Entry {
     let at = 1_000_000 + mark;
-    let state = |limit| State::Bucket(Bucket::new(&HOUR, 1 + mark + u64::from(limit), at));
+    let state = |limit| State::Bucket(crate::algorithm::Bucket::new(&HOUR, 1 + mark + u64::from(limit), at));
     let slot = |limit| Slot { limit, quota: HOUR.reduced(), state: state(limit) };
     Entry { at, slots: (0..limits).map(slot).collect() }
 }
@@ -90,113 +85,110 @@ fn hash(number: u64) -> u64 {
 }
 
 #[test]
-fn it_is_a_map() {
+fn table_behaves_as_map() {
     let steps = if cfg!(miri) { 100 } else { 60_000 };
     for (capacity, most_limits) in [(3, 1), (100, 3), (2_000, 1), (2_000, 4), (1 << 20, 6)] {
         let mut pair = Pair::new(capacity);
         for step in 0..steps {
             let random = hash(step << 20 | capacity as u64);
-            // Three in four come or come again; they come in waves, so that the table is full at times.
-            let who = hash(random >> 8 & 0xfff);
+            // Three in four come or return; they come in waves, so that the table is full at times.
+            let key = hash(random >> 8 & 0xfff);
             if random & 3 == 0 || step % 8_192 > 6_000 {
-                pair.forget(who);
-            } else if pair.map.contains_key(&who) || pair.map.len() < capacity {
-                assert!(pair.put(who, subject(1 + (random >> 32) as u32 % most_limits, step)), "{capacity}, {step}");
+                pair.forget(key);
+            } else if pair.map.contains_key(&key) || pair.map.len() < capacity {
+                assert!(pair.put(key, entry(1 + (random >> 32) as u32 % most_limits, step)), "{capacity}, {step}");
             }
             if step % 1_000 == 0 {
                 pair.compare();
             }
         }
         pair.compare();
-        assert_eq!(pair.room.evicted(), 0);
-        pair.table.clear(&pair.room);
+        assert_eq!(pair.capacity.evicted(), 0);
+        pair.table.clear(&pair.capacity);
         pair.map.clear();
         pair.compare();
     }
 }
 
-/// Not even one that nobody could choose, of hashes that all belong into the same two buckets.
+/// Of hashes that all belong into the same two buckets, as no client could choose them.
 #[test]
-fn who_finds_no_row_takes_nothing_from_others() {
+fn entry_without_row_takes_nothing_from_others() {
     let mut pair = Pair::new(1_000);
-    assert!((0..MANY).all(|number| pair.put(hash(number), subject(1, number))));
+    assert!((0..MANY).all(|number| pair.put(hash(number), entry(1, number))));
     let alike = |number: u64| number << 48 | 0x8000_1234_5678;
     let rows =
-        (1..=if cfg!(miri) { 12 } else { 20 }).filter(|&number| pair.put(alike(number), subject(1, number))).count();
+        (1..=if cfg!(miri) { 12 } else { 20 }).filter(|&number| pair.put(alike(number), entry(1, number))).count();
     assert!((ROWS..=2 * ROWS).contains(&rows), "{rows}");
     pair.compare();
     // Nor when all rows become wide.
-    assert!(pair.put(hash(0), subject(3, 0)));
+    assert!(pair.put(hash(0), entry(3, 0)));
     pair.compare();
 }
 
 #[test]
-fn a_full_table_gives_one_place_for_another() {
+fn full_table_evicts_one_entry_for_another() {
     let mut pair = Pair::new(50);
     for number in 0..MANY {
         let before = pair.map.clone();
-        assert!(pair.put(hash(number), subject(1, number)));
+        assert!(pair.put(hash(number), entry(1, number)));
         let gone: Vec<u64> = before.into_keys().filter(|&hash| pair.table.find(hash).is_none()).collect();
         assert_eq!(gone.len(), usize::from(number >= 50), "{number}");
         gone.iter().for_each(|hash| drop(pair.map.remove(hash)));
     }
     pair.compare();
-    assert_eq!(pair.room.evicted(), MANY - 50);
+    assert_eq!(pair.capacity.evicted(), MANY - 50);
 }
 
-/// More than two buckets can hold, which nobody can bring about, some of them where they do not belong.
+/// More than two buckets can hold, which no client can bring about, some of them where they do not belong.
 #[test]
-fn who_finds_no_row_when_a_table_is_written_anew_gives_his_place_back() {
-    let (mut table, room, known) = (Table::default(), Room::new(1_000, 1), Known::new());
+fn entry_lost_in_rewriting_gives_place_back() {
+    let (mut table, capacity) = (Table::default(), Capacity::new(1_000, 1));
     table.renew(3, false, 0);
     for position in 0..table.rows() {
-        assert!(room.claim());
+        assert!(capacity.claim());
         table.begin(position, (position as u64 + 1) << 48 | 0x8000_1234_5678);
     }
     let [home, _] = table.homes(0x8000_1234_5678);
-    table.check_in(home * ROWS, subject(3, 7), Use::Charged, (&room, &known));
+    let hash_at_home = table.row(home * ROWS).hash();
+    write(&mut table, hash_at_home, entry(3, 7), Mark::Charged, &capacity);
     let rows = (0..table.rows()).filter(|&row| !table.row(row).is_free()).count();
     assert!(table.is_wide() && (1..=2 * ROWS).contains(&rows), "{rows} rows");
-    assert_eq!([table.taken(), room.taken()], [rows; 2]);
+    assert_eq!([table.taken(), capacity.taken()], [rows; 2]);
 }
 
 /// Of a hundred narrow rows 76 are in use, of wide ones 85.
 #[test]
 #[cfg_attr(miri, ignore = "many steps, and others take them too")]
-fn a_full_table_has_few_free_rows() {
+fn full_table_has_few_free_rows() {
     for first in 0..20 {
         for (limits, most) in [(1, 1_325), (3, 1_200)] {
             let mut pair = Pair::new(1_000);
-            assert!((0..1_000).all(|number| pair.put(hash(first << 32 | number), subject(limits, number))));
+            assert!((0..1_000).all(|number| pair.put(hash(first << 32 | number), entry(limits, number))));
             let rows = pair.table.rows();
             assert!(rows <= most, "{rows} rows");
         }
     }
 }
 
-/// The one of ten who goes for another, each of them put in so often.
-fn who_goes(use_of_it: Use, times: impl Fn(u64) -> usize) -> Vec<u64> {
-    let (mut table, room, known) = (Table::default(), Room::new(10, 1), Known::new());
+/// Returns the one of ten entries that is evicted for another, each of them written so often.
+fn evicted(mark: Mark, times: impl Fn(u64) -> usize) -> Vec<u64> {
+    let (mut table, capacity) = (Table::default(), Capacity::new(10, 1));
     for number in 0..10 {
-        let position = table.place(hash(number), NOW, (&room, &known), &[]).unwrap();
-        for _ in 0..times(number) {
-            table.check_out(position, &known);
-            table.check_in(position, subject(1, number), use_of_it, (&room, &known));
-        }
+        (0..times(number)).for_each(|_| write(&mut table, hash(number), entry(1, number), mark, &capacity));
     }
-    assert!(table.place(hash(100), NOW, (&room, &known), &[]).is_some());
-    assert_eq!(room.evicted(), 1);
+    write(&mut table, hash(100), entry(1, 100), mark, &capacity);
+    assert_eq!(capacity.evicted(), 1);
     (0..10).filter(|&number| table.find(hash(number)).is_none()).collect()
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "thousands of steps, and others take them too")]
-fn the_least_used_goes_and_of_those_who_are_limited_alike_the_one_charged_last() {
-    assert_eq!(who_goes(Use::Charged, |number| if number == 3 { 1 } else { 2 }), [3]);
-    assert_eq!(who_goes(Use::Charged, |_| 2), [0]);
-    assert_eq!(who_goes(Use::Refused, |number| if number == 3 { 1 } else { 2 }), [3]);
-    assert_eq!(who_goes(Use::Refused, |_| 2), [9]);
-    // No matter how often, once there is no more counting.
-    assert_eq!(who_goes(Use::Charged, |number| if number == 3 { 1 } else { 256 }), [3]);
-    assert_eq!(who_goes(Use::Charged, |number| if number == 3 { 255 } else { 257 }), [0]);
+fn least_used_is_evicted_then_last_charged() {
+    assert_eq!(evicted(Mark::Charged, |number| if number == 3 { 1 } else { 2 }), [3]);
+    assert_eq!(evicted(Mark::Charged, |_| 2), [0]);
+    assert_eq!(evicted(Mark::Refused, |number| if number == 3 { 1 } else { 2 }), [3]);
+    assert_eq!(evicted(Mark::Refused, |_| 2), [9]);
+    // Uses beyond the largest count make no difference.
+    assert_eq!(evicted(Mark::Charged, |number| if number == 3 { 1 } else { 256 }), [3]);
+    assert_eq!(evicted(Mark::Charged, |number| if number == 3 { 255 } else { 257 }), [0]);
 }

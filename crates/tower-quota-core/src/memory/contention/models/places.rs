@@ -9,9 +9,8 @@ use crate::charge::Charge;
 use crate::decision::Decision;
 use crate::key::Key;
 use crate::memory::MemoryStore;
+use crate::memory::capacity::Capacity;
 use crate::memory::contention::history::key;
-use crate::memory::known::{Counted, Known};
-use crate::memory::room::Room;
 use crate::quota::Quota;
 use crate::store::Store;
 
@@ -33,39 +32,21 @@ fn far_from_the_first(store: &MemoryStore) -> usize {
 #[test]
 fn a_place_is_claimed_once() {
     every_order("places", || {
-        let room = Arc::new(Room::new(1, 1));
-        let claims = [room.clone(), room.clone()].map(|room| thread::spawn(move || room.claim()));
+        let capacity = Arc::new(Capacity::new(1, 1));
+        let claims = [capacity.clone(), capacity.clone()].map(|room| thread::spawn(move || capacity.claim()));
         let claimed = claims.map(|claim| claim.join().unwrap());
-        assert_eq!((claimed[0] != claimed[1], room.taken()), (true, 1));
+        assert_eq!((claimed[0] != claimed[1], capacity.taken()), (true, 1));
     });
     every_order("places given back", || {
-        let room = Arc::new(Room::new(1, 1));
-        assert!(room.claim());
+        let capacity = Arc::new(Capacity::new(1, 1));
+        assert!(capacity.claim());
         let claim = thread::spawn({
-            let room = room.clone();
-            move || room.claim()
+            let capacity = capacity.clone();
+            move || capacity.claim()
         });
-        room.release();
+        capacity.release(1);
         let claimed = claim.join().unwrap();
-        assert_eq!(room.taken(), usize::from(claimed));
-    });
-}
-
-#[test]
-fn a_limit_has_one_number() {
-    every_order("numbers", || {
-        let known = Arc::new(Known::new());
-        let counted = |limit| Counted { limit, quota: ONE };
-        let other = thread::spawn({
-            let known = known.clone();
-            move || [known.number(&counted(7)), known.number(&counted(8))]
-        });
-        let [eight, seven] = [known.number(&counted(8)), known.number(&counted(7))];
-        assert_eq!(other.join().unwrap(), [seven, eight]);
-        assert!(seven != eight);
-        for (number, limit) in [(seven, 7), (eight, 8)] {
-            assert!(known.get(number.unwrap()) == Some(&counted(limit)));
-        }
+        assert_eq!(capacity.taken(), usize::from(claimed));
     });
 }
 

@@ -1,19 +1,21 @@
-//! How many subjects the store may still take in, over all its tables.
+//! How many entries the store may still take in, over all its tables.
 
 use super::sync::{AtomicU64, AtomicUsize, Ordering};
 
-/// Counts places. `taken` never exceeds `capacity`: a place is claimed before a subject is kept in it.
-pub(super) struct Room {
+/// Counts places. `taken` never exceeds `capacity`: a place is claimed before an entry is kept in it.
+pub(super) struct Capacity {
     capacity: usize,
     tables: usize,
     taken: AtomicUsize,
     evicted: AtomicU64,
+    evicted_limited: AtomicU64,
 }
 
-impl Room {
-    /// Room for `capacity` subjects in so many tables.
+impl Capacity {
+    /// Creates room for `capacity` entries in so many tables.
     pub(super) fn new(capacity: usize, tables: usize) -> Self {
-        Self { capacity, tables, taken: AtomicUsize::new(0), evicted: AtomicU64::new(0) }
+        let (taken, evicted, evicted_limited) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        Self { capacity, tables, taken, evicted, evicted_limited }
     }
 
     /// Claims a place if one is free.
@@ -24,24 +26,22 @@ impl Room {
         claimed.is_ok()
     }
 
-    pub(super) fn release(&self) {
-        self.release_all(1);
-    }
-
-    /// Gives this many places back at once.
-    pub(super) fn release_all(&self, places: usize) {
+    /// Gives this many places back.
+    pub(super) fn release(&self, places: usize) {
         self.taken.fetch_sub(places, Ordering::Relaxed);
     }
 
-    pub(super) fn count_eviction(&self) {
+    /// Counts an entry that was evicted before it was full, and whether one of its limits was spent.
+    pub(super) fn count_eviction(&self, is_limited: bool) {
         self.evicted.fetch_add(1, Ordering::Relaxed);
+        self.evicted_limited.fetch_add(is_limited.into(), Ordering::Relaxed);
     }
 
     pub(super) const fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// A table's part of the capacity.
+    /// Returns a table's part of the capacity.
     pub(super) const fn share(&self) -> usize {
         self.capacity.div_ceil(self.tables)
     }
@@ -52,5 +52,9 @@ impl Room {
 
     pub(super) fn evicted(&self) -> u64 {
         self.evicted.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn evicted_limited(&self) -> u64 {
+        self.evicted_limited.load(Ordering::Relaxed)
     }
 }

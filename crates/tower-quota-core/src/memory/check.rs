@@ -1,0 +1,319 @@
+//! Checks of plain charges, decided in the rows: what [`decide`](crate::decide) does, and nearly all that stores are asked.
+//!
+//! A key whose row counts all asked limits by the asked quotas is decided in its row, whatever the order of the limits and
+//! whatever other limits the row has. Every other plain check is decided on drafts of its rows: first requests, several
+//! keys, limits that are new to a row, quotas that changed.
+
+use core::time::Duration;
+
+use smallvec::SmallVec;
+
+use super::Inner;
+use super::draft::{Asked, Draft};
+use super::entry::advanced;
+use super::insert::Scene;
+use super::interned::Interned;
+use super::row::{Mark, Row, RowMut, WIDE};
+use super::sync::{MutexGuard, locked};
+use super::table::{Buckets, Table, row_of};
+use crate::algorithm::bucket;
+use crate::charge::{Charge, Operation};
+use crate::decision::Decision;
+use crate::outcome::Outcome;
+use crate::status::{Left, LimitStatus};
+use crate::statuses::Statuses;
+use crate::time::Timestamp;
+
+/// Charges that are decided on drafts at most, and keys.
+const MOST_CHARGES: usize = 8;
+const MOST_KEYS: usize = 4;
+
+impl Inner {
+    /// Writes a decision into its place, whatever was there.
+    #[inline]
+    pub(super) fn decide(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) {
+        if operation != Operation::Check {
+            *decision = self.decide_by_model(operation, charges);
+            return;
+        }
+        // Of a number that is known to the compiler.
+        match charges {
+            [one] => self.check_key([one], decision),
+            [one, two] if have_one_key([one, two]) => self.check_key([one, two], decision),
+            [one, two, three] if have_one_key([one, two, three]) => self.check_key([one, two, three], decision),
+            [one, two, three, four] if have_one_key([one, two, three, four]) => {
+                self.check_key([one, two, three, four], decision);
+            }
+            _ => self.check_keys(charges, decision),
+        }
+    }
+
+    /// Checks so many charges of one key.
+    #[inline(never)] // Each on its own: together they would be short of registers.
+    fn check_key<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) {
+        if !charges.iter().all(|charge| charge.is_plain()) {
+            return self.check_by_model(&charges, decision);
+        }
+        let hash = self.hash(charges[0].key());
+        let number = self.table_of(hash);
+        // While the row is on its way the time is read.
+        if N == 1 {
+            self.prefetches[number].fetch::<3>(hash);
+        } else {
+            self.prefetches[number].fetch::<5>(hash);
+        }
+        let now = self.time.now().as_micros();
+        let mut guard = locked(&self.tables[number].0);
+        let table = &mut *guard;
+        let found = match &mut table.buckets {
+            Buckets::Narrow(buckets) if N == 1 => row_of(buckets, hash)
+                .map(|words| check_row::<_, N, true>(words, charges, now, &table.interned, decision)),
+            Buckets::Narrow(buckets) => row_of(buckets, hash).map(|_| false),
+            Buckets::Wide(buckets) => row_of(buckets, hash)
+                .map(|words| check_row::<_, N, true>(words, charges, now, &table.interned, decision)),
+        };
+        if found != Some(true) {
+            let draft = Draft::new(hash, number);
+            self.check_draft(charges, if found.is_none() { draft.of_new_key() } else { draft }, now, guard, decision);
+        }
+    }
+
+    /// Checks so many charges of one key on a draft of its row.
+    #[inline(never)]
+    fn check_draft<const N: usize>(
+        &self,
+        charges: [&Charge<'_>; N],
+        draft: Draft,
+        clock: u64,
+        mut table: MutexGuard<'_, Table>,
+        decision: &mut Decision,
+    ) {
+        let (mut drafts, mut asked) = ([draft], [Asked::default(); N]);
+        let tables = core::slice::from_mut(&mut table);
+        let Some((now, is_admitted)) = self.ask(tables, charges, &mut drafts, &mut asked, clock) else {
+            drop(table);
+            return self.check_by_model(&charges, decision);
+        };
+        let [draft] = drafts;
+        let scene = Scene { now, capacity: self.capacity_of(draft.table), together: &[draft.hash] };
+        draft.write(&mut table, is_admitted, &scene);
+        self.finish(draft.table, &mut table);
+        let at = Timestamp::from_micros(now);
+        match is_admitted {
+            true => decision
+                .admit(at, Statuses::of(core::array::from_fn::<_, N, _>(|i| charges[i].admitted(asked[i].used)))),
+            false => decision
+                .refuse(at, Statuses::of(core::array::from_fn::<_, N, _>(|i| charges[i].refused(asked[i].used)))),
+        }
+    }
+
+    /// Checks charges of any keys, on drafts of their rows if these can hold them.
+    #[inline(never)]
+    fn check_keys(&self, charges: &[Charge<'_>], decision: &mut Decision) {
+        if charges.len() > MOST_CHARGES
+            || !charges.iter().all(Charge::is_plain)
+            || self.check_drafts(charges, decision).is_none()
+        {
+            *decision = self.decide_by_model(Operation::Check, charges);
+        }
+    }
+
+    /// Makes the decision on drafts, or does nothing when the model has to.
+    fn check_drafts(&self, charges: &[Charge<'_>], decision: &mut Decision) -> Option<()> {
+        let (mut drafts, mut hashes, mut keys) = ([Draft::default(); MOST_KEYS], [0; MOST_KEYS], 0);
+        let mut asked = [Asked::default(); MOST_CHARGES];
+        for (charge, asked) in charges.iter().zip(&mut asked) {
+            let hash = self.hash(charge.key());
+            asked.draft = hashes[..keys].iter().position(|known| *known == hash).unwrap_or(keys);
+            if asked.draft == keys {
+                *hashes.get_mut(keys)? = hash;
+                drafts[keys] = Draft::new(hash, self.table_of(hash));
+                keys += 1;
+            }
+        }
+        let (drafts, asked) = (&mut drafts[..keys], &mut asked[..charges.len()]);
+        let clock = self.time.now().as_micros();
+        let mut tables = self.lock(drafts);
+        let (now, is_admitted) = self.ask(&mut tables, charges, drafts, asked, clock)?;
+        for draft in &*drafts {
+            let scene = Scene { now, capacity: self.capacity_of(draft.table), together: &hashes[..keys] };
+            draft.write(&mut tables[draft.guard], is_admitted, &scene);
+        }
+        // Only now: the drafts hold numbers.
+        drafts.iter().for_each(|draft| self.finish(draft.table, &mut tables[draft.guard]));
+        drop(tables);
+        let (at, all) = (Timestamp::from_micros(now), charges.iter().zip(asked));
+        match is_admitted {
+            true => decision.admit(at, all.map(|(charge, asked)| charge.admitted(asked.used)).collect()),
+            false => decision.refuse(at, all.map(|(charge, asked)| charge.refused(asked.used)).collect()),
+        }
+        Some(())
+    }
+
+    /// Asks charges on drafts of their keys, and takes their units if all are admitted. Returns the instant of the decision and
+    /// whether it admits. `None` when the model has to decide.
+    #[inline]
+    fn ask<'c>(
+        &self,
+        tables: &mut [MutexGuard<'_, Table>],
+        charges: impl IntoIterator<Item = &'c Charge<'c>> + Copy,
+        drafts: &mut [Draft],
+        asked: &mut [Asked],
+        clock: u64,
+    ) -> Option<(u64, bool)> {
+        let mut now = clock;
+        for draft in &mut *drafts {
+            now = now.max(draft.find(&mut tables[draft.guard], clock, self.capacity_of(draft.table)));
+        }
+        for draft in &mut *drafts {
+            draft.load(&tables[draft.guard], now)?;
+        }
+        let mut is_admitted = true;
+        for (charge, asked) in charges.into_iter().zip(&mut *asked) {
+            let draft = &mut drafts[asked.draft];
+            draft.ask(&mut tables[draft.guard], charge, now, asked)?;
+            is_admitted &= bucket::holds(charge.quota(), asked.used, charge.units());
+        }
+        if is_admitted {
+            charges.into_iter().zip(asked).for_each(|(charge, asked)| drafts[asked.draft].take(charge, asked));
+        }
+        Some((now, is_admitted))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_by_model(&self, charges: &[&Charge<'_>], decision: &mut Decision) {
+        let charges: SmallVec<[Charge<'_>; 4]> = charges.iter().map(|charge| **charge).collect();
+        *decision = self.decide_by_model(Operation::Check, &charges);
+    }
+}
+
+/// Whether it is the very same key that they are counted by.
+#[inline]
+fn have_one_key<const N: usize>(charges: [&Charge<'_>; N]) -> bool {
+    charges.iter().all(|charge| core::ptr::eq(charge.key(), charges[0].key()))
+}
+
+/// Makes the decision in a row, or does nothing when the row does not count all of the limits. `IN_ORDER`: as if the row
+/// had them in the order of the charges.
+#[inline]
+fn check_row<const W: usize, const N: usize, const IN_ORDER: bool>(
+    words: &mut [u64; W],
+    charges: [&Charge<'_>; N],
+    now: u64,
+    interned: &Interned,
+    decision: &mut Decision,
+) -> bool {
+    let row = Row(words);
+    let from = row.at();
+    // A row from the future is rare: its instant holds, unless it is too far ahead to be true.
+    if !row.may_have(N) || from > now {
+        return false;
+    }
+    let (mut used, mut positions, mut asked, mut is_admitted) = ([0; N], [0; N], 0_u32, true);
+    for limit in 0..N {
+        let charge = charges[limit];
+        positions[limit] = match interned.is_bucket_of(row.number(limit), charge.counter()) {
+            true if IN_ORDER => limit,
+            false if IN_ORDER => return check_row_in_any_order(words, charges, now, interned, decision),
+            _ => match interned.position(row, charge.counter()) {
+                Some(position) => position,
+                None => return false,
+            },
+        };
+        asked |= 1 << positions[limit];
+        used[limit] = bucket::refilled(charge.quota(), row.value(positions[limit]), now - from);
+        is_admitted &= bucket::holds(charge.quota(), used[limit], charge.units());
+    }
+    let at = Timestamp::from_micros(now);
+    let mut row = RowMut(words);
+    if !is_admitted {
+        return asked.count_ones() as usize == N && refuse(row, charges, used, at, decision);
+    }
+    if W == WIDE && asked != (1 << row.read().limits()) - 1 && !advance_others(&mut row, asked, N, now, interned) {
+        return false;
+    }
+    for limit in 0..N {
+        used[limit] += charges[limit].units() * charges[limit].quota().grain();
+        row.set_value(positions[limit], used[limit]);
+    }
+    row.set_at(now);
+    row.mark(Mark::Charged);
+    decision.admit(at, Statuses::of(core::array::from_fn::<_, N, _>(|limit| charges[limit].admitted(used[limit]))));
+    true
+}
+
+#[inline(never)]
+fn check_row_in_any_order<const W: usize, const N: usize>(
+    words: &mut [u64; W],
+    charges: [&Charge<'_>; N],
+    now: u64,
+    interned: &Interned,
+    decision: &mut Decision,
+) -> bool {
+    check_row::<W, N, false>(words, charges, now, interned, decision)
+}
+
+/// Refuses in a row.
+#[cold]
+#[inline(never)]
+fn refuse<const N: usize>(
+    mut row: RowMut<'_>,
+    charges: [&Charge<'_>; N],
+    used: [u64; N],
+    at: Timestamp,
+    decision: &mut Decision,
+) -> bool {
+    let refuses = |limit: usize| bucket::refuses(charges[limit].quota(), used[limit], charges[limit].units());
+    row.mark(if (0..N).any(refuses) { Mark::Refused } else { Mark::Neither });
+    decision.refuse(at, Statuses::of(core::array::from_fn::<_, N, _>(|limit| charges[limit].refused(used[limit]))));
+    true
+}
+
+/// Moves the limits that were not asked to `now`. Does nothing when that cannot be, or when one was asked twice.
+#[inline(never)]
+fn advance_others(row: &mut RowMut<'_>, asked: u32, charges: usize, now: u64, interned: &Interned) -> bool {
+    if asked.count_ones() as usize != charges {
+        return false;
+    }
+    let from = row.read().at();
+    let mut values = [0; WIDE];
+    for (position, count) in row.read().counts().enumerate().filter(|(position, _)| asked >> position & 1 == 0) {
+        let definition = interned.get(count.number);
+        let value = definition.and_then(|definition| advanced(&definition.quota, count.value, from, now));
+        let Some(value) = value else { return false };
+        values[position] = value;
+    }
+    let others = (0..row.read().limits()).filter(|position| asked >> position & 1 == 0);
+    others.for_each(|position| row.set_value(position, values[position]));
+    true
+}
+
+impl Charge<'_> {
+    /// Returns its limit's status after it has admitted the charge, with so many grains used now.
+    #[inline]
+    fn admitted(&self, used: u64) -> LimitStatus {
+        LimitStatus {
+            name: self.name(),
+            limit: self.quota().capacity(),
+            left: Left::of_bucket(self.quota(), used),
+            taken: self.units(),
+            outcome: Outcome::Allow,
+            is_shadow: false,
+        }
+    }
+
+    /// Returns its limit's status where some limit does not admit, with so many grains used before.
+    #[inline]
+    fn refused(&self, used: u64) -> LimitStatus {
+        let (quota, cost) = (self.quota(), self.units());
+        let outcome = if bucket::holds(quota, used, cost) {
+            Outcome::Allow
+        } else if bucket::refuses(quota, used, cost) {
+            Outcome::Refuse(Duration::from_micros(bucket::until_fits(quota, used, cost)))
+        } else {
+            Outcome::Never
+        };
+        LimitStatus { outcome, taken: 0, ..self.admitted(used) }
+    }
+}

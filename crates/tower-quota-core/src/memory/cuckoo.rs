@@ -1,0 +1,158 @@
+//! A row for a new entry: by moving others to their other bucket, or by making the table larger.
+
+use smallvec::SmallVec;
+
+use super::bucket::ROWS;
+use super::capacity::Capacity;
+use super::insert::Scene;
+use super::row::{NARROW, Row, WIDE};
+use super::table::{Buckets, Table};
+
+/// Rows considered for one whose entry can move on to a free one: ten in two buckets, five more for each of these, and
+/// five more for each of those.
+const PATHS: usize = 2 * ROWS * (1 + ROWS + ROWS * ROWS);
+/// How often a table is made larger for one new entry.
+const ATTEMPTS: usize = 8;
+
+/// Buckets for which memory is reserved at most.
+const MOST_RESERVED: usize = 1 << 12;
+
+/// A row on the way from a new entry's bucket to a free row.
+#[derive(Clone, Copy, Default)]
+struct Step {
+    position: usize,
+    /// The step before: this row is in the other bucket of that one's entry.
+    before: Option<usize>,
+}
+
+impl Table {
+    /// Gives a row to a new entry that has a place. `None` when the table may not grow any further.
+    pub(super) fn settle(&mut self, hash: u64, scene: &Scene<'_>) -> Option<usize> {
+        for _ in 0..ATTEMPTS {
+            let is_crowded = self.len() < self.full_size(scene.capacity) && (self.taken() + 1) * 8 > self.rows() * 7;
+            if !is_crowded && let Some(position) = self.free_row(hash) {
+                self.begin(position, hash);
+                return Some(position);
+            }
+            // Entries that are full again lose nothing. Where they are few, looking for them would not pay.
+            if self.reclaim(scene) * ROWS < self.rows().max(1) {
+                self.rewrite(self.larger(scene.capacity)?, self.is_wide(), scene.capacity);
+            }
+        }
+        None
+    }
+
+    /// Makes the rows wide, for up to four limits.
+    pub(super) fn widen(&mut self, scene: &Scene<'_>) {
+        self.rewrite(self.len().max(1), true, scene.capacity);
+    }
+
+    /// Returns the next size, if there is one. It doubles until it is what a full store needs. From there it goes on in
+    /// small steps, for a table that has more than its share of the entries, up to twice that.
+    fn larger(&self, capacity: &Capacity) -> Option<usize> {
+        let (buckets, full) = (self.len(), self.full_size(capacity));
+        match buckets {
+            0 => Some(if cfg!(loom) { 1 } else { 2.min(full) }),
+            _ if buckets >= 2 * full => None,
+            _ if buckets >= full => Some(buckets + buckets / 32 + 1),
+            _ if buckets * 2 > full / 4 * 3 => Some(full),
+            _ => Some(buckets * 2),
+        }
+    }
+
+    const fn full_size(&self, capacity: &Capacity) -> usize {
+        full_size(self.is_wide(), capacity)
+    }
+
+    /// Rewrites the table, larger still if not every entry finds a row in so many buckets.
+    fn rewrite(&mut self, buckets: usize, is_wide: bool, capacity: &Capacity) {
+        let width = if self.is_wide() { WIDE } else { NARROW };
+        let held = self.renew(buckets, is_wide, reserved(is_wide, capacity));
+        for _ in 0..ATTEMPTS {
+            if held.chunks_exact(width).all(|words| self.restore(Row(words))) {
+                return;
+            }
+            let Some(larger) = self.larger(capacity) else { break };
+            self.renew(larger, is_wide, 0);
+        }
+        // No client can choose keys that share both their buckets in tables of all these sizes.
+        let lost = held
+            .chunks_exact(width)
+            .filter(|words| self.find(Row(words).hash()).is_none() && !self.restore(Row(words)));
+        let lost = lost.count();
+        self.lose(lost, capacity);
+    }
+
+    /// Copies a row that was in use before.
+    fn restore(&mut self, row: Row<'_>) -> bool {
+        let position = self.free_row(row.hash());
+        position.map(|position| self.copy_row(position, row)).is_some()
+    }
+
+    /// Returns a free row in one of a key's buckets, made free if need be.
+    fn free_row(&mut self, hash: u64) -> Option<usize> {
+        if self.len() == 0 {
+            return None;
+        }
+        let homes = self.homes(hash);
+        homes.into_iter().find_map(|bucket| self.free_in(bucket)).or_else(|| self.make_free(homes))
+    }
+
+    fn free_in(&self, bucket: usize) -> Option<usize> {
+        let row = match &self.buckets {
+            Buckets::Narrow(buckets) => buckets[bucket].free(),
+            Buckets::Wide(buckets) => buckets[bucket].free(),
+        };
+        row.map(|row| bucket * ROWS + row)
+    }
+
+    /// Breadth first, so that as few move as can be, and none twice.
+    fn make_free(&mut self, homes: [usize; 2]) -> Option<usize> {
+        let mut steps: SmallVec<[Step; 256]> = SmallVec::new();
+        steps.extend(homes.into_iter().flat_map(rows_of).map(|position| Step { position, before: None }));
+        let mut next = 0;
+        while let Some(&Step { position, .. }) = steps.get(next) {
+            let homes = self.homes(self.row(position).hash());
+            let other = if homes[0] == position / ROWS { homes[1] } else { homes[0] };
+            if let Some(free) = self.free_in(other) {
+                return Some(self.move_along(&steps, next, free));
+            }
+            let room = PATHS - steps.len();
+            steps.extend(rows_of(other).take(room).map(|position| Step { position, before: Some(next) }));
+            next += 1;
+        }
+        None
+    }
+
+    /// Moves the entry of a step to a free row, the one of the step before into its row, and so on. Returns the row that
+    /// is free then.
+    fn move_along(&mut self, steps: &[Step], last: usize, mut free: usize) -> usize {
+        let mut step = Some(last);
+        while let Some(Step { position, before }) = step.and_then(|step| steps.get(step)) {
+            self.move_row(*position, free);
+            (free, step) = (*position, *before);
+        }
+        free
+    }
+}
+
+/// Returns the positions of a bucket's rows.
+fn rows_of(bucket: usize) -> core::ops::Range<usize> {
+    bucket * ROWS..(bucket + 1) * ROWS
+}
+
+/// Returns the buckets of a table of a full store. The more rows are free, the more entries are in the first of their
+/// buckets: of narrow rows 76 of 100 are in use, of wide ones, which are larger, 85 of 100.
+const fn full_size(is_wide: bool, capacity: &Capacity) -> usize {
+    let percent = if is_wide { 85 } else { 76 };
+    (capacity.share() * 100 / percent).div_ceil(ROWS) + 1
+}
+
+/// Returns the buckets for which memory is reserved: those of a full store and a small step more. None where a table's
+/// share is so large that it may never be used up.
+const fn reserved(is_wide: bool, capacity: &Capacity) -> usize {
+    match full_size(is_wide, capacity) {
+        full if full > MOST_RESERVED => 0,
+        full => full + full / 32 + 1,
+    }
+}

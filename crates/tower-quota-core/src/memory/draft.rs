@@ -1,0 +1,168 @@
+//! One key's counts, out of their row while a request is decided.
+
+use super::capacity::Capacity;
+use super::entry::{advanced, spent_until};
+use super::insert::{Content, Scene};
+use super::row::{Count, MOST_LIMITS, Mark};
+use super::table::Table;
+use crate::algorithm::{bucket, bucket_used};
+use crate::charge::Charge;
+
+/// The counts of a key as of the request. Nothing in a table changes before [`write`](Self::write).
+#[derive(Clone, Copy, Default)]
+pub(super) struct Draft {
+    pub(super) hash: u64,
+    pub(super) table: usize,
+    /// Which of the request's guards holds the table.
+    pub(super) guard: usize,
+    /// Whether the key is known to have no row.
+    is_new: bool,
+    /// The row, if the key has one.
+    pub(super) position: Option<usize>,
+    counts: [Count; MOST_LIMITS],
+    limits: usize,
+    /// The limits that the request asked, a bit for each position.
+    asked: u8,
+    /// The limits that were found in the evicted filter.
+    restored: u8,
+    /// Whether a count was converted to another quota.
+    is_converted: bool,
+    /// Whether one of its limits refuses the request.
+    refuses: bool,
+}
+
+/// What became of one charge.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Asked {
+    /// The draft of its key.
+    pub(super) draft: usize,
+    /// The position of its limit in the draft.
+    position: usize,
+    /// Grains used: before the charge, and with it once it is taken.
+    pub(super) used: u64,
+}
+
+impl Draft {
+    pub(super) fn new(hash: u64, table: usize) -> Self {
+        Self { hash, table, ..Self::default() }
+    }
+
+    /// Notes that the key has no row.
+    pub(super) fn of_new_key(self) -> Self {
+        Self { is_new: true, ..self }
+    }
+
+    /// Finds the row of the key. Returns its instant, or 0 if there is none. A row that is too far ahead of the clock to be
+    /// true is dropped.
+    #[inline]
+    pub(super) fn find(&mut self, table: &mut Table, clock: u64, capacity: &Capacity) -> u64 {
+        if self.is_new {
+            return 0;
+        }
+        self.position = table.find(self.hash);
+        let at = self.position.map_or(0, |position| table.row(position).at());
+        if at > clock && self.position.is_some_and(|position| !table.is_trusted(position, clock)) {
+            table.forget(self.hash, capacity);
+            self.position = None;
+            return 0;
+        }
+        at
+    }
+
+    /// Reads the counts of the row as of `now`. `None` when the model has to decide.
+    #[inline]
+    pub(super) fn load(&mut self, table: &Table, now: u64) -> Option<()> {
+        let Some(position) = self.position else { return Some(()) };
+        let row = table.row(position);
+        if row.is_elsewhere() {
+            return None;
+        }
+        for count in row.counts() {
+            if let Some(definition) = table.interned.get(count.number) {
+                let value = advanced(&definition.quota, count.value, row.at(), now)?;
+                self.counts[self.limits] = Count { value, ..count };
+                self.limits += 1;
+            }
+        }
+        Some(())
+    }
+
+    /// Finds a charge's limit: among the counts, by another quota among them, in the evicted filter, or nowhere yet.
+    /// `None` when the model has to decide.
+    #[inline]
+    pub(super) fn ask(&mut self, table: &mut Table, charge: &Charge<'_>, now: u64, asked: &mut Asked) -> Option<()> {
+        let counter = charge.counter();
+        let counts = &self.counts[..self.limits];
+        let found = counts.iter().position(|count| table.interned.is_limit(count.number, counter.id));
+        let position = match found {
+            Some(position) => position,
+            None if self.limits < MOST_LIMITS => {
+                self.limits += 1;
+                self.limits - 1
+            }
+            // A limit that is full again and not asked gives its position up.
+            None => counts.iter().enumerate().position(|(at, count)| count.value == 0 && self.asked >> at & 1 == 0)?,
+        };
+        if self.asked >> position & 1 != 0 {
+            // The same limit twice: the model counts both together.
+            return None;
+        }
+        self.asked |= 1 << position;
+        let count = &mut self.counts[position];
+        if found.is_none() || !table.interned.is_bucket_of(count.number, counter) {
+            let old = found.and_then(|_| table.interned.get(count.number)).copied();
+            count.number = table.interned.number(counter.into())?;
+            match old {
+                Some(_) if count.value == 0 => {}
+                Some(old) if old.quota.refill() == 0 => return None,
+                Some(old) => {
+                    count.value = bucket_used(&old.quota, charge.quota(), count.value);
+                    self.is_converted = true;
+                }
+                None => {
+                    let until = table.filter().and_then(|filter| filter.until((self.hash, counter.id), now));
+                    count.value = until.map_or(0, |until| spent_until(charge.quota(), until, now));
+                    self.restored |= u8::from(until.is_some()) << position;
+                }
+            }
+        }
+        self.refuses |= bucket::refuses(charge.quota(), count.value, charge.units());
+        (asked.position, asked.used) = (position, count.value);
+        Some(())
+    }
+
+    /// Takes a charge's units.
+    #[inline]
+    pub(super) fn take(&mut self, charge: &Charge<'_>, asked: &mut Asked) {
+        asked.used += charge.units() * charge.quota().grain();
+        self.counts[asked.position].value = asked.used;
+    }
+
+    /// Writes the counts into the table if the request has changed them.
+    #[inline]
+    pub(super) fn write(&self, table: &mut Table, is_admitted: bool, scene: &Scene<'_>) {
+        let mark = match (is_admitted, self.refuses) {
+            (true, _) => Mark::Charged,
+            (false, true) => Mark::Refused,
+            (false, false) => Mark::Neither,
+        };
+        if !is_admitted && !self.is_converted {
+            if let Some(position) = self.position {
+                table.row_mut(position).mark(mark);
+            }
+            return;
+        }
+        let (mut counts, mut limits) = ([Count::default(); MOST_LIMITS], 0);
+        for (position, count) in self.counts[..self.limits].iter().enumerate().filter(|(_, count)| count.value > 0) {
+            if self.restored >> position & 1 != 0 {
+                table.restored(self.hash, count.number);
+            }
+            counts[limits] = *count;
+            limits += 1;
+        }
+        match limits {
+            0 => table.forget(self.hash, scene.capacity),
+            _ => table.write((self.hash, self.position), Content::Counts(scene.now, &counts[..limits]), mark, scene),
+        }
+    }
+}

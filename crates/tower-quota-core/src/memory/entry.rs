@@ -1,0 +1,151 @@
+//! Entries of the model and their rows: the only file that converts between them.
+
+use smallvec::SmallVec;
+
+use super::interned::{Definition, Interned};
+use super::row::{Count, MOST_LIMITS, Row};
+use super::table::Table;
+use crate::algorithm::{Bucket, State, Verdict, bucket};
+use crate::charge::Counter;
+use crate::entry::{Entry, Slot, TRUSTED_LEAD};
+use crate::quota::Quota;
+
+/// What the last change of an entry left.
+#[derive(Clone, Copy)]
+pub(super) struct Balance {
+    /// When it is full again, in microseconds.
+    pub(super) full_at: u64,
+    /// Whether some limit was spent, or the entry was refused since.
+    pub(super) is_limited: bool,
+}
+
+/// Counts that fit into a row.
+pub(super) type Counts = SmallVec<[Count; MOST_LIMITS]>;
+
+impl Table {
+    /// Takes out the entry of a row, to be written back or forgotten.
+    pub(super) fn check_out(&mut self, position: usize) -> Entry {
+        let row = self.row(position);
+        let hash = row.hash();
+        match row.is_elsewhere() {
+            true => self.rare().elsewhere.remove(&hash).unwrap_or_default(),
+            false => self.entry_of(row.at(), row.counts()),
+        }
+    }
+
+    /// Returns the entry of these counts.
+    pub(super) fn entry_of(&self, at: u64, counts: impl Iterator<Item = Count>) -> Entry {
+        let slot = |count: Count| {
+            let Definition { limit, quota } = *self.interned.get(count.number)?;
+            Some(Slot { limit, quota, state: State::unpacked(count.value, &quota, at) })
+        };
+        Entry { at, slots: counts.filter_map(slot).collect() }
+    }
+
+    /// Returns the counts of an entry, if they fit into a row.
+    pub(super) fn counts_of(&mut self, entry: &Entry) -> Option<Counts> {
+        if entry.slots.len() > MOST_LIMITS {
+            return None;
+        }
+        let count = |slot: &Slot| {
+            let value = slot.state.packed(&slot.quota, entry.at)?;
+            let number = self.interned.number(Definition { limit: slot.limit, quota: slot.quota })?;
+            Some(Count { number, value })
+        };
+        entry.slots.iter().map(count).collect()
+    }
+
+    /// Whether a row is from an instant that the clock can have shown, as the model has it.
+    pub(super) fn is_trusted(&self, position: usize, clock: u64) -> bool {
+        let row = self.row(position);
+        let (at, full_at) = (row.at(), || self.balance(row).full_at);
+        at <= clock || at <= clock.saturating_add(TRUSTED_LEAD).saturating_add(full_at() - at)
+    }
+
+    /// Returns what the last change of a row's entry left.
+    #[inline]
+    pub(super) fn balance(&self, row: Row<'_>) -> Balance {
+        match self.elsewhere(row) {
+            None => row.balance(&self.interned),
+            Some(entry) => Balance {
+                full_at: entry.full_at().as_micros(),
+                is_limited: row.was_refused() || entry.is_limited(entry.at()),
+            },
+        }
+    }
+}
+
+impl Row<'_> {
+    #[inline]
+    fn balance(self, interned: &Interned) -> Balance {
+        let at = self.at();
+        let mut balance = Balance { full_at: at, is_limited: self.was_refused() };
+        for count in self.counts() {
+            let Some(Definition { quota, .. }) = interned.get(count.number) else { continue };
+            let (is_spent, reset) = if quota.refill() > 0 {
+                (bucket::is_spent(quota, count.value), bucket::reset(quota, count.value))
+            } else {
+                let (remaining, reset) = State::unpacked(count.value, quota, at).left(quota, at);
+                (remaining == 0, reset)
+            };
+            balance.full_at = balance.full_at.max(at + reset);
+            balance.is_limited |= is_spent;
+        }
+        balance
+    }
+}
+
+/// Returns a count as of a later instant. `None` when it would not fit into a row any more.
+#[inline]
+pub(super) fn advanced(quota: &Quota, value: u64, from: u64, now: u64) -> Option<u64> {
+    if quota.refill() > 0 {
+        return Some(bucket::refilled(quota, value, now - from));
+    }
+    let mut state = State::unpacked(value, quota, from);
+    state.advance(quota, now);
+    state.packed(quota, now)
+}
+
+/// Returns the used grains of a spent bucket in which one unit fits at `until`.
+pub(super) fn spent_until(quota: &Quota, until: u64, now: u64) -> u64 {
+    let refilled = (until - now).saturating_mul(quota.refill());
+    ((quota.capacity() - 1) * quota.grain()).saturating_add(refilled).min(quota.capacity() * quota.grain())
+}
+
+impl Slot {
+    /// Returns when one unit fits again; an instant that has passed if it fits already.
+    pub(super) fn unit_fits_at(&self, at: u64) -> u64 {
+        match &self.state {
+            State::Bucket(bucket) => at + bucket::until_fits(&self.quota, bucket.used_grains(&self.quota, at), 1),
+            state => match state.judge(&self.quota, at, 1, 0) {
+                Verdict::Refuse { retry } => at + retry,
+                _ => at,
+            },
+        }
+    }
+
+    /// Returns how long one unit takes to come back, in microseconds.
+    pub(super) const fn unit_micros(&self) -> u64 {
+        match self.quota.refill() {
+            0 => self.quota.period_micros(),
+            refill => self.quota.grain().div_ceil(refill),
+        }
+    }
+
+    /// Returns a limit that is spent until then, or for a shorter time where a window cannot say it.
+    pub(super) fn spent(counter: Counter<'_>, until: u64, now: u64) -> Option<Self> {
+        let quota = counter.quota;
+        if quota.refill() > 0 {
+            let bucket = Bucket::new(quota, spent_until(quota, until, now), now);
+            return Some(Self::new(counter, State::Bucket(bucket)));
+        }
+        let spent_since = |start: u64| {
+            let mut state = State::fresh(quota, start);
+            state.take(quota, start, quota.capacity());
+            state.advance(quota, now);
+            Self::new(counter, state)
+        };
+        let starts = [now, until.saturating_sub(quota.period_micros()).min(now)];
+        starts.into_iter().map(spent_since).find(|slot| (now + 1..=until).contains(&slot.unit_fits_at(now)))
+    }
+}

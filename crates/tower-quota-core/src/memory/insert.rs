@@ -1,0 +1,84 @@
+//! An entry is written: into its row, into a new one, or beside the rows.
+
+use super::capacity::Capacity;
+use super::row::{Count, Mark};
+use super::table::Table;
+use crate::entry::Entry;
+
+/// What the request at hand means to a table.
+pub(super) struct Scene<'a> {
+    pub(super) now: u64,
+    pub(super) capacity: &'a Capacity,
+    /// The hashes of the request's keys, none of which is evicted for another.
+    pub(super) together: &'a [u64],
+}
+
+/// What is written of an entry.
+pub(super) enum Content<'a> {
+    /// For a row, as of this instant.
+    Counts(u64, &'a [Count]),
+    /// What does not fit into a row.
+    Entry(Entry),
+}
+
+impl Table {
+    /// Writes an entry, whose row was at this position if it had one. When it gets no row, its limits are spent in the
+    /// filter for the time of a unit each.
+    pub(super) fn write(
+        &mut self,
+        (hash, position): (u64, Option<usize>),
+        content: Content<'_>,
+        mark: Mark,
+        scene: &Scene<'_>,
+    ) {
+        if let Content::Counts(_, counts) = content
+            && !self.is_wide_enough(counts)
+        {
+            self.widen(scene);
+        }
+        // It may have moved since, for another key of the request or because the rows are wide now.
+        let position = position.and_then(|position| match self.row(position).hash() == hash {
+            true => Some(position),
+            false => self.find(hash),
+        });
+        let Some(position) = position.or_else(|| self.place(hash, scene)) else {
+            let entry = match content {
+                Content::Counts(at, counts) => self.entry_of(at, counts.iter().copied()),
+                Content::Entry(entry) => entry,
+            };
+            let is_limited = self.remember(hash, &entry, 1, scene.now);
+            return scene.capacity.count_eviction(is_limited);
+        };
+        if self.row(position).is_elsewhere() {
+            self.rare().elsewhere.remove(&hash);
+        }
+        let mut row = self.row_mut(position);
+        row.mark(mark);
+        match content {
+            Content::Counts(at, counts) => {
+                row.set_at(at);
+                row.set_counts(counts);
+            }
+            Content::Entry(entry) => {
+                row.set_at(entry.at().as_micros());
+                row.keep_elsewhere();
+                self.rare().elsewhere.insert(hash, entry);
+            }
+        }
+    }
+
+    /// Notes that a limit that was found in the evicted filter is counted in a row from here on.
+    pub(super) fn restored(&mut self, hash: u64, number: u16) {
+        if let (Some(definition), Some(rare)) = (self.interned.get(number), &mut self.rare) {
+            rare.filter.forget((hash, definition.limit));
+        }
+    }
+
+    /// Forgets an entry. Its row is free.
+    pub(super) fn forget(&mut self, hash: u64, capacity: &Capacity) {
+        if let Some(position) = self.find(hash) {
+            self.vacate(position);
+            capacity.release(1);
+        }
+    }
+}

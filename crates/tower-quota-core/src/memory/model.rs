@@ -1,0 +1,117 @@
+//! Every other decision: by any algorithm, of any operation. The model decides on entries taken out of their rows.
+
+use smallvec::SmallVec;
+
+use super::Inner;
+use super::draft::Draft;
+use super::insert::{Content, Scene};
+use super::row::Mark;
+use super::table::Table;
+use crate::charge::{Charge, Operation};
+use crate::decide::decide;
+use crate::decision::Decision;
+use crate::entry::{Entry, Slot};
+use crate::outcome::Outcome;
+use crate::status::LimitStatus;
+use crate::time::Timestamp;
+
+/// An entry out of its table while a request is decided.
+struct CheckedOut {
+    entry: Entry,
+    /// What it was before, if it has no row.
+    before: Option<Entry>,
+    /// The limits that were found in the evicted filter.
+    restored: SmallVec<[u32; 2]>,
+}
+
+impl Inner {
+    #[inline(never)] // Its stack is large, and seldom needed.
+    pub(super) fn decide_by_model(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
+        let (mut drafts, mut hashes) = (SmallVec::<[Draft; 2]>::new(), SmallVec::<[u64; 2]>::new());
+        let mut draft_of = SmallVec::<[usize; 4]>::new();
+        for charge in charges {
+            let hash = self.hash(charge.key());
+            draft_of.push(hashes.iter().position(|known| *known == hash).unwrap_or_else(|| {
+                drafts.push(Draft::new(hash, self.table_of(hash)));
+                hashes.push(hash);
+                hashes.len() - 1
+            }));
+        }
+        let mut tables = self.lock(&mut drafts);
+        let clock = self.time.now();
+        let mut all = SmallVec::<[CheckedOut; 2]>::new();
+        for (number, draft) in drafts.iter_mut().enumerate() {
+            let table = &mut *tables[draft.guard];
+            draft.find(table, clock.as_micros(), self.capacity_of(draft.table));
+            let own = charges.iter().zip(&draft_of).filter(|(_, draft)| **draft == number).map(|(charge, _)| charge);
+            all.push(check_out(draft, table, own, clock));
+        }
+        let mut entries: SmallVec<[&mut Entry; 2]> = all.iter_mut().map(|checked_out| &mut checked_out.entry).collect();
+        let decision = decide(operation, charges, clock, &mut entries, |charge| draft_of[charge]);
+        drop(entries);
+        for (number, (draft, checked_out)) in drafts.iter().zip(all).enumerate() {
+            let own = decision.statuses().iter().zip(&draft_of).filter(|(_, draft)| **draft == number);
+            let mark = mark_of(&decision, own.map(|(status, _)| status));
+            let capacity = self.capacity_of(draft.table);
+            let scene = Scene { now: decision.at().as_micros(), capacity, together: &hashes };
+            check_in(draft, checked_out, &mut tables[draft.guard], mark, &scene);
+            self.finish(draft.table, &mut tables[draft.guard]);
+        }
+        decision
+    }
+}
+
+/// Takes an entry out of its table. Limits of these charges that were spent when they were evicted are spent in it.
+fn check_out<'c>(
+    draft: &Draft,
+    table: &mut Table,
+    charges: impl Iterator<Item = &'c Charge<'c>>,
+    clock: Timestamp,
+) -> CheckedOut {
+    let mut entry = draft.position.map_or_else(Entry::default, |position| table.check_out(position));
+    let now = clock.max(entry.at()).as_micros();
+    let mut restored = SmallVec::new();
+    if let Some(filter) = table.filter() {
+        let strikes = |charge: &'c Charge<'c>| charge.strikes().map(|(counter, _)| counter);
+        for counter in charges.flat_map(|charge| [Some(charge.counter()), strikes(charge)]).flatten() {
+            let is_counted = entry.slots.iter().any(|slot| slot.limit == counter.id);
+            let until = if is_counted { None } else { filter.until((draft.hash, counter.id), now) };
+            if let Some(slot) = until.and_then(|until| Slot::spent(counter, until, now)) {
+                entry.slots.push(slot);
+                restored.push(counter.id);
+            }
+        }
+    }
+    let before = draft.position.is_none().then(|| entry.clone());
+    CheckedOut { entry, before, restored }
+}
+
+/// Puts an entry back, unless it has no row and is what it was.
+fn check_in(draft: &Draft, checked_out: CheckedOut, table: &mut Table, mark: Mark, scene: &Scene<'_>) {
+    let CheckedOut { entry, before, restored } = checked_out;
+    if before.is_some_and(|before| before == entry) {
+        return;
+    }
+    if let Some(filter) = table.filter() {
+        restored.into_iter().for_each(|limit| filter.forget((draft.hash, limit)));
+    }
+    if entry.is_empty() {
+        return table.forget(draft.hash, scene.capacity);
+    }
+    let key = (draft.hash, draft.position);
+    match table.counts_of(&entry) {
+        Some(counts) => table.write(key, Content::Counts(entry.at().as_micros(), &counts), mark, scene),
+        None => table.write(key, Content::Entry(entry), mark, scene),
+    }
+}
+
+/// Returns what a decision means for one of its entries.
+fn mark_of<'a>(decision: &Decision, mut own: impl Iterator<Item = &'a LimitStatus>) -> Mark {
+    if decision.is_allowed() {
+        return Mark::Charged;
+    }
+    match own.any(|status| !status.is_shadow && matches!(status.outcome, Outcome::Refuse(_))) {
+        true => Mark::Refused,
+        false => Mark::Neither,
+    }
+}

@@ -1,0 +1,173 @@
+//! Clients whose entries were evicted from the memory store, and those that never had one.
+
+use std::time::Duration;
+
+use tower_quota_core::{Charge, Decision, Entry, Key, MemoryStore, Name, Operation, Quota, Store};
+use tower_quota_testkit::block_on;
+
+use crate::{CLIENT, LIMIT, ask, check, left, store};
+
+/// One unit of each of three limits for the client of this number.
+fn ask_all(store: &MemoryStore, client: u64) -> Decision {
+    const LIMITS: [(Name, Quota); 3] = [
+        (Name::new("minute"), Quota::per_minute(2)),
+        (Name::new("hour"), Quota::per_hour(3)),
+        (Name::new("day"), Quota::per_day(4)),
+    ];
+    let key = Key::number(CLIENT, client);
+    check(store, &LIMITS.each_ref().map(|(name, quota)| Charge::new(*name, quota, &key)))
+}
+
+#[test]
+fn client_limited_by_several_stays_limited() {
+    let (store, _) = store(300);
+    let limited = 0..300;
+    for client in limited.clone() {
+        while ask_all(&store, client).is_allowed() {}
+    }
+    // Others that are limited too, so that entries are evicted.
+    for client in 1_000..1_300 {
+        while ask_all(&store, client).is_allowed() {}
+    }
+    assert!(store.evicted() >= 290);
+    let released = limited.filter(|&client| ask_all(&store, client).is_allowed()).count();
+    assert_eq!(released, 0);
+}
+
+/// No request should ask this way.
+#[test]
+fn same_limit_twice_is_counted_twice() {
+    let (store, clock) = store(10);
+    let quota = Quota::per_minute(10);
+    let key = Key::number(CLIENT, 1);
+    let twice = [Charge::new(LIMIT, &quota, &key), Charge::new(LIMIT, &quota, &key)];
+    let mut model = Entry::default();
+    for step in 0..20 {
+        assert_eq!(check(&store, &twice), model.decide(Operation::Check, &twice, store.now()), "{step}");
+        clock.advance(Duration::from_secs(1));
+    }
+}
+
+const BURST: Quota = Quota::per_second(1);
+const DAY: Quota = Quota::per_day(10_000);
+
+/// A second and a day's limit, for the client of this number.
+fn ask_both(store: &MemoryStore, client: u64) -> Decision {
+    let key = Key::number(CLIENT, client);
+    check(store, &[Charge::new("burst", &BURST, &key), Charge::new("day", &DAY, &key)])
+}
+
+#[test]
+fn evicted_client_waits_for_spent_limit_only() {
+    let (store, clock) = store(1);
+    assert!(ask_both(&store, 0).is_allowed());
+    clock.advance(Duration::from_millis(100));
+    assert!(!ask_both(&store, 0).is_allowed());
+    assert!(ask_both(&store, 1).is_allowed());
+    assert_eq!(store.stats().evicted_limited, 1);
+    let refused = ask_both(&store, 0);
+    assert!(refused.retry_after().is_some_and(|retry| retry <= Duration::from_millis(900)), "{refused:?}");
+    assert_eq!(refused.statuses()[1].remaining(), 10_000);
+    // Exactly as long as it was told to wait.
+    clock.advance(refused.retry_after().unwrap());
+    assert!(ask_both(&store, 0).is_allowed());
+    clock.advance(Duration::from_secs(60));
+    let admitted = ask_both(&store, 0);
+    assert!(admitted.is_allowed());
+    assert!(admitted.statuses()[1].remaining() >= 9_998);
+}
+
+#[test]
+fn client_evicted_for_a_minute_is_admitted() {
+    let (store, clock) = store(1);
+    ask_both(&store, 0);
+    assert!(!ask_both(&store, 0).is_allowed());
+    ask_both(&store, 1);
+    clock.advance(Duration::from_secs(60));
+    let admitted = ask_both(&store, 0);
+    assert!(admitted.is_allowed());
+    assert!(admitted.statuses()[1].remaining() >= 9_998);
+}
+
+/// A limit that is new to the row may have been spent before the row was.
+#[test]
+fn spent_limit_is_remembered_beside_a_row() {
+    let (store, clock) = store(1);
+    let (own, other) = (Quota::per_hour(1), Quota::per_hour(50));
+    let key = Key::number(CLIENT, 0);
+    let [own, other] = [Charge::new("own", &own, &key), Charge::new("other", &other, &key)];
+    assert!(check(&store, &[own]).is_allowed());
+    ask(&store, &Quota::per_hour(1), 1, 1);
+    clock.advance(Duration::from_secs(1));
+    assert!(check(&store, &[other]).is_allowed());
+    assert!(!check(&store, &[own, other]).is_allowed());
+    assert!(!check(&store, &[own]).is_allowed());
+}
+
+#[test]
+fn evicted_windows_stay_spent_until_they_end() {
+    let minute = Quota::per_minute(5);
+    for quota in [
+        minute.fixed_window(),
+        minute.fixed_window().from_first_request(),
+        minute.sliding_log(),
+        minute.sliding_window(),
+    ] {
+        let (store, clock) = store(1);
+        clock.advance(Duration::from_secs(13));
+        assert!(ask(&store, &quota, 0, 5).is_allowed());
+        let retry = ask(&store, &quota, 0, 1).retry_after().unwrap();
+        ask(&store, &Quota::per_day(1), 1, 1);
+        assert!(!ask(&store, &quota, 0, 1).is_allowed(), "{quota:?}");
+        clock.advance(retry);
+        assert!(ask(&store, &quota, 0, 1).is_allowed(), "{quota:?}");
+    }
+}
+
+#[test]
+fn peeks_and_refusals_of_evicted_write_nothing() {
+    let (store, _) = store(1);
+    let quota = Quota::per_hour(1);
+    (0..2).for_each(|client| drop(ask(&store, &quota, client, 1)));
+    let key = Key::number(CLIENT, 0);
+    let before = store.stats();
+    for charge in [Charge::new(LIMIT, &quota, &key), Charge::new(LIMIT, &quota, &key).shadow()] {
+        let peeked = block_on(store.apply(Operation::Peek, &[charge])).unwrap();
+        assert_eq!(peeked.statuses()[0].remaining(), 0);
+    }
+    assert!(!ask(&store, &quota, 0, 1).is_allowed());
+    assert_eq!(left(&store, &quota, 0), 0);
+    assert_eq!(store.stats(), before);
+}
+
+#[test]
+fn evicted_shadow_limit_refuses_no_request() {
+    let (store, _) = store(1);
+    let quota = Quota::per_hour(1);
+    let key = Key::number(CLIENT, 0);
+    let shadow = [Charge::new(LIMIT, &quota, &key).shadow()];
+    check(&store, &shadow);
+    ask(&store, &quota, 1, 1);
+    assert!(check(&store, &shadow).is_allowed());
+}
+
+#[test]
+fn reset_releases_evicted_client() {
+    let (store, _) = store(1);
+    let quota = Quota::per_hour(1);
+    (0..2).for_each(|client| drop(ask(&store, &quota, client, 1)));
+    let key = Key::number(CLIENT, 0);
+    block_on(store.apply(Operation::Reset, &[Charge::new(LIMIT, &quota, &key)])).unwrap();
+    assert!(ask(&store, &quota, 0, 1).is_allowed());
+}
+
+/// The new quota's unit comes back sooner than the old one's.
+#[test]
+fn evicted_client_waits_by_the_new_quota() {
+    let (store, clock) = store(1);
+    (0..2).for_each(|client| drop(ask(&store, &Quota::per_day(1), client, 1)));
+    let quota = Quota::per_second(5);
+    assert_eq!(ask(&store, &quota, 0, 1).retry_after(), Some(Duration::from_millis(200)));
+    clock.advance(Duration::from_secs(86_400));
+    assert!(ask(&store, &quota, 0, 5).is_allowed());
+}
