@@ -116,20 +116,18 @@
 
 mod batch;
 mod breaker;
-mod definition;
 mod error;
 mod health;
 mod keys;
 mod link;
-mod lone;
 mod options;
 mod question;
-mod reply;
-mod request;
 mod script;
+mod slots;
 mod spread;
 mod store;
 mod template;
+mod wire;
 
 pub use self::error::{RedisConfigError, RedisStoreError};
 pub use self::options::RedisOptions;

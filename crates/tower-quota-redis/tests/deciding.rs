@@ -11,7 +11,7 @@ use tower_quota_core::{Charge, Clock, Key, Operation, Outcome, Quota, Store, Tim
 use tower_quota_redis::RedisStoreError;
 use tower_quota_testkit::{ManualClock, RedisServer};
 
-use self::common::{calls, look_at, options, store_on, subjects, user};
+use self::common::{calls, look_at, options, store_on, entries, user};
 
 const SECOND: Quota = Quota::per_second(10).burst(20);
 const MINUTE: Quota = Quota::per_minute(100);
@@ -54,7 +54,7 @@ async fn three_limits_on_one_subject_are_one_small_key() {
     for _ in 0..20 {
         assert!(store.check(&three(&ann)).await.unwrap().is_allowed());
     }
-    let keys = subjects(&server);
+    let keys = entries(&server);
     let [(name, size)] = keys.as_slice() else { panic!("{keys:?}") };
     println!("three limits of one subject: {size} bytes under {name} ({} bytes)", name.len());
     assert!(name.starts_with("quota:2:{0}:"), "{name}");
@@ -79,7 +79,7 @@ async fn refusals_and_peeks_write_nothing() {
     assert_eq!(calls(&server, "hset") + calls(&server, "set"), sets);
 
     store.apply(Operation::Reset, &both).await.unwrap();
-    assert_eq!(subjects(&server), [], "a subject with nothing to remember has no key");
+    assert_eq!(entries(&server), [], "a subject with nothing to remember has no key");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -101,7 +101,7 @@ async fn of_two_thousand_at_once_a_hundred_pass() {
         admitted += u32::from(check.await.unwrap());
     }
     assert_eq!(admitted, 100);
-    assert_eq!(subjects(&server).len(), 1);
+    assert_eq!(entries(&server).len(), 1);
 }
 
 #[tokio::test]
@@ -153,7 +153,7 @@ async fn a_store_with_a_clock_lives_by_it() {
     assert_eq!(store.check(&charges).await.unwrap().outcome(), Outcome::Refuse(Duration::from_micros(1)));
     clock.advance(Duration::from_micros(1));
     assert_eq!(store.check(&charges).await.unwrap().outcome(), Outcome::Allow);
-    assert_eq!(subjects(&server).len(), 1);
+    assert_eq!(entries(&server).len(), 1);
 }
 
 #[tokio::test]
@@ -173,7 +173,7 @@ async fn prefixes_and_secrets_keep_stores_apart() {
         assert!(store.check(&charges).await.unwrap().is_allowed());
         assert!(!store.clone().check(&charges).await.unwrap().is_allowed());
     }
-    let mut keys = subjects(&server);
+    let mut keys = entries(&server);
     keys.sort();
     assert_eq!(keys.len(), 4);
     assert!(keys.iter().any(|(name, _)| name == "quota:2:{0}:user:ann"), "{keys:?}");
