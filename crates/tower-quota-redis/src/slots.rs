@@ -7,8 +7,8 @@
 /// The hash slots of a cluster.
 pub(crate) const SLOTS: usize = 16_384;
 
-/// Returns the tags of so many partitions, at most one for each slot: the shortest decimal numbers whose slots lie in the
-/// middles of as many equal ranges.
+/// Returns the tags of so many partitions, at most one for each slot: the shortest numbers to the base of 36 whose slots lie
+/// in the middles of as many equal ranges. Each byte of a tag is stored with every client.
 pub(crate) fn tags(partitions: usize) -> Vec<String> {
     let count = partitions.clamp(1, SLOTS);
     let mut partition_at = vec![None; SLOTS];
@@ -17,8 +17,8 @@ pub(crate) fn tags(partitions: usize) -> Vec<String> {
     }
     let mut tags = vec![String::new(); count];
     let mut missing = count;
-    for tag in 0_u32.. {
-        let tag = tag.to_string();
+    for number in 0.. {
+        let tag = base36(number);
         if let Some(partition) = partition_at[slot(tag.as_bytes())].take() {
             tags[partition] = tag;
             missing -= 1;
@@ -28,6 +28,18 @@ pub(crate) fn tags(partitions: usize) -> Vec<String> {
         }
     }
     tags
+}
+
+fn base36(mut number: usize) -> String {
+    const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut text = String::new();
+    loop {
+        text.insert(0, char::from(DIGITS[number % 36]));
+        number /= 36;
+        if number == 0 {
+            return text;
+        }
+    }
 }
 
 /// Returns the slot of a tag.
@@ -76,7 +88,7 @@ mod tests {
             assert_eq!(tags.len(), count);
             for (partition, tag) in tags.iter().enumerate() {
                 assert_eq!(slot(tag.as_bytes()), (2 * partition + 1) * SLOTS / (2 * count), "{tag} of {count}");
-                assert!((1..=6).contains(&tag.len()), "{tag} of {count}");
+                assert!((1..=4).contains(&tag.len()), "{tag} of {count}");
             }
         }
     }
