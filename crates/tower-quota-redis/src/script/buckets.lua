@@ -66,49 +66,54 @@ local function stored_bucket(state, position, next)
   return quota
 end
 
--- Prepares a template: arrays over its charges, and a part for each of its clients.
+-- Prepares a template: `limits`, one for each charge, and a part for each of its clients.
 --
---   heads, widths, formats  of a slot as the quota asked counts it: the bytes up to the state, and all of them
---   costs, rooms            in grains: what is asked, and what may be used before that
---   used                    worked on here: the grains used
---   values                  of a part: an entry of just these slots, to be packed in its `format`
+--   head, width, format  of a limit's slot as the quota asked counts it: its bytes up to the state, and all of them
+--   cost, room           in grains: what is asked, and what may be used before that
+--   values               of a part: an entry of just these slots, to be packed in its `format`
+--   used                 of the template, worked on here: the grains used of each limit
 local function prepare(template)
-  local heads, widths, formats, costs, rooms, refills, capacities, grains = {}, {}, {}, {}, {}, {}, {}, {}
-  local parts, part, position = {}, nil, template.start
+  local limits, parts, part, position = {}, {}, nil, template.start
   for k = 1, template.charge_count do
     local client, _, cost, _, id, _, _, capacity, grain, refill, _, head, behind =
       unpack_from(CHARGE, request, position)
     position = behind
     if not parts[client] then
-      part = { first = k, index = {}, format = HEADER, values = { VERSION, 0 } }
+      part = { first = k, last = k, index = {}, format = HEADER, values = { VERSION, 0 } }
       parts[client] = part
     end
-    local width, tail, values = 7, 'I7', part.values
+    local width, format = #head + 8, 'c' .. #head + 1 .. 'I7'
     if refill > 1 then
-      width, tail = 14, 'I7I7'
+      width, format = width + 7, format .. 'I7'
     end
-    head = string.char(#head + width) .. head
-    heads[k], widths[k], formats[k] = head, #head + width, '<c' .. #head .. tail
-    costs[k], rooms[k], refills[k] = cost * grain, (capacity - cost) * grain, refill
-    capacities[k], grains[k] = capacity, grain
-    part.last, part.index[id], part.format = k, k, part.format .. 'c' .. #head .. tail
-    values[#values + 1] = head
-    for _ = 1, width / 7 do
-      values[#values + 1] = 0
+    head = string.char(width - 1) .. head
+    limits[k] = {
+      head = head,
+      width = width,
+      format = '<' .. format,
+      cost = cost * grain,
+      room = (capacity - cost) * grain,
+      capacity = capacity,
+      grain = grain,
+      refill = refill,
+    }
+    part.last, part.index[id], part.format = k, k, part.format .. format
+    local values = part.values
+    local count = #values
+    values[count + 1], values[count + 2] = head, 0
+    if refill > 1 then
+      values[count + 3] = 0
     end
   end
-  template.heads, template.widths, template.formats, template.used = heads, widths, formats, {}
-  template.costs, template.rooms, template.refills = costs, rooms, refills
-  template.capacities, template.grains = capacities, grains
-  template.reply = '<BI7' .. string.rep('I7', template.charge_count)
-  template.parts = parts
+  template.limits, template.parts, template.used = limits, parts, {}
+  template.reply = HEADER .. string.rep('I7', template.charge_count)
   return parts
 end
 
 -- Reads the slots of an entry from a position on, in whatever order. Those of charges up to the one before `k` have been
 -- read. Returns nothing if it takes the model.
 local function walk(template, part, state, position, k, now)
-  local heads, refills, used, size = template.heads, template.refills, template.used, #state
+  local limits, used, index, size = template.limits, template.used, part.index, #state
   local pieces, found
   while position <= size do
     if position + 15 > size then
@@ -124,19 +129,21 @@ local function walk(template, part, state, position, k, now)
     if next > size + 1 or length < 15 then
       return nil
     end
-    local asked, full = part.index[id], unpack_from('<I7', state, next - 7)
+    local asked, full = index[id], unpack_from('<I7', state, next - 7)
     if not asked then
       if full > now then
         pieces = pieces or {}
         pieces[#pieces + 1] = sub(state, position, next - 1)
-        part.longest = max(part.longest, full)
+        if full > part.longest then
+          part.longest = full
+        end
       end
     elseif asked < k or found and found[asked] then
       -- The same limit twice.
       return nil
     else
-      local head, quota = heads[asked], nil
-      local refill, left = refills[asked], full - now
+      local limit, quota = limits[asked], nil
+      local refill, head = limit.refill, limit.head
       if sub(state, position, position + #head - 1) ~= head then
         quota = stored_bucket(state, position, next)
         if not quota then
@@ -144,6 +151,7 @@ local function walk(template, part, state, position, k, now)
         end
         refill, part.is_converted = quota.refill, true
       end
+      local left = full - now
       if refill > 1 then
         left = left * refill - unpack_from('<I7', state, next - 14)
       end
@@ -151,7 +159,7 @@ local function walk(template, part, state, position, k, now)
         left = 0
       end
       if quota then
-        left = converted_used(left, quota, template.capacities[asked], template.grains[asked])
+        left = converted_used(left, quota, limit.capacity, limit.grain)
       end
       used[asked] = left
       if asked == k and not pieces then
@@ -174,16 +182,20 @@ end
 --   found    whether a charge is in `pieces`
 --   longest  when nothing is used of the slots that are not asked for
 local function read(template, part, state, now)
-  local heads, widths, formats, refills, used =
-    template.heads, template.widths, template.formats, template.refills, template.used
+  local limits, used = template.limits, template.used
   local k, last, position, beyond = part.first, part.last, 9, #state + 1
   part.pieces, part.found, part.longest, part.is_converted = nil, nil, 0, false
-  while k <= last and position + widths[k] <= beyond do
-    local head, one, two = unpack_from(formats[k], state, position)
-    if head ~= heads[k] then
+  while k <= last do
+    local limit = limits[k]
+    local next = position + limit.width
+    if next > beyond then
       break
     end
-    local refill, left = refills[k], nil
+    local head, one, two = unpack_from(limit.format, state, position)
+    if head ~= limit.head then
+      break
+    end
+    local refill, left = limit.refill, nil
     if refill > 1 then
       left = (two - now) * refill - one
     else
@@ -193,8 +205,7 @@ local function read(template, part, state, now)
       left = 0
     end
     used[k] = left
-    position = position + widths[k]
-    k = k + 1
+    k, position = k + 1, next
   end
   part.stored = k - 1
   if position < beyond and not walk(template, part, state, position, k, now) then
@@ -208,45 +219,53 @@ local function read(template, part, state, now)
   return true
 end
 
+-- Returns the slot of a limit; nothing where nothing is used.
+local function slot(limit, used, now)
+  local refill = limit.refill
+  if used == 0 then
+    return ''
+  elseif refill == 1 then
+    return pack(limit.format, limit.head, now + used)
+  end
+  local rest = -used % refill
+  return pack(limit.format, limit.head, rest, now + (used + rest) / refill)
+end
+
 -- Returns the entry of a part whose slots are not just those asked, in their order; false if nothing is left. Limits
 -- that were not stored are added if the request `fits`.
 local function compose(template, part, now, fits)
-  local order, found = {}, part.found
+  local limits, used, pieces, found = template.limits, template.used, part.pieces, part.found
+  local slots, count = { pack(HEADER, VERSION, now) }, 1
   for k = part.first, part.stored do
-    order[#order + 1] = k
+    count = count + 1
+    slots[count] = slot(limits[k], used[k], now)
   end
-  for _, piece in ipairs(part.pieces or {}) do
-    order[#order + 1] = piece
+  for i = 1, pieces and #pieces or 0 do
+    local piece = pieces[i]
+    local limit = limits[piece]
+    count = count + 1
+    slots[count] = limit and slot(limit, used[piece], now) or piece
   end
   for k = part.stored + 1, fits and part.last or 0 do
     if not (found and found[k]) then
-      order[#order + 1] = k
+      count = count + 1
+      slots[count] = slot(limits[k], used[k], now)
     end
   end
-  local slots = { pack(HEADER, VERSION, now) }
-  for _, piece in ipairs(order) do
-    local left, refill = template.used[piece], template.refills[piece]
-    if not refill then
-      slots[#slots + 1] = piece
-    elseif refill > 1 and left > 0 then
-      local rest = -left % refill
-      slots[#slots + 1] = pack(template.formats[piece], template.heads[piece], rest, now + (left + rest) / refill)
-    elseif left > 0 then
-      slots[#slots + 1] = pack(template.formats[piece], template.heads[piece], now + left)
-    end
-  end
-  return #slots > 1 and table.concat(slots)
+  local state = table.concat(slots)
+  return #state > 8 and state
 end
 
 -- Writes the entry of a part's client.
 local function write(template, part, client, now, fits)
-  local refills, used, costs, longest = template.refills, template.used, template.costs, part.longest
+  local limits, used, longest, pieces = template.limits, template.used, part.longest, part.pieces
   local values, field, state = part.values, 4, nil
   values[2] = now
   for k = part.first, part.last do
-    local left, refill, full = used[k], refills[k], nil
+    local limit, left, full = limits[k], used[k], nil
+    local refill = limit.refill
     if fits then
-      left = left + costs[k]
+      left = left + limit.cost
       used[k] = left
     end
     if refill > 1 then
@@ -263,13 +282,12 @@ local function write(template, part, client, now, fits)
       longest = full
     end
   end
-  if not fits or part.found or part.pieces and part.stored < part.last then
-    state = compose(template, part, now, fits)
-  else
+  if fits and not pieces then
     state = pack(part.format, unpack(values))
-    if part.pieces then
-      state = state .. table.concat(part.pieces)
-    end
+  elseif fits and part.stored == part.last then
+    state = pack(part.format, unpack(values)) .. table.concat(pieces)
+  else
+    state = compose(template, part, now, fits)
   end
   keep(client, state, longest)
 end
@@ -299,9 +317,9 @@ local function decide_buckets(template, place)
     end
   end
 
-  local used, rooms, fits = template.used, template.rooms, true
-  for k = 1, template.charge_count do
-    if used[k] > rooms[k] then
+  local used, limits, fits = template.used, template.limits, true
+  for k = 1, #limits do
+    if used[k] > limits[k].room then
       fits = false
       break
     end

@@ -8,7 +8,7 @@ use redis::{ErrorKind, RedisResult, Script, ServerErrorKind, Value, cmd};
 use crate::keys::EntryKey;
 use crate::wire;
 
-/// The Lua that Redis runs, but for its constants; the first file begins with its contract.
+/// The Lua that Redis runs, with names in place of shared constants; the first file begins with its contract.
 const BODY: &str = concat!(
     include_str!("numbers.lua"),
     include_str!("request.lua"),
@@ -28,7 +28,7 @@ const BODY: &str = concat!(
 
 /// The script, and the hash that a server knows it by.
 static SCRIPT: LazyLock<(String, Script)> = LazyLock::new(|| {
-    let source = wire::lua_constants() + BODY;
+    let source = wire::with_constants(BODY);
     let script = Script::new(&source);
     (source, script)
 });

@@ -1,13 +1,11 @@
 //! What travels between the store and its script.
 //!
 //! The top of `script/numbers.lua` describes requests and replies byte by byte. Numbers that both sides know by name are
-//! written here, once: [`lua_constants`] makes the Lua of them.
+//! written here, once: [`with_constants`] puts their values into the Lua.
 
 mod limit;
 mod reply;
 mod request;
-
-use std::fmt::Write;
 
 pub(crate) use self::reply::{Reply, Unreadable};
 pub(crate) use self::request::Request;
@@ -15,20 +13,13 @@ pub(crate) use self::request::Request;
 macro_rules! shared_constants {
     ($($name:ident: $kind:ty = $value:expr;)*) => {
         $(
-            // Some are of use in Lua only.
+            // Some are used in Lua only.
             #[allow(dead_code)]
             pub(crate) const $name: $kind = $value;
         )*
 
-        /// Returns the Lua that defines the shared constants.
-        pub(crate) fn lua_constants() -> String {
-            let mut lua = String::new();
-            $(
-                // Writing to a string does not fail.
-                let _ = writeln!(lua, "local {} = {}", stringify!($name), $name);
-            )*
-            lua
-        }
+        /// The shared constants by name.
+        const SHARED: &[(&str, i64)] = &[$((stringify!($name), $name as i64)),*];
     };
 }
 
@@ -70,6 +61,26 @@ shared_constants! {
     MOST_COUNTED: u64 = 1 << 51;
     // How far ahead of the clock an entry may be, beyond the time that its limits take, in microseconds.
     TRUSTED_LEAD: u64 = 60_000_000;
+}
+
+/// Returns Lua with the values of the shared constants in the place of their names.
+///
+/// The script would otherwise define dozens of locals in each call, which takes as long as a decision does.
+pub(crate) fn with_constants(lua: &str) -> String {
+    let is_of_name = |symbol: char| symbol.is_ascii_alphanumeric() || symbol == '_';
+    let mut source = String::with_capacity(lua.len());
+    let mut rest = lua;
+    while let Some(start) = rest.find(is_of_name) {
+        source.push_str(&rest[..start]);
+        let word = &rest[start..];
+        let end = word.find(|symbol| !is_of_name(symbol)).unwrap_or(word.len());
+        match SHARED.iter().find(|(name, _)| *name == &word[..end]) {
+            Some((_, value)) => source.push_str(&value.to_string()),
+            None => source.push_str(&word[..end]),
+        }
+        rest = &word[end..];
+    }
+    source + rest
 }
 
 /// Appends the lower 56 bits of a number.
