@@ -1,4 +1,4 @@
-//! What subjects are called in Redis.
+//! The names of keys in Redis: `PREFIX:3:{TAG}:ID`.
 
 use core::num::NonZeroUsize;
 
@@ -6,30 +6,30 @@ use smallvec::SmallVec;
 use tower_quota_core::{Key, Name};
 
 use crate::error::RedisConfigError;
+use crate::slots;
 
-/// The version of the stored form. A change of it starts afresh under other keys, so that instances of two versions can
-/// run side by side.
-const FORMAT: char = '2';
+/// The version of the keys. A change starts afresh under other keys, so that instances of two versions can run side by side.
+const FORMAT: char = '3';
 /// Readable ids are for people to look at: longer ones are hashed like any other.
 const LONGEST_READABLE: usize = 128;
-/// Bytes of a hashed id: 96 bits. Among a billion subjects the odds of any collision are about 1 in 10^11.
+/// Bytes of a hashed id: 96 bits. Among a billion clients the odds of any collision are about 1 in 10^11.
 const HASHED: usize = 12;
 
-/// What a subject is called within its partition.
+/// The key in Redis under which the entry of one client is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SubjectId(SmallVec<[u8; 16]>);
+pub(crate) struct EntryKey(SmallVec<[u8; 40]>);
 
-impl SubjectId {
+impl EntryKey {
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-/// Names subjects, and the keys they are kept under.
+/// Names the keys of clients.
 #[derive(Clone)]
 pub(crate) struct KeyNames {
-    /// For each partition the key that the others are named after.
-    quotas: Vec<String>,
+    /// What the keys of each partition begin with.
+    partitions: Vec<String>,
     seed: [u8; 16],
     readable: bool,
 }
@@ -52,63 +52,67 @@ impl KeyNames {
             None => Key::new(Name::new("tower-quota prefix"), prefix.as_bytes()),
         };
         let seed = seed.digest(&[0; 16]).to_le_bytes();
-        let quotas = (0..partitions.get()).map(|partition| quotas_key(prefix, partition)).collect();
-        Ok(Self { quotas, seed, readable })
+        let tags = slots::tags(partitions.get());
+        let partitions = tags.into_iter().map(|tag| format!("{prefix}:{FORMAT}:{{{tag}}}:")).collect();
+        Ok(Self { partitions, seed, readable })
     }
 
-    /// The key that a partition's other keys are named after. All of them share its hash tag, hence its cluster slot.
-    pub(crate) fn quotas(&self, partition: usize) -> &str {
-        self.quotas.get(partition).map_or("", String::as_str)
+    /// Returns what the keys of a partition begin with. It has the partition's hash tag, hence its cluster slot.
+    pub(crate) fn partition_key(&self, partition: usize) -> &str {
+        self.partitions.get(partition).map_or("", String::as_str)
     }
 
-    /// How many partitions there are.
+    /// Returns the number of partitions.
     pub(crate) fn partitions(&self) -> usize {
-        self.quotas.len()
+        self.partitions.len()
     }
 
-    /// How many bytes each id has; 0 if they differ.
-    pub(crate) fn id_width(&self) -> usize {
-        if self.readable { 0 } else { HASHED }
+    /// Returns the name of a client's key.
+    pub(crate) fn key_of(&self, key: &Key<'_>) -> String {
+        String::from_utf8_lossy(self.locate(key).1.as_bytes()).into_owned()
     }
 
-    /// The partition a key's subject is in, and its id there.
-    pub(crate) fn locate(&self, key: &Key<'_>) -> (usize, SubjectId) {
+    /// Returns a client's partition, and the name of its key.
+    pub(crate) fn locate(&self, key: &Key<'_>) -> (usize, EntryKey) {
         let digest = key.digest(&self.seed);
-        let partitions = self.quotas.len() as u128;
-        let partition = ((digest >> 96) % partitions) as usize;
-        (partition, self.id(key, digest))
+        let partition = ((digest >> 96) % self.partitions.len() as u128) as usize;
+        let mut name = EntryKey(SmallVec::from_slice(self.partition_key(partition).as_bytes()));
+        self.push_id(&mut name.0, key, digest);
+        (partition, name)
     }
 
-    fn id(&self, key: &Key<'_>, digest: u128) -> SubjectId {
-        if !self.readable {
-            return SubjectId(SmallVec::from_slice(&digest.to_le_bytes()[..HASHED]));
+    fn push_id(&self, name: &mut SmallVec<[u8; 40]>, key: &Key<'_>, digest: u128) {
+        let before = name.len();
+        if self.readable {
+            push_readable(name, key.scope().as_str().as_bytes());
+            name.push(b':');
+            push_readable(name, key.as_bytes());
         }
-        let mut name = String::new();
-        push_readable(&mut name, key.scope().as_str().as_bytes());
-        name.push(':');
-        push_readable(&mut name, key.as_bytes());
-        if name.len() > LONGEST_READABLE {
-            name = format!("{digest:032x}");
+        if !self.readable || name.len() - before > LONGEST_READABLE {
+            name.truncate(before);
+            push_base64url(name, &digest.to_le_bytes()[..HASHED]);
         }
-        SubjectId(SmallVec::from_slice(name.as_bytes()))
     }
 }
 
-fn quotas_key(prefix: &str, partition: usize) -> String {
-    format!("{prefix}:{FORMAT}:{{{partition}}}:quotas")
-}
-
-/// Bytes as they are where they are letters, digits or `-_.`, and in percent form otherwise.
-fn push_readable(name: &mut String, bytes: &[u8]) {
+/// Appends bytes as they are where they are letters, digits or `-_.`, and in percent form otherwise.
+fn push_readable(name: &mut SmallVec<[u8; 40]>, bytes: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for &byte in bytes {
         if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) {
-            name.push(char::from(byte));
+            name.push(byte);
         } else {
-            name.push('%');
-            name.push(char::from(HEX[usize::from(byte >> 4)]));
-            name.push(char::from(HEX[usize::from(byte & 15)]));
+            name.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
         }
+    }
+}
+
+/// Appends bytes as base64url (RFC 4648, section 5). A multiple of three, they need no padding.
+fn push_base64url(name: &mut SmallVec<[u8; 40]>, bytes: &[u8]) {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    for three in bytes.chunks_exact(3) {
+        let bits = three.iter().fold(0, |bits, &byte| bits << 8 | usize::from(byte));
+        name.extend([18, 12, 6, 0].map(|shift| DIGITS[bits >> shift & 63]));
     }
 }
 
@@ -121,9 +125,12 @@ mod tests {
     #[test]
     fn ids_depend_on_secret_and_prefix() {
         let key = Key::new(USER, b"ann");
-        let id = |prefix, secret| KeyNames::new(prefix, secret, false, NonZeroUsize::MIN).unwrap().locate(&key).1;
+        let id = |prefix: &str, secret| {
+            let name = KeyNames::new(prefix, secret, false, NonZeroUsize::MIN).unwrap().key_of(&key);
+            name.rsplit_once(':').unwrap().1.to_owned()
+        };
         assert_eq!(id("shop", None), id("shop", None));
-        assert_eq!(id("shop", None).as_bytes().len(), 12);
+        assert_eq!(id("shop", None).len(), 16);
         assert_ne!(id("shop", None), id("shop2", None));
         assert_ne!(id("shop", None), id("shop", Some(b"0123456789abcdef".as_slice())));
     }
@@ -131,11 +138,23 @@ mod tests {
     #[test]
     fn readable_ids_keep_their_parts_apart() {
         let names = KeyNames::new("shop", None, true, NonZeroUsize::MIN).unwrap();
-        let id = |bytes: &[u8]| String::from_utf8(names.locate(&Key::new(USER, bytes)).1.as_bytes().to_vec()).unwrap();
+        let start = names.partition_key(0);
+        assert!(start.starts_with("shop:3:{") && start.ends_with("}:"), "{start}");
+        let id = |bytes: &[u8]| names.key_of(&Key::new(USER, bytes)).strip_prefix(start).unwrap().to_owned();
         assert_eq!(id(b"ann"), "user:ann");
         assert_eq!(id(b"a:{b}\xff"), "user:a%3A%7Bb%7D%FF");
-        assert_eq!(id(&[b'x'; 500]).len(), 32);
-        assert_eq!(names.quotas(0), "shop:2:{0}:quotas");
+        assert_eq!(id(&[b'x'; 500]).len(), 16);
+    }
+
+    #[test]
+    fn base64url_matches_the_rfc() {
+        let encoded = |bytes: &[u8]| {
+            let mut name = SmallVec::new();
+            push_base64url(&mut name, bytes);
+            String::from_utf8(name.to_vec()).unwrap()
+        };
+        assert_eq!(encoded(b"foobar"), "Zm9vYmFy");
+        assert_eq!(encoded(&[0xfb, 0xff, 0xfe]), "-__-");
     }
 
     #[test]

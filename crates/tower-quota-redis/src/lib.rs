@@ -1,4 +1,4 @@
-//! tower-quota's counters in Redis, shared by every instance of a service.
+//! Counters in Redis for tower-quota, shared by every instance of a service.
 //!
 //! [`RedisStore`] is a [`Store`](tower_quota_core::Store): put it where a `MemoryStore` was, and the same limits are counted
 //! together by all instances.
@@ -33,33 +33,47 @@
 //!
 //! # What is stored
 //!
-//! A subject is known by a keyed 96-bit hash of its key. Its state is an instant and, for each limit that is not whole,
-//! a number for the quota that counted it, and its counters: 43 bytes for three buckets, 14 more for each distinct
-//! microsecond in a sliding log. A sliding log is read and written whole, so one of many thousands of units is slow:
-//! with 10,000 stamps a decision takes the server 1 ms, and giving back an old one of them 3 ms. It is
-//! kept under the prefix (`quota` unless told otherwise), the version of the stored form, and a hash tag:
+//! One key per client, a string under the name that [`RedisStore::key_of`] returns:
 //!
-//! | key | type | holds |
-//! |---|---|---|
-//! | `PREFIX:2:{0}:MINUTE` | hash | the subjects that will be whole before the minute after this one is over; unlinked then |
-//! | `PREFIX:2:{0}:HASH` | string | a subject that takes longer |
-//! | `PREFIX:2:{0}:quotas` | hash | the newest minute, and each quota's numbers, about 120 bytes for each that was ever used |
+//! ```text
+//! PREFIX:3:{TAG}:ID
+//! ```
 //!
-//! Every key expires, and what is in it is whole by then, so expiry forgets nothing. (The quotas are kept for 400 days
-//! after the last charge. A limit that was last charged before, and is no longer asked for, is whole.) Peeks and
-//! refusals write nothing, unless a limit counts refusals. A quota may change under a limit's name, and instances with
-//! the old and the new one may run side by side: each converts what the other has stored.
+//! The prefix is `quota` unless another is chosen. `3` is the version of the form. The tag stands for a partition; without
+//! a cluster there is one. The id is a keyed 96-bit hash of the client's key in base64url, or the key itself with
+//! [`RedisOptions::readable_keys`].
+//!
+//! The string is the client's entry, in the form that [`Entry::encode`](tower_quota_core::Entry::encode) gives and
+//! [`Entry::decode`](tower_quota_core::Entry::decode) reads: 8 bytes, and about 20 for each bucket of which something is
+//! used. A window takes about 14 bytes more; a sliding log 14 for each distinct microsecond. A log is read and written as
+//! one piece, so one of many thousands of units is slow: with 10,000 stamps a decision takes the server 1 ms, and the
+//! refund of an old one of them 3 ms.
+//!
+//! Each key expires when nothing is used of any limit, so expiry loses nothing. Peeks and refusals write nothing, unless a
+//! limit counts refusals. A quota may change under a limit's name, and instances with the old and the new one may run side
+//! by side: each converts what the other has stored. Nothing else is stored, so nothing accumulates.
+//!
+//! ```text
+//! redis-cli --scan --pattern 'quota:3:*'      all clients
+//! redis-cli --scan --pattern 'quota:3:*:user:ann'   one of them, with readable keys
+//! redis-cli PTTL KEY                          milliseconds until nothing is used
+//! redis-cli GET KEY                           the entry
+//! redis-cli DEL KEY                           forgets the client: all limits are full
+//! ```
+//!
+//! A value that is no entry of this version makes decisions about its client fail with [`RedisStoreError::State`], and stays
+//! as it is.
 //!
 //! # What the server must allow
 //!
 //! Redis 5 or later, or Valkey. For an ACL, with the default prefix:
 //!
 //! ```text
-//! ACL SETUSER limiter on >password ~quota:2:* +evalsha +eval +time +hmget +hget +mget +hset +set +pttl +pexpire +hdel +del +unlink
+//! ACL SETUSER limiter on >password ~quota:3:* +evalsha +eval +time +mget +set +del
 //! ```
 //!
-//! The script uses all but the first two with the caller's rights. It is told one key and derives the others' names from
-//! it (Dragonfly wants `--default_lua_flags=allow-undeclared-keys`); all of them share its hash tag, hence its cluster
+//! The script uses all but the first two with the caller's rights. All keys that it uses are declared, as proxies and
+//! servers other than Redis require, and those of one call share their hash tag, hence their cluster
 //! slot. Connecting further sends `AUTH` if the URL has a password, `SELECT` if it has a database other than 0
 //! (`+select`), `HELLO` if it asks for RESP3 (`+hello`), and `CLIENT SETINFO`, which may be denied, as may the `PING` of
 //! the breaker and the `ROLE` that a primary under sentinels is asked for. A pool checks a connection with `UNWATCH` and
@@ -74,7 +88,7 @@
 //!
 //! Under `noeviction` the server refuses calls that would write ([`RedisStoreError::Refused`], code `OOM`); what a
 //! request gets then is the limiter's choice. That is what we recommend, with enough memory. Under any policy that evicts,
-//! a whole minute's hash may go at once, and everyone in it is set free.
+//! single clients are lost, and all their limits are full again.
 //!
 //! A replica that is promoted may lack the last writes of the server it replaces: what was charged in them is given back.
 //!
@@ -83,10 +97,11 @@
 //! [`RedisStore::sentinel`] asks all sentinels for the primary whenever the connection is lost, in doubt or leads to a
 //! replica, and uses it as soon as the first of them knows it.
 //!
-//! [`RedisStore::cluster`] spreads subjects over 64 partitions, `{0}` to `{63}` in the keys' names, each with batches and a
-//! breaker of its own: one dead primary leaves the others' subjects alone, if the cluster has
-//! `cluster-require-full-coverage no`. Keys are hashed, so no byte of a client's choice picks a slot. A policy whose limits
-//! count subjects in several partitions, such as a client and everyone, is decided on part by part, everyone last. When
+//! [`RedisStore::cluster`] spreads clients over 64 partitions, each with batches and a breaker of its own: one dead primary
+//! leaves the others' clients alone, if the cluster has `cluster-require-full-coverage no`. The tags of the partitions lie
+//! in hash slots at equal distances, so any number of nodes holds equal shares, give or take one partition. Keys are
+//! hashed, so no byte of a client's choice picks a slot. A policy whose limits
+//! count clients in several partitions, such as a client and everyone, is decided on part by part, everyone last. When
 //! a part refuses, what the others took is given back: no more is ever admitted than every limit allows. For as long as
 //! that takes, as much may be refused as is under way at that moment and will be given back. With
 //! [`RedisOptions::partitions`] of 1 each policy is decided in one step, on one node.
@@ -116,20 +131,18 @@
 
 mod batch;
 mod breaker;
-mod definition;
 mod error;
 mod health;
 mod keys;
 mod link;
-mod lone;
 mod options;
 mod question;
-mod reply;
-mod request;
 mod script;
+mod slots;
 mod spread;
 mod store;
 mod template;
+mod wire;
 
 pub use self::error::{RedisConfigError, RedisStoreError};
 pub use self::options::RedisOptions;

@@ -3,21 +3,23 @@
 use smallvec::SmallVec;
 use tower_quota_core::{Algorithm, Charge, Key, Operation, Timestamp};
 
-use crate::keys::{KeyNames, SubjectId};
+use crate::keys::{EntryKey, KeyNames};
 use crate::template::{Part, Template};
 
-/// What to decide, and about whom. All its subjects are in one partition.
+/// What to decide, and which clients it counts. All of them are in one partition.
 #[derive(Clone)]
 pub(crate) struct Question {
     /// Boxed: a question changes hands several times on its way.
     pub(crate) template: Box<Template>,
-    pub(crate) subjects: SmallVec<[SubjectId; 2]>,
+    pub(crate) clients: SmallVec<[EntryKey; 2]>,
+    /// The partition of its first client, or the first partition if it has none.
+    pub(crate) partition: usize,
 }
 
 impl Question {
     pub(crate) fn new(operation: Operation, charges: &[Charge<'_>], keys: &KeyNames) -> Self {
         let mut distinct: SmallVec<[&Key<'_>; 2]> = SmallVec::new();
-        let subject_of: SmallVec<[usize; 4]> = charges
+        let client_of: SmallVec<[usize; 4]> = charges
             .iter()
             .map(|charge| {
                 distinct.iter().position(|key| *key == charge.key()).unwrap_or_else(|| {
@@ -26,10 +28,16 @@ impl Question {
                 })
             })
             .collect();
-        Self {
-            template: Box::new(Template::new(operation, charges, |charge| subject_of[charge])),
-            subjects: distinct.into_iter().map(|key| keys.locate(key).1).collect(),
+        let template = Box::new(Template::new(operation, charges, |charge| client_of[charge]));
+        let (mut clients, mut partition) = (SmallVec::new(), 0);
+        for (i, key) in distinct.into_iter().enumerate() {
+            let (of_key, client) = keys.locate(key);
+            clients.push(client);
+            if i == 0 {
+                partition = of_key;
+            }
         }
+        Self { template, clients, partition }
     }
 
     /// The same, to give back units that were taken at an instant, as many of each charge as `units` says.
@@ -68,7 +76,7 @@ impl Question {
     /// How much work it is for the server, in multiples of a plain decision about one subject.
     pub(crate) fn weight(&self) -> usize {
         if self.template.is_plain {
-            return self.subjects.len();
+            return self.clients.len();
         }
         self.template.charges.iter().map(weight).sum::<usize>().max(1)
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use deadpool_redis::Pool;
 use redis::Client;
 use tokio::sync::oneshot;
-use tower_quota_core::{Charge, Decision, Operation, Store};
+use tower_quota_core::{Charge, Decision, Key, Operation, Store};
 
 use crate::batch::Batcher;
 use crate::error::RedisStoreError;
@@ -112,6 +112,18 @@ impl RedisStore {
         RedisOptions::new()
     }
 
+    /// Returns the name of the key in Redis under which a client's counters are stored.
+    ///
+    /// ```text
+    /// redis-cli PTTL KEY    milliseconds until nothing is used of any limit; -2 if that is so now
+    /// redis-cli GET KEY     the stored form, as documented at tower_quota_core::Entry::encode
+    /// redis-cli DEL KEY     forgets all that was counted for the client
+    /// ```
+    #[must_use]
+    pub fn key_of(&self, key: &Key<'_>) -> String {
+        self.inner.keys.key_of(key)
+    }
+
     pub(crate) fn new(batchers: Arc<[Batcher]>, keys: KeyNames, deadline: Duration, server: Arc<str>) -> Self {
         Self { inner: Arc::new(Inner { batchers, keys, deadline, server }) }
     }
@@ -139,9 +151,8 @@ impl Store for RedisStore {
         if let Some(spread) = Spread::over_partitions(operation, charges, &inner.keys) {
             return Box::pin(async move { inner.decide_in_parts(spread).await });
         }
-        let partition = charges.first().map_or(0, |charge| inner.keys.locate(charge.key()).0);
         let question = Question::new(operation, charges, &inner.keys);
-        Box::pin(async move { inner.batchers[partition].decide(question).await })
+        Box::pin(async move { inner.batchers[question.partition].decide(question).await })
     }
 }
 

@@ -74,7 +74,7 @@ async fn decisions_of_one_call_count_one_after_the_other() {
 async fn a_state_that_makes_no_sense_spoils_only_its_own_decisions() {
     let server = RedisServer::start();
     let store = options().readable_keys(true).connect(&server.url()).await.unwrap();
-    server.command("SET quota:2:{0}:user:eve nonsense").unwrap();
+    server.command(&format!("SET {} nonsense", store.key_of(&user("eve")))).unwrap();
     let asked: Vec<(bool, Asked)> = (0..60)
         .map(|i| (i % 3 == 0, i))
         .map(|(is_eve, i)| (is_eve, ask(&store, &if is_eve { "eve".to_owned() } else { format!("user {i}") })))

@@ -16,7 +16,7 @@ use tower_quota_core::{Charge, Clock, MonotonicClock, Quota, Store, Timestamp};
 use tower_quota_redis::{RedisConfigError, RedisStore, RedisStoreError};
 use tower_quota_testkit::RedisServer;
 
-use self::common::{look_at, options, store_on, subjects, until_answered, user};
+use self::common::{look_at, options, store_on, entries, until_answered, user};
 
 const QUOTA: Quota = Quota::per_hour(100);
 /// What a slow machine may take beyond a deadline.
@@ -53,7 +53,7 @@ async fn stores_connect_by_url_client_or_pool_and_share_counters() {
     assert_eq!(check(&by_client).await.unwrap(), 98);
     assert_eq!(check(&by_pool).await.unwrap(), 97);
     assert_eq!(check(&by_pool).await.unwrap(), 96);
-    assert_eq!(subjects(&server).len(), 1);
+    assert_eq!(entries(&server).len(), 1);
 }
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn a_server_that_died_is_found_again_when_it_is_back() {
     server.start_again();
     assert_eq!(check(&store).await.unwrap(), 99, "it came back empty");
     assert_eq!(check(&store).await.unwrap(), 98);
-    assert_eq!(subjects(&server).len(), 1);
+    assert_eq!(entries(&server).len(), 1);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Users who may do what the documentation lists, and nothing else.
+//! The documented rights suffice, and each of them is needed.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
@@ -17,7 +17,7 @@ async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
     Ok(store.check(&[Charge::new("hour", &QUOTA, &ann)]).await?.statuses()[0].remaining())
 }
 
-/// A user with the documented rights, and these, of which the documentation must speak too.
+/// Creates a user with the documented rights and further ones, which must be documented too.
 fn grant(server: &RedisServer, further: &str) {
     let docs = include_str!("../src/lib.rs");
     let rights = docs.lines().find_map(|line| line.strip_prefix("//! ACL SETUSER limiter ")).unwrap();
@@ -27,7 +27,7 @@ fn grant(server: &RedisServer, further: &str) {
 }
 
 #[tokio::test]
-async fn of_a_server() {
+async fn documented_rights_suffice_for_a_server() {
     let server = RedisServer::start();
     let address = format!("redis://limiter:password@127.0.0.1:{}", server.port());
     grant(&server, "");
@@ -45,17 +45,31 @@ async fn of_a_server() {
     let store = options().connect(&format!("{address}/?protocol=resp3")).await.unwrap();
     assert_eq!(check(&store).await.unwrap(), 98);
 
+    for (needed, charge) in [
+        ("time", Charge::new("hour", &QUOTA, &ann)),
+        ("mget", Charge::new("hour", &QUOTA, &ann)),
+        ("set", Charge::new("hour", &QUOTA, &ann)),
+        ("evalsha", Charge::new("hour", &QUOTA, &ann)),
+    ] {
+        server.command(&format!("ACL SETUSER limiter -{needed}")).unwrap();
+        let error = store.check(&[charge]).await.unwrap_err();
+        assert!(matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(), "{needed}: {error:?}");
+        server.command(&format!("ACL SETUSER limiter +{needed}")).unwrap();
+    }
+    server.command("ACL SETUSER limiter -del").unwrap();
+    assert!(store.apply(Operation::Reset, &[Charge::new("hour", &QUOTA, &ann)]).await.is_err());
+
     let error = check(&options().prefix("other").connect(&format!("{address}/")).await.unwrap()).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(), "{error:?}");
 }
 
 #[tokio::test]
-async fn of_a_server_behind_a_pool() {
+async fn documented_rights_suffice_behind_a_pool() {
     let server = RedisServer::start();
     grant(&server, "+unwatch +ping");
     let pool = deadpool_redis::Config::from_url(format!("redis://limiter:password@127.0.0.1:{}/", server.port()));
     let pool = pool.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap();
-    // So that the store is handed one that has been used, which the pool looks over.
+    // So that the store gets a connection that was used before, which the pool checks.
     drop(pool.get().await.unwrap());
     let store = options().pool(pool).unwrap();
     assert_eq!(check(&store).await.unwrap(), 99);
@@ -63,7 +77,7 @@ async fn of_a_server_behind_a_pool() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_cluster() {
+async fn documented_rights_suffice_for_a_cluster() {
     let cluster = RedisCluster::start();
     (0..6).for_each(|node| grant(cluster.node(node), "+ping +cluster|slots"));
     let urls = cluster.urls().into_iter().map(|url| url.replace("redis://", "redis://limiter:password@"));
@@ -76,7 +90,7 @@ async fn of_a_cluster() {
 
 /// The sentinels' user is another, with one right.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_primary_and_its_sentinels() {
+async fn documented_rights_suffice_under_sentinels() {
     let group = RedisSentinel::start();
     (0..2).for_each(|server| grant(group.server(server), ""));
     let docs = include_str!("../src/lib.rs");
@@ -94,7 +108,7 @@ async fn of_a_primary_and_its_sentinels() {
     let error = options().sentinel(as_finder("password"), &primary.replace("password", "guess")).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(), "{error:?}");
 
-    // Nor is anything further needed to find the next primary.
+    // No further right is needed to find the next primary.
     group.fail_over();
     group.wait_for_promotion(1);
     while check(&store).await.is_err() {}

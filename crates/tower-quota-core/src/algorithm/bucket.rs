@@ -220,7 +220,9 @@ pub(super) fn struck(quota: &Quota, used: u64, most_debt: u64) -> u64 {
 /// Gives back what was taken `elapsed` microseconds ago, less what time has refilled since: a bucket that nothing else was
 /// taken from is then as if the charge had never been made, and never better off.
 pub(super) fn refunded(quota: &Quota, used: u64, cost: u64, elapsed: u64) -> u64 {
-    let back = cost.saturating_mul(quota.grain()).saturating_sub(elapsed.saturating_mul(quota.refill()));
+    // No more than a bucket counts was ever taken.
+    let taken = cost.saturating_mul(quota.grain()).min(MOST_USED);
+    let back = taken.saturating_sub(elapsed.saturating_mul(quota.refill()));
     used.saturating_sub(back)
 }
 

@@ -105,7 +105,7 @@ impl Readable for SlidingLog {
         let (mut newest, mut total) = (None, log.base);
         while !bytes.is_empty() {
             let (stamp, running) = (read_u56(bytes)?, read_u56(bytes)?);
-            if newest.is_some_and(|newest| stamp <= newest) || running <= total || stamp > at {
+            if newest.is_some_and(|newest| stamp <= newest) || running < total || stamp > at {
                 return None;
             }
             (newest, total) = (Some(stamp), running);

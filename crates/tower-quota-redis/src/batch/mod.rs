@@ -28,11 +28,8 @@ use self::queue::Queue;
 use crate::error::RedisStoreError;
 use crate::health::Health;
 use crate::link::{Link, Trouble};
-use crate::lone;
 use crate::question::Question;
-use crate::reply::{Reply, Unreadable};
-use crate::request::Request;
-use crate::script::Call;
+use crate::wire::{Reply, Request, Unreadable};
 
 /// Calls under way on each connection. Two keep the server busy while a reply is read and the next call is put together.
 const LANES_PER_CONNECTION: usize = 2;
@@ -43,9 +40,8 @@ pub(crate) struct Caller {
     pub(crate) links: Vec<Link>,
     /// Whether they lead to a server that is worth asking.
     pub(crate) health: Arc<Health>,
-    /// The key a partition's other keys are named after.
-    pub(crate) quotas_key: String,
-    pub(crate) id_width: usize,
+    /// A key that leads to the partition.
+    pub(crate) partition_key: String,
     pub(crate) deadline: Duration,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) server: Arc<str>,
@@ -181,9 +177,7 @@ struct Alone<'a> {
 impl Alone<'_> {
     async fn decide(mut self, question: &Question) -> Result<Decision, RedisStoreError> {
         let caller = &self.shared.caller;
-        // It may take two calls, which share the deadline.
-        let reply = tokio::time::timeout(caller.deadline, caller.call_alone(question)).await;
-        let reply = reply.unwrap_or_else(|_| Err(caller.too_late()));
+        let reply = caller.call(0, once(question)).await;
         self.is_answered = reply.is_ok();
         caller.read(&mut Reply::new(bytes_of(&reply?)), question)
     }
@@ -215,21 +209,10 @@ impl Caller {
         lane: usize,
         questions: impl Iterator<Item = &'a Question>,
     ) -> Result<Value, RedisStoreError> {
-        let mut request = Request::new(self.id_width);
-        questions.for_each(|question| request.decide(&question.template, &question.subjects));
-        let call = Call::Any(request.to_bytes(self.instant()));
-        self.answered(self.link(lane).run(&self.quotas_key, &call)).await
-    }
-
-    /// A call about one question while nothing else is going on: by the script for lone decisions, where that will do.
-    async fn call_alone(&self, question: &Question) -> Result<Value, RedisStoreError> {
-        if let Some(request) = lone::request(question, self.id_width, self.instant()) {
-            let reply = self.answered(self.link(0).run(&self.quotas_key, &Call::Lone(request))).await?;
-            if !bytes_of(&reply).is_empty() {
-                return Ok(reply);
-            }
-        }
-        self.call(0, once(question)).await
+        let mut request = Request::default();
+        questions.for_each(|question| request.decide(&question.template, &question.clients));
+        let call = request.into_call(self.instant());
+        self.answered(self.link(lane).run(&self.partition_key, &call)).await
     }
 
     /// The answer to a call, within the deadline and unless the breaker is open, which hears of it.

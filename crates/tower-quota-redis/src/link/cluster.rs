@@ -105,8 +105,8 @@ impl Reach for Cluster {
     /// A node that stands in for the primary would answer a `PING` too; asked for the key, it says that it is not the one.
     /// The script uses this command as well, so the right to it is there.
     async fn ping(connection: &mut ClusterConnection, key: &str) -> RedisResult<Value> {
-        let mut look = cmd("HMGET");
-        look.arg(key).arg("generation");
+        let mut look = cmd("MGET");
+        look.arg(key);
         let primary = SingleNodeRoutingInfo::SpecificNode(Route::with_key(key, SlotAddr::Master));
         let answer = connection.route_command(look, RoutingInfo::SingleNode(primary)).await;
         match answer.and_then(Value::extract_error) {

@@ -150,12 +150,11 @@ impl RedisOptions {
         let server: Arc<str> = self.server_name.unwrap_or(server).into();
         let batchers = (0..keys.partitions())
             .map(|partition| {
-                let key = keys.quotas(partition);
+                let key = keys.partition_key(partition);
                 Batcher::new(Caller {
                     links: links.clone(),
                     health: Health::new(self.failures, links.clone(), key.to_owned(), self.deadline),
-                    quotas_key: key.to_owned(),
-                    id_width: keys.id_width(),
+                    partition_key: key.to_owned(),
                     deadline: self.deadline,
                     clock: self.clock.clone(),
                     server: Arc::clone(&server),

@@ -1,16 +1,38 @@
--- Token bucket, GCRA and leaky bucket. `used`: the grains taken and not yet back.
+-- Way two: the model. Its functions are only made when a call needs them: making them takes longer than a decision.
+
+local function saturating_sub(a, b)
+  return max(a - b, 0)
+end
+
+local function has(flags, flag)
+  return bit.band(flags, flag) ~= 0
+end
+
+-- Token bucket, GCRA and leaky bucket. `full_at`: the instant from which nothing is used; `rest`: the grains that come back
+-- in the last microsecond before that and are not used.
 local bucket = {}
 
 function bucket.fresh()
-  return { used = 0 }
+  return { full_at = 0, rest = 0 }
 end
 
-function bucket.refilled(quota, used, elapsed)
-  return saturating_sub(used, elapsed * quota.refill)
+-- The state with so many grains used.
+function bucket.set(quota, state, used, now)
+  if used == 0 then
+    state.full_at, state.rest = 0, 0
+  else
+    state.rest = -used % quota.refill
+    state.full_at = now + (used + state.rest) / quota.refill
+  end
+  return state
 end
 
-function bucket.judge(quota, state, from, now, cost, patience, queues)
-  local used = bucket.refilled(quota, state.used, now - from)
+function bucket.used(quota, state, now)
+  return min(saturating_sub(saturating_sub(state.full_at, now) * quota.refill, state.rest), MOST_USED)
+end
+
+function bucket.judge(quota, state, now, cost, patience, queues)
+  local used = bucket.used(quota, state, now)
   local after = used + cost * quota.grain
   local until_fits = div_ceil(saturating_sub(after, quota.capacity * quota.grain), quota.refill)
   local wait, retry
@@ -28,38 +50,54 @@ function bucket.judge(quota, state, from, now, cost, patience, queues)
   return REFUSE, retry
 end
 
-function bucket.left(quota, state, from, now)
-  local used = bucket.refilled(quota, state.used, now - from)
-  local remaining = div(saturating_sub(quota.capacity * quota.grain, used), quota.grain)
-  return remaining, div_ceil(used, quota.refill)
+function bucket.remaining(quota, state, now)
+  return div(saturating_sub(quota.capacity * quota.grain, bucket.used(quota, state, now)), quota.grain)
 end
 
-function bucket.advance(quota, state, from, now)
-  state.used = bucket.refilled(quota, state.used, now - from)
+function bucket.full_at(_, state)
+  return state.full_at
 end
 
-function bucket.take(quota, state, _, cost)
-  state.used = min(state.used + cost * quota.grain, MOST_USED)
+function bucket.advance()
 end
 
-function bucket.penalise(quota, state, _, cost)
-  local taken = min(state.used + cost * quota.grain, MOST_USED)
-  state.used = max(state.used, min(taken, quota.capacity * quota.grain))
+function bucket.take(quota, state, now, cost)
+  bucket.set(quota, state, min(bucket.used(quota, state, now) + cost * quota.grain, MOST_USED), now)
+end
+
+function bucket.penalise(quota, state, now, cost)
+  local used = bucket.used(quota, state, now)
+  local taken = min(used + cost * quota.grain, MOST_USED)
+  bucket.set(quota, state, max(used, min(taken, quota.capacity * quota.grain)), now)
 end
 
 -- Microseconds until a debt is paid; 0 where there is none.
-function bucket.until_paid(quota, state, from, now)
-  local used = bucket.refilled(quota, state.used, now - from)
-  return div_ceil(saturating_sub(used, quota.capacity * quota.grain), quota.refill)
+function bucket.until_paid(quota, state, now)
+  return div_ceil(saturating_sub(bucket.used(quota, state, now), quota.capacity * quota.grain), quota.refill)
 end
 
 -- Takes one unit more, down to so many units of debt.
-function bucket.strike(quota, state, _, most_debt)
-  local deepest = (quota.capacity + most_debt) * quota.grain
-  state.used = max(state.used, min(state.used + quota.grain, deepest))
+function bucket.strike(quota, state, now, most_debt)
+  local used, deepest = bucket.used(quota, state, now), (quota.capacity + most_debt) * quota.grain
+  bucket.set(quota, state, max(used, min(used + quota.grain, deepest)), now)
 end
 
-function bucket.give_back(quota, state, _, cost)
-  state.used = saturating_sub(state.used, cost * quota.grain)
+-- Gives back what was taken, less what time has refilled since. No more than a bucket counts was ever taken.
+function bucket.refund(quota, state, now, taken_at, cost)
+  local back = saturating_sub(min(cost * quota.grain, MOST_USED), saturating_sub(now, taken_at) * quota.refill)
+  bucket.set(quota, state, saturating_sub(bucket.used(quota, state, now), back), now)
+end
+
+-- The state in stored bytes, and back.
+function bucket.encode(quota, state)
+  return quota.refill > 1 and pack('<I7', state.rest) or ''
+end
+
+function bucket.decode(quota, bytes, full_at)
+  local rest = 0
+  if quota.refill > 1 then
+    rest, bytes = unpack_from('<I7', bytes), sub(bytes, 8)
+  end
+  return { full_at = full_at, rest = rest }, bytes
 end
 

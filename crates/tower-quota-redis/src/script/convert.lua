@@ -1,94 +1,50 @@
--- A quota changes while counters live: what is left stays left, up to the new capacity; a debt stays a debt. Timing stays
--- too, as far as both quotas have the same kind of state.
+-- A quota changes while counters live. Windows and logs of the same length keep what was used, anything else keeps what is
+-- left. A debt stays a debt.
 local convert = {}
 
--- Products of two numbers below 2^26 are exact.
-local FINEST = 2 ^ 26
-
--- Whether units are owed, how many whole ones are owed or left, and how many grains of what size of another.
-function convert.standing(quota, state, now)
-  local owed, amount, grain = false, 0, 1
-  if quota.kind == BUCKET then
-    local full = quota.capacity * quota.grain
-    owed, amount, grain = state.used > full, math.abs(state.used - full), quota.grain
+-- The units that a window or a log that is as of `now` has counted.
+function convert.units_used(quota, state, now)
+  if quota.kind == FIXED_WINDOW then
+    return state.count
   elseif quota.kind == SLIDING_WINDOW then
-    amount = sliding_window.owed(quota, state, now)
-    owed = amount > 0
-    if not owed then
-      amount = left(quota, state, now, now)
-    end
+    return sliding_window.estimate(quota, state, now)
+  end
+  return sliding_log.total(quota, state, now)
+end
+
+-- What a window or a log has used of a new quota: of an old one so many grains were used, one or more to a unit.
+function convert.to_units(used, old_capacity, old_grain, new)
+  local full = old_capacity * old_grain
+  local amount = math.abs(used - full)
+  local rest = amount % old_grain
+  local whole = (amount - rest) / old_grain
+  if used > full then
+    return new.capacity + min(whole, MOST_COUNTED) + (rest > 0 and 1 or 0)
+  end
+  return saturating_sub(new.capacity, whole)
+end
+
+-- A state under another quota, advanced to `now`. The old state is left alone.
+function convert.state(state, old, new, now)
+  local used, grain = 0, 1
+  if old.kind == BUCKET then
+    used, grain = bucket.used(old, state, now), old.grain
   else
-    local counted = state.count or sliding_log.total(quota, state, now)
-    owed, amount = counted > quota.capacity, math.abs(counted - quota.capacity)
-  end
-  return { owed = owed, whole = div(amount, grain), rest = amount % grain, grain = grain }
-end
-
--- The part of a unit beyond the whole ones, in grains of another size, rounded down.
-function convert.fraction(standing, grain)
-  if standing.grain == grain then
-    return standing.rest
-  end
-  local cut = div_ceil(standing.grain, FINEST)
-  local parts = div_ceil(standing.grain, cut)
-  local rest = div(standing.rest, cut)
-  return rest * div(grain, parts) + div(rest * (grain % parts), parts)
-end
-
-function convert.grains_used(standing, quota)
-  local grain, full = quota.grain, quota.capacity * quota.grain
-  local fraction = convert.fraction(standing, grain)
-  if standing.owed then
-    -- A debt no bucket can hold is cut to the longest one that it can.
-    if standing.whole >= div(full, grain) then
-      return full + full
+    local moved = {}
+    for name, value in pairs(state) do
+      moved[name] = value
     end
-    if standing.rest > 0 and standing.grain ~= grain then
-      fraction = fraction + 1
+    advance(old, moved, now)
+    if has_windows_of(old, new) then
+      return moved
     end
-    return full + standing.whole * grain + fraction
-  elseif standing.whole >= quota.capacity then
-    return 0
+    used = convert.units_used(old, moved, now)
   end
-  return full - (standing.whole * grain + fraction)
-end
-
-function convert.units_used(standing, quota)
-  if not standing.owed then
-    return saturating_sub(quota.capacity, standing.whole)
-  end
-  local begun = 0
-  if standing.rest > 0 then
-    begun = 1
-  end
-  return quota.capacity + min(standing.whole, MOST_COUNTED) + begun
-end
-
--- The same standing under another quota, as of `now`, of a state that is as of `from`. The old state is left alone.
-function convert.state(state, old, new, from, now)
-  local moved = {}
-  for name, value in pairs(state) do
-    moved[name] = value
-  end
-  advance(old, moved, from, now)
-  local standing = convert.standing(old, moved, now)
   if new.kind == BUCKET then
-    return { used = convert.grains_used(standing, new) }
-  end
-  local wanted = convert.units_used(standing, new)
-  if new.kind == old.kind then
-    if new.kind == FIXED_WINDOW then
-      return { start = fixed_window.start(new, moved.start, now), count = min(wanted, MOST_COUNTED) }
-    elseif new.kind == SLIDING_LOG then
-      sliding_log.adjust(new, moved, now, wanted)
-      return moved
-    elseif new.period == old.period then
-      sliding_window.adjust(new, moved, now, min(wanted, 2 * new.capacity))
-      return moved
-    end
+    return bucket.set(new, {}, converted_used(used, conversion_from(old.capacity, grain), new.capacity, new.grain), now)
   end
   local converted = fresh(new, now)
-  take(new, converted, now, wanted)
+  take(new, converted, now, convert.to_units(used, old.capacity, grain, new))
   return converted
 end
 

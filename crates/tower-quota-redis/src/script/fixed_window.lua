@@ -34,7 +34,7 @@ function fixed_window.at(quota, state, now)
   return start, 0
 end
 
-function fixed_window.judge(quota, state, _, now, cost)
+function fixed_window.judge(quota, state, now, cost)
   local start, count = fixed_window.at(quota, state, now)
   if count + cost <= quota.capacity then
     return ADMIT, 0
@@ -42,15 +42,19 @@ function fixed_window.judge(quota, state, _, now, cost)
   return REFUSE, fixed_window.ends(quota, start) - now
 end
 
-function fixed_window.left(quota, state, _, now)
-  local start, count = fixed_window.at(quota, state, now)
-  if count == 0 then
-    return quota.capacity, 0
-  end
-  return saturating_sub(quota.capacity, count), fixed_window.ends(quota, start) - now
+function fixed_window.remaining(quota, state, now)
+  local _, count = fixed_window.at(quota, state, now)
+  return saturating_sub(quota.capacity, count)
 end
 
-function fixed_window.advance(quota, state, _, now)
+function fixed_window.full_at(quota, state)
+  if state.count == 0 then
+    return 0
+  end
+  return fixed_window.ends(quota, state.start)
+end
+
+function fixed_window.advance(quota, state, now)
   state.start, state.count = fixed_window.at(quota, state, now)
 end
 
@@ -62,9 +66,18 @@ function fixed_window.take(quota, state, now, cost)
   state.count = min(state.count + cost, MOST_COUNTED)
 end
 
-function fixed_window.give_back(_, state, taken_at, cost)
+function fixed_window.refund(_, state, _, taken_at, cost)
   if taken_at >= state.start then
     state.count = saturating_sub(state.count, cost)
   end
+end
+
+function fixed_window.encode(_, state)
+  return pack('<I7I7', state.start, state.count)
+end
+
+function fixed_window.decode(_, bytes)
+  local start, count = unpack_from('<I7I7', bytes)
+  return { start = start, count = count }, sub(bytes, 15)
 end
 

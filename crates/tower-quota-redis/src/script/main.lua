@@ -1,39 +1,39 @@
 -- Decides one decision after the other, each on what those before it have left.
-local is_confused
-for i = 1, definition_count do
-  local stored = definitions[i + 1]
-  if stored and stored ~= definition_numbers[i] then
-    -- Another quota under the same number: odds of one in 2^38 for any two. The long way says who is concerned.
-    is_confused = is_confused or {}
-    is_confused[i] = true
-  end
-end
-
-local replies, last, counted = {}, 0, {}
-local decide
-local word = 1
-for _ = 1, decision_count do
-  local template = templates[decisions[word]]
-  for j = 1, template.subjects do
-    counted[j] = decisions[word + j]
-  end
-  word = word + 1 + template.subjects
-
-  local verdict, answer
-  if template.is_plain and not is_confused then
-    verdict, answer = decide_plain(template, counted, now)
-  end
-  if not verdict then
-    decide = decide or model(is_confused or {})
+local replies, decide, place = {}, nil, 1
+for i = 1, decision_count do
+  local template = templates[decisions[place]]
+  local reply = template.is_plain and decide_buckets(template, place)
+  if not reply then
+    decide = decide or model()
     local is_sound
-    is_sound, answer = pcall(decide, template, counted)
-    if is_sound then
-      verdict = DECIDED
-    else
-      verdict, answer = SENSELESS, ''
+    is_sound, reply = pcall(decide, template, place)
+    if not is_sound then
+      reply = string.char(UNREADABLE)
     end
   end
-  replies[last + 1], replies[last + 2] = verdict, answer
-  last = last + 2
+  replies[i] = reply
+  place = place + 1 + template.clients
 end
 
+-- Writes what has changed. What may need memory comes first: a server without any refuses that, and nothing is done.
+local gone
+for client, key in ipairs(KEYS) do
+  local full = full_at[client]
+  if full then
+    local state = states[client]
+    if state then
+      local lifetime = div_ceil(full - clock, 1000)
+      if lifetime < shortest_lifetime then
+        lifetime = shortest_lifetime
+      end
+      call('SET', key, state, 'PX', lifetime)
+    else
+      gone = gone or {}
+      gone[#gone + 1] = key
+    end
+  end
+end
+if gone then
+  call('DEL', unpack(gone))
+end
+return table.concat(replies)

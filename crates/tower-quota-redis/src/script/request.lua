@@ -1,47 +1,51 @@
--- What is asked. The decisions themselves are read as they are decided.
-local request = ARGV[1]
-local is_given, now, definition_count, template_count, subject_count, decision_count, id_width, position =
-  unpack_from('<BI7HHHHB', request)
+local call = redis.call
 
--- Bytes of a definition, and of a charge. What is in them is only read where it is needed.
-local DEFINITION, CHARGE = 39, 19
-local definitions_start = position
-local definition_fields, definition_numbers = {}, {}
-for i = 1, definition_count do
-  definition_fields[i], definition_numbers[i], position = unpack_from('c5c34', request, position)
-end
+-- What is asked. A template's charges are read where they are needed.
+local request = ARGV[1]
+local is_given, clock, template_count, decision_count, position = unpack_from('<BI7HH', request)
+
+-- Without its numbers each field of a charge but the last has a fixed width.
+local CHARGE, CHARGE_WIDTH = '<HBI7I7I4I4BI7I7I7I7Bc0', 55
 
 local templates = {}
 for i = 1, template_count do
-  local flags, operation, taken_at, subjects, charges, start = unpack_from('<BBI7HH', request, position)
+  local is_plain, operation, taken_at, clients, charges, start = unpack_from('<BBI7HH', request, position)
   templates[i] = {
-    is_plain = flags == 1,
+    is_plain = is_plain == 1,
     operation = operation,
     taken_at = taken_at,
-    subjects = subjects,
+    clients = clients,
     charge_count = charges,
     start = start,
-    -- Made when they are needed: the parts for the short way, the charges for the long one.
-    parts = nil,
-    charges = nil,
   }
-  position = start + charges * CHARGE
-end
-
-local subject_ids
-if id_width > 0 then
-  subject_ids = { unpack_from(string.rep('c' .. id_width, subject_count), request, position) }
-  -- The last result is where the reading ended.
-  position, subject_ids[subject_count + 1] = subject_ids[subject_count + 1], nil
-else
-  subject_ids = {}
-  for i = 1, subject_count do
-    local width = string.byte(request, position)
-    subject_ids[i] = string.sub(request, position + 1, position + width)
-    position = position + 1 + width
+  position = start
+  for _ = 1, charges do
+    position = position + CHARGE_WIDTH + string.byte(request, position + CHARGE_WIDTH - 1)
   end
 end
 
--- For each decision its template, then its subjects.
+-- For each decision its template, then its clients.
 local decisions = { unpack_from('<' .. string.rep('H', (#request - position + 1) / 2), request, position) }
+
+-- Everything is decided at `clock`: the server's, unless an instant is given. A test gives one. Its clock and the server's
+-- do not run alike, so what is written under it lives for a minute at least.
+local shortest_lifetime = 60000
+if is_given == 0 then
+  local time = call('TIME')
+  clock = tonumber(time[1]) * 1000000 + tonumber(time[2])
+  shortest_lifetime = 1
+end
+-- An entry that was changed later than this may be from a clock that was wrong.
+local border = clock + TRUSTED_LEAD
+
+-- What is stored of each client; false where nothing is.
+local states = call('MGET', unpack(KEYS))
+
+-- When nothing is used any more of the entries that have changed.
+local full_at = {}
+
+-- Replaces a client's entry: false where nothing is left.
+local function keep(client, state, full)
+  states[client], full_at[client] = state, full
+end
 

@@ -19,19 +19,19 @@ end
 
 -- The instant and the running total of the entry at a position.
 function sliding_log.entry(state, position)
-  return struct.unpack(ENTRY, state.entries, position * WIDTH + 1)
+  return unpack_from(ENTRY, state.entries, position * WIDTH + 1)
 end
 
 -- The entries from `first` up to, not including, `last`.
 function sliding_log.slice(state, first, last)
-  return string.sub(state.entries, first * WIDTH + 1, last * WIDTH)
+  return sub(state.entries, first * WIDTH + 1, last * WIDTH)
 end
 
 -- The position of the first entry for which `has_passed(stamp, running)` does not hold.
 function sliding_log.partition_point(state, has_passed)
   local low, high = 0, sliding_log.length(state)
   while low < high do
-    local middle = floor((low + high) / 2)
+    local middle = div(low + high, 2)
     if has_passed(sliding_log.entry(state, middle)) then
       low = middle + 1
     else
@@ -60,7 +60,7 @@ function sliding_log.total_from(state, position)
   return sliding_log.total_before(state, sliding_log.length(state)) - sliding_log.total_before(state, position)
 end
 
-function sliding_log.judge(quota, state, _, now, cost)
+function sliding_log.judge(quota, state, now, cost)
   local live = sliding_log.live(quota, state, now)
   local total = sliding_log.total_from(state, live)
   if total + cost <= quota.capacity then
@@ -74,13 +74,16 @@ function sliding_log.judge(quota, state, _, now, cost)
   return REFUSE, sliding_log.entry(state, last_to_go) + quota.period - now
 end
 
-function sliding_log.left(quota, state, _, now)
-  local total = sliding_log.total(quota, state, now)
-  local reset = 0
-  if total > 0 then
-    reset = sliding_log.entry(state, sliding_log.length(state) - 1) + quota.period - now
+function sliding_log.remaining(quota, state, now)
+  return saturating_sub(quota.capacity, sliding_log.total(quota, state, now))
+end
+
+-- When the newest stamp has left; 0 if there is none.
+function sliding_log.full_at(quota, state)
+  if state.entries == '' then
+    return 0
   end
-  return saturating_sub(quota.capacity, total), reset
+  return sliding_log.entry(state, sliding_log.length(state) - 1) + quota.period
 end
 
 -- The entries from a position on with `less` taken off their running totals.
@@ -89,18 +92,19 @@ function sliding_log.lowered(state, position, less)
   while position < length do
     local count = min(length - position, MANY)
     local format = count == MANY and ENTRIES or '<' .. string.rep('I7I7', count)
-    local numbers = { struct.unpack(format, state.entries, position * WIDTH + 1) }
+    local numbers = { unpack_from(format, state.entries, position * WIDTH + 1) }
     for i = 2, count * 2, 2 do
       numbers[i] = numbers[i] - less
     end
     -- The last number is where the reading ended.
-    lowered[#lowered + 1] = struct.pack(format, unpack(numbers, 1, count * 2))
+    lowered[#lowered + 1] = pack(format, unpack(numbers, 1, count * 2))
     position = position + count
   end
   return table.concat(lowered)
 end
 
-function sliding_log.advance(quota, state, _, now)
+-- Drops the stamps that have left by `now`.
+function sliding_log.advance(quota, state, now)
   local gone = sliding_log.live(quota, state, now)
   state.base = sliding_log.total_before(state, gone)
   state.entries = sliding_log.slice(state, gone, sliding_log.length(state))
@@ -122,7 +126,7 @@ function sliding_log.take(_, state, now, cost)
   if length > 0 and sliding_log.entry(state, length - 1) == now then
     length = length - 1
   end
-  state.entries = sliding_log.slice(state, 0, length) .. struct.pack(ENTRY, now, running)
+  state.entries = sliding_log.slice(state, 0, length) .. pack(ENTRY, now, running)
 end
 
 -- Units that count at `now`.
@@ -130,30 +134,8 @@ function sliding_log.total(quota, state, now)
   return sliding_log.total_from(state, sliding_log.live(quota, state, now))
 end
 
--- Makes `wanted` units count at `now`: what is added counts as long as the newest, what is dropped is the newest.
-function sliding_log.adjust(quota, state, now, wanted)
-  sliding_log.advance(quota, state, nil, now)
-  local length, total = sliding_log.length(state), sliding_log.total_from(state, 0)
-  if wanted >= total then
-    local newest = now
-    if length > 0 then
-      newest = sliding_log.entry(state, length - 1)
-    end
-    sliding_log.take(quota, state, newest, wanted - total)
-  elseif wanted == 0 then
-    state.base, state.entries = 0, ''
-  else
-    -- The first entry that brings the total to what is wanted becomes the last one.
-    local running = state.base + wanted
-    local last = sliding_log.partition_point(state, function(_, total)
-      return total < running
-    end)
-    local stamp = sliding_log.entry(state, last)
-    state.entries = sliding_log.slice(state, 0, last) .. struct.pack(ENTRY, stamp, running)
-  end
-end
-
-function sliding_log.give_back(_, state, taken_at, cost)
+-- Removes up to `cost` units of a stamp.
+function sliding_log.refund(_, state, _, taken_at, cost)
   local position = sliding_log.partition_point(state, function(stamp)
     return stamp < taken_at
   end)
@@ -171,5 +153,16 @@ function sliding_log.give_back(_, state, taken_at, cost)
     kept = position + 1
   end
   state.entries = sliding_log.slice(state, 0, position) .. sliding_log.lowered(state, kept, back)
+end
+
+function sliding_log.encode(_, state)
+  return pack('<I7', state.base) .. state.entries
+end
+
+function sliding_log.decode(_, bytes)
+  if (#bytes - 7) % WIDTH ~= 0 then
+    error('a log that was cut off')
+  end
+  return { base = unpack_from('<I7', bytes), entries = sub(bytes, 8) }, ''
 end
 

@@ -37,28 +37,10 @@ function sliding_window.units_left(quota, start, before, count, now)
   return div(saturating_sub(quota.capacity * steps, counted), steps)
 end
 
--- Units counted beyond the capacity, rounded up: a debt.
-function sliding_window.owed(quota, state, now)
+-- The units that the estimate of a state that is as of `now` comes to, rounded up.
+function sliding_window.estimate(quota, state, now)
   local steps = sliding_window.steps(quota)
-  local counted = state.before * sliding_window.overlap(quota, state.start, now) + state.count * steps
-  return div_ceil(saturating_sub(counted, quota.capacity * steps), steps)
-end
-
--- Makes the counts come to `wanted` units at `now`: more in this window, or less in it, and only then less in the one
--- before.
-function sliding_window.adjust(quota, state, now, wanted)
-  local steps, overlap = sliding_window.steps(quota), sliding_window.overlap(quota, state.start, now)
-  -- What another quota counted may be more than the products below could hold.
-  local before, count = min(state.before, 2 * quota.capacity), min(state.count, 2 * quota.capacity)
-  local used = div_ceil(before * overlap + count * steps, steps)
-  if used <= wanted then
-    count = min(count + wanted - used, 2 * quota.capacity)
-  elseif used - wanted <= count then
-    count = count - (used - wanted)
-  else
-    before, count = div(wanted * steps, overlap), 0
-  end
-  state.before, state.count = before, count
+  return div_ceil(state.before * sliding_window.overlap(quota, state.start, now) + state.count * steps, steps)
 end
 
 -- How far into a window an earlier count of `before` first weighs at most `room` units.
@@ -70,7 +52,7 @@ function sliding_window.first_light_enough(quota, before, room)
   return quota.period - overlap * quota.grain
 end
 
-function sliding_window.judge(quota, state, _, now, cost)
+function sliding_window.judge(quota, state, now, cost)
   local start, before, count = sliding_window.at(quota, state, now)
   if cost <= sliding_window.units_left(quota, start, before, count, now) then
     return ADMIT, 0
@@ -84,30 +66,43 @@ function sliding_window.judge(quota, state, _, now, cost)
   return REFUSE, quota.period - into + sliding_window.first_light_enough(quota, count, quota.capacity - cost)
 end
 
-function sliding_window.left(quota, state, _, now)
+function sliding_window.remaining(quota, state, now)
   local start, before, count = sliding_window.at(quota, state, now)
-  local reset = start + quota.period - now
-  if count > 0 then
-    reset = reset + quota.period
-  elseif before == 0 then
-    reset = 0
-  end
-  return sliding_window.units_left(quota, start, before, count, now), reset
+  return sliding_window.units_left(quota, start, before, count, now)
 end
 
-function sliding_window.advance(quota, state, _, now)
+function sliding_window.full_at(quota, state)
+  if state.count > 0 then
+    return state.start + 2 * quota.period
+  elseif state.before > 0 then
+    return state.start + quota.period
+  end
+  return 0
+end
+
+function sliding_window.advance(quota, state, now)
   state.start, state.before, state.count = sliding_window.at(quota, state, now)
 end
 
 function sliding_window.take(quota, state, _, cost)
-  state.count = min(state.count + cost, 2 * quota.capacity)
+  -- The weighted sums stay below 2^53.
+  state.count = min(state.count + cost, div(MOST_USED, sliding_window.steps(quota)))
 end
 
-function sliding_window.give_back(quota, state, taken_at, cost)
+function sliding_window.refund(quota, state, _, taken_at, cost)
   if taken_at >= state.start then
     state.count = saturating_sub(state.count, cost)
   elseif state.start - taken_at <= quota.period then
     state.before = saturating_sub(state.before, cost)
   end
+end
+
+function sliding_window.encode(_, state)
+  return pack('<I7I7I7', state.start, state.before, state.count)
+end
+
+function sliding_window.decode(_, bytes)
+  local start, before, count = unpack_from('<I7I7I7', bytes)
+  return { start = start, before = before, count = count }, sub(bytes, 22)
 end
 

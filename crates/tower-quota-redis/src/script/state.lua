@@ -6,26 +6,63 @@ local ALGORITHMS = {
   [SLIDING_LOG] = sliding_log,
 }
 
+-- A quota by its numbers; `kind` has the flag of windows that start with their first request.
+local function quota_of(kind, capacity, grain, pace, offset)
+  local quota = { kind = kind % FROM_FIRST_REQUEST, capacity = capacity, grain = grain, offset = offset }
+  if kind >= FROM_FIRST_REQUEST then
+    quota.offset = FIRST_REQUEST
+  end
+  if quota.kind == BUCKET then
+    quota.refill = pace
+  else
+    quota.period = pace
+  end
+  return quota
+end
+
+local function counts_like(one, other)
+  return one.kind == other.kind
+    and one.capacity == other.capacity
+    and one.grain == other.grain
+    and one.refill == other.refill
+    and one.period == other.period
+    and one.offset == other.offset
+end
+
+-- Whether both count the same windows in the same steps, of any number of units.
+local function has_windows_of(one, other)
+  return one.kind == other.kind
+    and one.kind ~= BUCKET
+    and one.period == other.period
+    and one.grain == other.grain
+    and one.offset == other.offset
+end
+
 local function fresh(quota, now)
   return ALGORITHMS[quota.kind].fresh(quota, now)
 end
 
-local function judge(quota, state, from, now, cost, patience, queues)
+local function judge(quota, state, now, cost, patience, queues)
   if cost == 0 then
     return ADMIT, 0
   end
   if cost > quota.capacity then
     return NEVER, 0
   end
-  return ALGORITHMS[quota.kind].judge(quota, state, from, now, cost, patience, queues)
+  return ALGORITHMS[quota.kind].judge(quota, state, now, cost, patience, queues)
 end
 
-local function left(quota, state, from, now)
-  return ALGORITHMS[quota.kind].left(quota, state, from, now)
+local function remaining(quota, state, now)
+  return ALGORITHMS[quota.kind].remaining(quota, state, now)
 end
 
-local function advance(quota, state, from, now)
-  ALGORITHMS[quota.kind].advance(quota, state, from, now)
+local function full_at_of(quota, state)
+  return ALGORITHMS[quota.kind].full_at(quota, state)
+end
+
+-- Moves windows and logs to `now`: what has left them is dropped.
+local function advance(quota, state, now)
+  ALGORITHMS[quota.kind].advance(quota, state, now)
 end
 
 local function take(quota, state, now, cost)
@@ -36,12 +73,11 @@ local function penalise(quota, state, now, cost)
   if quota.kind == BUCKET then
     bucket.penalise(quota, state, now, cost)
   else
-    local remaining = left(quota, state, now, now)
-    take(quota, state, now, min(cost, remaining))
+    take(quota, state, now, min(cost, remaining(quota, state, now)))
   end
 end
 
-local function give_back(quota, state, taken_at, cost)
-  ALGORITHMS[quota.kind].give_back(quota, state, taken_at, cost)
+local function refund(quota, state, now, cost, taken_at)
+  ALGORITHMS[quota.kind].refund(quota, state, now, taken_at, cost)
 end
 

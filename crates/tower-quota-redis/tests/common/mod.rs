@@ -41,28 +41,19 @@ pub(crate) fn look_at(server: &RedisServer) -> Connection {
     Client::open(server.url()).unwrap().get_connection().unwrap()
 }
 
-/// What is stored of subjects, as the name or field it is under and its size in bytes. Fails if a key would live for ever.
-pub(crate) fn subjects(server: &RedisServer) -> Vec<(String, usize)> {
+/// Returns what is stored: the name of each key and the size of its entry in bytes. Fails if a key would live for ever.
+pub(crate) fn entries(server: &RedisServer) -> Vec<(String, usize)> {
     let mut connection = look_at(server);
-    let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
+    let mut keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
+    keys.sort();
     let mut found = Vec::new();
     for key in keys {
         // -2: it expired since it was listed.
         let left: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();
         assert!(left > 0 || left == -2, "{key} has a time to live of {left}");
-        if left == -2 || key.ends_with(":quotas") {
-            continue;
-        }
-        match redis::cmd("HGETALL").arg(&key).query::<Vec<(Vec<u8>, Vec<u8>)>>(&mut connection) {
-            Ok(fields) => {
-                // The field of no name is the hash's own.
-                let subjects = fields.iter().filter(|(field, _)| !field.is_empty());
-                found.extend(subjects.map(|(field, state)| (format!("{key} {field:x?}"), state.len())));
-            }
-            Err(_) => {
-                let size: usize = redis::cmd("STRLEN").arg(&key).query(&mut connection).unwrap();
-                found.push((key, size));
-            }
+        if left != -2 {
+            let size: usize = redis::cmd("STRLEN").arg(&key).query(&mut connection).unwrap();
+            found.push((key, size));
         }
     }
     found

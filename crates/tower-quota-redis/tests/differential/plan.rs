@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use tower_quota_core::{Algorithm, Penalty, Quota};
 
-pub(crate) const NAMES: [&str; 3] = ["burst", "minute", "everyone"];
+pub(crate) const NAMES: [&str; 4] = ["burst", "minute", "login", "day"];
 pub(crate) const KEYS: [&str; 2] = ["ann", "bob"];
-pub(crate) const QUOTAS: usize = 5;
+pub(crate) const QUOTAS: usize = 6;
 const PENALTIES: usize = 2;
 /// Some day in November 2025, in microseconds since the epoch.
 pub(crate) const NOW: u64 = 1_763_683_212_345_678;
@@ -60,8 +60,11 @@ pub(crate) enum Passing {
     Share(u64, i64),
     /// To the instant at which the last decision said that something would happen, give or take a microsecond.
     Promise(i64),
-    /// To when the last decision's first limit would be whole, give or take a microsecond.
+    /// To when nothing of the last decision's first limit is used, give or take a microsecond.
     Reset(i64),
+    /// Back to where the last decision lies so far ahead that it is no longer trusted, give or take a microsecond, if its
+    /// first limit is the only one.
+    Distrust(i64),
 }
 
 #[derive(Clone, Debug)]
@@ -74,6 +77,7 @@ pub(crate) enum Deed {
     RefundAt(u64),
     Reset,
     Refuse,
+    Peek,
 }
 
 #[derive(Clone, Debug)]
@@ -107,17 +111,19 @@ pub(crate) fn plan() -> impl Strategy<Value = Plan> {
         .prop_map(|(start, quotas, penalties, steps)| Plan { start, quotas, penalties, steps })
 }
 
-/// A run of what most requests are: checks of buckets, nothing else asked for. They have shorter ways through scripts.
+/// A run of mostly plain charges, which the script decides without the model, on entries that also hold other states.
 pub(crate) fn plain_plan() -> impl Strategy<Value = Plan> {
-    plan().prop_map(|mut plan| {
-        for quota in plan.quotas.iter_mut().filter(|quota| !quota.algorithm().is_bucket()) {
+    (plan(), prop::bool::weighted(0.8)).prop_map(|(mut plan, only_buckets)| {
+        for quota in plan.quotas.iter_mut().filter(|quota| only_buckets && !quota.algorithm().is_bucket()) {
             *quota = Quota::per_minute(7);
         }
-        for quota in &mut plan.quotas {
+        for quota in plan.quotas.iter_mut().filter(|quota| quota.algorithm().is_bucket()) {
             *quota = quota.try_algorithm(Algorithm::TokenBucket).unwrap_or(*quota);
         }
         for step in &mut plan.steps {
-            step.deed = Deed::Check;
+            if !matches!(step.deed, Deed::Refund(_) | Deed::Reset) {
+                step.deed = Deed::Check;
+            }
             for wish in &mut step.charges {
                 *wish = Wish {
                     patience: None,
@@ -173,12 +179,12 @@ fn step() -> impl Strategy<Value = Step> {
         3 => Just(Passing::Micros(0)),
         2 => of_any_size(46).prop_map(Passing::Micros),
         1 => of_any_size(46).prop_map(Passing::Back),
-        // From one minute's hash to the next, and back.
         2 => (0..150_000_000_u64).prop_map(Passing::Micros),
         1 => (0..150_000_000_u64).prop_map(Passing::Back),
         4 => (0..2_200_u64, -1..=1_i64).prop_map(|(thousandths, micros)| Passing::Share(thousandths, micros)),
         4 => (-1..=1_i64).prop_map(Passing::Promise),
         2 => (-1..=1_i64).prop_map(Passing::Reset),
+        1 => (-1..=1_i64).prop_map(Passing::Distrust),
     ];
     let deed = prop_oneof![
         10 => Just(Deed::Check),
@@ -187,9 +193,10 @@ fn step() -> impl Strategy<Value = Step> {
         1 => of_any_size(64 - 1).prop_map(Deed::RefundAt),
         1 => Just(Deed::Reset),
         1 => Just(Deed::Refuse),
+        2 => Just(Deed::Peek),
     ];
     let joins_last = prop::bool::weighted(0.6);
-    (passing, joins_last, deed, prop::collection::vec(wish(), 0..5)).prop_map(|(passing, joins_last, deed, charges)| {
+    (passing, joins_last, deed, prop::collection::vec(wish(), 0..6)).prop_map(|(passing, joins_last, deed, charges)| {
         Step { passing, joins_last, deed, charges: without_repetitions(charges) }
     })
 }
@@ -204,7 +211,7 @@ fn wish() -> impl Strategy<Value = Wish> {
     let name = 0..NAMES.len();
     let penalty = prop::option::weighted(0.3, 0..PENALTIES);
     let manners = (prop::bool::weighted(0.2), prop::bool::weighted(0.2), prop::bool::weighted(0.2), penalty);
-    (name, 0..KEYS.len(), prop::option::weighted(0.1, 0..QUOTAS), cost, patience, manners).prop_map(
+    (name, 0..KEYS.len(), prop::option::weighted(0.2, 0..QUOTAS), cost, patience, manners).prop_map(
         // A limit mostly keeps its quota.
         |(name, key, other, cost, patience, (counts_refusals, is_shadow, is_at_most, penalty))| Wish {
             name,

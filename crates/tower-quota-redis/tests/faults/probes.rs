@@ -67,7 +67,7 @@ async fn of_a_silent_cluster_are_no_herd() {
     let most = most_within(clock.now().since(began));
     let most_of_each_since = most_within(clock.now().since(resumed));
     let statistics: Vec<String> = (0..6).map(|i| cluster.node(i).command("INFO everything").unwrap()).collect();
-    let probes: usize = statistics.iter().map(|text| number_after(text, "cmdstat_hmget:calls=")).sum();
+    let probes: usize = statistics.iter().map(|text| number_after(text, "cmdstat_mget:calls=")).sum();
     let connections =
         statistics.iter().map(|text| number_after(text, "total_connections_received:")).max().unwrap_or_default();
     println!("{probes} probes and calls, {connections} connections to a node: {most} are what one partition may have");

@@ -1,0 +1,335 @@
+-- Way one: plain decisions, on entries that hold any buckets of the limits asked, in any order, beside any other slots.
+--
+-- It equals the model: convert, judge and take for each charge in turn, then settle. No functions and few tables are made
+-- for a decision: this is where a busy server spends its time. Whatever is unusual is left to the model: a stored window
+-- of a limit asked, an instant beyond the border, bytes that make no sense.
+
+-- Products of two numbers below 2^26 are exact.
+local FINEST = 2 ^ 26
+
+-- What an old quota needs to be converted from, as `bucket_used` in the model.
+local function conversion_from(capacity, grain)
+  local cut = div_ceil(grain, FINEST)
+  return { capacity = capacity, grain = grain, cut = cut, parts = div_ceil(grain, cut) }
+end
+
+-- The grains used under another quota: what is left stays left, up to the new capacity, and a debt stays a debt.
+local function converted_used(used, old, capacity, grain)
+  local old_grain, full = old.grain, capacity * grain
+  local left = old.capacity * old_grain - used
+  local is_debt = left < 0
+  if is_debt then
+    left = -left
+  end
+  local rest = left % old_grain
+  local units = (left - rest) / old_grain
+  if units >= capacity then
+    return is_debt and full + full or 0
+  end
+  local begun = 0
+  if rest > 0 and old_grain ~= grain then
+    if is_debt then
+      begun = 1
+    end
+    local parts = old.parts
+    rest = (rest - rest % old.cut) / old.cut
+    local finer = grain % parts
+    rest = rest * ((grain - finer) / parts) + div(rest * finer, parts)
+  end
+  if is_debt then
+    return full + units * grain + rest + begun
+  end
+  return full - units * grain - rest
+end
+
+-- The quotas of stored buckets, by the bytes of their slots up to the state.
+local stored_quotas = {}
+
+-- Returns the quota of the bucket in a slot; nothing if it is no sound bucket.
+local function stored_bucket(state, position, next)
+  local quota = stored_quotas[sub(state, position, next - 8)] or stored_quotas[sub(state, position, next - 15)]
+  if quota then
+    return quota
+  elseif string.byte(state, position + 5) ~= BUCKET then
+    return nil
+  end
+  local capacity, grain, refill, behind
+  capacity, behind = varint(state, position + 6)
+  grain, behind = varint(state, behind)
+  refill, behind = varint(state, behind)
+  if capacity * grain * refill == 0 or next - behind ~= (refill > 1 and 14 or 7) then
+    return nil
+  end
+  quota = conversion_from(capacity, grain)
+  quota.refill = refill
+  stored_quotas[sub(state, position, behind - 1)] = quota
+  return quota
+end
+
+-- Prepares a template: `limits`, one for each charge, and a part for each of its clients.
+--
+--   head, width, format  of a limit's slot as the quota asked counts it: its bytes up to the state, and all of them
+--   cost, room           in grains: what is asked, and what may be used before that
+--   values               of a part: an entry of just these slots, to be packed in its `format`
+--   used                 of the template, worked on here: the grains used of each limit
+local function prepare(template)
+  local limits, parts, part, position = {}, {}, nil, template.start
+  for k = 1, template.charge_count do
+    local client, _, cost, _, id, _, _, capacity, grain, refill, _, head, behind =
+      unpack_from(CHARGE, request, position)
+    position = behind
+    if not parts[client] then
+      part = { first = k, last = k, index = {}, format = HEADER, values = { VERSION, 0 } }
+      parts[client] = part
+    end
+    local width, format = #head + 8, 'c' .. #head + 1 .. 'I7'
+    if refill > 1 then
+      width, format = width + 7, format .. 'I7'
+    end
+    head = string.char(width - 1) .. head
+    limits[k] = {
+      head = head,
+      width = width,
+      format = '<' .. format,
+      cost = cost * grain,
+      room = (capacity - cost) * grain,
+      capacity = capacity,
+      grain = grain,
+      refill = refill,
+    }
+    part.last, part.index[id], part.format = k, k, part.format .. format
+    local values = part.values
+    local count = #values
+    values[count + 1], values[count + 2] = head, 0
+    if refill > 1 then
+      values[count + 3] = 0
+    end
+  end
+  template.limits, template.parts, template.used = limits, parts, {}
+  template.reply = HEADER .. string.rep('I7', template.charge_count)
+  return parts
+end
+
+-- Reads the slots of an entry from a position on, in whatever order. Those of charges up to the one before `k` have been
+-- read. Returns nothing if it takes the model.
+local function walk(template, part, state, position, k, now)
+  local limits, used, index, size = template.limits, template.used, part.index, #state
+  local pieces, found
+  while position <= size do
+    if position + 15 > size then
+      return nil
+    end
+    local length, id = unpack_from('<BI4', state, position)
+    local next = position + length + 1
+    if length > 127 then
+      local body
+      length, body = varint(state, position)
+      id, next = unpack_from('<I4', state, body), body + length
+    end
+    if next > size + 1 or length < 15 then
+      return nil
+    end
+    local asked, full = index[id], unpack_from('<I7', state, next - 7)
+    if not asked then
+      if full > now then
+        pieces = pieces or {}
+        pieces[#pieces + 1] = sub(state, position, next - 1)
+        if full > part.longest then
+          part.longest = full
+        end
+      end
+    elseif asked < k or found and found[asked] then
+      -- The same limit twice.
+      return nil
+    else
+      local limit, quota = limits[asked], nil
+      local refill, head = limit.refill, limit.head
+      if sub(state, position, position + #head - 1) ~= head then
+        quota = stored_bucket(state, position, next)
+        if not quota then
+          return nil
+        end
+        refill, part.is_converted = quota.refill, true
+      end
+      local left = full - now
+      if refill > 1 then
+        left = left * refill - unpack_from('<I7', state, next - 14)
+      end
+      if left < 0 then
+        left = 0
+      end
+      if quota then
+        left = converted_used(left, quota, limit.capacity, limit.grain)
+      end
+      used[asked] = left
+      if asked == k and not pieces then
+        k = k + 1
+      else
+        pieces, found = pieces or {}, found or {}
+        pieces[#pieces + 1], found[asked] = asked, true
+      end
+    end
+    position = next
+  end
+  part.stored, part.pieces, part.found = k - 1, pieces, found
+  return true
+end
+
+-- Reads what is used of each limit of a part from the entry of its client. Returns nothing if it takes the model. Sets:
+--
+--   stored   the charge up to which limits come first in the entry, in the order asked
+--   pieces   what comes behind them: charges, and the bytes of slots that are not asked for and still used; or nothing
+--   found    whether a charge is in `pieces`
+--   longest  when nothing is used of the slots that are not asked for
+local function read(template, part, state, now)
+  local limits, used = template.limits, template.used
+  local k, last, position, beyond = part.first, part.last, 9, #state + 1
+  part.pieces, part.found, part.longest, part.is_converted = nil, nil, 0, false
+  while k <= last do
+    local limit = limits[k]
+    local next = position + limit.width
+    if next > beyond then
+      break
+    end
+    local head, one, two = unpack_from(limit.format, state, position)
+    if head ~= limit.head then
+      break
+    end
+    local refill, left = limit.refill, nil
+    if refill > 1 then
+      left = (two - now) * refill - one
+    else
+      left = one - now
+    end
+    if left < 0 then
+      left = 0
+    end
+    used[k] = left
+    k, position = k + 1, next
+  end
+  part.stored = k - 1
+  if position < beyond and not walk(template, part, state, position, k, now) then
+    return nil
+  end
+  for j = part.stored + 1, last do
+    if not (part.found and part.found[j]) then
+      used[j] = 0
+    end
+  end
+  return true
+end
+
+-- Returns the slot of a limit; nothing where nothing is used.
+local function slot(limit, used, now)
+  local refill = limit.refill
+  if used == 0 then
+    return ''
+  elseif refill == 1 then
+    return pack(limit.format, limit.head, now + used)
+  end
+  local rest = -used % refill
+  return pack(limit.format, limit.head, rest, now + (used + rest) / refill)
+end
+
+-- Returns the entry of a part whose slots are not just those asked, in their order; false if nothing is left. Limits
+-- that were not stored are added if the request `fits`.
+local function compose(template, part, now, fits)
+  local limits, used, pieces, found = template.limits, template.used, part.pieces, part.found
+  local slots, count = { pack(HEADER, VERSION, now) }, 1
+  for k = part.first, part.stored do
+    count = count + 1
+    slots[count] = slot(limits[k], used[k], now)
+  end
+  for i = 1, pieces and #pieces or 0 do
+    local piece = pieces[i]
+    local limit = limits[piece]
+    count = count + 1
+    slots[count] = limit and slot(limit, used[piece], now) or piece
+  end
+  for k = part.stored + 1, fits and part.last or 0 do
+    if not (found and found[k]) then
+      count = count + 1
+      slots[count] = slot(limits[k], used[k], now)
+    end
+  end
+  local state = table.concat(slots)
+  return #state > 8 and state
+end
+
+-- Writes the entry of a part's client.
+local function write(template, part, client, now, fits)
+  local limits, used, longest, pieces = template.limits, template.used, part.longest, part.pieces
+  local values, field, state = part.values, 4, nil
+  values[2] = now
+  for k = part.first, part.last do
+    local limit, left, full = limits[k], used[k], nil
+    local refill = limit.refill
+    if fits then
+      left = left + limit.cost
+      used[k] = left
+    end
+    if refill > 1 then
+      local rest = -left % refill
+      full = now + (left + rest) / refill
+      values[field], values[field + 1] = rest, full
+      field = field + 3
+    else
+      full = now + left
+      values[field] = full
+      field = field + 2
+    end
+    if full > longest then
+      longest = full
+    end
+  end
+  if fits and not pieces then
+    state = pack(part.format, unpack(values))
+  elseif fits and part.stored == part.last then
+    state = pack(part.format, unpack(values)) .. table.concat(pieces)
+  else
+    state = compose(template, part, now, fits)
+  end
+  keep(client, state, longest)
+end
+
+-- Decides the decision whose template is at a place in `decisions`, followed by its clients. Returns its reply; nothing if
+-- it takes the model.
+local function decide_buckets(template, place)
+  local parts, now = template.parts or prepare(template), clock
+  local count = #parts
+  for p = 1, count do
+    local state = states[decisions[place + p]]
+    if state then
+      if #state < 8 then
+        return nil
+      end
+      local version, at = unpack_from(HEADER, state)
+      if version ~= VERSION or at > border then
+        return nil
+      elseif at > now then
+        now = at
+      end
+    end
+  end
+  for p = 1, count do
+    if not read(template, parts[p], states[decisions[place + p]] or '', now) then
+      return nil
+    end
+  end
+
+  local used, limits, fits = template.used, template.limits, true
+  for k = 1, #limits do
+    if used[k] > limits[k].room then
+      fits = false
+      break
+    end
+  end
+  for p = 1, count do
+    local part = parts[p]
+    if fits or part.is_converted then
+      write(template, part, decisions[place + p], now, fits)
+    end
+  end
+  return pack(template.reply, fits and TAKEN or REFUSED, now, unpack(used))
+end
+

@@ -1,0 +1,162 @@
+-- Everything stored of one client. A slot is taken apart when its limit is asked for.
+local entry = {}
+
+function entry.load(stored)
+  local loaded = { is_changed = false, at = 0, slots = {}, slot_of = {} }
+  if not stored then
+    return loaded
+  end
+  local version, at, position = unpack_from(HEADER, stored)
+  if version ~= VERSION then
+    error('a version of another build')
+  end
+  local longest = 0
+  while position <= #stored do
+    local length, body = varint(stored, position)
+    local next = body + length
+    if length < 15 or next > #stored + 1 then
+      error('an entry that was cut off')
+    end
+    local id = unpack_from('<I4', stored, body)
+    local slot = { id = id, bytes = sub(stored, body, next - 1), full_at = unpack_from('<I7', stored, next - 7) }
+    if loaded.slot_of[id] then
+      error('a limit that is there twice')
+    end
+    loaded.slots[#loaded.slots + 1], loaded.slot_of[id] = slot, slot
+    longest = max(longest, slot.full_at - at)
+    position = next
+  end
+  if at > border + longest then
+    -- A clock so far ahead must have been wrong.
+    return entry.load(nil)
+  end
+  loaded.at = at
+  return loaded
+end
+
+-- The slot of a number, taken apart.
+function entry.slot(self, id)
+  local slot = self.slot_of[id]
+  if slot and not slot.quota then
+    local bytes = slot.bytes
+    local kind = string.byte(bytes, 5)
+    local capacity, grain, pace, position
+    local offset = 0
+    capacity, position = varint(bytes, 6)
+    grain, position = varint(bytes, position)
+    pace, position = varint(bytes, position)
+    if kind == FIXED_WINDOW then
+      offset, position = varint(bytes, position)
+    end
+    local is_known = kind <= SLIDING_LOG or kind == FIXED_WINDOW + FROM_FIRST_REQUEST
+    if not is_known or capacity * grain * pace == 0 then
+      error('numbers that no quota has')
+    end
+    local quota = quota_of(kind, capacity, grain, pace, offset)
+    local state, rest = ALGORITHMS[quota.kind].decode(quota, sub(bytes, position, -8), slot.full_at)
+    if rest ~= '' then
+      error('a state that does not end')
+    end
+    slot.quota, slot.state = quota, state
+  end
+  return slot
+end
+
+-- The stored form; false if nothing is used.
+function entry.encode(self)
+  local parts = { pack(HEADER, VERSION, self.at) }
+  for _, slot in ipairs(self.slots) do
+    parts[#parts + 1] = with_length(slot.bytes)
+  end
+  return #parts > 1 and table.concat(parts)
+end
+
+-- The state of a counter (a charge, or its strikes) under the quota that is asked.
+function entry.state_for(self, counter, now)
+  local slot = entry.slot(self, counter.id)
+  if not slot then
+    return fresh(counter.quota, now)
+  elseif counts_like(slot.quota, counter.quota) then
+    return slot.state
+  end
+  return convert.state(slot.state, slot.quota, counter.quota, now)
+end
+
+-- Microseconds for which a charge's limit is blocked for the client's strikes.
+function entry.blocked(self, charge, now)
+  local strikes = charge.strikes
+  return strikes and bucket.until_paid(strikes.quota, entry.state_for(self, strikes, now), now) or 0
+end
+
+-- Judges so many units of a charge.
+function entry.judge(self, charge, units, now)
+  local state = entry.state_for(self, charge, now)
+  local verdict, micros = judge(charge.quota, state, now, units, charge.patience, has(charge.flags, QUEUES))
+  if units > 0 and verdict ~= NEVER then
+    local blocked = entry.blocked(self, charge, now)
+    if blocked > 0 then
+      return REFUSE, verdict == REFUSE and max(micros, blocked) or blocked
+    end
+  end
+  return verdict, micros
+end
+
+-- Whole units that a charge's limit has left, and microseconds until nothing is used. It has none left while the client is
+-- blocked.
+function entry.left(self, charge, now)
+  local state = entry.state_for(self, charge, now)
+  local reset = saturating_sub(full_at_of(charge.quota, state), now)
+  local blocked = entry.blocked(self, charge, now)
+  if blocked > 0 then
+    return 0, max(reset, blocked)
+  end
+  return remaining(charge.quota, state, now), reset
+end
+
+-- Whether a counter is stored under another quota.
+function entry.has_other_quota(self, counter)
+  local slot = entry.slot(self, counter.id)
+  return slot and not counts_like(slot.quota, counter.quota)
+end
+
+-- Changes the state of a counter at `now`, in its place.
+function entry.edit(self, counter, now, change, units, argument)
+  local quota, slot = counter.quota, entry.slot(self, counter.id)
+  local state = entry.state_for(self, counter, now)
+  advance(quota, state, now)
+  if change then
+    change(quota, state, now, units, argument)
+  end
+  if not slot then
+    slot = { id = counter.id }
+    self.slots[#self.slots + 1], self.slot_of[counter.id] = slot, slot
+  end
+  slot.quota, slot.state, slot.full_at = quota, state, full_at_of(quota, state)
+  slot.bytes = counter.head .. ALGORITHMS[quota.kind].encode(quota, state) .. pack('<I7', slot.full_at)
+  self.is_changed = true
+end
+
+-- Removes the slot of a number.
+function entry.forget(self, id)
+  self.is_changed = true
+  if self.slot_of[id] then
+    -- Dropped when the change ends.
+    self.slot_of[id].full_at, self.slot_of[id] = 0, nil
+  end
+end
+
+-- Ends a change at `now`: drops the slots of which nothing is used any more. Returns when nothing of the entry is.
+function entry.settle(self, now)
+  local slots, longest = {}, 0
+  for _, slot in ipairs(self.slots) do
+    if slot.full_at > now then
+      slots[#slots + 1] = slot
+      longest = max(longest, slot.full_at)
+    else
+      self.slot_of[slot.id] = nil
+    end
+  end
+  self.at, self.slots = now, slots
+  return longest
+end
+

@@ -1,0 +1,107 @@
+//! Hash tags at equidistant slots of a cluster.
+//!
+//! A cluster has 16,384 hash slots. A key is in the slot of the part of its name in braces: CRC16 of it, modulo the number
+//! of slots ([the specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)). Nodes mostly
+//! hold equal ranges of slots, so tags at equal distances are shared out evenly over any number of nodes.
+
+/// The hash slots of a cluster.
+pub(crate) const SLOTS: usize = 16_384;
+
+/// Returns the tags of so many partitions, at most one for each slot: the shortest numbers to the base of 36 whose slots lie
+/// in the middles of as many equal ranges. Each byte of a tag is stored with every client.
+pub(crate) fn tags(partitions: usize) -> Vec<String> {
+    let count = partitions.clamp(1, SLOTS);
+    let mut partition_at = vec![None; SLOTS];
+    for partition in 0..count {
+        partition_at[(2 * partition + 1) * SLOTS / (2 * count)] = Some(partition);
+    }
+    let mut tags = vec![String::new(); count];
+    let mut missing = count;
+    for number in 0.. {
+        let tag = base36(number);
+        if let Some(partition) = partition_at[slot(tag.as_bytes())].take() {
+            tags[partition] = tag;
+            missing -= 1;
+            if missing == 0 {
+                break;
+            }
+        }
+    }
+    tags
+}
+
+fn base36(mut number: usize) -> String {
+    const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut text = String::new();
+    loop {
+        text.insert(0, char::from(DIGITS[number % 36]));
+        number /= 36;
+        if number == 0 {
+            return text;
+        }
+    }
+}
+
+/// Returns the slot of a tag.
+fn slot(tag: &[u8]) -> usize {
+    usize::from(crc16(tag)) % SLOTS
+}
+
+/// CRC-16/XMODEM: polynomial 0x1021, nothing reflected, starts with 0.
+fn crc16(bytes: &[u8]) -> u16 {
+    bytes.iter().fold(0, |crc, &byte| {
+        let [high, low] = crc.to_be_bytes();
+        u16::from_be_bytes([low, 0]) ^ TABLE[usize::from(high ^ byte)]
+    })
+}
+
+const TABLE: [u16; 256] = {
+    let mut table = [0; 256];
+    let mut byte: u16 = 0;
+    while byte < 256 {
+        let mut crc = byte << 8;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = if crc & 0x8000 == 0 { crc << 1 } else { crc << 1 ^ 0x1021 };
+            bit += 1;
+        }
+        table[byte as usize] = crc;
+        byte += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crc16_of_check_value_matches_specification() {
+        assert_eq!(crc16(b"123456789"), 0x31c3);
+        assert_eq!(slot(b"foo"), 12_182);
+    }
+
+    #[test]
+    fn tags_of_any_count_are_equidistant() {
+        for count in [1, 2, 3, 5, 6, 7, 64, 100, 1_000, 5_461, SLOTS - 1, SLOTS] {
+            let tags = tags(count);
+            assert_eq!(tags.len(), count);
+            for (partition, tag) in tags.iter().enumerate() {
+                assert_eq!(slot(tag.as_bytes()), (2 * partition + 1) * SLOTS / (2 * count), "{tag} of {count}");
+                assert!((1..=4).contains(&tag.len()), "{tag} of {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn partitions_are_even_over_nodes() {
+        for (partitions, nodes) in [(6, 3), (6, 6), (64, 3), (64, 6)] {
+            let mut held = vec![0; nodes];
+            for tag in tags(partitions) {
+                held[slot(tag.as_bytes()) * nodes / SLOTS] += 1;
+            }
+            let (least, most) = (held.iter().min().unwrap(), held.iter().max().unwrap());
+            assert!(most - least <= usize::from(!partitions.is_multiple_of(nodes)), "{held:?}");
+        }
+    }
+}

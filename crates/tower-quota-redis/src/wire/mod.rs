@@ -1,0 +1,89 @@
+//! What travels between the store and its script.
+//!
+//! The top of `script/numbers.lua` describes requests and replies byte by byte. Numbers that both sides know by name are
+//! written here, once: [`with_constants`] puts their values into the Lua.
+
+mod limit;
+mod reply;
+mod request;
+
+pub(crate) use self::reply::{Reply, Unreadable};
+pub(crate) use self::request::Request;
+
+macro_rules! shared_constants {
+    ($($name:ident: $kind:ty = $value:expr;)*) => {
+        $(
+            // Some are used in Lua only.
+            #[allow(dead_code)]
+            pub(crate) const $name: $kind = $value;
+        )*
+
+        /// The shared constants by name.
+        const SHARED: &[(&str, i64)] = &[$((stringify!($name), $name as i64)),*];
+    };
+}
+
+shared_constants! {
+    // The version of the stored form.
+    VERSION: u8 = 1;
+    // Kinds of state, and the flag of windows that start with their first request.
+    BUCKET: u8 = 0;
+    FIXED_WINDOW: u8 = 1;
+    SLIDING_WINDOW: u8 = 2;
+    SLIDING_LOG: u8 = 3;
+    FROM_FIRST_REQUEST: u8 = 16;
+    // The offset of a quota whose windows start with their first request, in the script.
+    FIRST_REQUEST: i8 = -1;
+    // Operations.
+    CHECK: u8 = 0;
+    CHARGE_ANYWAY: u8 = 1;
+    REFUND: u8 = 2;
+    RESET: u8 = 3;
+    REFUSED_ALREADY: u8 = 4;
+    PEEK: u8 = 5;
+    // Flags of a charge.
+    QUEUES: u8 = 1;
+    COUNTS_REFUSALS: u8 = 2;
+    SHADOW: u8 = 4;
+    AT_MOST: u8 = 8;
+    PENALTY: u8 = 16;
+    // What a reply to one decision begins with.
+    REFUSED: u8 = 0;
+    TAKEN: u8 = 1;
+    DECIDED: u8 = 2;
+    UNREADABLE: u8 = 3;
+    // Verdicts of one limit.
+    ADMIT: u8 = 0;
+    REFUSE: u8 = 1;
+    NEVER: u8 = 2;
+    // The most grains that a bucket counts as used, and the most units that a window counts.
+    MOST_USED: u64 = 1 << 51;
+    MOST_COUNTED: u64 = 1 << 51;
+    // How far ahead of the clock an entry may be, beyond the time that its limits take, in microseconds.
+    TRUSTED_LEAD: u64 = 60_000_000;
+}
+
+/// Returns Lua with the values of the shared constants in the place of their names.
+///
+/// The script would otherwise define dozens of locals in each call, which takes as long as a decision does.
+pub(crate) fn with_constants(lua: &str) -> String {
+    let is_of_name = |symbol: char| symbol.is_ascii_alphanumeric() || symbol == '_';
+    let mut source = String::with_capacity(lua.len());
+    let mut rest = lua;
+    while let Some(start) = rest.find(is_of_name) {
+        source.push_str(&rest[..start]);
+        let word = &rest[start..];
+        let end = word.find(|symbol| !is_of_name(symbol)).unwrap_or(word.len());
+        match SHARED.iter().find(|(name, _)| *name == &word[..end]) {
+            Some((_, value)) => source.push_str(&value.to_string()),
+            None => source.push_str(&word[..end]),
+        }
+        rest = &word[end..];
+    }
+    source + rest
+}
+
+/// Appends the lower 56 bits of a number.
+fn push_u56(bytes: &mut Vec<u8>, number: u64) {
+    bytes.extend_from_slice(&number.to_le_bytes()[..7]);
+}

@@ -1,0 +1,179 @@
+//! What comes back: the status of each limit, or what is used of it.
+
+use core::time::Duration;
+
+use smallvec::SmallVec;
+use tower_quota_core::{Decision, Left, LimitStatus, Operation, Outcome, Timestamp};
+
+use super::{ADMIT, DECIDED, NEVER, REFUSE, REFUSED, TAKEN, UNREADABLE};
+use crate::template::Template;
+
+/// Why there is no decision.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// What is stored makes no sense to the script; nothing was done.
+    State,
+    /// The reply makes no sense, from here to its end.
+    Reply,
+}
+
+/// The answers to one call, to be read in the order in which the decisions were sent.
+pub(crate) struct Reply<'a>(&'a [u8]);
+
+impl<'a> Reply<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// Reads the answer to the next decision. The bytes are not trusted.
+    pub(crate) fn next(&mut self, template: &Template) -> Result<Decision, Unreadable> {
+        let decision = match byte(&mut self.0) {
+            Some(outcome @ (TAKEN | REFUSED)) if template.is_plain => {
+                self.buckets(template, outcome == TAKEN)
+            }
+            Some(DECIDED) => self.statuses(template),
+            Some(UNREADABLE) => return Err(Unreadable::State),
+            _ => None,
+        };
+        if decision.is_none() {
+            self.0 = &[];
+        }
+        decision.ok_or(Unreadable::Reply)
+    }
+
+    /// Reads a plain decision: each limit's status follows from what is used of its bucket.
+    fn buckets(&mut self, template: &Template, is_taken: bool) -> Option<Decision> {
+        self.decision(template, Operation::Check, |rest, part| {
+            let (asked, taken) = if is_taken { (0, part.cost) } else { (part.cost, 0) };
+            let used = number(rest)?;
+            Some(LimitStatus { taken, ..LimitStatus::of_bucket(part.name, &part.quota, used, asked) })
+        })
+    }
+
+    fn statuses(&mut self, template: &Template) -> Option<Decision> {
+        self.decision(template, template.operation, |rest, part| {
+            let remaining = number(rest).filter(|&remaining| remaining <= part.quota.capacity())?;
+            let reset_after = Duration::from_micros(number(rest)?);
+            let verdict = byte(rest)?;
+            let outcome = outcome(verdict, number(rest)?)?;
+            Some(LimitStatus {
+                name: part.name,
+                limit: part.quota.capacity(),
+                left: Left::new(remaining, reset_after),
+                outcome,
+                taken: number(rest)?,
+                is_shadow: part.is_shadow,
+            })
+        })
+    }
+
+    /// Reads an instant and a status for each charge, client after client.
+    fn decision(
+        &mut self,
+        template: &Template,
+        operation: Operation,
+        read: impl Fn(&mut &[u8], &crate::template::Part) -> Option<LimitStatus>,
+    ) -> Option<Decision> {
+        let rest = &mut self.0;
+        let at = Timestamp::from_micros(number(rest)?);
+        let mut statuses: SmallVec<[Option<LimitStatus>; 4]> = SmallVec::from_elem(None, template.charges.len());
+        for (position, part) in template.by_client() {
+            statuses[position] = Some(read(rest, part)?);
+        }
+        Some(Decision::from_statuses(operation, at, statuses.into_iter().flatten()))
+    }
+}
+
+fn outcome(verdict: u8, micros: u64) -> Option<Outcome> {
+    match (verdict, micros) {
+        (ADMIT, 0) => Some(Outcome::Allow),
+        (ADMIT, wait) => Some(Outcome::Wait(Duration::from_micros(wait))),
+        (REFUSE, retry) => Some(Outcome::Refuse(Duration::from_micros(retry))),
+        (NEVER, _) => Some(Outcome::Never),
+        _ => None,
+    }
+}
+
+fn byte(rest: &mut &[u8]) -> Option<u8> {
+    let (byte, after) = rest.split_first()?;
+    *rest = after;
+    Some(*byte)
+}
+
+/// Reads 56 bits.
+fn number(rest: &mut &[u8]) -> Option<u64> {
+    let (bytes, after) = rest.split_first_chunk::<7>()?;
+    *rest = after;
+    let mut whole = [0; 8];
+    whole[..7].copy_from_slice(bytes);
+    Some(u64::from_le_bytes(whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tower_quota_core::{Charge, Key, Quota};
+
+    fn template() -> Template {
+        let quota = Quota::per_second(3);
+        Template::new(Operation::Check, &[Charge::new("one", &quota, &Key::EVERYONE)], |_| 0)
+    }
+
+    fn reply(remaining: u64, verdict: u8) -> Vec<u8> {
+        let mut bytes = vec![DECIDED];
+        for number in [7_u64, remaining, 5] {
+            bytes.extend_from_slice(&number.to_le_bytes()[..7]);
+        }
+        bytes.push(verdict);
+        for number in [0_u64, 1] {
+            bytes.extend_from_slice(&number.to_le_bytes()[..7]);
+        }
+        bytes
+    }
+
+    #[test]
+    fn complete_reply_is_a_decision() {
+        let decision = Reply::new(&reply(2, ADMIT)).next(&template()).unwrap();
+        assert_eq!(decision.at(), Timestamp::from_micros(7));
+        let status = decision.statuses()[0];
+        assert_eq!((status.limit, status.remaining()), (3, 2));
+        assert_eq!((status.reset_after(), status.outcome), (Duration::from_micros(5), Outcome::Allow));
+        assert_eq!((status.taken, status.is_shadow), (1, false));
+    }
+
+    #[test]
+    fn bucket_reply_tells_what_is_used() {
+        let quota = Quota::per_second(3);
+        let used = 2 * quota.grain();
+        let mut bytes = vec![TAKEN];
+        for number in [7, used] {
+            bytes.extend_from_slice(&number.to_le_bytes()[..7]);
+        }
+        let taken = Reply::new(&bytes).next(&template()).unwrap();
+        assert_eq!((taken.statuses()[0].remaining(), taken.statuses()[0].taken), (1, 1));
+        assert!(taken.is_allowed());
+        for shorter in 0..bytes.len() {
+            assert_eq!(Reply::new(&bytes[..shorter]).next(&template()), Err(Unreadable::Reply), "{shorter} bytes");
+        }
+    }
+
+    #[test]
+    fn impossible_reply_is_an_error() {
+        let complete = reply(2, ADMIT);
+        for shorter in 0..complete.len() {
+            let decision = Reply::new(&complete[..shorter]).next(&template());
+            assert_eq!(decision, Err(Unreadable::Reply), "{shorter} bytes");
+        }
+        assert_eq!(Reply::new(&reply(2, 3)).next(&template()), Err(Unreadable::Reply), "no such verdict");
+        assert_eq!(Reply::new(&reply(4, ADMIT)).next(&template()), Err(Unreadable::Reply), "more than the capacity");
+        assert_eq!(Reply::new(&[9; 60]).next(&template()), Err(Unreadable::Reply), "no such answer");
+    }
+
+    #[test]
+    fn unreadable_state_concerns_one_decision() {
+        let bytes = [&[UNREADABLE][..], &reply(2, ADMIT)].concat();
+        let mut reply = Reply::new(&bytes);
+        assert_eq!(reply.next(&template()), Err(Unreadable::State));
+        assert!(reply.next(&template()).is_ok());
+    }
+}

@@ -1,0 +1,120 @@
+//! What is sent: decisions as bytes.
+
+use std::collections::HashMap;
+
+use tower_quota_core::{Algorithm, Operation, Timestamp};
+
+use super::limit::push_quota;
+use super::{
+    AT_MOST, CHARGE_ANYWAY, CHECK, COUNTS_REFUSALS, PEEK, PENALTY, QUEUES, REFUND, REFUSED_ALREADY, RESET, SHADOW,
+    push_u56,
+};
+use crate::keys::EntryKey;
+use crate::script::Call;
+use crate::template::{Part, Template};
+
+/// Costs beyond this are sent as this: 2^53 - 1, more than any capacity and the most that Lua counts exactly.
+const MOST_EXACT: u64 = (1 << 53) - 1;
+/// Instants beyond this are sent as this: 2^52 microseconds, in the year 2112.
+const LATEST: u64 = 1 << 52;
+
+/// A call of the script in the making. What several decisions share is sent once.
+#[derive(Default)]
+pub(crate) struct Request<'a> {
+    templates: Vec<&'a Template>,
+    positions: HashMap<&'a EntryKey, u16>,
+    keys: Vec<&'a EntryKey>,
+    template_bytes: Vec<u8>,
+    decision_bytes: Vec<u8>,
+    decisions: u16,
+}
+
+impl<'a> Request<'a> {
+    /// Adds a decision, to be decided after those before it.
+    pub(crate) fn decide(&mut self, template: &'a Template, clients: &'a [EntryKey]) {
+        let template = self.template(template);
+        self.decision_bytes.extend_from_slice(&template.to_le_bytes());
+        for client in clients {
+            let key = self.key(client);
+            self.decision_bytes.extend_from_slice(&key.to_le_bytes());
+        }
+        self.decisions += 1;
+    }
+
+    /// Returns the call, to be decided at an instant or at the server's own time.
+    pub(crate) fn into_call(self, instant: Option<Timestamp>) -> Call {
+        let mut bytes = Vec::with_capacity(12 + self.template_bytes.len() + self.decision_bytes.len());
+        bytes.push(u8::from(instant.is_some()));
+        push_u56(&mut bytes, instant.map_or(0, |instant| instant.as_micros().min(LATEST)));
+        bytes.extend_from_slice(&count(self.templates.len()).to_le_bytes());
+        bytes.extend_from_slice(&self.decisions.to_le_bytes());
+        bytes.extend_from_slice(&self.template_bytes);
+        bytes.extend_from_slice(&self.decision_bytes);
+        Call { keys: self.keys.into_iter().cloned().collect(), request: bytes }
+    }
+
+    fn template(&mut self, template: &'a Template) -> u16 {
+        // Decisions mostly look like the one before.
+        if let Some(position) = self.templates.iter().rposition(|known| *known == template) {
+            return count(position + 1);
+        }
+        let (operation, taken_at) = match template.operation {
+            Operation::Check => (CHECK, 0),
+            Operation::Charge => (CHARGE_ANYWAY, 0),
+            Operation::Refund { taken_at } => (REFUND, taken_at.as_micros()),
+            Operation::Reset => (RESET, 0),
+            Operation::Refuse => (REFUSED_ALREADY, 0),
+            Operation::Peek => (PEEK, 0),
+        };
+        self.template_bytes.extend_from_slice(&[u8::from(template.is_plain), operation]);
+        push_u56(&mut self.template_bytes, taken_at.min(MOST_EXACT));
+        self.template_bytes.extend_from_slice(&count(template.clients).to_le_bytes());
+        let penalties = template.charges.iter().filter(|part| part.penalty.is_some()).count();
+        self.template_bytes.extend_from_slice(&count(template.charges.len() + penalties).to_le_bytes());
+        template.by_client().for_each(|(_, part)| self.charge(part));
+        self.templates.push(template);
+        count(self.templates.len())
+    }
+
+    fn charge(&mut self, part: &Part) {
+        let flags = flag(QUEUES, part.quota.algorithm() == Algorithm::LeakyBucket)
+            | flag(COUNTS_REFUSALS, part.counts_refusals)
+            | flag(SHADOW, part.is_shadow)
+            | flag(AT_MOST, part.is_at_most);
+        let (id, strikes_id) = (part.name.id(), part.name.strikes_id());
+        self.counter(part, flags, part.cost.min(MOST_EXACT), part.patience, [id, strikes_id]);
+        push_quota(&mut self.template_bytes, id, &part.quota);
+        if let Some(penalty) = &part.penalty {
+            self.counter(part, PENALTY, penalty.most_debt(), 0, [strikes_id, strikes_id]);
+            push_quota(&mut self.template_bytes, strikes_id, penalty.strikes());
+        }
+    }
+
+    fn counter(&mut self, part: &Part, flags: u8, cost: u64, patience: u64, ids: [u32; 2]) {
+        let bytes = &mut self.template_bytes;
+        bytes.extend_from_slice(&count(part.client + 1).to_le_bytes());
+        bytes.push(flags);
+        push_u56(bytes, cost);
+        push_u56(bytes, patience);
+        ids.into_iter().for_each(|id| bytes.extend_from_slice(&id.to_le_bytes()));
+    }
+
+    fn key(&mut self, key: &'a EntryKey) -> u16 {
+        let next = count(self.keys.len() + 1);
+        let position = *self.positions.entry(key).or_insert(next);
+        if position == next {
+            self.keys.push(key);
+        }
+        position
+    }
+}
+
+const fn flag(bit: u8, is_set: bool) -> u8 {
+    if is_set { bit } else { 0 }
+}
+
+/// Returns a count, or a position from 1. A batch is far smaller than this holds; a single decision that is not is refused
+/// before.
+fn count(of: usize) -> u16 {
+    u16::try_from(of).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,164 @@
+//! What is stored of a client, for how long, and how an operator finds and deletes it.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use std::time::Duration;
+
+use redis::Connection;
+use tower_quota_core::{Charge, Entry, Operation, Quota, Store};
+use tower_quota_redis::{RedisStore, RedisStoreError};
+use tower_quota_testkit::{ManualClock, RedisServer};
+
+use self::common::{entries, look_at, options, store_on, user};
+
+const SECOND: Quota = Quota::per_second(10);
+const DAY: Quota = Quota::per_day(2);
+
+async fn readable_store(server: &RedisServer) -> RedisStore {
+    options().readable_keys(true).connect(&server.url()).await.unwrap()
+}
+
+fn lifetime(connection: &mut Connection, key: &str) -> Duration {
+    Duration::from_millis(redis::cmd("PTTL").arg(key).query(connection).unwrap())
+}
+
+fn stored(connection: &mut Connection, key: &str) -> Vec<u8> {
+    redis::cmd("GET").arg(key).query(connection).unwrap()
+}
+
+#[tokio::test]
+async fn entry_lives_until_nothing_is_used() {
+    let server = RedisServer::start();
+    let (store, mut connection) = (store_on(&server).await, look_at(&server));
+    let ann = user("ann");
+    let name = store.key_of(&ann);
+    let (second, day) = (Charge::new("second", &SECOND, &ann), Charge::new("day", &DAY, &ann));
+
+    store.check(&[second]).await.unwrap();
+    assert!(lifetime(&mut connection, &name) <= Duration::from_millis(100));
+    let mut taken = store.check(&[second, day]).await.unwrap();
+    let half_a_day = Duration::from_secs(12 * 3_600);
+    let (lifetime_of_day, minute) = (lifetime(&mut connection, &name), Duration::from_secs(60));
+    assert!((half_a_day - minute..=half_a_day).contains(&lifetime_of_day), "{lifetime_of_day:?}");
+
+    store.apply(taken.refund().unwrap(), &[day]).await.unwrap();
+    assert!(entries(&server).iter().all(|(key, _)| *key == name && lifetime(&mut connection, key) < minute));
+}
+
+#[tokio::test]
+async fn entry_of_given_clock_lives_a_minute() {
+    let server = RedisServer::start();
+    let store = options().clock(ManualClock::default()).connect(&server.url()).await.unwrap();
+    let ann = user("ann");
+    store.check(&[Charge::new("second", &SECOND, &ann)]).await.unwrap();
+    let lifetime = lifetime(&mut look_at(&server), &store.key_of(&ann));
+    assert!((Duration::from_secs(30)..=Duration::from_secs(60)).contains(&lifetime), "{lifetime:?}");
+}
+
+#[tokio::test]
+async fn operator_reads_and_deletes_one_client() {
+    let server = RedisServer::start();
+    let (store, mut connection) = (readable_store(&server).await, look_at(&server));
+    let (ann, bob) = (user("ann"), user("bob"));
+    for key in [&ann, &bob] {
+        store.check(&[Charge::new("day", &DAY, key).cost(2)]).await.unwrap();
+    }
+    let name = store.key_of(&ann);
+    let entry = Entry::decode(&stored(&mut connection, &name)).unwrap();
+    assert!(entry.is_limited(entry.at()));
+    assert_eq!(entry.full_at().since(entry.at()), Duration::from_secs(86_400));
+
+    let found: Vec<String> = redis::cmd("KEYS").arg("quota:3:*:user:ann").query(&mut connection).unwrap();
+    assert_eq!(found, [name.as_str()]);
+    redis::cmd("DEL").arg(&name).exec(&mut connection).unwrap();
+    assert!(store.check(&[Charge::new("day", &DAY, &ann)]).await.unwrap().is_allowed());
+    assert!(!store.check(&[Charge::new("day", &DAY, &bob)]).await.unwrap().is_allowed());
+}
+
+#[tokio::test]
+async fn unasked_slots_are_kept_as_bytes() {
+    let server = RedisServer::start();
+    let (store, mut connection) = (store_on(&server).await, look_at(&server));
+    let ann = user("ann");
+    let log = Quota::per_day(100).sliding_log();
+    store.check(&[Charge::new("log", &log, &ann).cost(3), Charge::new("day", &DAY, &ann)]).await.unwrap();
+    let before = stored(&mut connection, &store.key_of(&ann));
+    store.check(&[Charge::new("second", &SECOND, &ann)]).await.unwrap();
+    let after = stored(&mut connection, &store.key_of(&ann));
+    assert_eq!(after[8..before.len()], before[8..]);
+    assert!(after.len() > before.len());
+}
+
+#[tokio::test]
+async fn full_slots_leave_when_others_change() {
+    let server = RedisServer::start();
+    let clock = ManualClock::default();
+    let store = options().clock(clock.clone()).connect(&server.url()).await.unwrap();
+    let ann = user("ann");
+    let (second, day) = (Charge::new("second", &SECOND, &ann), Charge::new("day", &DAY, &ann));
+    store.check(&[second]).await.unwrap();
+    let one = entries(&server)[0].1;
+    store.check(&[second, day]).await.unwrap();
+    clock.advance(Duration::from_secs(1));
+    store.check(&[day]).await.unwrap();
+    let only_day = entries(&server)[0].1;
+    store.apply(Operation::Reset, &[day]).await.unwrap();
+    assert_eq!(entries(&server), []);
+    store.check(&[second]).await.unwrap();
+    assert_eq!(entries(&server)[0].1, one);
+    assert!(only_day < 2 * one, "{only_day} bytes");
+}
+
+#[tokio::test]
+async fn unreadable_entry_is_an_error_and_stays() {
+    let server = RedisServer::start();
+    let (store, mut connection) = (store_on(&server).await, look_at(&server));
+    let (ann, bob) = (user("ann"), user("bob"));
+    let (day, counted) = (Charge::new("day", &DAY, &ann), Charge::new("day", &DAY, &ann).count_refusals());
+    store.check(&[day]).await.unwrap();
+    let name = store.key_of(&ann);
+    let sound = stored(&mut connection, &name);
+    let other_version = [&[2], &sound[1..]].concat();
+    let repeated = [&sound[..], &sound[8..]].concat();
+    let wrong_kind = [&sound[..13], &[9], &sound[14..]].concat();
+    let cut_off = (0..sound.len()).filter(|&length| length != 8).map(|length| sound[..length].to_vec());
+    for wrong in cut_off.chain([other_version, repeated, wrong_kind, b"nonsense".to_vec()]) {
+        redis::cmd("SET").arg(&name).arg(&wrong).exec(&mut connection).unwrap();
+        for charge in [day, counted] {
+            let error = store.check(&[charge]).await.unwrap_err();
+            assert!(matches!(error, RedisStoreError::State { .. }) && !error.is_transient(), "{wrong:x?}: {error:?}");
+            let both = [charge, Charge::new("day", &DAY, &bob)];
+            assert!(matches!(store.check(&both).await, Err(RedisStoreError::State { .. })), "{wrong:x?}");
+        }
+        assert_eq!(stored(&mut connection, &name), wrong);
+    }
+    assert_eq!(store.check(&[Charge::new("day", &DAY, &bob)]).await.unwrap().statuses()[0].remaining(), 1);
+}
+
+#[tokio::test]
+async fn eviction_loses_single_clients() {
+    let server = RedisServer::start();
+    let (store, mut connection) = (store_on(&server).await, look_at(&server));
+    for i in 0..2_000 {
+        store.check(&[Charge::new("day", &DAY, &user(&format!("user {i}")))]).await.unwrap();
+    }
+    let mut set = |option: &str, value: u64| {
+        redis::cmd("CONFIG").arg("SET").arg(option).arg(value).exec(&mut connection).unwrap();
+    };
+    server.command("CONFIG SET maxmemory-policy volatile-lru").unwrap();
+    let used: String = redis::cmd("INFO").arg("memory").query(&mut look_at(&server)).unwrap();
+    let used = used.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap().parse::<u64>().unwrap();
+    // What connections take is in it too: a little less at a time, until there is not enough.
+    for less in 0.. {
+        set("maxmemory", used - less * 10_000);
+        store.check(&[Charge::new("day", &DAY, &user("another"))]).await.unwrap();
+        set("maxmemory", 0);
+        let left = entries(&server).len();
+        if left < 2_001 {
+            assert!(left > 1_000, "{left} of 2001 clients are left");
+            break;
+        }
+    }
+}
