@@ -30,7 +30,7 @@ const SEED: [u8; 16] = *b"custom-store-001";
 
 /// Counters in a file.
 #[derive(Clone)]
-pub struct RedbStore {
+pub(crate) struct RedbStore {
     database: Arc<Database>,
     clock: Arc<dyn Clock>,
 }
@@ -40,7 +40,7 @@ impl RedbStore {
     ///
     /// # Errors
     /// As redb: the file cannot be opened, or is not its own.
-    pub fn open(path: impl AsRef<Path>, clock: impl Clock) -> Result<Self, redb::Error> {
+    pub(crate) fn open(path: impl AsRef<Path>, clock: impl Clock) -> Result<Self, redb::Error> {
         let store = Self { database: Arc::new(Database::create(path)?), clock: Arc::new(clock) };
         store.flush()?;
         Ok(store)
@@ -50,7 +50,7 @@ impl RedbStore {
     ///
     /// # Errors
     /// As redb: the file cannot be written.
-    pub fn flush(&self) -> Result<(), redb::Error> {
+    pub(crate) fn flush(&self) -> Result<(), redb::Error> {
         let now = self.clock.now();
         let transaction = self.database.begin_write()?;
         let is_used = |bytes: &[u8]| Entry::decode(bytes).is_ok_and(|entry| entry.full_at() > now);

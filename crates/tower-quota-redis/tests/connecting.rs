@@ -16,7 +16,7 @@ use tower_quota_core::{Charge, Clock, MonotonicClock, Quota, Store, Timestamp};
 use tower_quota_redis::{RedisConfigError, RedisStore, RedisStoreError};
 use tower_quota_testkit::RedisServer;
 
-use self::common::{look_at, options, store_on, entries, until_answered, user};
+use self::common::{entries, look_at, options, store_on, until_answered, user};
 
 const QUOTA: Quota = Quota::per_hour(100);
 /// What a slow machine may take beyond a deadline.

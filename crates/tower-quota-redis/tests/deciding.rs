@@ -11,7 +11,7 @@ use tower_quota_core::{Charge, Clock, Key, Operation, Outcome, Quota, Store, Tim
 use tower_quota_redis::RedisStoreError;
 use tower_quota_testkit::{ManualClock, RedisServer};
 
-use self::common::{calls, look_at, options, store_on, entries, user};
+use self::common::{calls, entries, look_at, options, store_on, user};
 
 const SECOND: Quota = Quota::per_second(10).burst(20);
 const MINUTE: Quota = Quota::per_minute(100);

@@ -7,7 +7,7 @@ use self::example::RedbStore;
 use crate::example::{Example, get};
 
 #[path = "../../custom_store.rs"]
-#[allow(dead_code, unreachable_pub, reason = "an example is a program of its own")]
+#[allow(dead_code, reason = "an example is a program of its own")]
 mod example;
 
 #[test]

@@ -28,9 +28,7 @@ impl<'a> Reply<'a> {
     /// Reads the answer to the next decision. The bytes are not trusted.
     pub(crate) fn next(&mut self, template: &Template) -> Result<Decision, Unreadable> {
         let decision = match byte(&mut self.0) {
-            Some(outcome @ (TAKEN | REFUSED)) if template.is_plain => {
-                self.buckets(template, outcome == TAKEN)
-            }
+            Some(outcome @ (TAKEN | REFUSED)) if template.is_plain => self.buckets(template, outcome == TAKEN),
             Some(DECIDED) => self.statuses(template),
             Some(UNREADABLE) => return Err(Unreadable::State),
             _ => None,

@@ -144,13 +144,7 @@ impl Drop for Bench {
     }
 }
 
-async fn run(
-    plan: &Plan,
-    run: usize,
-    url: &str,
-    clock: &ManualClock,
-    connection: &mut Connection,
-) -> TestCaseResult {
+async fn run(plan: &Plan, run: usize, url: &str, clock: &ManualClock, connection: &mut Connection) -> TestCaseResult {
     let options = common::options().clock(clock.clone()).prefix(format!("run:{run}"));
     let store = options.connect(url).await.map_err(|error| TestCaseError::fail(error.to_string()))?;
     let mut model = Model::default();
