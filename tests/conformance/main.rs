@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tower_quota_core::{MemoryStore, Store};
 use tower_quota_redis::RedisStore;
-use tower_quota_testkit::{ManualClock, RedisServer, block_on, conformance};
+use tower_quota_testkit::{ManualClock, RedisServer, block_on};
 
 use self::differs::DIFFERS;
 
@@ -113,15 +113,44 @@ async fn published_cases_in_redis() {
     every_key_expires(&server);
 }
 
-#[tokio::test]
-async fn the_redis_store_conforms() {
-    let server = RedisServer::start();
-    let redis = async |clock: ManualClock, prefix: String| {
+mod redis {
+    use tower_quota_core::{Charge, Operation};
+    use tower_quota_testkit::conformance_tests;
+
+    use super::*;
+
+    /// A store in a server of its own.
+    struct Served {
+        store: RedisStore,
+        server: RedisServer,
+    }
+
+    impl Store for Served {
+        type Error = <RedisStore as Store>::Error;
+        type Future = <RedisStore as Store>::Future;
+
+        fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+            self.store.apply(operation, charges)
+        }
+    }
+
+    impl Drop for Served {
+        fn drop(&mut self) {
+            every_key_expires(&self.server);
+        }
+    }
+
+    async fn redis(clock: ManualClock, prefix: String) -> Served {
+        let server = RedisServer::start();
         let options = RedisStore::options().prefix(prefix).deadline(PATIENT).clock(clock);
-        options.connect(&server.url()).await.unwrap()
-    };
-    println!("{} cases", conformance::suite(redis).await.unwrap());
-    every_key_expires(&server);
+        Served { store: options.connect(&server.url()).await.unwrap(), server }
+    }
+
+    fn on_tokio<F: Future>(future: F) -> F::Output {
+        tokio::runtime::Runtime::new().unwrap().block_on(future)
+    }
+
+    conformance_tests!(redis, block_on = on_tokio);
 }
 
 /// Looks from outside: each key the server holds has a time to live.

@@ -1,15 +1,20 @@
-//! The memory store passes the suite that every store runs.
+//! The memory store conforms, alone and behind a box.
 
 use tower_quota_core::{BoxStore, MemoryStore};
-use tower_quota_testkit::{ManualClock, block_on, conformance};
+use tower_quota_testkit::{ManualClock, conformance_tests};
 
-#[test]
-fn the_memory_store_conforms() {
-    block_on(conformance::suite(async |clock: ManualClock, _| MemoryStore::with_clock(10_000, clock))).unwrap();
+async fn memory(clock: ManualClock, _: String) -> MemoryStore {
+    MemoryStore::with_clock(10_000, clock)
 }
 
-#[test]
-fn so_it_does_behind_a_box() {
-    let boxed = async |clock: ManualClock, _| BoxStore::new(MemoryStore::with_clock(10_000, clock));
-    block_on(conformance::suite(boxed)).unwrap();
+conformance_tests!(memory);
+
+mod boxed {
+    use super::*;
+
+    async fn boxed(clock: ManualClock, prefix: String) -> BoxStore {
+        BoxStore::new(memory(clock, prefix).await)
+    }
+
+    conformance_tests!(boxed);
 }

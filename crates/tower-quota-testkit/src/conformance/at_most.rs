@@ -6,13 +6,13 @@ use tower_quota_core::{Quota, Store};
 
 use super::Outcome;
 use super::failure::expect;
-use super::samples::{TEN_IN_TEN, at_once, expect_allowed, expect_remaining, in_turn, key, only, retry_after};
+use super::samples::{at_once, expect_allowed, expect_remaining, in_turn, key, only, retry_after};
 use super::trial::Trial;
 
 const WIDE: Quota = Quota::per_hour(100).fixed_window();
 
-pub(super) async fn as_much_as_is_left<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn partial_grant_takes_what_is_left<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let ann = key(name);
         for (cost, taken, left) in [(4, 4, 6), (u64::MAX, 6, 0)] {
             let step = format!("{name}: at most {cost}");
@@ -43,8 +43,8 @@ pub(super) async fn as_much_as_is_left<S: Store>(trial: &mut Trial<S>) -> Outcom
     Ok(())
 }
 
-pub(super) async fn all_take_the_same<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn partial_grants_take_the_same<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let (ann, bob) = (key(&format!("ann, {name}")), key(&format!("bob, {name}")));
         let step = format!("{name}: the least that is left, of each but what has a cost of its own");
         let wanted = [
@@ -62,7 +62,7 @@ pub(super) async fn all_take_the_same<S: Store>(trial: &mut Trial<S>) -> Outcome
     Ok(())
 }
 
-pub(super) async fn a_shadow_has_no_say<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn shadow_does_not_cut_partial_grants<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let (narrow, ann) = (Quota::per_hour(3), key("ann"));
     let step = "a shadow with less left does not lessen what is taken";
     let wanted = [at_once("wide", &WIDE, &ann, 20).at_most(), at_once("narrow", &narrow, &ann, 20).at_most().shadow()];

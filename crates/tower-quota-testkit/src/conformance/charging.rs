@@ -6,11 +6,11 @@ use tower_quota_core::{Operation, Quota, Store};
 
 use super::Outcome;
 use super::failure::expect;
-use super::samples::{TEN_IN_TEN, at_once, expect_allowed, expect_remaining, in_turn, key, retry_after};
+use super::samples::{at_once, expect_allowed, expect_remaining, in_turn, key, retry_after};
 use super::trial::{MICROSECOND, Trial};
 
-pub(super) async fn a_charge_goes_into_debt<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn charge_goes_into_debt<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let ann = key(name);
         let step = format!("{name}: a charge of 15 where 10 are left");
         let charged = trial.apply(&step, Operation::Charge, &[at_once("ten", &quota, &ann, 15)]).await?;
@@ -32,8 +32,8 @@ pub(super) async fn a_charge_goes_into_debt<S: Store>(trial: &mut Trial<S>) -> O
     expect(step, "retry after", decision.retry_after(), Some(Duration::from_secs(6)))
 }
 
-pub(super) async fn a_reset_forgets<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn reset_forgets<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let (ann, bob) = (key(&format!("ann, {name}")), key(&format!("bob, {name}")));
         let step = format!("{name}: all is taken, of two limits and two keys");
         for who in [&ann, &bob] {
@@ -51,8 +51,8 @@ pub(super) async fn a_reset_forgets<S: Store>(trial: &mut Trial<S>) -> Outcome {
     Ok(())
 }
 
-pub(super) async fn refusals_can_be_counted<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn counted_refusals_are_charged<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let ann = key(name);
         let ask = |cost| [at_once("strict", &quota, &ann, cost).count_refusals(), at_once("mild", &quota, &ann, cost)];
         let step = format!("{name}: 7 units");
@@ -74,8 +74,8 @@ pub(super) async fn refusals_can_be_counted<S: Store>(trial: &mut Trial<S>) -> O
     Ok(())
 }
 
-pub(super) async fn refused_elsewhere<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn refusal_elsewhere_is_judged<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let ann = key(name);
         let ask = |cost| [in_turn("strict", &quota, &ann, cost).count_refusals(), in_turn("mild", &quota, &ann, cost)];
         let step = format!("{name}: 4 units that would fit are refused elsewhere, and the strict limit takes them");

@@ -3,7 +3,7 @@
 use tower_quota_core::{Charge, Store};
 
 use super::failure::{Failure, expect};
-use super::samples::{TEN_IN_TEN, at_once, in_turn, key};
+use super::samples::{at_once, in_turn, key};
 use super::trial::Trial;
 use super::{Outcome, join};
 
@@ -20,8 +20,8 @@ async fn admitted<S: Store>(trial: &Trial<S>, step: &str, charges: &[Charge<'_>]
     Ok(count)
 }
 
-pub(super) async fn exactly_the_quota<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn concurrent_checks_admit_the_quota<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         for (cost, fit) in [(1, 10), (3, 3)] {
             let step = format!("{name}: {AT_ONCE} requests of {cost} at once");
             let busy = key(&step);
@@ -32,8 +32,8 @@ pub(super) async fn exactly_the_quota<S: Store>(trial: &mut Trial<S>) -> Outcome
     Ok(())
 }
 
-pub(super) async fn exactly_the_tightest_quota<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn concurrent_checks_admit_the_tightest<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let step = format!("{name}: {AT_ONCE} requests at once, of 10 for the key and 25 for everyone");
         let everyone = key(&format!("everyone, {name}"));
         let wide = tower_quota_core::Quota::per_hour(25).fixed_window();

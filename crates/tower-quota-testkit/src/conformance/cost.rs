@@ -4,11 +4,11 @@ use tower_quota_core::{Outcome as Answer, Store};
 
 use super::Outcome;
 use super::failure::expect;
-use super::samples::{TEN_IN_TEN, at_once, expect_allowed, expect_remaining, in_turn, key, only};
+use super::samples::{at_once, expect_allowed, expect_remaining, in_turn, key, only};
 use super::trial::Trial;
 
-pub(super) async fn nothing_is_a_peek<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn cost_zero_charges_nothing<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let ann = key(name);
         let peek = [at_once("ten", &quota, &ann, 0)];
         let step = format!("{name}: a peek at a subject nobody has seen");
@@ -27,8 +27,8 @@ pub(super) async fn nothing_is_a_peek<S: Store>(trial: &mut Trial<S>) -> Outcome
     Ok(())
 }
 
-pub(super) async fn above_capacity_is_never<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn cost_above_capacity_never_fits<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let ann = key(name);
         for (taken, left) in [(0, 10), (4, 6)] {
             let step = format!("{name}: {taken} units");
@@ -47,8 +47,8 @@ pub(super) async fn above_capacity_is_never<S: Store>(trial: &mut Trial<S>) -> O
     Ok(())
 }
 
-pub(super) async fn remaining_on_refusal_is_real<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn refusal_reports_what_is_left<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let ann = key(name);
         let step = format!("{name}: 7 units");
         let taken = trial.check(&step, &[at_once("ten", &quota, &ann, 7)]).await?;
@@ -56,10 +56,10 @@ pub(super) async fn remaining_on_refusal_is_real<S: Store>(trial: &mut Trial<S>)
             let step = format!("{name}: {cost} units when 3 are left");
             let decision = trial.check(&step, &[at_once("ten", &quota, &ann, cost)]).await?;
             expect_allowed(&step, &decision, false)?;
-            let (standing, before) = (only(&step, &decision)?, only(&step, &taken)?);
-            expect(&step, "remaining", standing.remaining(), 3)?;
-            expect(&step, "reset after", standing.reset_after(), before.reset_after())?;
-            expect(&step, "limit", standing.limit, 10)?;
+            let (status, before) = (only(&step, &decision)?, only(&step, &taken)?);
+            expect(&step, "remaining", status.remaining(), 3)?;
+            expect(&step, "reset after", status.reset_after(), before.reset_after())?;
+            expect(&step, "limit", status.limit, 10)?;
         }
     }
     Ok(())

@@ -1,13 +1,12 @@
-//! What a case says when a store differs.
+//! Failures: where a store differs from the model, or from what a case states.
 
 use std::fmt;
 
-/// What a case ends with.
+/// The result of a case.
 pub(super) type Outcome = Result<(), Failure>;
 
-/// The step a case failed at, and why.
-#[derive(Debug)]
-pub(super) struct Failure {
+/// A failed case: the step, what was expected there, and what was found.
+pub struct Failure {
     step: String,
     reason: String,
 }
@@ -27,39 +26,17 @@ pub(super) fn expect<T: PartialEq + fmt::Debug>(step: &str, what: &str, found: T
     }
 }
 
-/// The cases of the [`suite`](super::suite) that a store failed.
-#[derive(Default)]
-pub struct Failures(Vec<(&'static str, Failure)>);
-
-impl Failures {
-    /// The names of the failed cases.
-    pub fn cases(&self) -> impl Iterator<Item = &'static str> {
-        self.0.iter().map(|(case, _)| *case)
-    }
-
-    pub(super) fn add(&mut self, case: &'static str, failure: Failure) {
-        self.0.push((case, failure));
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl fmt::Display for Failures {
+impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {} conformance cases failed", self.0.len(), super::CASES.len())?;
-        for (case, Failure { step, reason }) in &self.0 {
-            write!(f, "\n  {case}, at \"{step}\": {reason}")?;
-        }
-        Ok(())
+        write!(f, "at \"{}\": {}", self.step, self.reason)
     }
 }
 
-impl fmt::Debug for Failures {
+/// Shows the same as `Display`, so that `unwrap` in a test says it all.
+impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl std::error::Error for Failures {}
+impl std::error::Error for Failure {}

@@ -6,14 +6,14 @@ use tower_quota_core::{Key, Name, Quota, Store};
 
 use super::Outcome;
 use super::failure::expect;
-use super::samples::{TEN_IN_TEN, at_once, expect_allowed, expect_remaining, key};
+use super::samples::{at_once, expect_allowed, expect_remaining, key};
 use super::trial::Trial;
 
 const TIGHT: Quota = Quota::per_second(3);
 const MIDDLE: Quota = Quota::per_minute(5).sliding_log();
 const WIDE: Quota = Quota::per_hour(100).fixed_window();
 
-pub(super) async fn all_or_nothing_on_one_key<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn one_key_is_charged_whole_or_not<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let ann = key("ann");
     let three = |cost| {
         [
@@ -41,8 +41,8 @@ pub(super) async fn all_or_nothing_on_one_key<S: Store>(trial: &mut Trial<S>) ->
     expect_remaining(step, &decision, &[3, 0, 95])
 }
 
-pub(super) async fn all_or_nothing_on_several_keys<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn several_keys_are_charged_whole_or_not<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let (ann, bob) = (key(&format!("ann, {name}")), key(&format!("bob, {name}")));
         let everyone = key(&format!("everyone, {name}"));
         let both = |own, cost| [at_once("own", &quota, own, cost), at_once("shared", &quota, &everyone, cost)];
@@ -64,12 +64,12 @@ pub(super) async fn all_or_nothing_on_several_keys<S: Store>(trial: &mut Trial<S
     Ok(())
 }
 
-pub(super) async fn the_binding_limit_is_named<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn binding_limit_is_named<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let ann = key("ann");
     let second = Quota::per_second(5);
     let minute = Quota::per_minute(6).fixed_window();
     let charges = |cost| [at_once("second", &second, &ann, cost), at_once("minute", &minute, &ann, cost)];
-    let bound = |decision: &tower_quota_core::Decision| decision.binding().map(|standing| standing.name);
+    let bound = |decision: &tower_quota_core::Decision| decision.binding().map(|status| status.name);
 
     let step = "admitted: the fewest left bind";
     expect(step, "binding", bound(&trial.check(step, &charges(1)).await?), Some(Name::new("second")))?;
@@ -87,7 +87,7 @@ pub(super) async fn the_binding_limit_is_named<S: Store>(trial: &mut Trial<S>) -
     expect(step, "outcome", decision.outcome(), tower_quota_core::Outcome::Never)
 }
 
-pub(super) async fn the_order_of_limits_does_not_matter<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn order_of_limits_does_not_matter<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let (ann, bob) = (key("ann"), key("bob"));
     for step in ["the first", "the second", "the third", "the fourth, which is refused"] {
         let forth = [at_once("tight", &TIGHT, &ann, 1), at_once("wide", &WIDE, &ann, 1)];

@@ -1,12 +1,38 @@
-//! What every store must do, as cases that any store can run.
+//! What every store must do, as one test for each case.
 //!
-//! Each case takes its steps on a store of its own, on a clock that is moved by hand, and each step is decided by the
-//! model ([`tower_quota_core::decide`]) too: every field of the two decisions must be equal. On top of that a case states
-//! what it is there to show, so that a mistake in the model does not pass unseen.
+//! 1. [`conformance_tests!`](crate::conformance_tests) makes a `#[test]` of each case, for your store.
+//! 2. A case takes its steps on a store of its own, on a clock that is moved by hand. The model
+//!    ([`tower_quota_core::decide`]) takes them too, and every field of the two decisions must be equal.
+//! 3. On top of that a case states what it is there to show, so that a mistake in the model does not pass unseen.
+//! 4. A case that needs a [`Capability`] which the store lacks by declaration is skipped, and prints so.
 //!
-//! Nothing sleeps and nothing is flushed: a case gets a prefix nobody has used, and cases may run side by side.
+//! Nothing sleeps and nothing is flushed: a case gets a prefix that was never used, and cases may run side by side.
+//!
+//! ```
+//! use tower_quota_core::MemoryStore;
+//! use tower_quota_testkit::{ManualClock, conformance_tests};
+//!
+//! async fn memory(clock: ManualClock, _prefix: String) -> MemoryStore {
+//!     MemoryStore::with_clock(1_000, clock)
+//! }
+//!
+//! conformance_tests!(memory);
+//! # fn main() {}
+//! ```
+//!
+//! A store that needs a runtime names what runs its futures, and what it lacks:
+//!
+//! ```
+//! # use tower_quota_core::MemoryStore;
+//! # use tower_quota_testkit::{ManualClock, conformance_tests, conformance::Capability};
+//! # async fn my_store(clock: ManualClock, _prefix: String) -> MemoryStore { MemoryStore::with_clock(1_000, clock) }
+//! # fn on_a_runtime<F: Future>(future: F) -> F::Output { tower_quota_testkit::block_on(future) }
+//! conformance_tests!(my_store, block_on = on_a_runtime, lacks = &[Capability::SlidingLogs, Capability::Penalties]);
+//! # fn main() {}
+//! ```
 
 mod at_most;
+mod capability;
 mod change;
 mod charging;
 mod concurrency;
@@ -15,11 +41,13 @@ mod failure;
 mod join;
 mod limits;
 mod model;
+mod peek;
 mod penalty;
 mod promises;
 mod refund;
 mod samples;
 mod shadow;
+mod subsets;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -30,51 +58,44 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use tower_quota_core::Store;
 
-pub use self::failure::Failures;
+pub use self::capability::Capability;
+pub use self::failure::Failure;
 use self::failure::Outcome;
 use self::trial::Trial;
 use crate::clock::ManualClock;
 
-/// Runs every case and answers how many there were.
+/// Runs one case. [`conformance_tests!`](crate::conformance_tests) makes a test of each.
 ///
-/// `factory` makes a store that takes its time from the clock and shares its counters with no other prefix; it is
-/// called once per case. The suite needs no runtime of its own: run it on whatever the store runs on.
+/// `factory` makes a store that takes its time from the clock and shares its counters with no other prefix.
 ///
 /// # Errors
-/// [`Failures`] names each case that failed, the step it failed at, and what was expected there. Its `Debug` is as
-/// readable as its `Display`, so that `unwrap` in a test says it all.
-///
-/// ```
-/// use tower_quota_core::MemoryStore;
-/// use tower_quota_testkit::{ManualClock, block_on, conformance};
-///
-/// let memory = async |clock: ManualClock, _prefix: String| MemoryStore::with_clock(1_000, clock);
-/// assert!(block_on(conformance::suite(memory))? > 20);
-/// # Ok::<(), conformance::Failures>(())
-/// ```
-pub async fn suite<S, F>(factory: F) -> Result<usize, Failures>
+/// [`Failure`] names the step, what was expected there, and what was found.
+pub async fn run<S, F>(case: &'static str, lacks: &'static [Capability], factory: F) -> Result<(), Failure>
 where
     S: Store,
     F: AsyncFn(ManualClock, String) -> S,
 {
-    // Drawn from the system's randomness: two runs against one Redis must not meet.
-    let run = RandomState::new().build_hasher().finish();
-    let mut failures = Failures::default();
-    for &case in CASES {
-        let clock = ManualClock::default();
-        let store = factory(clock.clone(), format!("suite-{run:016x}-{case}")).await;
-        if let Err(failure) = run_case(case, &mut Trial::new(store, clock)).await {
-            failures.add(case, failure);
-        }
+    let need = NEEDS.iter().find(|(cases, _)| cases.contains(&case)).and_then(|(_, need)| need.as_ref());
+    if let Some(need) = need.filter(|need| lacks.contains(need)) {
+        println!("skipped: {case} needs {need:?}, which the store lacks");
+        return Ok(());
     }
-    if failures.is_empty() { Ok(CASES.len()) } else { Err(failures) }
+    // Drawn from the system's randomness: two runs against one server must not meet.
+    let run = RandomState::new().build_hasher().finish();
+    let clock = ManualClock::default();
+    let store = factory(clock.clone(), format!("conformance-{run:016x}-{case}")).await;
+    run_case(case, &mut Trial::new(store, clock, lacks)).await
 }
 
-/// Names the cases once: for the list of names and for the call behind each.
+/// Names the cases once: for the list of names, the call behind each, and the macro that makes tests of them.
 macro_rules! cases {
-    ($($module:ident: $($case:ident),+;)+) => {
-        /// The names of the cases, in the order they run.
+    ($d:tt $($module:ident $([$need:ident])?: $($case:ident),+;)+) => {
+        /// The names of the cases.
         pub const CASES: &[&str] = &[$($(stringify!($case),)+)+];
+
+        /// The cases that need something.
+        const NEEDS: &[(&[&str], Option<Capability>)] =
+            &[$((&[$(stringify!($case)),+], cases!(@need $($need)?)),)+];
 
         async fn run_case<S: Store>(case: &str, trial: &mut Trial<S>) -> Outcome {
             match case {
@@ -82,23 +103,58 @@ macro_rules! cases {
                 _ => Ok(()),
             }
         }
+
+        /// Makes a `#[test]` of each conformance case, for one store.
+        ///
+        /// Takes an `async fn(ManualClock, String) -> impl Store`; `block_on`, a function that runs a future to its end
+        /// (default: [`block_on`](crate::block_on)); and what the store `lacks`, a slice of
+        /// [`Capability`](crate::conformance::Capability) (default: nothing).
+        #[macro_export]
+        macro_rules! conformance_tests {
+            ($d factory:expr $d(, lacks = $d lacks:expr)?) => {
+                $crate::conformance_tests!($d factory, block_on = $crate::block_on $d(, lacks = $d lacks)?);
+            };
+            ($d factory:expr, block_on = $d block_on:path) => {
+                $crate::conformance_tests!($d factory, block_on = $d block_on, lacks = &[]);
+            };
+            ($d factory:expr, block_on = $d block_on:path, lacks = $d lacks:expr) => {
+                $($(
+                    #[test]
+                    fn $case() {
+                        let result = $d block_on($crate::conformance::run(stringify!($case), $d lacks, $d factory));
+                        if let Err(failure) = result {
+                            panic!("{failure}");
+                        }
+                    }
+                )+)+
+            };
+        }
     };
+    (@need) => { None };
+    (@need $need:ident) => { Some(Capability::$need) };
 }
 
-cases! {
-    limits: all_or_nothing_on_one_key, all_or_nothing_on_several_keys, the_binding_limit_is_named,
-        the_order_of_limits_does_not_matter, limits_come_and_go, keys_are_counted_apart;
+cases! { $
+    limits: one_key_is_charged_whole_or_not, binding_limit_is_named, order_of_limits_does_not_matter, limits_come_and_go,
+        keys_are_counted_apart;
+    limits [SeveralKeys]: several_keys_are_charged_whole_or_not;
+    subsets: subsets_and_orders_share_the_counters, unasked_limits_keep_their_time;
     promises: retry_after_is_exact, reset_after_is_exact, remaining_is_exact;
-    cost: nothing_is_a_peek, above_capacity_is_never, remaining_on_refusal_is_real;
-    refund: a_refund_gives_back, a_refund_is_capped, a_refund_is_for_its_own_window, a_refund_works_once;
-    charging: a_charge_goes_into_debt, a_reset_forgets, refusals_can_be_counted, refused_elsewhere;
-    time: backwards_changes_nothing, whole_is_as_good_as_forgotten, the_earlier_window_is_still_read,
-        windows_are_aligned;
-    change: a_raise_keeps_what_is_left, a_cut_clamps, the_new_rate_applies, two_versions_side_by_side;
-    waiting: turns_are_evenly_spaced, patience_bounds_the_wait, a_token_can_be_waited_for;
-    shadow: a_shadow_refuses_nobody, a_shadow_is_taken_with_the_others, a_shadow_hides_no_refusal;
-    penalty: the_first_refusals_are_free, a_block_grows_and_is_forgiven, any_refusal_is_held_against_the_client,
-        a_peek_is_not_blocked;
-    at_most: as_much_as_is_left, all_take_the_same, a_shadow_has_no_say;
-    concurrency: exactly_the_quota, exactly_the_tightest_quota;
+    cost: cost_zero_charges_nothing, cost_above_capacity_never_fits, refusal_reports_what_is_left;
+    refund: refund_gives_back, refund_is_capped, refund_goes_to_its_own_window, refund_works_once,
+        refund_across_time_mints_nothing;
+    charging: charge_goes_into_debt, reset_forgets;
+    charging [CountedRefusals]: counted_refusals_are_charged, refusal_elsewhere_is_judged;
+    time: clock_going_backwards_changes_nothing, entry_far_ahead_is_distrusted, full_equals_never_seen,
+        earlier_window_is_still_read, windows_are_aligned;
+    change: raise_keeps_what_is_left, raised_window_helps_at_once, cut_clamps_what_is_left, new_rate_applies_at_once,
+        two_versions_share_one_counter, versions_in_turn_mint_nothing;
+    peek [Peeks]: peek_reports_what_a_request_gets, peek_changes_nothing;
+    waiting [Waiting]: turns_are_evenly_spaced, patience_bounds_the_wait, bucket_can_make_requests_wait;
+    shadow [Shadows]: shadow_never_refuses, shadow_is_taken_with_the_others, shadow_hides_no_refusal;
+    penalty [Penalties]: first_refusals_are_free, block_grows_and_is_forgiven, any_refusal_gives_a_strike,
+        cost_zero_is_not_blocked, reset_forgets_strikes, peek_sees_a_block;
+    at_most [PartialGrants]: partial_grant_takes_what_is_left, partial_grants_take_the_same,
+        shadow_does_not_cut_partial_grants;
+    concurrency: concurrent_checks_admit_the_quota, concurrent_checks_admit_the_tightest;
 }

@@ -2,10 +2,10 @@
 
 use tower_quota_core::{Charge, Decision, Entry, Operation, Timestamp, decide};
 
-/// The subjects that a case has charged so far, under a digest of their keys.
+/// The entries of the keys that a case has named, under a digest.
 #[derive(Default)]
 pub(super) struct Model {
-    subjects: Vec<(u128, Entry)>,
+    entries: Vec<(u128, Entry)>,
 }
 
 impl Model {
@@ -14,22 +14,22 @@ impl Model {
         named.sort_unstable();
         named.dedup();
         for &digest in &named {
-            if !self.subjects.iter().any(|(known, _)| *known == digest) {
-                self.subjects.push((digest, Entry::default()));
+            if !self.entries.iter().any(|(known, _)| *known == digest) {
+                self.entries.push((digest, Entry::default()));
             }
         }
-        // Only the subjects a request names take part: the others' instants must not hold its clock.
-        let (digests, mut subjects): (Vec<u128>, Vec<&mut Entry>) = self
-            .subjects
+        // Only the entries that a request names take part: the others' instants must not hold its clock.
+        let (digests, mut entries): (Vec<u128>, Vec<&mut Entry>) = self
+            .entries
             .iter_mut()
             .filter(|(digest, _)| named.contains(digest))
-            .map(|(digest, subject)| (*digest, subject))
+            .map(|(digest, entry)| (*digest, entry))
             .unzip();
         let positions: Vec<usize> = charges
             .iter()
             .map(|charge| digests.iter().position(|known| *known == digest(charge)).unwrap_or_default())
             .collect();
-        decide(operation, charges, now, &mut subjects, |charge| positions[charge])
+        decide(operation, charges, now, &mut entries, |charge| positions[charge])
     }
 }
 

@@ -1,4 +1,4 @@
-//! What refusals cost.
+//! Penalties.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use tower_quota_core::{Operation, Outcome as Answer, Penalty, Quota, Store};
 
 use super::Outcome;
 use super::failure::expect;
-use super::samples::{TEN_IN_TEN, at_once, expect_allowed, expect_remaining, in_turn, key, only, retry_after};
+use super::samples::{at_once, expect_allowed, expect_remaining, in_turn, key, only, retry_after};
 use super::trial::{MICROSECOND, Trial};
 
 /// Three refusals are free, each further one costs 20 s, up to 100 s.
 const PENALTY: Penalty = Penalty::after(3).step(Duration::from_secs(20)).most(Duration::from_secs(119));
 
-pub(super) async fn the_first_refusals_are_free<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn first_refusals_are_free<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let ann = key(name);
         let one = [at_once("ten", &quota, &ann, 1).penalty(&PENALTY)];
         let step = format!("{name}: all ten are taken");
@@ -39,7 +39,7 @@ pub(super) async fn the_first_refusals_are_free<S: Store>(trial: &mut Trial<S>) 
     Ok(())
 }
 
-pub(super) async fn a_block_grows_and_is_forgiven<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn block_grows_and_is_forgiven<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let (quota, ann) = (Quota::per_minute(1).fixed_window(), key("ann"));
     let one = [at_once("one", &quota, &ann, 1).penalty(&PENALTY)];
     let never = [at_once("one", &quota, &ann, 2).penalty(&PENALTY)];
@@ -48,7 +48,7 @@ pub(super) async fn a_block_grows_and_is_forgiven<S: Store>(trial: &mut Trial<S>
         expect(step, "outcome", trial.check(step, &never).await?.outcome(), Answer::Never)?;
     }
     for seconds in [20, 40, 60, 80, 100, 100, 100] {
-        let step = format!("{seconds} s, whoever keeps asking, though nothing was taken");
+        let step = format!("{seconds} s, for a client who keeps asking, though nothing was taken");
         trial.check(&step, &never).await?;
         let mut seen = trial.check(&step, &[one[0].cost(0)]).await?;
         expect(&step, "a peek is allowed", seen.is_allowed(), true)?;
@@ -77,7 +77,7 @@ pub(super) async fn a_block_grows_and_is_forgiven<S: Store>(trial: &mut Trial<S>
     expect_allowed(step, &trial.check(step, &one).await?, true)
 }
 
-pub(super) async fn any_refusal_is_held_against_the_client<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn any_refusal_gives_a_strike<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let (wide, narrow, ann, everyone) = (Quota::per_hour(100), Quota::per_hour(1), key("ann"), key("everyone"));
     let both = [at_once("own", &wide, &ann, 1).penalty(&PENALTY), at_once("shared", &narrow, &everyone, 1)];
     let step = "the shared limit refuses";
@@ -96,15 +96,15 @@ pub(super) async fn any_refusal_is_held_against_the_client<S: Store>(trial: &mut
     for operation in [Operation::Charge, Operation::Refund { taken_at: trial.now() }] {
         expect_allowed(step, &trial.apply(step, operation, &own).await?, true)?;
     }
-    let step = "a shadow penalty is told and blocks nobody";
+    let step = "a shadow penalty is reported and never blocks";
     let shadow = [own[0].shadow()];
     let decision = trial.check(step, &shadow).await?;
     expect_allowed(step, &decision, true)?;
-    let told = decision.would_refuse().map(|standing| standing.outcome).next();
-    expect(step, "would refuse", told, Some(Answer::Refuse(Duration::from_secs(80))))
+    let seen = decision.would_refuse().map(|status| status.outcome).next();
+    expect(step, "would refuse", seen, Some(Answer::Refuse(Duration::from_secs(80))))
 }
 
-pub(super) async fn a_peek_is_not_blocked<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn cost_zero_is_not_blocked<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let (quota, ann) = (Quota::per_hour(10), key("ann"));
     let free = [at_once("ten", &quota, &ann, 0).penalty(&PENALTY), at_once("other", &quota, &ann, 11)];
     let step = "others refuse, and it costs nothing of this limit";
@@ -113,10 +113,42 @@ pub(super) async fn a_peek_is_not_blocked<S: Store>(trial: &mut Trial<S>) -> Out
     }
     let step = "no strike was given";
     expect_allowed(step, &trial.check(step, &[free[0].cost(1)]).await?, true)?;
-    let step = "whoever is blocked may look";
+    let step = "a blocked client may look";
     for _ in 0..4 {
         trial.check(step, &[free[0].cost(11)]).await?;
     }
     expect_allowed(step, &trial.check(step, &[free[0].cost(1)]).await?, false)?;
     expect_allowed(step, &trial.check(step, &[free[0]]).await?, true)
+}
+
+pub(super) async fn reset_forgets_strikes<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    let (quota, ann) = (Quota::per_minute(1).fixed_window(), key("ann"));
+    let one = [at_once("one", &quota, &ann, 1).penalty(&PENALTY)];
+    let step = "ann is blocked";
+    for _ in 0..9 {
+        trial.check(step, &[one[0].cost(2)]).await?;
+    }
+    expect_allowed(step, &trial.check(step, &one).await?, false)?;
+    let step = "a reset by limit and key, which does not name the penalty";
+    trial.apply(step, Operation::Reset, &[at_once("one", &quota, &ann, 1)]).await?;
+    let step = "ann is free, and the first refusals are free again";
+    expect_allowed(step, &trial.check(step, &one).await?, true)?;
+    let decision = trial.check(step, &[one[0].cost(2)]).await?;
+    expect(step, "outcome", decision.outcome(), Answer::Never)
+}
+
+pub(super) async fn peek_sees_a_block<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    let (quota, ann) = (Quota::per_hour(10), key("ann"));
+    let one = [at_once("ten", &quota, &ann, 1).penalty(&PENALTY)];
+    let step = "four refusals block ann for a step";
+    for _ in 0..4 {
+        trial.check(step, &[one[0].cost(11)]).await?;
+    }
+    for cost in [0, 1] {
+        let step = format!("a peek of {cost} says until when");
+        let peek = trial.apply(&step, Operation::Peek, &[one[0].cost(cost)]).await?;
+        expect(&step, "outcome", peek.outcome(), Answer::Refuse(Duration::from_secs(20)))?;
+        expect_remaining(&step, &peek, &[0])?;
+    }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use tower_quota_core::{Quota, Store};
 
 use super::Outcome;
 use super::failure::{Failure, expect};
-use super::samples::{TEN_IN_TEN, at_once, expect_allowed, in_turn, key, only, retry_after};
+use super::samples::{at_once, expect_allowed, in_turn, key, only, retry_after};
 use super::trial::{MICROSECOND, Trial};
 
 /// Takes all ten units in two lumps, four seconds apart, and leaves the clock 1.5 s later.
@@ -25,7 +25,7 @@ async fn spend<S: Store>(trial: &mut Trial<S>, name: &str, quota: &Quota) -> Res
 }
 
 pub(super) async fn retry_after_is_exact<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+    for (name, quota) in trial.quotas() {
         for cost in [1, 3, 7, 10] {
             let name = format!("{name}, cost {cost}");
             spend(trial, &name, &quota).await?;
@@ -48,7 +48,7 @@ pub(super) async fn retry_after_is_exact<S: Store>(trial: &mut Trial<S>) -> Outc
 }
 
 pub(super) async fn reset_after_is_exact<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+    for (name, quota) in trial.quotas() {
         spend(trial, name, &quota).await?;
         let spender = key(name);
         let peek = [at_once("ten", &quota, &spender, 0)];
@@ -61,15 +61,15 @@ pub(super) async fn reset_after_is_exact<S: Store>(trial: &mut Trial<S>) -> Outc
         trial.advance(MICROSECOND);
         let step = format!("{name}: whole after {reset:?}");
         let decision = trial.check(&step, &peek).await?;
-        let standing = only(&step, &decision)?;
-        expect(&step, "remaining", standing.remaining(), 10)?;
-        expect(&step, "reset after", standing.reset_after(), Duration::ZERO)?;
+        let status = only(&step, &decision)?;
+        expect(&step, "remaining", status.remaining(), 10)?;
+        expect(&step, "reset after", status.reset_after(), Duration::ZERO)?;
     }
     Ok(())
 }
 
 pub(super) async fn remaining_is_exact<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+    for (name, quota) in trial.quotas() {
         spend(trial, name, &quota).await?;
         let spender = key(name);
         for pause in [700, 2_400, 1_300, 5_650] {

@@ -1,4 +1,4 @@
-//! Giving back.
+//! Refunds.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use tower_quota_core::{Decision, Operation, Quota, Store};
 
 use super::Outcome;
 use super::failure::{Failure, expect};
-use super::samples::{TEN_IN_TEN, at_once, expect_remaining, in_turn, key};
+use super::samples::{at_once, expect_allowed, expect_remaining, in_turn, key};
 use super::trial::Trial;
 
-/// The one refund a decision is good for.
+/// Returns the one refund of a decision.
 fn refund(step: &str, decision: &mut Decision) -> Result<Operation, Failure> {
     decision.refund().ok_or_else(|| Failure::new(step, "an admitted request should have a refund and has none"))
 }
 
-pub(super) async fn a_refund_gives_back<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn refund_gives_back<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let ann = key(name);
         let step = format!("{name}: 2 units, then 5");
         trial.check(&step, &[in_turn("ten", &quota, &ann, 2)]).await?;
@@ -34,8 +34,8 @@ pub(super) async fn a_refund_gives_back<S: Store>(trial: &mut Trial<S>) -> Outco
     Ok(())
 }
 
-pub(super) async fn a_refund_is_capped<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn refund_is_capped<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let ann = key(name);
         let step = format!("{name}: more than was taken");
         let mut decision = trial.check(&step, &[in_turn("ten", &quota, &ann, 4)]).await?;
@@ -44,7 +44,7 @@ pub(super) async fn a_refund_is_capped<S: Store>(trial: &mut Trial<S>) -> Outcom
             let more = [in_turn("ten", &quota, &ann, cost)];
             expect_remaining(&step, &trial.apply(&step, operation, &more).await?, &[10])?;
         }
-        let step = format!("{name}: to a subject nobody has seen");
+        let step = format!("{name}: to a client that was never seen");
         let bob = key(&format!("bob, {name}"));
         let fresh = [in_turn("ten", &quota, &bob, 3)];
         expect_remaining(&step, &trial.apply(&step, operation, &fresh).await?, &[10])?;
@@ -52,7 +52,7 @@ pub(super) async fn a_refund_is_capped<S: Store>(trial: &mut Trial<S>) -> Outcom
     Ok(())
 }
 
-pub(super) async fn a_refund_is_for_its_own_window<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn refund_goes_to_its_own_window<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let ten = Quota::per_minute(10);
     let quotas = [ten.fixed_window(), ten.fixed_window().from_first_request(), ten.sliding_window(), ten.sliding_log()];
     // Seconds between a charge of 8 and one of 4. The refund of the 8 comes with the 4: within the window of the 8, in
@@ -78,8 +78,8 @@ pub(super) async fn a_refund_is_for_its_own_window<S: Store>(trial: &mut Trial<S
     Ok(())
 }
 
-pub(super) async fn a_refund_works_once<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn refund_works_once<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let ann = key(name);
         let step = format!("{name}: 8 units");
         let charge = [at_once("ten", &quota, &ann, 8)];
@@ -95,6 +95,36 @@ pub(super) async fn a_refund_works_once<S: Store>(trial: &mut Trial<S>) -> Outco
         for operation in [expected, Operation::Reset] {
             expect(&step, "the refund", trial.apply(&step, operation, &charge).await?.refund(), None)?;
         }
+    }
+    Ok(())
+}
+
+pub(super) async fn refund_across_time_mints_nothing<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for quota in [Quota::per_minute(10), Quota::per_minute(10).gcra()] {
+        let ann = key(&format!("{:?}", quota.algorithm()));
+        let ten = [at_once("ten", &quota, &ann, 10)];
+        let mut charged = Vec::new();
+        for minute in 0..5 {
+            let step = format!("minute {minute}: all ten are taken");
+            let decision = trial.check(&step, &ten).await?;
+            expect_allowed(&step, &decision, true)?;
+            charged.push(decision);
+            trial.advance(Duration::from_secs(60));
+        }
+        for (minute, mut decision) in charged.into_iter().enumerate() {
+            let step = format!("the ten of minute {minute} are refunded, and time had given them back already");
+            let operation = refund(&step, &mut decision)?;
+            expect_remaining(&step, &trial.apply(&step, operation, &ten).await?, &[10])?;
+        }
+        let step = "ten are admitted, and no more";
+        expect_allowed(step, &trial.check(step, &ten).await?, true)?;
+        expect_allowed(step, &trial.check(step, &[at_once("ten", &quota, &ann, 1)]).await?, false)?;
+        let step = "a refund after half a minute gives half of it back";
+        let mut decision = trial.apply(step, Operation::Charge, &ten).await?;
+        trial.advance(Duration::from_secs(30));
+        let operation = refund(step, &mut decision)?;
+        trial.apply(step, operation, &ten).await?;
+        expect_remaining(step, &trial.check(step, &[at_once("ten", &quota, &ann, 0)]).await?, &[0])?;
     }
     Ok(())
 }

@@ -42,8 +42,8 @@ pub(super) fn in_turn<'a>(limit: &'static str, quota: &'a Quota, key: &'a Key<'a
 /// The only standing of a request with one limit.
 pub(super) fn only<'a>(step: &str, decision: &'a Decision) -> Result<&'a LimitStatus, Failure> {
     match decision.statuses() {
-        [standing] => Ok(standing),
-        others => Err(Failure::new(step, format!("there should be one standing and there are {}", others.len()))),
+        [status] => Ok(status),
+        others => Err(Failure::new(step, format!("there should be one status and there are {}", others.len()))),
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) fn retry_after(step: &str, decision: &Decision) -> Result<Duration, F
 
 /// Fails the step unless each limit has this many units left, in the order of the charges.
 pub(super) fn expect_remaining(step: &str, decision: &Decision, expected: &[u64]) -> super::Outcome {
-    let found: Vec<u64> = decision.statuses().iter().map(|standing| standing.remaining()).collect();
+    let found: Vec<u64> = decision.statuses().iter().map(|status| status.remaining()).collect();
     expect(step, "remaining", found.as_slice(), expected)
 }
 

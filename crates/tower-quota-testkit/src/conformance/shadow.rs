@@ -6,21 +6,21 @@ use tower_quota_core::{Decision, Name, Outcome as Answer, Quota, Store};
 
 use super::Outcome;
 use super::failure::expect;
-use super::samples::{TEN_IN_TEN, at_once, expect_allowed, expect_remaining, in_turn, key};
+use super::samples::{at_once, expect_allowed, expect_remaining, in_turn, key};
 use super::trial::Trial;
 
 const WIDE: Quota = Quota::per_hour(100).fixed_window();
 
 fn would_refuse(decision: &Decision) -> Vec<&str> {
-    decision.would_refuse().map(|standing| standing.name.as_str()).collect()
+    decision.would_refuse().map(|status| status.name.as_str()).collect()
 }
 
 fn taken(decision: &Decision) -> Vec<u64> {
-    decision.statuses().iter().map(|standing| standing.taken).collect()
+    decision.statuses().iter().map(|status| status.taken).collect()
 }
 
-pub(super) async fn a_shadow_refuses_nobody<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn shadow_never_refuses<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let ann = key(name);
         let ask = |cost| [at_once("real", &WIDE, &ann, 1), at_once("dry", &quota, &ann, cost).shadow()];
         let step = format!("{name}: 10 units of a shadow");
@@ -33,7 +33,7 @@ pub(super) async fn a_shadow_refuses_nobody<S: Store>(trial: &mut Trial<S>) -> O
         expect(&step, "outcome", decision.outcome(), Answer::Allow)?;
         expect(&step, "would refuse", would_refuse(&decision), vec!["dry"])?;
         expect(&step, "taken", taken(&decision), vec![1, 0])?;
-        expect(&step, "binding", decision.binding().map(|standing| standing.name), Some(Name::new("real")))?;
+        expect(&step, "binding", decision.binding().map(|status| status.name), Some(Name::new("real")))?;
         expect_remaining(&step, &decision, &[98, 0])?;
         let step = format!("{name}: what was taken can be given back");
         if let Some(refund) = decision.refund() {
@@ -48,7 +48,7 @@ pub(super) async fn a_shadow_refuses_nobody<S: Store>(trial: &mut Trial<S>) -> O
     Ok(())
 }
 
-pub(super) async fn a_shadow_is_taken_with_the_others<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn shadow_is_taken_with_the_others<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let (real, dry, ann, bob) = (Quota::per_minute(1), Quota::per_hour(10), key("ann"), key("bob"));
     let both = [at_once("real", &real, &ann, 1), at_once("dry", &dry, &bob, 1).shadow()];
     let step = "both fit";
@@ -64,7 +64,7 @@ pub(super) async fn a_shadow_is_taken_with_the_others<S: Store>(trial: &mut Tria
     expect(step, "taken", taken(&decision), vec![0, 0])
 }
 
-pub(super) async fn a_shadow_hides_no_refusal<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn shadow_hides_no_refusal<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let (minute, hour, ann) = (Quota::per_minute(1), Quota::per_hour(1), key("ann"));
     let both = [at_once("hour", &hour, &ann, 1).shadow(), at_once("minute", &minute, &ann, 1)];
     let step = "both are spent";
@@ -72,8 +72,8 @@ pub(super) async fn a_shadow_hides_no_refusal<S: Store>(trial: &mut Trial<S>) ->
     let step = "both say so, and the real one's time is told";
     let decision = trial.check(step, &both).await?;
     expect(step, "outcome", decision.outcome(), Answer::Refuse(Duration::from_secs(60)))?;
-    expect(step, "binding", decision.binding().map(|standing| standing.name), Some(Name::new("minute")))?;
+    expect(step, "binding", decision.binding().map(|status| status.name), Some(Name::new("minute")))?;
     expect(step, "would refuse", would_refuse(&decision), vec!["hour"])?;
-    let told: Vec<_> = decision.enforced().map(|standing| standing.name.as_str()).collect();
+    let told: Vec<_> = decision.enforced().map(|status| status.name.as_str()).collect();
     expect(step, "enforced", told, vec!["minute"])
 }

@@ -1,4 +1,4 @@
-//! Time, and what it takes away.
+//! Time.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use tower_quota_core::{Quota, Store};
 
 use super::Outcome;
 use super::failure::expect;
-use super::samples::{TEN_IN_TEN, at_once, expect_allowed, expect_remaining, in_turn, key, only};
+use super::samples::{at_once, expect_allowed, expect_remaining, in_turn, key, only};
 use super::trial::Trial;
 
-pub(super) async fn backwards_changes_nothing<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn clock_going_backwards_changes_nothing<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let ann = key(name);
         let peek = [at_once("ten", &quota, &ann, 0)];
         let step = format!("{name}: 9 units");
@@ -35,8 +35,25 @@ pub(super) async fn backwards_changes_nothing<S: Store>(trial: &mut Trial<S>) ->
     Ok(())
 }
 
-pub(super) async fn whole_is_as_good_as_forgotten<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    for (name, quota) in TEN_IN_TEN {
+pub(super) async fn entry_far_ahead_is_distrusted<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
+        let ann = key(name);
+        let then = trial.now();
+        trial.advance(Duration::from_secs(365 * 86_400));
+        let step = format!("{name}: all is taken while the clock is a year ahead");
+        trial.check(&step, &[in_turn("ten", &quota, &ann, 10)]).await?;
+        trial.set(then);
+        let step = format!("{name}: back in its own time, the client is not locked out for a year");
+        let decision = trial.check(&step, &[in_turn("ten", &quota, &ann, 4)]).await?;
+        expect(&step, "the decision's instant", decision.at(), then)?;
+        expect_remaining(&step, &decision, &[6])?;
+        trial.advance(Duration::from_secs(60));
+    }
+    Ok(())
+}
+
+pub(super) async fn full_equals_never_seen<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    for (name, quota) in trial.quotas() {
         let (old, new) = (key(&format!("old, {name}")), key(&format!("new, {name}")));
         let ask = |who, cost| [in_turn("ten", &quota, who, cost)];
         let step = format!("{name}: all is taken");
@@ -56,7 +73,7 @@ pub(super) async fn whole_is_as_good_as_forgotten<S: Store>(trial: &mut Trial<S>
     Ok(())
 }
 
-pub(super) async fn the_earlier_window_is_still_read<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn earlier_window_is_still_read<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let (quota, ann) = (Quota::per_minute(10).sliding_window(), key("ann"));
     let step = "10 units in the last second of a window";
     trial.advance(Duration::from_secs(59));

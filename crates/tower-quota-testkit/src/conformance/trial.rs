@@ -1,23 +1,36 @@
-//! One case's store, clock and model.
+//! The store, the clock and the model of one case.
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Clock, Decision, Operation, Store, Timestamp};
+use tower_quota_core::{Algorithm, Charge, Clock, Decision, Operation, Quota, Store, Timestamp};
 
+use super::capability::Capability;
 use super::failure::Failure;
 use super::model::Model;
+use super::samples::TEN_IN_TEN;
 use crate::clock::ManualClock;
 
-/// A store under test. Every step is taken by the model too, and has to come out the same.
+/// A store under test. The model takes every step too, and both must answer the same.
 pub(super) struct Trial<S> {
     store: S,
     clock: ManualClock,
     model: Model,
+    lacks: &'static [Capability],
 }
 
 impl<S: Store> Trial<S> {
-    pub(super) fn new(store: S, clock: ManualClock) -> Self {
-        Self { store, clock, model: Model::default() }
+    pub(super) fn new(store: S, clock: ManualClock, lacks: &'static [Capability]) -> Self {
+        Self { store, clock, model: Model::default(), lacks }
+    }
+
+    /// Returns ten units in ten seconds, by every algorithm that the store has.
+    pub(super) fn quotas(&self) -> Vec<(&'static str, Quota)> {
+        let has = |quota: &Quota| match quota.algorithm() {
+            Algorithm::LeakyBucket => !self.lacks.contains(&Capability::Waiting),
+            Algorithm::SlidingLog => !self.lacks.contains(&Capability::SlidingLogs),
+            _ => true,
+        };
+        TEN_IN_TEN.into_iter().filter(|(_, quota)| has(quota)).collect()
     }
 
     pub(super) fn store(&self) -> &S {
@@ -36,7 +49,7 @@ impl<S: Store> Trial<S> {
         self.clock.advance(span);
     }
 
-    /// Waits `span` less a microsecond.
+    /// Moves the clock by `span` less a microsecond.
     pub(super) fn advance_to_just_before(&self, span: Duration) {
         self.clock.advance(span - MICROSECOND);
     }
@@ -65,5 +78,5 @@ impl<S: Store> Trial<S> {
     }
 }
 
-/// The least time there is.
+/// The shortest span that stores tell apart.
 pub(super) const MICROSECOND: Duration = Duration::from_micros(1);

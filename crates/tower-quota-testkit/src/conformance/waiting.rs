@@ -45,7 +45,7 @@ pub(super) async fn patience_bounds_the_wait<S: Store>(trial: &mut Trial<S>) -> 
     expect(step, "outcome", decision.outcome(), Answer::Wait(Duration::from_millis(300)))
 }
 
-pub(super) async fn a_token_can_be_waited_for<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn bucket_can_make_requests_wait<S: Store>(trial: &mut Trial<S>) -> Outcome {
     for (name, quota) in
         [("token bucket", Quota::per_second(10).burst(5)), ("gcra", Quota::per_second(10).burst(5).gcra())]
     {
