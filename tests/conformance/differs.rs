@@ -25,7 +25,6 @@ pub(crate) const DIFFERS: &[(&str, Verdict)] = &[
     ("b4j-43-reconf-prop-debt", OnPurpose(&[], "a new quota keeps what is left, whatever share of the old it was")),
     ("fw-07-batch-crosses-both", OnPurpose(&[Column::Remaining], "a refusal charges nothing, so 5 are really left")),
     ("cr-03-refund", OnPurpose(&[], "nothing is ever given back beyond the capacity")),
-    ("cr-05-change-limit", OnPurpose(&[], "a new quota keeps what is left, not what was used")),
     ("cr-07-leaky", OnPurpose(&[Column::ResetAfter], "the time until all is back is exact, not in whole units")),
     ("tb-33-dotnet-zero-cost", OnPurpose(&[], "a cost of 0 is a peek, which is always answered")),
     ("cr-12-refund-seq", OnPurpose(&[], "nothing is ever given back beyond the capacity")),

@@ -34,6 +34,7 @@ pub struct Charge<'a> {
     counts_refusals: bool,
     is_shadow: bool,
     is_at_most: bool,
+    is_refundable: bool,
     /// Whether some option makes it other than plain; see [`is_plain`](Self::is_plain).
     is_special: bool,
 }
@@ -59,6 +60,7 @@ impl<'a> Charge<'a> {
             counts_refusals: false,
             is_shadow: false,
             is_at_most: false,
+            is_refundable: false,
             penalty: None,
             is_special: !matches!(quota.algorithm(), Algorithm::TokenBucket | Algorithm::Gcra),
         }
@@ -108,6 +110,18 @@ impl<'a> Charge<'a> {
     #[must_use]
     pub const fn at_most(mut self) -> Self {
         self.is_at_most = true;
+        self.is_special = true;
+        self
+    }
+
+    /// Prepares for a refund: what a bucket gives back is then exact, also long after the charge.
+    ///
+    /// Without it, and of charges that do not wait, a bucket gives back what was taken less what time has refilled since.
+    /// That is never too much, and too little where other requests have used what was refilled. Windows and logs need no
+    /// preparation.
+    #[must_use]
+    pub const fn refundable(mut self) -> Self {
+        self.is_refundable = true;
         self.is_special = true;
         self
     }
@@ -162,6 +176,12 @@ impl<'a> Charge<'a> {
         asked.min(longest_wait(self.quota))
     }
 
+    /// Returns whether a bucket prepares for a refund: where it was asked for, and where requests wait.
+    #[must_use]
+    pub fn is_refundable(&self) -> bool {
+        self.is_refundable || self.patience_micros() > 0
+    }
+
     /// Returns whether a refused request is charged too.
     #[must_use]
     pub const fn counts_refusals(&self) -> bool {
@@ -182,7 +202,7 @@ impl<'a> Charge<'a> {
 
     /// Returns whether this is a plain charge: it takes a cost above 0 from a token bucket or GCRA, or is refused at once.
     ///
-    /// Patience, counted refusals, shadows, [`at_most`](Self::at_most) and penalties are not plain, nor are queues, windows
+    /// Patience, refundable charges, counted refusals, shadows, [`at_most`](Self::at_most) and penalties are not plain, nor are queues, windows
     /// and logs. Stores have a shorter way for plain charges.
     #[must_use]
     #[inline]

@@ -115,7 +115,12 @@ fn change(operation: Operation, charge: &Charge<'_>, units: u64, stays_out: bool
                 state.penalise(counter.quota, now, units);
             }
         }),
-        _ => entry.edit(counter, now, |state| state.take(counter.quota, now, units)),
+        _ => entry.edit(counter, now, |state| {
+            state.take(counter.quota, now, units);
+            if charge.is_refundable() {
+                state.watch(counter.quota, now);
+            }
+        }),
     }
     true
 }

@@ -9,6 +9,7 @@
 //! admitted. A leaky bucket admits the same, and lets them start evenly spaced.
 
 use super::counting::{Counting, Readable};
+use super::lows::Lows;
 use super::verdict::Verdict;
 use crate::bytes::{push_u56, read_u56};
 use crate::quota::{Algorithm, MOST_GRAINS, Quota};
@@ -31,11 +32,13 @@ pub(crate) struct Bucket {
     pub(crate) full_at: u64,
     /// Grains that come back in the last microsecond before that and are not used: less than `refill`.
     pub(crate) rest: u64,
+    /// The least used lately, where charges may be refunded.
+    pub(super) lows: Option<Lows>,
 }
 
 impl Bucket {
     /// A bucket of which nothing is used.
-    pub(crate) const FULL: Self = Self { full_at: 0, rest: 0 };
+    pub(crate) const FULL: Self = Self { full_at: 0, rest: 0, lows: None };
 
     /// Makes the state of a bucket with `used` grains taken at `now`.
     #[inline]
@@ -44,7 +47,7 @@ impl Bucket {
             return Self::FULL;
         }
         let until_full = used.div_ceil(quota.refill());
-        Self { full_at: now + until_full, rest: until_full * quota.refill() - used }
+        Self { full_at: now + until_full, rest: until_full * quota.refill() - used, lows: None }
     }
 
     /// Returns the grains used at `now`, at most as many as a bucket counts.
@@ -56,7 +59,20 @@ impl Bucket {
 
     /// Replaces what is used at `now` by what a function makes of it.
     pub(crate) fn change(&mut self, quota: &Quota, now: u64, change: impl FnOnce(u64) -> u64) {
-        *self = Self::new(quota, change(self.used_grains(quota, now)), now);
+        let used = self.used_grains(quota, now);
+        self.set(quota, change(used), self.lows.map(|lows| lows.note(quota, used, now)), now);
+    }
+
+    fn set(&mut self, quota: &Quota, used: u64, lows: Option<Lows>, now: u64) {
+        *self = Self::new(quota, used, now);
+        self.lows = lows.filter(|_| *self != Self::FULL);
+    }
+
+    /// Begins to note what is used, if that is not done already, so that charges from here on can be refunded exactly.
+    pub(crate) fn watch(&mut self, quota: &Quota, now: u64) {
+        if self.lows.is_none() && self.full_at > now {
+            self.lows = Some(Lows::new(self.used_grains(quota, now), now));
+        }
     }
 }
 
@@ -85,13 +101,19 @@ impl Counting for Bucket {
     }
 
     fn refund(&mut self, quota: &Quota, now: u64, taken_at: u64, cost: u64) {
-        let elapsed = now.saturating_sub(taken_at);
-        self.change(quota, now, |used| refunded(quota, used, cost, elapsed));
+        let used = self.used_grains(quota, now);
+        let lows = self.lows.map(|lows| lows.note(quota, used, now));
+        let least = lows.map_or(0, |lows| lows.since(quota, taken_at));
+        let back = refundable(quota, cost, now.saturating_sub(taken_at), least).min(used);
+        self.set(quota, used - back, lows.map(|lows| lows.refund(back)), now);
     }
 
     fn encode(&self, quota: &Quota, bytes: &mut Vec<u8>) {
         if quota.refill() > 1 {
             push_u56(bytes, self.rest);
+        }
+        if let Some(Lows { since, low, low_before }) = self.lows {
+            [since, low, low_before].into_iter().for_each(|number| push_u56(bytes, number));
         }
     }
 }
@@ -104,7 +126,12 @@ impl Readable for Bucket {
     fn decode(quota: &Quota, bytes: &mut &[u8], full_at: u64, at: u64) -> Option<Self> {
         let rest = if quota.refill() > 1 { read_u56(bytes)? } else { 0 };
         let used = full_at.saturating_sub(at).checked_mul(quota.refill())?.checked_sub(rest)?;
-        (rest < quota.refill() && used <= MOST_USED).then_some(Self { full_at, rest })
+        let lows = match bytes.is_empty() {
+            true => None,
+            false => Some(Lows { since: read_u56(bytes)?, low: read_u56(bytes)?, low_before: read_u56(bytes)? }),
+        };
+        let are_sound = lows.is_none_or(|lows| lows.since <= at && lows.low.max(lows.low_before) <= MOST_USED);
+        (rest < quota.refill() && used <= MOST_USED && are_sound).then_some(Self { full_at, rest, lows })
     }
 }
 
@@ -217,13 +244,11 @@ pub(super) fn struck(quota: &Quota, used: u64, most_debt: u64) -> u64 {
     used.max((used + quota.grain()).min(deepest))
 }
 
-/// Gives back what was taken `elapsed` microseconds ago, less what time has refilled since: a bucket that nothing else was
-/// taken from is then as if the charge had never been made, and never better off.
-pub(super) fn refunded(quota: &Quota, used: u64, cost: u64, elapsed: u64) -> u64 {
-    // No more than a bucket counts was ever taken.
-    let taken = cost.saturating_mul(quota.grain()).min(MOST_USED);
-    let back = taken.saturating_sub(elapsed.saturating_mul(quota.refill()));
-    used.saturating_sub(back)
+/// Returns the grains of a charge, made `elapsed` microseconds ago, that can be given back: those that time has not
+/// refilled since, and all if no less was used in the meantime.
+fn refundable(quota: &Quota, cost: u64, elapsed: u64, least_used: u64) -> u64 {
+    let charged = cost.saturating_mul(quota.grain());
+    charged.min(least_used.max(charged.saturating_sub(elapsed.saturating_mul(quota.refill()))))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub(crate) mod bucket;
 mod convert;
 mod counting;
 mod fixed_window;
+mod lows;
 mod packed;
 mod sliding_log;
 mod sliding_window;
@@ -110,6 +111,18 @@ impl State {
     /// Takes `cost` units from a state that was advanced to `now`, whether they fit or not. What does not fit is a debt.
     pub(crate) fn take(&mut self, quota: &Quota, now: u64, cost: u64) {
         self.counting_mut().take(quota, now, cost);
+    }
+
+    /// Makes charges from here on refundable exactly, as far as a state must prepare for that.
+    pub(crate) fn watch(&mut self, quota: &Quota, now: u64) {
+        if let Self::Bucket(bucket) = self {
+            bucket.watch(quota, now);
+        }
+    }
+
+    /// Returns whether it is a bucket that notes what is used.
+    pub(crate) const fn is_watched(&self) -> bool {
+        matches!(self, Self::Bucket(Bucket { lows: Some(_), .. }))
     }
 
     /// Gives back up to `cost` units that were taken at `taken_at`, in a state that was advanced to `now`.

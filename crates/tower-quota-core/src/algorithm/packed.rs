@@ -7,10 +7,10 @@ use crate::quota::Quota;
 
 impl State {
     /// Returns a word that, with the quota and the instant `at`, says all of a state that was advanced to it. Returns
-    /// `None` for a log, for a window that began with its first request, and for counts of which two do not fit.
+    /// `None` for a log, for a bucket that notes what is used, for a window that began with its first request, and for counts of which two do not fit.
     pub(crate) fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
         match *self {
-            Self::Bucket(bucket) => Some(bucket.used_grains(quota, at)),
+            Self::Bucket(bucket) => bucket.lows.is_none().then(|| bucket.used_grains(quota, at)),
             Self::FixedWindow(window) => {
                 quota.window_offset()?;
                 Some(window.at(quota, at).count)

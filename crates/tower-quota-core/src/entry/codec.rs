@@ -7,13 +7,14 @@
 //!   varint  bytes of this slot that follow
 //!   u32     number of the limit's name (Name::id), or of its strikes (Name::strikes_id)
 //!   u8      low four bits, the kind of state: 0 bucket, 1 fixed window, 2 sliding window counter, 3 sliding log;
-//!           16: the window starts with its first request
+//!           16: the window starts with its first request; 32: the bucket notes what is used
 //!   varint  capacity, units
 //!   varint  grain
 //!   varint  refill of a bucket, grains per microsecond; period of a window or log, microseconds
 //!   varint  offset, microseconds; only of a fixed window that does not start with its first request
 //!   state:
-//!     bucket          u56 rest, only where refill is above 1
+//!     bucket          u56 rest, only where refill is above 1;
+//!                     only with flag 32: u56 start of the present span, u56 least grains used in it and u56 in the one before
 //!     fixed window    u56 start, u56 count
 //!     sliding window  u56 start, u56 count of the window before, u56 count
 //!     sliding log     u56 total before the first stamp, then for each stamp: u56 instant, u56 total with it
@@ -32,6 +33,7 @@ use crate::quota::{Algorithm, Quota};
 
 const VERSION: u8 = 1;
 const FROM_FIRST_REQUEST: u8 = 16;
+const WATCHED: u8 = 32;
 const KIND: u8 = 15;
 
 impl Entry {
@@ -84,8 +86,9 @@ impl Slot {
     fn encode_into(&self, bytes: &mut Vec<u8>) {
         let quota = &self.quota;
         bytes.extend_from_slice(&self.limit.to_le_bytes());
-        let flag = if quota.window_offset().is_none() { FROM_FIRST_REQUEST } else { 0 };
-        bytes.push(quota.algorithm().state_code() | flag);
+        let from_first_request = if quota.window_offset().is_none() { FROM_FIRST_REQUEST } else { 0 };
+        let watched = if self.state.is_watched() { WATCHED } else { 0 };
+        bytes.push(quota.algorithm().state_code() | from_first_request | watched);
         let pace = if quota.refill() > 0 { quota.refill() } else { quota.period_micros() };
         [quota.capacity(), quota.grain(), pace].into_iter().for_each(|number| push_varint(bytes, number));
         if let (Algorithm::FixedWindow, Some(offset)) = (quota.algorithm(), quota.window_offset()) {
@@ -107,7 +110,7 @@ impl Slot {
         let offset = match kind {
             1 => Some(number()?),
             17 => None,
-            0 | 2 | 3 => Some(0),
+            0 | 2 | 3 | WATCHED => Some(0),
             _ => return Err(DecodeError::Kind { slot, kind }),
         };
         let quota = Quota::from_stored(kind & KIND, capacity, grain, pace, offset).ok_or(wrong)?;
@@ -115,6 +118,7 @@ impl Slot {
         let full_at = read_u56(&mut &full_at[..]).ok_or(truncated)?;
         let state = State::decode(&quota, state, full_at, at).ok_or(wrong)?;
         let decoded = Self { limit: u32::from_le_bytes(*limit), quota, state };
-        if decoded.full_at() == full_at { Ok(decoded) } else { Err(wrong) }
+        let is_sound = decoded.full_at() == full_at && decoded.state.is_watched() == (kind & WATCHED != 0);
+        if is_sound { Ok(decoded) } else { Err(wrong) }
     }
 }

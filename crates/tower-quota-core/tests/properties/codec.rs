@@ -22,6 +22,7 @@ proptest! {
             let now = Timestamp::from_micros(play.now);
             let operation = if debts { Operation::Charge } else { Operation::Check };
             let charge = Charge::new(NAMES[step % 3], &quotas[step % 3], &ANYBODY).cost(cost);
+            let charge = if step % 2 == 0 { charge.refundable() } else { charge };
             entry.decide(operation, &[charge], now);
             let bytes = entry.encode();
             prop_assert_eq!(bytes.is_empty(), entry.is_empty());

@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
-use tower_quota_core::{Charge, Entry, Operation, Timestamp};
+use tower_quota_core::{Charge, Entry, Operation, Quota, Timestamp};
 
 use super::trace::{ANYBODY, Play, asks, quota};
 use super::{config, magnitude};
@@ -15,7 +15,7 @@ proptest! {
     fn refunds_never_leave_more_than_the_other_charges_would(
         quota in quota(),
         trace in asks(30),
-        refunded in vec(any::<(bool, bool)>(), 30),
+        refunded in vec(any::<(bool, bool, bool)>(), 30),
         pause in magnitude(1, 1 << 40),
     ) {
         // A window that starts with its first request keeps its start when that is refunded.
@@ -30,9 +30,9 @@ proptest! {
             let charge = Charge::new("limit", &quota, &ANYBODY).cost(cost);
             play.subject.decide(operation, &[charge], Timestamp::from_micros(play.now));
         };
-        for (ask, (is_refunded, is_late)) in trace.into_iter().zip(refunded) {
+        for (ask, (is_refunded, is_late, is_prepared)) in trace.into_iter().zip(refunded) {
             let cost = play.arrive(ask);
-            if !play.check(cost).is_allowed() {
+            if !play.check_prepared(cost, is_prepared).is_allowed() {
                 continue;
             }
             let charged = (play.now, cost);
@@ -56,6 +56,29 @@ proptest! {
             };
             prop_assert!(left(&play.subject) <= left(&without), "{} left, not {}", left(&play.subject), left(&without));
         }
+    }
+
+    /// A refund of a prepared charge gives back all of it where no less was used in the meantime.
+    #[test]
+    fn refund_is_exact_in_a_busy_bucket(units in 10..1_000_u64, cost in 1..10_u64, turns in 1..50_u64) {
+        let quota = Quota::per_minute(units);
+        let mut play = Play::new(quota);
+        // Half of the bucket is used by others, and they use what comes back, a hundredth of the time to fill at a time.
+        prop_assert!(play.check(units / 2).is_allowed());
+        let cost = cost.min(units / 2);
+        prop_assert!(play.check_prepared(cost, true).is_allowed());
+        let taken_at = Timestamp::from_micros(play.now);
+        let charge = |cost| [Charge::new("limit", &quota, &ANYBODY).cost(cost)];
+        // For less than the bucket takes to fill.
+        for _ in 0..turns.min(units - 1) {
+            play.now += 60_000_000 / units;
+            play.subject.decide(Operation::Charge, &charge(1), Timestamp::from_micros(play.now));
+        }
+        let now = Timestamp::from_micros(play.now);
+        let before = play.subject.decide(Operation::Peek, &charge(1), now).statuses()[0].remaining();
+        let after = play.subject.decide(Operation::Refund { taken_at }, &charge(cost), now).statuses()[0].remaining();
+        // One unit is never there at the instant just before each turn.
+        prop_assert!(after - before >= cost.min(units / 2 - 1), "{} of {}", after - before, cost);
     }
 
     /// The last charge, refunded at any later time, was never made.

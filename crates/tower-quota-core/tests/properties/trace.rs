@@ -146,6 +146,15 @@ impl Play {
         decision
     }
 
+    /// Checks a charge that may be prepared for its refund.
+    pub(crate) fn check_prepared(&mut self, cost: u64, is_prepared: bool) -> Decision {
+        let charge = Charge::new("limit", &self.quota, &ANYBODY).cost(cost);
+        let charge = if is_prepared { charge.refundable() } else { charge };
+        let decision = self.subject.decide(Operation::Check, &[charge], Timestamp::from_micros(self.now));
+        self.last = Some(decision.clone());
+        decision
+    }
+
     /// What a check at another instant would answer, without taking it.
     pub(crate) fn ask_at(&self, now: u64, charge: Charge<'_>) -> Decision {
         self.subject.clone().decide(Operation::Check, &[charge], Timestamp::from_micros(now))
