@@ -144,24 +144,25 @@ local function walk(template, part, state, position, k, now)
       -- The same limit twice.
       return nil
     else
-      local limit, quota = limits[asked], nil
-      local refill, head = limit.refill, limit.head
-      if sub(state, position, position + #head - 1) ~= head then
-        quota = stored_bucket(state, position, next)
-        if not quota then
-          return nil
+      local limit, left = limits[asked], 0
+      local head = limit.head
+      -- A slot of which nothing is used any more is the same as none.
+      if full > now then
+        local counted = limit
+        if sub(state, position, position + #head - 1) ~= head then
+          counted = stored_bucket(state, position, next)
+          if not counted then
+            return nil
+          end
         end
-        refill, limit.other, part.is_converted = quota.refill, quota, true
-      end
-      local left = full - now
-      if refill > 1 then
-        left = left * refill - unpack_from('<I7', state, next - 14)
-      end
-      if left < 0 then
-        left = 0
-      end
-      if quota then
-        left = converted_used(left, quota, limit.capacity, limit.grain)
+        left = (full - now) * counted.refill
+        if counted.refill > 1 then
+          left = left - unpack_from('<I7', state, next - 14)
+        end
+        if counted ~= limit then
+          left = converted_used(left, counted, limit.capacity, limit.grain)
+          limit.other, part.is_converted = counted, true
+        end
       end
       used[asked] = left
       if asked == k and not pieces then
@@ -215,8 +216,7 @@ local function read(template, part, state, now)
     end
     if left < 0 then
       left = 0
-    end
-    if counted ~= limit then
+    elseif counted ~= limit and left > 0 then
       left, part.is_converted = converted_used(left, counted, limit.capacity, limit.grain), true
     end
     used[k] = left

@@ -52,10 +52,12 @@ local function stored_quota(bytes)
   return quota_of(kind, capacity, grain, pace, offset), position
 end
 
--- The slot of a counter (a charge, or its strikes), taken apart.
-function entry.slot(self, counter)
+-- The slot of a counter (a charge, or its strikes), taken apart. One of which nothing is used any more is the same as none.
+function entry.slot(self, counter, now)
   local slot = self.slot_of[counter.id]
-  if slot and not slot.quota then
+  if not slot or slot.full_at <= now then
+    return nil
+  elseif not slot.quota then
     local bytes, head = slot.bytes, counter.head
     local quota, position = counter.quota, #head + 1
     if sub(bytes, 1, #head) ~= head then
@@ -81,7 +83,7 @@ end
 
 -- The state of a counter under the quota that is asked.
 function entry.state_for(self, counter, now)
-  local slot = entry.slot(self, counter)
+  local slot = entry.slot(self, counter, now)
   if not slot then
     return fresh(counter.quota, now)
   elseif slot.quota == counter.quota or counts_like(slot.quota, counter.quota) then
@@ -122,14 +124,14 @@ function entry.left(self, charge, now)
 end
 
 -- Whether a counter is stored under another quota.
-function entry.has_other_quota(self, counter)
-  local slot = entry.slot(self, counter)
+function entry.has_other_quota(self, counter, now)
+  local slot = entry.slot(self, counter, now)
   return slot and slot.quota ~= counter.quota and not counts_like(slot.quota, counter.quota)
 end
 
 -- Changes the state of a counter at `now`, in its place.
 function entry.edit(self, counter, now, change, units, argument)
-  local quota, slot = counter.quota, entry.slot(self, counter)
+  local quota, slot = counter.quota, self.slot_of[counter.id]
   local state = entry.state_for(self, counter, now)
   advance(quota, state, now)
   if change then
