@@ -60,9 +60,11 @@ local function stored_bucket(state, position, next)
   if capacity * grain * refill == 0 or next - behind ~= (refill > 1 and 14 or 7) then
     return nil
   end
+  local head = sub(state, position, behind - 1)
   quota = conversion_from(capacity, grain)
-  quota.refill = refill
-  stored_quotas[sub(state, position, behind - 1)] = quota
+  quota.refill, quota.head, quota.width = refill, head, next - position
+  quota.format = '<c' .. #head .. (refill > 1 and 'I7I7' or 'I7')
+  stored_quotas[head] = quota
   return quota
 end
 
@@ -142,24 +144,25 @@ local function walk(template, part, state, position, k, now)
       -- The same limit twice.
       return nil
     else
-      local limit, quota = limits[asked], nil
-      local refill, head = limit.refill, limit.head
-      if sub(state, position, position + #head - 1) ~= head then
-        quota = stored_bucket(state, position, next)
-        if not quota then
-          return nil
+      local limit, left = limits[asked], 0
+      local head = limit.head
+      -- A slot of which nothing is used any more is the same as none.
+      if full > now then
+        local counted = limit
+        if sub(state, position, position + #head - 1) ~= head then
+          counted = stored_bucket(state, position, next)
+          if not counted then
+            return nil
+          end
         end
-        refill, part.is_converted = quota.refill, true
-      end
-      local left = full - now
-      if refill > 1 then
-        left = left * refill - unpack_from('<I7', state, next - 14)
-      end
-      if left < 0 then
-        left = 0
-      end
-      if quota then
-        left = converted_used(left, quota, limit.capacity, limit.grain)
+        left = (full - now) * counted.refill
+        if counted.refill > 1 then
+          left = left - unpack_from('<I7', state, next - 14)
+        end
+        if counted ~= limit then
+          left = converted_used(left, counted, limit.capacity, limit.grain)
+          limit.other, part.is_converted = counted, true
+        end
       end
       used[asked] = left
       if asked == k and not pieces then
@@ -192,10 +195,20 @@ local function read(template, part, state, now)
       break
     end
     local head, one, two = unpack_from(limit.format, state, position)
+    local counted = limit
     if head ~= limit.head then
-      break
+      -- By the other quota of a limit that has two, as while a new one is deployed?
+      counted = limit.other
+      if not counted or position + counted.width > beyond then
+        break
+      end
+      head, one, two = unpack_from(counted.format, state, position)
+      if head ~= counted.head then
+        break
+      end
+      next = position + counted.width
     end
-    local refill, left = limit.refill, nil
+    local refill, left = counted.refill, nil
     if refill > 1 then
       left = (two - now) * refill - one
     else
@@ -203,6 +216,8 @@ local function read(template, part, state, now)
     end
     if left < 0 then
       left = 0
+    elseif counted ~= limit and left > 0 then
+      left, part.is_converted = converted_used(left, counted, limit.capacity, limit.grain), true
     end
     used[k] = left
     k, position = k + 1, next

@@ -57,7 +57,7 @@ local function change(counted, charge, units, template, stays_out, now)
     entry.edit(counted, charge, now, take, units)
   elseif counts_refusals then
     entry.edit(counted, charge, now, penalise, units)
-  elseif entry.has_other_quota(counted, charge) then
+  elseif entry.has_other_quota(counted, charge, now) then
     entry.edit(counted, charge, now)
   end
 end
@@ -69,7 +69,7 @@ local function strike(counted, charge, units, operation, stays_out, now)
     return
   elseif stays_out then
     entry.edit(counted, strikes, now, bucket.strike, strikes.most_debt)
-  elseif entry.has_other_quota(counted, strikes) then
+  elseif entry.has_other_quota(counted, strikes, now) then
     entry.edit(counted, strikes, now)
   end
 end

@@ -34,25 +34,35 @@ function entry.load(stored)
   return loaded
 end
 
--- The slot of a number, taken apart.
-function entry.slot(self, id)
-  local slot = self.slot_of[id]
-  if slot and not slot.quota then
-    local bytes = slot.bytes
-    local kind = string.byte(bytes, 5)
-    local capacity, grain, pace, position
-    local offset = 0
-    capacity, position = varint(bytes, 6)
-    grain, position = varint(bytes, position)
-    pace, position = varint(bytes, position)
-    if kind == FIXED_WINDOW then
-      offset, position = varint(bytes, position)
+-- Reads the quota of a slot. Returns it and the position of the state.
+local function stored_quota(bytes)
+  local kind = string.byte(bytes, 5)
+  local capacity, grain, pace, position
+  local offset = 0
+  capacity, position = varint(bytes, 6)
+  grain, position = varint(bytes, position)
+  pace, position = varint(bytes, position)
+  if kind == FIXED_WINDOW then
+    offset, position = varint(bytes, position)
+  end
+  local is_known = kind <= SLIDING_LOG or kind == FIXED_WINDOW + FROM_FIRST_REQUEST
+  if not is_known or capacity * grain * pace == 0 then
+    error('numbers that no quota has')
+  end
+  return quota_of(kind, capacity, grain, pace, offset), position
+end
+
+-- The slot of a counter (a charge, or its strikes), taken apart. One of which nothing is used any more is the same as none.
+function entry.slot(self, counter, now)
+  local slot = self.slot_of[counter.id]
+  if not slot or slot.full_at <= now then
+    return nil
+  elseif not slot.quota then
+    local bytes, head = slot.bytes, counter.head
+    local quota, position = counter.quota, #head + 1
+    if sub(bytes, 1, #head) ~= head then
+      quota, position = stored_quota(bytes)
     end
-    local is_known = kind <= SLIDING_LOG or kind == FIXED_WINDOW + FROM_FIRST_REQUEST
-    if not is_known or capacity * grain * pace == 0 then
-      error('numbers that no quota has')
-    end
-    local quota = quota_of(kind, capacity, grain, pace, offset)
     local state, rest = ALGORITHMS[quota.kind].decode(quota, sub(bytes, position, -8), slot.full_at)
     if rest ~= '' then
       error('a state that does not end')
@@ -71,12 +81,12 @@ function entry.encode(self)
   return #parts > 1 and table.concat(parts)
 end
 
--- The state of a counter (a charge, or its strikes) under the quota that is asked.
+-- The state of a counter under the quota that is asked.
 function entry.state_for(self, counter, now)
-  local slot = entry.slot(self, counter.id)
+  local slot = entry.slot(self, counter, now)
   if not slot then
     return fresh(counter.quota, now)
-  elseif counts_like(slot.quota, counter.quota) then
+  elseif slot.quota == counter.quota or counts_like(slot.quota, counter.quota) then
     return slot.state
   end
   return convert.state(slot.state, slot.quota, counter.quota, now)
@@ -114,14 +124,14 @@ function entry.left(self, charge, now)
 end
 
 -- Whether a counter is stored under another quota.
-function entry.has_other_quota(self, counter)
-  local slot = entry.slot(self, counter.id)
-  return slot and not counts_like(slot.quota, counter.quota)
+function entry.has_other_quota(self, counter, now)
+  local slot = entry.slot(self, counter, now)
+  return slot and slot.quota ~= counter.quota and not counts_like(slot.quota, counter.quota)
 end
 
 -- Changes the state of a counter at `now`, in its place.
 function entry.edit(self, counter, now, change, units, argument)
-  local quota, slot = counter.quota, entry.slot(self, counter.id)
+  local quota, slot = counter.quota, self.slot_of[counter.id]
   local state = entry.state_for(self, counter, now)
   advance(quota, state, now)
   if change then
