@@ -27,6 +27,7 @@ pub(crate) struct Part {
     pub(crate) counts_refusals: bool,
     pub(crate) is_shadow: bool,
     pub(crate) is_at_most: bool,
+    pub(crate) is_refundable: bool,
     /// Boxed: few limits have one.
     pub(crate) penalty: Option<Box<Penalty>>,
 }
@@ -47,6 +48,7 @@ impl Template {
                 counts_refusals: charge.counts_refusals(),
                 is_shadow: charge.is_shadow(),
                 is_at_most: charge.is_at_most(),
+                is_refundable: charge.is_refundable(),
                 penalty: charge.penalised_by().map(|penalty| Box::new(*penalty)),
             })
             .collect();

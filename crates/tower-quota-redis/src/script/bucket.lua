@@ -9,7 +9,8 @@ local function has(flags, flag)
 end
 
 -- Token bucket, GCRA and leaky bucket. `full_at`: the instant from which nothing is used; `rest`: the grains that come back
--- in the last microsecond before that and are not used.
+-- in the last microsecond before that and are not used. Where charges may be refunded, the least grains used: `low` since
+-- `since`, and `low_before` in the span before that.
 local bucket = {}
 
 function bucket.fresh()
@@ -19,7 +20,7 @@ end
 -- The state with so many grains used.
 function bucket.set(quota, state, used, now)
   if used == 0 then
-    state.full_at, state.rest = 0, 0
+    state.full_at, state.rest, state.since = 0, 0, nil
   else
     state.rest = -used % quota.refill
     state.full_at = now + (used + state.rest) / quota.refill
@@ -29,6 +30,40 @@ end
 
 function bucket.used(quota, state, now)
   return min(saturating_sub(saturating_sub(state.full_at, now) * quota.refill, state.rest), MOST_USED)
+end
+
+-- What is used at `now`, just before a change. It is noted where charges may be refunded; a span that is as long as the bucket
+-- takes to fill ends.
+function bucket.note(quota, state, now)
+  local used = bucket.used(quota, state, now)
+  if state.since then
+    local low = min(state.low, used)
+    if now - state.since < div_ceil(quota.capacity * quota.grain, quota.refill) then
+      state.low = low
+    else
+      state.since, state.low, state.low_before = now, used, low
+    end
+  end
+  return used
+end
+
+-- Begins to note what is used, if that is not done already.
+function bucket.watch(quota, state, now)
+  if not state.since and state.full_at > now then
+    state.since, state.low, state.low_before = now, bucket.used(quota, state, now), 0
+  end
+end
+
+-- The least used since an instant, as far as it is known.
+function bucket.least(quota, state, instant)
+  if not state.since then
+    return 0
+  elseif instant >= state.since then
+    return state.low
+  elseif instant + div_ceil(quota.capacity * quota.grain, quota.refill) >= state.since then
+    return min(state.low, state.low_before)
+  end
+  return 0
 end
 
 function bucket.judge(quota, state, now, cost, patience, queues)
@@ -62,11 +97,11 @@ function bucket.advance()
 end
 
 function bucket.take(quota, state, now, cost)
-  bucket.set(quota, state, min(bucket.used(quota, state, now) + cost * quota.grain, MOST_USED), now)
+  bucket.set(quota, state, min(bucket.note(quota, state, now) + cost * quota.grain, MOST_USED), now)
 end
 
 function bucket.penalise(quota, state, now, cost)
-  local used = bucket.used(quota, state, now)
+  local used = bucket.note(quota, state, now)
   local taken = min(used + cost * quota.grain, MOST_USED)
   bucket.set(quota, state, max(used, min(taken, quota.capacity * quota.grain)), now)
 end
@@ -78,26 +113,37 @@ end
 
 -- Takes one unit more, down to so many units of debt.
 function bucket.strike(quota, state, now, most_debt)
-  local used, deepest = bucket.used(quota, state, now), (quota.capacity + most_debt) * quota.grain
+  local used, deepest = bucket.note(quota, state, now), (quota.capacity + most_debt) * quota.grain
   bucket.set(quota, state, max(used, min(used + quota.grain, deepest)), now)
 end
 
--- Gives back what was taken, less what time has refilled since. No more than a bucket counts was ever taken.
+-- Gives back what was taken: what time has not refilled since, and all if no less was used in the meantime. No more than a
+-- bucket counts was ever taken.
 function bucket.refund(quota, state, now, taken_at, cost)
-  local back = saturating_sub(min(cost * quota.grain, MOST_USED), saturating_sub(now, taken_at) * quota.refill)
-  bucket.set(quota, state, saturating_sub(bucket.used(quota, state, now), back), now)
+  local used, charged = bucket.note(quota, state, now), min(cost * quota.grain, MOST_USED)
+  local unrefilled = saturating_sub(charged, saturating_sub(now, taken_at) * quota.refill)
+  local back = min(min(charged, max(bucket.least(quota, state, taken_at), unrefilled)), used)
+  if state.since then
+    state.low, state.low_before = saturating_sub(state.low, back), saturating_sub(state.low_before, back)
+  end
+  bucket.set(quota, state, used - back, now)
 end
 
 -- The state in stored bytes, and back.
 function bucket.encode(quota, state)
-  return quota.refill > 1 and pack('<I7', state.rest) or ''
+  local bytes = quota.refill > 1 and pack('<I7', state.rest) or ''
+  return state.since and bytes .. pack('<I7I7I7', state.since, state.low, state.low_before) or bytes
 end
 
-function bucket.decode(quota, bytes, full_at)
-  local rest = 0
+function bucket.decode(quota, bytes, full_at, is_watched)
+  local state = { full_at = full_at, rest = 0 }
   if quota.refill > 1 then
-    rest, bytes = unpack_from('<I7', bytes), sub(bytes, 8)
+    state.rest, bytes = unpack_from('<I7', bytes), sub(bytes, 8)
   end
-  return { full_at = full_at, rest = rest }, bytes
+  if is_watched then
+    state.since, state.low, state.low_before = unpack_from('<I7I7I7', bytes)
+    bytes = sub(bytes, 22)
+  end
+  return state, bytes
 end
 

@@ -54,7 +54,7 @@ local function change(counted, charge, units, template, stays_out, now)
   elseif operation == REFUND then
     entry.edit(counted, charge, now, refund, units, template.taken_at)
   elseif not stays_out then
-    entry.edit(counted, charge, now, take, units)
+    entry.edit(counted, charge, now, has(charge.flags, REFUNDABLE) and take_watched or take, units)
   elseif counts_refusals then
     entry.edit(counted, charge, now, penalise, units)
   elseif entry.has_other_quota(counted, charge, now) then

@@ -34,9 +34,13 @@ function entry.load(stored)
   return loaded
 end
 
--- Reads the quota of a slot. Returns it and the position of the state.
+-- Reads the quota of a slot. Returns it, the position of the state, and whether it is a bucket that notes what is used.
 local function stored_quota(bytes)
   local kind = string.byte(bytes, 5)
+  local is_watched = kind == BUCKET + WATCHED
+  if is_watched then
+    kind = BUCKET
+  end
   local capacity, grain, pace, position
   local offset = 0
   capacity, position = varint(bytes, 6)
@@ -49,7 +53,7 @@ local function stored_quota(bytes)
   if not is_known or capacity * grain * pace == 0 then
     error('numbers that no quota has')
   end
-  return quota_of(kind, capacity, grain, pace, offset), position
+  return quota_of(kind, capacity, grain, pace, offset), position, is_watched
 end
 
 -- The slot of a counter (a charge, or its strikes), taken apart. One of which nothing is used any more is the same as none.
@@ -59,11 +63,11 @@ function entry.slot(self, counter, now)
     return nil
   elseif not slot.quota then
     local bytes, head = slot.bytes, counter.head
-    local quota, position = counter.quota, #head + 1
+    local quota, position, is_watched = counter.quota, #head + 1, false
     if sub(bytes, 1, #head) ~= head then
-      quota, position = stored_quota(bytes)
+      quota, position, is_watched = stored_quota(bytes)
     end
-    local state, rest = ALGORITHMS[quota.kind].decode(quota, sub(bytes, position, -8), slot.full_at)
+    local state, rest = ALGORITHMS[quota.kind].decode(quota, sub(bytes, position, -8), slot.full_at, is_watched)
     if rest ~= '' then
       error('a state that does not end')
     end
@@ -142,7 +146,11 @@ function entry.edit(self, counter, now, change, units, argument)
     self.slots[#self.slots + 1], self.slot_of[counter.id] = slot, slot
   end
   slot.quota, slot.state, slot.full_at = quota, state, full_at_of(quota, state)
-  slot.bytes = counter.head .. ALGORITHMS[quota.kind].encode(quota, state) .. pack('<I7', slot.full_at)
+  local head = counter.head
+  if state.since then
+    head = sub(head, 1, 4) .. string.char(BUCKET + WATCHED) .. sub(head, 6)
+  end
+  slot.bytes = head .. ALGORITHMS[quota.kind].encode(quota, state) .. pack('<I7', slot.full_at)
   self.is_changed = true
 end
 

@@ -69,6 +69,14 @@ local function take(quota, state, now, cost)
   ALGORITHMS[quota.kind].take(quota, state, now, cost)
 end
 
+-- The same, so that it can be refunded exactly.
+local function take_watched(quota, state, now, cost)
+  take(quota, state, now, cost)
+  if quota.kind == BUCKET then
+    bucket.watch(quota, state, now)
+  end
+end
+
 local function penalise(quota, state, now, cost)
   if quota.kind == BUCKET then
     bucket.penalise(quota, state, now, cost)

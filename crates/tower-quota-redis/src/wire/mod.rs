@@ -32,6 +32,8 @@ shared_constants! {
     SLIDING_WINDOW: u8 = 2;
     SLIDING_LOG: u8 = 3;
     FROM_FIRST_REQUEST: u8 = 16;
+    // The flag of buckets that note what is used.
+    WATCHED: u8 = 32;
     // The offset of a quota whose windows start with their first request, in the script.
     FIRST_REQUEST: i8 = -1;
     // Operations.
@@ -47,6 +49,7 @@ shared_constants! {
     SHADOW: u8 = 4;
     AT_MOST: u8 = 8;
     PENALTY: u8 = 16;
+    REFUNDABLE: u8 = 32;
     // What a reply to one decision begins with.
     REFUSED: u8 = 0;
     TAKEN: u8 = 1;

@@ -6,8 +6,8 @@ use tower_quota_core::{Algorithm, Operation, Timestamp};
 
 use super::limit::push_quota;
 use super::{
-    AT_MOST, CHARGE_ANYWAY, CHECK, COUNTS_REFUSALS, PEEK, PENALTY, QUEUES, REFUND, REFUSED_ALREADY, RESET, SHADOW,
-    push_u56,
+    AT_MOST, CHARGE_ANYWAY, CHECK, COUNTS_REFUSALS, PEEK, PENALTY, QUEUES, REFUND, REFUNDABLE, REFUSED_ALREADY, RESET,
+    SHADOW, push_u56,
 };
 use crate::keys::EntryKey;
 use crate::script::Call;
@@ -80,7 +80,8 @@ impl<'a> Request<'a> {
         let flags = flag(QUEUES, part.quota.algorithm() == Algorithm::LeakyBucket)
             | flag(COUNTS_REFUSALS, part.counts_refusals)
             | flag(SHADOW, part.is_shadow)
-            | flag(AT_MOST, part.is_at_most);
+            | flag(AT_MOST, part.is_at_most)
+            | flag(REFUNDABLE, part.is_refundable);
         let (id, strikes_id) = (part.name.id(), part.name.strikes_id());
         self.counter(part, flags, part.cost.min(MOST_EXACT), part.patience, [id, strikes_id]);
         push_quota(&mut self.template_bytes, id, &part.quota);

@@ -82,6 +82,9 @@ impl Limit {
         if self.is_at_most {
             charge = charge.at_most();
         }
+        if self.terms.is_some() {
+            charge = charge.refundable();
+        }
         if let Some(penalty) = &self.penalty {
             charge = charge.penalty(penalty);
         }
