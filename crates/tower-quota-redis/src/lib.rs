@@ -3,14 +3,14 @@
 //! [`RedisStore`] is a [`Store`](tower_quota_core::Store): put it where a `MemoryStore` was, and the same limits are counted
 //! together by all instances.
 //!
-//! 1. **One call decides many requests.** All limits of a request, whatever their algorithms and whoever they count, are
+//! 1. **One call decides many requests.** All limits of a request, of any algorithms and any clients, are
 //!    decided together by one Lua script: all are charged or none. Under load, requests that wait for the server travel
 //!    together in one `EVALSHA`, each decided on what those before it have left; an idle store sends each at once. A
 //!    server that does not know the script is sent it, once.
 //! 2. **The server tells the time.** The script reads Redis' `TIME` once. No instance's clock plays a part.
 //! 3. **Integers only.** The script is the model in `tower-quota-core`, function by function, in numbers that Lua counts
 //!    exactly. A test runs both side by side on random policies and traces.
-//! 4. **Every call ends.** A deadline, 50 ms unless told otherwise, covers waiting for a connection and for the answer.
+//! 4. **Every call ends.** A deadline, 50 ms by default, covers waiting for a connection and for the answer.
 //! 5. **Nothing is counted twice.** The only call that is repeated is one that the server answered with `NOSCRIPT`,
 //!    which it has not run, or sent elsewhere with `MOVED`. Any other failure is an error that says whether the
 //!    charges may have been taken.
@@ -78,7 +78,7 @@
 //! (`+select`), `HELLO` if it asks for RESP3 (`+hello`), and `CLIENT SETINFO`, which may be denied, as may the `PING` of
 //! the breaker and the `ROLE` that a primary under sentinels is asked for. A pool checks a connection with `UNWATCH` and
 //! `PING` when it hands it out (`+unwatch +ping`), a cluster's client with `PING`, and it asks for the slots
-//! (`+ping +cluster|slots`). Sentinels have users of their own, who need one right:
+//! (`+ping +cluster|slots`). Sentinels have users of their own, with one right:
 //!
 //! ```text
 //! ACL SETUSER finder on >password +sentinel|get-master-addr-by-name
@@ -111,9 +111,9 @@
 //! little: a sliding log may not find its stamp, and then gives nothing back, and at the edge of a window it may be the
 //! neighbouring one that is given something back, or none.
 //!
-//! While a slot is moved, calls about its subjects fail with [`RedisStoreError::Moving`], from the first key that leaves
-//! (or that the old owner does not have) until the new owner has all of them: half of the keys cannot tell who is
-//! within a limit. What requests get meanwhile is the limiter's choice, as for a server that is away, but the breaker does
+//! While a slot is moved, calls about its clients fail with [`RedisStoreError::Moving`], from the first key that leaves
+//! (or that the old owner does not have) until the new owner has all of them: half of the keys do not tell what
+//! is within a limit. What requests get meanwhile is the limiter's choice, as for a server that is away, but the breaker does
 //! not open.
 //!
 //! # In trouble

@@ -43,6 +43,10 @@ async fn entry_lives_until_nothing_is_used() {
     let (lifetime_of_day, minute) = (lifetime(&mut connection, &name), Duration::from_secs(60));
     assert!((half_a_day - minute..=half_a_day).contains(&lifetime_of_day), "{lifetime_of_day:?}");
 
+    // As long as what is not asked for is used.
+    store.check(&[second]).await.unwrap();
+    assert!(lifetime(&mut connection, &name) > half_a_day - minute);
+
     store.apply(taken.refund().unwrap(), &[day]).await.unwrap();
     assert!(entries(&server).iter().all(|(key, _)| *key == name && lifetime(&mut connection, key) < minute));
 }

@@ -41,7 +41,7 @@ pub(crate) struct Call {
     pub(crate) request: Vec<u8>,
 }
 
-/// Makes a call once on a partition. `key` stands for the partition in calls that count nobody.
+/// Makes a call once on a partition. `key` stands for the partition in calls without clients.
 ///
 /// A server that does not know the script has certainly not run it: then, and only then, the source is sent, which
 /// also makes it known.

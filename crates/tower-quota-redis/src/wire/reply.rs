@@ -102,9 +102,9 @@ fn byte(rest: &mut &[u8]) -> Option<u8> {
 fn number(rest: &mut &[u8]) -> Option<u64> {
     let (bytes, after) = rest.split_first_chunk::<7>()?;
     *rest = after;
-    let mut whole = [0; 8];
-    whole[..7].copy_from_slice(bytes);
-    Some(u64::from_le_bytes(whole))
+    let mut all = [0; 8];
+    all[..7].copy_from_slice(bytes);
+    Some(u64::from_le_bytes(all))
 }
 
 #[cfg(test)]

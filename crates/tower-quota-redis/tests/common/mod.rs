@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Helpers that the tests of this crate share.
 
 // Each test file is a program of its own and uses a part of this.
 #![allow(dead_code)]
@@ -10,7 +10,7 @@ use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Name, Quota, Store};
 use tower_quota_redis::{RedisOptions, RedisStore};
 use tower_quota_testkit::RedisServer;
 
-/// A deadline that only a broken test reaches: no result here depends on the machine's speed.
+/// A deadline that only a broken test reaches: no result depends on the machine's speed.
 pub(crate) const PATIENT: Duration = Duration::from_secs(20);
 
 pub(crate) fn options() -> RedisOptions {
@@ -25,18 +25,18 @@ pub(crate) fn user(name: &str) -> Key<'static> {
     Key::owned(Name::new("user"), name)
 }
 
-/// Asks, without charging anything, until there is an answer.
+/// Checks at no cost until there is an answer.
 pub(crate) async fn until_answered(store: &RedisStore) {
-    let (quota, somebody, clock) = (Quota::per_hour(1), user("somebody"), MonotonicClock::new());
+    let (quota, client, clock) = (Quota::per_hour(1), user("somebody"), MonotonicClock::new());
     let began = clock.now();
-    while let Err(error) = store.check(&[Charge::new("hour", &quota, &somebody).cost(0)]).await {
+    while let Err(error) = store.check(&[Charge::new("hour", &quota, &client).cost(0)]).await {
         assert!(clock.now().since(began) < PATIENT, "{error:?}");
-        // An open breaker answers at once, and who probes must have his turn.
+        // An open breaker answers at once, and the task that probes needs its turn.
         tokio::task::yield_now().await;
     }
 }
 
-/// A connection of the test's own, to look at the server from outside.
+/// Opens a connection of the test's own.
 pub(crate) fn look_at(server: &RedisServer) -> Connection {
     Client::open(server.url()).unwrap().get_connection().unwrap()
 }
@@ -59,7 +59,7 @@ pub(crate) fn entries(server: &RedisServer) -> Vec<(String, usize)> {
     found
 }
 
-/// How often the server has run a command since it was started or its statistics were reset.
+/// Returns how often the server has run a command since it was started or its statistics were reset.
 pub(crate) fn calls(server: &RedisServer, command: &str) -> u64 {
     let statistics: String = redis::cmd("INFO").arg("commandstats").query(&mut look_at(server)).unwrap();
     let start = format!("cmdstat_{command}:calls=");

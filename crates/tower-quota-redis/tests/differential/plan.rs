@@ -13,7 +13,7 @@ const PENALTIES: usize = 2;
 /// Some day in November 2025, in microseconds since the epoch.
 pub(crate) const NOW: u64 = 1_763_683_212_345_678;
 
-/// One run: the quotas that may be used, and what happens.
+/// One run: the quotas that may be used, and the steps.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// Microseconds since the epoch.
@@ -26,7 +26,7 @@ pub(crate) struct Plan {
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) passing: Passing,
-    /// Asked at the same time as the step before, whatever time would have passed.
+    /// Whether it is asked at the same time as the step before.
     pub(crate) joins_last: bool,
     pub(crate) deed: Deed,
     pub(crate) charges: Vec<Wish>,
@@ -58,7 +58,7 @@ pub(crate) enum Passing {
     Back(u64),
     /// This many thousandths of the first charge's horizon, and some microseconds.
     Share(u64, i64),
-    /// To the instant at which the last decision said that something would happen, give or take a microsecond.
+    /// To the end of the last decision's wait or retry time, give or take a microsecond.
     Promise(i64),
     /// To when nothing of the last decision's first limit is used, give or take a microsecond.
     Reset(i64),
