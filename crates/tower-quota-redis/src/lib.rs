@@ -132,18 +132,20 @@
 mod batch;
 mod breaker;
 mod error;
-mod health;
 mod keys;
 mod link;
 mod options;
+mod pause;
 mod question;
 mod script;
 mod slots;
 mod spread;
+mod stats;
 mod store;
 mod template;
 mod wire;
 
 pub use self::error::{RedisConfigError, RedisStoreError};
 pub use self::options::RedisOptions;
+pub use self::stats::{RedisErrorCounts, RedisStats};
 pub use self::store::RedisStore;

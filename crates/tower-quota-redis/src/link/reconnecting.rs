@@ -1,0 +1,320 @@
+//! One shared connection that is replaced when it is lost.
+//!
+//! 1. Calls share a multiplexed connection: many are under way at once, and one that is dropped harms no other.
+//! 2. Connecting goes on in the background when the call that began it has given up, and all calls wait for the same
+//!    attempt. So a server that takes longer to connect to than a deadline allows is still reached.
+//! 3. Attempts begin with pauses that double, with jitter: for all partitions together, however many calls fail.
+//! 4. An attempt has the connect timeout. One that is slow does not keep others from beginning: the first to succeed
+//!    counts, so neither a slow handshake nor a server that swallows packets delays recovery.
+//! 5. A connection that leaves calls without an answer is in doubt: it serves until there is a better one. One that
+//!    leaves many in a row without an answer is dropped: the other end may be gone without notice.
+//!
+//! Nothing here sends a call twice.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use redis::{ErrorKind, RedisError, RedisResult, Value};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::backend::{Backend, Verdict};
+use super::call_error::CallError;
+use crate::pause;
+use crate::script::Call;
+
+/// Calls in a row that a connection may leave unanswered.
+const MOST_UNANSWERED: u32 = 16;
+/// The pause between the beginnings of the first two attempts to connect, and the longest.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// Attempts that may be under way at once.
+const MOST_ATTEMPTS: usize = 4;
+/// How long an attempt is waited for before another begins beside it.
+const SLOW: Duration = Duration::from_millis(500);
+/// After this long without an attempt, pauses begin at the shortest again.
+const CALM: Duration = Duration::from_secs(5);
+
+pub(crate) struct Reconnecting<B: Backend> {
+    shared: Arc<Shared<B>>,
+}
+
+struct Shared<B: Backend> {
+    backend: B,
+    state: Mutex<State<B::Connection>>,
+    /// Changes whenever an attempt ends.
+    ended: watch::Sender<()>,
+    /// The runtime that connections live on; that of the first caller if there is none.
+    runtime: Option<Handle>,
+}
+
+struct State<C> {
+    connection: Option<Tracked<C>>,
+    attempts: Attempts,
+    last_error: Option<RedisError>,
+}
+
+/// A connection, and how many calls in a row it has left without an answer.
+#[derive(Clone)]
+struct Tracked<C> {
+    connection: C,
+    /// Also tells one connection from the next.
+    unanswered: Arc<AtomicU32>,
+}
+
+/// The attempts to connect, past and under way.
+#[derive(Default)]
+struct Attempts {
+    under_way: usize,
+    /// Attempts without a calm between them.
+    in_a_row: u32,
+    last: Option<Instant>,
+    /// The earliest instant for another.
+    next: Option<Instant>,
+}
+
+impl Attempts {
+    fn is_due(&self, now: Instant) -> bool {
+        let is_another_slow = self.under_way > 0 && self.last.is_some_and(|last| now.duration_since(last) < SLOW);
+        self.next.is_none_or(|next| now >= next) && !is_another_slow && self.under_way < MOST_ATTEMPTS
+    }
+
+    fn begin(&mut self, now: Instant) {
+        if self.last.is_some_and(|last| now.duration_since(last) > CALM) {
+            self.in_a_row = 0;
+        }
+        self.next = Some(now + pause::with_jitter(SHORTEST_PAUSE, LONGEST_PAUSE, self.in_a_row));
+        self.last = Some(now);
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        self.under_way += 1;
+    }
+}
+
+impl<B: Backend> Reconnecting<B> {
+    pub(super) fn new(backend: B, runtime: Option<Handle>) -> Self {
+        let state = State { connection: None, attempts: Attempts::default(), last_error: None };
+        Self { shared: Arc::new(Shared { backend, state: Mutex::new(state), ended: watch::Sender::new(()), runtime }) }
+    }
+
+    /// Waits until there is a connection, or an attempt to make one has failed.
+    pub(super) async fn connect(&self) -> Result<(), CallError> {
+        self.connection().await.map(drop).map_err(CallError::NotSent)
+    }
+
+    /// Begins to connect in the background, if there is no connection.
+    pub(super) fn connect_in_background(&self) {
+        if self.shared.lock().connection.is_none() {
+            self.shared.replace();
+        }
+    }
+
+    /// Runs the script once.
+    pub(super) async fn run(&self, key: &str, call: &Call) -> Result<Value, CallError> {
+        let mut tracked = self.connection().await.map_err(CallError::NotSent)?;
+        let mut waiting = Waiting { shared: &self.shared, unanswered: &tracked.unanswered, is_over: false };
+        let answer = B::run(&mut tracked.connection, key, call).await;
+        waiting.is_over = true;
+        match answer.as_ref().err().map(B::verdict) {
+            Some(Verdict::Drop) => self.shared.drop_connection(&tracked.unanswered),
+            Some(Verdict::Doubt) => self.shared.went_unanswered(&tracked.unanswered),
+            Some(Verdict::Replace) => {
+                tracked.unanswered.store(0, Ordering::Relaxed);
+                self.shared.replace();
+            }
+            Some(Verdict::Keep) | None => tracked.unanswered.store(0, Ordering::Relaxed),
+        }
+        answer.map_err(CallError::of_call)
+    }
+
+    /// Returns the connection, or waits for the attempts to make one. Between attempts it fails at once.
+    async fn connection(&self) -> RedisResult<Tracked<B::Connection>> {
+        let mut ended = self.shared.ended.subscribe();
+        loop {
+            {
+                let mut state = self.shared.lock();
+                if let Some(tracked) = &state.connection {
+                    return Ok(tracked.clone());
+                }
+                if state.attempts.is_due(now()) {
+                    self.shared.attempt(&mut state, &Handle::current());
+                } else if state.attempts.under_way == 0 {
+                    let error = state.last_error.clone();
+                    return Err(error.unwrap_or_else(|| (ErrorKind::Io, "the attempt to connect was cut short").into()));
+                }
+            }
+            // The sender is never dropped before this.
+            let _ = ended.changed().await;
+        }
+    }
+}
+
+impl<B: Backend> Shared<B> {
+    /// Begins an attempt to connect, or to replace the connection there is.
+    fn attempt(self: &Arc<Self>, state: &mut State<B::Connection>, caller: &Handle) {
+        state.attempts.begin(now());
+        let doubtful = state.connection.as_ref().map(|tracked| tracked.connection.clone());
+        // Ends the attempt also when its runtime is shut down.
+        let attempt = Attempt { shared: Arc::clone(self) };
+        self.runtime.as_ref().unwrap_or(caller).spawn(async move {
+            let backend = &attempt.shared.backend;
+            let outcome = match doubtful {
+                Some(doubtful) => backend.replace(doubtful).await,
+                None => backend.dial().await.map(Some),
+            };
+            let mut state = attempt.shared.lock();
+            match outcome {
+                Ok(Some(connection)) => {
+                    state.connection = Some(Tracked { connection, unanswered: Arc::default() });
+                }
+                Ok(None) => {}
+                Err(error) => state.last_error = Some(error),
+            }
+        });
+    }
+
+    /// Makes another connection in the background, unless that was just tried.
+    fn replace(self: &Arc<Self>) {
+        // Without a runtime, as when a future is dropped after it has ended, nothing can be made.
+        let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok()) else { return };
+        let mut state = self.lock();
+        if state.attempts.is_due(now()) {
+            self.attempt(&mut state, &runtime);
+        }
+    }
+
+    /// Notes a call that a connection has left without an answer.
+    fn went_unanswered(self: &Arc<Self>, unanswered: &Arc<AtomicU32>) {
+        let in_a_row = unanswered.fetch_add(1, Ordering::Relaxed) + 1;
+        if in_a_row >= MOST_UNANSWERED {
+            self.drop_connection(unanswered);
+        }
+        if in_a_row >= B::DOUBTED_AFTER {
+            self.replace();
+        }
+    }
+
+    /// Drops a connection, unless it has been replaced already.
+    fn drop_connection(&self, unanswered: &Arc<AtomicU32>) {
+        self.lock().connection.take_if(|tracked| Arc::ptr_eq(&tracked.unanswered, unanswered));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<B::Connection>> {
+        // No change of a state is ever left half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An attempt under way. Dropped, it has ended.
+struct Attempt<B: Backend> {
+    shared: Arc<Shared<B>>,
+}
+
+impl<B: Backend> Drop for Attempt<B> {
+    fn drop(&mut self) {
+        self.shared.lock().attempts.under_way -= 1;
+        let _ = self.shared.ended.send(());
+    }
+}
+
+/// A call under way. Dropped before it is over, it was given up at its deadline.
+struct Waiting<'a, B: Backend> {
+    shared: &'a Arc<Shared<B>>,
+    unanswered: &'a Arc<AtomicU32>,
+    is_over: bool,
+}
+
+impl<B: Backend> Drop for Waiting<'_, B> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.shared.went_unanswered(self.unanswered);
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how often a server is dialled is a matter of this machine's time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::future::pending;
+
+    /// Has one connection, which answers some calls and not others, and never a second one.
+    #[derive(Default)]
+    struct Once(AtomicU32);
+
+    impl Backend for Once {
+        type Connection = ();
+
+        async fn dial(&self) -> RedisResult<()> {
+            if self.0.fetch_add(1, Ordering::Relaxed) > 0 {
+                pending::<()>().await;
+            }
+            Ok(())
+        }
+
+        async fn run(_connection: &mut (), key: &str, _call: &Call) -> RedisResult<Value> {
+            if key == "answered" { Ok(Value::Nil) } else { Err((ErrorKind::Io, "the node is gone").into()) }
+        }
+
+        fn verdict(_error: &RedisError) -> Verdict {
+            Verdict::Doubt
+        }
+    }
+
+    #[tokio::test]
+    async fn connection_without_answers_is_dropped() {
+        let link = Reconnecting::new(Once::default(), None);
+        assert!(link.connect().await.is_ok());
+        let is_up = || link.shared.lock().connection.is_some();
+        let run = async |key: &str| link.run(key, &Call { keys: Vec::new(), request: Vec::new() }).await.is_ok();
+        // The answer in between resets the count.
+        for _ in 0..2 {
+            assert!(run("answered").await);
+            for _ in 1..MOST_UNANSWERED {
+                assert!(!run("lost").await && is_up());
+            }
+        }
+        assert!(!run("lost").await && !is_up());
+    }
+
+    #[test]
+    fn attempts_have_growing_pauses() {
+        let (start, mut attempts, mut began) = (now(), Attempts::default(), Vec::new());
+        for millis in 0..10_000 {
+            let now = start + Duration::from_millis(millis);
+            if attempts.is_due(now) {
+                attempts.begin(now);
+                attempts.under_way -= 1;
+                began.push(millis);
+            }
+        }
+        assert!((20..=46).contains(&began.len()), "{began:?}");
+        let pauses: Vec<u64> = began.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!((25..=51).contains(&pauses[0]), "{pauses:?}");
+        assert!(pauses[5..].iter().all(|pause| (250..=501).contains(pause)), "{pauses:?}");
+        let later = start + Duration::from_secs(60);
+        assert!(attempts.is_due(later));
+        attempts.begin(later);
+        attempts.under_way -= 1;
+        assert!(attempts.is_due(later + SHORTEST_PAUSE), "after a calm the first pause is the shortest");
+    }
+
+    #[test]
+    fn slow_attempts_overlap_up_to_a_bound() {
+        let (start, mut attempts) = (now(), Attempts::default());
+        attempts.begin(start);
+        assert!(!attempts.is_due(start + SLOW - Duration::from_millis(1)));
+        for number in 1..10 {
+            let now = start + number * LONGEST_PAUSE.max(SLOW);
+            if attempts.is_due(now) {
+                attempts.begin(now);
+            }
+        }
+        assert_eq!(attempts.under_way, MOST_ATTEMPTS);
+    }
+}
