@@ -153,7 +153,7 @@ impl RedisStoreError {
 /// Returns whether a node of a cluster says that it has not, or no longer, all keys of a slot.
 fn is_slot_moving(error: &RedisError) -> bool {
     match error.kind() {
-        ErrorKind::Server(ServerErrorKind::Ask | ServerErrorKind::Moved | ServerErrorKind::TryAgain) => true,
+        ErrorKind::Server(ServerErrorKind::Ask | ServerErrorKind::TryAgain) => true,
         // A script that meets a key that has left gets this. There is no code for it.
         _ => error.detail().is_some_and(|text| text.contains("access a non local key")),
     }
@@ -275,7 +275,6 @@ mod tests {
     fn answers_of_moving_slots_are_no_refusals() {
         for reply in [
             "ASK 42 other:6379",
-            "MOVED 42 other:6379",
             "TRYAGAIN Multiple keys request during rehashing of slot",
             "ERR Script attempted to access a non local key in a cluster node script: 1f, on @user_script:9.",
             "ERR Error running script: 9: Lua script attempted to access a non local key in a cluster node",

@@ -28,14 +28,15 @@ pub(super) struct Flow {
     limit: usize,
     /// The last change of the limit. Calls that began before it were sent under another limit.
     changed: Option<Instant>,
-    /// The smoothed time of a call, and when it was last measured.
-    call_time: Option<(Duration, Instant)>,
+    /// The times of the last three calls, the last one first, and when that ended. Zero: there was none.
+    times: [Duration; 3],
+    measured: Option<Instant>,
 }
 
 impl Flow {
     /// Controls the flow to a server of which nothing is known: up to `most` weight at once.
     pub(super) fn new(deadline: Duration, most: usize) -> Self {
-        Self { deadline, most, limit: most, changed: None, call_time: None }
+        Self { deadline, most, limit: most, changed: None, times: [Duration::ZERO; 3], measured: None }
     }
 
     /// Returns the weight that may be under way.
@@ -58,9 +59,8 @@ impl Flow {
     /// Notes how long a call took, whether it ended with an answer or at the deadline.
     pub(super) fn measure(&mut self, began: Instant, ended: Instant, was_held_back: bool) {
         let took = ended.saturating_duration_since(began);
-        let before = self.call_time(ended);
-        let smoothed = if before.is_zero() { took } else { (before * 3 + took) / 4 };
-        self.call_time = Some((smoothed, ended));
+        self.times = [took, self.times[0], self.times[1]];
+        self.measured = Some(ended);
         if self.changed.is_some_and(|changed| began < changed) {
             return;
         }
@@ -73,12 +73,17 @@ impl Flow {
 
     /// Begins anew with the smallest limit.
     pub(super) fn restart(&mut self, now: Instant) {
-        (self.limit, self.changed, self.call_time) = (1, Some(now), None);
+        *self = Self { limit: 1, changed: Some(now), ..Self::new(self.deadline, self.most) };
     }
 
+    /// Returns the time that calls take now: the median of three, so that a single slow one does not count.
     fn call_time(&self, now: Instant) -> Duration {
-        match self.call_time {
-            Some((time, measured)) if now.saturating_duration_since(measured) < LONGEST_VALID => time,
+        match self.measured {
+            Some(measured) if now.saturating_duration_since(measured) < LONGEST_VALID => {
+                let mut times = self.times;
+                times.sort_unstable();
+                times[1]
+            }
             _ => Duration::ZERO,
         }
     }
@@ -154,6 +159,15 @@ mod tests {
         assert!(flow.is_in_time(0, now) && flow.is_in_time(39, now));
         assert!(!flow.is_in_time(80, now));
         assert!(flow.is_in_time(80, now + LONGEST_VALID), "what was long ago says nothing");
+    }
+
+    #[test]
+    fn single_slow_call_refuses_nothing() {
+        let mut flow = Flow::new(DEADLINE, MOST);
+        let now = play(&mut flow, start(), Duration::from_micros(10), 5);
+        flow.measure(now, now + DEADLINE, false);
+        assert!(flow.is_in_time(MOST, now + DEADLINE));
+        assert!(flow.time_needed(now + DEADLINE) < TARGET);
     }
 
     #[test]

@@ -62,8 +62,16 @@ impl Batcher {
     /// Decides, within the deadline. Fails at once while the breaker is open, and when an answer would come too late.
     pub(crate) async fn decide(&self, question: Question) -> Outcome {
         let caller = &self.shared.caller;
-        let asked = self.shared.ask(question, now());
-        let (ticket, answered) = asked.map_err(|reason| caller.not_sent(reason))?;
+        let (ticket, answered) = match self.shared.ask(question, now()) {
+            Ok(asked) => asked,
+            Err(reason) => {
+                if reason == NotSent::Overloaded {
+                    // A caller that asks again at once would keep the tasks from running that read the answers.
+                    tokio::task::yield_now().await;
+                }
+                return Err(caller.not_sent(reason));
+            }
+        };
         match tokio::time::timeout(caller.deadline, answered).await {
             Ok(Ok(outcome)) => outcome,
             // The runtime that the call was made on was shut down under it.

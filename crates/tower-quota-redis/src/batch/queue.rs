@@ -275,6 +275,7 @@ mod tests {
         let batch = queue.take_batch(start);
         let now = start + DEADLINE / 2;
         ended(&mut queue, &batch, start, now);
+        ended(&mut queue, &Batch::default(), start, now);
         let more = fill(&mut queue, 1, now + DEADLINE / 3);
         let batch = queue.take_batch(now);
         assert_eq!((batch.decisions.len(), batch.late.len()), (0, 1), "a call takes half the deadline");
@@ -325,6 +326,7 @@ mod tests {
         let batch = queue.take_batch(start);
         let now = start + DEADLINE / 3;
         ended(&mut queue, &batch, start, now);
+        ended(&mut queue, &Batch::default(), start, now);
         assert_eq!(queue.admit(now), Err(NotSent::Overloaded));
     }
 }

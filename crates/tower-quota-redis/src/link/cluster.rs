@@ -2,6 +2,7 @@
 //!
 //! 1. The client repeats nothing: what it takes for a lost connection may have been counted. A call that a node sends
 //!    elsewhere for good (`MOVED`) has not been run. The client then asks for the slots, and the call is sent once more.
+//!    If that fails too, the owner is not to be reached: as with one server, there is no connection.
 //! 2. `ASK` is not followed. It says that one key has gone ahead to another node, where the keys that have yet to come
 //!    look as if they had never existed: clients over their limit would be admitted again, and what is written for them
 //!    would block the keys that follow. So nothing is decided while a slot is moved.
@@ -25,9 +26,6 @@ use tokio::task::JoinSet;
 use super::backend::{Backend, Verdict};
 use super::server::Dialer;
 use crate::script::{self, Call};
-
-/// How often a call is sent after a slot that has moved. Once is the rule; a slot may move again meanwhile.
-const MOST_REDIRECTS: usize = 3;
 
 pub(crate) struct Cluster {
     nodes: Vec<ConnectionInfo>,
@@ -110,14 +108,8 @@ impl Backend for Cluster {
     }
 
     async fn run(connection: &mut ClusterConnection, key: &str, call: &Call) -> RedisResult<Value> {
-        let mut answer = script::run(connection, key, call).await;
-        for _ in 0..MOST_REDIRECTS {
-            if !has_moved(&answer) {
-                break;
-            }
-            answer = script::run(connection, key, call).await;
-        }
-        answer
+        let answer = script::run(connection, key, call).await;
+        if has_moved(&answer) { script::run(connection, key, call).await } else { answer }
     }
 
     fn verdict(error: &RedisError) -> Verdict {

@@ -3,7 +3,8 @@
 //! 1. Calls share a multiplexed connection: many are under way at once, and one that is dropped harms no other.
 //! 2. Connecting goes on in the background when the call that began it has given up, and all calls wait for the same
 //!    attempt. So a server that takes longer to connect to than a deadline allows is still reached.
-//! 3. Attempts begin with pauses that double, with jitter: for all partitions together, however many calls fail.
+//! 3. A connection that worked is replaced at once when it is lost. Further attempts have pauses that double, with jitter:
+//!    one series for all partitions, however many calls fail.
 //! 4. An attempt has the connect timeout. One that is slow does not keep others from beginning: the first to succeed
 //!    counts, so neither a slow handshake nor a server that swallows packets delays recovery.
 //! 5. A connection that leaves calls without an answer is in doubt: it serves until there is a better one. One that
@@ -79,6 +80,11 @@ impl Attempts {
     fn is_due(&self, now: Instant) -> bool {
         let is_another_slow = self.under_way > 0 && self.last.is_some_and(|last| now.duration_since(last) < SLOW);
         self.next.is_none_or(|next| now >= next) && !is_another_slow && self.under_way < MOST_ATTEMPTS
+    }
+
+    /// Lets the next attempt begin at once.
+    fn reset(&mut self) {
+        (self.in_a_row, self.next) = (0, None);
     }
 
     fn begin(&mut self, now: Instant) {
@@ -166,7 +172,8 @@ impl<B: Backend> Shared<B> {
             let mut state = attempt.shared.lock();
             match outcome {
                 Ok(Some(connection)) => {
-                    state.connection = Some(Tracked { connection, unanswered: Arc::default() });
+                    // One: it has not answered a call yet.
+                    state.connection = Some(Tracked { connection, unanswered: Arc::new(AtomicU32::new(1)) });
                 }
                 Ok(None) => {}
                 Err(error) => state.last_error = Some(error),
@@ -195,9 +202,13 @@ impl<B: Backend> Shared<B> {
         }
     }
 
-    /// Drops a connection, unless it has been replaced already.
+    /// Drops a connection, unless it has been replaced already. If it answered its last call, another is made at once.
     fn drop_connection(&self, unanswered: &Arc<AtomicU32>) {
-        self.lock().connection.take_if(|tracked| Arc::ptr_eq(&tracked.unanswered, unanswered));
+        let mut state = self.lock();
+        let dropped = state.connection.take_if(|tracked| Arc::ptr_eq(&tracked.unanswered, unanswered));
+        if dropped.is_some() && unanswered.load(Ordering::Relaxed) == 0 {
+            state.attempts.reset();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<B::Connection>> {

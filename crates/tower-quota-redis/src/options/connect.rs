@@ -14,10 +14,13 @@ use crate::keys::KeyNames;
 use crate::link::{self, CallError, Link, LinkSettings};
 use crate::store::RedisStore;
 
-/// Calls under way on each connection. Two keep the server busy while a reply is read and the next call is put together.
-const SLOTS_PER_CONNECTION: usize = 2;
-/// Enough to spread evenly over any number of nodes that a limiter needs, few enough that batches fill.
-const CLUSTER_PARTITIONS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+/// In-flight slots on each connection. Two keep the server busy while a reply is read and the next call is put together.
+/// Where there are several partitions, their calls do that for each other, and one slot makes batches twice as large.
+const SLOTS: usize = 2;
+const SLOTS_OF_SEVERAL_PARTITIONS: usize = 1;
+/// Enough for a handful of nodes, few enough that batches fill: with 64 a call carries a fifth of the decisions, and a
+/// decision takes the nodes nearly twice the time.
+const CLUSTER_PARTITIONS: NonZeroUsize = NonZeroUsize::new(12).unwrap();
 
 impl RedisOptions {
     /// Connects to the server at a URL such as `redis://user:password@host:6379/0`.
@@ -157,7 +160,7 @@ impl RedisOptions {
         let partitions = self.partitions.unwrap_or(partitions);
         let keys = KeyNames::new(&self.prefix, self.secret.as_deref(), self.readable_keys, partitions)?;
         let server: Arc<str> = self.server_name.unwrap_or(server).into();
-        let slots = links.len() * SLOTS_PER_CONNECTION;
+        let slots = if partitions.get() == 1 { SLOTS } else { SLOTS_OF_SEVERAL_PARTITIONS };
         let batchers = (0..keys.partitions())
             .map(|partition| {
                 let caller = Caller {
@@ -168,7 +171,7 @@ impl RedisOptions {
                     server: Arc::clone(&server),
                     runtime: self.runtime.clone(),
                 };
-                Batcher::new(caller, slots, Breaker::new(self.failures, self.deadline))
+                Batcher::new(caller, links.len() * slots, Breaker::new(self.failures, self.deadline))
             })
             .collect();
         Ok(RedisStore::new(batchers, keys, self.deadline, server, self.runtime))

@@ -123,8 +123,9 @@ impl RedisOptions {
         self
     }
 
-    /// Sets how many connections calls are made on; 1 by default. Each has two in-flight slots: two calls may be under
-    /// way on it, and decisions that find them taken leave together in the next. One connection carries more decisions
+    /// Sets how many connections calls are made on; 1 by default. Each has two in-flight slots, or one for
+    /// each partition of a cluster: so many calls may be under way, and decisions that arrive meanwhile leave together in
+    /// the next. One connection carries more decisions
     /// than a Redis server can make. Several help where a network limits each stream, or where the server reads with more
     /// than one thread; batches are smaller then.
     #[must_use]
@@ -133,8 +134,8 @@ impl RedisOptions {
         self
     }
 
-    /// Sets into how many parts the keys are divided, each of which one node of a cluster holds: 64 in a cluster
-    /// by default, and 1 elsewhere. All instances must agree, and a change of it starts all counts afresh.
+    /// Sets into how many parts the keys are divided, each of which one node of a cluster holds: 12 in a cluster
+    /// by default, and 1 elsewhere. A cluster of more than six primaries is used evenly with several for each. All instances must agree, and a change of it starts all counts afresh.
     ///
     /// Keys in one partition are decided on in one step. A policy that counts keys in several, such as a client and
     /// everyone, is decided on part by part, global limits last, and what was taken is refunded when a later part refuses:

@@ -1,0 +1,140 @@
+//! More decisions than the server can make in time.
+//!
+//! The server is behind a link that carries a known number of bytes a second. Its capacity is what comes through with a
+//! deadline that all answers meet. Then decisions are asked for at multiples of that, whether answered or not, with the
+//! default deadline.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Name, Quota, Store};
+use tower_quota_redis::{RedisOptions, RedisStore, RedisStoreError};
+use tower_quota_testkit::{RedisServer, SlowLink};
+
+use crate::rig::{PATIENT, alone, pause, until_answered};
+
+const BYTES_PER_SECOND: u64 = 400_000;
+const STORES: usize = 2;
+const TICK: Duration = Duration::from_millis(5);
+const QUOTA: Quota = Quota::per_hour(1_000_000);
+/// Long names that are sent as they are, so that the link is filled by decisions and not by what a call adds.
+const NAME: &str = "a-client-with-a-name-of-about-a-hundred-characters-which-is-sent-as-it-is-because-keys-are-readable";
+
+/// What became of the decisions of a load.
+#[derive(Debug, Default)]
+struct Tally {
+    asked: AtomicU64,
+    in_time: AtomicU64,
+    overloaded: AtomicU64,
+    breaker_open: AtomicU64,
+    /// Decisions that may have been charged in vain.
+    late: AtomicU64,
+}
+
+impl Tally {
+    fn count(&self, outcome: &Result<tower_quota_core::Decision, RedisStoreError>) {
+        let counter = match outcome {
+            Ok(_) => &self.in_time,
+            Err(RedisStoreError::Overloaded { .. }) => &self.overloaded,
+            Err(RedisStoreError::BreakerOpen { .. }) => &self.breaker_open,
+            Err(_) => &self.late,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn read(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+async fn stores(link: &SlowLink, options: impl Fn() -> RedisOptions) -> Vec<RedisStore> {
+    let mut stores = Vec::new();
+    for _ in 0..STORES {
+        let store = options().readable_keys(true).connect(&link.url()).await.unwrap();
+        until_answered(&store).await;
+        stores.push(store);
+    }
+    stores
+}
+
+/// Asks for one decision.
+async fn ask(store: RedisStore, number: u64, tally: Arc<Tally>) {
+    let key = Key::owned(Name::new("user"), format!("{NAME}{}", number % 1_000));
+    let outcome = store.check(&[Charge::new("hour", &QUOTA, &key)]).await;
+    tally.count(&outcome);
+}
+
+/// Measures how many decisions a second come through while each task asks again as soon as it is answered.
+async fn capacity(link: &SlowLink) -> u64 {
+    let (stores, tally) = (stores(link, || RedisStore::options().deadline(PATIENT)).await, Arc::new(Tally::default()));
+    let mut tasks = JoinSet::new();
+    for number in 0..64 {
+        let (store, tally) = (stores[number % STORES].clone(), Arc::clone(&tally));
+        tasks.spawn(async move {
+            loop {
+                ask(store.clone(), number as u64, Arc::clone(&tally)).await;
+            }
+        });
+    }
+    pause(Duration::from_secs(1)).await;
+    let (clock, before) = (MonotonicClock::new(), read(&tally.in_time));
+    let began = clock.now();
+    pause(Duration::from_secs(3)).await;
+    let answered = read(&tally.in_time) - before;
+    let micros = clock.now().since(began).as_micros() as u64;
+    tasks.shutdown().await;
+    answered * 1_000_000 / micros
+}
+
+/// Asks at a rate for a while, and returns how many a second were answered in time.
+async fn offer(stores: &[RedisStore], per_second: u64, lasting: Duration, tally: &Arc<Tally>) -> u64 {
+    let clock = MonotonicClock::new();
+    let (began, mut asked, mut tasks) = (clock.now(), 0, JoinSet::new());
+    let before = read(&tally.in_time);
+    loop {
+        let elapsed = clock.now().since(began);
+        if elapsed >= lasting {
+            break;
+        }
+        while asked < per_second * elapsed.as_micros() as u64 / 1_000_000 {
+            asked += 1;
+            tally.asked.fetch_add(1, Ordering::Relaxed);
+            tasks.spawn(ask(stores[asked as usize % STORES].clone(), asked, Arc::clone(tally)));
+        }
+        while tasks.try_join_next().is_some() {}
+        pause(TICK).await;
+    }
+    let answered = read(&tally.in_time) - before;
+    let micros = clock.now().since(began).as_micros() as u64;
+    while tasks.join_next().await.is_some() {}
+    answered * 1_000_000 / micros
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn overload_keeps_goodput_and_recovers() {
+    let _alone = alone().await;
+    let server = RedisServer::start();
+    let link = SlowLink::to(server.port(), BYTES_PER_SECOND);
+    let capacity = capacity(&link).await;
+    let stores = stores(&link, RedisStore::options).await;
+    println!("capacity: {capacity} decisions a second");
+    let mut shares = Vec::new();
+    for (times, seconds) in [(1, 3), (2, 3), (4, 3), (8, 10)] {
+        let tally = Arc::new(Tally::default());
+        let goodput = offer(&stores, times * capacity, Duration::from_secs(seconds), &tally).await;
+        let share = goodput * 100 / capacity;
+        println!("| {times} x | {goodput}/s | {share} % | {tally:?} |");
+        shares.push(share);
+    }
+    // The load ends. Within a second all that is asked is answered again.
+    let tally = Arc::new(Tally::default());
+    offer(&stores, capacity / 2, Duration::from_secs(1), &tally).await;
+    let after = Arc::new(Tally::default());
+    offer(&stores, capacity / 2, Duration::from_secs(1), &after).await;
+    println!("first second at half the capacity: {tally:?}; the next: {after:?}");
+    assert!(shares[3] >= 80, "{shares:?}");
+    let (asked, in_time) = (read(&after.asked), read(&after.in_time));
+    assert!(in_time * 100 >= asked * 95, "{after:?}");
+}
