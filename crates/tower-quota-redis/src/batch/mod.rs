@@ -8,7 +8,9 @@
 //! 2. Each decision has a deadline and an outcome of its own. One whose caller has gone is not sent.
 //! 3. A decision that cannot be answered in time is not sent: it is refused, on arrival if possible, and nothing is
 //!    charged (`flow.rs`). So a server that is asked for more than it can do still answers as much as it can in time.
-//! 4. Calls are tasks of their own: a caller that never polls again holds no slot.
+//! 4. Calls are tasks of their own: a caller that never polls again holds no slot. The exception is a decision that arrives
+//!    while nothing else is going on: its caller makes the call, in a slot kept for that, and saves two changes of task. If
+//!    the caller leaves, a task finishes the call.
 //! 5. How calls end decides whether the server is asked at all (`breaker.rs`).
 //!
 //! | file | holds |
@@ -16,8 +18,10 @@
 //! | `queue.rs` | what waits, what is under way, and what may be sent: one lock |
 //! | `flow.rs` | how much may be under way |
 //! | `caller.rs` | the call itself, and its errors |
+//! | `direct.rs` | a call made by the caller of a decision |
 
 mod caller;
+mod direct;
 mod flow;
 mod pending;
 mod queue;
@@ -32,6 +36,7 @@ use tower_quota_core::Decision;
 
 pub(crate) use self::caller::Caller;
 use self::caller::{end_of, now};
+use self::direct::Direct;
 use self::pending::Pending;
 use self::queue::{Batch, CallEnd, CallSpan, NotSent, Queue, Ticket};
 use crate::breaker::Breaker;
@@ -52,6 +57,14 @@ struct Shared {
 
 type Outcome = Result<Decision, RedisStoreError>;
 
+/// A decision that has been asked for.
+struct Asked {
+    ticket: Ticket,
+    answered: oneshot::Receiver<Outcome>,
+    /// The slot of a call that the caller is to make.
+    slot: Option<Slot>,
+}
+
 impl Batcher {
     /// `slots` calls may be under way at once.
     pub(crate) fn new(caller: Caller, slots: usize, breaker: Breaker) -> Self {
@@ -62,7 +75,7 @@ impl Batcher {
     /// Decides, within the deadline. Fails at once while the breaker is open, and when an answer would come too late.
     pub(crate) async fn decide(&self, question: Question) -> Outcome {
         let caller = &self.shared.caller;
-        let (ticket, answered) = match self.shared.ask(question, now()) {
+        let asked = match self.shared.ask(question, now()) {
             Ok(asked) => asked,
             Err(reason) => {
                 if reason == NotSent::Overloaded {
@@ -72,11 +85,17 @@ impl Batcher {
                 return Err(caller.not_sent(reason));
             }
         };
+        let answered = async {
+            match asked.slot {
+                Some(slot) => Direct::new(Shared::drain(slot), caller.runtime.as_ref()).until(asked.answered).await,
+                None => asked.answered.await,
+            }
+        };
         match tokio::time::timeout(caller.deadline, answered).await {
             Ok(Ok(outcome)) => outcome,
             // The runtime that the call was made on was shut down under it.
             Ok(Err(_)) => Err(caller.cut_short()),
-            Err(_) if self.shared.lock().is_waiting(ticket) => Err(caller.not_sent(NotSent::Overloaded)),
+            Err(_) if self.shared.lock().is_waiting(asked.ticket) => Err(caller.not_sent(NotSent::Overloaded)),
             Err(_) => Err(caller.too_late()),
         }
     }
@@ -106,23 +125,21 @@ impl Batcher {
 
 impl Shared {
     /// Has a question sent, in a call of its own if a slot is free.
-    fn ask(
-        self: &Arc<Self>,
-        question: Question,
-        now: Instant,
-    ) -> Result<(Ticket, oneshot::Receiver<Outcome>), NotSent> {
+    fn ask(self: &Arc<Self>, question: Question, now: Instant) -> Result<Asked, NotSent> {
         let (answer, answered) = oneshot::channel();
         let pending = Pending { question, answer, expiry: now.checked_add(self.caller.deadline) };
-        let (ticket, slot) = {
+        let (ticket, direct, slot) = {
             let mut queue = self.lock();
             queue.admit(now)?;
             let ticket = queue.push(pending);
-            (ticket, if queue.has_work() { queue.take_slot() } else { None })
+            let direct = queue.take_direct_slot();
+            let slot = if direct.is_none() && queue.has_work() { queue.take_slot() } else { None };
+            (ticket, direct, slot)
         };
         if let Some(number) = slot {
             self.caller.spawn(Self::drain(Slot::new(self, number)));
         }
-        Ok((ticket, answered))
+        Ok(Asked { ticket, answered, slot: direct.map(|number| Slot::new(self, number)) })
     }
 
     /// Sends what waits, call after call, until nothing does.

@@ -21,6 +21,8 @@ pub(super) struct Queue {
     left: u64,
     slots: usize,
     free_slots: Vec<usize>,
+    /// One more slot, for a call that its caller makes itself while nothing else is going on.
+    is_direct_free: bool,
     weight_under_way: usize,
     flow: Flow,
     breaker: Breaker,
@@ -69,6 +71,7 @@ impl Queue {
             left: 0,
             slots,
             free_slots: (0..slots).rev().collect(),
+            is_direct_free: true,
             weight_under_way: 0,
             flow: Flow::new(deadline, slots * MOST_WEIGHT),
             breaker,
@@ -88,7 +91,7 @@ impl Queue {
 
     /// Returns how many calls are under way.
     pub(super) fn calls_under_way(&self) -> usize {
-        self.slots - self.free_slots.len()
+        self.slots - self.free_slots.len() + usize::from(!self.is_direct_free)
     }
 
     /// Returns why a decision that arrives now is refused, if it is.
@@ -115,12 +118,26 @@ impl Queue {
         !self.waiting.is_empty() && !self.free_slots.is_empty() && self.room() > 0
     }
 
+    /// Takes a slot for a task, if one is free.
     pub(super) fn take_slot(&mut self) -> Option<usize> {
         self.free_slots.pop()
     }
 
+    /// Takes the slot for a direct call, if nothing is under way and only one decision waits.
+    pub(super) fn take_direct_slot(&mut self) -> Option<usize> {
+        let is_idle = self.calls_under_way() == 0 && self.waiting.len() == 1;
+        is_idle.then(|| {
+            self.is_direct_free = false;
+            self.slots
+        })
+    }
+
     pub(super) fn free_slot(&mut self, slot: usize) {
-        self.free_slots.push(slot);
+        if slot == self.slots {
+            self.is_direct_free = true;
+        } else {
+            self.free_slots.push(slot);
+        }
     }
 
     /// Takes those that have waited longest, as many as may be sent in one call. A decision that weighs more than that
