@@ -122,9 +122,11 @@ impl RedisStoreError {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Config(_) | Self::Garbled { .. } | Self::State { .. } | Self::TooManyCharges { .. } | Self::Closed => {
-                false
-            }
+            Self::Config(_)
+            | Self::Garbled { .. }
+            | Self::State { .. }
+            | Self::TooManyCharges { .. }
+            | Self::Closed => false,
             Self::BreakerOpen { .. }
             | Self::Overloaded { .. }
             | Self::Deadline { .. }
@@ -240,9 +242,9 @@ impl fmt::Display for RedisConfigError {
                 "the key prefix {prefix:?} cannot be used: give 1 to 64 letters, digits or characters of \"-_.:/\""
             ),
             Self::ZeroDeadline => f.write_str("a deadline of 0 fails every call: give at least a few milliseconds"),
-            Self::ZeroConnectTimeout => {
-                f.write_str("a connect timeout of 0 lets no connection be made: give at least a few hundred milliseconds")
-            }
+            Self::ZeroConnectTimeout => f.write_str(
+                "a connect timeout of 0 lets no connection be made: give at least a few hundred milliseconds",
+            ),
             Self::ShortSecret { bytes } => {
                 write!(f, "a secret of {bytes} bytes can be guessed: give at least 16 random ones")
             }

@@ -25,7 +25,7 @@ async fn store_on(cluster: &RedisCluster) -> RedisStore {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_node_holds_its_share_and_every_limit_holds() {
+async fn limits_hold_on_every_node() {
     let cluster = RedisCluster::start();
     let store = store_on(&cluster).await;
     for i in 0..200 {
@@ -42,7 +42,7 @@ async fn every_node_holds_its_share_and_every_limit_holds() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_and_everyone_are_never_over_admitted_and_refusals_cost_nothing() {
+async fn client_and_global_limit_never_over_admit() {
     let cluster = RedisCluster::start();
     let store = Arc::new(store_on(&cluster).await);
     let clients: Vec<_> = (0..20)
@@ -98,7 +98,7 @@ async fn operations_reach_every_partition() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn with_one_partition_a_policy_is_one_call() {
+async fn one_partition_decides_a_policy_in_one_call() {
     let cluster = RedisCluster::start();
     let store = options().partitions(NonZeroUsize::MIN).cluster(cluster.urls()).await.unwrap();
     let keys: Vec<Key<'_>> = (0..10).map(|i| user(&format!("user {i}"))).collect();
@@ -111,7 +111,7 @@ async fn with_one_partition_a_policy_is_one_call() {
 
 /// Subjects without a right left, in strings of their own, and a slot whose keys leave one at a time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slot_that_moves_key_by_key_lets_nobody_in_again() {
+async fn moving_slot_admits_no_limited_client_again() {
     let cluster = RedisCluster::start();
     let store = options().partitions(NonZeroUsize::MIN).cluster(cluster.urls()).await.unwrap();
     let users: Vec<Key<'_>> = (0..25).map(|i| user(&format!("user {i}"))).collect();

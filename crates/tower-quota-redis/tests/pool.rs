@@ -26,7 +26,7 @@ async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
 }
 
 #[tokio::test]
-async fn a_connection_is_looked_over_once_and_goes_back_with_the_store() {
+async fn connection_is_checked_once_and_returned() {
     let server = RedisServer::start();
     let pool = pool(&server.url());
     drop(pool.get().await.unwrap());
@@ -44,7 +44,7 @@ async fn a_connection_is_looked_over_once_and_goes_back_with_the_store() {
 }
 
 #[tokio::test]
-async fn a_server_that_takes_longer_to_connect_to_than_the_deadline_is_reached() {
+async fn handshake_longer_than_the_deadline_succeeds() {
     const DEADLINE: Duration = Duration::from_millis(100);
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
@@ -57,7 +57,7 @@ async fn a_server_that_takes_longer_to_connect_to_than_the_deadline_is_reached()
 }
 
 #[tokio::test]
-async fn a_pool_of_one_has_room_for_the_next_connection() {
+async fn pool_of_one_replaces_its_connection() {
     let mut server = RedisServer::start();
     let pool = pool(&server.url());
     let store = options().breaker(NonZeroU32::MIN).pool(pool.clone()).unwrap();
@@ -78,7 +78,7 @@ async fn a_pool_of_one_has_room_for_the_next_connection() {
 }
 
 #[tokio::test]
-async fn a_pool_that_is_closed_is_an_error_that_does_not_pass() {
+async fn closed_pool_is_a_permanent_error() {
     let server = RedisServer::start();
     let pool = pool(&server.url());
     pool.close();

@@ -92,7 +92,7 @@ impl Bench {
 }
 
 #[test]
-fn every_decision_is_that_of_one_step() {
+fn decision_in_parts_equals_one_step() {
     let server = RedisServer::start();
     let (mut run, mut refusals) = (0, 0);
     let mut runner = TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });

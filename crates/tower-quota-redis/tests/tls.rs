@@ -16,7 +16,7 @@ use self::common::{calls, options, user};
 const QUOTA: Quota = Quota::per_hour(10);
 
 #[tokio::test]
-async fn a_server_that_is_trusted_is_used() {
+async fn trusted_server_is_used() {
     let files = TlsFiles::new();
     let server = RedisServer::start_tls(&files);
     let trust = fs::read(files.certificate()).unwrap();
@@ -30,7 +30,7 @@ async fn a_server_that_is_trusted_is_used() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cluster_that_is_trusted_is_used() {
+async fn trusted_cluster_is_used() {
     let files = TlsFiles::new();
     let cluster = RedisCluster::start_tls(&files);
     let trust = fs::read(files.certificate()).unwrap();
@@ -48,7 +48,7 @@ async fn a_cluster_that_is_trusted_is_used() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_is_not() {
+async fn untrusted_server_is_an_error() {
     let files = TlsFiles::new();
     let server = RedisServer::start_tls(&files);
     let url = format!("rediss://localhost:{}/", server.port());

@@ -32,7 +32,7 @@ const MOST_UNANSWERED: u32 = 16;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// Attempts that may be under way at once.
-const MOST_ATTEMPTS: usize = 4;
+const MOST_ATTEMPTS: usize = 8;
 /// How long an attempt is waited for before another begins beside it.
 const SLOW: Duration = Duration::from_millis(500);
 /// After this long without an attempt, pauses begin at the shortest again.
@@ -320,7 +320,7 @@ mod tests {
         let (start, mut attempts) = (now(), Attempts::default());
         attempts.begin(start);
         assert!(!attempts.is_due(start + SLOW - Duration::from_millis(1)));
-        for number in 1..10 {
+        for number in 1..20 {
             let now = start + number * LONGEST_PAUSE.max(SLOW);
             if attempts.is_due(now) {
                 attempts.begin(now);

@@ -6,8 +6,8 @@ use redis::aio::MultiplexedConnection;
 use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, RedisError, RedisResult, Value};
 use tokio::task::JoinSet;
 
-use super::election::{self, Address, Report};
 use super::backend::{Backend, Verdict};
+use super::election::{self, Address, Report};
 use super::server::{Dialer, Server};
 use crate::script::Call;
 

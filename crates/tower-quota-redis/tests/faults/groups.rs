@@ -20,7 +20,7 @@ async fn under_sentinels(group: &RedisSentinel) -> Trial {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_primary_of_a_cluster_dies() {
+async fn cluster_recovers_from_a_killed_primary() {
     let _alone = alone().await;
     let mut cluster = RedisCluster::start();
     let trial = in_cluster(&cluster, DEADLINE).await;
@@ -39,7 +39,7 @@ async fn a_primary_of_a_cluster_dies() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_primary_of_a_cluster_falls_silent() {
+async fn cluster_recovers_from_a_silent_primary() {
     let _alone = alone().await;
     let cluster = RedisCluster::start();
     let trial = in_cluster(&cluster, DEADLINE).await;
@@ -56,7 +56,7 @@ async fn a_primary_of_a_cluster_falls_silent() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn slots_of_a_cluster_move() {
+async fn moved_slots_are_charged_once() {
     let _alone = alone().await;
     let cluster = RedisCluster::start();
     let trial = in_cluster(&cluster, PATIENT).await;
@@ -76,7 +76,7 @@ async fn slots_of_a_cluster_move() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_primary_under_sentinels_dies() {
+async fn sentinels_replace_a_killed_primary() {
     let _alone = alone().await;
     let mut group = RedisSentinel::start();
     let trial = under_sentinels(&group).await;
@@ -87,7 +87,7 @@ async fn the_primary_under_sentinels_dies() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_primary_under_sentinels_falls_silent() {
+async fn sentinels_replace_a_silent_primary() {
     let _alone = alone().await;
     let group = RedisSentinel::start();
     let trial = under_sentinels(&group).await;
@@ -100,7 +100,7 @@ async fn the_primary_under_sentinels_falls_silent() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn roles_under_sentinels_are_exchanged() {
+async fn exchanged_roles_are_followed() {
     let _alone = alone().await;
     let group = RedisSentinel::start();
     let trial = under_sentinels(&group).await;

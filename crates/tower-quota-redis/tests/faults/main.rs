@@ -9,8 +9,9 @@ mod lag;
 mod load;
 mod network;
 mod overload;
-mod probes;
+
 mod rig;
 mod server;
 mod skew;
 mod survivors;
+mod trials;

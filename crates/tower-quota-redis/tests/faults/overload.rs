@@ -20,7 +20,8 @@ const STORES: usize = 2;
 const TICK: Duration = Duration::from_millis(5);
 const QUOTA: Quota = Quota::per_hour(1_000_000);
 /// Long names that are sent as they are, so that the link is filled by decisions and not by what a call adds.
-const NAME: &str = "a-client-with-a-name-of-about-a-hundred-characters-which-is-sent-as-it-is-because-keys-are-readable";
+const NAME: &str =
+    "a-client-with-a-name-of-about-a-hundred-characters-which-is-sent-as-it-is-because-keys-are-readable";
 
 /// What became of the decisions of a load.
 #[derive(Debug, Default)]

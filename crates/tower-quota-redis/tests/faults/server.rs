@@ -9,7 +9,7 @@ use crate::load::{CAP, key};
 use crate::rig::{A_WHILE, DEADLINE, PATIENT, Trial, alone, pause, store_at, until_open};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_and_restarted() {
+async fn restarted_server_recovers() {
     let _alone = alone().await;
     let mut server = RedisServer::start();
     let trial = Trial::start(store_at(&server.url(), DEADLINE).await, DEADLINE).await;
@@ -23,7 +23,7 @@ async fn killed_and_restarted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_for_good() {
+async fn dead_server_is_answered_for_at_once() {
     let _alone = alone().await;
     let mut server = RedisServer::start();
     let store = store_at(&server.url(), DEADLINE).await;
@@ -43,7 +43,7 @@ async fn killed_for_good() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn stopped_for_seconds() {
+async fn stopped_server_recovers() {
     let _alone = alone().await;
     let server = RedisServer::start();
     let trial = Trial::start(store_at(&server.url(), DEADLINE).await, DEADLINE).await;
@@ -56,7 +56,7 @@ async fn stopped_for_seconds() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn script_flushed_at_any_moment() {
+async fn flushed_script_is_sent_again() {
     let _alone = alone().await;
     let server = RedisServer::start();
     let trial = Trial::start(store_at(&server.url(), PATIENT).await, PATIENT).await;
@@ -69,7 +69,7 @@ async fn script_flushed_at_any_moment() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn out_of_memory() {
+async fn server_out_of_memory_charges_nothing() {
     let _alone = alone().await;
     let server = RedisServer::start_with(&["--maxmemory-policy", "noeviction"]);
     let store = store_at(&server.url(), PATIENT).await;
@@ -85,7 +85,7 @@ async fn out_of_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn wrong_password() {
+async fn changed_password_recovers() {
     let _alone = alone().await;
     let server = RedisServer::start();
     let url = format!("redis://limiter:password@127.0.0.1:{}/", server.port());
@@ -102,7 +102,7 @@ async fn wrong_password() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn become_a_replica() {
+async fn demoted_server_recovers() {
     let _alone = alone().await;
     let server = RedisServer::start();
     let store = store_at(&server.url(), PATIENT).await;

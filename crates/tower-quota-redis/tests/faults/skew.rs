@@ -29,7 +29,7 @@ int clock_gettime(clockid_t clock, struct timespec *at) {
 const QUOTA: Quota = Quota::per_hour(CAP).sliding_window();
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_with_clocks_hours_off() {
+async fn clients_with_wrong_clocks_share_one_limit() {
     let _alone = alone().await;
     let server = RedisServer::start();
     let home = tempfile::tempdir().unwrap();

@@ -90,7 +90,8 @@ async fn dials_of_survivors(how: Gone) {
     let before: Vec<u64> = survivors.iter_mut().map(Watched::connections).collect();
     take_away(&mut cluster, how);
     pause(Duration::from_secs(SECONDS as u64)).await;
-    let asked = survivors[0].number("cmdstat_cluster|slots:calls=") + survivors[1].number("cmdstat_cluster|slots:calls=");
+    let asked =
+        survivors[0].number("cmdstat_cluster|slots:calls=") + survivors[1].number("cmdstat_cluster|slots:calls=");
     let pings = survivors[0].number("cmdstat_ping:calls=");
     println!("the two other primaries were asked for slots {asked} times, and one for a ping {pings} times");
     let made: Vec<u64> = survivors.iter_mut().zip(before).map(|(node, before)| node.connections() - before).collect();
