@@ -51,6 +51,11 @@ impl Breaker {
         matches!(self.state, State::Closed { .. })
     }
 
+    /// Returns whether the last calls have failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        !matches!(self.state, State::Closed { failures: 0, .. })
+    }
+
     /// Returns whether a decision that arrives now would be sent.
     pub(crate) fn would_admit(&self, now: Instant) -> bool {
         match self.state {

@@ -1,4 +1,4 @@
-//! Connections that come out of a pool.
+//! Connections from a pool.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
@@ -37,7 +37,7 @@ async fn connection_is_checked_once_and_returned() {
     assert!(calls(&server, "ping") <= 1);
     assert_eq!(pool.status().available, 0);
     drop(store);
-    // The tasks that made the calls have gone with their answers, or go at once.
+    // The tasks that made the calls end with their answers.
     while pool.status().available == 0 {
         tokio::task::yield_now().await;
     }
@@ -49,7 +49,7 @@ async fn handshake_longer_than_the_deadline_succeeds() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     proxy.inflict(Fault::SlowStart(3 * DEADLINE));
-    // No prober lends a hand.
+    // Without a breaker, each decision waits for the connection.
     let store = options().deadline(DEADLINE).breaker(NonZeroU32::MAX).pool(pool(&proxy.url())).unwrap();
     let error = check(&store).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Deadline { .. }), "{error:?}");
@@ -68,7 +68,7 @@ async fn pool_of_one_replaces_its_connection() {
     until_answered(&store).await;
     assert_eq!(pool.status().size, 1);
 
-    // One that is only in doubt serves until the next is there, which is made at once.
+    // A connection that is in doubt serves until the next is there, which is made at once.
     server.command("REPLICAOF 127.0.0.1 1").unwrap();
     let error = check(&store).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Refused { .. }), "{error:?}");

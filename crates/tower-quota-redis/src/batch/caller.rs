@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use redis::Value;
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use tower_quota_core::{Clock, Decision, Timestamp};
 
 use super::queue::{CallEnd, NotSent};
@@ -24,6 +25,8 @@ pub(crate) struct Caller {
     pub(crate) deadline: Duration,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) server: Arc<str>,
+    /// In-flight slots that all partitions share, so that they do not send many small calls where few large ones would do.
+    pub(crate) shared_slots: Arc<Semaphore>,
     /// The runtime for calls; that of each decision's caller if there is none.
     pub(crate) runtime: Option<Handle>,
 }

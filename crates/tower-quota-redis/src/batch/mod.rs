@@ -31,7 +31,7 @@ use std::time::Instant;
 
 use redis::Value;
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::sync::{SemaphorePermit, oneshot};
 use tower_quota_core::Decision;
 
 pub(crate) use self::caller::Caller;
@@ -132,7 +132,8 @@ impl Shared {
             let mut queue = self.lock();
             queue.admit(now)?;
             let ticket = queue.push(pending);
-            let direct = queue.take_direct_slot();
+            let is_busy = self.caller.shared_slots.available_permits() == 0;
+            let direct = if is_busy { None } else { queue.take_direct_slot() };
             let slot = if direct.is_none() && queue.has_work() { queue.take_slot() } else { None };
             (ticket, direct, slot)
         };
@@ -146,6 +147,8 @@ impl Shared {
     async fn drain(mut slot: Slot) {
         let shared = Arc::clone(&slot.shared);
         loop {
+            // What arrives while this waits leaves in the same call.
+            let _shared_slot = shared.shared_slot().await;
             let batch = shared.lock().take_batch(now());
             if batch.decisions.is_empty() && batch.late.is_empty() {
                 // Dropped, the slot looks again: a decision may have arrived since.
@@ -153,6 +156,13 @@ impl Shared {
             }
             shared.send(&mut slot, batch).await;
         }
+    }
+
+    /// Waits for one of the slots that all partitions share. A partition whose server has just failed does without: its
+    /// calls take a deadline each, and the others' must not wait for them.
+    async fn shared_slot(&self) -> Option<SemaphorePermit<'_>> {
+        let has_failed = self.lock().breaker().has_failed();
+        if has_failed { None } else { self.caller.shared_slots.acquire().await.ok() }
     }
 
     /// Makes one call, and gives each decision its answer.

@@ -27,6 +27,9 @@ use super::backend::{Backend, Verdict};
 use super::server::Dialer;
 use crate::script::{self, Call};
 
+/// How long a node has to tell the slots' owners on a connection that is there. One that is silent is found soon.
+const QUICK: Duration = Duration::from_millis(100);
+
 pub(crate) struct Cluster {
     nodes: Vec<ConnectionInfo>,
     #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only TLS needs certificates"))]
@@ -99,10 +102,11 @@ impl Backend for Cluster {
         Ok(connection)
     }
 
-    async fn replace(&self, doubtful: ClusterConnection) -> RedisResult<Option<ClusterConnection>> {
+    async fn replace(&self, mut doubtful: ClusterConnection) -> RedisResult<Option<ClusterConnection>> {
         let any = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
-        let mut doubtful = doubtful;
-        let owners = owners_in(doubtful.route_command(ask_for_slots(), any).await.and_then(Value::extract_error)?);
+        let slots = tokio::time::timeout(QUICK, doubtful.route_command(ask_for_slots(), any)).await;
+        let slots = slots.unwrap_or_else(|_| Err((ErrorKind::Io, "no answer in time").into()));
+        let owners = owners_in(slots.and_then(Value::extract_error)?);
         let is_known = *self.owners.lock().unwrap_or_else(PoisonError::into_inner) == owners;
         if is_known { Ok(None) } else { self.dial().await.map(Some) }
     }

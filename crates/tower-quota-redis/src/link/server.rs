@@ -36,7 +36,7 @@ impl Dialer {
         let client = Client::open(address.set_tcp_settings(settings))?;
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(connect_timeout))
-            // The store's deadline covers the whole call.
+            // The store's deadline covers a call.
             .set_response_timeout(None)
             .set_pipeline_buffer_size(QUEUE);
         Ok(Self { client, config })

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use deadpool_redis::Pool;
 use redis::{Client, ConnectionInfo, ErrorKind, RedisError};
+use tokio::sync::Semaphore;
 
 use super::RedisOptions;
 use crate::batch::{Batcher, Caller};
@@ -14,12 +15,14 @@ use crate::keys::KeyNames;
 use crate::link::{self, CallError, Link, LinkSettings};
 use crate::store::RedisStore;
 
-/// In-flight slots on each connection. Two keep the server busy while a reply is read and the next call is put together.
-/// Where there are several partitions, their calls do that for each other, and one slot makes batches twice as large.
+/// In-flight slots of a partition on each connection. Two keep the server busy while a reply is read and the next call is
+/// put together. Where there are several partitions, their calls do that for each other.
 const SLOTS: usize = 2;
 const SLOTS_OF_SEVERAL_PARTITIONS: usize = 1;
-/// Enough for a handful of nodes, few enough that batches fill: with 64 a call carries a fifth of the decisions, and a
-/// decision takes the nodes nearly twice the time.
+/// In-flight slots on each connection that several partitions share. Few, so that batches fill; enough for two calls to each
+/// of three nodes.
+const SHARED_SLOTS: usize = 6;
+/// Divides evenly among two, three, four and six nodes, and is small enough that batches fill.
 const CLUSTER_PARTITIONS: NonZeroUsize = NonZeroUsize::new(12).unwrap();
 
 impl RedisOptions {
@@ -161,6 +164,7 @@ impl RedisOptions {
         let keys = KeyNames::new(&self.prefix, self.secret.as_deref(), self.readable_keys, partitions)?;
         let server: Arc<str> = self.server_name.unwrap_or(server).into();
         let slots = if partitions.get() == 1 { SLOTS } else { SLOTS_OF_SEVERAL_PARTITIONS };
+        let shared_slots = Arc::new(Semaphore::new(links.len() * SHARED_SLOTS));
         let batchers = (0..keys.partitions())
             .map(|partition| {
                 let caller = Caller {
@@ -169,6 +173,7 @@ impl RedisOptions {
                     deadline: self.deadline,
                     clock: self.clock.clone(),
                     server: Arc::clone(&server),
+                    shared_slots: Arc::clone(&shared_slots),
                     runtime: self.runtime.clone(),
                 };
                 Batcher::new(caller, links.len() * slots, Breaker::new(self.failures, self.deadline))

@@ -1,4 +1,4 @@
-//! Faults of a server that has others to take its place.
+//! Faults of clusters and of primaries under sentinels.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::load::CAP;
 use crate::rig::{A_WHILE, DEADLINE, PATIENT, Trial, alone, options, pause};
 
 async fn in_cluster(cluster: &RedisCluster, deadline: Duration) -> Trial {
-    // Those that are not among the nodes given are found through those that are.
+    // The nodes that are not given are found through those that are.
     let store = options(deadline).cluster(&cluster.urls()[..4]).await.unwrap();
     Trial::start(store, deadline).await
 }
@@ -24,7 +24,7 @@ async fn cluster_recovers_from_a_killed_primary() {
     let _alone = alone().await;
     let mut cluster = RedisCluster::start();
     let trial = in_cluster(&cluster, DEADLINE).await;
-    // One after the other, so that whoever holds the subjects under load is among them.
+    // One after the other, so that the owners of the keys under load are among them.
     let mut recovery = Duration::ZERO;
     for primary in 0..3 {
         let slot = first_slot(&cluster, primary);
@@ -34,7 +34,7 @@ async fn cluster_recovers_from_a_killed_primary() {
         cluster.start_again(primary);
         pause(A_WHILE).await;
     }
-    // What was not replicated yet is counted again: at most what a few requests took.
+    // Charges that were not replicated yet are taken again: at most those of a few requests.
     trial.end("cluster: each primary killed in turn", 2 * CAP, Books::MayLack, Some(recovery)).await;
 }
 
@@ -110,7 +110,7 @@ async fn exchanged_roles_are_followed() {
     trial.end("sentinel: roles exchanged", 2 * CAP, Books::MayLack, Some(recovery)).await;
 }
 
-/// A slot that a primary has from the start.
+/// Returns a slot that a primary owns from the start.
 fn first_slot(cluster: &RedisCluster, primary: usize) -> u16 {
     (0..=u16::MAX).step_by(500).find(|&slot| cluster.owner(slot) == Some(primary)).unwrap()
 }

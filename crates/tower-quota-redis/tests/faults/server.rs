@@ -18,7 +18,7 @@ async fn restarted_server_recovers() {
     server.start_again();
     let recovery = trial.recovery(trial.now()).await;
     pause(A_WHILE).await;
-    // It came back empty, and so lets as many pass again.
+    // It came back empty, so the limit may be used up again.
     trial.end("killed and restarted, empty", 2 * CAP, Books::MayLack, Some(recovery)).await;
 }
 
@@ -81,7 +81,7 @@ async fn server_out_of_memory_charges_nothing() {
     server.command("CONFIG SET maxmemory 0").unwrap();
     let recovery = trial.recovery(trial.now()).await;
     let outcome = trial.end("out of memory, noeviction", CAP, Books::Kept, Some(recovery)).await;
-    assert!(outcome.failed > 0 && outcome.unsure == 0, "what is refused is not counted: {outcome:?}");
+    assert!(outcome.failed > 0 && outcome.unsure == 0, "a refused call is not counted: {outcome:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -107,7 +107,7 @@ async fn demoted_server_recovers() {
     let server = RedisServer::start();
     let store = store_at(&server.url(), PATIENT).await;
     let trial = Trial::start(store.clone(), PATIENT).await;
-    // A replica of nobody who is there.
+    // A replica of a primary that does not exist.
     server.command("REPLICAOF 127.0.0.1 1").unwrap();
     let error = store.check(&[Charge::new("all", &Quota::per_hour(1), &key("late"))]).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(), "{error:?}");
@@ -115,5 +115,5 @@ async fn demoted_server_recovers() {
     server.command("REPLICAOF NO ONE").unwrap();
     let recovery = trial.recovery(trial.now()).await;
     let outcome = trial.end("READONLY replica", CAP, Books::Kept, Some(recovery)).await;
-    assert!(outcome.failed > 0 && outcome.unsure == 0, "what is refused is not counted: {outcome:?}");
+    assert!(outcome.failed > 0 && outcome.unsure == 0, "a refused call is not counted: {outcome:?}");
 }
