@@ -148,7 +148,9 @@
 
 mod batch;
 mod breaker;
+mod config_error;
 mod error;
+mod error_counts;
 mod keys;
 mod link;
 mod options;
@@ -162,7 +164,9 @@ mod store;
 mod template;
 mod wire;
 
-pub use self::error::{RedisConfigError, RedisStoreError};
+pub use self::config_error::RedisConfigError;
+pub use self::error::RedisStoreError;
+pub use self::error_counts::RedisErrorCounts;
 pub use self::options::RedisOptions;
-pub use self::stats::{RedisErrorCounts, RedisStats};
+pub use self::stats::RedisStats;
 pub use self::store::RedisStore;

@@ -15,11 +15,12 @@ use tower_quota_core::{Charge, Decision, Key, Operation, Store};
 
 use crate::batch::Batcher;
 use crate::error::RedisStoreError;
+use crate::error_counts::ErrorCounters;
 use crate::keys::KeyNames;
 use crate::options::RedisOptions;
 use crate::question::Question;
 use crate::spread::Spread;
-use crate::stats::{ErrorCounters, RedisStats};
+use crate::stats::RedisStats;
 
 /// The most charges of one request. More would hold up the server, and all its other clients. This many take it 0.2 ms
 /// where they are plain, 0.5 ms otherwise, and twice to three times that where each has a penalty or takes what is left;

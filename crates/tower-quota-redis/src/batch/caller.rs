@@ -10,7 +10,8 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tower_quota_core::{Clock, Decision, Timestamp};
 
-use super::queue::{CallEnd, NotSent};
+use super::call_span::CallEnd;
+use super::queue::NotSent;
 use crate::error::RedisStoreError;
 use crate::link::{CallError, Link};
 use crate::question::Question;

@@ -18,27 +18,31 @@
 //! | `queue.rs` | what waits, what is under way, and what may be sent: one lock |
 //! | `flow.rs` | how much may be under way |
 //! | `caller.rs` | the call itself, and its errors |
+//! | `slot.rs` | the right to have a call under way |
 //! | `direct.rs` | a call made by the caller of a decision |
 
+mod call_span;
 mod caller;
 mod direct;
 mod flow;
 mod pending;
 mod queue;
+mod slot;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use redis::Value;
-use tokio::runtime::Handle;
 use tokio::sync::{SemaphorePermit, oneshot};
 use tower_quota_core::Decision;
 
+use self::call_span::CallSpan;
 pub(crate) use self::caller::Caller;
 use self::caller::{end_of, now};
 use self::direct::Direct;
 use self::pending::Pending;
-use self::queue::{Batch, CallEnd, CallSpan, NotSent, Queue, Ticket};
+use self::queue::{Batch, NotSent, Queue, Ticket};
+use self::slot::Slot;
 use crate::breaker::Breaker;
 use crate::error::RedisStoreError;
 use crate::question::Question;
@@ -194,50 +198,6 @@ impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         // No change of a queue is ever left half done.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The right to have a call under way. Dropped, it passes to what waits, or is free for the next decision.
-struct Slot {
-    shared: Arc<Shared>,
-    number: usize,
-    call: Option<CallSpan>,
-}
-
-impl Slot {
-    fn new(shared: &Arc<Shared>, number: usize) -> Self {
-        Self { shared: Arc::clone(shared), number, call: None }
-    }
-
-    /// Notes that the call is over, and fails what waits if that opens the breaker.
-    fn call_ended(&mut self, end: Option<CallEnd>) {
-        if let Some(call) = self.call.take() {
-            let refused = self.shared.lock().call_ended(&call, end, now());
-            self.shared.refuse(refused, NotSent::BreakerOpen);
-        }
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.call_ended(None);
-        let has_work = {
-            let mut queue = self.shared.lock();
-            queue.free_slot(self.number);
-            queue.has_work()
-        };
-        // The task takes the slot only when it runs: a runtime that is shutting down drops it at once, and with a slot in
-        // it that would go on without end.
-        let runtime = self.shared.caller.runtime.clone().or_else(|| Handle::try_current().ok());
-        if let (true, Some(runtime)) = (has_work, runtime) {
-            let shared = Arc::clone(&self.shared);
-            runtime.spawn(async move {
-                let slot = shared.lock().take_slot();
-                if let Some(number) = slot {
-                    Shared::drain(Slot::new(&shared, number)).await;
-                }
-            });
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! How the server is reached: the one place that knows what kind of connection is behind a store.
 
+mod attempts;
 mod backend;
 mod call_error;
 mod cluster;
