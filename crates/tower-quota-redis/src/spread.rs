@@ -2,8 +2,8 @@
 //!
 //! No script can reach two nodes of a cluster, so each partition decides its part, one after the other, global limits
 //! last: they are the most contended, and the most expensive to hold for nothing. When one refuses, or fails, what the
-//! parts before it took is refunded. So no more is ever admitted than all limits allow; for as long as it takes to ask the
-//! rest, less may be.
+//! parts before it took is refunded. So no more is ever admitted than all limits allow; for as long as it takes to ask
+//! the rest, less may be.
 //!
 //! Nothing is taken anywhere while the breaker of a part is open, and a part whose server is in doubt is asked first: a
 //! node that is away costs the others no call.
@@ -186,8 +186,8 @@ impl Part {
         self.question.template.charges.iter().zip(answer.statuses())
     }
 
-    /// Refunds some of what this part took. Returns `None` if the server does not answer: it keeps what was taken, so too
-    /// little is admitted, never too much.
+    /// Refunds some of what this part took. Returns `None` if the server does not answer: it keeps what was taken, so
+    /// too little is admitted, never too much.
     async fn refund(
         &self,
         batchers: &[Batcher],

@@ -23,8 +23,8 @@ use crate::spread::Spread;
 use crate::stats::RedisStats;
 
 /// The most charges of one request. More would hold up the server, and all its other clients. This many take it 0.2 ms
-/// where they are plain, 0.5 ms otherwise, and twice to three times that where each has a penalty or takes what is left;
-/// a sliding log takes up to 1 ms by itself when it holds its 10,000 stamps. (Redis 7.0.15, two busy cores.)
+/// where they are plain, 0.5 ms otherwise, and twice to three times that where each has a penalty or takes what is
+/// left; a sliding log takes up to 1 ms by itself when it holds its 10,000 stamps. (Redis 7.0.15, two busy cores.)
 const MOST_CHARGES: usize = 32;
 /// How often a store that is being closed looks for what is still to be done.
 const CLOSE_POLL: Duration = Duration::from_millis(1);
@@ -120,7 +120,8 @@ impl RedisStore {
         Self::options().pool(pool)
     }
 
-    /// Returns the default options: prefix `quota`, a deadline of 50 ms, hashed keys without a secret, the server's clock.
+    /// Returns the default options: prefix `quota`, a deadline of 50 ms, hashed keys without a secret, the server's
+    /// clock.
     #[must_use]
     pub fn options() -> RedisOptions {
         RedisOptions::new()
@@ -178,8 +179,8 @@ impl RedisStore {
     /// Closes this store and its clones, and waits up to a deadline until queued decisions, calls under way and refunds
     /// are done. Returns whether they are.
     ///
-    /// Decisions that are asked for from now on fail with [`RedisStoreError::Closed`], refunds too: let the requests that
-    /// may still settle end first. What is not done by the deadline goes on for as long as the runtime does.
+    /// Decisions that are asked for from now on fail with [`RedisStoreError::Closed`], refunds too: let the requests
+    /// that may still settle end first. What is not done by the deadline goes on for as long as the runtime does.
     pub async fn close(&self, deadline: Duration) -> bool {
         self.inner.is_closed.store(true, Ordering::SeqCst);
         tokio::time::timeout(deadline, self.inner.until_idle()).await.is_ok()

@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 /// Small pieces let connections take turns.
 const PIECE: usize = 1024;
 
-/// A link to a server on this machine that all its connections share, and that carries so many bytes of requests a second.
+/// A link to a server on this machine that all its connections share, and that carries so many bytes of requests a
+/// second.
 ///
-/// What is sent beyond that waits, as on a server that is too slow for its clients: the work of clients that have given up
-/// is still done. The rate does not depend on this machine's load, so that a test can tell what share of it was of use.
+/// What is sent beyond that waits, as on a server that is too slow for its clients: the work of clients that have
+/// given up is still done. The rate does not depend on this machine's load, so that a test can tell what share of it
+/// was of use.
 ///
 /// ```no_run
 /// use tower_quota_testkit::{RedisServer, SlowLink};

@@ -3,12 +3,13 @@
 //! A server that is asked for more than it can do answers everything late, and late answers are worth nothing. So each
 //! partition keeps the weight under way below a limit, and follows its server by it:
 //!
-//! 1. Calls are to take a third of the deadline: a decision may wait for one call, travel in the next, and have a third to
-//!    spare. After a call the limit is multiplied by what it was to take over what it took, by a half to two. It grows
-//!    only if it was what held decisions back.
+//! 1. Calls are to take a third of the deadline: a decision may wait for one call, travel in the next, and have a
+//!    third to spare. After a call the limit is multiplied by what it was to take over what it took, by a half to two.
+//!    It grows only if it was what held decisions back.
 //! 2. A decision is refused on arrival if those before it, at the limit in each call time, leave it too little time.
 //! 3. One that has less time left than a call takes is not sent.
-//! 4. When the breaker closes, the limit begins at 1 and doubles: the load returns in steps that the server has answered.
+//! 4. When the breaker closes, the limit begins at 1 and doubles: the load returns in steps that the server has
+//!    answered.
 //!
 //! Nothing here reads a clock: instants are passed in.
 

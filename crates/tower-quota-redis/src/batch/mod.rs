@@ -1,16 +1,16 @@
 //! Batches: several decisions in one call.
 //!
-//! Round trips are expensive; decisions inside one are cheap. A few calls may be under way at once, in slots; a decision
-//! that finds a free slot leaves at once, and those that arrive while all slots are taken leave together in the next
-//! call. No timer holds a decision back.
+//! Round trips are expensive; decisions inside one are cheap. A few calls may be under way at once, in slots; a
+//! decision that finds a free slot leaves at once, and those that arrive while all slots are taken leave together in
+//! the next call. No timer holds a decision back.
 //!
 //! 1. A call carries a bounded weight, so that it never occupies the server for more than about a millisecond.
 //! 2. Each decision has a deadline and an outcome of its own. One whose caller has gone is not sent.
 //! 3. A decision that cannot be answered in time is not sent: it is refused, on arrival if possible, and nothing is
 //!    charged (`flow.rs`). So a server that is asked for more than it can do still answers as much as it can in time.
-//! 4. Calls are tasks of their own: a caller that never polls again holds no slot. The exception is a decision that arrives
-//!    while nothing else is going on: its caller makes the call, in a slot kept for that, and saves two changes of task. If
-//!    the caller leaves, a task finishes the call.
+//! 4. Calls are tasks of their own: a caller that never polls again holds no slot. The exception is a decision that
+//!    arrives while nothing else is going on: its caller makes the call, in a slot kept for that, and saves two
+//!    changes of task. If the caller leaves, a task finishes the call.
 //! 5. How calls end decides whether the server is asked at all (`breaker.rs`).
 //!
 //! | file | holds |

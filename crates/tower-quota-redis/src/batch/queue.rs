@@ -131,7 +131,8 @@ impl Queue {
     }
 
     /// Takes those that have waited longest, as many as may be sent in one call. A decision that weighs more than that
-    /// is sent alone. Decisions that cannot be answered in time are set apart, and those that lost their callers dropped.
+    /// is sent alone. Decisions that cannot be answered in time are set apart, and those that lost their callers
+    /// dropped.
     pub(super) fn take_batch(&mut self, now: Instant) -> Batch {
         let (room, needed) = (self.room(), self.flow.time_needed(now));
         let mut batch = Batch::default();
@@ -175,7 +176,8 @@ impl Queue {
         stats.calls += self.calls;
     }
 
-    /// Notes that a call is over, and what came of it if it ran to its end. Returns what waits if that opens the breaker.
+    /// Notes that a call is over, and what came of it if it ran to its end. Returns what waits if that opens the
+    /// breaker.
     pub(super) fn call_ended(&mut self, batch: &CallSpan, end: Option<CallEnd>, now: Instant) -> Vec<Pending> {
         self.weight_under_way -= batch.weight;
         match end {

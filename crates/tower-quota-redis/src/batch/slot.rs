@@ -39,8 +39,8 @@ impl Drop for Slot {
             queue.free_slot(self.number);
             queue.has_work()
         };
-        // The task takes the slot only when it runs: a runtime that is shutting down drops it at once, and with a slot in
-        // it that would go on without end.
+        // The task takes the slot only when it runs: a runtime that is shutting down drops it at once, and with a slot
+        // in it that would go on without end.
         let runtime = self.shared.caller.runtime.clone().or_else(|| Handle::try_current().ok());
         if let (true, Some(runtime)) = (has_work, runtime) {
             let shared = Arc::clone(&self.shared);

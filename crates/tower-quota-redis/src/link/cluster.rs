@@ -1,15 +1,16 @@
 //! A Redis Cluster, through the client's own cluster connection.
 //!
 //! 1. The client repeats nothing: what it takes for a lost connection may have been counted. A call that a node sends
-//!    elsewhere for good (`MOVED`) has not been run. The client then asks for the slots, and the call is sent once more.
-//!    If that fails too, the owner is not to be reached: as with one server, there is no connection.
+//!    elsewhere for good (`MOVED`) has not been run. The client then asks for the slots, and the call is sent once
+//!    more. If that fails too, the owner is not to be reached: as with one server, there is no connection.
 //! 2. `ASK` is not followed. It says that one key has gone ahead to another node, where the keys that have yet to come
 //!    look as if they had never existed: clients over their limit would be admitted again, and what is written for them
 //!    would block the keys that follow. So nothing is decided while a slot is moved.
-//! 3. A node that is gone is the client's own affair: it dials that node alone, and sends calls to its replica meanwhile.
+//! 3. A node that is gone is the client's own affair: it dials that node alone, and sends calls to its replica
+//!    meanwhile.
 //! 4. A node that is silent sends nothing elsewhere, so its successor must be looked for. When a call has no answer,
-//!    another node is asked for the slots, on the connection there is. Only if they have other owners than when the client
-//!    was made, another client takes its place. So a dead node costs the healthy ones no connection.
+//!    another node is asked for the slots, on the connection there is. Only if they have other owners than when the
+//!    client was made, another client takes its place. So a dead node costs the healthy ones no connection.
 //! 5. A client that has lost all nodes connects anew for each call. It is dropped when many calls in a row have no
 //!    answer, and attempts to make another have pauses that double.
 

@@ -1,8 +1,8 @@
 //! Chooses the primary among the addresses that sentinels name.
 //!
 //! 1. Every address that is named is connected to at once, and a server that reports to be a replica is skipped.
-//! 2. An address that more than half of the sentinels name is taken as soon as there is a connection. So a sentinel that
-//!    is gone or silent costs nothing, and one that is cut off from the others is outvoted.
+//! 2. An address that more than half of the sentinels name is taken as soon as there is a connection. So a sentinel
+//!    that is gone or silent costs nothing, and one that is cut off from the others is outvoted.
 //! 3. Just after a failover most sentinels still name the old primary. If that is gone, or stays silent for a moment,
 //!    the address that fewer name is taken.
 

@@ -69,8 +69,8 @@ impl Link {
         Ok(Self::Sentinels(Arc::new(Reconnecting::new(sentinels, settings.runtime))))
     }
 
-    /// Makes a link to the cluster that these nodes belong to. `trust` holds the certificates to trust, in PEM, instead of
-    /// the system's.
+    /// Makes a link to the cluster that these nodes belong to. `trust` holds the certificates to trust, in PEM,
+    /// instead of the system's.
     pub(crate) fn to_cluster(
         nodes: Vec<ConnectionInfo>,
         trust: Option<Vec<u8>>,

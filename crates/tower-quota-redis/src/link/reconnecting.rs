@@ -3,8 +3,8 @@
 //! 1. Calls share a multiplexed connection: many are under way at once, and one that is dropped harms no other.
 //! 2. Connecting goes on in the background when the call that began it has given up, and all calls wait for the same
 //!    attempt. So a server that takes longer to connect to than a deadline allows is still reached.
-//! 3. A connection that worked is replaced at once when it is lost. Further attempts have pauses that double, with jitter:
-//!    one series for all partitions, however many calls fail.
+//! 3. A connection that worked is replaced at once when it is lost. Further attempts have pauses that double, with
+//!    jitter: one series for all partitions, however many calls fail.
 //! 4. An attempt has the connect timeout. One that is slow does not keep others from beginning: the first to succeed
 //!    counts, so neither a slow handshake nor a server that swallows packets delays recovery.
 //! 5. A connection that leaves calls without an answer is in doubt: it serves until there is a better one. One that

@@ -16,12 +16,12 @@ use crate::keys::KeyNames;
 use crate::link::{self, CallError, Link, LinkSettings};
 use crate::store::RedisStore;
 
-/// In-flight slots of a partition on each connection. Two keep the server busy while a reply is read and the next call is
-/// put together. Where there are several partitions, their calls do that for each other.
+/// In-flight slots of a partition on each connection. Two keep the server busy while a reply is read and the next call
+/// is put together. Where there are several partitions, their calls do that for each other.
 const SLOTS: usize = 2;
 const SLOTS_OF_SEVERAL_PARTITIONS: usize = 1;
-/// In-flight slots on each connection that several partitions share. Few, so that batches fill; enough for two calls to each
-/// of three nodes.
+/// In-flight slots on each connection that several partitions share. Few, so that batches fill; enough for two calls
+/// to each of three nodes.
 const SHARED_SLOTS: usize = 6;
 /// Divides evenly among two, three, four and six nodes, and is small enough that batches fill.
 const CLUSTER_PARTITIONS: NonZeroUsize = NonZeroUsize::new(12).unwrap();
@@ -53,8 +53,8 @@ impl RedisOptions {
     /// and password. `primary` is the name alone, or a URL with the name in the place of the host, for user, password,
     /// database, TLS or protocol: `redis://limiter:password@mymaster/2`.
     ///
-    /// The sentinels are asked again whenever the connection is lost or in doubt, or leads to a server that has become a
-    /// replica.
+    /// The sentinels are asked again whenever the connection is lost or in doubt, or leads to a server that has become
+    /// a replica.
     ///
     /// # Errors
     /// As [`connect`](Self::connect); [`RedisStoreError::Connect`] also when no sentinel answers or knows the name.
@@ -72,8 +72,8 @@ impl RedisOptions {
         self.connected(links, server, NonZeroUsize::MIN).await
     }
 
-    /// Connects to the cluster that the nodes at these URLs belong to. Give several: those that are away are passed over.
-    /// User, password, TLS and protocol must be the same in all.
+    /// Connects to the cluster that the nodes at these URLs belong to. Give several: those that are away are passed
+    /// over. User, password, TLS and protocol must be the same in all.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -92,11 +92,11 @@ impl RedisOptions {
 
     /// Takes connections from a pool. None is made before the first request.
     ///
-    /// A connection is checked out once, kept while it works, and replaced by another from the pool when it fails. So the
-    /// `PING` with which a pool hands one out is not paid for by each decision; and the pool must have one connection to
-    /// spare, or as many as [`connections`](Self::connections) says. The pool's own timeouts apply, and the
-    /// [`connect_timeout`](Self::connect_timeout). Whether connections use `TCP_NODELAY` is up to the pool's configuration;
-    /// they should.
+    /// A connection is checked out once, kept while it works, and replaced by another from the pool when it fails. So
+    /// the `PING` with which a pool hands one out is not paid for by each decision; and the pool must have one
+    /// connection to spare, or as many as [`connections`](Self::connections) says. The pool's own timeouts apply, and
+    /// the [`connect_timeout`](Self::connect_timeout). Whether connections use `TCP_NODELAY` is up to the pool's
+    /// configuration; they should.
     ///
     /// # Errors
     /// [`RedisStoreError::Config`] for a wrong option.

@@ -62,8 +62,8 @@ impl RedisOptions {
 
     /// Sets the longest that a decision may take, waiting for a connection and for its turn included; 50 ms by default.
     ///
-    /// It also says what the server can do: calls are kept so small, and so few at a time, that they take about a third of
-    /// the deadline at most. Decisions beyond that are refused, uncharged, with
+    /// It also says what the server can do: calls are kept so small, and so few at a time, that they take about a
+    /// third of the deadline at most. Decisions beyond that are refused, uncharged, with
     /// [`Overloaded`](crate::RedisStoreError::Overloaded).
     #[must_use]
     pub const fn deadline(mut self, deadline: Duration) -> Self {
@@ -73,10 +73,10 @@ impl RedisOptions {
 
     /// Sets the longest that an attempt to connect may take; 5 s by default.
     ///
-    /// It bounds how long the constructors wait, and attempts in the background: decisions wait for those no longer than
-    /// their deadline. A handshake under TLS may well take longer than a deadline, the more so when a whole fleet connects
-    /// at once. Half of it is for asking sentinels, the other half for connecting to the primary they name; each node of
-    /// a cluster has a quarter. The deadline counts instead if it is longer.
+    /// It bounds how long the constructors wait, and attempts in the background: decisions wait for those no longer
+    /// than their deadline. A handshake under TLS may well take longer than a deadline, the more so when a whole fleet
+    /// connects at once. Half of it is for asking sentinels, the other half for connecting to the primary they name;
+    /// each node of a cluster has a quarter. The deadline counts instead if it is longer.
     #[must_use]
     pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
@@ -106,7 +106,8 @@ impl RedisOptions {
     }
 
     /// Sets a clock to decide by, instead of the server's. For tests that move time by hand: instances with clocks of
-    /// their own disagree about what is left. Keys written under such a clock live for at least a minute of the server's.
+    /// their own disagree about what is left. Keys written under such a clock live for at least a minute of the
+    /// server's.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Some(Arc::new(clock));
@@ -123,24 +124,24 @@ impl RedisOptions {
         self
     }
 
-    /// Sets how many connections calls are made on; 1 by default. Each has two in-flight slots, or one for
-    /// each partition of a cluster: so many calls may be under way, and decisions that arrive meanwhile leave together in
-    /// the next. One connection carries more decisions
-    /// than a Redis server can make. Several help where a network limits each stream, or where the server reads with more
-    /// than one thread; batches are smaller then.
+    /// Sets how many connections calls are made on; 1 by default. Each has two in-flight slots, or one for each
+    /// partition of a cluster: so many calls may be under way, and decisions that arrive meanwhile leave together in
+    /// the next. One connection carries more decisions than a Redis server can make. Several help where a network
+    /// limits each stream, or where the server reads with more than one thread; batches are smaller then.
     #[must_use]
     pub const fn connections(mut self, connections: NonZeroUsize) -> Self {
         self.connections = connections;
         self
     }
 
-    /// Sets into how many parts the keys are divided, each of which one node of a cluster holds: 12 in a cluster
-    /// by default, and 1 elsewhere. A cluster of more than six primaries is used evenly with several for each. All instances must agree, and a change of it starts all counts afresh.
+    /// Sets into how many parts the keys are divided, each of which one node of a cluster holds: 12 in a cluster by
+    /// default, and 1 elsewhere. A cluster of more than six primaries is used evenly with several for each. All
+    /// instances must agree, and a change of it starts all counts afresh.
     ///
     /// Keys in one partition are decided on in one step. A policy that counts keys in several, such as a client and
-    /// everyone, is decided on part by part, global limits last, and what was taken is refunded when a later part refuses:
-    /// it never admits too many, and may for a moment admit too few. With 1 partition each policy is one step, and one
-    /// node of the cluster does all the work.
+    /// everyone, is decided on part by part, global limits last, and what was taken is refunded when a later part
+    /// refuses: it never admits too many, and may for a moment admit too few. With 1 partition each policy is one
+    /// step, and one node of the cluster does all the work.
     #[must_use]
     pub const fn partitions(mut self, partitions: NonZeroUsize) -> Self {
         self.partitions = Some(partitions);
@@ -149,20 +150,20 @@ impl RedisOptions {
 
     /// Sets after how many failures in a row the server is not asked any more; 5 by default.
     ///
-    /// Calls that fail together count once, however many connections there are: a call counts if it began after the last
-    /// one that counted had ended. So a server that falls silent is given up after this many deadlines, a quarter of a
-    /// second by default, and a pause of 70 ms never does that. Decisions then fail at once, with
-    /// [`BreakerOpen`](crate::RedisStoreError::BreakerOpen). After a pause of 50 to 100 ms, which doubles up to 500 ms, one
-    /// decision is sent; its answer closes the breaker. In a cluster each partition has a breaker of its own.
+    /// Calls that fail together count once, however many connections there are: a call counts if it began after the
+    /// last one that counted had ended. So a server that falls silent is given up after this many deadlines, a quarter
+    /// of a second by default, and a pause of 70 ms never does that. Decisions then fail at once, with
+    /// [`BreakerOpen`](crate::RedisStoreError::BreakerOpen). After a pause of 50 to 100 ms, which doubles up to 500
+    /// ms, one decision is sent; its answer closes the breaker. In a cluster each partition has a breaker of its own.
     #[must_use]
     pub const fn breaker(mut self, failures: NonZeroU32) -> Self {
         self.failures = failures;
         self
     }
 
-    /// Sets the runtime that connections live on and calls are made on. By default connections live on the runtime of the
-    /// first decision, or of the constructor, and end with it: the next decision makes another. A program that has a
-    /// runtime for each of its threads names one that lasts and is never blocked, or makes a store for each.
+    /// Sets the runtime that connections live on and calls are made on. By default connections live on the runtime of
+    /// the first decision, or of the constructor, and end with it: the next decision makes another. A program that has
+    /// a runtime for each of its threads names one that lasts and is never blocked, or makes a store for each.
     #[must_use]
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);
@@ -177,8 +178,8 @@ impl RedisOptions {
         self
     }
 
-    /// Sets what errors call the server, instead of its host and port. A pool does not tell where it connects to, so errors
-    /// of a store on a pool say `the pool` by default.
+    /// Sets what errors call the server, instead of its host and port. A pool does not tell where it connects to, so
+    /// errors of a store on a pool say `the pool` by default.
     #[must_use]
     pub fn server_name(mut self, name: impl Into<String>) -> Self {
         self.server_name = Some(name.into());

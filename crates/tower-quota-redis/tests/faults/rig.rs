@@ -21,8 +21,8 @@ pub(crate) const PATIENT: Duration = Duration::from_secs(20);
 pub(crate) const A_WHILE: Duration = Duration::from_secs(1);
 /// How long a request may wait beyond its deadline and the lag of this machine.
 const MARGIN: Duration = Duration::from_millis(50);
-/// The time within which a store uses a healthy server again, without the lag of this machine in each of the steps that it
-/// takes: a pause, a connection to each node, the slots' owners, a trial, a call.
+/// The time within which a store uses a healthy server again, without the lag of this machine in each of the steps
+/// that it takes: a pause, a connection to each node, the slots' owners, a trial, a call.
 const RECOVERY: Duration = Duration::from_secs(1);
 const STEPS: u32 = 10;
 const WORKERS: usize = 8;

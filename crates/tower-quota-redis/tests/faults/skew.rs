@@ -1,7 +1,7 @@
 //! Clients whose clocks are hours off.
 //!
-//! A clock cannot be changed for one process alone, but the function that reads it can be replaced: this test runs itself,
-//! three times at once, with a library before the system's own that adds hours to the clock.
+//! A clock cannot be changed for one process alone, but the function that reads it can be replaced: this test runs
+//! itself, three times at once, with a library before the system's own that adds hours to the clock.
 
 use std::env;
 use std::fs;

@@ -37,7 +37,7 @@ async fn dead_server_is_dialled_rarely() {
     let attempts = Attempts::at([&proxy]).await;
     pause(A_WHILE).await;
     attempts.are_few("connections in a second with an open breaker");
-    let outcome = trial.end("probed while away", CAP, Books::Gone, None).await;
+    let outcome = trial.end("tried while away", CAP, Books::Gone, None).await;
     // The last clone is dropped. What was under way ends.
     pause(A_WHILE).await;
     let before = accepted(&proxy);
@@ -71,13 +71,13 @@ async fn silent_cluster_is_tried_rarely() {
     let connections =
         statistics.iter().map(|text| number_after(text, "total_connections_received:")).max().unwrap_or_default();
     println!(
-        "{trials} trials and calls, {connections} connections to a node: {most} are what one series of attempts may have"
+        "{trials} trials and calls, {connections} connections to a node; one series of attempts: {most}"
     );
-    // Calls of the script, by which each partition has noticed, use the command too: up to three calls, twice or so each.
-    // As soon as there is a connection again, partitions probe each for itself.
+    // Calls of the script, by which each partition has noticed, use the command too: up to three calls, twice or so
+    // each. As soon as there is a connection again, partitions probe each for itself.
     assert!(trials <= most + (8 + most_of_each_since) * PARTITIONS, "{trials} probes");
-    // An attempt asks a node for a sign of life first, and then has the client connect. The rest is what the client repairs
-    // of itself until it is given up, a replica that has lost its primary, and this test.
+    // An attempt asks a node for a sign of life first, and then has the client connect. The rest is what the client
+    // repairs of itself until it is given up, a replica that has lost its primary, and this test.
     assert!(connections <= 2 * most + 8, "{connections} connections");
 }
 
@@ -89,8 +89,8 @@ async fn dead_cluster_is_dialled_rarely() {
     let store = of_cluster(&cluster.urls()).await;
     let mut load = JoinSet::new();
     (0..16).for_each(|first| drop(load.spawn(ask_about_many(store.clone(), first))));
-    // The nodes that are left send calls elsewhere, so the client asks them for the slots. Often the last one dies in the
-    // middle of that, and the client goes on asking without pause.
+    // The nodes that are left send calls elsewhere, so the client asks them for the slots. Often the last one dies in
+    // the middle of that, and the client goes on asking without pause.
     for node in [0, 3, 1, 2, 4, 5] {
         cluster.kill(node);
         pause(Duration::from_millis(3)).await;
@@ -142,9 +142,9 @@ impl<'a> Attempts<'a> {
         Self { clock, began, proxies }
     }
 
-    /// Only the link makes attempts, each at least a pause after the one before, whichever partition asks for it. So of
-    /// those that had begun before, one at most is counted. An attempt is one connection to each node: only when one answers
-    /// does the client make more.
+    /// Only the link makes attempts, each at least a pause after the one before, whichever partition asks for it. So
+    /// of those that had begun before, one at most is counted. An attempt is one connection to each node: only when
+    /// one answers does the client make more.
     fn are_few(self, what: &str) {
         let made = self.proxies.iter().map(|(proxy, before)| proxy.connections() - before).max().unwrap();
         let most = most_within(self.clock.now().since(self.began)) + 1;
@@ -153,8 +153,8 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// Returns how many connections have been made to a proxy that hangs up, with those that it has yet to accept. It accepts
-/// them in turn, so when it has hung up on one that is made now, it has counted all others.
+/// Returns how many connections have been made to a proxy that hangs up, with those that it has yet to accept. It
+/// accepts them in turn, so when it has hung up on one that is made now, it has counted all others.
 fn accepted(proxy: &FaultProxy) -> usize {
     let mut last = TcpStream::connect(("127.0.0.1", proxy.port())).unwrap();
     last.set_read_timeout(Some(PATIENT)).unwrap();
