@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// Small pieces let connections take turns.
 const PIECE: usize = 1024;
+/// How often a link that carries nothing looks for another rate.
+const POLL: Duration = Duration::from_millis(5);
 
 /// A link to a server on this machine that all its connections share, and that carries so many bytes of requests a
 /// second.
@@ -57,7 +59,7 @@ impl SlowLink {
         };
         let shared = Arc::new(Shared {
             target,
-            bytes_per_second: AtomicU64::new(bytes_per_second.max(1)),
+            bytes_per_second: AtomicU64::new(bytes_per_second),
             free_at: Mutex::new(Instant::now()),
             is_over: AtomicBool::new(false),
         });
@@ -72,9 +74,9 @@ impl SlowLink {
         format!("redis://127.0.0.1:{}/", self.port)
     }
 
-    /// Sets the rate from now on.
+    /// Sets the rate from now on. Nothing passes at a rate of 0.
     pub fn set_rate(&self, bytes_per_second: u64) {
-        self.shared.bytes_per_second.store(bytes_per_second.max(1), Ordering::Relaxed);
+        self.shared.bytes_per_second.store(bytes_per_second, Ordering::Relaxed);
     }
 }
 
@@ -114,8 +116,12 @@ fn join(shared: &Arc<Shared>, client: TcpStream) -> io::Result<()> {
 fn pass_requests(shared: &Shared, mut client: TcpStream, mut server: TcpStream) {
     let mut bytes = [0; PIECE];
     while let Ok(read @ 1..) = client.read(&mut bytes) {
-        let rate = shared.bytes_per_second.load(Ordering::Relaxed);
-        let takes = Duration::from_nanos(read as u64 * 1_000_000_000 / rate);
+        let mut rate = shared.bytes_per_second.load(Ordering::Relaxed);
+        while rate == 0 && !shared.is_over.load(Ordering::SeqCst) {
+            thread::sleep(POLL);
+            rate = shared.bytes_per_second.load(Ordering::Relaxed);
+        }
+        let takes = Duration::from_nanos(read as u64 * 1_000_000_000 / rate.max(1));
         let carried_at = {
             let mut free_at = shared.free_at.lock().unwrap_or_else(PoisonError::into_inner);
             *free_at = (*free_at).max(Instant::now()) + takes;

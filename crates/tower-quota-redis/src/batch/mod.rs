@@ -130,11 +130,12 @@ impl Batcher {
 impl Shared {
     /// Has a question sent, in a call of its own if a slot is free.
     fn ask(self: &Arc<Self>, question: Question, now: Instant) -> Result<Asked, NotSent> {
+        let operation = question.template.operation;
         let (answer, answered) = oneshot::channel();
         let pending = Pending { question, answer, expiry: now.checked_add(self.caller.deadline) };
         let (ticket, direct, slot) = {
             let mut queue = self.lock();
-            queue.admit(now)?;
+            queue.admit(operation, now)?;
             let ticket = queue.push(pending);
             let is_busy = self.caller.shared_slots.available_permits() == 0;
             let direct = if is_busy { None } else { queue.take_direct_slot() };
@@ -144,7 +145,7 @@ impl Shared {
         if let Some(number) = slot {
             self.caller.spawn(Self::drain(Slot::new(self, number)));
         }
-        Ok(Asked { ticket, answered, slot: direct.map(|number| Slot::new(self, number)) })
+        Ok(Asked { ticket, answered, slot: direct.map(|number| Slot::direct(self, number)) })
     }
 
     /// Sends what waits, call after call, until nothing does.
@@ -152,7 +153,7 @@ impl Shared {
         let shared = Arc::clone(&slot.shared);
         loop {
             // What arrives while this waits leaves in the same call.
-            let _shared_slot = shared.shared_slot().await;
+            let _shared_slot = if slot.is_direct { None } else { shared.shared_slot().await };
             let batch = shared.lock().take_batch(now());
             if batch.decisions.is_empty() && batch.late.is_empty() {
                 // Dropped, the slot looks again: a decision may have arrived since.

@@ -4,6 +4,8 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use tower_quota_core::Operation;
+
 use super::call_span::{CallEnd, CallSpan};
 use super::flow::Flow;
 use super::pending::Pending;
@@ -84,12 +86,14 @@ impl Queue {
         self.slots - self.free_slots.len() + usize::from(!self.is_direct_free)
     }
 
-    /// Returns why a decision that arrives now is refused, if it is.
-    pub(super) fn admit(&mut self, now: Instant) -> Result<(), NotSent> {
+    /// Returns why a decision that arrives now is refused, if it is. Refunds wait their turn: units that are not given back
+    /// would be lost to their client.
+    pub(super) fn admit(&mut self, operation: Operation, now: Instant) -> Result<(), NotSent> {
         if !self.breaker.is_closed() {
             return if self.breaker.admit(now) { Ok(()) } else { Err(NotSent::BreakerOpen) };
         }
-        if self.flow.is_in_time(self.waiting_weight, now) { Ok(()) } else { Err(NotSent::Overloaded) }
+        let is_refund = matches!(operation, Operation::Refund { .. });
+        if is_refund || self.flow.is_in_time(self.waiting_weight, now) { Ok(()) } else { Err(NotSent::Overloaded) }
     }
 
     pub(super) fn push(&mut self, pending: Pending) -> Ticket {

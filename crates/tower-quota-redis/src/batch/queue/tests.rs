@@ -3,7 +3,7 @@
 use core::num::NonZeroUsize;
 
 use tokio::sync::oneshot;
-use tower_quota_core::{Charge, Decision, Key, Name, Operation, Quota};
+use tower_quota_core::{Charge, Decision, Key, Name, Operation, Quota, Timestamp};
 
 use super::super::caller::now;
 use super::*;
@@ -108,17 +108,19 @@ fn opening_breaker_returns_what_waits() {
         assert_eq!(returned.len(), if failure == DEFAULT_FAILURES.get() { 201 } else { 0 });
     }
     assert!(!queue.is_waiting(ticket) && queue.waiting_weight == 0);
-    assert_eq!(queue.admit(now), Err(NotSent::BreakerOpen));
+    assert_eq!(queue.admit(Operation::Check, now), Err(NotSent::BreakerOpen));
 }
 
 #[test]
 fn long_queue_refuses_on_arrival() {
     let (start, mut queue) = (now(), queue());
     let _callers = fill(&mut queue, 10_000, start + 100 * DEADLINE);
-    assert_eq!(queue.admit(start), Ok(()), "nothing is known of the server yet");
+    assert_eq!(queue.admit(Operation::Check, start), Ok(()), "nothing is known of the server yet");
     let batch = queue.take_batch(start);
     let now = start + DEADLINE / 3;
     ended(&mut queue, &batch, start, now);
     ended(&mut queue, &Batch::default(), start, now);
-    assert_eq!(queue.admit(now), Err(NotSent::Overloaded));
+    assert_eq!(queue.admit(Operation::Check, now), Err(NotSent::Overloaded));
+    let refund = Operation::Refund { taken_at: Timestamp::EPOCH };
+    assert_eq!(queue.admit(refund, now), Ok(()), "what was taken for nothing is given back");
 }
