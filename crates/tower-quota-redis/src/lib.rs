@@ -84,9 +84,9 @@
 //! servers other than Redis require, and those of one call share their hash tag, hence their cluster slot. Connecting
 //! further sends `AUTH` if the URL has a password, `SELECT` if it has a database other than 0 (`+select`), `HELLO` if
 //! it asks for RESP3 (`+hello`), and `CLIENT SETINFO`, which may be denied, as may the `ROLE` that a primary under
-//! sentinels is asked for. A pool checks a connection with `UNWATCH` and `PING` when it hands it out (`+unwatch
-//! +ping`). In a cluster nodes are asked for a `PING` and for the slots (`+ping +cluster|slots`). Sentinels have users
-//! of their own, who need one right:
+//! sentinels is asked for. A pool checks a connection with `UNWATCH` and `PING` when it hands it out
+//! (`+unwatch +ping`). In a cluster nodes are asked for a `PING` and for the slots (`+ping +cluster|slots`). Sentinels
+//! have users of their own, who need one right:
 //!
 //! ```text
 //! ACL SETUSER finder on >password +sentinel|get-master-addr-by-name
