@@ -1,148 +1,253 @@
-//! Whether a server is worth asking.
+//! Decides whether a partition's server is asked, from how its calls end.
 //!
-//! 1. Closed, every call goes out. Enough failures in a row open the breaker; an answer of whatever kind, also one that
-//!    refuses, begins the count anew.
-//! 2. Open, no call goes out. Each is answered at once, and has certainly charged nothing.
-//! 3. While it is open, and only then, somebody probes the server, one at a time. The first good probe closes the
-//!    breaker, and nothing else does: an answer that was under way when it opened says nothing of the server now.
-//! 4. A prober that is stopped, as by the end of a runtime, or that is not heard of any more, leaves the decision to the
-//!    next call: if that fails, the breaker opens again.
+//! 1. Closed: every call is sent. Failures are counted as spans of time: one counts only if its call began after the
+//!    last one that counted had ended. So calls that fail together count once, however many connections there are: a
+//!    silent server opens the breaker after as many deadlines as failures are allowed. An answer of any kind, also one
+//!    that refuses, resets the count.
+//! 2. Open: no call is sent for a pause with jitter. Decisions fail at once, and nothing was charged.
+//! 3. Trial: the next decision after the pause is sent. Its answer closes the breaker; its failure opens it again for
+//!    twice the pause, at most half a second. Decisions that arrive meanwhile fail at once.
 //!
-//! This file only counts. It knows no server and no time, so that it can be tested without either.
+//! There is no task and no probe: a real decision finds out whether the server keeps up. After it closes, the load
+//! returns in steps (`batch/flow.rs`).
+//!
+//! The breaker knows no server and reads no clock: instants are passed in.
 
 use core::num::NonZeroU32;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
+use std::time::Instant;
 
-/// Failures in a row after which a server counts as sick, unless told otherwise. Fewer would open for a hiccup: two
-/// calls are usually under way at once, and one pause of the server fails both.
-pub(crate) const FAILURES: NonZeroU32 = NonZeroU32::new(5).unwrap();
+use crate::pause;
 
-const OPEN: u32 = u32::MAX;
+/// Failed spans in a row that open the breaker by default: a quarter of a second of silence at the default deadline.
+pub(crate) const DEFAULT_FAILURES: NonZeroU32 = NonZeroU32::new(5).unwrap();
 
-/// Counts failures of calls, from any number of threads.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
+/// Bounds the time for which a healthy server goes unnoticed.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// Counts failed spans, and says whether the next decision may be sent.
 #[derive(Debug)]
 pub(crate) struct Breaker {
-    /// Failures in a row, or `OPEN`.
-    failures: AtomicU32,
-    most: u32,
+    allowed_failures: NonZeroU32,
+    /// A trial that has not ended after this long was lost, for instance with its runtime.
+    trial_limit: Duration,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Closed { failures: u32, last_failure: Option<Instant> },
+    Open { until: Instant, trials: u32 },
+    Trial { since: Instant, trials: u32 },
 }
 
 impl Breaker {
-    /// A closed breaker that opens after so many failures in a row.
-    pub(crate) fn new(failures: NonZeroU32) -> Self {
-        Self { failures: AtomicU32::new(0), most: failures.get().min(OPEN - 1) }
+    pub(crate) fn new(allowed_failures: NonZeroU32, trial_limit: Duration) -> Self {
+        Self { allowed_failures, trial_limit, state: State::CLOSED }
     }
 
-    pub(crate) fn is_open(&self) -> bool {
-        self.failures.load(Ordering::Relaxed) == OPEN
+    pub(crate) fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed { .. })
     }
 
-    /// A call was answered.
-    pub(crate) fn succeeded(&self) {
-        // Almost always there is nothing to forget, and then nothing is written that other threads would have to read.
-        let failures = self.failures.load(Ordering::Relaxed);
-        if failures != 0 && failures != OPEN {
-            // Lost to a failure at the same time, this success came first.
-            let _ = self.failures.compare_exchange(failures, 0, Ordering::Relaxed, Ordering::Relaxed);
+    /// Returns whether the last calls have failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        !matches!(self.state, State::Closed { failures: 0, .. })
+    }
+
+    /// Returns whether a decision that arrives now would be sent.
+    pub(crate) fn would_admit(&self, now: Instant) -> bool {
+        match self.state {
+            State::Closed { .. } => true,
+            State::Open { until, .. } => now >= until,
+            State::Trial { since, .. } => now.saturating_duration_since(since) >= self.trial_limit,
         }
     }
 
-    /// A call failed. True for the one failure that opens the breaker: who brought it starts to probe.
+    /// Returns whether to send a decision that arrives now. If the pause is over, that decision becomes the trial.
     #[must_use]
-    pub(crate) fn failed(&self) -> bool {
-        let counted = |failures: u32| match failures {
-            OPEN => None,
-            failures if failures + 1 >= self.most => Some(OPEN),
-            failures => Some(failures + 1),
-        };
-        let before = self.failures.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted);
-        before.is_ok_and(|failures| failures + 1 >= self.most)
+    pub(crate) fn admit(&mut self, now: Instant) -> bool {
+        let is_admitted = self.would_admit(now);
+        match self.state {
+            State::Open { trials, .. } | State::Trial { trials, .. } if is_admitted => {
+                self.state = State::Trial { since: now, trials };
+            }
+            _ => {}
+        }
+        is_admitted
     }
 
-    /// A probe was good.
-    pub(crate) fn close(&self) {
-        self.failures.store(0, Ordering::Relaxed);
+    /// Notes an answer to a call. Returns true if it closes the breaker.
+    pub(crate) fn answered(&mut self, began: Instant) -> bool {
+        match self.state {
+            State::Closed { .. } => {
+                self.state = State::CLOSED;
+                false
+            }
+            State::Trial { since, .. } if began >= since => {
+                self.state = State::CLOSED;
+                true
+            }
+            // Answers to calls that were sent before it opened say nothing about the server now.
+            State::Open { .. } | State::Trial { .. } => false,
+        }
     }
 
-    /// Nobody probes any more: the next call does, and one failure is enough.
-    pub(crate) fn leave_to_the_next(&self) {
-        self.failures.store(self.most - 1, Ordering::Relaxed);
+    /// Notes that a call failed. Returns true if that opens the breaker.
+    pub(crate) fn failed(&mut self, began: Instant, ended: Instant) -> bool {
+        match &mut self.state {
+            State::Closed { failures, last_failure } => {
+                if last_failure.is_some_and(|last| began < last) {
+                    return false;
+                }
+                *failures += 1;
+                *last_failure = Some(ended);
+                if *failures < self.allowed_failures.get() {
+                    return false;
+                }
+                self.open(ended, 0);
+                true
+            }
+            State::Trial { since, trials } if began >= *since => {
+                let trials = trials.saturating_add(1);
+                self.open(ended, trials);
+                true
+            }
+            State::Open { .. } | State::Trial { .. } => false,
+        }
     }
+
+    fn open(&mut self, now: Instant, trials: u32) {
+        self.state = State::Open { until: now + pause::with_jitter(SHORTEST_PAUSE, LONGEST_PAUSE, trials), trials };
+    }
+}
+
+impl State {
+    const CLOSED: Self = Self::Closed { failures: 0, last_failure: None };
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
-    use std::thread;
 
-    fn breaker() -> Breaker {
-        Breaker::new(NonZeroU32::new(3).unwrap())
+    const DEADLINE: Duration = Duration::from_millis(50);
+
+    /// A breaker and the instants of a test, in milliseconds since its start.
+    struct Trace {
+        breaker: Breaker,
+        start: Instant,
     }
 
-    fn opened() -> Breaker {
-        let breaker = breaker();
-        assert_eq!([breaker.failed(), breaker.failed(), breaker.failed()], [false, false, true]);
-        assert!(breaker.is_open());
-        breaker
-    }
-
-    #[test]
-    fn failures_in_a_row_open_it_once() {
-        let breaker = opened();
-        assert!(!breaker.failed(), "a prober is at work already");
-        assert!(breaker.is_open());
-    }
-
-    #[test]
-    fn an_answer_begins_the_count_anew() {
-        let breaker = breaker();
-        for _ in 0..10 {
-            assert!(!breaker.failed());
-            assert!(!breaker.failed());
-            breaker.succeeded();
+    impl Trace {
+        #[expect(clippy::disallowed_methods, reason = "instants cannot be made from nothing")]
+        fn new(failures: NonZeroU32) -> Self {
+            Self { breaker: Breaker::new(failures, DEADLINE), start: Instant::now() }
         }
-        assert!(!breaker.is_open());
+
+        fn at(&self, millis: u64) -> Instant {
+            self.start + Duration::from_millis(millis)
+        }
+
+        fn failed(&mut self, began: u64, ended: u64) -> bool {
+            let (began, ended) = (self.at(began), self.at(ended));
+            self.breaker.failed(began, ended)
+        }
+
+        /// Opens it at 0 ms.
+        fn opened() -> Self {
+            let mut trace = Self::new(NonZeroU32::MIN);
+            assert!(trace.failed(0, 0));
+            trace
+        }
+    }
+
+    /// Plays calls on several connections, each with a call after the other, on a server that is silent from 0 ms on.
+    /// Returns when the breaker opened, in milliseconds.
+    fn opens_after(connections: u64, silent_millis: u64) -> Option<u64> {
+        let mut trace = Trace::new(DEFAULT_FAILURES);
+        // The calls on different connections begin at different times.
+        let mut calls: Vec<u64> = (0..2 * connections).map(|slot| slot * 7 % 50).collect();
+        loop {
+            let slot = (0..calls.len()).min_by_key(|&slot| calls[slot]).unwrap();
+            let began = calls[slot];
+            let ended = (began + 50).min(silent_millis.max(began + 1));
+            if began > silent_millis {
+                return None;
+            }
+            if ended < began + 50 {
+                let began = trace.at(began);
+                trace.breaker.answered(began);
+            } else if trace.failed(began, ended) {
+                return Some(ended);
+            }
+            calls[slot] = ended;
+        }
     }
 
     #[test]
-    fn only_a_probe_closes_it() {
-        let breaker = opened();
-        breaker.succeeded();
-        assert!(breaker.is_open());
-        breaker.close();
-        assert!(!breaker.is_open());
-        assert_eq!([breaker.failed(), breaker.failed(), breaker.failed()], [false, false, true]);
+    fn short_silence_never_opens_it() {
+        for connections in [1, 2, 4, 8] {
+            assert_eq!(opens_after(connections, 70), None, "{connections} connections");
+        }
     }
 
     #[test]
-    fn left_to_the_next_call_one_failure_opens_it_and_an_answer_does_not() {
-        let breaker = opened();
-        breaker.leave_to_the_next();
-        assert!(!breaker.is_open());
-        assert!(breaker.failed());
-        breaker.leave_to_the_next();
-        breaker.succeeded();
-        assert!(!breaker.failed());
+    fn dead_server_opens_it_within_half_a_second() {
+        for connections in [1, 2, 4, 8] {
+            let opened = opens_after(connections, u64::MAX / 2).unwrap();
+            assert!((250..=500).contains(&opened), "{connections} connections: {opened} ms");
+        }
     }
 
     #[test]
-    fn one_failure_can_be_enough() {
-        let breaker = Breaker::new(NonZeroU32::MIN);
-        assert!(breaker.failed());
-        assert!(breaker.is_open());
+    fn answer_resets_the_count() {
+        let mut trace = Trace::new(NonZeroU32::new(2).unwrap());
+        for began in (0..1_000).step_by(100) {
+            assert!(!trace.failed(began, began + 50));
+            assert!(!trace.breaker.answered(trace.start));
+        }
+        assert!(!trace.failed(1_000, 1_050));
+        assert!(trace.failed(1_050, 1_100), "two in a row");
     }
 
     #[test]
-    fn of_many_threads_one_starts_to_probe() {
-        let breaker = Arc::new(breaker());
-        let threads: Vec<_> = (0..8)
-            .map(|_| {
-                let breaker = Arc::clone(&breaker);
-                thread::spawn(move || (0..1_000).filter(|_| breaker.failed()).count())
-            })
-            .collect();
-        let probers: usize = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
-        assert_eq!(probers, 1);
+    fn open_breaker_refuses_until_its_pause_ends() {
+        let mut trace = Trace::opened();
+        assert!(!trace.breaker.admit(trace.at(49)));
+        assert!(!trace.breaker.is_closed());
+        assert!(trace.breaker.would_admit(trace.at(100)) && trace.breaker.admit(trace.at(100)));
+        assert!(!trace.breaker.admit(trace.at(101)), "one trial at a time");
+    }
+
+    #[test]
+    fn only_the_trial_closes_it() {
+        let mut trace = Trace::opened();
+        assert!(!trace.breaker.answered(trace.start));
+        assert!(trace.breaker.admit(trace.at(100)));
+        assert!(!trace.breaker.answered(trace.start) && !trace.breaker.is_closed());
+        assert!(trace.breaker.answered(trace.at(100)) && trace.breaker.is_closed());
+    }
+
+    #[test]
+    fn failed_trials_double_the_pause_within_bounds() {
+        let mut trace = Trace::opened();
+        let mut now = 0;
+        for pause in [100, 200, 400, 500, 500, 500] {
+            assert!(!trace.breaker.admit(trace.at(now + pause / 2 - 1)));
+            assert!(trace.breaker.admit(trace.at(now + pause)), "{pause}");
+            assert!(trace.failed(now + pause, now + pause + 50));
+            now += pause + 50;
+        }
+    }
+
+    #[test]
+    fn lost_trial_is_replaced() {
+        let mut trace = Trace::opened();
+        assert!(trace.breaker.admit(trace.at(100)));
+        assert!(!trace.breaker.admit(trace.at(149)));
+        assert!(trace.breaker.admit(trace.at(150)));
+        assert!(!trace.failed(100, 151), "the lost trial no longer counts");
+        assert!(trace.breaker.answered(trace.at(150)));
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a Redis store.
+//! Errors of a Redis store.
 
 use core::fmt;
 use core::time::Duration;
@@ -7,26 +7,36 @@ use std::sync::Arc;
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
-/// A call of a [`RedisStore`](crate::RedisStore) that came to nothing, or a store that could not be set up.
+use crate::config_error::RedisConfigError;
+
+/// Why a decision of a [`RedisStore`](crate::RedisStore) failed, or a store could not be set up.
 ///
-/// Every variant that concerns a server names it, as host and port. No text, and no `Debug` form, contains a password.
+/// Every variant that concerns a server names it, as host and port, and says whether anything was charged. No text, and
+/// no `Debug` form, contains a password.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum RedisStoreError {
-    /// An option that cannot mean anything.
+    /// Invalid configuration.
     Config(RedisConfigError),
     /// There is no connection, and none can be made. Nothing was charged.
     Connect {
         /// The server.
         server: Arc<str>,
-        /// Why.
+        /// The cause.
         source: Arc<dyn Error + Send + Sync>,
     },
-    /// The server has left so many calls in a row unanswered that it is not asked any more, until a probe finds it
-    /// well. Nothing was charged.
+    /// The server has left so many calls in a row unanswered that it is not asked for the moment. Nothing was charged.
     BreakerOpen {
         /// The server.
         server: Arc<str>,
+    },
+    /// More decisions are asked for than the server can make within the deadline. This one was not sent: nothing was
+    /// charged.
+    Overloaded {
+        /// The server.
+        server: Arc<str>,
+        /// The time that was allowed.
+        deadline: Duration,
     },
     /// No answer came in time. The charges may have been taken.
     Deadline {
@@ -35,90 +45,78 @@ pub enum RedisStoreError {
         /// The time that was allowed.
         after: Duration,
     },
-    /// The server answered with an error, such as `OOM`, `READONLY`, `NOPERM` or `LOADING`. Nothing was charged by a
-    /// server that does not run the script, or is out of memory or may not write, which stops it at its first write. One
-    /// that denies the script only some of the commands it writes with may stop it after another: then part of the
-    /// charges may have been taken.
+    /// The server answered with an error, such as `OOM`, `READONLY`, `NOPERM` or `LOADING`. Nothing was charged if the
+    /// server did not run the script, is out of memory or may not write, which stops the script at its first write. A
+    /// server that denies only some of the commands it writes with may stop it at a later one: then part of the charges
+    /// may have been taken.
     Refused {
         /// The server.
         server: Arc<str>,
-        /// Its words.
+        /// The server's error.
         source: Arc<dyn Error + Send + Sync>,
     },
-    /// The cluster is moving the slot that the subjects are in, and not all of their keys are on one node. Calls about
-    /// these subjects may fail until the slot has its new owner. Almost always nothing was charged: what needs a key that has
-    /// left is stopped as it reads. Of a call that has other keys to write first, part of the charges may have been taken.
+    /// The cluster is moving the slot of the keys, and not all of them are on one node. Calls about these keys may fail
+    /// until the slot has its new owner. Almost always nothing was charged: a call that needs a key that has left is
+    /// stopped as it reads. Of a call that writes other keys first, part of the charges may have been taken.
     Moving {
         /// The server.
         server: Arc<str>,
-        /// Its words.
+        /// The server's error.
         source: Arc<dyn Error + Send + Sync>,
     },
     /// The connection was lost before the answer came. The charges may have been taken.
     Lost {
         /// The server.
         server: Arc<str>,
-        /// How.
+        /// The cause.
         source: Arc<dyn Error + Send + Sync>,
     },
-    /// What is stored of a subject, or of a limit's quota, is none of this store's making. Nothing was charged.
+    /// What is stored for a key was not written by this store. Nothing was charged.
     State {
         /// The server.
         server: Arc<str>,
     },
-    /// A request with more charges than a call may carry. Nothing was charged.
+    /// A request has more charges than a call may carry. Nothing was charged.
     TooManyCharges {
-        /// How many it has.
+        /// The charges of the request.
         charges: usize,
-        /// How many it may have.
+        /// The most that a request may have.
         most: usize,
     },
     /// The answer is not one that the script gives. The charges may have been taken.
     Garbled {
         /// The server.
         server: Arc<str>,
-        /// What could not be read, when the client could not even read it as a Redis reply.
+        /// The client's error, if it could not even read the answer as a Redis reply.
         source: Option<Arc<dyn Error + Send + Sync>>,
     },
-}
-
-/// An option of a Redis store that cannot mean anything. Its text names the value and the mend.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum RedisConfigError {
-    /// A prefix that is empty, longer than 64 bytes, or has other characters than letters, digits and `-_.:/`.
-    Prefix(String),
-    /// A deadline of zero.
-    ZeroDeadline,
-    /// A secret of fewer than 16 bytes.
-    ShortSecret {
-        /// How many it has.
-        bytes: usize,
-    },
-    /// A URL that is not one of a Redis server.
-    Url {
-        /// The URL, without user and password.
-        url: String,
-        /// What the client says of it.
-        source: Arc<dyn Error + Send + Sync>,
-    },
+    /// The store has been [closed](crate::RedisStore::close). Nothing was charged.
+    Closed,
 }
 
 impl RedisStoreError {
-    /// Whether the same call may succeed before long without anybody's doing: the server is away, busy, loading, full,
-    /// changing roles or moving slots. The others need a change of configuration or of the program.
+    /// Returns whether the same call may succeed before long by itself: the server is away, busy, overloaded, loading,
+    /// full, changing roles or moving slots. The others need a change of configuration or of the program.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Config(_) | Self::Garbled { .. } | Self::State { .. } | Self::TooManyCharges { .. } => false,
-            Self::BreakerOpen { .. } | Self::Deadline { .. } | Self::Lost { .. } | Self::Moving { .. } => true,
+            Self::Config(_)
+            | Self::Garbled { .. }
+            | Self::State { .. }
+            | Self::TooManyCharges { .. }
+            | Self::Closed => false,
+            Self::BreakerOpen { .. }
+            | Self::Overloaded { .. }
+            | Self::Deadline { .. }
+            | Self::Lost { .. }
+            | Self::Moving { .. } => true,
             Self::Connect { source, .. } | Self::Refused { source, .. } => {
-                source.downcast_ref::<RedisError>().is_some_and(passes)
+                source.downcast_ref::<RedisError>().is_some_and(is_transient)
             }
         }
     }
 
-    /// Sorts an error that a call brought back.
+    /// Sorts an error that a call ended in.
     pub(crate) fn of_call(server: &Arc<str>, error: RedisError) -> Self {
         let server = Arc::clone(server);
         match error.kind() {
@@ -126,24 +124,24 @@ impl RedisStoreError {
             ErrorKind::Parse | ErrorKind::UnexpectedReturnType => {
                 Self::Garbled { server, source: Some(Arc::new(error)) }
             }
-            _ if is_of_a_moving_slot(&error) => Self::Moving { server, source: Arc::new(error) },
+            _ if is_slot_moving(&error) => Self::Moving { server, source: Arc::new(error) },
             _ => Self::Refused { server, source: Arc::new(error) },
         }
     }
 }
 
-/// Whether a node of a cluster says that it has not, or no longer, all keys of a slot.
-fn is_of_a_moving_slot(error: &RedisError) -> bool {
+/// Returns whether a node of a cluster says that it has not, or no longer, all keys of a slot.
+fn is_slot_moving(error: &RedisError) -> bool {
     match error.kind() {
-        ErrorKind::Server(ServerErrorKind::Ask | ServerErrorKind::Moved | ServerErrorKind::TryAgain) => true,
-        // What a script gets that meets a key that has left. There is no code for it.
-        _ => error.detail().is_some_and(|words| words.contains("access a non local key")),
+        ErrorKind::Server(ServerErrorKind::Ask | ServerErrorKind::TryAgain) => true,
+        // A script that meets a key that has left gets this. There is no code for it.
+        _ => error.detail().is_some_and(|text| text.contains("access a non local key")),
     }
 }
 
-fn passes(error: &RedisError) -> bool {
+fn is_transient(error: &RedisError) -> bool {
     match error.kind() {
-        // The last is what a failover looks like before all sentinels agree.
+        // The last is how a failover appears before all sentinels agree.
         ErrorKind::Io | ErrorKind::ClusterConnectionNotFound | ErrorKind::MasterNameNotFoundBySentinel => true,
         ErrorKind::Server(kind) => matches!(
             kind,
@@ -155,7 +153,7 @@ fn passes(error: &RedisError) -> bool {
                 | ServerErrorKind::MasterDown
                 | ServerErrorKind::ReadOnly
         ),
-        // Codes that the client has no kind for: out of memory, a script in the way, too few replicas, disk trouble.
+        // Codes that the client has no kind for: out of memory, a script running, too few replicas, a failing disk.
         _ => matches!(error.code(), Some("OOM" | "BUSY" | "NOREPLICAS" | "MISCONF")),
     }
 }
@@ -174,10 +172,13 @@ impl fmt::Display for RedisStoreError {
             Self::BreakerOpen { server } => {
                 write!(f, "Redis at {server} does not answer and is not asked for the moment")
             }
+            Self::Overloaded { server, deadline } => {
+                write!(f, "Redis at {server} has more to do than fits into {deadline:?}; nothing was charged")
+            }
             Self::Deadline { server, after } => write!(f, "no answer from Redis at {server} within {after:?}"),
             Self::Refused { server, source } => write!(f, "Redis at {server} refused the call: {source}"),
             Self::Moving { server, source } => {
-                write!(f, "the cluster at {server} is moving what the call is about: {source}")
+                write!(f, "the cluster at {server} is moving the keys of the call: {source}")
             }
             Self::Lost { server, source } => write!(f, "the connection to Redis at {server} was lost: {source}"),
             Self::State { server } => {
@@ -187,6 +188,7 @@ impl fmt::Display for RedisStoreError {
                 write!(f, "{charges} charges are too many for one request: give at most {most}")
             }
             Self::Garbled { server, .. } => write!(f, "the answer from Redis at {server} makes no sense"),
+            Self::Closed => f.write_str("the store has been closed"),
         }
     }
 }
@@ -200,34 +202,12 @@ impl Error for RedisStoreError {
             | Self::Moving { source, .. }
             | Self::Lost { source, .. } => Some(&**source),
             Self::Garbled { source, .. } => source.as_deref().map(|source| source as _),
-            Self::BreakerOpen { .. } | Self::Deadline { .. } | Self::State { .. } | Self::TooManyCharges { .. } => None,
-        }
-    }
-}
-
-impl fmt::Display for RedisConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Prefix(prefix) => write!(
-                f,
-                "the key prefix {prefix:?} cannot be used: give 1 to 64 letters, digits or characters of \"-_.:/\""
-            ),
-            Self::ZeroDeadline => f.write_str("a deadline of 0 fails every call: give at least a few milliseconds"),
-            Self::ShortSecret { bytes } => {
-                write!(f, "a secret of {bytes} bytes can be guessed: give at least 16 random ones")
-            }
-            Self::Url { url, source } => {
-                write!(f, "{url:?} is no Redis URL ({source}): give one like redis://user:password@host:6379/0")
-            }
-        }
-    }
-}
-
-impl Error for RedisConfigError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Url { source, .. } => Some(&**source),
-            _ => None,
+            Self::BreakerOpen { .. }
+            | Self::Overloaded { .. }
+            | Self::Deadline { .. }
+            | Self::State { .. }
+            | Self::TooManyCharges { .. }
+            | Self::Closed => None,
         }
     }
 }
@@ -242,10 +222,9 @@ mod tests {
     }
 
     #[test]
-    fn what_a_moving_slot_answers_is_told_from_a_refusal() {
+    fn answers_of_moving_slots_are_no_refusals() {
         for reply in [
             "ASK 42 other:6379",
-            "MOVED 42 other:6379",
             "TRYAGAIN Multiple keys request during rehashing of slot",
             "ERR Script attempted to access a non local key in a cluster node script: 1f, on @user_script:9.",
             "ERR Error running script: 9: Lua script attempted to access a non local key in a cluster node",
@@ -253,15 +232,15 @@ mod tests {
             let error = sorted(reply);
             assert!(matches!(error, RedisStoreError::Moving { .. }) && error.is_transient(), "{error:?}");
         }
-        for (reply, passes) in [("OOM command not allowed", true), ("ERR unknown command", false)] {
+        for (reply, is_transient) in [("OOM command not allowed", true), ("ERR unknown command", false)] {
             let error = sorted(reply);
             assert!(matches!(error, RedisStoreError::Refused { .. }), "{error:?}");
-            assert_eq!(error.is_transient(), passes, "{error:?}");
+            assert_eq!(error.is_transient(), is_transient, "{error:?}");
         }
     }
 
     #[test]
-    fn a_server_that_is_not_found_may_be_found_later() {
+    fn missing_server_is_a_transient_error() {
         for kind in [ErrorKind::ClusterConnectionNotFound, ErrorKind::MasterNameNotFoundBySentinel] {
             let source = Arc::new(RedisError::from((kind, "not found")));
             assert!(RedisStoreError::Connect { server: "here".into(), source }.is_transient(), "{kind:?}");

@@ -5,7 +5,7 @@ use core::num::NonZeroUsize;
 use smallvec::SmallVec;
 use tower_quota_core::{Key, Name};
 
-use crate::error::RedisConfigError;
+use crate::config_error::RedisConfigError;
 use crate::slots;
 
 /// The version of the keys. A change starts afresh under other keys, so that instances of two versions can run side by side.

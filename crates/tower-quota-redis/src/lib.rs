@@ -1,21 +1,29 @@
 //! Counters in Redis for tower-quota, shared by every instance of a service.
 //!
-//! [`RedisStore`] is a [`Store`](tower_quota_core::Store): put it where a `MemoryStore` was, and the same limits are counted
-//! together by all instances.
+//! [`RedisStore`] is a [`Store`](tower_quota_core::Store): put it where a `MemoryStore` was, and the same limits are
+//! counted together by all instances.
 //!
-//! 1. **One call decides many requests.** All limits of a request, of any algorithms and any clients, are
-//!    decided together by one Lua script: all are charged or none. Under load, requests that wait for the server travel
+//! 1. **One call decides many requests.** All limits of a request, whatever their algorithms and keys, are decided
+//!    together by one Lua script: all are charged or none. Under load, requests that wait for the server leave
 //!    together in one `EVALSHA`, each decided on what those before it have left; an idle store sends each at once. A
 //!    server that does not know the script is sent it, once.
 //! 2. **The server tells the time.** The script reads Redis' `TIME` once. No instance's clock plays a part.
-//! 3. **Integers only.** The script is the model in `tower-quota-core`, function by function, in numbers that Lua counts
-//!    exactly. A test runs both side by side on random policies and traces.
-//! 4. **Every call ends.** A deadline, 50 ms by default, covers waiting for a connection and for the answer.
+//! 3. **Integers only.** The script is the model in `tower-quota-core`, function by function, in numbers that Lua
+//!    counts exactly. A test runs both side by side on random policies and traces.
+//! 4. **Every call ends.** A deadline, 50 ms by default, covers waiting for a connection, for a turn and for the
+//!    answer.
 //! 5. **Nothing is counted twice.** The only call that is repeated is one that the server answered with `NOSCRIPT`,
 //!    which it has not run, or sent elsewhere with `MOVED`. Any other failure is an error that says whether the
 //!    charges may have been taken.
-//! 6. **A server that does not answer is left alone.** After five calls in a row without an answer the store stops
-//!    asking, and says so within microseconds, while one `PING` about every 100 ms looks whether the server is well.
+//! 6. **A server that cannot keep up is not asked for more.** So much is under way at once as comes back within a
+//!    third of the deadline. What cannot be answered in time is refused at once, uncharged, with
+//!    [`Overloaded`](RedisStoreError::Overloaded), and the rest is answered in time.
+//! 7. **A server that does not answer is left alone.** After five failures in a row, 0.25 s of silence, decisions fail
+//!    within microseconds, uncharged. A single decision tries the server again after a pause of at most half a second.
+//!    When it is answered the load returns in steps.
+//!
+//! [`RedisStore::stats`] shows all of it in figures, and [`RedisStore::close`] waits for what is under way when a
+//! service ends.
 //!
 //! ```no_run
 //! use tower_quota_core::{Charge, Key, Name, Quota, Store};
@@ -39,19 +47,19 @@
 //! PREFIX:3:{TAG}:ID
 //! ```
 //!
-//! The prefix is `quota` unless another is chosen. `3` is the version of the form. The tag stands for a partition; without
-//! a cluster there is one. The id is a keyed 96-bit hash of the client's key in base64url, or the key itself with
-//! [`RedisOptions::readable_keys`].
+//! The prefix is `quota` unless another is chosen. `3` is the version of the form. The tag stands for a partition;
+//! without a cluster there is one. The id is a keyed 96-bit hash of the client's key in base64url, or the key itself
+//! with [`RedisOptions::readable_keys`].
 //!
 //! The string is the client's entry, in the form that [`Entry::encode`](tower_quota_core::Entry::encode) gives and
-//! [`Entry::decode`](tower_quota_core::Entry::decode) reads: 8 bytes, and about 20 for each bucket of which something is
-//! used. A window takes about 14 bytes more; a sliding log 14 for each distinct microsecond. A log is read and written as
-//! one piece, so one of many thousands of units is slow: with 10,000 stamps a decision takes the server 1 ms, and the
-//! refund of an old one of them 3 ms.
+//! [`Entry::decode`](tower_quota_core::Entry::decode) reads: 8 bytes, and about 20 for each bucket of which something
+//! is used. A window takes about 14 bytes more; a sliding log 14 for each distinct microsecond. A log is read and
+//! written as one piece, so one of many thousands of units is slow: with 10,000 stamps a decision takes the server 1
+//! ms, and the refund of an old one of them 3 ms.
 //!
-//! Each key expires when nothing is used of any limit, so expiry loses nothing. Peeks and refusals write nothing, unless a
-//! limit counts refusals. A quota may change under a limit's name, and instances with the old and the new one may run side
-//! by side: each converts what the other has stored. Nothing else is stored, so nothing accumulates.
+//! Each key expires when nothing is used of any limit, so expiry loses nothing. Peeks and refusals write nothing,
+//! unless a limit counts refusals. A quota may change under a limit's name, and instances with the old and the new one
+//! may run side by side: each converts what the other has stored. Nothing else is stored, so nothing accumulates.
 //!
 //! ```text
 //! redis-cli --scan --pattern 'quota:3:*'      all clients
@@ -61,8 +69,8 @@
 //! redis-cli DEL KEY                           forgets the client: all limits are full
 //! ```
 //!
-//! A value that is no entry of this version makes decisions about its client fail with [`RedisStoreError::State`], and stays
-//! as it is.
+//! A value that is no entry of this version makes decisions about its client fail with [`RedisStoreError::State`], and
+//! stays as it is.
 //!
 //! # What the server must allow
 //!
@@ -73,12 +81,12 @@
 //! ```
 //!
 //! The script uses all but the first two with the caller's rights. All keys that it uses are declared, as proxies and
-//! servers other than Redis require, and those of one call share their hash tag, hence their cluster
-//! slot. Connecting further sends `AUTH` if the URL has a password, `SELECT` if it has a database other than 0
-//! (`+select`), `HELLO` if it asks for RESP3 (`+hello`), and `CLIENT SETINFO`, which may be denied, as may the `PING` of
-//! the breaker and the `ROLE` that a primary under sentinels is asked for. A pool checks a connection with `UNWATCH` and
-//! `PING` when it hands it out (`+unwatch +ping`), a cluster's client with `PING`, and it asks for the slots
-//! (`+ping +cluster|slots`). Sentinels have users of their own, with one right:
+//! servers other than Redis require, and those of one call share their hash tag, hence their cluster slot. Connecting
+//! further sends `AUTH` if the URL has a password, `SELECT` if it has a database other than 0 (`+select`), `HELLO` if
+//! it asks for RESP3 (`+hello`), and `CLIENT SETINFO`, which may be denied, as may the `ROLE` that a primary under
+//! sentinels is asked for. A pool checks a connection with `UNWATCH` and `PING` when it hands it out
+//! (`+unwatch +ping`). In a cluster nodes are asked for a `PING` and for the slots (`+ping +cluster|slots`). Sentinels
+//! have users of their own, who need one right:
 //!
 //! ```text
 //! ACL SETUSER finder on >password +sentinel|get-master-addr-by-name
@@ -87,39 +95,49 @@
 //! # When memory runs out
 //!
 //! Under `noeviction` the server refuses calls that would write ([`RedisStoreError::Refused`], code `OOM`); what a
-//! request gets then is the limiter's choice. That is what we recommend, with enough memory. Under any policy that evicts,
-//! single clients are lost, and all their limits are full again.
+//! request gets then is the limiter's choice. That is what we recommend, with enough memory. Under any policy that
+//! evicts, single clients are lost, and all their limits are full again.
 //!
-//! A replica that is promoted may lack the last writes of the server it replaces: what was charged in them is given back.
+//! A replica that is promoted may lack the last writes of the server it replaces: what was charged in them is given
+//! back.
 //!
 //! # Sentinels and clusters
 //!
 //! [`RedisStore::sentinel`] asks all sentinels for the primary whenever the connection is lost, in doubt or leads to a
-//! replica, and uses it as soon as the first of them knows it.
+//! replica.
 //!
-//! [`RedisStore::cluster`] spreads clients over 64 partitions, each with batches and a breaker of its own: one dead primary
-//! leaves the others' clients alone, if the cluster has `cluster-require-full-coverage no`. The tags of the partitions lie
-//! in hash slots at equal distances, so any number of nodes holds equal shares, give or take one partition. Keys are
-//! hashed, so no byte of a client's choice picks a slot. A policy whose limits
-//! count clients in several partitions, such as a client and everyone, is decided on part by part, everyone last. When
-//! a part refuses, what the others took is given back: no more is ever admitted than every limit allows. For as long as
-//! that takes, as much may be refused as is under way at that moment and will be given back. With
-//! [`RedisOptions::partitions`] of 1 each policy is decided in one step, on one node.
+//! [`RedisStore::cluster`] spreads clients over 12 partitions, each with batches and a breaker of its own: one dead
+//! primary leaves the others' clients alone, if the cluster has `cluster-require-full-coverage no`. The tags of the
+//! partitions lie in hash slots at equal distances, so any number of nodes holds equal shares, give or take one
+//! partition. Keys are hashed, so no byte of a client's choice picks a slot. A policy whose limits count clients in
+//! several partitions, such as a client and everyone, is decided on part by part, everyone last. When a part refuses,
+//! what the others took is refunded: no more is ever admitted than every limit allows. For as long as that takes, as
+//! much may be refused as is under way at that moment and will be refunded. Nothing is taken anywhere while the
+//! breaker of a part is open. With [`RedisOptions::partitions`] of 1 each policy is decided in one step, on one node.
 //!
-//! A refusal is as if it had been decided in one step: every part judges it and counts it where its limits count refusals.
-//! [`Decision::refund`](tower_quota_core::Decision::refund) has one instant for all parts, and the nodes' clocks differ a
-//! little: a sliding log may not find its stamp, and then gives nothing back, and at the edge of a window it may be the
-//! neighbouring one that is given something back, or none.
+//! A refusal is as if it had been decided in one step: every part judges it and counts it where its limits count
+//! refusals. [`Decision::refund`](tower_quota_core::Decision::refund) has one instant for all parts, and the nodes'
+//! clocks differ a little: a sliding log may not find its stamp, and then gives nothing back, and at the edge of a
+//! window it may be the neighbouring one that is given something back, or none.
 //!
-//! While a slot is moved, calls about its clients fail with [`RedisStoreError::Moving`], from the first key that leaves
-//! (or that the old owner does not have) until the new owner has all of them: half of the keys do not tell what
-//! is within a limit. What requests get meanwhile is the limiter's choice, as for a server that is away, but the breaker does
-//! not open.
+//! A node that is away costs the others no connection and no call: it is dialled alone, and if it is silent, another is
+//! asked for the slots' owners, at most a few times a second, on the connection there is. Only when a slot has another
+//! owner is a new client made.
 //!
-//! # In trouble
+//! While a slot is moved, calls about its keys fail with [`RedisStoreError::Moving`], from the first key that leaves
+//! (or that the old owner does not have) until the new owner has all of them: half of the keys cannot tell who is
+//! within a limit. What requests get meanwhile is the limiter's choice, as for a server that is away, but the breaker
+//! does not open.
 //!
-//! `docs/FAULTS.md` has, for each fault that was brought about on real servers, how long a request waited, what was
-//! admitted, and how soon all was well again.
+//! # Runtimes
+//!
+//! Connections live on the tokio runtime that first used them, and calls on that of their callers. A program with a
+//! runtime for each thread names one that lasts with [`RedisOptions::runtime`], or makes a store for each.
+//!
+//! # Faults
+//!
+//! `docs/FAULTS.md` lists the faults that were produced on real servers: how long requests waited, what was admitted,
+//! and how soon decisions were made again.
 //!
 //! # TLS
 //!
@@ -131,19 +149,25 @@
 
 mod batch;
 mod breaker;
+mod config_error;
 mod error;
-mod health;
+mod error_counts;
 mod keys;
 mod link;
 mod options;
+mod pause;
 mod question;
 mod script;
 mod slots;
 mod spread;
+mod stats;
 mod store;
 mod template;
 mod wire;
 
-pub use self::error::{RedisConfigError, RedisStoreError};
+pub use self::config_error::RedisConfigError;
+pub use self::error::RedisStoreError;
+pub use self::error_counts::RedisErrorCounts;
 pub use self::options::RedisOptions;
+pub use self::stats::RedisStats;
 pub use self::store::RedisStore;

@@ -1,13 +1,16 @@
-//! Decisions about subjects in several partitions.
+//! Decisions about keys in several partitions.
 //!
-//! No script can reach two nodes of a cluster, so each partition decides its part, one after the other, those that count
-//! everyone last: they are the likeliest to be asked by many at once, and the dearest to hold for nothing. When one
-//! refuses, or fails, what the parts before it took is given back. So no more is ever admitted than all limits allow; for
-//! as long as it takes to ask the rest, less may be.
+//! No script can reach two nodes of a cluster, so each partition decides its part, one after the other, global limits
+//! last: they are the most contended, and the most expensive to hold for nothing. When one refuses, or fails, what the
+//! parts before it took is refunded. So no more is ever admitted than all limits allow; for as long as it takes to ask
+//! the rest, less may be.
 //!
-//! Once a part has refused, all of them are told so: those before it after they have given back, those after it instead
-//! of being asked to take. So each judges its charges at their cost and counts the refusal where charges do, and the
-//! whole is what one step would have decided.
+//! Nothing is taken anywhere while the breaker of a part is open, and a part whose server is in doubt is asked first: a
+//! node that is away costs the others no call.
+//!
+//! Once a part has refused, all of them learn of it: those before it after their refund, those after it instead of
+//! being asked to take. So each judges its charges at their cost and counts the refusal where charges do, and the
+//! decision is what one step would have decided.
 
 use std::sync::Arc;
 
@@ -31,14 +34,14 @@ pub(crate) struct Spread {
 struct Part {
     partition: usize,
     question: Question,
-    /// Where its charges stand among those of the request.
+    /// The positions of its charges among those of the request.
     positions: SmallVec<[usize; 4]>,
 }
 
 type Answer = Result<Decision, RedisStoreError>;
 
 impl Spread {
-    /// The parts of a decision; `None` when all of it is in one partition.
+    /// Divides a decision into parts. Returns `None` if all of it is in one partition.
     pub(crate) fn over_partitions(operation: Operation, charges: &[Charge<'_>], keys: &KeyNames) -> Option<Self> {
         if keys.partitions() == 1 || charges.len() < 2 {
             return None;
@@ -66,21 +69,32 @@ impl Spread {
         Some(Self { operation, parts: parts.collect() })
     }
 
-    /// Decides, and gives back what was taken if nobody is there any more to hear of it.
+    /// Fails if a breaker is open and units would be taken for nothing. Puts parts first whose server is in doubt.
+    pub(crate) fn ask_breakers(&mut self, batchers: &[Batcher]) -> Result<(), RedisStoreError> {
+        if self.operation == Operation::Check
+            && let Some(error) = self.parts.iter().find_map(|part| batchers[part.partition].refusal())
+        {
+            return Err(error);
+        }
+        self.parts.sort_by_key(|part| batchers[part.partition].is_well());
+        Ok(())
+    }
+
+    /// Decides, and refunds what was taken if the caller no longer waits for the answer.
     pub(crate) async fn decide(self, batchers: Arc<[Batcher]>, answer: oneshot::Sender<Answer>) {
         let mut answers = Vec::with_capacity(self.parts.len());
         let outcome = self.ask(&batchers, &mut answers).await;
         let is_kept = outcome.is_ok();
         let all_pass = answers.iter().all(Decision::is_allowed);
         if answer.send(outcome).is_err() && is_kept && all_pass && self.operation == Operation::Check {
-            self.give_back(&batchers, &answers).await;
+            self.refund(&batchers, &answers).await;
         }
     }
 
     async fn ask(&self, batchers: &[Batcher], answers: &mut Vec<Decision>) -> Answer {
         let mut is_refused = false;
         for part in &self.parts {
-            let question = match (is_refused, self.together(answers)) {
+            let question = match (is_refused, self.common_units(answers)) {
                 (true, _) => part.question.to_refuse(core::iter::empty()),
                 (false, Some(most)) => part.question.capped(most),
                 (false, None) => part.question.clone(),
@@ -89,114 +103,115 @@ impl Spread {
                 Ok(decision) => {
                     if self.operation == Operation::Check && !is_refused && !decision.is_allowed() {
                         is_refused = true;
-                        self.take_back(batchers, answers).await;
+                        self.turn_into_refusals(batchers, answers).await;
                     }
                     answers.push(decision);
                 }
                 Err(error) => {
                     if self.operation == Operation::Check && !is_refused {
-                        self.give_back(batchers, answers).await;
+                        self.refund(batchers, answers).await;
                     }
                     return Err(error);
                 }
             }
         }
-        if !is_refused && let Some(most) = self.together(answers) {
+        if !is_refused && let Some(most) = self.common_units(answers) {
             self.level(batchers, answers, most).await;
         }
-        Ok(self.put_together(answers))
+        Ok(self.join(answers))
     }
 
-    /// How many units the charges that take at most their cost have taken at the least; `None` where there are none.
-    fn together(&self, answers: &[Decision]) -> Option<u64> {
+    /// Returns the least units that a charge which takes at most its cost has taken; `None` if there is no such charge.
+    fn common_units(&self, answers: &[Decision]) -> Option<u64> {
         if self.operation != Operation::Check {
             return None;
         }
         let asked = self.parts.iter().zip(answers).flat_map(|(part, answer)| part.charges(answer));
         let alike = asked.filter(|(charge, _)| charge.is_at_most && !charge.is_shadow && charge.cost > 0);
-        alike.map(|(_, standing)| standing.taken).min()
+        alike.map(|(_, status)| status.taken).min()
     }
 
-    /// Gives back what the parts that have been asked took.
-    async fn give_back(&self, batchers: &[Batcher], answers: &[Decision]) {
+    /// Refunds what the parts that have been asked took.
+    async fn refund(&self, batchers: &[Batcher], answers: &[Decision]) {
         for (part, answer) in self.parts.iter().zip(answers) {
-            part.give_back(batchers, answer, |_, standing| standing.taken).await;
+            part.refund(batchers, answer, |_, status| status.taken).await;
         }
     }
 
-    /// Gives back what charges that take at most their cost have taken beyond what all of them have.
+    /// Refunds what charges that take at most their cost have taken beyond what all of them have.
     async fn level(&self, batchers: &[Batcher], answers: &mut [Decision], most: u64) {
         for (part, answer) in self.parts.iter().zip(answers) {
-            let surplus = |charge: &Charged, standing: &LimitStatus| match charge.is_at_most {
-                true => standing.taken.saturating_sub(most),
+            let surplus = |charge: &Charged, status: &LimitStatus| match charge.is_at_most {
+                true => status.taken.saturating_sub(most),
                 false => 0,
             };
-            if part.charges(answer).all(|(charge, standing)| surplus(charge, standing) == 0) {
+            if part.charges(answer).all(|(charge, status)| surplus(charge, status) == 0) {
                 continue;
             }
-            if let Some(after) = part.give_back(batchers, answer, surplus).await {
-                let standings = part.charges(answer).zip(after.statuses()).map(|((charge, before), after)| {
+            if let Some(after) = part.refund(batchers, answer, surplus).await {
+                let statuses = part.charges(answer).zip(after.statuses()).map(|((charge, before), after)| {
                     let taken = before.taken - surplus(charge, before);
                     LimitStatus { outcome: before.outcome, taken, ..*after }
                 });
-                *answer = Decision::from_statuses(Operation::Check, answer.at(), standings);
+                *answer = Decision::from_statuses(Operation::Check, answer.at(), statuses);
             }
         }
     }
 
-    /// Makes refusals of the answers of the parts that have been asked.
-    async fn take_back(&self, batchers: &[Batcher], answers: &mut [Decision]) {
+    /// Refunds what the parts that have been asked took, and turns their answers into refusals.
+    async fn turn_into_refusals(&self, batchers: &[Batcher], answers: &mut [Decision]) {
         for (part, answer) in self.parts.iter().zip(answers) {
-            if let Some(refusal) = part.take_back(batchers, answer).await {
+            if let Some(refusal) = part.turn_into_refusal(batchers, answer).await {
                 *answer = refusal;
             }
         }
     }
 
-    fn put_together(&self, answers: &[Decision]) -> Decision {
-        let mut standings: SmallVec<[(usize, LimitStatus); 4]> = SmallVec::new();
+    /// Joins the answers of all parts, in the order of the request's charges.
+    fn join(&self, answers: &[Decision]) -> Decision {
+        let mut statuses: SmallVec<[(usize, LimitStatus); 4]> = SmallVec::new();
         let mut at = Timestamp::EPOCH;
         for (part, answer) in self.parts.iter().zip(answers) {
             at = at.max(answer.at());
-            standings.extend(part.positions.iter().copied().zip(answer.statuses().iter().copied()));
+            statuses.extend(part.positions.iter().copied().zip(answer.statuses().iter().copied()));
         }
-        standings.sort_by_key(|(position, _)| *position);
-        Decision::from_statuses(self.operation, at, standings.into_iter().map(|(_, standing)| standing))
+        statuses.sort_by_key(|(position, _)| *position);
+        Decision::from_statuses(self.operation, at, statuses.into_iter().map(|(_, status)| status))
     }
 }
 
 impl Part {
-    /// The charges of this part, each with how it stands.
+    /// Returns the charges of this part, each with its status.
     fn charges<'a>(&'a self, answer: &'a Decision) -> impl Iterator<Item = (&'a Charged, &'a LimitStatus)> {
         self.question.template.charges.iter().zip(answer.statuses())
     }
 
-    /// Gives back some of what this part took. `None` from a server that does not answer: it keeps what was taken, so too
-    /// little is admitted, never too much.
-    async fn give_back(
+    /// Refunds some of what this part took. Returns `None` if the server does not answer: it keeps what was taken, so
+    /// too little is admitted, never too much.
+    async fn refund(
         &self,
         batchers: &[Batcher],
         answer: &Decision,
         units: impl Fn(&Charged, &LimitStatus) -> u64,
     ) -> Option<Decision> {
-        let units = self.charges(answer).map(|(charge, standing)| units(charge, standing));
+        let units = self.charges(answer).map(|(charge, status)| units(charge, status));
         batchers[self.partition].decide(self.question.to_refund(answer.at(), units)).await.ok()
     }
 
-    /// Gives back what this part took, and answers what it says of a request that is refused by another.
-    async fn take_back(&self, batchers: &[Batcher], answer: &Decision) -> Option<Decision> {
-        let mut after = self.give_back(batchers, answer, |_, standing| standing.taken).await?;
+    /// Refunds what this part took, and returns its answer to a request that another part refuses.
+    async fn turn_into_refusal(&self, batchers: &[Batcher], answer: &Decision) -> Option<Decision> {
+        let mut after = self.refund(batchers, answer, |_, status| status.taken).await?;
         let counts = self.question.counts_refusals();
         if counts {
             // A shadow that refused has counted it already.
-            let counted = answer.statuses().iter().map(|standing| standing.outcome.is_refusal());
+            let counted = answer.statuses().iter().map(|status| status.outcome.is_refusal());
             after = batchers[self.partition].decide(self.question.to_refuse(counted)).await.ok()?;
         }
-        let standings = after.statuses().iter().zip(answer.statuses()).map(|(after, before)| {
-            // A refund judges nothing: what each limit said of the request still holds.
+        let statuses = after.statuses().iter().zip(answer.statuses()).map(|(after, before)| {
+            // A refund judges nothing: each limit's outcome for the request still holds.
             let outcome = if counts && !before.outcome.is_refusal() { after.outcome } else { before.outcome };
             LimitStatus { outcome, taken: 0, ..*after }
         });
-        Some(Decision::from_statuses(Operation::Refuse, after.at(), standings))
+        Some(Decision::from_statuses(Operation::Refuse, after.at(), statuses))
     }
 }

@@ -3,30 +3,36 @@
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::sync::Arc;
 
 use deadpool_redis::Pool;
 use redis::Client;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tower_quota_core::{Charge, Decision, Key, Operation, Store};
 
 use crate::batch::Batcher;
 use crate::error::RedisStoreError;
+use crate::error_counts::ErrorCounters;
 use crate::keys::KeyNames;
 use crate::options::RedisOptions;
 use crate::question::Question;
 use crate::spread::Spread;
+use crate::stats::RedisStats;
 
-/// The most charges of one request. More would hold up the server, and everybody else with it. This many take it 0.2 ms
-/// where they are plain, 0.5 ms otherwise, and twice to three times that where each has a penalty or takes what is left;
-/// a sliding log takes up to 1 ms by itself when it holds its 10,000 stamps. (Redis 7.0.15, two busy cores.)
+/// The most charges of one request. More would hold up the server, and all its other clients. This many take it 0.2 ms
+/// where they are plain, 0.5 ms otherwise, and twice to three times that where each has a penalty or takes what is
+/// left; a sliding log takes up to 1 ms by itself when it holds its 10,000 stamps. (Redis 7.0.15, two busy cores.)
 const MOST_CHARGES: usize = 32;
+/// How often a store that is being closed looks for what is still to be done.
+const CLOSE_POLL: Duration = Duration::from_millis(1);
 
 /// Counters in Redis, shared by every instance that uses the same server and prefix.
 ///
 /// All charges of a request are decided in one call of one script: one round trip, one reading of the server's clock,
-/// all or nothing, also when they count different keys. Decisions that wait for the server travel together, many to a
+/// all or nothing, also when they count different keys. Decisions that wait for the server leave together, many in a
 /// call. Clones share the connections.
 ///
 /// ```no_run
@@ -57,11 +63,19 @@ struct Inner {
     keys: KeyNames,
     deadline: Duration,
     server: Arc<str>,
+    /// The runtime for calls; that of each caller if there is none.
+    runtime: Option<Handle>,
+    errors: ErrorCounters,
+    is_closed: AtomicBool,
+    /// Decisions about several partitions that go on by themselves, with their refunds.
+    detached: Arc<AtomicUsize>,
 }
 
 impl RedisStore {
-    /// The longest a call may take unless told otherwise.
+    /// The longest that a decision may take, by default.
     pub const DEFAULT_DEADLINE: Duration = Duration::from_millis(50);
+    /// The longest that an attempt to connect may take, by default.
+    pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
     /// Connects to the server at a URL such as `redis://user:password@host:6379/0`, with the default options.
     ///
@@ -106,7 +120,8 @@ impl RedisStore {
         Self::options().pool(pool)
     }
 
-    /// The default options: prefix `quota`, a deadline of 50 ms, hashed keys without a secret, the server's clock.
+    /// Returns the default options: prefix `quota`, a deadline of 50 ms, hashed keys without a secret, the server's
+    /// clock.
     #[must_use]
     pub fn options() -> RedisOptions {
         RedisOptions::new()
@@ -124,17 +139,51 @@ impl RedisStore {
         self.inner.keys.key_of(key)
     }
 
-    pub(crate) fn new(batchers: Arc<[Batcher]>, keys: KeyNames, deadline: Duration, server: Arc<str>) -> Self {
-        Self { inner: Arc::new(Inner { batchers, keys, deadline, server }) }
+    pub(crate) fn new(
+        batchers: Arc<[Batcher]>,
+        keys: KeyNames,
+        deadline: Duration,
+        server: Arc<str>,
+        runtime: Option<Handle>,
+    ) -> Self {
+        let inner = Inner {
+            batchers,
+            keys,
+            deadline,
+            server,
+            runtime,
+            errors: ErrorCounters::default(),
+            is_closed: AtomicBool::new(false),
+            detached: Arc::default(),
+        };
+        Self { inner: Arc::new(inner) }
     }
 
-    /// Waits for a connection, up to the deadline.
-    pub(crate) async fn connected(&self) -> Result<(), RedisStoreError> {
-        // All partitions share the connections.
-        match self.inner.batchers.first() {
-            Some(batcher) => batcher.connected().await,
-            None => Ok(()),
-        }
+    /// Returns figures of this store and its clones: what they have done, and what they are doing.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), tower_quota_redis::RedisStoreError> {
+    /// let store = tower_quota_redis::RedisStore::connect("redis://127.0.0.1:6379/").await?;
+    /// let stats = store.stats();
+    /// println!("{} decisions in {} calls, {} refused early", stats.decisions, stats.calls, stats.errors.overloaded);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> RedisStats {
+        let mut stats = RedisStats { errors: self.inner.errors.counts(), ..RedisStats::default() };
+        self.inner.batchers.iter().for_each(|batcher| batcher.add_to(&mut stats));
+        stats
+    }
+
+    /// Closes this store and its clones, and waits up to a deadline until queued decisions, calls under way and refunds
+    /// are done. Returns whether they are.
+    ///
+    /// Decisions that are asked for from now on fail with [`RedisStoreError::Closed`], refunds too: let the requests
+    /// that may still settle end first. What is not done by the deadline goes on for as long as the runtime does.
+    pub async fn close(&self, deadline: Duration) -> bool {
+        self.inner.is_closed.store(true, Ordering::SeqCst);
+        tokio::time::timeout(deadline, self.inner.until_idle()).await.is_ok()
     }
 }
 
@@ -143,30 +192,76 @@ impl Store for RedisStore {
     type Future = Pin<Box<dyn Future<Output = Result<Decision, RedisStoreError>> + Send>>;
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        let inner = Arc::clone(&self.inner);
+        if inner.is_closed.load(Ordering::Relaxed) {
+            return Box::pin(async move { inner.count_error(Err(RedisStoreError::Closed)) });
+        }
         if charges.len() > MOST_CHARGES {
             let error = RedisStoreError::TooManyCharges { charges: charges.len(), most: MOST_CHARGES };
-            return Box::pin(async { Err(error) });
+            return Box::pin(async move { inner.count_error(Err(error)) });
         }
-        let inner = Arc::clone(&self.inner);
         if let Some(spread) = Spread::over_partitions(operation, charges, &inner.keys) {
-            return Box::pin(async move { inner.decide_in_parts(spread).await });
+            return Box::pin(async move {
+                let outcome = inner.decide_in_parts(spread).await;
+                inner.count_error(outcome)
+            });
         }
         let question = Question::new(operation, charges, &inner.keys);
-        Box::pin(async move { inner.batchers[question.partition].decide(question).await })
+        Box::pin(async move {
+            let outcome = inner.batchers[question.partition].decide(question).await;
+            inner.count_error(outcome)
+        })
     }
 }
 
 impl Inner {
-    /// Decides in parts within one deadline. The parts go on by themselves, so that what they take is given back when
-    /// nobody waits for the answer any more.
-    async fn decide_in_parts(&self, spread: Spread) -> Result<Decision, RedisStoreError> {
+    /// Decides in parts within one deadline. The parts go on by themselves, so that what they take is refunded when the
+    /// caller no longer waits for the answer.
+    async fn decide_in_parts(&self, mut spread: Spread) -> Result<Decision, RedisStoreError> {
+        spread.ask_breakers(&self.batchers)?;
         let (answer, answered) = oneshot::channel();
-        tokio::spawn(spread.decide(Arc::clone(&self.batchers), answer));
+        let (batchers, detached) = (Arc::clone(&self.batchers), Detached::new(&self.detached));
+        let deciding = async move {
+            spread.decide(batchers, answer).await;
+            drop(detached);
+        };
+        match &self.runtime {
+            Some(runtime) => drop(runtime.spawn(deciding)),
+            None => drop(tokio::spawn(deciding)),
+        }
         match tokio::time::timeout(self.deadline, answered).await {
             Ok(Ok(outcome)) => outcome,
             // Late, or stopped with the runtime.
             _ => Err(RedisStoreError::Deadline { server: Arc::clone(&self.server), after: self.deadline }),
         }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a store that is being closed waits for what is under way")]
+    async fn until_idle(&self) {
+        // A decision about several partitions ends before its last refund does, so these are looked at first.
+        while self.detached.load(Ordering::SeqCst) > 0 || !self.batchers.iter().all(Batcher::is_idle) {
+            tokio::time::sleep(CLOSE_POLL).await;
+        }
+    }
+
+    fn count_error(&self, outcome: Result<Decision, RedisStoreError>) -> Result<Decision, RedisStoreError> {
+        outcome.inspect_err(|error| self.errors.count(error))
+    }
+}
+
+/// Counts a task that goes on by itself, until it is dropped.
+struct Detached(Arc<AtomicUsize>);
+
+impl Detached {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Detached {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

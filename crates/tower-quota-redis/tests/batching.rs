@@ -1,4 +1,4 @@
-//! Decisions that travel together, and keep out of each other's way.
+//! Decisions that leave in one call, and do not disturb each other.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
@@ -16,7 +16,7 @@ use tower_quota_testkit::RedisServer;
 use self::common::{calls, options, store_on, until_answered, user};
 
 const HOUR: Quota = Quota::per_hour(1_000);
-/// What a slow machine may take beyond a deadline.
+/// How long a slow machine may take beyond a deadline.
 const MARGIN: Duration = Duration::from_secs(10);
 
 type Asked = JoinHandle<Result<Decision, RedisStoreError>>;
@@ -31,7 +31,20 @@ async fn left(asked: Asked) -> u64 {
     asked.await.unwrap().unwrap().statuses()[0].remaining()
 }
 
-/// Makes a server leave all scripts waiting until it is told otherwise.
+/// Takes all places for calls, on a server that is paused: a direct call, and two slots.
+async fn occupy(store: &RedisStore) -> Vec<Asked> {
+    let mut asked = Vec::new();
+    for _ in 0..3 {
+        asked.push(ask(store, "bob"));
+        // The decision is asked for, and then its call is made.
+        tokio::task::yield_now().await;
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(store.stats().calls_under_way, 3);
+    asked
+}
+
+/// Makes a server delay all scripts until `unpause`.
 fn pause(server: &RedisServer) {
     server.command("CLIENT PAUSE 60000 WRITE").unwrap();
 }
@@ -41,7 +54,7 @@ fn unpause(server: &RedisServer) {
 }
 
 #[tokio::test]
-async fn what_waits_goes_in_few_calls_and_what_need_not_at_once() {
+async fn waiting_decisions_leave_in_few_calls() {
     let server = RedisServer::start();
     let store = store_on(&server).await;
     for i in 0..10 {
@@ -55,13 +68,13 @@ async fn what_waits_goes_in_few_calls_and_what_need_not_at_once() {
     for asked in asked {
         assert_eq!(left(asked).await, 999);
     }
-    // One needs no lane, two find a free one; the other 509 fill four calls.
+    // One is a direct call; the other 511 fill four.
     let calls = calls(&server, "evalsha");
     assert!((3..=7).contains(&calls), "{calls} calls");
 }
 
 #[tokio::test]
-async fn decisions_of_one_call_count_one_after_the_other() {
+async fn decisions_of_one_call_count_in_order() {
     let server = RedisServer::start();
     let store = store_on(&server).await;
     let asked: Vec<Asked> = (0..300).map(|_| ask(&store, "ann")).collect();
@@ -71,7 +84,7 @@ async fn decisions_of_one_call_count_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn a_state_that_makes_no_sense_spoils_only_its_own_decisions() {
+async fn unreadable_state_fails_only_its_own_decisions() {
     let server = RedisServer::start();
     let store = options().readable_keys(true).connect(&server.url()).await.unwrap();
     server.command(&format!("SET {} nonsense", store.key_of(&user("eve")))).unwrap();
@@ -88,14 +101,12 @@ async fn a_state_that_makes_no_sense_spoils_only_its_own_decisions() {
 }
 
 #[tokio::test]
-async fn who_has_gone_is_not_counted() {
+async fn abandoned_decisions_are_not_charged() {
     let server = RedisServer::start();
     let store = store_on(&server).await;
     assert_eq!(left(ask(&store, "ann")).await, 999);
     pause(&server);
-    // One needs no lane, and then both lanes are taken.
-    let under_way = [ask(&store, "bob"), ask(&store, "bob"), ask(&store, "bob")];
-    tokio::task::yield_now().await;
+    let under_way = occupy(&store).await;
     let gone: Vec<Asked> = (0..100).map(|_| ask(&store, "ann")).collect();
     let stays = ask(&store, "ann");
     tokio::task::yield_now().await;
@@ -114,7 +125,7 @@ async fn who_has_gone_is_not_counted() {
 }
 
 #[tokio::test]
-async fn each_decision_has_a_deadline_of_its_own() {
+async fn silent_server_fails_each_decision_at_its_deadline() {
     const SHORT: Duration = Duration::from_millis(200);
     let server = RedisServer::start();
     let store = options().deadline(SHORT).connect_lazily().connect(&server.url()).await.unwrap();
@@ -123,16 +134,21 @@ async fn each_decision_has_a_deadline_of_its_own() {
     pause(&server);
     let started = clock.now();
     let asked: Vec<Asked> = (0..300).map(|i| ask(&store, &format!("user {i}"))).collect();
+    let (mut sent, mut not_sent) = (0, 0);
     for asked in asked {
-        let error = asked.await.unwrap().unwrap_err();
-        assert!(matches!(error, RedisStoreError::Deadline { after: SHORT, .. }), "{error:?}");
+        match asked.await.unwrap().unwrap_err() {
+            RedisStoreError::Deadline { after: SHORT, .. } => sent += 1,
+            RedisStoreError::Overloaded { deadline: SHORT, .. } => not_sent += 1,
+            error => panic!("{error:?}"),
+        }
     }
+    assert!(sent > 0 && not_sent > 0, "{sent} may have been charged, {not_sent} were not sent");
     let taken = clock.now().since(started);
     assert!(taken >= SHORT && taken < SHORT + MARGIN, "{taken:?}");
 }
 
 #[tokio::test]
-async fn an_error_of_a_call_is_each_ones_own() {
+async fn error_of_a_call_reaches_each_decision() {
     let server = RedisServer::start_with(&["--maxmemory-policy", "noeviction"]);
     let store = store_on(&server).await;
     assert_eq!(left(ask(&store, "ann")).await, 999);
@@ -147,7 +163,7 @@ async fn an_error_of_a_call_is_each_ones_own() {
 }
 
 #[tokio::test]
-async fn too_many_charges_are_turned_away() {
+async fn too_many_charges_are_an_error() {
     let server = RedisServer::start();
     let store = store_on(&server).await;
     let users: Vec<_> = (0..33).map(|i| user(&i.to_string())).collect();
@@ -158,7 +174,7 @@ async fn too_many_charges_are_turned_away() {
 }
 
 #[test]
-fn a_runtime_that_ends_under_its_decisions_leaves_the_store_whole() {
+fn store_survives_the_end_of_its_runtime() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let server = RedisServer::start();
     let first = runtime();
@@ -172,15 +188,15 @@ fn a_runtime_that_ends_under_its_decisions_leaves_the_store_whole() {
     });
     drop(first);
     unpause(&server);
-    // The connection has gone with its runtime: that is noticed once, and then there is another.
+    // The connection has gone with its runtime.
     runtime().block_on(async {
-        let _ = ask(&store, "ann").await.unwrap();
+        until_answered(&store).await;
         assert!(left(ask(&store, "ann")).await >= 900);
     });
 }
 
 #[tokio::test]
-async fn who_asks_and_does_not_look_for_the_answer_holds_nobody_up() {
+async fn unpolled_decisions_delay_no_others() {
     let server = RedisServer::start();
     let store = store_on(&server).await;
     assert_eq!(left(ask(&store, "ann")).await, 999);
@@ -196,15 +212,14 @@ async fn who_asks_and_does_not_look_for_the_answer_holds_nobody_up() {
 }
 
 #[tokio::test]
-async fn who_waits_is_told_at_once_when_the_breaker_opens() {
+async fn opening_breaker_fails_waiting_decisions_at_once() {
     let server = RedisServer::start();
     let store = options().breaker(NonZeroU32::MIN).connect(&server.url()).await.unwrap();
     assert_eq!(left(ask(&store, "ann")).await, 999);
     let clock = MonotonicClock::new();
     let started = clock.now();
     pause(&server);
-    let under_way = [ask(&store, "ann"), ask(&store, "ann"), ask(&store, "ann")];
-    tokio::task::yield_now().await;
+    let under_way = occupy(&store).await;
     let waiting: Vec<Asked> = (0..300).map(|_| ask(&store, "ann")).collect();
     tokio::task::yield_now().await;
     server.command("CLIENT KILL TYPE normal SKIPME yes").unwrap();
@@ -220,12 +235,12 @@ async fn who_waits_is_told_at_once_when_the_breaker_opens() {
     assert!(taken < MARGIN, "{taken:?}");
 }
 
-/// Callers that give up long before the deadline must not hide from the breaker that nobody answers.
+/// Callers that give up long before the deadline must not hide a silent server from the breaker.
 #[tokio::test]
-async fn a_silent_server_is_found_out_though_no_caller_waits_for_it() {
+async fn impatient_callers_do_not_hide_a_silent_server() {
     let server = RedisServer::start();
-    let patient = options().deadline(Duration::from_millis(100)).breaker(NonZeroU32::MIN);
-    let store = patient.connect(&server.url()).await.unwrap();
+    let short = options().deadline(Duration::from_millis(100)).breaker(NonZeroU32::MIN);
+    let store = short.connect(&server.url()).await.unwrap();
     pause(&server);
     let clock = MonotonicClock::new();
     let started = clock.now();
@@ -245,7 +260,7 @@ async fn a_silent_server_is_found_out_though_no_caller_waits_for_it() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "time must pass while nothing drives the runtime")]
-fn the_breaker_closes_on_a_runtime_that_runs_only_while_it_is_asked() {
+fn breaker_closes_without_a_running_runtime() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut server = RedisServer::start();
     let short = options().deadline(Duration::from_secs(1)).breaker(NonZeroU32::MIN);

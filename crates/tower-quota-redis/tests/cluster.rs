@@ -1,4 +1,4 @@
-//! Subjects spread over the nodes of a cluster.
+//! Keys spread over the nodes of a cluster.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
@@ -15,7 +15,7 @@ use tower_quota_testkit::RedisCluster;
 use self::common::{calls, options, user};
 
 const THREE: Quota = Quota::per_hour(3);
-/// Windows that no test runs into the next of.
+/// A window longer than any test.
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 const TEN: Quota = Quota::new(10, YEAR).fixed_window();
 const FIFTY: Quota = Quota::new(50, YEAR).fixed_window();
@@ -25,7 +25,7 @@ async fn store_on(cluster: &RedisCluster) -> RedisStore {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_node_holds_its_share_and_every_limit_holds() {
+async fn limits_hold_on_every_node() {
     let cluster = RedisCluster::start();
     let store = store_on(&cluster).await;
     for i in 0..200 {
@@ -42,7 +42,7 @@ async fn every_node_holds_its_share_and_every_limit_holds() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_and_everyone_are_never_over_admitted_and_refusals_cost_nothing() {
+async fn client_and_global_limit_never_over_admit() {
     let cluster = RedisCluster::start();
     let store = Arc::new(store_on(&cluster).await);
     let clients: Vec<_> = (0..20)
@@ -55,7 +55,7 @@ async fn a_client_and_everyone_are_never_over_admitted_and_refusals_cost_nothing
                 let mut admitted = 0;
                 for _ in 0..12 {
                     let decision = store.check(&charges).await.unwrap();
-                    let names: Vec<_> = decision.statuses().iter().map(|standing| standing.name.as_str()).collect();
+                    let names: Vec<_> = decision.statuses().iter().map(|status| status.name.as_str()).collect();
                     assert_eq!(names, ["everyone", "own"], "in the order of the charges");
                     admitted += u64::from(decision.is_allowed());
                 }
@@ -71,7 +71,7 @@ async fn a_client_and_everyone_are_never_over_admitted_and_refusals_cost_nothing
     }
     println!("20 clients of 10 each asked for 240 under a common limit of 50: {admitted} were admitted");
     assert!(admitted <= 50);
-    // Alone, nobody holds anything for a moment: the rest is still there.
+    // A single client finds all that is left.
     let (everyone, key) = (Key::EVERYONE, user("late"));
     let charges = [Charge::new("everyone", &FIFTY, &everyone), Charge::new("own", &FIFTY, &key)];
     while store.check(&charges).await.unwrap().is_allowed() {
@@ -87,7 +87,7 @@ async fn operations_reach_every_partition() {
     let keys: Vec<Key<'_>> = (0..10).map(|i| user(&format!("user {i}"))).collect();
     let charges: Vec<Charge<'_>> = keys.iter().map(|key| Charge::new("hour", &TEN, key)).collect();
     let left = |decision: &tower_quota_core::Decision| -> Vec<u64> {
-        decision.statuses().iter().map(|standing| standing.remaining()).collect()
+        decision.statuses().iter().map(|status| status.remaining()).collect()
     };
     let mut decision = store.check(&charges).await.unwrap();
     assert_eq!((decision.outcome(), left(&decision)), (Outcome::Allow, vec![9; 10]));
@@ -98,7 +98,7 @@ async fn operations_reach_every_partition() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn with_one_partition_a_policy_is_one_call() {
+async fn one_partition_decides_a_policy_in_one_call() {
     let cluster = RedisCluster::start();
     let store = options().partitions(NonZeroUsize::MIN).cluster(cluster.urls()).await.unwrap();
     let keys: Vec<Key<'_>> = (0..10).map(|i| user(&format!("user {i}"))).collect();
@@ -109,9 +109,9 @@ async fn with_one_partition_a_policy_is_one_call() {
     assert_eq!(all.iter().filter(|&&calls| calls > 0).count(), 1, "{all:?}");
 }
 
-/// Subjects without a right left, in strings of their own, and a slot whose keys leave one at a time.
+/// Clients at their limits, and a slot whose keys leave one at a time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slot_that_moves_key_by_key_lets_nobody_in_again() {
+async fn moving_slot_admits_no_limited_client_again() {
     let cluster = RedisCluster::start();
     let store = options().partitions(NonZeroUsize::MIN).cluster(cluster.urls()).await.unwrap();
     let users: Vec<Key<'_>> = (0..25).map(|i| user(&format!("user {i}"))).collect();
@@ -128,7 +128,7 @@ async fn a_slot_that_moves_key_by_key_lets_nobody_in_again() {
         assert_eq!(keys.len(), users.len());
         let mut failed = 0;
         for key in keys {
-            // Fails if somebody has written it over there.
+            // Fails if it was written at the new owner.
             moving.carry(&[key]).unwrap();
             for key in &users {
                 match store.check(&[Charge::new("hour", &THREE, key)]).await {

@@ -14,12 +14,12 @@ use std::time::Duration;
 
 use tower_quota_core::{Charge, Clock, MonotonicClock, Quota, Store, Timestamp};
 use tower_quota_redis::{RedisConfigError, RedisStore, RedisStoreError};
-use tower_quota_testkit::RedisServer;
+use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisServer};
 
-use self::common::{entries, look_at, options, store_on, until_answered, user};
+use self::common::{PATIENT, entries, look_at, options, store_on, until_answered, user};
 
 const QUOTA: Quota = Quota::per_hour(100);
-/// What a slow machine may take beyond a deadline.
+/// How long a slow machine may take beyond a deadline.
 const MARGIN: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_millis(100);
 
@@ -28,7 +28,7 @@ async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
     Ok(store.check(&[Charge::new("hour", &QUOTA, &ann)]).await?.statuses()[0].remaining())
 }
 
-/// The whole of what an error shows.
+/// Returns all text that an error shows, with its causes.
 fn shown(error: &RedisStoreError) -> String {
     let mut text = format!("{error} {error:?}");
     let mut cause = error.source();
@@ -40,7 +40,7 @@ fn shown(error: &RedisStoreError) -> String {
 }
 
 #[tokio::test]
-async fn stores_connect_by_url_client_or_pool_and_share_counters() {
+async fn url_client_and_pool_share_counters() {
     let server = RedisServer::start();
     let by_url = store_on(&server).await;
     let client = redis::Client::open(server.url()).unwrap();
@@ -57,20 +57,49 @@ async fn stores_connect_by_url_client_or_pool_and_share_counters() {
 }
 
 #[tokio::test]
-async fn the_short_constructors_have_a_deadline_of_50_ms() {
-    let (address, _listener) = silent_listener();
+async fn slow_handshake_connects_with_default_options() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    // Longer than the default deadline: a handshake under TLS.
+    proxy.inflict(Fault::SlowStart(Duration::from_millis(60)));
+    let store = RedisStore::connect(&proxy.url()).await.unwrap();
+    until_answered(&store).await;
+    let store = RedisStore::from_client(redis::Client::open(proxy.url()).unwrap()).await.unwrap();
+    until_answered(&store).await;
+    let pool = deadpool_redis::Config::from_url(proxy.url());
+    let store = RedisStore::from_pool(pool.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap()).unwrap();
+    until_answered(&store).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slow_handshakes_connect_to_a_cluster() {
+    let cluster = RedisCluster::start();
+    let proxy = FaultProxy::to(cluster.node(0).port());
+    proxy.inflict(Fault::SlowStart(Duration::from_millis(600)));
+    let store = RedisStore::options().deadline(PATIENT).cluster([proxy.url()]).await.unwrap();
+    assert_eq!(check(&store).await.unwrap(), 99);
+}
+
+#[tokio::test]
+async fn slow_handshake_does_not_delay_recovery() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let store = options().deadline(SHORT).connect_lazily().connect(&proxy.url()).await.unwrap();
+    until_answered(&store).await;
+    // Packets are swallowed for good on the connections of now, as when a host dies without notice.
+    proxy.inflict(Fault::SlowStart(PATIENT));
+    proxy.cut();
+    while check(&store).await.is_ok() {}
     let clock = MonotonicClock::new();
-    let started = clock.now();
-    let error = RedisStore::connect(&format!("redis://{address}/")).await.unwrap_err();
-    assert!(
-        matches!(error, RedisStoreError::Deadline { after, .. } if after == Duration::from_millis(50)),
-        "{error:?}"
-    );
-    let error = RedisStore::from_client(redis::Client::open(format!("redis://{address}/")).unwrap()).await.unwrap_err();
-    assert!(
-        matches!(error, RedisStoreError::Deadline { after, .. } if after == Duration::from_millis(50)),
-        "{error:?}"
-    );
+    let began = clock.now();
+    proxy.heal();
+    until_answered(&store).await;
+    assert!(clock.now().since(began) < PATIENT / 2, "another attempt begins beside the one that hangs");
+}
+
+#[tokio::test]
+async fn short_constructor_has_a_deadline_of_50_ms() {
+    let (address, _listener) = silent_listener();
     let pool = deadpool_redis::Config::from_url(format!("redis://{address}/"));
     let store = RedisStore::from_pool(pool.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap()).unwrap();
     let error = check(&store).await.unwrap_err();
@@ -79,7 +108,21 @@ async fn the_short_constructors_have_a_deadline_of_50_ms() {
         "{error:?}"
     );
     assert!(error.to_string().contains("the pool"), "{error}");
-    assert!(clock.now().since(started) < MARGIN);
+}
+
+#[test]
+fn connections_outlive_callers_on_a_named_runtime() {
+    let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let lasting = runtime();
+    let caller = runtime();
+    let named = options().runtime(lasting.handle().clone());
+    let store = caller.block_on(named.connect(&proxy.url())).unwrap();
+    assert_eq!(caller.block_on(check(&store)).unwrap(), 99);
+    drop(caller);
+    assert_eq!(runtime().block_on(check(&store)).unwrap(), 98);
+    assert_eq!(proxy.connections(), 1);
 }
 
 #[tokio::test]
@@ -105,7 +148,7 @@ async fn passwords_are_used_and_never_shown() {
 }
 
 #[tokio::test]
-async fn an_unknown_database_is_an_error_of_connecting() {
+async fn unknown_database_is_an_error_of_connecting() {
     let server = RedisServer::start();
     let store = options().connect(&format!("{}3", server.url())).await.unwrap();
     assert_eq!(check(&store).await.unwrap(), 99);
@@ -115,7 +158,7 @@ async fn an_unknown_database_is_an_error_of_connecting() {
 }
 
 #[tokio::test]
-async fn options_that_mean_nothing_are_named() {
+async fn invalid_options_are_named() {
     for url in
         ["http://user:hunter2@host/", "user:hunter2@host", "redis://user:hunter2@host:port/", "redis://:hunter2@/x"]
     {
@@ -128,12 +171,14 @@ async fn options_that_mean_nothing_are_named() {
     assert!(matches!(error, RedisStoreError::Config(RedisConfigError::Prefix(_))), "{error:?}");
     let error = options().deadline(Duration::ZERO).connect(&server.url()).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Config(RedisConfigError::ZeroDeadline)), "{error:?}");
+    let error = options().connect_timeout(Duration::ZERO).connect(&server.url()).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Config(RedisConfigError::ZeroConnectTimeout)), "{error:?}");
     let error = options().secret("short").connect(&server.url()).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Config(RedisConfigError::ShortSecret { bytes: 5 })), "{error:?}");
 }
 
 #[tokio::test]
-async fn where_nothing_listens_nothing_is_waited_for() {
+async fn refused_connection_fails_at_once() {
     let (address, listener) = silent_listener();
     drop(listener);
     let error = options().connect(&format!("redis://:hunter2@{address}/")).await.unwrap_err();
@@ -142,18 +187,18 @@ async fn where_nothing_listens_nothing_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_is_waited_for_until_the_deadline() {
+async fn silent_server_fails_at_the_connect_timeout() {
     let (address, _listener) = silent_listener();
     let clock = MonotonicClock::new();
     let started = clock.now();
-    let error = options().deadline(SHORT).connect(&format!("redis://:hunter2@{address}/")).await.unwrap_err();
+    let error = options().connect_timeout(SHORT).connect(&format!("redis://:hunter2@{address}/")).await.unwrap_err();
     assert_within(&clock, started);
-    assert!(matches!(error, RedisStoreError::Deadline { after: SHORT, .. }) && error.is_transient(), "{error:?}");
+    assert!(matches!(error, RedisStoreError::Connect { .. }) && error.is_transient(), "{error:?}");
     assert!(error.to_string().contains(&address) && !shown(&error).contains("hunter2"), "{}", shown(&error));
 }
 
 #[tokio::test]
-async fn a_server_that_stops_answering_costs_a_deadline() {
+async fn paused_server_costs_a_deadline() {
     let server = RedisServer::start();
     let store = options().deadline(SHORT).connect_lazily().connect(&server.url()).await.unwrap();
     until_answered(&store).await;
@@ -166,7 +211,7 @@ async fn a_server_that_stops_answering_costs_a_deadline() {
 }
 
 #[tokio::test]
-async fn a_server_that_died_is_found_again_when_it_is_back() {
+async fn restarted_server_is_found_again() {
     let mut server = RedisServer::start();
     let address = format!("127.0.0.1:{}", server.port());
     let store = store_on(&server).await;
@@ -182,16 +227,17 @@ async fn a_server_that_died_is_found_again_when_it_is_back() {
     }
 
     server.start_again();
+    until_answered(&store).await;
     assert_eq!(check(&store).await.unwrap(), 99, "it came back empty");
     assert_eq!(check(&store).await.unwrap(), 98);
     assert_eq!(entries(&server).len(), 1);
 }
 
 #[tokio::test]
-async fn a_connection_that_fell_silent_is_replaced() {
+async fn silent_connection_is_replaced() {
     let server = RedisServer::start();
     let path = Path::to(&server);
-    // The breaker has tests of its own: here the connection notices for itself.
+    // Without a breaker, so that only the connection itself can notice.
     let store = options().deadline(SHORT).breaker(NonZeroU32::MAX).connect_lazily().connect(&path.url()).await.unwrap();
     while check(&store).await.is_err() {}
 
@@ -210,13 +256,13 @@ fn assert_within(clock: &MonotonicClock, started: Timestamp) {
     assert!(taken >= SHORT && taken < SHORT + MARGIN, "{taken:?}");
 }
 
-/// Somebody who lets clients in and never says a word.
+/// Accepts clients and never answers.
 fn silent_listener() -> (String, TcpListener) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     (listener.local_addr().unwrap().to_string(), listener)
 }
 
-/// A way to a server on which connections can fall silent while new ones work.
+/// A proxy whose connections can fall silent while new ones work.
 struct Path {
     port: u16,
     /// Connections made so far, and how many of them no longer bring answers.

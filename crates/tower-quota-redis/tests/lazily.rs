@@ -24,11 +24,11 @@ async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
 }
 
 #[tokio::test]
-async fn a_server_that_comes_later_is_found() {
+async fn late_server_is_found() {
     let mut server = RedisServer::start();
     server.kill();
     let store = lazily().connect(&server.url()).await.unwrap();
-    // Five calls open the breaker, as they would had the server gone away later.
+    // Five failures open the breaker, as they would had the server gone away later.
     for _ in 0..5 {
         let error = check(&store).await.unwrap_err();
         assert!(matches!(error, RedisStoreError::Connect { .. }) && error.is_transient(), "{error:?}");
@@ -41,13 +41,13 @@ async fn a_server_that_comes_later_is_found() {
 }
 
 #[tokio::test]
-async fn a_silent_server_is_waited_for_by_requests_only() {
+async fn constructor_does_not_wait_for_a_silent_server() {
     const DEADLINE: Duration = Duration::from_millis(100);
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     proxy.inflict(Fault::Stall);
-    // With a deadline that would be noticed.
-    drop(lazily().deadline(10 * PATIENT).connect(&proxy.url()).await.unwrap());
+    // With deadlines that would be noticed.
+    drop(lazily().deadline(10 * PATIENT).connect_timeout(10 * PATIENT).connect(&proxy.url()).await.unwrap());
     let store = lazily().deadline(DEADLINE).connect(&proxy.url()).await.unwrap();
     let error = check(&store).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Deadline { after: DEADLINE, .. }), "{error:?}");
@@ -56,7 +56,7 @@ async fn a_silent_server_is_waited_for_by_requests_only() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_there_is_connected_to_before_anybody_asks() {
+async fn present_server_is_connected_before_the_first_request() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let store = lazily().connect(&proxy.url()).await.unwrap();
@@ -68,7 +68,7 @@ async fn a_server_that_is_there_is_connected_to_before_anybody_asks() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sentinels_and_clusters_may_come_later_too() {
+async fn late_sentinels_and_clusters_are_found() {
     let mut group = RedisSentinel::start();
     let before_its_primary = {
         group.kill(0);
@@ -87,7 +87,7 @@ async fn sentinels_and_clusters_may_come_later_too() {
 }
 
 #[tokio::test]
-async fn what_can_be_known_to_be_wrong_is_an_error_at_once() {
+async fn invalid_configuration_is_an_error_at_once() {
     for url in ["http://host/", "host", "redis://host:port/"] {
         let error = lazily().connect(url).await.unwrap_err();
         assert!(matches!(error, RedisStoreError::Config(RedisConfigError::Url { .. })), "{url}: {error:?}");

@@ -1,4 +1,4 @@
-//! Connections that come out of a pool.
+//! Connections from a pool.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
@@ -26,7 +26,7 @@ async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
 }
 
 #[tokio::test]
-async fn a_connection_is_looked_over_once_and_goes_back_with_the_store() {
+async fn connection_is_checked_once_and_returned() {
     let server = RedisServer::start();
     let pool = pool(&server.url());
     drop(pool.get().await.unwrap());
@@ -37,19 +37,19 @@ async fn a_connection_is_looked_over_once_and_goes_back_with_the_store() {
     assert!(calls(&server, "ping") <= 1);
     assert_eq!(pool.status().available, 0);
     drop(store);
-    // The tasks that made the calls have gone with their answers, or go at once.
+    // The tasks that made the calls end with their answers.
     while pool.status().available == 0 {
         tokio::task::yield_now().await;
     }
 }
 
 #[tokio::test]
-async fn a_server_that_takes_longer_to_connect_to_than_the_deadline_is_reached() {
+async fn handshake_longer_than_the_deadline_succeeds() {
     const DEADLINE: Duration = Duration::from_millis(100);
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     proxy.inflict(Fault::SlowStart(3 * DEADLINE));
-    // No prober lends a hand.
+    // Without a breaker, each decision waits for the connection.
     let store = options().deadline(DEADLINE).breaker(NonZeroU32::MAX).pool(pool(&proxy.url())).unwrap();
     let error = check(&store).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Deadline { .. }), "{error:?}");
@@ -57,7 +57,7 @@ async fn a_server_that_takes_longer_to_connect_to_than_the_deadline_is_reached()
 }
 
 #[tokio::test]
-async fn a_pool_of_one_has_room_for_the_next_connection() {
+async fn pool_of_one_replaces_its_connection() {
     let mut server = RedisServer::start();
     let pool = pool(&server.url());
     let store = options().breaker(NonZeroU32::MIN).pool(pool.clone()).unwrap();
@@ -68,7 +68,7 @@ async fn a_pool_of_one_has_room_for_the_next_connection() {
     until_answered(&store).await;
     assert_eq!(pool.status().size, 1);
 
-    // One that is only in doubt serves until the next is there, which is made at once.
+    // A connection that is in doubt serves until the next is there, which is made at once.
     server.command("REPLICAOF 127.0.0.1 1").unwrap();
     let error = check(&store).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Refused { .. }), "{error:?}");
@@ -78,7 +78,7 @@ async fn a_pool_of_one_has_room_for_the_next_connection() {
 }
 
 #[tokio::test]
-async fn a_pool_that_is_closed_is_an_error_that_does_not_pass() {
+async fn closed_pool_is_a_permanent_error() {
     let server = RedisServer::start();
     let pool = pool(&server.url());
     pool.close();

@@ -1,4 +1,4 @@
-//! A policy whose subjects are in several partitions is decided as if it were one step.
+//! A policy that counts keys in several partitions is decided as if in one step.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
@@ -21,7 +21,7 @@ const KEYS: usize = 4;
 const PENALTY: Penalty = Penalty::after(2).step(Duration::from_millis(40)).most(Duration::from_secs(1));
 const NAMES: [&str; 2] = ["one", "other"];
 
-/// What one charge of a request is like.
+/// Describes one charge of a request.
 #[derive(Clone, Debug)]
 struct Wish {
     key: usize,
@@ -36,7 +36,7 @@ struct Wish {
 
 fn wish() -> impl Strategy<Value = Wish> {
     let algorithm = select(Algorithm::ALL.to_vec());
-    // Parts that take at most their cost do not know of each other's when they count a refusal.
+    // Parts that take at most their cost do not know each other's cost when they count a refusal.
     let manners = select(vec![(false, false), (true, false), (false, true)]);
     (
         0..KEYS,
@@ -59,13 +59,13 @@ fn wish() -> impl Strategy<Value = Wish> {
         })
 }
 
-/// A store whose subjects are spread, its clock, and the model beside it.
+/// A store with several partitions, its clock, and the model to compare it with.
 struct Bench {
     runtime: Runtime,
     clock: ManualClock,
     store: RedisStore,
     keys: Vec<Key<'static>>,
-    subjects: Vec<Entry>,
+    entries: Vec<Entry>,
 }
 
 impl Bench {
@@ -75,24 +75,24 @@ impl Bench {
         let options = options().clock(clock.clone()).prefix(format!("run:{run}"));
         let partitions = NonZeroUsize::new(64).unwrap();
         let store = runtime.block_on(options.partitions(partitions).connect(&server.url())).unwrap();
-        // Everyone is asked last, wherever it stands in a request.
+        // Global limits are asked last, wherever they are in a request.
         let keys = (1..KEYS).map(|i| user(&format!("user {i}"))).chain([Key::EVERYONE]).collect();
-        Self { runtime, clock, store, keys, subjects: vec![Entry::default(); KEYS] }
+        Self { runtime, clock, store, keys, entries: vec![Entry::default(); KEYS] }
     }
 
-    /// Checks a request: the store's decision, and the model's.
+    /// Checks a request. Returns the store's decision and the model's.
     fn check(&mut self, charges: &[Charge<'_>]) -> (Decision, Decision) {
         let now = tower_quota_core::Clock::now(&self.clock);
         let keys = &self.keys;
         let place = |charge: usize| keys.iter().position(|key| key == charges[charge].key()).unwrap();
-        let mut subjects: Vec<&mut Entry> = self.subjects.iter_mut().collect();
-        let expected = decide(Operation::Check, charges, now, &mut subjects, place);
+        let mut entries: Vec<&mut Entry> = self.entries.iter_mut().collect();
+        let expected = decide(Operation::Check, charges, now, &mut entries, place);
         (self.runtime.block_on(self.store.check(charges)).unwrap(), expected)
     }
 }
 
 #[test]
-fn every_decision_is_that_of_one_step() {
+fn decision_in_parts_equals_one_step() {
     let server = RedisServer::start();
     let (mut run, mut refusals) = (0, 0);
     let mut runner = TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });

@@ -16,7 +16,7 @@ use self::common::{calls, options, user};
 const QUOTA: Quota = Quota::per_hour(10);
 
 #[tokio::test]
-async fn a_server_that_is_trusted_is_used() {
+async fn trusted_server_is_used() {
     let files = TlsFiles::new();
     let server = RedisServer::start_tls(&files);
     let trust = fs::read(files.certificate()).unwrap();
@@ -30,11 +30,11 @@ async fn a_server_that_is_trusted_is_used() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cluster_that_is_trusted_is_used() {
+async fn trusted_cluster_is_used() {
     let files = TlsFiles::new();
     let cluster = RedisCluster::start_tls(&files);
     let trust = fs::read(files.certificate()).unwrap();
-    // Most nodes are found through the one given, and they too speak TLS.
+    // The other nodes are found through the one given, and speak TLS too.
     let store = options().root_certificates(trust).cluster(&cluster.tls_urls()[..1]).await.unwrap();
     for i in 0..50 {
         let key = user(&format!("user {i}"));
@@ -48,11 +48,11 @@ async fn a_cluster_that_is_trusted_is_used() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_is_not() {
+async fn untrusted_server_is_an_error() {
     let files = TlsFiles::new();
     let server = RedisServer::start_tls(&files);
     let url = format!("rediss://localhost:{}/", server.port());
-    // The system has never heard of it; and of another, it is not the one.
+    // The system does not know the certificate, and another one does not match.
     let another = fs::read(TlsFiles::new().certificate()).unwrap();
     for options in [options(), options().root_certificates(another)] {
         let error = options.connect(&url).await.unwrap_err();
@@ -60,6 +60,6 @@ async fn a_server_that_is_not_is_not() {
     }
     let error = options().root_certificates("no certificate").connect(&url).await.unwrap_err();
     assert!(!matches!(error, RedisStoreError::Deadline { .. }), "{error:?}");
-    // Plain text is not understood there.
+    // The server does not accept plain text.
     assert!(options().connect(&format!("redis://localhost:{}/", server.port())).await.is_err());
 }

@@ -13,6 +13,7 @@ mod redis_cluster;
 mod redis_sentinel;
 mod redis_server;
 mod resp;
+mod slow_link;
 mod tls;
 mod wait;
 
@@ -22,4 +23,5 @@ pub use self::fault_proxy::{Fault, FaultProxy};
 pub use self::redis_cluster::{RedisCluster, SlotMove};
 pub use self::redis_sentinel::RedisSentinel;
 pub use self::redis_server::RedisServer;
+pub use self::slow_link::SlowLink;
 pub use self::tls::TlsFiles;

@@ -1,132 +1,215 @@
-//! Who waits, and which lanes are free.
+//! What waits for one partition's server, what is under way, and what may be sent.
 
+use core::time::Duration;
 use std::collections::VecDeque;
+use std::time::Instant;
 
-use tokio::time::Instant;
+use tower_quota_core::Operation;
 
+use super::call_span::{CallEnd, CallSpan};
+use super::flow::Flow;
 use super::pending::Pending;
+use crate::breaker::Breaker;
+use crate::stats::RedisStats;
 
-/// What one call may carry, in weights of a plain decision about one subject. That takes the server 1 to 2 microseconds,
-/// so a call takes it about a quarter of a millisecond.
-const MOST_WEIGHT: usize = 128;
+/// The most that one call carries, in weights of a plain decision about one key. That takes the server 1 to 2
+/// microseconds, so a call takes it about a quarter of a millisecond.
+pub(super) const MOST_WEIGHT: usize = 128;
 
+/// Guarded by one lock: everything that decides whether and when a decision is sent.
 pub(super) struct Queue {
     waiting: VecDeque<Pending>,
-    lanes: usize,
-    free_lanes: Vec<usize>,
-    alone: Alone,
+    waiting_weight: usize,
+    /// How many decisions have left the queue so far.
+    left: u64,
+    slots: usize,
+    free_slots: Vec<usize>,
+    /// One more slot, for a call that its caller makes itself while nothing else is going on.
+    is_direct_free: bool,
+    weight_under_way: usize,
+    flow: Flow,
+    breaker: Breaker,
+    decisions: u64,
+    calls: u64,
 }
 
-/// Whether a decision may be made by its caller, beside the lanes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Alone {
-    Possible,
-    UnderWay,
-    /// The last caller to try went away without an answer. Calls in lanes find out why: they go on without their callers,
-    /// and so tell a server that is silent from callers that are in a hurry.
-    Doubtful,
+/// Why a decision is not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotSent {
+    BreakerOpen,
+    Overloaded,
+}
+
+/// A decision's place in the queue.
+#[derive(Clone, Copy)]
+pub(super) struct Ticket(u64);
+
+/// What one call carries.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) decisions: Vec<Pending>,
+    pub(super) weight: usize,
+    /// Whether decisions had to stay behind.
+    pub(super) is_full: bool,
+    /// Decisions with too little time left, to be refused.
+    pub(super) late: Vec<Pending>,
 }
 
 impl Queue {
-    pub(super) fn new(lanes: usize) -> Self {
-        Self { waiting: VecDeque::new(), lanes, free_lanes: (0..lanes).rev().collect(), alone: Alone::Possible }
-    }
-
-    /// Lets a caller decide by himself, if nothing else is going on.
-    pub(super) fn go_alone(&mut self) -> bool {
-        let is_idle = self.waiting.is_empty() && self.free_lanes.len() == self.lanes;
-        let may = is_idle && self.alone == Alone::Possible;
-        if may {
-            self.alone = Alone::UnderWay;
-        }
-        may
-    }
-
-    /// One who went alone is back.
-    pub(super) fn came_back(&mut self, with_answer: bool) {
-        self.alone = if with_answer { Alone::Possible } else { Alone::Doubtful };
-    }
-
-    /// The server has answered a call.
-    pub(super) fn answered(&mut self) {
-        if self.alone == Alone::Doubtful {
-            self.alone = Alone::Possible;
+    pub(super) fn new(slots: usize, deadline: Duration, breaker: Breaker) -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            waiting_weight: 0,
+            left: 0,
+            slots,
+            free_slots: (0..slots).rev().collect(),
+            is_direct_free: true,
+            weight_under_way: 0,
+            flow: Flow::new(deadline, slots * MOST_WEIGHT),
+            breaker,
+            decisions: 0,
+            calls: 0,
         }
     }
 
-    pub(super) fn push(&mut self, pending: Pending) {
+    pub(super) fn breaker(&self) -> &Breaker {
+        &self.breaker
+    }
+
+    /// Returns how many decisions wait.
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Returns how many calls are under way.
+    pub(super) fn calls_under_way(&self) -> usize {
+        self.slots - self.free_slots.len() + usize::from(!self.is_direct_free)
+    }
+
+    /// Returns why a decision that arrives now is refused, if it is. Refunds wait their turn: units that are not given back
+    /// would be lost to their client.
+    pub(super) fn admit(&mut self, operation: Operation, now: Instant) -> Result<(), NotSent> {
+        if !self.breaker.is_closed() {
+            return if self.breaker.admit(now) { Ok(()) } else { Err(NotSent::BreakerOpen) };
+        }
+        let is_refund = matches!(operation, Operation::Refund { .. });
+        if is_refund || self.flow.is_in_time(self.waiting_weight, now) { Ok(()) } else { Err(NotSent::Overloaded) }
+    }
+
+    pub(super) fn push(&mut self, pending: Pending) -> Ticket {
+        self.waiting_weight += pending.question.weight();
         self.waiting.push_back(pending);
+        Ticket(self.left + self.waiting.len() as u64)
     }
 
-    /// Whether somebody waits though a lane is free.
+    /// Returns whether a decision still waits.
+    pub(super) fn is_waiting(&self, ticket: Ticket) -> bool {
+        ticket.0 > self.left
+    }
+
+    /// Returns whether decisions wait that may be sent.
     pub(super) fn has_work(&self) -> bool {
-        !self.waiting.is_empty() && !self.free_lanes.is_empty()
+        !self.waiting.is_empty() && !self.free_slots.is_empty() && self.room() > 0
     }
 
-    /// Takes a free lane, if there is one.
-    pub(super) fn free_lane(&mut self) -> Option<usize> {
-        self.free_lanes.pop()
+    /// Takes a slot for a task, if one is free.
+    pub(super) fn take_slot(&mut self) -> Option<usize> {
+        self.free_slots.pop()
     }
 
-    /// The same for one who has just come, unless others came before.
-    pub(super) fn free_lane_at_once(&mut self) -> Option<usize> {
-        if self.waiting.is_empty() { self.free_lane() } else { None }
+    /// Takes the slot for a direct call, if nothing is under way and only one decision waits.
+    pub(super) fn take_direct_slot(&mut self) -> Option<usize> {
+        let is_idle = self.calls_under_way() == 0 && self.waiting.len() == 1;
+        is_idle.then(|| {
+            self.is_direct_free = false;
+            self.slots
+        })
     }
 
-    pub(super) fn free(&mut self, lane: usize) {
-        self.free_lanes.push(lane);
+    pub(super) fn free_slot(&mut self, slot: usize) {
+        if slot == self.slots {
+            self.is_direct_free = true;
+        } else {
+            self.free_slots.push(slot);
+        }
     }
 
-    /// Takes those who have waited longest, as many as one call may carry. One who weighs more than that goes alone; those
-    /// whom no answer could reach in time are left out.
-    pub(super) fn take_batch(&mut self, now: Instant) -> Vec<Pending> {
-        let mut batch = Vec::with_capacity(self.waiting.len().min(MOST_WEIGHT));
-        let mut weight = 0;
-        while let Some(next) = self.waiting.pop_front() {
-            if next.is_over(now) {
-                continue;
-            }
-            weight += next.question.weight();
-            if weight > MOST_WEIGHT && !batch.is_empty() {
-                self.waiting.push_front(next);
+    /// Takes those that have waited longest, as many as may be sent in one call. A decision that weighs more than that
+    /// is sent alone. Decisions that cannot be answered in time are set apart, and those that lost their callers
+    /// dropped.
+    pub(super) fn take_batch(&mut self, now: Instant) -> Batch {
+        let (room, needed) = (self.room(), self.flow.time_needed(now));
+        let mut batch = Batch::default();
+        if room == 0 {
+            return batch;
+        }
+        while let Some(next) = self.waiting.front() {
+            let weight = next.question.weight();
+            let is_late = next.expiry.is_some_and(|expiry| expiry.saturating_duration_since(now) <= needed);
+            let is_sent = !next.answer.is_closed() && !is_late;
+            if is_sent && batch.weight + weight > room && !batch.decisions.is_empty() {
+                batch.is_full = true;
                 break;
             }
-            batch.push(next);
+            let Some(next) = self.waiting.pop_front() else { break };
+            self.waiting_weight -= weight;
+            self.left += 1;
+            if is_sent {
+                batch.weight += weight;
+                batch.decisions.push(next);
+            } else if is_late {
+                batch.late.push(next);
+            }
         }
+        self.weight_under_way += batch.weight;
+        self.decisions += batch.decisions.len() as u64;
+        self.calls += u64::from(!batch.decisions.is_empty());
         batch
+    }
+
+    /// Adds what is known here to a store's figures.
+    pub(super) fn add_to(&self, stats: &mut RedisStats) {
+        if self.breaker.is_closed() {
+            stats.closed_partitions += 1;
+        } else {
+            stats.open_partitions += 1;
+        }
+        stats.queued += self.waiting.len();
+        stats.calls_under_way += self.calls_under_way();
+        stats.decisions += self.decisions;
+        stats.calls += self.calls;
+    }
+
+    /// Notes that a call is over, and what came of it if it ran to its end. Returns what waits if that opens the
+    /// breaker.
+    pub(super) fn call_ended(&mut self, batch: &CallSpan, end: Option<CallEnd>, now: Instant) -> Vec<Pending> {
+        self.weight_under_way -= batch.weight;
+        match end {
+            Some(CallEnd::Answered) => {
+                self.flow.measure(batch.began, now, batch.is_full);
+                if self.breaker.answered(batch.began) {
+                    self.flow.restart(now);
+                }
+                return Vec::new();
+            }
+            Some(CallEnd::Late) => self.flow.measure(batch.began, now, batch.is_full),
+            Some(CallEnd::Broken) => {}
+            None => return Vec::new(),
+        }
+        if !self.breaker.failed(batch.began, now) {
+            return Vec::new();
+        }
+        self.left += self.waiting.len() as u64;
+        self.waiting_weight = 0;
+        core::mem::take(&mut self.waiting).into()
+    }
+
+    /// Returns the weight that the next call may carry: nothing while as much is under way as may be.
+    fn room(&self) -> usize {
+        let limit = self.flow.limit();
+        if self.weight_under_way >= limit { 0 } else { limit.div_ceil(self.slots).min(MOST_WEIGHT) }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use core::num::NonZeroUsize;
-    use core::time::Duration;
-
-    use tokio::sync::oneshot;
-    use tower_quota_core::{Charge, Key, Name, Operation, Quota};
-
-    use super::super::pending::now;
-    use super::*;
-    use crate::keys::KeyNames;
-    use crate::question::Question;
-
-    #[test]
-    fn who_has_gone_or_is_late_is_left_out() {
-        let quota = Quota::per_hour(10);
-        let key = Key::owned(Name::new("user"), "ann");
-        let keys = KeyNames::new("tower-quota", None, false, NonZeroUsize::MIN).unwrap();
-        let question = Question::new(Operation::Check, &[Charge::new("hour", &quota, &key)], &keys);
-        let (start, mut queue, mut callers) = (now(), Queue::new(1), Vec::new());
-        for seconds in [Some(1), Some(2), Some(3), Some(4), None] {
-            let (answer, answered) = oneshot::channel();
-            let expiry = seconds.map(|seconds| start + Duration::from_secs(seconds));
-            queue.push(Pending { question: question.clone(), answer, expiry });
-            callers.push(answered);
-        }
-        drop(callers.remove(2));
-        let batch = queue.take_batch(start + Duration::from_secs(2));
-        let taken: Vec<_> = batch.iter().map(|pending| pending.expiry.map(|expiry| expiry - start)).collect();
-        assert_eq!(taken, [Some(Duration::from_secs(4)), None]);
-        assert!(queue.take_batch(start).is_empty());
-    }
-}
+mod tests;

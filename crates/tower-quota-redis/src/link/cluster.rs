@@ -1,48 +1,53 @@
 //! A Redis Cluster, through the client's own cluster connection.
 //!
 //! 1. The client repeats nothing: what it takes for a lost connection may have been counted. A call that a node sends
-//!    elsewhere for good (`MOVED`) has not been run, so that is followed, here, a few times.
-//! 2. `ASK` is not followed. It says that one key has gone ahead to another node, and there the keys that have yet to
-//!    come look as if they had never been: who has used up a limit would be let in again, and what would be written for
-//!    them would be in the way of what comes. So nothing is decided while a slot is moved.
-//! 3. The client learns of a new primary from nodes that answer. One that falls silent sends nobody elsewhere, so
-//!    whenever a call or a probe fails, the whole connection is made anew, in the background, from one of the nodes given
-//!    at first: that asks for the slots again. The old one serves the other nodes meanwhile. It asks for the slots itself
-//!    only when a node sends it elsewhere.
-//! 4. A client that has lost all nodes connects anew for each call, which for the probes of all partitions comes to
-//!    hundreds of attempts a second; and once it has been told to ask for the slots again, it does so without pause. So
-//!    it is given up when many calls in a row have no answer, and the probes share the attempts to make another.
+//!    elsewhere for good (`MOVED`) has not been run. The client then asks for the slots, and the call is sent once
+//!    more. If that fails too, the owner is not to be reached: as with one server, there is no connection.
+//! 2. `ASK` is not followed. It says that one key has gone ahead to another node, where the keys that have yet to come
+//!    look as if they had never existed: clients over their limit would be admitted again, and what is written for them
+//!    would block the keys that follow. So nothing is decided while a slot is moved.
+//! 3. A node that is gone is the client's own affair: it dials that node alone, and sends calls to its replica
+//!    meanwhile.
+//! 4. A node that is silent sends nothing elsewhere, so its successor must be looked for. When a call has no answer,
+//!    another node is asked for the slots, on the connection there is. Only if they have other owners than when the
+//!    client was made, another client takes its place. So a dead node costs the healthy ones no connection.
+//! 5. A client that has lost all nodes connects anew for each call. It is dropped when many calls in a row have no
+//!    answer, and attempts to make another have pauses that double.
 
 use core::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
-use redis::aio::ConnectionLike;
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
-use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
+use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
 use redis::io::tcp::TcpSettings;
-use redis::{
-    Cmd, ConnectionInfo, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, ServerErrorKind, Value, cmd,
-};
+use redis::{Cmd, ConnectionInfo, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 use tokio::task::JoinSet;
 
-use super::reach::{Reach, Verdict};
+use super::backend::{Backend, Verdict};
 use super::server::Dialer;
 use crate::script::{self, Call};
 
-/// How often a call is sent after a slot that has moved. Once is the rule; a slot may move again meanwhile.
-const MOST_REDIRECTS: usize = 3;
+/// How long a node has to tell the slots' owners on a connection that is there. One that is silent is found soon.
+const QUICK: Duration = Duration::from_millis(100);
 
 pub(crate) struct Cluster {
     nodes: Vec<ConnectionInfo>,
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "without TLS nobody need be trusted"))]
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only TLS needs certificates"))]
     trust: Option<Vec<u8>>,
-    patience: Duration,
+    node_timeout: Duration,
+    /// The owners of the slots when the last client was made.
+    owners: Mutex<Owners>,
 }
 
+/// Ranges of slots, each with the id of the primary that owns it, in order.
+type Owners = Vec<(i64, i64, Vec<u8>)>;
+
 impl Cluster {
-    pub(super) fn new(nodes: Vec<ConnectionInfo>, trust: Option<Vec<u8>>, patience: Duration) -> RedisResult<Self> {
-        let cluster = Self { nodes, trust, patience };
-        // Nodes that do not go together are found out now.
+    /// `node_timeout` is for connecting to a node, and for what the client asks on its own account.
+    pub(super) fn new(nodes: Vec<ConnectionInfo>, trust: Option<Vec<u8>>, node_timeout: Duration) -> RedisResult<Self> {
+        let cluster = Self { nodes, trust, node_timeout, owners: Mutex::default() };
+        // Finds nodes that do not belong together now.
         cluster.client(cluster.nodes.clone())?;
         Ok(cluster)
     }
@@ -56,25 +61,25 @@ impl Cluster {
         };
         builder
             .retries(0)
-            .connection_timeout(self.patience)
+            .connection_timeout(self.node_timeout)
             // Each call has the store's deadline. This bounds what the client asks on its own account.
-            .response_timeout(self.patience)
-            .overall_response_timeout(Some(self.patience))
+            .response_timeout(self.node_timeout)
+            .overall_response_timeout(Some(self.node_timeout))
             .tcp_settings(TcpSettings::default().set_nodelay(true))
             .build()
     }
 
-    /// The first of the nodes to answer.
-    async fn awake(&self) -> RedisResult<ConnectionInfo> {
-        let mut greeted = JoinSet::new();
+    /// Returns the first of the nodes to answer, and the owners of the slots as it knows them.
+    async fn first_to_answer(&self) -> RedisResult<(ConnectionInfo, Owners)> {
+        let mut asked = JoinSet::new();
         for node in &self.nodes {
-            let greeting = greet(node.clone(), self.patience);
-            greeted.spawn(tokio::time::timeout(self.patience, greeting));
+            let asking = ask_node(node.clone(), self.node_timeout);
+            asked.spawn(tokio::time::timeout(self.node_timeout, asking));
         }
         let mut last = RedisError::from((ErrorKind::Io, "no node of the cluster answers"));
-        while let Some(answer) = greeted.join_next().await {
+        while let Some(answer) = asked.join_next().await {
             match answer {
-                Ok(Ok(Ok(node))) => return Ok(node),
+                Ok(Ok(Ok(found))) => return Ok(found),
                 Ok(Ok(Err(error))) => last = error,
                 // Too late, or stopped with its runtime.
                 Ok(Err(_)) | Err(_) => {}
@@ -84,108 +89,83 @@ impl Cluster {
     }
 }
 
-impl Reach for Cluster {
+impl Backend for Cluster {
     type Connection = ClusterConnection;
 
+    /// The other nodes' answers say nothing about one that is silent.
+    const DOUBTED_AFTER: u32 = 1;
+
     async fn dial(&self) -> RedisResult<ClusterConnection> {
-        // The client would wait for all of them, also for one that has fallen silent. One is enough to ask for the rest.
-        let node = self.awake().await?;
-        self.client(vec![node])?.get_async_connection().await
+        // The client would wait for all nodes, also for a silent one. One is enough to ask for the rest.
+        let (node, owners) = self.first_to_answer().await?;
+        let connection = self.client(vec![node])?.get_async_connection().await?;
+        *self.owners.lock().unwrap_or_else(PoisonError::into_inner) = owners;
+        Ok(connection)
+    }
+
+    async fn replace(&self, mut doubtful: ClusterConnection) -> RedisResult<Option<ClusterConnection>> {
+        let any = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
+        let slots = tokio::time::timeout(QUICK, doubtful.route_command(ask_for_slots(), any)).await;
+        let slots = slots.unwrap_or_else(|_| Err((ErrorKind::Io, "no answer in time").into()));
+        let owners = owners_in(slots.and_then(Value::extract_error)?);
+        let is_known = *self.owners.lock().unwrap_or_else(PoisonError::into_inner) == owners;
+        if is_known { Ok(None) } else { self.dial().await.map(Some) }
     }
 
     async fn run(connection: &mut ClusterConnection, key: &str, call: &Call) -> RedisResult<Value> {
-        let mut answer = script::run(connection, key, call).await;
-        for _ in 0..MOST_REDIRECTS {
-            let Some(mut node) = Node::named_in(&answer, connection) else { break };
-            answer = script::run(&mut node, key, call).await;
-        }
-        answer
-    }
-
-    /// A node that stands in for the primary would answer a `PING` too; asked for the key, it says that it is not the one.
-    /// The script uses this command as well, so the right to it is there.
-    async fn ping(connection: &mut ClusterConnection, key: &str) -> RedisResult<Value> {
-        let mut look = cmd("MGET");
-        look.arg(key);
-        let primary = SingleNodeRoutingInfo::SpecificNode(Route::with_key(key, SlotAddr::Master));
-        let answer = connection.route_command(look, RoutingInfo::SingleNode(primary)).await;
-        match answer.and_then(Value::extract_error) {
-            // The right one, though the key has left it: that is no sickness.
-            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::Ask) => Ok(Value::Nil),
-            answer => answer,
-        }
+        let answer = script::run(connection, key, call).await;
+        if has_moved(&answer) { script::run(connection, key, call).await } else { answer }
     }
 
     fn verdict(error: &RedisError) -> Verdict {
         match error.kind() {
             ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Verdict::Doubt,
             ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::Moved | ServerErrorKind::ClusterDown) => {
-                Verdict::Renew
+                Verdict::Replace
             }
             _ => Verdict::Keep,
         }
     }
 }
 
-/// Waits for a sign of life.
-async fn greet(node: ConnectionInfo, patience: Duration) -> RedisResult<ConnectionInfo> {
-    let mut connection = Dialer::new(node.clone(), patience)?.dial().await?;
-    match cmd("PING").query_async::<Value>(&mut connection).await {
-        Err(error) if error.code() != Some("NOPERM") => Err(error),
-        _ => Ok(node),
+/// Returns whether a node has sent a call elsewhere.
+fn has_moved(answer: &RedisResult<Value>) -> bool {
+    let moved = ErrorKind::Server(ServerErrorKind::Moved);
+    match answer {
+        Err(error) => error.kind() == moved,
+        // It may also come as a value.
+        Ok(Value::ServerError(error)) => RedisError::from(error.clone()).kind() == moved,
+        Ok(_) => false,
     }
 }
 
-/// The node that `MOVED` names.
-struct Node {
-    connection: ClusterConnection,
-    host: String,
-    port: u16,
+/// Asks a node for the owners of the slots, on a connection of its own.
+async fn ask_node(node: ConnectionInfo, timeout: Duration) -> RedisResult<(ConnectionInfo, Owners)> {
+    let mut connection = Dialer::new(node.clone(), timeout)?.dial().await?;
+    let slots = ask_for_slots().query_async(&mut connection).await?;
+    Ok((node, owners_in(slots)))
 }
 
-impl Node {
-    /// The node that this answer says to ask instead.
-    fn named_in(answer: &RedisResult<Value>, connection: &ClusterConnection) -> Option<Self> {
-        let error = match answer {
-            Err(error) => error.clone(),
-            // It may also come as a value.
-            Ok(Value::ServerError(error)) => error.clone().into(),
-            Ok(_) => return None,
-        };
-        if error.kind() != ErrorKind::Server(ServerErrorKind::Moved) {
-            return None;
-        }
-        let (address, _) = error.redirect_node()?;
-        let (host, port) = address.rsplit_once(':')?;
-        Some(Self { connection: connection.clone(), host: host.to_owned(), port: port.parse().ok()? })
-    }
-
-    fn route(&self) -> SingleNodeRoutingInfo {
-        SingleNodeRoutingInfo::ByAddress { host: self.host.clone(), port: self.port }
-    }
+fn ask_for_slots() -> Cmd {
+    let mut command = redis::cmd("CLUSTER");
+    command.arg("SLOTS");
+    command
 }
 
-impl ConnectionLike for Node {
-    fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
-        Box::pin(async move {
-            let route = RoutingInfo::SingleNode(self.route());
-            self.connection.route_command(command.clone(), route).await
-        })
-    }
-
-    fn req_packed_commands<'a>(
-        &'a mut self,
-        commands: &'a Pipeline,
-        offset: usize,
-        count: usize,
-    ) -> RedisFuture<'a, Vec<Value>> {
-        Box::pin(async move {
-            let route = self.route();
-            self.connection.route_pipeline(commands.clone(), offset, count, route).await
-        })
-    }
-
-    fn get_db(&self) -> i64 {
-        0
-    }
+/// Reads the reply to `CLUSTER SLOTS`: ranges with the primary first among their nodes.
+fn owners_in(slots: Value) -> Owners {
+    let Value::Array(ranges) = slots else { return Owners::new() };
+    let owner_in = |range: &Value| match range {
+        Value::Array(range) => match range.as_slice() {
+            [Value::Int(first), Value::Int(last), Value::Array(primary), ..] => match primary.get(2) {
+                Some(Value::BulkString(id)) => Some((*first, *last, id.clone())),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    };
+    let mut owners: Owners = ranges.iter().filter_map(owner_in).collect();
+    owners.sort_unstable();
+    owners
 }

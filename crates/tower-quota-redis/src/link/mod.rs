@@ -1,10 +1,12 @@
 //! How the server is reached: the one place that knows what kind of connection is behind a store.
 
+mod attempts;
+mod backend;
+mod call_error;
 mod cluster;
 mod election;
-mod line;
 mod pool;
-mod reach;
+mod reconnecting;
 mod sentinel;
 mod server;
 #[cfg(feature = "tls")]
@@ -14,114 +16,108 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use deadpool_redis::Pool;
-use redis::{Client, ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisError, Value};
+use redis::{Client, ConnectionInfo, IntoConnectionInfo, RedisError, Value};
+use tokio::runtime::Handle;
 
+pub(crate) use self::call_error::CallError;
 use self::cluster::Cluster;
-use self::line::Line;
-pub(crate) use self::line::RENEWAL_PAUSE;
 use self::pool::Pooled;
+use self::reconnecting::Reconnecting;
 use self::sentinel::Sentinels;
 use self::server::Server;
 use crate::script::Call;
 
-/// A way to the server.
+/// A cluster's client waits for each of its nodes. It has this share of the connect timeout for one.
+const NODE_SHARE: u32 = 4;
+
+/// A connection to the server, replaced when lost, shared by all calls that are made on it.
 #[derive(Clone)]
 pub(crate) enum Link {
-    /// One connection of the store's own, shared by all its requests and replaced when lost.
-    Server(Arc<Line<Server>>),
-    /// The same to a primary that sentinels find.
-    Sentinels(Arc<Line<Sentinels>>),
-    /// Connections to all nodes of a cluster, shared by all its partitions.
-    Cluster(Arc<Line<Cluster>>),
-    /// A connection out of the user's pool, kept while it works.
-    Pool(Arc<Line<Pooled>>),
+    /// To one server.
+    Server(Arc<Reconnecting<Server>>),
+    /// To a primary that sentinels find.
+    Sentinels(Arc<Reconnecting<Sentinels>>),
+    /// To all nodes of a cluster.
+    Cluster(Arc<Reconnecting<Cluster>>),
+    /// Out of the user's pool.
+    Pool(Arc<Reconnecting<Pooled>>),
 }
 
-/// Why a call came to nothing.
-pub(crate) enum Trouble {
-    /// There was no connection to send it on.
-    Connect(RedisError),
-    /// It was sent, and failed.
-    Call(RedisError),
+/// How a link connects.
+#[derive(Clone)]
+pub(crate) struct LinkSettings {
+    /// The longest that an attempt to connect may take.
+    pub(crate) connect_timeout: Duration,
+    /// The runtime that connections live on; that of the first caller if there is none.
+    pub(crate) runtime: Option<Handle>,
 }
 
 impl Link {
-    /// A link through a connection of its own. An attempt to connect is given up after `patience`.
-    pub(crate) fn to(client: &Client, patience: Duration) -> Result<Self, RedisError> {
-        Ok(Self::Server(Arc::new(Line::new(Server::new(client, patience)?))))
+    /// Makes a link through a connection of its own.
+    pub(crate) fn to_server(client: &Client, settings: LinkSettings) -> Result<Self, RedisError> {
+        let server = Server::new(client, settings.connect_timeout)?;
+        Ok(Self::Server(Arc::new(Reconnecting::new(server, settings.runtime))))
     }
 
-    /// A link to the primary that these sentinels know by the host of `primary`.
-    pub(crate) fn through(
+    /// Makes a link to the primary that these sentinels know by the host of `primary`.
+    pub(crate) fn through_sentinels(
         sentinels: Vec<ConnectionInfo>,
         primary: ConnectionInfo,
-        patience: Duration,
+        settings: LinkSettings,
     ) -> Result<Self, RedisError> {
-        Ok(Self::Sentinels(Arc::new(Line::new(Sentinels::new(sentinels, primary, patience)?))))
+        let sentinels = Sentinels::new(sentinels, primary, settings.connect_timeout)?;
+        Ok(Self::Sentinels(Arc::new(Reconnecting::new(sentinels, settings.runtime))))
     }
 
-    /// A link to the cluster that these nodes belong to. `trust` holds the certificates to trust, in PEM, if not the
-    /// system's.
-    pub(crate) fn cluster(
+    /// Makes a link to the cluster that these nodes belong to. `trust` holds the certificates to trust, in PEM,
+    /// instead of the system's.
+    pub(crate) fn to_cluster(
         nodes: Vec<ConnectionInfo>,
         trust: Option<Vec<u8>>,
-        patience: Duration,
+        settings: LinkSettings,
     ) -> Result<Self, RedisError> {
-        Ok(Self::Cluster(Arc::new(Line::new(Cluster::new(nodes, trust, patience)?))))
+        let cluster = Cluster::new(nodes, trust, settings.connect_timeout / NODE_SHARE)?;
+        Ok(Self::Cluster(Arc::new(Reconnecting::new(cluster, settings.runtime))))
     }
 
-    /// A link through a connection of a pool. An attempt to have one handed out is given up after `patience`.
-    pub(crate) fn pool(pool: Pool, patience: Duration) -> Self {
-        Self::Pool(Arc::new(Line::new(Pooled::new(pool, patience))))
+    /// Makes a link through a connection of a pool.
+    pub(crate) fn from_pool(pool: Pool, settings: LinkSettings) -> Self {
+        let pooled = Pooled::new(pool, settings.connect_timeout);
+        Self::Pool(Arc::new(Reconnecting::new(pooled, settings.runtime)))
     }
 
-    /// Waits until there is a connection.
-    pub(crate) async fn connect(&self) -> Result<(), Trouble> {
+    /// Waits until there is a connection, or an attempt to make one has failed.
+    pub(crate) async fn connect(&self) -> Result<(), CallError> {
         match self {
-            Self::Server(line) => line.connect().await,
-            Self::Sentinels(line) => line.connect().await,
-            Self::Cluster(line) => line.connect().await,
-            Self::Pool(line) => line.connect().await,
+            Self::Server(link) => link.connect().await,
+            Self::Sentinels(link) => link.connect().await,
+            Self::Cluster(link) => link.connect().await,
+            Self::Pool(link) => link.connect().await,
+        }
+    }
+
+    /// Begins to connect in the background.
+    pub(crate) fn connect_in_background(&self) {
+        match self {
+            Self::Server(link) => link.connect_in_background(),
+            Self::Sentinels(link) => link.connect_in_background(),
+            Self::Cluster(link) => link.connect_in_background(),
+            Self::Pool(link) => link.connect_in_background(),
         }
     }
 
     /// Runs the script once, on the partition that a key stands for.
-    pub(crate) async fn run(&self, key: &str, call: &Call) -> Result<Value, Trouble> {
+    pub(crate) async fn run(&self, key: &str, call: &Call) -> Result<Value, CallError> {
         match self {
-            Self::Server(line) => line.run(key, call).await,
-            Self::Sentinels(line) => line.run(key, call).await,
-            Self::Cluster(line) => line.run(key, call).await,
-            Self::Pool(line) => line.run(key, call).await,
-        }
-    }
-
-    /// Asks the server that holds a key for a sign of life. That it may not be asked for one is a sign too.
-    pub(crate) async fn is_alive(&self, key: &str) -> bool {
-        let answer = match self {
-            Self::Server(line) => line.ping(key).await,
-            Self::Sentinels(line) => line.ping(key).await,
-            Self::Cluster(line) => line.ping(key).await,
-            Self::Pool(line) => line.ping(key).await,
-        };
-        match answer {
-            Ok(_) => true,
-            Err(Trouble::Connect(_)) => false,
-            Err(Trouble::Call(error)) => error.code() == Some("NOPERM"),
-        }
-    }
-
-    /// Makes another connection because there is reason to doubt the one there is.
-    pub(crate) fn renew(&self) {
-        match self {
-            Self::Server(line) => line.renew(),
-            Self::Sentinels(line) => line.renew(),
-            Self::Cluster(line) => line.renew(),
-            Self::Pool(line) => line.renew(),
+            Self::Server(link) => link.run(key, call).await,
+            Self::Sentinels(link) => link.run(key, call).await,
+            Self::Cluster(link) => link.run(key, call).await,
+            Self::Pool(link) => link.run(key, call).await,
         }
     }
 }
 
-/// What a URL says, with the certificates to trust, if not the system's.
+/// Reads a URL, with the certificates to trust, instead of the system's.
 pub(crate) fn address(url: &str, trust: Option<&[u8]>) -> Result<ConnectionInfo, RedisError> {
     #[cfg(feature = "tls")]
     if let Some(pem) = trust
@@ -131,14 +127,4 @@ pub(crate) fn address(url: &str, trust: Option<&[u8]>) -> Result<ConnectionInfo,
     }
     let _ = trust;
     url.into_connection_info()
-}
-
-impl Trouble {
-    fn of_call(error: RedisError) -> Self {
-        match error.kind() {
-            // The client had nobody to send it to.
-            ErrorKind::ClusterConnectionNotFound => Self::Connect(error),
-            _ => Self::Call(error),
-        }
-    }
 }

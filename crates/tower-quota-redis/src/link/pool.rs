@@ -1,8 +1,8 @@
-//! A connection out of a pool, kept for as long as it works.
+//! A connection from a pool, kept for as long as it works.
 //!
-//! A pool looks a connection over, with a `PING`, whenever it hands one out. That is paid once here, not once for each
-//! request. When a connection is to be replaced it is taken away from the pool, which then has room for the next; it
-//! serves until that is there. A good one goes back to the pool with the store.
+//! A pool checks a connection, with a `PING`, whenever it hands one out. That is paid once here, not once for each
+//! request. A connection that is to be replaced is taken away from the pool, which then has room for the next; it
+//! serves until that is there. A good one returns to the pool with the store.
 
 use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use deadpool_redis::{Connection, Pool, PoolError};
 use redis::aio::MultiplexedConnection;
 use redis::{ErrorKind, RedisError, RedisResult, Value};
 
-use super::reach::{Reach, Verdict};
+use super::backend::{Backend, Verdict};
 use super::server::Server;
 use crate::script::Call;
 
@@ -19,30 +19,30 @@ pub(crate) struct Pooled {
     pool: Pool,
     /// Kept so that the pool counts the connection as taken.
     checked_out: Mutex<Option<Connection>>,
-    patience: Duration,
+    connect_timeout: Duration,
 }
 
 impl Pooled {
-    pub(super) fn new(pool: Pool, patience: Duration) -> Self {
-        Self { pool, checked_out: Mutex::new(None), patience }
+    pub(super) fn new(pool: Pool, connect_timeout: Duration) -> Self {
+        Self { pool, checked_out: Mutex::new(None), connect_timeout }
     }
 
-    /// What the pool counts as taken from now on.
+    /// Replaces the connection that the pool counts as taken.
     fn check_out(&self, connection: Option<Connection>) -> Option<Connection> {
         let mut checked_out = self.checked_out.lock().unwrap_or_else(PoisonError::into_inner);
         core::mem::replace(&mut *checked_out, connection)
     }
 }
 
-impl Reach for Pooled {
+impl Backend for Pooled {
     type Connection = MultiplexedConnection;
 
     async fn dial(&self) -> RedisResult<MultiplexedConnection> {
         if let Some(doubtful) = self.check_out(None) {
-            // Not to be handed out again.
+            // The pool must not hand it out again.
             drop(Connection::take(doubtful));
         }
-        let handed_out = tokio::time::timeout(self.patience, self.pool.get()).await;
+        let handed_out = tokio::time::timeout(self.connect_timeout, self.pool.get()).await;
         let handed_out = handed_out
             .map_err(|_| (ErrorKind::Io, "the pool handed out no connection in time").into())
             .and_then(|outcome| outcome.map_err(of_pool))?;
@@ -55,10 +55,6 @@ impl Reach for Pooled {
         Server::run(connection, key, call).await
     }
 
-    async fn ping(connection: &mut MultiplexedConnection, key: &str) -> RedisResult<Value> {
-        Server::ping(connection, key).await
-    }
-
     fn verdict(error: &RedisError) -> Verdict {
         Server::verdict(error)
     }
@@ -68,7 +64,7 @@ fn of_pool(error: PoolError) -> RedisError {
     let kind = match error {
         PoolError::Backend(error) => return error,
         PoolError::Timeout(_) => ErrorKind::Io,
-        // It has been closed, or was set up wrongly: another attempt will fare no better.
+        // It has been closed, or was set up wrongly: another attempt will fail too.
         _ => ErrorKind::InvalidClientConfig,
     };
     (kind, "the pool handed out no connection", error.to_string()).into()

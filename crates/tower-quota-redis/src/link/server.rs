@@ -7,10 +7,10 @@ use redis::{
     AsyncConnectionConfig, Client, ConnectionInfo, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value,
 };
 
-use super::reach::{Reach, Verdict};
+use super::backend::{Backend, Verdict};
 use crate::script::{self, Call};
 
-/// Requests that may wait to be written. The client's own 50 would make a burst wait for its turn.
+/// Requests that may wait to be written. The client's default of 50 would make a burst wait.
 const QUEUE: usize = 1024;
 
 pub(crate) struct Server(Dialer);
@@ -22,21 +22,21 @@ pub(super) struct Dialer {
 }
 
 impl Server {
-    pub(super) fn new(client: &Client, patience: Duration) -> RedisResult<Self> {
-        Dialer::new(client.get_connection_info().clone(), patience).map(Self)
+    pub(super) fn new(client: &Client, connect_timeout: Duration) -> RedisResult<Self> {
+        Dialer::new(client.get_connection_info().clone(), connect_timeout).map(Self)
     }
 }
 
 impl Dialer {
-    pub(super) fn new(address: ConnectionInfo, patience: Duration) -> RedisResult<Self> {
+    pub(super) fn new(address: ConnectionInfo, connect_timeout: Duration) -> RedisResult<Self> {
         #[cfg(feature = "tls")]
         super::tls::choose_cryptography();
-        // Requests are small and each is waited for: holding one back to fill a packet only delays it.
+        // Requests are small: holding one back to fill a packet only delays it.
         let settings = address.tcp_settings().clone().set_nodelay(true);
         let client = Client::open(address.set_tcp_settings(settings))?;
         let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(patience))
-            // The store's deadline covers the whole call.
+            .set_connection_timeout(Some(connect_timeout))
+            // The store's deadline covers a call.
             .set_response_timeout(None)
             .set_pipeline_buffer_size(QUEUE);
         Ok(Self { client, config })
@@ -47,7 +47,7 @@ impl Dialer {
     }
 }
 
-impl Reach for Server {
+impl Backend for Server {
     type Connection = MultiplexedConnection;
 
     async fn dial(&self) -> RedisResult<MultiplexedConnection> {
@@ -58,16 +58,12 @@ impl Reach for Server {
         script::run(connection, key, call).await
     }
 
-    async fn ping(connection: &mut MultiplexedConnection, _key: &str) -> RedisResult<Value> {
-        redis::cmd("PING").query_async(connection).await
-    }
-
     fn verdict(error: &RedisError) -> Verdict {
         if is_the_end_of_a_connection(error) {
-            Verdict::HangUp
+            Verdict::Drop
         } else if error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly) {
             // It has become a replica. The same name may lead to the new primary by now.
-            Verdict::Renew
+            Verdict::Replace
         } else {
             Verdict::Keep
         }

@@ -1,34 +1,38 @@
 //! Ways to connect a store with the options chosen.
 
 use core::num::NonZeroUsize;
-use core::time::Duration;
 use std::sync::Arc;
 
 use deadpool_redis::Pool;
-use redis::{Client, ConnectionInfo, RedisError};
+use redis::{Client, ConnectionInfo, ErrorKind, RedisError};
+use tokio::sync::Semaphore;
 
 use super::RedisOptions;
 use crate::batch::{Batcher, Caller};
-use crate::error::{RedisConfigError, RedisStoreError};
-use crate::health::Health;
+use crate::breaker::Breaker;
+use crate::config_error::RedisConfigError;
+use crate::error::RedisStoreError;
 use crate::keys::KeyNames;
-use crate::link::{self, Link};
+use crate::link::{self, CallError, Link, LinkSettings};
 use crate::store::RedisStore;
 
-/// How long a connection may take to come about in the background. A deadline is often shorter than a handshake; and as
-/// long as one attempt takes, no other is made, so this also delays recovery from a network that swallows packets.
-const CONNECT_PATIENCE: Duration = Duration::from_millis(500);
-/// The same for each node of a cluster. All are waited for, also those that have fallen silent and still count as nodes.
-const CLUSTER_PATIENCE: Duration = Duration::from_millis(200);
-/// Enough to spread evenly over any number of nodes that a limiter needs, few enough that batches fill.
-const CLUSTER_PARTITIONS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+/// In-flight slots of a partition on each connection. Two keep the server busy while a reply is read and the next call
+/// is put together. Where there are several partitions, their calls do that for each other.
+const SLOTS: usize = 2;
+const SLOTS_OF_SEVERAL_PARTITIONS: usize = 1;
+/// In-flight slots on each connection that several partitions share. Few, so that batches fill; enough for two calls
+/// to each of three nodes.
+const SHARED_SLOTS: usize = 6;
+/// Divides evenly among two, three, four and six nodes, and is small enough that batches fill.
+const CLUSTER_PARTITIONS: NonZeroUsize = NonZeroUsize::new(12).unwrap();
 
 impl RedisOptions {
     /// Connects to the server at a URL such as `redis://user:password@host:6379/0`.
     ///
     /// # Errors
     /// [`RedisStoreError::Config`] for a wrong URL or option; [`RedisStoreError::Connect`] when the server is away,
-    /// knows no such database or does not accept the password; [`RedisStoreError::Deadline`] when it does not answer.
+    /// knows no such database, does not accept the password, or does not answer within the
+    /// [`connect_timeout`](Self::connect_timeout).
     pub async fn connect(self, url: &str) -> Result<RedisStore, RedisStoreError> {
         let client = Client::open(self.address(url)?).map_err(|error| wrong(url, error))?;
         self.client(client).await
@@ -41,8 +45,7 @@ impl RedisOptions {
     /// As [`connect`](Self::connect).
     pub async fn client(self, client: Client) -> Result<RedisStore, RedisStoreError> {
         let server = client.get_connection_info().addr().to_string();
-        let patience = self.patience(CONNECT_PATIENCE);
-        let links = self.links(|| Link::to(&client, patience)).map_err(|error| wrong(&server, error))?;
+        let links = self.links(|settings| Link::to_server(&client, settings)).map_err(|error| wrong(&server, error))?;
         self.connected(links, server, NonZeroUsize::MIN).await
     }
 
@@ -50,8 +53,8 @@ impl RedisOptions {
     /// and password. `primary` is the name alone, or a URL with the name in the place of the host, for user, password,
     /// database, TLS or protocol: `redis://limiter:password@mymaster/2`.
     ///
-    /// The sentinels are asked again whenever the connection is lost or in doubt, or leads to a server that has become a
-    /// replica.
+    /// The sentinels are asked again whenever the connection is lost or in doubt, or leads to a server that has become
+    /// a replica.
     ///
     /// # Errors
     /// As [`connect`](Self::connect); [`RedisStoreError::Connect`] also when no sentinel answers or knows the name.
@@ -63,15 +66,14 @@ impl RedisOptions {
         let primary = if primary.contains("://") { primary.to_owned() } else { format!("redis://{primary}/") };
         let server = without_credentials(&primary);
         let (sentinels, primary) = (self.addresses(sentinels)?, self.address(&primary)?);
-        let patience = self.patience(CONNECT_PATIENCE);
         let links = self
-            .links(|| Link::through(sentinels.clone(), primary.clone(), patience))
+            .links(|settings| Link::through_sentinels(sentinels.clone(), primary.clone(), settings))
             .map_err(|error| wrong(&server, error))?;
         self.connected(links, server, NonZeroUsize::MIN).await
     }
 
-    /// Connects to the cluster that the nodes at these URLs belong to. Give several: those that are away are passed over.
-    /// User, password, TLS and protocol must be the same in all.
+    /// Connects to the cluster that the nodes at these URLs belong to. Give several: those that are away are passed
+    /// over. User, password, TLS and protocol must be the same in all.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -82,26 +84,24 @@ impl RedisOptions {
         let nodes = self.addresses(nodes)?;
         let names: Vec<String> = nodes.iter().map(|node| node.addr().to_string()).collect();
         let server = format!("the cluster of {}", names.join(", "));
-        let patience = self.patience(CLUSTER_PATIENCE);
         let links = self
-            .links(|| Link::cluster(nodes.clone(), self.trust.clone(), patience))
+            .links(|settings| Link::to_cluster(nodes.clone(), self.trust.clone(), settings))
             .map_err(|error| wrong(&server, error))?;
         self.connected(links, server, CLUSTER_PARTITIONS).await
     }
 
     /// Takes connections from a pool. None is made before the first request.
     ///
-    /// A connection is checked out once, kept while it works, and replaced by another from the pool when it fails. So the
-    /// `PING` with which a pool hands one out is not paid for by each decision; and the pool must have one connection to
-    /// spare, or as many as [`connections`](Self::connections) says. One that is handed out is waited for in the
-    /// background, for half a second or the deadline if that is longer, as is one that the other ways connect. Whether they use `TCP_NODELAY` is up to the pool's
+    /// A connection is checked out once, kept while it works, and replaced by another from the pool when it fails. So
+    /// the `PING` with which a pool hands one out is not paid for by each decision; and the pool must have one
+    /// connection to spare, or as many as [`connections`](Self::connections) says. The pool's own timeouts apply, and
+    /// the [`connect_timeout`](Self::connect_timeout). Whether connections use `TCP_NODELAY` is up to the pool's
     /// configuration; they should.
     ///
     /// # Errors
     /// [`RedisStoreError::Config`] for a wrong option.
     pub fn pool(self, pool: Pool) -> Result<RedisStore, RedisStoreError> {
-        let patience = self.patience(CONNECT_PATIENCE);
-        let links = (0..self.connections.get()).map(|_| Link::pool(pool.clone(), patience)).collect();
+        let links = (0..self.connections.get()).map(|_| Link::from_pool(pool.clone(), self.link_settings())).collect();
         self.store(links, "the pool".to_owned(), NonZeroUsize::MIN)
     }
 
@@ -116,52 +116,71 @@ impl RedisOptions {
         link::address(url, self.trust.as_deref()).map_err(|error| wrong(url, error))
     }
 
-    fn patience(&self, least: Duration) -> Duration {
-        least.max(self.deadline)
+    fn links(&self, link: impl Fn(LinkSettings) -> Result<Link, RedisError>) -> Result<Arc<[Link]>, RedisError> {
+        (0..self.connections.get()).map(|_| link(self.link_settings())).collect()
     }
 
-    fn links(&self, link: impl Fn() -> Result<Link, RedisError>) -> Result<Vec<Link>, RedisError> {
-        (0..self.connections.get()).map(|_| link()).collect()
+    fn link_settings(&self) -> LinkSettings {
+        LinkSettings { connect_timeout: self.connect_timeout.max(self.deadline), runtime: self.runtime.clone() }
     }
 
     async fn connected(
         self,
-        links: Vec<Link>,
+        links: Arc<[Link]>,
         server: String,
         partitions: NonZeroUsize,
     ) -> Result<RedisStore, RedisStoreError> {
-        let is_lazy = self.lazy;
-        let store = self.store(links.clone(), server, partitions)?;
-        if is_lazy {
-            // Begins to connect, so that the first request finds a connection if there is one to be had.
-            links.iter().for_each(Link::renew);
-        } else {
-            store.connected().await?;
+        let (is_lazy, timeout) = (self.lazy, self.connect_timeout);
+        let name: Arc<str> = self.server_name.as_ref().unwrap_or(&server).as_str().into();
+        let store = self.store(Arc::clone(&links), server, partitions)?;
+        for link in links.iter() {
+            if is_lazy {
+                // The first request finds a connection if there is one to be had.
+                link.connect_in_background();
+                continue;
+            }
+            let source = match tokio::time::timeout(timeout, link.connect()).await {
+                Ok(Ok(())) => continue,
+                Ok(Err(CallError::NotSent(error) | CallError::Failed(error))) => error,
+                Err(_) => (ErrorKind::Io, "no answer within the connect timeout").into(),
+            };
+            return Err(RedisStoreError::Connect { server: name, source: Arc::new(source) });
         }
         Ok(store)
     }
 
-    fn store(self, links: Vec<Link>, server: String, partitions: NonZeroUsize) -> Result<RedisStore, RedisStoreError> {
+    fn store(
+        self,
+        links: Arc<[Link]>,
+        server: String,
+        partitions: NonZeroUsize,
+    ) -> Result<RedisStore, RedisStoreError> {
         if self.deadline.is_zero() {
             return Err(RedisConfigError::ZeroDeadline.into());
+        }
+        if self.connect_timeout.is_zero() {
+            return Err(RedisConfigError::ZeroConnectTimeout.into());
         }
         let partitions = self.partitions.unwrap_or(partitions);
         let keys = KeyNames::new(&self.prefix, self.secret.as_deref(), self.readable_keys, partitions)?;
         let server: Arc<str> = self.server_name.unwrap_or(server).into();
+        let slots = if partitions.get() == 1 { SLOTS } else { SLOTS_OF_SEVERAL_PARTITIONS };
+        let shared_slots = Arc::new(Semaphore::new(links.len() * SHARED_SLOTS));
         let batchers = (0..keys.partitions())
             .map(|partition| {
-                let key = keys.partition_key(partition);
-                Batcher::new(Caller {
-                    links: links.clone(),
-                    health: Health::new(self.failures, links.clone(), key.to_owned(), self.deadline),
-                    partition_key: key.to_owned(),
+                let caller = Caller {
+                    links: Arc::clone(&links),
+                    partition_key: keys.partition_key(partition).to_owned(),
                     deadline: self.deadline,
                     clock: self.clock.clone(),
                     server: Arc::clone(&server),
-                })
+                    shared_slots: Arc::clone(&shared_slots),
+                    runtime: self.runtime.clone(),
+                };
+                Batcher::new(caller, links.len() * slots, Breaker::new(self.failures, self.deadline))
             })
             .collect();
-        Ok(RedisStore::new(batchers, keys, self.deadline, server))
+        Ok(RedisStore::new(batchers, keys, self.deadline, server, self.runtime))
     }
 }
 
@@ -169,7 +188,7 @@ fn wrong(url: &str, error: RedisError) -> RedisConfigError {
     RedisConfigError::Url { url: without_credentials(url), source: Arc::new(error) }
 }
 
-/// A URL as it may be shown: what stands before the last `@`, up to the scheme, may be a password.
+/// Removes user and password from a URL: all between the scheme and the last `@`.
 fn without_credentials(url: &str) -> String {
     match url.rsplit_once('@') {
         None => url.to_owned(),
@@ -185,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_shown_without_credentials() {
+    fn url_is_shown_without_credentials() {
         assert_eq!(without_credentials("redis://host:1/0"), "redis://host:1/0");
         assert_eq!(without_credentials("redis://:pa@ss@host"), "redis://...@host");
         assert_eq!(without_credentials("user:pass@host"), "...@host");

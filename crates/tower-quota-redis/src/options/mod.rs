@@ -1,4 +1,4 @@
-//! What can be chosen about a Redis store.
+//! Options of a Redis store.
 
 mod connect;
 
@@ -7,6 +7,7 @@ use core::num::{NonZeroU32, NonZeroUsize};
 use core::time::Duration;
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
 use tower_quota_core::Clock;
 
 use crate::breaker;
@@ -19,6 +20,7 @@ use crate::store::RedisStore;
 pub struct RedisOptions {
     prefix: String,
     deadline: Duration,
+    connect_timeout: Duration,
     secret: Option<Vec<u8>>,
     readable_keys: bool,
     clock: Option<Arc<dyn Clock>>,
@@ -28,6 +30,7 @@ pub struct RedisOptions {
     partitions: Option<NonZeroUsize>,
     failures: NonZeroU32,
     trust: Option<Vec<u8>>,
+    runtime: Option<Handle>,
 }
 
 impl RedisOptions {
@@ -35,6 +38,7 @@ impl RedisOptions {
         Self {
             prefix: "quota".to_owned(),
             deadline: RedisStore::DEFAULT_DEADLINE,
+            connect_timeout: RedisStore::DEFAULT_CONNECT_TIMEOUT,
             secret: None,
             readable_keys: false,
             clock: None,
@@ -42,40 +46,58 @@ impl RedisOptions {
             lazy: false,
             connections: NonZeroUsize::MIN,
             partitions: None,
-            failures: breaker::FAILURES,
+            failures: breaker::DEFAULT_FAILURES,
             trust: None,
+            runtime: None,
         }
     }
 
-    /// What every key in Redis begins with; `tower-quota` unless told otherwise. 1 to 64 letters, digits or characters of
-    /// `-_.:/`. Stores with different prefixes share nothing.
+    /// Sets what every key in Redis begins with; `quota` by default. 1 to 64 letters, digits or characters of `-_.:/`.
+    /// Stores with different prefixes share nothing.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// The longest a call may take, waiting for a connection included; 50 ms unless told otherwise. It also bounds how
-    /// long the constructors wait for the first connection.
+    /// Sets the longest that a decision may take, waiting for a connection and for its turn included; 50 ms by default.
+    ///
+    /// It also says what the server can do: calls are kept so small, and so few at a time, that they take about a
+    /// third of the deadline at most. Decisions beyond that are refused, uncharged, with
+    /// [`Overloaded`](crate::RedisStoreError::Overloaded).
     #[must_use]
     pub const fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// The secret under which keys are hashed before they are stored: at least 16 random bytes, the same on all
-    /// instances. Whoever can read Redis cannot tell, without it, whether a given client is among those counted.
+    /// Sets the longest that an attempt to connect may take; 5 s by default.
     ///
-    /// Left out, the hash depends on the prefix alone. That is no secret: somebody who reads the keys can find out which
-    /// of a list of addresses they stand for, and a client who may choose his own key can search for one that shares
-    /// another's counter, at a cost of about 2^64 hashes for any two and 2^128 for a given one.
+    /// It bounds how long the constructors wait, and attempts in the background: decisions wait for those no longer
+    /// than their deadline. A handshake under TLS may well take longer than a deadline, the more so when a whole fleet
+    /// connects at once. Half of it is for asking sentinels, the other half for connecting to the primary they name;
+    /// each node of a cluster has a quarter. The deadline counts instead if it is longer.
+    #[must_use]
+    pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Sets the secret under which keys are hashed before they are stored: at least 16 random bytes, the same on all
+    /// instances. Without it, no reader of Redis can tell whether a given client is among those counted.
+    ///
+    /// By default the hash depends on the prefix alone. That is no secret: a reader of the keys can find out which of
+    /// a list of addresses they stand for. And a client who may choose their own key can look for one that shares
+    /// another's counter: keys are hashed to 96 bits, so any two that collide take about 2^48 hashes to find, which is
+    /// within reach, and one that collides with a given key about 2^96, which is not. With a secret neither can be
+    /// computed.
     #[must_use]
     pub fn secret(mut self, secret: impl AsRef<[u8]>) -> Self {
         self.secret = Some(secret.as_ref().to_vec());
         self
     }
 
-    /// Stores keys under readable names instead of hashes, to debug with: addresses and user names can then be read in
+    /// Stores keys under readable names instead of hashes, for debugging: addresses and user names can then be read in
     /// Redis. Keys of more than 128 characters are hashed all the same.
     #[must_use]
     pub const fn readable_keys(mut self, readable: bool) -> Self {
@@ -83,53 +105,68 @@ impl RedisOptions {
         self
     }
 
-    /// Decides at the instants of this clock instead of the server's. For tests that move time by hand: instances with
-    /// clocks of their own disagree about what is left. Keys written under such a clock live for at least a minute of
-    /// the server's.
+    /// Sets a clock to decide by, instead of the server's. For tests that move time by hand: instances with clocks of
+    /// their own disagree about what is left. Keys written under such a clock live for at least a minute of the
+    /// server's.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Some(Arc::new(clock));
         self
     }
 
-    /// Has the constructors return without waiting for the server: it is connected to in the background, and a service
-    /// can start while it is away. Wrong URLs and options are errors all the same. Requests that come before there is a
-    /// connection wait for one up to the deadline, and then their limits say what becomes of them, as when a server
-    /// goes away later. A wrong password or an unknown database is an error of each request too.
+    /// Lets the constructors return without waiting for the server: the connection is made in the background, and a
+    /// service can start while the server is away. Wrong URLs and options are errors all the same. Requests that arrive
+    /// before there is a connection wait for one up to the deadline, and then fail as when a server goes away later. A
+    /// wrong password or an unknown database is an error of each request too.
     #[must_use]
     pub const fn connect_lazily(mut self) -> Self {
         self.lazy = true;
         self
     }
 
-    /// How many connections decisions travel on; 1 unless told otherwise. One carries more decisions than a Redis server
-    /// takes; several help where a network limits each stream, or where the server reads with more than one thread.
+    /// Sets how many connections calls are made on; 1 by default. Each has two in-flight slots, or one for each
+    /// partition of a cluster: so many calls may be under way, and decisions that arrive meanwhile leave together in
+    /// the next. One connection carries more decisions than a Redis server can make. Several help where a network
+    /// limits each stream, or where the server reads with more than one thread; batches are smaller then.
     #[must_use]
     pub const fn connections(mut self, connections: NonZeroUsize) -> Self {
         self.connections = connections;
         self
     }
 
-    /// How many parts the subjects are shared out into, each of which one node of a cluster holds: 64 in a cluster unless
-    /// told otherwise, and 1 elsewhere. All instances must agree, and a change of it starts all counts afresh.
+    /// Sets into how many parts the keys are divided, each of which one node of a cluster holds: 12 in a cluster by
+    /// default, and 1 elsewhere. A cluster of more than six primaries is used evenly with several for each. All
+    /// instances must agree, and a change of it starts all counts afresh.
     ///
-    /// Subjects in one partition are decided on in one step. A policy that counts subjects in several, such as a client
-    /// and everyone, is decided on subject by subject, those that stand for everyone last, and what was taken is given
-    /// back when a later one refuses: it never admits too many, and may for a moment admit too few. With 1 partition each
-    /// policy is one step, and one node of the cluster does all the work.
+    /// Keys in one partition are decided on in one step. A policy that counts keys in several, such as a client and
+    /// everyone, is decided on part by part, global limits last, and what was taken is refunded when a later part
+    /// refuses: it never admits too many, and may for a moment admit too few. With 1 partition each policy is one
+    /// step, and one node of the cluster does all the work.
     #[must_use]
     pub const fn partitions(mut self, partitions: NonZeroUsize) -> Self {
         self.partitions = Some(partitions);
         self
     }
 
-    /// After how many calls in a row without an answer the server is not asked any more; 5 unless told otherwise. Calls
-    /// then fail at once, with [`BreakerOpen`](crate::RedisStoreError::BreakerOpen), while about every 100 ms one `PING` looks
-    /// whether it is well again. In a cluster each partition has a breaker of its own, so that one dead primary leaves
-    /// the others alone.
+    /// Sets after how many failures in a row the server is not asked any more; 5 by default.
+    ///
+    /// Calls that fail together count once, however many connections there are: a call counts if it began after the
+    /// last one that counted had ended. So a server that falls silent is given up after this many deadlines, a quarter
+    /// of a second by default, and a pause of 70 ms never does that. Decisions then fail at once, with
+    /// [`BreakerOpen`](crate::RedisStoreError::BreakerOpen). After a pause of 50 to 100 ms, which doubles up to 500
+    /// ms, one decision is sent; its answer closes the breaker. In a cluster each partition has a breaker of its own.
     #[must_use]
     pub const fn breaker(mut self, failures: NonZeroU32) -> Self {
         self.failures = failures;
+        self
+    }
+
+    /// Sets the runtime that connections live on and calls are made on. By default connections live on the runtime of
+    /// the first decision, or of the constructor, and end with it: the next decision makes another. A program that has
+    /// a runtime for each of its threads names one that lasts and is never blocked, or makes a store for each.
+    #[must_use]
+    pub fn runtime(mut self, runtime: Handle) -> Self {
+        self.runtime = Some(runtime);
         self
     }
 
@@ -141,8 +178,8 @@ impl RedisOptions {
         self
     }
 
-    /// What errors call the server, instead of its host and port. A pool does not tell whom it connects to, so errors
-    /// of a store on a pool say `the pool` unless this is given.
+    /// Sets what errors call the server, instead of its host and port. A pool does not tell where it connects to, so
+    /// errors of a store on a pool say `the pool` by default.
     #[must_use]
     pub fn server_name(mut self, name: impl Into<String>) -> Self {
         self.server_name = Some(name.into());
@@ -155,6 +192,7 @@ impl fmt::Debug for RedisOptions {
         f.debug_struct("RedisOptions")
             .field("prefix", &self.prefix)
             .field("deadline", &self.deadline)
+            .field("connect_timeout", &self.connect_timeout)
             .field("secret", &self.secret.as_ref().map(|_| "..."))
             .field("readable_keys", &self.readable_keys)
             .field("clock", &self.clock)
@@ -172,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_shown_without_the_secret() {
+    fn debug_output_hides_the_secret() {
         let shown = format!("{:?}", RedisStore::options().secret("0123456789abcdef"));
         assert!(shown.contains("\"quota\"") && !shown.contains("0123") && !shown.contains("48, 49"), "{shown}");
     }

@@ -1,4 +1,4 @@
-//! What a trial came to, compared with what the server has counted.
+//! Compares the result of a trial with what the server has counted.
 
 use std::time::Duration;
 
@@ -8,22 +8,22 @@ use tower_quota_redis::RedisStore;
 use crate::load::{COUNTED, key};
 use crate::rig::until_answered;
 
-/// What can be said of the server's count at the end.
+/// How exact the server's count can be at the end.
 #[derive(Clone, Copy)]
 pub(crate) enum Books {
-    /// Every request that passed is there once, and no other, but for those that may have been counted.
+    /// Every admitted request is counted once, and no other, except those that may have been counted.
     Kept,
-    /// The same, but that any may be missing: it came back empty, or stands in for one that was ahead of it.
+    /// The same, but counts may be missing: the server came back empty, or replaces one that was ahead of it.
     MayLack,
-    /// Nothing: there is no server to ask.
+    /// There is no server to ask.
     Gone,
 }
 
-/// The account at the end.
+/// The figures of a trial.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) longest: Duration,
-    /// How late the machine was of itself.
+    /// How late this machine's timers were.
     pub(crate) lag: Duration,
     pub(crate) capped: u64,
     pub(crate) counted: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Fails if a request was counted twice, or was not counted though it passed.
+    /// Fails if a request was counted twice, or was admitted and not counted.
     pub(crate) async fn is_borne_out(&self, books: Books, store: &RedisStore) {
         let sure = match books {
             Books::Kept => self.counted,

@@ -1,4 +1,4 @@
-//! Faults of a server that has others to take its place.
+//! Faults of clusters and of primaries under sentinels.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::load::CAP;
 use crate::rig::{A_WHILE, DEADLINE, PATIENT, Trial, alone, options, pause};
 
 async fn in_cluster(cluster: &RedisCluster, deadline: Duration) -> Trial {
-    // Those that are not among the nodes given are found through those that are.
+    // The nodes that are not given are found through those that are.
     let store = options(deadline).cluster(&cluster.urls()[..4]).await.unwrap();
     Trial::start(store, deadline).await
 }
@@ -20,11 +20,11 @@ async fn under_sentinels(group: &RedisSentinel) -> Trial {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_primary_of_a_cluster_dies() {
+async fn cluster_recovers_from_a_killed_primary() {
     let _alone = alone().await;
     let mut cluster = RedisCluster::start();
     let trial = in_cluster(&cluster, DEADLINE).await;
-    // One after the other, so that whoever holds the subjects under load is among them.
+    // One after the other, so that the owners of the keys under load are among them.
     let mut recovery = Duration::ZERO;
     for primary in 0..3 {
         let slot = first_slot(&cluster, primary);
@@ -34,12 +34,12 @@ async fn a_primary_of_a_cluster_dies() {
         cluster.start_again(primary);
         pause(A_WHILE).await;
     }
-    // What was not replicated yet is counted again: at most what a few requests took.
+    // Charges that were not replicated yet are taken again: at most those of a few requests.
     trial.end("cluster: each primary killed in turn", 2 * CAP, Books::MayLack, Some(recovery)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_primary_of_a_cluster_falls_silent() {
+async fn cluster_recovers_from_a_silent_primary() {
     let _alone = alone().await;
     let cluster = RedisCluster::start();
     let trial = in_cluster(&cluster, DEADLINE).await;
@@ -56,7 +56,7 @@ async fn a_primary_of_a_cluster_falls_silent() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn slots_of_a_cluster_move() {
+async fn moved_slots_are_charged_once() {
     let _alone = alone().await;
     let cluster = RedisCluster::start();
     let trial = in_cluster(&cluster, PATIENT).await;
@@ -76,7 +76,7 @@ async fn slots_of_a_cluster_move() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_primary_under_sentinels_dies() {
+async fn sentinels_replace_a_killed_primary() {
     let _alone = alone().await;
     let mut group = RedisSentinel::start();
     let trial = under_sentinels(&group).await;
@@ -87,7 +87,7 @@ async fn the_primary_under_sentinels_dies() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_primary_under_sentinels_falls_silent() {
+async fn sentinels_replace_a_silent_primary() {
     let _alone = alone().await;
     let group = RedisSentinel::start();
     let trial = under_sentinels(&group).await;
@@ -100,7 +100,7 @@ async fn the_primary_under_sentinels_falls_silent() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn roles_under_sentinels_are_exchanged() {
+async fn exchanged_roles_are_followed() {
     let _alone = alone().await;
     let group = RedisSentinel::start();
     let trial = under_sentinels(&group).await;
@@ -110,7 +110,7 @@ async fn roles_under_sentinels_are_exchanged() {
     trial.end("sentinel: roles exchanged", 2 * CAP, Books::MayLack, Some(recovery)).await;
 }
 
-/// A slot that a primary has from the start.
+/// Returns a slot that a primary owns from the start.
 fn first_slot(cluster: &RedisCluster, primary: usize) -> u16 {
     (0..=u16::MAX).step_by(500).find(|&slot| cluster.owner(slot) == Some(primary)).unwrap()
 }

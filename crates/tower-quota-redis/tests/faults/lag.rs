@@ -1,4 +1,4 @@
-//! How late this machine is of itself, so that a loaded one is not taken for a fault.
+//! Measures how late this machine's timers are, so that a loaded machine does not look like a fault.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,10 +10,10 @@ use tower_quota_core::{Clock, MonotonicClock};
 use crate::rig::pause;
 
 const TICK: Duration = Duration::from_millis(5);
-/// More often due together than requests are at their deadline, so that what befalls one of those befalls a tick too.
+/// Several, so that a delay which hits a request at its deadline hits a tick too.
 const TICKERS: usize = 4;
 
-/// Tasks that wait for a moment, again and again, as a request waits for its deadline. Ends when dropped.
+/// Tasks that wait for a short time, again and again, as requests wait for their deadlines. Ends when dropped.
 pub(crate) struct Watchdog {
     worst: Arc<AtomicU64>,
     _tickers: JoinSet<()>,
@@ -29,7 +29,7 @@ impl Watchdog {
         Self { worst, _tickers: tickers }
     }
 
-    /// How late the latest tick has been so far.
+    /// Returns how late the latest tick has been so far.
     pub(crate) fn worst(&self) -> Duration {
         Duration::from_micros(self.worst.load(Ordering::Relaxed))
     }

@@ -1,4 +1,4 @@
-//! What asks a store without pause, and what becomes of it.
+//! Tasks that ask a store without pause, and count the outcomes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use tower_quota_redis::{RedisStore, RedisStoreError};
 
 use crate::rig::pause;
 
-/// What may pass: few enough to be used up, so that too many would show.
+/// Requests that may be admitted: few enough to be used up, so that too many would show.
 pub(crate) const CAP: u64 = 300;
 /// So long a window that none ends during a test.
 const YEAR: Duration = Duration::from_secs(366 * 86_400);
@@ -22,18 +22,18 @@ pub(crate) struct Account {
     pub(crate) is_over: AtomicBool,
     /// In microseconds.
     pub(crate) longest: AtomicU64,
-    /// How many passed the limit of `CAP`, and how many did not.
+    /// Requests that the limit of `CAP` admitted, and refused.
     pub(crate) capped: AtomicU64,
     pub(crate) refused: AtomicU64,
-    /// How many passed the other limit.
+    /// Requests that the other limit admitted.
     pub(crate) counted: AtomicU64,
-    /// How many of those were answered by an error, though they may have been counted.
+    /// Requests to the other limit that ended in an error and may have been counted.
     pub(crate) unsure: AtomicU64,
-    /// How many requests of either kind were answered by an error.
+    /// Requests of either kind that ended in an error.
     pub(crate) failed: AtomicU64,
 }
 
-/// One of several tasks that ask until it is over.
+/// Asks until the trial is over.
 pub(crate) async fn work(store: RedisStore, is_capped: bool, account: Arc<Account>, clock: Arc<MonotonicClock>) {
     let (quota, key) = if is_capped { (CAPPED, key("capped")) } else { (COUNTED, key("counted")) };
     while !account.is_over.load(Ordering::Relaxed) {
@@ -56,7 +56,7 @@ pub(crate) async fn work(store: RedisStore, is_capped: bool, account: Arc<Accoun
                 account.unsure.fetch_add(u64::from(may_be_counted && !is_capped), Ordering::Relaxed);
             }
         }
-        // So that a breaker that answers at once is not asked a million times.
+        // An open breaker answers at once.
         pause(Duration::from_millis(1)).await;
     }
 }

@@ -1,5 +1,5 @@
-//! What happens in each fault, on real servers: how long a request waits, what is admitted, and how soon all is well
-//! again. Each test prints its row of `docs/FAULTS.md`.
+//! Faults on real servers: how long a request waits, what is admitted, and how soon decisions are made again. Each test
+//! prints its row of `docs/FAULTS.md`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
@@ -8,7 +8,10 @@ mod groups;
 mod lag;
 mod load;
 mod network;
-mod probes;
+mod overload;
+
 mod rig;
 mod server;
 mod skew;
+mod survivors;
+mod trials;

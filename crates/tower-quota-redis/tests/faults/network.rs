@@ -1,4 +1,4 @@
-//! Faults of the network between.
+//! Faults of the network.
 
 use std::time::Duration;
 
@@ -10,42 +10,42 @@ use crate::load::CAP;
 use crate::rig::{A_WHILE, DEADLINE, Trial, alone, pause, store_at, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_never_answered() {
+async fn server_that_never_answered_is_an_error() {
     let _alone = alone().await;
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     proxy.inflict(Fault::Stall);
-    let error = RedisStore::options().deadline(DEADLINE).connect(&proxy.url()).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Deadline { .. }), "{error:?}");
+    let error = RedisStore::options().connect_timeout(DEADLINE).connect(&proxy.url()).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Connect { .. }), "{error:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn accepts_and_never_answers() {
+async fn mute_server_recovers() {
     under(Fault::Mute, "accepts and never answers", A_WHILE).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_partition_that_heals() {
+async fn healed_partition_recovers() {
     under(Fault::Stall, "partition that heals", 3 * A_WHILE).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connections_refused() {
+async fn refused_connections_recover() {
     under(Fault::Refuse, "connections cut and refused", A_WHILE).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn answers_just_over_the_deadline() {
+async fn answers_over_the_deadline_recover() {
     let late = DEADLINE + Duration::from_millis(50);
     under(Fault::Delay(late), "answers 50 ms after the deadline", A_WHILE).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn answers_under_the_deadline() {
+async fn answers_under_the_deadline_succeed() {
     let _alone = alone().await;
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
-    // A decision may wait for one call before it leaves with the next, so two must fit, and what a loaded machine adds.
+    // A decision may wait for one call before it leaves in the next, so two must fit, and what a loaded machine adds.
     let (deadline, delay) = (40 * DEADLINE, 6 * DEADLINE);
     let trial = Trial::start(store_at(&proxy.url(), deadline).await, deadline).await;
     proxy.inflict(Fault::Delay(delay));
@@ -58,7 +58,7 @@ async fn answers_under_the_deadline() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cut_in_mid_reply() {
+async fn cut_replies_are_charged_once() {
     let _alone = alone().await;
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
@@ -73,7 +73,7 @@ async fn cut_in_mid_reply() {
     assert!(outcome.failed > 0 && outcome.unsure > 0, "{outcome:?}");
 }
 
-/// A load while a fault lasts that makes requests fail.
+/// Puts a store under load while a fault makes requests fail.
 async fn under(fault: Fault, name: &str, lasting: Duration) {
     let _alone = alone().await;
     let server = RedisServer::start();
@@ -84,7 +84,7 @@ async fn under(fault: Fault, name: &str, lasting: Duration) {
     pause(lasting).await;
     proxy.heal();
     let recovery = trial.recovery(trial.now()).await;
-    // What was held back is delivered by and by.
+    // What was held back is delivered.
     pause(DEADLINE).await;
     trial.end(name, CAP, Books::Kept, Some(recovery)).await;
 }

@@ -1,4 +1,4 @@
-//! A load on a store while something fails, and the account of it.
+//! Puts a store under load while something fails, and checks the outcome.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,19 +15,19 @@ use crate::load::{Account, CAP, COUNTED, key, work};
 
 /// The deadline of most stores under load.
 pub(crate) const DEADLINE: Duration = Duration::from_millis(100);
-/// One that only a broken test reaches, where a late answer would be taken for something else.
+/// A deadline that only a broken test reaches, where a late answer would look like something else.
 pub(crate) const PATIENT: Duration = Duration::from_secs(20);
 /// How long a fault lasts when nothing else ends it.
 pub(crate) const A_WHILE: Duration = Duration::from_secs(1);
-/// What a request may wait beyond its deadline, and how late the machine was of itself.
+/// How long a request may wait beyond its deadline and the lag of this machine.
 const MARGIN: Duration = Duration::from_millis(50);
-/// Within which a store finds a healthy server again, but for how late the machine was of itself in each of the steps that
-/// takes: a pause, a connection to each node, the question who owns what, a probe, a call.
+/// The time within which a store uses a healthy server again, without the lag of this machine in each of the steps
+/// that it takes: a pause, a connection to each node, the slots' owners, a trial, a call.
 const RECOVERY: Duration = Duration::from_secs(1);
 const STEPS: u32 = 10;
 const WORKERS: usize = 8;
 
-/// Faults are tried one at a time: the figures of each should be its own.
+/// Faults are tried one at a time, so that the figures of each are its own.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 pub(crate) async fn alone() -> MutexGuard<'static, ()> {
@@ -45,7 +45,7 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// Puts a store under load that works, and waits until a part of what may pass has passed.
+    /// Puts a working store under load, and waits until a part of the requests that may be admitted was.
     pub(crate) async fn start(store: RedisStore, deadline: Duration) -> Self {
         until_answered(&store).await;
         let clock = Arc::new(MonotonicClock::new());
@@ -63,18 +63,18 @@ impl Trial {
         self.clock.now()
     }
 
-    /// Waits until the fault is felt.
+    /// Waits until the fault makes a request fail.
     pub(crate) async fn until_some_fail(&self) {
         let before = self.account.failed.load(Ordering::Relaxed);
         until("a request fails", || self.account.failed.load(Ordering::Relaxed) > before).await;
     }
 
-    /// How long it took, from an instant on, until requests were answered again.
+    /// Returns how long it took, from an instant on, until requests were answered again.
     pub(crate) async fn recovery(&self, since: Timestamp) -> Duration {
         self.recovery_for(&key("other"), since).await
     }
 
-    /// The same for subjects in every part of a cluster.
+    /// Returns the same for keys in all partitions of a cluster.
     pub(crate) async fn recovery_of_all(&self, since: Timestamp) -> Duration {
         let mut longest = Duration::ZERO;
         for i in 0..256 {
@@ -83,9 +83,9 @@ impl Trial {
         longest
     }
 
-    async fn recovery_for(&self, whom: &Key<'_>, since: Timestamp) -> Duration {
+    async fn recovery_for(&self, key: &Key<'_>, since: Timestamp) -> Duration {
         loop {
-            let answer = self.store.check(&[Charge::new("all", &COUNTED, whom)]).await;
+            let answer = self.store.check(&[Charge::new("all", &COUNTED, key)]).await;
             let (taken, lag) = (self.now().since(since), self.watchdog.worst());
             assert!(taken < RECOVERY + STEPS * lag, "no recovery within {taken:?}, with a lag of {lag:?}: {answer:?}");
             if answer.is_ok() {
@@ -95,10 +95,10 @@ impl Trial {
         }
     }
 
-    /// Ends the load, asserts what holds in every fault, and prints the row. `allowed` is how many the limit may let pass.
+    /// Ends the load, asserts what holds in every fault, and prints the row. `allowed` is how many the limit may admit.
     pub(crate) async fn end(self, fault: &str, allowed: u64, books: Books, recovery: Option<Duration>) -> Outcome {
         if recovery.is_some() {
-            // So long that too many would have passed, if they could.
+            // Long enough that too many would have been admitted, if they could.
             self.account.refused.store(0, Ordering::Relaxed);
             until("the limit refuses", || self.account.refused.load(Ordering::Relaxed) >= 20).await;
         }
@@ -132,7 +132,7 @@ impl Trial {
     }
 }
 
-/// Options of a store that may take longer than its deadline to connect, as it may on a loaded machine.
+/// Returns options of a store that does not wait for its connection.
 pub(crate) fn options(deadline: Duration) -> RedisOptions {
     RedisStore::options().deadline(deadline).connect_lazily()
 }
@@ -145,20 +145,20 @@ pub(crate) async fn store_at(url: &str, deadline: Duration) -> RedisStore {
 
 /// Asks, without charging anything, until there is an answer.
 pub(crate) async fn until_answered(store: &RedisStore) {
-    let (clock, somebody) = (MonotonicClock::new(), key("somebody"));
+    let (clock, probe) = (MonotonicClock::new(), key("probe"));
     let began = clock.now();
-    while let Err(error) = store.check(&[Charge::new("all", &COUNTED, &somebody).cost(0)]).await {
+    while let Err(error) = store.check(&[Charge::new("all", &COUNTED, &probe).cost(0)]).await {
         assert!(clock.now().since(began) < PATIENT, "{error:?}");
         pause(Duration::from_millis(1)).await;
     }
 }
 
-/// Asks about a subject until it is answered that its server is not asked for the moment.
-pub(crate) async fn until_open(store: &RedisStore, whom: &Key<'_>) {
+/// Asks about a key until its breaker is open.
+pub(crate) async fn until_open(store: &RedisStore, key: &Key<'_>) {
     let (clock, quota) = (MonotonicClock::new(), Quota::per_hour(1));
     let began = clock.now();
     loop {
-        match store.check(&[Charge::new("all", &quota, whom)]).await {
+        match store.check(&[Charge::new("all", &quota, key)]).await {
             Err(error @ RedisStoreError::BreakerOpen { .. }) => {
                 assert!(error.is_transient());
                 return;
@@ -169,7 +169,7 @@ pub(crate) async fn until_open(store: &RedisStore, whom: &Key<'_>) {
     }
 }
 
-/// Waits until it is so, but not for ever.
+/// Waits until a condition holds, but not for ever.
 pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let clock = MonotonicClock::new();
     let began = clock.now();

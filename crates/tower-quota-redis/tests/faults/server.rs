@@ -9,7 +9,7 @@ use crate::load::{CAP, key};
 use crate::rig::{A_WHILE, DEADLINE, PATIENT, Trial, alone, pause, store_at, until_open};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_and_restarted() {
+async fn restarted_server_recovers() {
     let _alone = alone().await;
     let mut server = RedisServer::start();
     let trial = Trial::start(store_at(&server.url(), DEADLINE).await, DEADLINE).await;
@@ -18,12 +18,12 @@ async fn killed_and_restarted() {
     server.start_again();
     let recovery = trial.recovery(trial.now()).await;
     pause(A_WHILE).await;
-    // It came back empty, and so lets as many pass again.
+    // It came back empty, so the limit may be used up again.
     trial.end("killed and restarted, empty", 2 * CAP, Books::MayLack, Some(recovery)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_for_good() {
+async fn dead_server_is_answered_for_at_once() {
     let _alone = alone().await;
     let mut server = RedisServer::start();
     let store = store_at(&server.url(), DEADLINE).await;
@@ -43,7 +43,7 @@ async fn killed_for_good() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn stopped_for_seconds() {
+async fn stopped_server_recovers() {
     let _alone = alone().await;
     let server = RedisServer::start();
     let trial = Trial::start(store_at(&server.url(), DEADLINE).await, DEADLINE).await;
@@ -56,7 +56,7 @@ async fn stopped_for_seconds() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn script_flushed_at_any_moment() {
+async fn flushed_script_is_sent_again() {
     let _alone = alone().await;
     let server = RedisServer::start();
     let trial = Trial::start(store_at(&server.url(), PATIENT).await, PATIENT).await;
@@ -69,7 +69,7 @@ async fn script_flushed_at_any_moment() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn out_of_memory() {
+async fn server_out_of_memory_charges_nothing() {
     let _alone = alone().await;
     let server = RedisServer::start_with(&["--maxmemory-policy", "noeviction"]);
     let store = store_at(&server.url(), PATIENT).await;
@@ -81,11 +81,11 @@ async fn out_of_memory() {
     server.command("CONFIG SET maxmemory 0").unwrap();
     let recovery = trial.recovery(trial.now()).await;
     let outcome = trial.end("out of memory, noeviction", CAP, Books::Kept, Some(recovery)).await;
-    assert!(outcome.failed > 0 && outcome.unsure == 0, "what is refused is not counted: {outcome:?}");
+    assert!(outcome.failed > 0 && outcome.unsure == 0, "a refused call is not counted: {outcome:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn wrong_password() {
+async fn changed_password_recovers() {
     let _alone = alone().await;
     let server = RedisServer::start();
     let url = format!("redis://limiter:password@127.0.0.1:{}/", server.port());
@@ -102,12 +102,12 @@ async fn wrong_password() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn become_a_replica() {
+async fn demoted_server_recovers() {
     let _alone = alone().await;
     let server = RedisServer::start();
     let store = store_at(&server.url(), PATIENT).await;
     let trial = Trial::start(store.clone(), PATIENT).await;
-    // A replica of nobody who is there.
+    // A replica of a primary that does not exist.
     server.command("REPLICAOF 127.0.0.1 1").unwrap();
     let error = store.check(&[Charge::new("all", &Quota::per_hour(1), &key("late"))]).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(), "{error:?}");
@@ -115,5 +115,5 @@ async fn become_a_replica() {
     server.command("REPLICAOF NO ONE").unwrap();
     let recovery = trial.recovery(trial.now()).await;
     let outcome = trial.end("READONLY replica", CAP, Books::Kept, Some(recovery)).await;
-    assert!(outcome.failed > 0 && outcome.unsure == 0, "what is refused is not counted: {outcome:?}");
+    assert!(outcome.failed > 0 && outcome.unsure == 0, "a refused call is not counted: {outcome:?}");
 }

@@ -1,7 +1,7 @@
 //! Clients whose clocks are hours off.
 //!
-//! A clock cannot be put back for one process alone, but the function that reads it can be replaced: this test runs
-//! itself, three times at once, with a library before the system's own that adds hours to what the clock says.
+//! A clock cannot be changed for one process alone, but the function that reads it can be replaced: this test runs
+//! itself, three times at once, with a library before the system's own that adds hours to the clock.
 
 use std::env;
 use std::fs;
@@ -29,7 +29,7 @@ int clock_gettime(clockid_t clock, struct timespec *at) {
 const QUOTA: Quota = Quota::per_hour(CAP).sliding_window();
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_with_clocks_hours_off() {
+async fn clients_with_wrong_clocks_share_one_limit() {
     let _alone = alone().await;
     let server = RedisServer::start();
     let home = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What a line needs to know of a kind of server.
+//! What [`Reconnecting`](super::reconnecting::Reconnecting) needs to know of a kind of server.
 
 use core::future::Future;
 
@@ -6,12 +6,24 @@ use crate::script::Call;
 use redis::{RedisError, RedisResult, Value};
 
 /// A server, or several that act as one, and how to call it.
-pub(crate) trait Reach: Send + Sync + 'static {
+pub(crate) trait Backend: Send + Sync + 'static {
     /// What calls are sent on. Its clones are the same connection.
     type Connection: Clone + Send + Sync + 'static;
 
-    /// Makes a connection, or gives up after a while.
+    /// Calls in a row without an answer that put a connection in doubt.
+    const DOUBTED_AFTER: u32 = 3;
+
+    /// Makes a connection, or gives up when the connect timeout has passed.
     fn dial(&self) -> impl Future<Output = RedisResult<Self::Connection>> + Send;
+
+    /// Makes a connection to replace one that is in doubt, or returns `None` if nothing better is to be had.
+    fn replace(
+        &self,
+        doubtful: Self::Connection,
+    ) -> impl Future<Output = RedisResult<Option<Self::Connection>>> + Send {
+        drop(doubtful);
+        async { self.dial().await.map(Some) }
+    }
 
     /// Runs the script once on the partition that a key stands for.
     fn run(
@@ -20,10 +32,7 @@ pub(crate) trait Reach: Send + Sync + 'static {
         call: &Call,
     ) -> impl Future<Output = RedisResult<Value>> + Send;
 
-    /// Asks for a sign of life from the server that holds a key.
-    fn ping(connection: &mut Self::Connection, key: &str) -> impl Future<Output = RedisResult<Value>> + Send;
-
-    /// What an error of a call says of the connection.
+    /// Returns what an error of a call says about the connection.
     fn verdict(error: &RedisError) -> Verdict;
 }
 
@@ -32,9 +41,9 @@ pub(crate) enum Verdict {
     /// Nothing is wrong with it.
     Keep,
     /// It may lead to the wrong place: another is made in the background, and this one serves until then.
-    Renew,
-    /// It had no answer to bring, and may have some to others: the same, but it is given up if that happens often in a row.
+    Replace,
+    /// No reply received; other requests may still succeed: the same, but it is dropped if that happens often in a row.
     Doubt,
     /// It is gone.
-    HangUp,
+    Drop,
 }

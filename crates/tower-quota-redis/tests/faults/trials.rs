@@ -1,4 +1,4 @@
-//! How often a server that is away is asked for a sign of life.
+//! How often a server that is away is tried again.
 
 use std::io::Read;
 use std::net::TcpStream;
@@ -16,16 +16,16 @@ use crate::rig::{
     A_WHILE, DEADLINE, PATIENT, Trial, alone, options, pause, store_at, until, until_answered, until_open,
 };
 
-/// The shortest time between the beginnings of two attempts to connect, and between two probes of a partition.
-const LEAST_PAUSE: Duration = Duration::from_millis(75);
-/// Attempts that take longer than a call, since they are made one after the other.
+/// The shortest time between the beginnings of two attempts to connect, after the first few.
+const LEAST_PAUSE: Duration = Duration::from_millis(200);
+/// Attempts that take longer than a call together, since each follows a pause.
 const SEVERAL: usize = 4;
-const PARTITIONS: usize = 64;
-/// So many that each partition has some.
-const SUBJECTS: usize = 16 * PARTITIONS;
+const PARTITIONS: usize = 12;
+/// Enough that each partition has some.
+const KEYS: usize = 16 * PARTITIONS;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_server_are_few_and_end_with_the_store() {
+async fn dead_server_is_dialled_rarely() {
     let _alone = alone().await;
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
@@ -37,18 +37,18 @@ async fn of_a_server_are_few_and_end_with_the_store() {
     let attempts = Attempts::at([&proxy]).await;
     pause(A_WHILE).await;
     attempts.are_few("connections in a second with an open breaker");
-    let outcome = trial.end("probed while away", CAP, Books::Gone, None).await;
-    // The last clone is gone. What was under way ends.
+    let outcome = trial.end("tried while away", CAP, Books::Gone, None).await;
+    // The last clone is dropped. What was under way ends.
     pause(A_WHILE).await;
     let before = accepted(&proxy);
     pause(A_WHILE).await;
-    assert_eq!(proxy.connections(), before, "somebody probes for nobody");
+    assert_eq!(proxy.connections(), before, "a dropped store dials nothing");
     outcome.is_borne_out(Books::Kept, &store_at(&server.url(), DEADLINE).await).await;
 }
 
-/// All nodes fall silent, so that none is promoted. What they are sent meanwhile they take note of when they go on.
+/// All nodes fall silent, so that none is promoted. They count what they were sent when they resume.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_silent_cluster_are_no_herd() {
+async fn silent_cluster_is_tried_rarely() {
     let _alone = alone().await;
     let cluster = RedisCluster::start();
     let store = of_cluster(&cluster.urls()).await;
@@ -67,54 +67,54 @@ async fn of_a_silent_cluster_are_no_herd() {
     let most = most_within(clock.now().since(began));
     let most_of_each_since = most_within(clock.now().since(resumed));
     let statistics: Vec<String> = (0..6).map(|i| cluster.node(i).command("INFO everything").unwrap()).collect();
-    let probes: usize = statistics.iter().map(|text| number_after(text, "cmdstat_mget:calls=")).sum();
+    let trials: usize = statistics.iter().map(|text| number_after(text, "cmdstat_mget:calls=")).sum();
     let connections =
         statistics.iter().map(|text| number_after(text, "total_connections_received:")).max().unwrap_or_default();
-    println!("{probes} probes and calls, {connections} connections to a node: {most} are what one partition may have");
-    // Calls of the script, by which each partition has noticed, use the command too: up to three calls, twice or so each.
-    // As soon as there is a connection again, partitions probe each for itself.
-    assert!(probes <= most + (8 + most_of_each_since) * PARTITIONS, "{probes} probes");
-    // An attempt asks a node for a sign of life first, and then has the client connect. The rest is what the client repairs
-    // of itself until it is given up, a replica that has lost its primary, and this test.
+    println!("{trials} trials and calls, {connections} connections to a node; one series of attempts: {most}");
+    // Calls of the script, by which each partition has noticed, use the command too: up to three calls, twice or so
+    // each. As soon as there is a connection again, partitions probe each for itself.
+    assert!(trials <= most + (8 + most_of_each_since) * PARTITIONS, "{trials} probes");
+    // An attempt asks a node for a sign of life first, and then has the client connect. The rest is what the client
+    // repairs of itself until it is given up, a replica that has lost its primary, and this test.
     assert!(connections <= 2 * most + 8, "{connections} connections");
 }
 
-/// Nobody is there any more, so that each attempt to connect fails at once.
+/// No node is left, so each attempt to connect fails at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_dead_cluster_are_no_herd() {
+async fn dead_cluster_is_dialled_rarely() {
     let _alone = alone().await;
     let mut cluster = RedisCluster::start();
     let store = of_cluster(&cluster.urls()).await;
     let mut load = JoinSet::new();
     (0..16).for_each(|first| drop(load.spawn(ask_about_many(store.clone(), first))));
-    // Those that are left send calls elsewhere, whereupon the client asks them for the slots. Every third time or so the
-    // last one dies in the middle of that, and the client asks on without pause.
+    // The nodes that are left send calls elsewhere, so the client asks them for the slots. Often the last one dies in
+    // the middle of that, and the client goes on asking without pause.
     for node in [0, 3, 1, 2, 4, 5] {
         cluster.kill(node);
         pause(Duration::from_millis(3)).await;
     }
     until_all_open(&store).await;
-    load.shutdown().await;
     let proxies: Vec<FaultProxy> = (0..6).map(|node| FaultProxy::in_place_of(cluster.node(node).port())).collect();
-    // That ends when it has failed a number of probes and is given up.
+    // That ends when many calls in a row have failed and the client is dropped.
     pause(A_WHILE).await;
     let attempts = Attempts::at(&proxies).await;
     pause(A_WHILE).await;
     attempts.are_few("attempts a node to connect to a dead cluster in a second");
+    load.shutdown().await;
 }
 
-/// Asks about subjects of all partitions, without pause.
+/// Asks about keys of all partitions, without pause.
 async fn ask_about_many(store: RedisStore, first: usize) {
     let quota = Quota::per_hour(1);
     for i in (first..).step_by(7) {
-        let _ = store.check(&[Charge::new("all", &quota, &subject(i % SUBJECTS))]).await;
+        let _ = store.check(&[Charge::new("all", &quota, &nth_key(i % KEYS))]).await;
         // An open breaker answers at once.
         tokio::task::yield_now().await;
     }
 }
 
-fn subject(i: usize) -> Key<'static> {
-    key(&format!("subject {i}"))
+fn nth_key(i: usize) -> Key<'static> {
+    key(&format!("key {i}"))
 }
 
 /// Attempts to connect to nodes that hang up, from an instant on.
@@ -140,9 +140,9 @@ impl<'a> Attempts<'a> {
         Self { clock, began, proxies }
     }
 
-    /// Attempts are made by nobody but the link, which begins each at least a pause after the one before, whoever asks
-    /// for it, and when that one has failed. So of those that had begun before, one at most is counted. An attempt is one
-    /// connection to each node: only when one answers does the client come to make more.
+    /// Only the link makes attempts, each at least a pause after the one before, whichever partition asks for it. So
+    /// of those that had begun before, one at most is counted. An attempt is one connection to each node: only when
+    /// one answers does the client make more.
     fn are_few(self, what: &str) {
         let made = self.proxies.iter().map(|(proxy, before)| proxy.connections() - before).max().unwrap();
         let most = most_within(self.clock.now().since(self.began)) + 1;
@@ -151,8 +151,8 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// How many connections have been made to a proxy that hangs up, with those that it is late to accept. It accepts them in
-/// turn, so when it has hung up on one that is made now, it has counted all others.
+/// Returns how many connections have been made to a proxy that hangs up, with those that it has yet to accept. It
+/// accepts them in turn, so when it has hung up on one that is made now, it has counted all others.
 fn accepted(proxy: &FaultProxy) -> usize {
     let mut last = TcpStream::connect(("127.0.0.1", proxy.port())).unwrap();
     last.set_read_timeout(Some(PATIENT)).unwrap();
@@ -168,16 +168,16 @@ async fn of_cluster(urls: &[String]) -> RedisStore {
 
 /// Waits until every partition's breaker is open.
 async fn until_all_open(store: &RedisStore) {
-    let mut subjects = JoinSet::new();
-    for i in 0..SUBJECTS {
+    let mut waiting = JoinSet::new();
+    for i in 0..KEYS {
         let store = store.clone();
-        subjects.spawn(async move { until_open(&store, &subject(i)).await });
+        waiting.spawn(async move { until_open(&store, &nth_key(i)).await });
     }
     // Fails if one of them has.
-    subjects.join_all().await;
+    waiting.join_all().await;
 }
 
-/// How many can begin in a span: one at once, and one after each pause.
+/// Returns how many can begin in a span: one at once, and one after each pause.
 fn most_within(span: Duration) -> usize {
     usize::try_from(span.as_millis() / LEAST_PAUSE.as_millis()).unwrap() + 1
 }

@@ -1,0 +1,21 @@
+//! A call, from its beginning to its end.
+
+use std::time::Instant;
+
+/// What is known of a call when it ends.
+pub(super) struct CallSpan {
+    pub(super) began: Instant,
+    pub(super) weight: usize,
+    pub(super) is_full: bool,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallEnd {
+    /// With an answer of any kind.
+    Answered,
+    /// At its deadline.
+    Late,
+    /// Without a connection, or with the loss of it.
+    Broken,
+}

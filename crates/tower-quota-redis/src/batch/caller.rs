@@ -1,0 +1,107 @@
+//! Makes the calls of one partition.
+
+use core::future::Future;
+use core::time::Duration;
+use std::sync::Arc;
+use std::time::Instant;
+
+use redis::Value;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tower_quota_core::{Clock, Decision, Timestamp};
+
+use super::call_span::CallEnd;
+use super::queue::NotSent;
+use crate::error::RedisStoreError;
+use crate::link::{CallError, Link};
+use crate::question::Question;
+use crate::wire::{Reply, Request, Unreadable};
+
+/// What every call of a partition needs.
+pub(crate) struct Caller {
+    /// Connections to one server, or to one cluster.
+    pub(crate) links: Arc<[Link]>,
+    /// A key that leads to the partition.
+    pub(crate) partition_key: String,
+    pub(crate) deadline: Duration,
+    pub(crate) clock: Option<Arc<dyn Clock>>,
+    pub(crate) server: Arc<str>,
+    /// In-flight slots that all partitions share, so that they do not send many small calls where few large ones would
+    /// do.
+    pub(crate) shared_slots: Arc<Semaphore>,
+    /// The runtime for calls; that of each decision's caller if there is none.
+    pub(crate) runtime: Option<Handle>,
+}
+
+impl Caller {
+    /// Makes one call about these questions, within the deadline.
+    pub(super) async fn call<'a>(
+        &self,
+        slot: usize,
+        questions: impl Iterator<Item = &'a Question>,
+    ) -> Result<Value, RedisStoreError> {
+        let mut request = Request::default();
+        questions.for_each(|question| request.decide(&question.template, &question.clients));
+        let call = request.into_call(self.instant());
+        let link = &self.links[slot % self.links.len()];
+        match tokio::time::timeout(self.deadline, link.run(&self.partition_key, &call)).await {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(CallError::NotSent(source))) => {
+                Err(RedisStoreError::Connect { server: Arc::clone(&self.server), source: Arc::new(source) })
+            }
+            Ok(Err(CallError::Failed(error))) => Err(RedisStoreError::of_call(&self.server, error)),
+            Err(_) => Err(self.too_late()),
+        }
+    }
+
+    /// Reads the next decision of a reply.
+    pub(super) fn read(&self, reply: &mut Reply<'_>, question: &Question) -> Result<Decision, RedisStoreError> {
+        reply.next(&question.template).map_err(|unreadable| match unreadable {
+            Unreadable::State => RedisStoreError::State { server: Arc::clone(&self.server) },
+            Unreadable::Reply => RedisStoreError::Garbled { server: Arc::clone(&self.server), source: None },
+        })
+    }
+
+    /// Spawns a task on the runtime for calls.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        match &self.runtime {
+            Some(runtime) => drop(runtime.spawn(task)),
+            None => drop(tokio::spawn(task)),
+        }
+    }
+
+    pub(super) fn not_sent(&self, reason: NotSent) -> RedisStoreError {
+        let server = Arc::clone(&self.server);
+        match reason {
+            NotSent::BreakerOpen => RedisStoreError::BreakerOpen { server },
+            NotSent::Overloaded => RedisStoreError::Overloaded { server, deadline: self.deadline },
+        }
+    }
+
+    pub(super) fn too_late(&self) -> RedisStoreError {
+        RedisStoreError::Deadline { server: Arc::clone(&self.server), after: self.deadline }
+    }
+
+    pub(super) fn cut_short(&self) -> RedisStoreError {
+        let source = Arc::new(std::io::Error::other("the runtime was shut down during the call"));
+        RedisStoreError::Lost { server: Arc::clone(&self.server), source }
+    }
+
+    fn instant(&self) -> Option<Timestamp> {
+        self.clock.as_ref().map(|clock| clock.now())
+    }
+}
+
+/// Returns how a call ended, as the breaker sees it: a server that refuses is there.
+pub(super) fn end_of(reply: &Result<Value, RedisStoreError>) -> CallEnd {
+    match reply {
+        Err(RedisStoreError::Deadline { .. }) => CallEnd::Late,
+        Err(RedisStoreError::Connect { .. } | RedisStoreError::Lost { .. }) => CallEnd::Broken,
+        _ => CallEnd::Answered,
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long a call takes is a matter of this machine's time")]
+pub(super) fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,126 @@
+//! Tests of the queue, with instants passed in.
+
+use core::num::NonZeroUsize;
+
+use tokio::sync::oneshot;
+use tower_quota_core::{Charge, Decision, Key, Name, Operation, Quota, Timestamp};
+
+use super::super::caller::now;
+use super::*;
+use crate::breaker::DEFAULT_FAILURES;
+use crate::error::RedisStoreError;
+use crate::keys::KeyNames;
+use crate::question::Question;
+
+const DEADLINE: Duration = Duration::from_millis(60);
+
+type Answered = oneshot::Receiver<Result<Decision, RedisStoreError>>;
+
+fn queue() -> Queue {
+    Queue::new(2, DEADLINE, Breaker::new(DEFAULT_FAILURES, DEADLINE))
+}
+
+/// Makes a decision of weight 1.
+fn pending(expiry: Option<Instant>) -> (Pending, Answered) {
+    let (quota, key) = (Quota::per_hour(10), Key::owned(Name::new("user"), "ann"));
+    let keys = KeyNames::new("quota", None, false, NonZeroUsize::MIN).unwrap();
+    let question = Question::new(Operation::Check, &[Charge::new("hour", &quota, &key)], &keys);
+    let (answer, answered) = oneshot::channel();
+    (Pending { question, answer, expiry }, answered)
+}
+
+fn fill(queue: &mut Queue, decisions: usize, expiry: Instant) -> Vec<Answered> {
+    let each = (0..decisions).map(|_| {
+        let (pending, answered) = pending(Some(expiry));
+        queue.push(pending);
+        answered
+    });
+    each.collect()
+}
+
+fn ended(queue: &mut Queue, batch: &Batch, began: Instant, ended: Instant) {
+    let span = CallSpan { began, weight: batch.weight, is_full: batch.is_full };
+    assert!(queue.call_ended(&span, Some(CallEnd::Answered), ended).is_empty());
+}
+
+#[test]
+fn late_and_abandoned_decisions_are_not_sent() {
+    let (start, mut queue, mut callers) = (now(), queue(), Vec::new());
+    for millis in [Some(10), Some(20), Some(30), Some(40), None] {
+        let (pending, answered) = pending(millis.map(|millis| start + Duration::from_millis(millis)));
+        queue.push(pending);
+        callers.push(answered);
+    }
+    drop(callers.remove(2));
+    let batch = queue.take_batch(start + Duration::from_millis(20));
+    let expiries = |decisions: &[Pending]| -> Vec<_> {
+        decisions.iter().map(|pending| pending.expiry.map(|expiry| (expiry - start).as_millis())).collect()
+    };
+    assert_eq!(expiries(&batch.decisions), [Some(40), None]);
+    assert_eq!(expiries(&batch.late), [Some(10), Some(20)]);
+    assert!(queue.take_batch(start).decisions.is_empty());
+}
+
+#[test]
+fn decision_without_time_for_a_call_is_not_sent() {
+    let (start, mut queue) = (now(), queue());
+    let callers = fill(&mut queue, 1, start + DEADLINE);
+    let batch = queue.take_batch(start);
+    let now = start + DEADLINE / 2;
+    ended(&mut queue, &batch, start, now);
+    ended(&mut queue, &Batch::default(), start, now);
+    let more = fill(&mut queue, 1, now + DEADLINE / 3);
+    let batch = queue.take_batch(now);
+    assert_eq!((batch.decisions.len(), batch.late.len()), (0, 1), "a call takes half the deadline");
+    drop((callers, more));
+}
+
+#[test]
+fn weight_under_way_stays_below_the_limit() {
+    let (mut now, mut queue) = (now(), queue());
+    let _callers = fill(&mut queue, 10_000, now + 100 * DEADLINE);
+    // Each call takes 1 ms for each decision under way, so that at most 20 may be.
+    for _ in 0..20 {
+        let batches = [queue.take_batch(now), queue.take_batch(now)];
+        let weight = batches[0].weight + batches[1].weight;
+        assert_eq!(queue.weight_under_way, weight);
+        let began = now;
+        now += Duration::from_millis(weight as u64);
+        batches.iter().for_each(|batch| ended(&mut queue, batch, began, now));
+    }
+    let limit = queue.flow.limit();
+    assert!((16..=24).contains(&limit), "{limit}");
+    let (first, second) = (queue.take_batch(now), queue.take_batch(now));
+    assert!(first.weight + second.weight <= limit + 1 && first.is_full);
+    assert!(!queue.has_work(), "as much is under way as may be");
+}
+
+#[test]
+fn opening_breaker_returns_what_waits() {
+    let (start, mut queue) = (now(), queue());
+    let _callers = fill(&mut queue, 200, start + 100 * DEADLINE);
+    let ticket = queue.push(pending(None).0);
+    let mut now = start;
+    for failure in 1..=DEFAULT_FAILURES.get() {
+        let span = CallSpan { began: now, weight: 0, is_full: false };
+        now += DEADLINE;
+        let returned = queue.call_ended(&span, Some(CallEnd::Broken), now);
+        assert_eq!(returned.len(), if failure == DEFAULT_FAILURES.get() { 201 } else { 0 });
+    }
+    assert!(!queue.is_waiting(ticket) && queue.waiting_weight == 0);
+    assert_eq!(queue.admit(Operation::Check, now), Err(NotSent::BreakerOpen));
+}
+
+#[test]
+fn long_queue_refuses_on_arrival() {
+    let (start, mut queue) = (now(), queue());
+    let _callers = fill(&mut queue, 10_000, start + 100 * DEADLINE);
+    assert_eq!(queue.admit(Operation::Check, start), Ok(()), "nothing is known of the server yet");
+    let batch = queue.take_batch(start);
+    let now = start + DEADLINE / 3;
+    ended(&mut queue, &batch, start, now);
+    ended(&mut queue, &Batch::default(), start, now);
+    assert_eq!(queue.admit(Operation::Check, now), Err(NotSent::Overloaded));
+    let refund = Operation::Refund { taken_at: Timestamp::EPOCH };
+    assert_eq!(queue.admit(refund, now), Ok(()), "what was taken for nothing is given back");
+}

@@ -1,0 +1,61 @@
+//! An in-flight slot.
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use super::Shared;
+use super::call_span::{CallEnd, CallSpan};
+use super::caller::now;
+use super::queue::NotSent;
+
+/// The right to have a call under way. Dropped, it passes to what waits, or is free for the next decision.
+pub(super) struct Slot {
+    pub(super) shared: Arc<Shared>,
+    pub(super) number: usize,
+    /// Whether a caller makes the call: one that stops polling must not keep others waiting.
+    pub(super) is_direct: bool,
+    /// The call under way.
+    pub(super) call: Option<CallSpan>,
+}
+
+impl Slot {
+    pub(super) fn new(shared: &Arc<Shared>, number: usize) -> Self {
+        Self { shared: Arc::clone(shared), number, is_direct: false, call: None }
+    }
+
+    pub(super) fn direct(shared: &Arc<Shared>, number: usize) -> Self {
+        Self { shared: Arc::clone(shared), number, is_direct: true, call: None }
+    }
+
+    /// Notes that the call is over, and fails what waits if that opens the breaker.
+    pub(super) fn call_ended(&mut self, end: Option<CallEnd>) {
+        if let Some(call) = self.call.take() {
+            let refused = self.shared.lock().call_ended(&call, end, now());
+            self.shared.refuse(refused, NotSent::BreakerOpen);
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.call_ended(None);
+        let has_work = {
+            let mut queue = self.shared.lock();
+            queue.free_slot(self.number);
+            queue.has_work()
+        };
+        // The task takes the slot only when it runs: a runtime that is shutting down drops it at once, and with a slot
+        // in it that would go on without end.
+        let runtime = self.shared.caller.runtime.clone().or_else(|| Handle::try_current().ok());
+        if let (true, Some(runtime)) = (has_work, runtime) {
+            let shared = Arc::clone(&self.shared);
+            runtime.spawn(async move {
+                let slot = shared.lock().take_slot();
+                if let Some(number) = slot {
+                    Shared::drain(Slot::new(&shared, number)).await;
+                }
+            });
+        }
+    }
+}

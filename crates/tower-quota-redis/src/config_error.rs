@@ -1,0 +1,59 @@
+//! Errors of a Redis store's configuration.
+
+use core::fmt;
+use std::error::Error;
+use std::sync::Arc;
+
+/// Invalid configuration. The message names the value and how to fix it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum RedisConfigError {
+    /// A prefix that is empty, longer than 64 bytes, or has other characters than letters, digits and `-_.:/`.
+    Prefix(String),
+    /// A deadline of zero.
+    ZeroDeadline,
+    /// A connect timeout of zero.
+    ZeroConnectTimeout,
+    /// A secret of fewer than 16 bytes.
+    ShortSecret {
+        /// The length that was given.
+        bytes: usize,
+    },
+    /// A URL that is not one of a Redis server.
+    Url {
+        /// The URL, without user and password.
+        url: String,
+        /// The client's error.
+        source: Arc<dyn Error + Send + Sync>,
+    },
+}
+
+impl fmt::Display for RedisConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Prefix(prefix) => write!(
+                f,
+                "the key prefix {prefix:?} cannot be used: give 1 to 64 letters, digits or characters of \"-_.:/\""
+            ),
+            Self::ZeroDeadline => f.write_str("a deadline of 0 fails every call: give at least a few milliseconds"),
+            Self::ZeroConnectTimeout => f.write_str(
+                "a connect timeout of 0 lets no connection be made: give at least a few hundred milliseconds",
+            ),
+            Self::ShortSecret { bytes } => {
+                write!(f, "a secret of {bytes} bytes can be guessed: give at least 16 random ones")
+            }
+            Self::Url { url, source } => {
+                write!(f, "{url:?} is no Redis URL ({source}): give one like redis://user:password@host:6379/0")
+            }
+        }
+    }
+}
+
+impl Error for RedisConfigError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Url { source, .. } => Some(&**source),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! When to connect: the pauses between attempts.
+
+use core::time::Duration;
+use std::time::Instant;
+
+use crate::pause;
+
+/// The pause between the beginnings of the first two attempts to connect, and the longest.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// Attempts that may be under way at once.
+const MOST_ATTEMPTS: usize = 8;
+/// How long an attempt is waited for before another begins beside it.
+const SLOW: Duration = Duration::from_millis(500);
+/// After this long without an attempt, pauses begin at the shortest again.
+const CALM: Duration = Duration::from_secs(5);
+
+/// The attempts to connect, past and under way.
+#[derive(Default)]
+pub(super) struct Attempts {
+    pub(super) under_way: usize,
+    /// Attempts without a calm between them.
+    in_a_row: u32,
+    last: Option<Instant>,
+    /// The earliest instant for another.
+    next: Option<Instant>,
+}
+
+impl Attempts {
+    /// Returns whether another may begin.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        let is_another_slow = self.under_way > 0 && self.last.is_some_and(|last| now.duration_since(last) < SLOW);
+        self.next.is_none_or(|next| now >= next) && !is_another_slow && self.under_way < MOST_ATTEMPTS
+    }
+
+    /// Lets the next attempt begin at once.
+    pub(super) fn reset(&mut self) {
+        (self.in_a_row, self.next) = (0, None);
+    }
+
+    /// Notes that one begins.
+    pub(super) fn begin(&mut self, now: Instant) {
+        if self.last.is_some_and(|last| now.duration_since(last) > CALM) {
+            self.in_a_row = 0;
+        }
+        self.next = Some(now + pause::with_jitter(SHORTEST_PAUSE, LONGEST_PAUSE, self.in_a_row));
+        self.last = Some(now);
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        self.under_way += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[expect(clippy::disallowed_methods, reason = "instants cannot be made from nothing")]
+    fn start() -> Instant {
+        Instant::now()
+    }
+
+    #[test]
+    fn attempts_have_growing_pauses() {
+        let (start, mut attempts, mut began) = (start(), Attempts::default(), Vec::new());
+        for millis in 0..10_000 {
+            let now = start + Duration::from_millis(millis);
+            if attempts.is_due(now) {
+                attempts.begin(now);
+                attempts.under_way -= 1;
+                began.push(millis);
+            }
+        }
+        assert!((20..=46).contains(&began.len()), "{began:?}");
+        let pauses: Vec<u64> = began.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!((25..=51).contains(&pauses[0]), "{pauses:?}");
+        assert!(pauses[5..].iter().all(|pause| (250..=501).contains(pause)), "{pauses:?}");
+        let later = start + Duration::from_secs(60);
+        assert!(attempts.is_due(later));
+        attempts.begin(later);
+        attempts.under_way -= 1;
+        assert!(attempts.is_due(later + SHORTEST_PAUSE), "after a calm the first pause is the shortest");
+    }
+
+    #[test]
+    fn slow_attempts_overlap_up_to_a_bound() {
+        let (start, mut attempts) = (start(), Attempts::default());
+        attempts.begin(start);
+        assert!(!attempts.is_due(start + SLOW - Duration::from_millis(1)));
+        for number in 1..20 {
+            let now = start + number * LONGEST_PAUSE.max(SLOW);
+            if attempts.is_due(now) {
+                attempts.begin(now);
+            }
+        }
+        assert_eq!(attempts.under_way, MOST_ATTEMPTS);
+    }
+}

@@ -1,0 +1,252 @@
+//! One shared connection that is replaced when it is lost.
+//!
+//! 1. Calls share a multiplexed connection: many are under way at once, and one that is dropped harms no other.
+//! 2. Connecting goes on in the background when the call that began it has given up, and all calls wait for the same
+//!    attempt. So a server that takes longer to connect to than a deadline allows is still reached.
+//! 3. A connection that worked is replaced at once when it is lost. Further attempts have pauses that double, with
+//!    jitter: one series for all partitions, however many calls fail.
+//! 4. An attempt has the connect timeout. One that is slow does not keep others from beginning: the first to succeed
+//!    counts, so neither a slow handshake nor a server that swallows packets delays recovery.
+//! 5. A connection that leaves calls without an answer is in doubt: it serves until there is a better one. One that
+//!    leaves many in a row without an answer is dropped: the other end may be gone without notice.
+//!
+//! Nothing here sends a call twice.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use redis::{ErrorKind, RedisError, RedisResult, Value};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::attempts::Attempts;
+use super::backend::{Backend, Verdict};
+use super::call_error::CallError;
+use crate::script::Call;
+
+/// Calls in a row that a connection may leave unanswered.
+const MOST_UNANSWERED: u32 = 16;
+
+pub(crate) struct Reconnecting<B: Backend> {
+    shared: Arc<Shared<B>>,
+}
+
+struct Shared<B: Backend> {
+    backend: B,
+    state: Mutex<State<B::Connection>>,
+    /// Changes whenever an attempt ends.
+    ended: watch::Sender<()>,
+    /// The runtime that connections live on; that of the first caller if there is none.
+    runtime: Option<Handle>,
+}
+
+struct State<C> {
+    connection: Option<Tracked<C>>,
+    attempts: Attempts,
+    last_error: Option<RedisError>,
+}
+
+/// A connection, and how many calls in a row it has left without an answer.
+#[derive(Clone)]
+struct Tracked<C> {
+    connection: C,
+    /// Also tells one connection from the next.
+    unanswered: Arc<AtomicU32>,
+}
+
+impl<B: Backend> Reconnecting<B> {
+    pub(super) fn new(backend: B, runtime: Option<Handle>) -> Self {
+        let state = State { connection: None, attempts: Attempts::default(), last_error: None };
+        Self { shared: Arc::new(Shared { backend, state: Mutex::new(state), ended: watch::Sender::new(()), runtime }) }
+    }
+
+    /// Waits until there is a connection, or an attempt to make one has failed.
+    pub(super) async fn connect(&self) -> Result<(), CallError> {
+        self.connection().await.map(drop).map_err(CallError::NotSent)
+    }
+
+    /// Begins to connect in the background, if there is no connection.
+    pub(super) fn connect_in_background(&self) {
+        if self.shared.lock().connection.is_none() {
+            self.shared.replace();
+        }
+    }
+
+    /// Runs the script once.
+    pub(super) async fn run(&self, key: &str, call: &Call) -> Result<Value, CallError> {
+        let mut tracked = self.connection().await.map_err(CallError::NotSent)?;
+        let mut waiting = Waiting { shared: &self.shared, unanswered: &tracked.unanswered, is_over: false };
+        let answer = B::run(&mut tracked.connection, key, call).await;
+        waiting.is_over = true;
+        match answer.as_ref().err().map(B::verdict) {
+            Some(Verdict::Drop) => self.shared.drop_connection(&tracked.unanswered),
+            Some(Verdict::Doubt) => self.shared.went_unanswered(&tracked.unanswered),
+            Some(Verdict::Replace) => {
+                tracked.unanswered.store(0, Ordering::Relaxed);
+                self.shared.replace();
+            }
+            Some(Verdict::Keep) | None => tracked.unanswered.store(0, Ordering::Relaxed),
+        }
+        answer.map_err(CallError::of_call)
+    }
+
+    /// Returns the connection, or waits for the attempts to make one. Between attempts it fails at once.
+    async fn connection(&self) -> RedisResult<Tracked<B::Connection>> {
+        let mut ended = self.shared.ended.subscribe();
+        loop {
+            {
+                let mut state = self.shared.lock();
+                if let Some(tracked) = &state.connection {
+                    return Ok(tracked.clone());
+                }
+                if state.attempts.is_due(now()) {
+                    self.shared.attempt(&mut state, &Handle::current());
+                } else if state.attempts.under_way == 0 {
+                    let error = state.last_error.clone();
+                    return Err(error.unwrap_or_else(|| (ErrorKind::Io, "the attempt to connect was cut short").into()));
+                }
+            }
+            // The sender is never dropped before this.
+            let _ = ended.changed().await;
+        }
+    }
+}
+
+impl<B: Backend> Shared<B> {
+    /// Begins an attempt to connect, or to replace the connection there is.
+    fn attempt(self: &Arc<Self>, state: &mut State<B::Connection>, caller: &Handle) {
+        state.attempts.begin(now());
+        let doubtful = state.connection.as_ref().map(|tracked| tracked.connection.clone());
+        // Ends the attempt also when its runtime is shut down.
+        let attempt = Attempt { shared: Arc::clone(self) };
+        self.runtime.as_ref().unwrap_or(caller).spawn(async move {
+            let backend = &attempt.shared.backend;
+            let outcome = match doubtful {
+                Some(doubtful) => backend.replace(doubtful).await,
+                None => backend.dial().await.map(Some),
+            };
+            let mut state = attempt.shared.lock();
+            match outcome {
+                Ok(Some(connection)) => {
+                    // One: it has not answered a call yet.
+                    state.connection = Some(Tracked { connection, unanswered: Arc::new(AtomicU32::new(1)) });
+                }
+                Ok(None) => {}
+                Err(error) => state.last_error = Some(error),
+            }
+        });
+    }
+
+    /// Makes another connection in the background, unless that was just tried.
+    fn replace(self: &Arc<Self>) {
+        // Without a runtime, as when a future is dropped after it has ended, nothing can be made.
+        let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok()) else { return };
+        let mut state = self.lock();
+        if state.attempts.is_due(now()) {
+            self.attempt(&mut state, &runtime);
+        }
+    }
+
+    /// Notes a call that a connection has left without an answer.
+    fn went_unanswered(self: &Arc<Self>, unanswered: &Arc<AtomicU32>) {
+        let in_a_row = unanswered.fetch_add(1, Ordering::Relaxed) + 1;
+        if in_a_row >= MOST_UNANSWERED {
+            self.drop_connection(unanswered);
+        }
+        if in_a_row >= B::DOUBTED_AFTER {
+            self.replace();
+        }
+    }
+
+    /// Drops a connection, unless it has been replaced already. If it answered its last call, another is made at once.
+    fn drop_connection(&self, unanswered: &Arc<AtomicU32>) {
+        let mut state = self.lock();
+        let dropped = state.connection.take_if(|tracked| Arc::ptr_eq(&tracked.unanswered, unanswered));
+        if dropped.is_some() && unanswered.load(Ordering::Relaxed) == 0 {
+            state.attempts.reset();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<B::Connection>> {
+        // No change of a state is ever left half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An attempt under way. Dropped, it has ended.
+struct Attempt<B: Backend> {
+    shared: Arc<Shared<B>>,
+}
+
+impl<B: Backend> Drop for Attempt<B> {
+    fn drop(&mut self) {
+        self.shared.lock().attempts.under_way -= 1;
+        let _ = self.shared.ended.send(());
+    }
+}
+
+/// A call under way. Dropped before it is over, it was given up at its deadline.
+struct Waiting<'a, B: Backend> {
+    shared: &'a Arc<Shared<B>>,
+    unanswered: &'a Arc<AtomicU32>,
+    is_over: bool,
+}
+
+impl<B: Backend> Drop for Waiting<'_, B> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.shared.went_unanswered(self.unanswered);
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how often a server is dialled is a matter of this machine's time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::future::pending;
+
+    /// Has one connection, which answers some calls and not others, and never a second one.
+    #[derive(Default)]
+    struct Once(AtomicU32);
+
+    impl Backend for Once {
+        type Connection = ();
+
+        async fn dial(&self) -> RedisResult<()> {
+            if self.0.fetch_add(1, Ordering::Relaxed) > 0 {
+                pending::<()>().await;
+            }
+            Ok(())
+        }
+
+        async fn run(_connection: &mut (), key: &str, _call: &Call) -> RedisResult<Value> {
+            if key == "answered" { Ok(Value::Nil) } else { Err((ErrorKind::Io, "the node is gone").into()) }
+        }
+
+        fn verdict(_error: &RedisError) -> Verdict {
+            Verdict::Doubt
+        }
+    }
+
+    #[tokio::test]
+    async fn connection_without_answers_is_dropped() {
+        let link = Reconnecting::new(Once::default(), None);
+        assert!(link.connect().await.is_ok());
+        let is_up = || link.shared.lock().connection.is_some();
+        let run = async |key: &str| link.run(key, &Call { keys: Vec::new(), request: Vec::new() }).await.is_ok();
+        // The answer in between resets the count.
+        for _ in 0..2 {
+            assert!(run("answered").await);
+            for _ in 1..MOST_UNANSWERED {
+                assert!(!run("lost").await && is_up());
+            }
+        }
+        assert!(!run("lost").await && !is_up());
+    }
+}

@@ -1,0 +1,23 @@
+//! Figures of a store, to be shown and watched.
+
+use crate::error_counts::RedisErrorCounts;
+
+/// What a [`RedisStore`](crate::RedisStore) has done since it was made, and what it is doing. Cheap to get.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RedisStats {
+    /// Partitions whose breaker is closed: their server is asked.
+    pub closed_partitions: usize,
+    /// Partitions whose breaker is open or tries one call: decisions about their keys fail at once.
+    pub open_partitions: usize,
+    /// Decisions that wait for a call.
+    pub queued: usize,
+    /// Calls under way.
+    pub calls_under_way: usize,
+    /// Decisions sent so far. A decision about keys in several partitions counts once for each step it takes.
+    pub decisions: u64,
+    /// Calls made so far. `decisions` over `calls` is how many a call carries.
+    pub calls: u64,
+    /// Decisions that ended in an error, by its kind.
+    pub errors: RedisErrorCounts,
+}

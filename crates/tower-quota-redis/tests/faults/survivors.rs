@@ -1,0 +1,137 @@
+//! What one dead primary of a cluster costs the other nodes.
+
+use std::time::Duration;
+
+use redis::{Client, Connection};
+use tokio::task::JoinSet;
+use tower_quota_core::{Charge, Key, Quota, Store};
+use tower_quota_redis::{RedisStore, RedisStoreError};
+use tower_quota_testkit::{RedisCluster, RedisServer};
+
+use crate::load::key;
+use crate::rig::{DEADLINE, alone, options, pause, until_answered, until_open};
+
+const QUOTA: Quota = Quota::per_hour(1_000_000);
+const SECONDS: usize = 4;
+/// So many that each partition has some.
+const KEYS: usize = 512;
+
+/// A node, looked at on a connection that is made before the fault.
+struct Watched {
+    connection: Connection,
+}
+
+impl Watched {
+    fn new(server: &RedisServer) -> Self {
+        Self { connection: Client::open(server.url()).unwrap().get_connection().unwrap() }
+    }
+
+    fn number(&mut self, start: &str) -> u64 {
+        let info: String = redis::cmd("INFO").arg("everything").query(&mut self.connection).unwrap();
+        let Some(rest) = info.lines().find_map(|line| line.strip_prefix(start)) else { return 0 };
+        rest.split([',', '\r']).next().unwrap().parse().unwrap()
+    }
+
+    fn connections(&mut self) -> u64 {
+        self.number("total_connections_received:")
+    }
+
+    fn calls(&mut self) -> u64 {
+        self.number("cmdstat_evalsha:calls=") + self.number("cmdstat_eval:calls=")
+    }
+}
+
+/// How a primary goes away.
+#[derive(Clone, Copy, Debug)]
+enum Gone {
+    Killed,
+    Silent,
+}
+
+/// Takes a primary and its replica away, so that no other takes over.
+fn take_away(cluster: &mut RedisCluster, how: Gone) {
+    for node in [3, 0] {
+        match how {
+            Gone::Killed => cluster.kill(node),
+            Gone::Silent => cluster.node(node).pause(),
+        }
+    }
+}
+
+async fn ask(store: RedisStore, first: usize) {
+    for i in (first..).step_by(7) {
+        let _ = store.check(&[Charge::new("all", &QUOTA, &key(&format!("key {}", i % KEYS)))]).await;
+        pause(Duration::from_millis(1)).await;
+    }
+}
+
+/// Finds a key on a node.
+fn key_on(cluster: &RedisCluster, store: &RedisStore, node: usize) -> Key<'static> {
+    let runtime = tokio::runtime::Handle::current();
+    let found = (0..KEYS).map(|i| key(&format!("key {i}"))).find(|key| {
+        let mut watched = Watched::new(cluster.node(node));
+        let before = watched.calls();
+        let asked = store.check(&[Charge::new("all", &QUOTA, key)]);
+        tokio::task::block_in_place(|| runtime.block_on(asked)).unwrap();
+        watched.calls() > before
+    });
+    found.unwrap()
+}
+
+async fn dials_of_survivors(how: Gone) {
+    let _alone = alone().await;
+    let mut cluster = RedisCluster::start();
+    let store = options(DEADLINE).cluster(cluster.urls()).await.unwrap();
+    until_answered(&store).await;
+    let mut survivors: Vec<Watched> = [1, 2, 4, 5].map(|node| Watched::new(cluster.node(node))).into();
+    let mut load = JoinSet::new();
+    (0..16).for_each(|first| drop(load.spawn(ask(store.clone(), first))));
+    pause(Duration::from_millis(200)).await;
+    let before: Vec<u64> = survivors.iter_mut().map(Watched::connections).collect();
+    take_away(&mut cluster, how);
+    pause(Duration::from_secs(SECONDS as u64)).await;
+    let asked =
+        survivors[0].number("cmdstat_cluster|slots:calls=") + survivors[1].number("cmdstat_cluster|slots:calls=");
+    let pings = survivors[0].number("cmdstat_ping:calls=");
+    println!("the two other primaries were asked for slots {asked} times, and one for a ping {pings} times");
+    let made: Vec<u64> = survivors.iter_mut().zip(before).map(|(node, before)| node.connections() - before).collect();
+    load.shutdown().await;
+    println!("{how:?}: {made:?} connections to the other nodes in {SECONDS} s: {:?}", store.stats());
+    assert!(made.iter().all(|&made| made <= 8), "{made:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dead_primary_causes_few_dials_elsewhere() {
+    dials_of_survivors(Gone::Killed).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn silent_primary_causes_few_dials_elsewhere() {
+    dials_of_survivors(Gone::Silent).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn decisions_that_must_fail_cost_survivors_nothing() {
+    let _alone = alone().await;
+    let mut cluster = RedisCluster::start();
+    let store = options(DEADLINE).cluster(cluster.urls()).await.unwrap();
+    until_answered(&store).await;
+    let keys = [2, 1, 0].map(|node| key_on(&cluster, &store, node));
+    let mut survivors = [1, 2].map(|node| Watched::new(cluster.node(node)));
+    take_away(&mut cluster, Gone::Killed);
+    until_open(&store, &keys[2]).await;
+    let before = survivors.each_mut().map(|node| node.calls());
+    let charges: Vec<Charge<'_>> = keys.iter().map(|key| Charge::new("all", &QUOTA, key)).collect();
+    let (mut refused, mut failed) = (0, 0);
+    while refused < 500 {
+        match store.check(&charges).await.unwrap_err() {
+            RedisStoreError::BreakerOpen { .. } => refused += 1,
+            _ => failed += 1,
+        }
+        pause(Duration::from_millis(2)).await;
+    }
+    let calls = survivors.each_mut().map(|node| node.calls());
+    println!("{refused} decisions failed at once, {failed} when they tried; calls on the others: {before:?} {calls:?}");
+    assert!(failed > 0, "the server is tried again");
+    assert_eq!(calls, before);
+}
