@@ -13,7 +13,7 @@ use super::draft::{Asked, Draft};
 use super::entry::advanced;
 use super::insert::Scene;
 use super::interned::Interned;
-use super::row::{Mark, Row, RowMut, WIDE};
+use super::row::{Mark, RowMut, WIDE};
 use super::sync::{MutexGuard, locked};
 use super::table::{Buckets, Table, row_of};
 use crate::algorithm::bucket;
@@ -73,8 +73,7 @@ impl Inner {
                 .map(|words| check_row::<_, N, true>(words, charges, now, &table.interned, decision)),
         };
         if found != Some(true) {
-            let draft = Draft::new(hash, number);
-            self.check_draft(charges, if found.is_none() { draft.of_new_key() } else { draft }, now, guard, decision);
+            self.check_draft(charges, (hash, number, found.is_none()), now, guard, decision);
         }
     }
 
@@ -83,12 +82,13 @@ impl Inner {
     fn check_draft<const N: usize>(
         &self,
         charges: [&Charge<'_>; N],
-        draft: Draft,
+        (hash, number, is_new): (u64, usize, bool),
         clock: u64,
         mut table: MutexGuard<'_, Table>,
         decision: &mut Decision,
     ) {
-        let (mut drafts, mut asked) = ([draft], [Asked::default(); N]);
+        let (mut drafts, mut asked) = ([Draft::new(hash, number)], [Asked::default(); N]);
+        drafts[0].is_new = is_new;
         let tables = core::slice::from_mut(&mut table);
         let Some((now, is_admitted)) = self.ask(tables, charges, &mut drafts, &mut asked, clock) else {
             drop(table);
@@ -99,11 +99,12 @@ impl Inner {
         draft.write(&mut table, is_admitted, &scene);
         self.finish(draft.table, &mut table);
         let at = Timestamp::from_micros(now);
-        match is_admitted {
-            true => decision
-                .admit(at, Statuses::of(core::array::from_fn::<_, N, _>(|i| charges[i].admitted(asked[i].used)))),
-            false => decision
-                .refuse(at, Statuses::of(core::array::from_fn::<_, N, _>(|i| charges[i].refused(asked[i].used)))),
+        if is_admitted {
+            let statuses = core::array::from_fn::<_, N, _>(|limit| charges[limit].admitted(asked[limit].used));
+            decision.admit(at, Statuses::of(statuses));
+        } else {
+            let statuses = core::array::from_fn::<_, N, _>(|limit| charges[limit].refused(asked[limit].used));
+            decision.refuse(at, hardest(&statuses), Statuses::of(statuses));
         }
     }
 
@@ -145,7 +146,10 @@ impl Inner {
         let (at, all) = (Timestamp::from_micros(now), charges.iter().zip(asked));
         match is_admitted {
             true => decision.admit(at, all.map(|(charge, asked)| charge.admitted(asked.used)).collect()),
-            false => decision.refuse(at, all.map(|(charge, asked)| charge.refused(asked.used)).collect()),
+            false => {
+                let statuses: Statuses = all.map(|(charge, asked)| charge.refused(asked.used)).collect();
+                decision.refuse(at, hardest(&statuses), statuses);
+            }
         }
         Some(())
     }
@@ -204,42 +208,42 @@ fn check_row<const W: usize, const N: usize, const IN_ORDER: bool>(
     interned: &Interned,
     decision: &mut Decision,
 ) -> bool {
-    let row = Row(words);
-    let from = row.at();
+    let mut row = RowMut(words);
+    let from = row.read().at();
     // A row from the future is rare: its instant holds, unless it is too far ahead to be true.
-    if !row.may_have(N) || from > now {
+    if !row.read().may_have(N) || from > now {
         return false;
     }
-    let (mut used, mut positions, mut asked, mut is_admitted) = ([0; N], [0; N], 0_u32, true);
+    let (mut after, mut positions, mut asked) = ([0; N], [0; N], 0_u32);
     for limit in 0..N {
         let charge = charges[limit];
-        positions[limit] = match interned.is_bucket_of(row.number(limit), charge.counter()) {
-            true if IN_ORDER => limit,
-            false if IN_ORDER => return check_row_in_any_order(words, charges, now, interned, decision),
-            _ => match interned.position(row, charge.counter()) {
+        let (quota, cost) = (charge.quota(), charge.units());
+        let position = match IN_ORDER {
+            true if interned.is_bucket_of(row.read().number(limit), charge.counter()) => limit,
+            true => return check_row_in_any_order(words, charges, now, interned, decision),
+            false => match interned.position(row.read(), charge.counter()) {
                 Some(position) => position,
                 None => return false,
             },
         };
-        asked |= 1 << positions[limit];
-        used[limit] = bucket::refilled(charge.quota(), row.value(positions[limit]), now - from);
-        is_admitted &= bucket::holds(charge.quota(), used[limit], charge.units());
+        let used = bucket::refilled(quota, row.read().value(position), now - from);
+        if !bucket::holds(quota, used, cost) {
+            return refuse_in_row(words, charges, now, interned, decision);
+        }
+        after[limit] = used + cost * quota.grain();
+        (positions[limit], asked) = (position, asked | 1 << position);
     }
-    let at = Timestamp::from_micros(now);
-    let mut row = RowMut(words);
-    if !is_admitted {
-        return asked.count_ones() as usize == N && refuse(row, charges, used, at, decision);
-    }
-    if W == WIDE && asked != (1 << row.read().limits()) - 1 && !advance_others(&mut row, asked, N, now, interned) {
+    let has_others = W == WIDE && row.read().limits() != N || !IN_ORDER;
+    if has_others && !advance_others(&mut row, asked, N, now, interned) {
         return false;
     }
     for limit in 0..N {
-        used[limit] += charges[limit].units() * charges[limit].quota().grain();
-        row.set_value(positions[limit], used[limit]);
+        row.set_value(if IN_ORDER { limit } else { positions[limit] }, after[limit]);
     }
     row.set_at(now);
     row.mark(Mark::Charged);
-    decision.admit(at, Statuses::of(core::array::from_fn::<_, N, _>(|limit| charges[limit].admitted(used[limit]))));
+    let statuses = core::array::from_fn::<_, N, _>(|limit| charges[limit].admitted(after[limit]));
+    decision.admit(Timestamp::from_micros(now), Statuses::of(statuses));
     true
 }
 
@@ -254,20 +258,47 @@ fn check_row_in_any_order<const W: usize, const N: usize>(
     check_row::<W, N, false>(words, charges, now, interned, decision)
 }
 
-/// Refuses in a row.
-#[cold]
+/// Makes the decision in a row where some limit does not admit.
 #[inline(never)]
-fn refuse<const N: usize>(
-    mut row: RowMut<'_>,
+fn refuse_in_row<const W: usize, const N: usize>(
+    words: &mut [u64; W],
     charges: [&Charge<'_>; N],
-    used: [u64; N],
-    at: Timestamp,
+    now: u64,
+    interned: &Interned,
     decision: &mut Decision,
 ) -> bool {
-    let refuses = |limit: usize| bucket::refuses(charges[limit].quota(), used[limit], charges[limit].units());
-    row.mark(if (0..N).any(refuses) { Mark::Refused } else { Mark::Neither });
-    decision.refuse(at, Statuses::of(core::array::from_fn::<_, N, _>(|limit| charges[limit].refused(used[limit]))));
+    let mut row = RowMut(words);
+    let (mut used, mut asked, mut refuses) = ([0; N], 0_u32, false);
+    for limit in 0..N {
+        let charge = charges[limit];
+        let position = match interned.is_bucket_of(row.read().number(limit), charge.counter()) {
+            true => limit,
+            false => match interned.position(row.read(), charge.counter()) {
+                Some(position) => position,
+                None => return false,
+            },
+        };
+        used[limit] = bucket::refilled(charge.quota(), row.read().value(position), now - row.read().at());
+        refuses |= bucket::refuses(charge.quota(), used[limit], charge.units());
+        asked |= 1 << position;
+    }
+    if asked.count_ones() as usize != N {
+        return false;
+    }
+    row.mark(if refuses { Mark::Refused } else { Mark::Neither });
+    let statuses = core::array::from_fn::<_, N, _>(|limit| charges[limit].refused(used[limit]));
+    decision.refuse(Timestamp::from_micros(now), hardest(&statuses), Statuses::of(statuses));
     true
+}
+
+/// Returns the outcome of limits that are all enforced and make no request wait.
+#[inline]
+fn hardest(statuses: &[LimitStatus]) -> Outcome {
+    statuses.iter().map(|status| status.outcome).fold(Outcome::Allow, |one, other| match (one, other) {
+        (Outcome::Refuse(retry), Outcome::Refuse(other)) => Outcome::Refuse(retry.max(other)),
+        (Outcome::Never, _) | (_, Outcome::Allow) => one,
+        _ => other,
+    })
 }
 
 /// Moves the limits that were not asked to `now`. Does nothing when that cannot be, or when one was asked twice.
@@ -307,12 +338,10 @@ impl Charge<'_> {
     #[inline]
     fn refused(&self, used: u64) -> LimitStatus {
         let (quota, cost) = (self.quota(), self.units());
-        let outcome = if bucket::holds(quota, used, cost) {
-            Outcome::Allow
-        } else if bucket::refuses(quota, used, cost) {
-            Outcome::Refuse(Duration::from_micros(bucket::until_fits(quota, used, cost)))
-        } else {
-            Outcome::Never
+        let outcome = match bucket::holds(quota, used, cost) {
+            true => Outcome::Allow,
+            false if cost > quota.capacity() => Outcome::Never,
+            false => Outcome::Refuse(Duration::from_micros(bucket::until_fits(quota, used, cost))),
         };
         LimitStatus { outcome, taken: 0, ..self.admitted(used) }
     }

@@ -16,7 +16,7 @@ pub(super) struct Draft {
     /// Which of the request's guards holds the table.
     pub(super) guard: usize,
     /// Whether the key is known to have no row.
-    is_new: bool,
+    pub(super) is_new: bool,
     /// The row, if the key has one.
     pub(super) position: Option<usize>,
     counts: [Count; MOST_LIMITS],
@@ -45,11 +45,6 @@ pub(super) struct Asked {
 impl Draft {
     pub(super) fn new(hash: u64, table: usize) -> Self {
         Self { hash, table, ..Self::default() }
-    }
-
-    /// Notes that the key has no row.
-    pub(super) fn of_new_key(self) -> Self {
-        Self { is_new: true, ..self }
     }
 
     /// Finds the row of the key. Returns its instant, or 0 if there is none. A row that is too far ahead of the clock to be
@@ -111,7 +106,7 @@ impl Draft {
         let count = &mut self.counts[position];
         if found.is_none() || !table.interned.is_bucket_of(count.number, counter) {
             let old = found.and_then(|_| table.interned.get(count.number)).copied();
-            count.number = table.interned.number(counter.into())?;
+            count.number = table.interned.number_of(counter)?;
             match old {
                 Some(_) if count.value == 0 => {}
                 Some(old) if old.quota.refill() == 0 => return None,

@@ -67,6 +67,16 @@ impl Interned {
         (0..row.limits()).find(|&position| self.is_bucket_of(row.number(position), counter))
     }
 
+    /// Returns the number of a bucket, which gets one if it has none. `None` when all numbers are taken.
+    #[inline]
+    pub(super) fn number_of(&mut self, counter: Counter<'_>) -> Option<u16> {
+        let few = self.definitions.get(..FEW).unwrap_or(&self.definitions);
+        match few.iter().position(|definition| definition.is_bucket_of(counter)) {
+            Some(position) => u16::try_from(position).ok(),
+            None => self.number(Definition { limit: counter.id, quota: counter.quota.reduced() }),
+        }
+    }
+
     /// Returns the number of a definition, which gets one if it has none. `None` when all numbers are taken.
     pub(super) fn number(&mut self, definition: Definition) -> Option<u16> {
         let known = match &self.numbers {
@@ -106,13 +116,6 @@ impl Definition {
             && self.quota.refill() == counter.quota.refill()
             && self.quota.grain() == counter.quota.grain()
             && self.quota.capacity() == counter.quota.capacity()
-    }
-}
-
-impl From<Counter<'_>> for Definition {
-    #[inline]
-    fn from(counter: Counter<'_>) -> Self {
-        Self { limit: counter.id, quota: counter.quota.reduced() }
     }
 }
 
