@@ -28,6 +28,19 @@ impl Statuses {
     }
 }
 
+impl Statuses {
+    /// Makes so many statuses, each by its position.
+    #[inline]
+    pub(crate) fn from_fn(count: usize, status: impl Fn(usize) -> LimitStatus) -> Self {
+        match count {
+            1 => Self::One([status(0)]),
+            2 => Self::Two([status(0), status(1)]),
+            3 => Self::Three([status(0), status(1), status(2)]),
+            _ => (0..count).map(status).collect(),
+        }
+    }
+}
+
 impl Deref for Statuses {
     type Target = [LimitStatus];
 

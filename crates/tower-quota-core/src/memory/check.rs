@@ -65,6 +65,7 @@ impl Inner {
         let now = self.time.now().as_micros();
         let mut guard = locked(&self.tables[number].0);
         let table = &mut *guard;
+        table.interned.prefetch::<N>();
         let found = match &mut table.buckets {
             Buckets::Narrow(buckets) if N == 1 => row_of(buckets, hash)
                 .map(|words| check_row::<_, N, true>(words, charges, now, &table.interned, decision)),
@@ -143,13 +144,12 @@ impl Inner {
         // Only now: the drafts hold numbers.
         drafts.iter().for_each(|draft| self.finish(draft.table, &mut tables[draft.guard]));
         drop(tables);
-        let (at, all) = (Timestamp::from_micros(now), charges.iter().zip(asked));
-        match is_admitted {
-            true => decision.admit(at, all.map(|(charge, asked)| charge.admitted(asked.used)).collect()),
-            false => {
-                let statuses: Statuses = all.map(|(charge, asked)| charge.refused(asked.used)).collect();
-                decision.refuse(at, hardest(&statuses), statuses);
-            }
+        let at = Timestamp::from_micros(now);
+        if is_admitted {
+            decision.admit(at, Statuses::from_fn(charges.len(), |limit| charges[limit].admitted(asked[limit].used)));
+        } else {
+            let statuses = Statuses::from_fn(charges.len(), |limit| charges[limit].refused(asked[limit].used));
+            decision.refuse(at, hardest(&statuses), statuses);
         }
         Some(())
     }
@@ -310,8 +310,8 @@ fn advance_others(row: &mut RowMut<'_>, asked: u32, charges: usize, now: u64, in
     let from = row.read().at();
     let mut values = [0; WIDE];
     for (position, count) in row.read().counts().enumerate().filter(|(position, _)| asked >> position & 1 == 0) {
-        let definition = interned.get(count.number);
-        let value = definition.and_then(|definition| advanced(&definition.quota, count.value, from, now));
+        let quota = interned.quota(count.number);
+        let value = quota.and_then(|quota| advanced(quota, count.value, from, now));
         let Some(value) = value else { return false };
         values[position] = value;
     }

@@ -27,6 +27,8 @@ pub(super) struct Draft {
     restored: u8,
     /// Whether a count was converted to another quota.
     is_converted: bool,
+    /// Whether a limit is new to the row.
+    has_new: bool,
     /// Whether one of its limits refuses the request.
     refuses: bool,
 }
@@ -73,8 +75,8 @@ impl Draft {
             return None;
         }
         for count in row.counts() {
-            if let Some(definition) = table.interned.get(count.number) {
-                let value = advanced(&definition.quota, count.value, row.at(), now)?;
+            if let Some(quota) = table.interned.quota(count.number) {
+                let value = advanced(quota, count.value, row.at(), now)?;
                 self.counts[self.limits] = Count { value, ..count };
                 self.limits += 1;
             }
@@ -105,16 +107,17 @@ impl Draft {
         self.asked |= 1 << position;
         let count = &mut self.counts[position];
         if found.is_none() || !table.interned.is_bucket_of(count.number, counter) {
-            let old = found.and_then(|_| table.interned.get(count.number)).copied();
-            count.number = table.interned.number_of(counter)?;
+            let old = found.and_then(|_| table.interned.quota(count.number)).copied();
+            count.number = table.interned.number_of_bucket(counter)?;
             match old {
                 Some(_) if count.value == 0 => {}
-                Some(old) if old.quota.refill() == 0 => return None,
+                Some(old) if old.refill() == 0 => return None,
                 Some(old) => {
-                    count.value = bucket_used(&old.quota, charge.quota(), count.value);
+                    count.value = bucket_used(&old, charge.quota(), count.value);
                     self.is_converted = true;
                 }
                 None => {
+                    self.has_new = true;
                     let until = table.filter().and_then(|filter| filter.until((self.hash, counter.id), now));
                     count.value = until.map_or(0, |until| spent_until(charge.quota(), until, now));
                     self.restored |= u8::from(until.is_some()) << position;
@@ -145,6 +148,11 @@ impl Draft {
             if let Some(position) = self.position {
                 table.row_mut(position).mark(mark);
             }
+            return;
+        }
+        if let (Some(position), false) = (self.position, self.has_new)
+            && table.rewrite_row(position, self.hash, &self.counts[..self.limits], mark, scene.now)
+        {
             return;
         }
         let (mut counts, mut limits) = ([Count::default(); MOST_LIMITS], 0);

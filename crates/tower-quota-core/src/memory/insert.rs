@@ -67,6 +67,23 @@ impl Table {
         }
     }
 
+    /// Replaces the counts of a row that has as many limits. Returns whether it could: the row may have moved, or be too
+    /// narrow.
+    #[inline]
+    pub(super) fn rewrite_row(&mut self, position: usize, hash: u64, counts: &[Count], mark: Mark, at: u64) -> bool {
+        let fits = self.is_wide_enough(counts) && self.row(position).hash() == hash;
+        if fits {
+            let mut row = self.row_mut(position);
+            row.set_at(at);
+            row.mark(mark);
+            for (limit, count) in counts.iter().enumerate() {
+                row.set_number(limit, count.number);
+                row.set_value(limit, count.value);
+            }
+        }
+        fits
+    }
+
     /// Notes that a limit that was found in the evicted filter is counted in a row from here on.
     pub(super) fn restored(&mut self, hash: u64, number: u16) {
         if let (Some(definition), Some(rare)) = (self.interned.get(number), &mut self.rare) {
