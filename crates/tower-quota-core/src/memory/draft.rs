@@ -155,13 +155,15 @@ impl Draft {
         {
             return;
         }
-        let (mut counts, mut limits) = ([Count::default(); MOST_LIMITS], 0);
-        for (position, count) in self.counts[..self.limits].iter().enumerate().filter(|(_, count)| count.value > 0) {
-            if self.restored >> position & 1 != 0 {
-                table.restored(self.hash, count.number);
-            }
-            counts[limits] = *count;
-            limits += 1;
+        if self.restored != 0 {
+            let restored = self.counts.iter().enumerate().filter(|(position, _)| self.restored >> position & 1 != 0);
+            restored.for_each(|(_, count)| table.restored(self.hash, count.number));
+        }
+        let mut counts = self.counts;
+        let mut limits = 0;
+        for position in 0..self.limits {
+            counts[limits] = counts[position];
+            limits += usize::from(counts[position].value > 0);
         }
         match limits {
             0 => table.forget(self.hash, scene.capacity),
