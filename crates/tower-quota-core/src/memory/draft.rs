@@ -150,7 +150,9 @@ impl Draft {
             }
             return;
         }
+        let counts_something = self.counts.iter().any(|count| count.value > 0);
         if let (Some(position), false) = (self.position, self.has_new)
+            && counts_something
             && table.rewrite_row(position, self.hash, &self.counts[..self.limits], mark, scene.now)
         {
             return;

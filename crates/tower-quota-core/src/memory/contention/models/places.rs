@@ -33,7 +33,7 @@ fn far_from_the_first(store: &MemoryStore) -> usize {
 fn a_place_is_claimed_once() {
     every_order("places", || {
         let capacity = Arc::new(Capacity::new(1, 1));
-        let claims = [capacity.clone(), capacity.clone()].map(|room| thread::spawn(move || capacity.claim()));
+        let claims = [capacity.clone(), capacity.clone()].map(|capacity| thread::spawn(move || capacity.claim()));
         let claimed = claims.map(|claim| claim.join().unwrap());
         assert_eq!((claimed[0] != claimed[1], capacity.taken()), (true, 1));
     });
