@@ -63,7 +63,6 @@ impl<const W: usize> Bucket<W> {
     pub(super) const fn free(&self) -> Option<usize> {
         match (!self.tags & HIGHEST).trailing_zeros() {
             u64::BITS => None,
-            #[expect(clippy::cast_possible_truncation, reason = "a number of bits")]
             bits => Some(bits as usize / TAG_BITS),
         }
     }

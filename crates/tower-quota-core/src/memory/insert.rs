@@ -17,8 +17,8 @@ pub(super) struct Scene<'a> {
 pub(super) enum Content<'a> {
     /// For a row, as of this instant.
     Counts(u64, &'a [Count]),
-    /// What does not fit into a row.
-    Entry(Entry),
+    /// What does not fit into a row. It is taken.
+    Entry(&'a mut Entry),
 }
 
 impl Table {
@@ -44,7 +44,7 @@ impl Table {
         let Some(position) = position.or_else(|| self.place(hash, scene)) else {
             let entry = match content {
                 Content::Counts(at, counts) => self.entry_of(at, counts.iter().copied()),
-                Content::Entry(entry) => entry,
+                Content::Entry(entry) => core::mem::take(entry),
             };
             let is_limited = self.remember(hash, &entry, 1, scene.now);
             return scene.capacity.count_eviction(is_limited);
@@ -62,7 +62,7 @@ impl Table {
             Content::Entry(entry) => {
                 row.set_at(entry.at().as_micros());
                 row.keep_elsewhere();
-                self.rare().elsewhere.insert(hash, entry);
+                self.rare().elsewhere.insert(hash, core::mem::take(entry));
             }
         }
     }

@@ -39,6 +39,9 @@ struct Numbers {
     refill: u64,
 }
 
+/// Numbers by definition.
+struct Index(HashMap<Definition, u16>);
+
 /// The definitions of a table, each at the position of its number.
 #[derive(Default)]
 pub(super) struct Interned {
@@ -46,7 +49,7 @@ pub(super) struct Interned {
     numbers: Vec<Numbers>,
     quotas: Vec<Quota>,
     /// All of them by definition, once there are more than a few.
-    index: Option<Box<HashMap<Definition, u16>>>,
+    index: Option<Box<Index>>,
     /// Definitions that were in use when numbers were recycled last.
     live: usize,
 }
@@ -106,7 +109,7 @@ impl Interned {
     /// Returns the number of a definition, which gets one if it has none. `None` when all numbers are taken.
     pub(super) fn number(&mut self, definition: Definition) -> Option<u16> {
         let known = match &self.index {
-            Some(index) => index.get(&definition).copied(),
+            Some(index) => index.0.get(&definition).copied(),
             None => (0..).take(self.len()).find(|number| self.get(*number) == Some(definition)),
         };
         known.or_else(|| self.add(definition))
@@ -120,10 +123,10 @@ impl Interned {
         self.numbers.push(Numbers { limit, capacity, grain, refill });
         self.quotas.push(quota);
         if let Some(index) = &mut self.index {
-            index.insert(definition, number);
+            index.0.insert(definition, number);
         } else if self.len() > FEW {
             let all = (0..=number).filter_map(|number| Some((self.get(number)?, number)));
-            self.index = Some(Box::new(all.collect()));
+            self.index = Some(Box::new(Index(all.collect())));
         }
         Some(number)
     }
