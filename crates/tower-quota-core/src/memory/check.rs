@@ -99,14 +99,7 @@ impl Inner {
         let scene = Scene { now, capacity: self.capacity_of(draft.table), together: &[draft.hash] };
         draft.write(&mut table, is_admitted, &scene);
         self.finish(draft.table, &mut table);
-        let at = Timestamp::from_micros(now);
-        if is_admitted {
-            let statuses = core::array::from_fn::<_, N, _>(|limit| charges[limit].admitted(asked[limit].used));
-            decision.admit(at, Statuses::of(statuses));
-        } else {
-            let statuses = core::array::from_fn::<_, N, _>(|limit| charges[limit].refused(asked[limit].used));
-            decision.refuse(at, hardest(&statuses), Statuses::of(statuses));
-        }
+        conclude(decision, now, is_admitted, N, |limit| (charges[limit], asked[limit].used));
     }
 
     /// Checks charges of any keys, on drafts of their rows if these can hold them.
@@ -144,13 +137,7 @@ impl Inner {
         // Only now: the drafts hold numbers.
         drafts.iter().for_each(|draft| self.finish(draft.table, &mut tables[draft.guard]));
         drop(tables);
-        let at = Timestamp::from_micros(now);
-        if is_admitted {
-            decision.admit(at, Statuses::from_fn(charges.len(), |limit| charges[limit].admitted(asked[limit].used)));
-        } else {
-            let statuses = Statuses::from_fn(charges.len(), |limit| charges[limit].refused(asked[limit].used));
-            decision.refuse(at, hardest(&statuses), statuses);
-        }
+        conclude(decision, now, is_admitted, charges.len(), |limit| (&charges[limit], asked[limit].used));
         Some(())
     }
 
@@ -242,8 +229,8 @@ fn check_row<const W: usize, const N: usize, const IN_ORDER: bool>(
     }
     row.set_at(now);
     row.mark(Mark::Charged);
-    let statuses = core::array::from_fn::<_, N, _>(|limit| charges[limit].admitted(after[limit]));
-    decision.admit(Timestamp::from_micros(now), Statuses::of(statuses));
+    let statuses = Statuses::from_fn(N, |limit| charges[limit].admitted(after[limit]));
+    decision.admit(Timestamp::from_micros(now), statuses);
     true
 }
 
@@ -286,19 +273,32 @@ fn refuse_in_row<const W: usize, const N: usize>(
         return false;
     }
     row.mark(if refuses { Mark::Refused } else { Mark::Neither });
-    let statuses = core::array::from_fn::<_, N, _>(|limit| charges[limit].refused(used[limit]));
-    decision.refuse(Timestamp::from_micros(now), hardest(&statuses), Statuses::of(statuses));
+    conclude(decision, now, false, N, |limit| (charges[limit], used[limit]));
     true
 }
 
-/// Returns the outcome of limits that are all enforced and make no request wait.
+/// Writes the decision on so many charges, each with the used grains of its limit: with the charge if all are admitted.
 #[inline]
-fn hardest(statuses: &[LimitStatus]) -> Outcome {
-    statuses.iter().map(|status| status.outcome).fold(Outcome::Allow, |one, other| match (one, other) {
+fn conclude<'c>(
+    decision: &mut Decision,
+    now: u64,
+    is_admitted: bool,
+    charges: usize,
+    charge: impl Fn(usize) -> (&'c Charge<'c>, u64),
+) {
+    let at = Timestamp::from_micros(now);
+    if is_admitted {
+        return decision.admit(at, Statuses::from_fn(charges, |limit| charge(limit).0.admitted(charge(limit).1)));
+    }
+    let statuses = Statuses::from_fn(charges, |limit| charge(limit).0.refused(charge(limit).1));
+    // All are enforced and make no request wait: the longest time to retry binds.
+    let outcomes = statuses.iter().map(|status| status.outcome);
+    let outcome = outcomes.fold(Outcome::Allow, |one, other| match (one, other) {
         (Outcome::Refuse(retry), Outcome::Refuse(other)) => Outcome::Refuse(retry.max(other)),
         (Outcome::Never, _) | (_, Outcome::Allow) => one,
         _ => other,
-    })
+    });
+    decision.refuse(at, outcome, statuses);
 }
 
 /// Moves the limits that were not asked to `now`. Does nothing when that cannot be, or when one was asked twice.
