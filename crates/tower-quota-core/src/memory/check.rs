@@ -10,7 +10,6 @@ use smallvec::SmallVec;
 
 use super::Inner;
 use super::draft::{Asked, Draft};
-use super::entry::advanced;
 use super::insert::Scene;
 use super::interned::Interned;
 use super::row::{Mark, RowMut, WIDE};
@@ -234,6 +233,7 @@ fn check_row<const W: usize, const N: usize, const IN_ORDER: bool>(
     true
 }
 
+#[cold]
 #[inline(never)]
 fn check_row_in_any_order<const W: usize, const N: usize>(
     words: &mut [u64; W],
@@ -246,6 +246,7 @@ fn check_row_in_any_order<const W: usize, const N: usize>(
 }
 
 /// Makes the decision in a row where some limit does not admit.
+#[cold]
 #[inline(never)]
 fn refuse_in_row<const W: usize, const N: usize>(
     words: &mut [u64; W],
@@ -301,22 +302,20 @@ fn conclude<'c>(
     decision.refuse(at, outcome, statuses);
 }
 
-/// Moves the limits that were not asked to `now`. Does nothing when that cannot be, or when one was asked twice.
+/// Moves the buckets that were not asked to `now`. Does nothing when there is a window, or when a limit was asked twice.
+#[cold]
 #[inline(never)]
 fn advance_others(row: &mut RowMut<'_>, asked: u32, charges: usize, now: u64, interned: &Interned) -> bool {
-    if asked.count_ones() as usize != charges {
+    let elapsed = now - row.read().at();
+    let others = (0..row.read().limits()).filter(|position| asked >> position & 1 == 0);
+    let refill = |row: &RowMut<'_>, position: usize| interned.refill(row.read().number(position));
+    if asked.count_ones() as usize != charges || others.clone().any(|position| refill(row, position) == 0) {
         return false;
     }
-    let from = row.read().at();
-    let mut values = [0; WIDE];
-    for (position, count) in row.read().counts().enumerate().filter(|(position, _)| asked >> position & 1 == 0) {
-        let quota = interned.quota(count.number);
-        let value = quota.and_then(|quota| advanced(quota, count.value, from, now));
-        let Some(value) = value else { return false };
-        values[position] = value;
+    for position in others {
+        let back = elapsed.saturating_mul(refill(row, position));
+        row.set_value(position, row.read().value(position).saturating_sub(back));
     }
-    let others = (0..row.read().limits()).filter(|position| asked >> position & 1 == 0);
-    others.for_each(|position| row.set_value(position, values[position]));
     true
 }
 

@@ -107,13 +107,11 @@ impl Draft {
         self.asked |= 1 << position;
         let count = &mut self.counts[position];
         if found.is_none() || !table.interned.is_bucket_of(count.number, counter) {
-            let old = found.and_then(|_| table.interned.quota(count.number)).copied();
-            count.number = table.interned.number_of_bucket(counter)?;
-            match old {
+            match found.and_then(|_| table.interned.quota(count.number)) {
                 Some(_) if count.value == 0 => {}
                 Some(old) if old.refill() == 0 => return None,
                 Some(old) => {
-                    count.value = bucket_used(&old, charge.quota(), count.value);
+                    count.value = bucket_used(old, charge.quota(), count.value);
                     self.is_converted = true;
                 }
                 None => {
@@ -123,6 +121,7 @@ impl Draft {
                     self.restored |= u8::from(until.is_some()) << position;
                 }
             }
+            count.number = table.interned.number_of_bucket(counter)?;
         }
         self.refuses |= bucket::refuses(charge.quota(), count.value, charge.units());
         (asked.position, asked.used) = (position, count.value);

@@ -68,6 +68,12 @@ impl Interned {
         self.quotas.get(usize::from(number))
     }
 
+    /// Returns the grains that come back to a number's limit in each microsecond; 0 for a window.
+    #[inline]
+    pub(super) fn refill(&self, number: u16) -> u64 {
+        self.numbers.get(usize::from(number)).map_or(0, |numbers| numbers.refill)
+    }
+
     /// Returns how many definitions there are.
     pub(super) const fn len(&self) -> usize {
         self.numbers.len()
