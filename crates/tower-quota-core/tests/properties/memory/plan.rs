@@ -13,7 +13,7 @@ use crate::{magnitude, trace};
 /// Names of limits: more than fit into the widest row.
 pub(super) const LIMITS: [&str; 6] = ["second", "minute", "hour", "day", "queue", "log"];
 /// Keys, the last of which is that of all requests together.
-pub(super) const SUBJECTS: usize = 4;
+pub(super) const KEYS: usize = 4;
 const QUOTAS: usize = LIMITS.len() + 3;
 /// How many of the limits, and so of the quotas, are buckets.
 const BUCKETS: usize = 4;
@@ -61,7 +61,7 @@ pub(super) enum Deed {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wish {
     pub(super) limit: usize,
-    pub(super) subject: usize,
+    pub(super) key: usize,
     /// Another quota than its own.
     pub(super) other_quota: Option<usize>,
     pub(super) cost: Cost,
@@ -94,10 +94,10 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
     let quotas = (vec(bucket(), BUCKETS), vec(trace::quota(), QUOTAS - BUCKETS))
         .prop_map(|(buckets, any)| [buckets, any].concat());
     // Buckets of one client, buckets of several, and anything: the store decides each in another way.
-    let plain = (subsequence((0..BUCKETS).collect::<Vec<usize>>(), 1..=BUCKETS).prop_shuffle(), 0..SUBJECTS)
-        .prop_map(|(limits, subject)| limits.into_iter().map(|limit| (limit, subject)).collect());
-    let several = vec((0..BUCKETS, 0..SUBJECTS), 2..6);
-    let mixed = vec((0..LIMITS.len(), 0..SUBJECTS), 1..5);
+    let plain = (subsequence((0..BUCKETS).collect::<Vec<usize>>(), 1..=BUCKETS).prop_shuffle(), 0..KEYS)
+        .prop_map(|(limits, key)| limits.into_iter().map(|limit| (limit, key)).collect());
+    let several = vec((0..BUCKETS, 0..KEYS), 2..6);
+    let mixed = vec((0..LIMITS.len(), 0..KEYS), 1..5);
     let policies = vec(prop_oneof![2 => plain, 1 => several, 1 => mixed], POLICIES);
     (quotas, penalty, bool::weighted(0.05), policies).prop_flat_map(
         |(quotas, penalty, numbers_are_used_up, policies)| {
@@ -141,19 +141,19 @@ fn step(policies: Vec<Vec<(usize, usize)>>) -> impl Strategy<Value = Step> {
     let quota = option::weighted(0.1, 0..BUCKETS);
     let again =
         (some, quota, cost(), option::weighted(0.3, any::<u16>())).prop_map(|(policy, other_quota, cost, manners)| {
-            let wish = |(limit, subject)| Wish {
+            let wish = |(limit, key)| Wish {
                 limit,
-                subject,
+                key,
                 other_quota,
                 cost,
                 manners: Manners::from_bits(manners.unwrap_or_default()),
             };
             policy.into_iter().map(wish).collect()
         });
-    let other = (0..LIMITS.len(), 0..SUBJECTS, option::weighted(0.2, 0..QUOTAS), cost(), any::<u16>()).prop_map(
-        |(limit, subject, other_quota, cost, manners)| Wish {
+    let other = (0..LIMITS.len(), 0..KEYS, option::weighted(0.2, 0..QUOTAS), cost(), any::<u16>()).prop_map(
+        |(limit, key, other_quota, cost, manners)| Wish {
             limit,
-            subject,
+            key,
             other_quota,
             cost,
             manners: Manners::from_bits(manners),
@@ -193,8 +193,8 @@ impl Manners {
 fn distinct(mut wishes: Vec<Wish>) -> Vec<Wish> {
     let mut seen = Vec::new();
     wishes.retain(|wish| {
-        let is_new = !seen.contains(&(wish.limit, wish.subject));
-        seen.push((wish.limit, wish.subject));
+        let is_new = !seen.contains(&(wish.limit, wish.key));
+        seen.push((wish.limit, wish.key));
         is_new
     });
     wishes
