@@ -38,13 +38,9 @@ impl Decision {
 
     /// Sets the outcome of a check that some limit does not admit.
     #[inline]
-    pub(crate) fn refuse(&mut self, at: Timestamp, statuses: Statuses) {
-        self.admit(at, statuses);
-        self.refuse_instead();
-    }
-
-    fn refuse_instead(&mut self) {
-        (self.outcome, self.refundable) = (outcome_of(&self.statuses), false);
+    pub(crate) fn refuse(&mut self, at: Timestamp, outcome: Outcome, statuses: Statuses) {
+        self.statuses = statuses;
+        (self.outcome, self.at, self.refundable) = (outcome, at, false);
     }
 
     /// Returns whether the request may pass, and when.

@@ -17,13 +17,15 @@ pub(crate) enum Statuses {
 }
 
 impl Statuses {
+    /// Makes so many statuses, each by its position.
     #[inline]
-    pub(crate) fn of<const N: usize>(standings: [LimitStatus; N]) -> Self {
-        match standings.as_slice() {
-            [one] => Self::One([*one]),
-            [one, two] => Self::Two([*one, *two]),
-            [one, two, three] => Self::Three([*one, *two, *three]),
-            any => Self::Any(any.to_vec()),
+    pub(crate) fn from_fn(count: usize, status: impl Fn(usize) -> LimitStatus) -> Self {
+        match count {
+            1 => Self::One([status(0)]),
+            2 => Self::Two([status(0), status(1)]),
+            3 => Self::Three([status(0), status(1), status(2)]),
+            4 => Self::Any(vec![status(0), status(1), status(2), status(3)]),
+            _ => (0..count).map(status).collect(),
         }
     }
 }
@@ -96,10 +98,9 @@ mod tests {
             let standings: Statuses = all[..count].iter().copied().collect();
             assert_eq!(*standings, all[..count]);
         }
-        assert_eq!(*Statuses::of([all[0]]), all[..1]);
-        assert_eq!(*Statuses::of([all[0], all[1]]), all[..2]);
-        assert_eq!(*Statuses::of([all[0], all[1], all[2]]), all[..3]);
-        assert_eq!(*Statuses::of(all), all);
+        for count in 0..=5 {
+            assert_eq!(*Statuses::from_fn(count, |position| all[position]), all[..count]);
+        }
         assert!(Statuses::None.is_empty());
     }
 }

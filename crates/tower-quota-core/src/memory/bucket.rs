@@ -38,12 +38,24 @@ impl<const W: usize> Bucket<W> {
         &mut self.rows[row]
     }
 
+    /// Copies a row into a free one.
+    #[inline]
+    pub(super) fn put(&mut self, row: usize, words: &[u64; W]) {
+        self.set_tag(row, words[HASH]);
+        self.rows[row] = *words;
+    }
+
     /// Makes a row that of a key, with nothing counted yet, or a free one.
     pub(super) fn give(&mut self, row: usize, hash: u64) {
+        self.set_tag(row, hash);
+        RowMut(&mut self.rows[row]).begin(hash);
+    }
+
+    #[inline]
+    const fn set_tag(&mut self, row: usize, hash: u64) {
         let at = row * TAG_BITS;
         let tag = if hash == FREE { 0 } else { tag(hash) };
         self.tags = self.tags & !(tag_mask() << at) | tag << at;
-        RowMut(&mut self.rows[row]).begin(hash);
     }
 
     /// Returns a free row.
@@ -51,7 +63,6 @@ impl<const W: usize> Bucket<W> {
     pub(super) const fn free(&self) -> Option<usize> {
         match (!self.tags & HIGHEST).trailing_zeros() {
             u64::BITS => None,
-            #[expect(clippy::cast_possible_truncation, reason = "a number of bits")]
             bits => Some(bits as usize / TAG_BITS),
         }
     }

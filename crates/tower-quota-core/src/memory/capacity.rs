@@ -5,7 +5,8 @@ use super::sync::{AtomicU64, AtomicUsize, Ordering};
 /// Counts places. `taken` never exceeds `capacity`: a place is claimed before an entry is kept in it.
 pub(super) struct Capacity {
     capacity: usize,
-    tables: usize,
+    /// A table's part.
+    share: usize,
     taken: AtomicUsize,
     evicted: AtomicU64,
     evicted_limited: AtomicU64,
@@ -15,7 +16,7 @@ impl Capacity {
     /// Creates room for `capacity` entries in so many tables.
     pub(super) fn new(capacity: usize, tables: usize) -> Self {
         let (taken, evicted, evicted_limited) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        Self { capacity, tables, taken, evicted, evicted_limited }
+        Self { capacity, share: capacity.div_ceil(tables), taken, evicted, evicted_limited }
     }
 
     /// Claims a place if one is free.
@@ -43,7 +44,7 @@ impl Capacity {
 
     /// Returns a table's part of the capacity.
     pub(super) const fn share(&self) -> usize {
-        self.capacity.div_ceil(self.tables)
+        self.share
     }
 
     pub(super) fn taken(&self) -> usize {

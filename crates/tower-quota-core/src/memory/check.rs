@@ -10,10 +10,9 @@ use smallvec::SmallVec;
 
 use super::Inner;
 use super::draft::{Asked, Draft};
-use super::entry::advanced;
 use super::insert::Scene;
 use super::interned::Interned;
-use super::row::{Mark, Row, RowMut, WIDE};
+use super::row::{Mark, RowMut, WIDE};
 use super::sync::{MutexGuard, locked};
 use super::table::{Buckets, Table, row_of};
 use crate::algorithm::bucket;
@@ -65,6 +64,7 @@ impl Inner {
         let now = self.time.now().as_micros();
         let mut guard = locked(&self.tables[number].0);
         let table = &mut *guard;
+        table.interned.prefetch::<N>();
         let found = match &mut table.buckets {
             Buckets::Narrow(buckets) if N == 1 => row_of(buckets, hash)
                 .map(|words| check_row::<_, N, true>(words, charges, now, &table.interned, decision)),
@@ -73,8 +73,7 @@ impl Inner {
                 .map(|words| check_row::<_, N, true>(words, charges, now, &table.interned, decision)),
         };
         if found != Some(true) {
-            let draft = Draft::new(hash, number);
-            self.check_draft(charges, if found.is_none() { draft.of_new_key() } else { draft }, now, guard, decision);
+            self.check_draft(charges, (hash, number, found.is_none()), now, guard, decision);
         }
     }
 
@@ -83,12 +82,13 @@ impl Inner {
     fn check_draft<const N: usize>(
         &self,
         charges: [&Charge<'_>; N],
-        draft: Draft,
+        (hash, number, is_new): (u64, usize, bool),
         clock: u64,
         mut table: MutexGuard<'_, Table>,
         decision: &mut Decision,
     ) {
-        let (mut drafts, mut asked) = ([draft], [Asked::default(); N]);
+        let (mut drafts, mut asked) = ([Draft::new(hash, number)], [Asked::default(); N]);
+        drafts[0].is_new = is_new;
         let tables = core::slice::from_mut(&mut table);
         let Some((now, is_admitted)) = self.ask(tables, charges, &mut drafts, &mut asked, clock) else {
             drop(table);
@@ -98,13 +98,7 @@ impl Inner {
         let scene = Scene { now, capacity: self.capacity_of(draft.table), together: &[draft.hash] };
         draft.write(&mut table, is_admitted, &scene);
         self.finish(draft.table, &mut table);
-        let at = Timestamp::from_micros(now);
-        match is_admitted {
-            true => decision
-                .admit(at, Statuses::of(core::array::from_fn::<_, N, _>(|i| charges[i].admitted(asked[i].used)))),
-            false => decision
-                .refuse(at, Statuses::of(core::array::from_fn::<_, N, _>(|i| charges[i].refused(asked[i].used)))),
-        }
+        conclude(decision, now, is_admitted, N, |limit| (charges[limit], asked[limit].used));
     }
 
     /// Checks charges of any keys, on drafts of their rows if these can hold them.
@@ -142,11 +136,7 @@ impl Inner {
         // Only now: the drafts hold numbers.
         drafts.iter().for_each(|draft| self.finish(draft.table, &mut tables[draft.guard]));
         drop(tables);
-        let (at, all) = (Timestamp::from_micros(now), charges.iter().zip(asked));
-        match is_admitted {
-            true => decision.admit(at, all.map(|(charge, asked)| charge.admitted(asked.used)).collect()),
-            false => decision.refuse(at, all.map(|(charge, asked)| charge.refused(asked.used)).collect()),
-        }
+        conclude(decision, now, is_admitted, charges.len(), |limit| (&charges[limit], asked[limit].used));
         Some(())
     }
 
@@ -204,45 +194,46 @@ fn check_row<const W: usize, const N: usize, const IN_ORDER: bool>(
     interned: &Interned,
     decision: &mut Decision,
 ) -> bool {
-    let row = Row(words);
-    let from = row.at();
+    let mut row = RowMut(words);
+    let from = row.read().at();
     // A row from the future is rare: its instant holds, unless it is too far ahead to be true.
-    if !row.may_have(N) || from > now {
+    if !row.read().may_have(N) || from > now {
         return false;
     }
-    let (mut used, mut positions, mut asked, mut is_admitted) = ([0; N], [0; N], 0_u32, true);
+    let (mut after, mut positions, mut asked) = ([0; N], [0; N], 0_u32);
     for limit in 0..N {
         let charge = charges[limit];
-        positions[limit] = match interned.is_bucket_of(row.number(limit), charge.counter()) {
-            true if IN_ORDER => limit,
-            false if IN_ORDER => return check_row_in_any_order(words, charges, now, interned, decision),
-            _ => match interned.position(row, charge.counter()) {
+        let (quota, cost) = (charge.quota(), charge.units());
+        let position = match IN_ORDER {
+            true if interned.is_bucket_of(row.read().number(limit), charge.counter()) => limit,
+            true => return check_row_in_any_order(words, charges, now, interned, decision),
+            false => match interned.position(row.read(), charge.counter()) {
                 Some(position) => position,
                 None => return false,
             },
         };
-        asked |= 1 << positions[limit];
-        used[limit] = bucket::refilled(charge.quota(), row.value(positions[limit]), now - from);
-        is_admitted &= bucket::holds(charge.quota(), used[limit], charge.units());
+        let used = bucket::refilled(quota, row.read().value(position), now - from);
+        if !bucket::holds(quota, used, cost) {
+            return refuse_in_row(words, charges, now, interned, decision);
+        }
+        after[limit] = used + cost * quota.grain();
+        (positions[limit], asked) = (position, asked | 1 << position);
     }
-    let at = Timestamp::from_micros(now);
-    let mut row = RowMut(words);
-    if !is_admitted {
-        return asked.count_ones() as usize == N && refuse(row, charges, used, at, decision);
-    }
-    if W == WIDE && asked != (1 << row.read().limits()) - 1 && !advance_others(&mut row, asked, N, now, interned) {
+    let has_others = W == WIDE && row.read().limits() != N || !IN_ORDER;
+    if has_others && !advance_others(&mut row, asked, N, now, interned) {
         return false;
     }
     for limit in 0..N {
-        used[limit] += charges[limit].units() * charges[limit].quota().grain();
-        row.set_value(positions[limit], used[limit]);
+        row.set_value(if IN_ORDER { limit } else { positions[limit] }, after[limit]);
     }
     row.set_at(now);
     row.mark(Mark::Charged);
-    decision.admit(at, Statuses::of(core::array::from_fn::<_, N, _>(|limit| charges[limit].admitted(used[limit]))));
+    let statuses = Statuses::from_fn(N, |limit| charges[limit].admitted(after[limit]));
+    decision.admit(Timestamp::from_micros(now), statuses);
     true
 }
 
+#[cold]
 #[inline(never)]
 fn check_row_in_any_order<const W: usize, const N: usize>(
     words: &mut [u64; W],
@@ -254,38 +245,77 @@ fn check_row_in_any_order<const W: usize, const N: usize>(
     check_row::<W, N, false>(words, charges, now, interned, decision)
 }
 
-/// Refuses in a row.
+/// Makes the decision in a row where some limit does not admit.
 #[cold]
 #[inline(never)]
-fn refuse<const N: usize>(
-    mut row: RowMut<'_>,
+fn refuse_in_row<const W: usize, const N: usize>(
+    words: &mut [u64; W],
     charges: [&Charge<'_>; N],
-    used: [u64; N],
-    at: Timestamp,
+    now: u64,
+    interned: &Interned,
     decision: &mut Decision,
 ) -> bool {
-    let refuses = |limit: usize| bucket::refuses(charges[limit].quota(), used[limit], charges[limit].units());
-    row.mark(if (0..N).any(refuses) { Mark::Refused } else { Mark::Neither });
-    decision.refuse(at, Statuses::of(core::array::from_fn::<_, N, _>(|limit| charges[limit].refused(used[limit]))));
+    let mut row = RowMut(words);
+    let (mut used, mut asked, mut refuses) = ([0; N], 0_u32, false);
+    for limit in 0..N {
+        let charge = charges[limit];
+        let position = match interned.is_bucket_of(row.read().number(limit), charge.counter()) {
+            true => limit,
+            false => match interned.position(row.read(), charge.counter()) {
+                Some(position) => position,
+                None => return false,
+            },
+        };
+        used[limit] = bucket::refilled(charge.quota(), row.read().value(position), now - row.read().at());
+        refuses |= bucket::refuses(charge.quota(), used[limit], charge.units());
+        asked |= 1 << position;
+    }
+    if asked.count_ones() as usize != N {
+        return false;
+    }
+    row.mark(if refuses { Mark::Refused } else { Mark::Neither });
+    conclude(decision, now, false, N, |limit| (charges[limit], used[limit]));
     true
 }
 
-/// Moves the limits that were not asked to `now`. Does nothing when that cannot be, or when one was asked twice.
+/// Writes the decision on so many charges, each with the used grains of its limit: with the charge if all are admitted.
+#[inline]
+fn conclude<'c>(
+    decision: &mut Decision,
+    now: u64,
+    is_admitted: bool,
+    charges: usize,
+    charge: impl Fn(usize) -> (&'c Charge<'c>, u64),
+) {
+    let at = Timestamp::from_micros(now);
+    if is_admitted {
+        return decision.admit(at, Statuses::from_fn(charges, |limit| charge(limit).0.admitted(charge(limit).1)));
+    }
+    let statuses = Statuses::from_fn(charges, |limit| charge(limit).0.refused(charge(limit).1));
+    // All are enforced and make no request wait: the longest time to retry binds.
+    let outcomes = statuses.iter().map(|status| status.outcome);
+    let outcome = outcomes.fold(Outcome::Allow, |one, other| match (one, other) {
+        (Outcome::Refuse(retry), Outcome::Refuse(other)) => Outcome::Refuse(retry.max(other)),
+        (Outcome::Never, _) | (_, Outcome::Allow) => one,
+        _ => other,
+    });
+    decision.refuse(at, outcome, statuses);
+}
+
+/// Moves the buckets that were not asked to `now`. Does nothing when there is a window, or when a limit was asked twice.
+#[cold]
 #[inline(never)]
 fn advance_others(row: &mut RowMut<'_>, asked: u32, charges: usize, now: u64, interned: &Interned) -> bool {
-    if asked.count_ones() as usize != charges {
+    let elapsed = now - row.read().at();
+    let others = (0..row.read().limits()).filter(|position| asked >> position & 1 == 0);
+    let refill = |row: &RowMut<'_>, position: usize| interned.refill(row.read().number(position));
+    if asked.count_ones() as usize != charges || others.clone().any(|position| refill(row, position) == 0) {
         return false;
     }
-    let from = row.read().at();
-    let mut values = [0; WIDE];
-    for (position, count) in row.read().counts().enumerate().filter(|(position, _)| asked >> position & 1 == 0) {
-        let definition = interned.get(count.number);
-        let value = definition.and_then(|definition| advanced(&definition.quota, count.value, from, now));
-        let Some(value) = value else { return false };
-        values[position] = value;
+    for position in others {
+        let back = elapsed.saturating_mul(refill(row, position));
+        row.set_value(position, row.read().value(position).saturating_sub(back));
     }
-    let others = (0..row.read().limits()).filter(|position| asked >> position & 1 == 0);
-    others.for_each(|position| row.set_value(position, values[position]));
     true
 }
 
@@ -307,12 +337,10 @@ impl Charge<'_> {
     #[inline]
     fn refused(&self, used: u64) -> LimitStatus {
         let (quota, cost) = (self.quota(), self.units());
-        let outcome = if bucket::holds(quota, used, cost) {
-            Outcome::Allow
-        } else if bucket::refuses(quota, used, cost) {
-            Outcome::Refuse(Duration::from_micros(bucket::until_fits(quota, used, cost)))
-        } else {
-            Outcome::Never
+        let outcome = match bucket::holds(quota, used, cost) {
+            true => Outcome::Allow,
+            false if cost > quota.capacity() => Outcome::Never,
+            false => Outcome::Refuse(Duration::from_micros(bucket::until_fits(quota, used, cost))),
         };
         LimitStatus { outcome, taken: 0, ..self.admitted(used) }
     }

@@ -2,11 +2,11 @@
 
 use smallvec::SmallVec;
 
-use super::bucket::ROWS;
+use super::bucket::{Bucket, ROWS};
 use super::capacity::Capacity;
 use super::insert::Scene;
 use super::row::{NARROW, Row, WIDE};
-use super::table::{Buckets, Table};
+use super::table::{Buckets, Table, first_home};
 
 /// Rows considered for one whose entry can move on to a free one: ten in two buckets, five more for each of these, and
 /// five more for each of those.
@@ -29,7 +29,7 @@ impl Table {
     /// Gives a row to a new entry that has a place. `None` when the table may not grow any further.
     pub(super) fn settle(&mut self, hash: u64, scene: &Scene<'_>) -> Option<usize> {
         for _ in 0..ATTEMPTS {
-            let is_crowded = self.len() < self.full_size(scene.capacity) && (self.taken() + 1) * 8 > self.rows() * 7;
+            let is_crowded = self.len() < self.full_size(scene.capacity) && (self.taken() + 1) * 5 > self.rows() * 4;
             if !is_crowded && let Some(position) = self.free_row(hash) {
                 self.begin(position, hash);
                 return Some(position);
@@ -85,8 +85,11 @@ impl Table {
 
     /// Copies a row that was in use before.
     fn restore(&mut self, row: Row<'_>) -> bool {
-        let position = self.free_row(row.hash());
-        position.map(|position| self.copy_row(position, row)).is_some()
+        let is_at_home = match &mut self.buckets {
+            Buckets::Narrow(buckets) => restore_at_home(buckets, row),
+            Buckets::Wide(buckets) => restore_at_home(buckets, row),
+        };
+        is_at_home || self.free_row(row.hash()).map(|position| self.copy_row(position, row)).is_some()
     }
 
     /// Returns a free row in one of a key's buckets, made free if need be.
@@ -94,8 +97,13 @@ impl Table {
         if self.len() == 0 {
             return None;
         }
-        let homes = self.homes(hash);
-        homes.into_iter().find_map(|bucket| self.free_in(bucket)).or_else(|| self.make_free(homes))
+        let home = first_home(hash, self.len());
+        self.free_in(home).or_else(|| self.free_elsewhere(self.homes(hash)))
+    }
+
+    #[inline(never)]
+    fn free_elsewhere(&mut self, homes: [usize; 2]) -> Option<usize> {
+        self.free_in(homes[1]).or_else(|| self.make_free(homes))
     }
 
     fn free_in(&self, bucket: usize) -> Option<usize> {
@@ -134,6 +142,14 @@ impl Table {
         }
         free
     }
+}
+
+/// Copies a row of the same width into its first bucket, if that has a free one.
+#[inline]
+fn restore_at_home<const W: usize>(buckets: &mut [Bucket<W>], row: Row<'_>) -> bool {
+    let home = first_home(row.hash(), buckets.len());
+    let (Ok(words), Some(bucket)) = (row.0.try_into(), buckets.get_mut(home)) else { return false };
+    bucket.free().map(|free| bucket.put(free, words)).is_some()
 }
 
 /// Returns the positions of a bucket's rows.

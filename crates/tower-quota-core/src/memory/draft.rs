@@ -16,7 +16,7 @@ pub(super) struct Draft {
     /// Which of the request's guards holds the table.
     pub(super) guard: usize,
     /// Whether the key is known to have no row.
-    is_new: bool,
+    pub(super) is_new: bool,
     /// The row, if the key has one.
     pub(super) position: Option<usize>,
     counts: [Count; MOST_LIMITS],
@@ -27,6 +27,8 @@ pub(super) struct Draft {
     restored: u8,
     /// Whether a count was converted to another quota.
     is_converted: bool,
+    /// Whether a limit is new to the row.
+    has_new: bool,
     /// Whether one of its limits refuses the request.
     refuses: bool,
 }
@@ -45,11 +47,6 @@ pub(super) struct Asked {
 impl Draft {
     pub(super) fn new(hash: u64, table: usize) -> Self {
         Self { hash, table, ..Self::default() }
-    }
-
-    /// Notes that the key has no row.
-    pub(super) fn of_new_key(self) -> Self {
-        Self { is_new: true, ..self }
     }
 
     /// Finds the row of the key. Returns its instant, or 0 if there is none. A row that is too far ahead of the clock to be
@@ -78,8 +75,8 @@ impl Draft {
             return None;
         }
         for count in row.counts() {
-            if let Some(definition) = table.interned.get(count.number) {
-                let value = advanced(&definition.quota, count.value, row.at(), now)?;
+            if let Some(quota) = table.interned.quota(count.number) {
+                let value = advanced(quota, count.value, row.at(), now)?;
                 self.counts[self.limits] = Count { value, ..count };
                 self.limits += 1;
             }
@@ -110,21 +107,21 @@ impl Draft {
         self.asked |= 1 << position;
         let count = &mut self.counts[position];
         if found.is_none() || !table.interned.is_bucket_of(count.number, counter) {
-            let old = found.and_then(|_| table.interned.get(count.number)).copied();
-            count.number = table.interned.number(counter.into())?;
-            match old {
+            match found.and_then(|_| table.interned.quota(count.number)) {
                 Some(_) if count.value == 0 => {}
-                Some(old) if old.quota.refill() == 0 => return None,
+                Some(old) if old.refill() == 0 => return None,
                 Some(old) => {
-                    count.value = bucket_used(&old.quota, charge.quota(), count.value);
+                    count.value = bucket_used(old, charge.quota(), count.value);
                     self.is_converted = true;
                 }
                 None => {
+                    self.has_new = true;
                     let until = table.filter().and_then(|filter| filter.until((self.hash, counter.id), now));
                     count.value = until.map_or(0, |until| spent_until(charge.quota(), until, now));
                     self.restored |= u8::from(until.is_some()) << position;
                 }
             }
+            count.number = table.interned.number_of_bucket(counter)?;
         }
         self.refuses |= bucket::refuses(charge.quota(), count.value, charge.units());
         (asked.position, asked.used) = (position, count.value);
@@ -152,13 +149,22 @@ impl Draft {
             }
             return;
         }
-        let (mut counts, mut limits) = ([Count::default(); MOST_LIMITS], 0);
-        for (position, count) in self.counts[..self.limits].iter().enumerate().filter(|(_, count)| count.value > 0) {
-            if self.restored >> position & 1 != 0 {
-                table.restored(self.hash, count.number);
-            }
-            counts[limits] = *count;
-            limits += 1;
+        let counts_something = self.counts.iter().any(|count| count.value > 0);
+        if let (Some(position), false) = (self.position, self.has_new)
+            && counts_something
+            && table.rewrite_row(position, self.hash, &self.counts[..self.limits], mark, scene.now)
+        {
+            return;
+        }
+        if self.restored != 0 {
+            let restored = self.counts.iter().enumerate().filter(|(position, _)| self.restored >> position & 1 != 0);
+            restored.for_each(|(_, count)| table.restored(self.hash, count.number));
+        }
+        let mut counts = self.counts;
+        let mut limits = 0;
+        for position in 0..self.limits {
+            counts[limits] = counts[position];
+            limits += usize::from(counts[position].value > 0);
         }
         match limits {
             0 => table.forget(self.hash, scene.capacity),

@@ -36,7 +36,7 @@ impl Table {
     /// Returns the entry of these counts.
     pub(super) fn entry_of(&self, at: u64, counts: impl Iterator<Item = Count>) -> Entry {
         let slot = |count: Count| {
-            let Definition { limit, quota } = *self.interned.get(count.number)?;
+            let Definition { limit, quota } = self.interned.get(count.number)?;
             Some(Slot { limit, quota, state: State::unpacked(count.value, &quota, at) })
         };
         Entry { at, slots: counts.filter_map(slot).collect() }
@@ -81,7 +81,7 @@ impl Row<'_> {
         let at = self.at();
         let mut balance = Balance { full_at: at, is_limited: self.was_refused() };
         for count in self.counts() {
-            let Some(Definition { quota, .. }) = interned.get(count.number) else { continue };
+            let Some(quota) = interned.quota(count.number) else { continue };
             let (is_spent, reset) = if quota.refill() > 0 {
                 (bucket::is_spent(quota, count.value), bucket::reset(quota, count.value))
             } else {

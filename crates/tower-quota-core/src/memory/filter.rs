@@ -71,7 +71,6 @@ impl EvictedFilter {
         // Some of the hash's own bits have chosen the table: a product by an odd factor brings the others to the top.
         let mixed = (hash ^ u64::from(limit)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        #[expect(clippy::cast_possible_truncation, reason = "less than the number of sets")]
         let set = |bits: u64| (((bits & 0xffff_ffff) as u128 * self.sets.len() as u128) >> 32) as usize;
         (mixed & PRINT, [set(mixed >> 32), set(mixed.wrapping_mul(0x94d0_49bb_1331_11eb) >> 32)])
     }

@@ -1,11 +1,11 @@
-//! What stands for a key in the store: a hash under a seed that nobody outside knows.
+//! Hashes of keys, under a secret seed.
 //!
-//! It is drawn from a universal family, the multilinear one (Lemire and Kaser, "Strongly universal string hashing is
+//! A seed is drawn from a universal family, the multilinear one (Lemire and Kaser, "Strongly universal string hashing is
 //! fast", 2014): each word of the message is multiplied by a secret number of 128 bits, and of the sum modulo 2^128 the
-//! high half is kept. Two messages share it for 1 in 2^63 of all secrets, whichever two they are: that is proven, not only
-//! believed. It holds for messages that were chosen without having seen which others share theirs; who finds two that do,
-//! after some million million attempts, can make more of them. The message is the key's bytes, padded with zeros to whole
-//! words, its scope, and its length; where the bytes are more than 64, their digest by SipHash, which is as good as that is.
+//! high half is kept. Two messages share it for 1 in 2^63 of all secrets, whichever two they are: that is proven. It holds
+//! for messages that were chosen without having seen which others share theirs; an attacker who finds two that do, after
+//! some million million attempts, can make more of them. The message is the key's bytes, padded with zeros to full words,
+//! its scope, and its length; where the bytes are more than 64, their digest by SipHash, which is as good as that is.
 //!
 //! Keys that follow a pattern, such as numbers in a row, have hashes that follow one. So the result is stirred, with a
 //! secret of its own and in a way that keeps different ones different.
@@ -35,14 +35,14 @@ pub(super) struct Seed {
 }
 
 impl Seed {
-    /// From the operating system's randomness, with which the standard library seeds its maps.
+    /// Draws a seed from the operating system's randomness, with which the standard library seeds its maps.
     pub(super) fn random() -> Self {
         let source = RandomState::new();
         // Loom takes the same steps again and again, so they must be the same.
         Self::drawn(|number| if cfg!(loom) { stirred(number, GOLDEN) } else { source.hash_one(number) })
     }
 
-    /// Of halves that are drawn by their number.
+    /// Draws a seed of halves, each by its number.
     fn drawn(draw: impl Fn(u64) -> u64) -> Self {
         let mut halves = (1..).map(draw);
         let mut whole = || halves.by_ref().take(2).fold(0, |whole: u128, half| whole << 64 | u128::from(half));
@@ -54,7 +54,7 @@ impl Seed {
         }
     }
 
-    /// What stands for a key. Never 0, which stands for nobody.
+    /// Returns the hash of a key. Never 0, which marks a free row.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a third of what a plain check does, and it is done in one place")]
     pub(super) fn hash(&self, key: &Key<'_>) -> u64 {
@@ -75,7 +75,7 @@ impl Seed {
         stirred((sum >> 64) as u64, self.factor).max(1)
     }
 
-    /// The sum of a key's words, or of its digest's.
+    /// Returns the sum of a key's words, or of its digest's.
     #[inline(never)]
     fn sum(&self, bytes: &[u8]) -> u128 {
         if bytes.len() > WORDS * 8 {
@@ -90,20 +90,20 @@ impl Seed {
     }
 }
 
-/// A word's part in the sum.
+/// Returns a word's part in the sum.
 #[inline]
 const fn product(secret: u128, word: [u8; 8]) -> u128 {
     secret.wrapping_mul(u64::from_le_bytes(word) as u128)
 }
 
-/// Another number for each number, in whose halves the other's halves have a part, by an odd factor.
+/// Mixes the halves of a number by an odd factor. Different numbers stay different.
 #[inline]
 const fn stirred(hash: u64, factor: u64) -> u64 {
     let hash = (hash ^ hash >> 32).wrapping_mul(factor);
     hash ^ hash >> 29
 }
 
-/// Fewer than eight bytes as a word, zeros behind them.
+/// Returns fewer than eight bytes as a word, zeros behind them.
 fn padded(rest: &[u8]) -> [u8; 8] {
     core::array::from_fn(|at| rest.get(at).copied().unwrap_or(0))
 }
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_multilinear_hash_of_the_words_the_scope_and_the_length() {
+    fn hash_is_multilinear_over_words_scope_length() {
         let seed = seed();
         let text: Vec<u8> = (1..=64).collect();
         for length in 0..=text.len() {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn each_byte_the_length_and_the_scope_make_another() {
+    fn every_byte_length_and_scope_matters() {
         let seed = seed();
         let zeros = [0; if cfg!(miri) { 70 } else { 200 }];
         let mut seen = HashSet::new();
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "half a million hashes")]
-    fn keys_that_follow_a_pattern_spread_as_if_drawn() {
+    fn patterned_keys_spread_evenly() {
         const PLACES: usize = 512;
         let seed = seed();
         let spread = |keys: &dyn Fn(u64) -> Key<'static>| {

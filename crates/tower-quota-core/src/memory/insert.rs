@@ -17,8 +17,8 @@ pub(super) struct Scene<'a> {
 pub(super) enum Content<'a> {
     /// For a row, as of this instant.
     Counts(u64, &'a [Count]),
-    /// What does not fit into a row.
-    Entry(Entry),
+    /// What does not fit into a row. It is taken.
+    Entry(&'a mut Entry),
 }
 
 impl Table {
@@ -44,7 +44,7 @@ impl Table {
         let Some(position) = position.or_else(|| self.place(hash, scene)) else {
             let entry = match content {
                 Content::Counts(at, counts) => self.entry_of(at, counts.iter().copied()),
-                Content::Entry(entry) => entry,
+                Content::Entry(entry) => core::mem::take(entry),
             };
             let is_limited = self.remember(hash, &entry, 1, scene.now);
             return scene.capacity.count_eviction(is_limited);
@@ -62,9 +62,26 @@ impl Table {
             Content::Entry(entry) => {
                 row.set_at(entry.at().as_micros());
                 row.keep_elsewhere();
-                self.rare().elsewhere.insert(hash, entry);
+                self.rare().elsewhere.insert(hash, core::mem::take(entry));
             }
         }
+    }
+
+    /// Replaces the counts of a row that has as many limits. Returns whether it could: the row may have moved, or be too
+    /// narrow.
+    #[inline]
+    pub(super) fn rewrite_row(&mut self, position: usize, hash: u64, counts: &[Count], mark: Mark, at: u64) -> bool {
+        let fits = self.is_wide_enough(counts) && self.row(position).hash() == hash;
+        if fits {
+            let mut row = self.row_mut(position);
+            row.set_at(at);
+            row.mark(mark);
+            for (limit, count) in counts.iter().enumerate() {
+                row.set_number(limit, count.number);
+                row.set_value(limit, count.value);
+            }
+        }
+        fits
     }
 
     /// Notes that a limit that was found in the evicted filter is counted in a row from here on.

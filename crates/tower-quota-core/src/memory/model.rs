@@ -88,7 +88,7 @@ fn check_out<'c>(
 
 /// Puts an entry back, unless it has no row and is what it was.
 fn check_in(draft: &Draft, checked_out: CheckedOut, table: &mut Table, mark: Mark, scene: &Scene<'_>) {
-    let CheckedOut { entry, before, restored } = checked_out;
+    let CheckedOut { mut entry, before, restored } = checked_out;
     if before.is_some_and(|before| before == entry) {
         return;
     }
@@ -101,7 +101,7 @@ fn check_in(draft: &Draft, checked_out: CheckedOut, table: &mut Table, mark: Mar
     let key = (draft.hash, draft.position);
     match table.counts_of(&entry) {
         Some(counts) => table.write(key, Content::Counts(entry.at().as_micros(), &counts), mark, scene),
-        None => table.write(key, Content::Entry(entry), mark, scene),
+        None => table.write(key, Content::Entry(&mut entry), mark, scene),
     }
 }
 

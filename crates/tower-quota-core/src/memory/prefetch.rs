@@ -42,7 +42,7 @@ impl Prefetch {
     #[inline]
     pub(super) fn fetch<const LINES: usize>(&self, hash: u64) {
         let address = self.address(hash);
-        (0..LINES).for_each(|line| fetch(address.wrapping_add(line * LINE)));
+        (0..LINES).for_each(|line| prefetch(address.wrapping_add(line * LINE)));
     }
 
     /// Returns where an entry's first bucket is.
@@ -62,18 +62,18 @@ fn place_of<const W: usize>(buckets: &[Bucket<W>]) -> (*const i8, usize, usize) 
 #[inline]
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[expect(unsafe_code, reason = "this instruction has no safe name")]
-fn fetch(address: *const i8) {
+pub(super) fn prefetch<T>(address: *const T) {
     use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     // SAFETY: this is a hint. It reads nothing that the program sees, writes nothing, and is ignored by the processor where
     // the address is not mapped ("Intel 64 and IA-32 Architectures Software Developer's Manual", PREFETCHh; "AMD64
     // Architecture Programmer's Manual", volume 3, PREFETCHlevel). Every x86-64 processor has it.
-    unsafe { _mm_prefetch(address, _MM_HINT_T0) }
+    unsafe { _mm_prefetch(address.cast(), _MM_HINT_T0) }
 }
 
 /// Elsewhere there is no such instruction.
 #[inline]
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-const fn fetch(_: *const i8) {}
+pub(super) const fn prefetch<T>(_: *const T) {}
 
 #[cfg(test)]
 #[cfg(not(loom))]

@@ -1,5 +1,5 @@
-//! What the store waits for other threads with. With `--cfg loom` it is loom's, and the models in `contention` go
-//! through every order in which threads can get hold of it.
+//! Locks and atomics of the store. With `--cfg loom` they are loom's, and the models in `contention` go through every
+//! order in which threads can take them.
 
 #[cfg(all(test, not(loom)))]
 pub(super) mod collisions;
@@ -13,7 +13,7 @@ pub(super) use spin::mutex::{SpinMutex as Mutex, SpinMutexGuard as MutexGuard};
 #[cfg(not(loom))]
 pub(super) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// How long a thread pauses between two looks at a lock: each look takes the holder's cache line from him.
+/// How long a thread pauses between two looks at a lock: each look takes the cache line from the holder.
 #[cfg(not(loom))]
 const PAUSES: u32 = 16;
 /// How often it looks without giving the processor away, a few microseconds in all.
@@ -37,8 +37,8 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     }
 }
 
-/// Whoever holds a lock mostly gives it back in less time than it takes to sleep and be woken. When he does not, because a
-/// table is growing or the system has stopped him, he gets the processor.
+/// A lock is mostly given back in less time than it takes to sleep and be woken. When it is not, because a table is growing
+/// or the system has stopped its holder, the processor is yielded to that one.
 #[cold]
 #[cfg(not(loom))]
 fn locked_after_waiting<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -51,10 +51,7 @@ fn locked_after_waiting<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
             match looks {
                 0..SPINS => (0..PAUSES).for_each(|_| core::hint::spin_loop()),
                 SPINS..YIELDS => std::thread::yield_now(),
-                #[expect(
-                    clippy::disallowed_methods,
-                    reason = "so that who holds it runs, though less urgent than this one"
-                )]
+                #[expect(clippy::disallowed_methods, reason = "the holder has to run, also if it is less urgent")]
                 _ => std::thread::sleep(NAP),
             }
             looks = looks.saturating_add(1);
@@ -77,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_finds_a_lock_held_gets_it_however_long_that_takes() {
+    fn held_lock_is_got_in_the_end() {
         let (mutex, collisions) = (Mutex::new(0), Arc::new(AtomicUsize::new(0)));
         std::thread::scope(|threads| {
             let mut guard = locked(&mutex);
@@ -88,7 +85,7 @@ mod tests {
             while collisions.load(Ordering::SeqCst) == 0 {
                 std::thread::yield_now();
             }
-            // Longer than he looks for without sleeping, wherever threads get their turns.
+            // Longer than the other thread looks without sleeping.
             (0..20 * YIELDS).for_each(|_| std::thread::yield_now());
             *guard += 10;
             drop(guard);

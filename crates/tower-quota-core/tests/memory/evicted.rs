@@ -68,7 +68,7 @@ fn evicted_client_waits_for_spent_limit_only() {
     let refused = ask_both(&store, 0);
     assert!(refused.retry_after().is_some_and(|retry| retry <= Duration::from_millis(900)), "{refused:?}");
     assert_eq!(refused.statuses()[1].remaining(), 10_000);
-    // Exactly as long as it was told to wait.
+    // Exactly as long as the decision said.
     clock.advance(refused.retry_after().unwrap());
     assert!(ask_both(&store, 0).is_allowed());
     clock.advance(Duration::from_secs(60));

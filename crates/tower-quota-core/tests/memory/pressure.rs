@@ -393,7 +393,7 @@ fn store_holds_as_many_as_its_capacity() {
         for client in 0..capacity as u64 {
             let key = Key::number(CLIENT, client);
             let peek = check(&store, &names.map(|name| Charge::new(name, &quota, &key).cost(0))[..limits]);
-            assert!(peek.statuses().iter().all(|standing| standing.remaining() == 4 - client % 5), "client {client}");
+            assert!(peek.statuses().iter().all(|status| status.remaining() == 4 - client % 5), "client {client}");
         }
     }
 }

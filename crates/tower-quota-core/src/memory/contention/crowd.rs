@@ -1,4 +1,4 @@
-//! A clock on which threads run into each other.
+//! A clock on which threads collide.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ thread_local! {
     static HOLDS_UP: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Shows the time it is moved to. Whoever has said so is held up by its next reading until another thread has run into
-/// him, or nobody else is left to do so: the store reads the clock under its locks, but for plain checks.
+/// Shows the time it is moved to. A thread that asks for it is held up by its next reading until another thread has
+/// collided with it, or none is left to do so: the store reads the clock under its locks, but for plain checks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Crowd(Arc<Meeting>);
 
@@ -24,7 +24,7 @@ struct Meeting {
     busy: AtomicUsize,
     /// How often one of them has found a lock held.
     collisions: Arc<AtomicUsize>,
-    /// Whether somebody is held up, or has been. One is enough: two could wait for each other.
+    /// Whether a thread is held up, or has been. One is enough: two could wait for each other.
     was_held_up: AtomicBool,
 }
 
@@ -55,7 +55,7 @@ impl Crowd {
         HOLDS_UP.set(true);
     }
 
-    /// Waits until somebody is held up.
+    /// Waits until a thread is held up.
     pub(super) fn wait_for_hold_up(&self) {
         while !self.0.was_held_up.load(Ordering::SeqCst) && self.0.busy.load(Ordering::SeqCst) > 1 {
             thread::yield_now();
@@ -71,7 +71,7 @@ impl Clock for Crowd {
     fn now(&self) -> Timestamp {
         let now = Timestamp::from_micros(self.0.now.load(Ordering::SeqCst));
         let collisions = || self.0.collisions.load(Ordering::SeqCst);
-        // Counted before others are let go: they may run into this thread at once.
+        // Counted before others go on: they may collide with this thread at once.
         let before = collisions();
         if HOLDS_UP.take() && !self.0.was_held_up.swap(true, Ordering::SeqCst) {
             while collisions() == before && self.0.busy.load(Ordering::SeqCst) > 1 {

@@ -17,16 +17,16 @@ use crate::quota::Quota;
 use crate::store::Store;
 use crate::time::Timestamp;
 
-/// Subjects in a history, the last of whom is everybody together.
-pub(super) const SUBJECTS: usize = 3;
-pub(super) const EVERYBODY: usize = SUBJECTS - 1;
+/// Keys in a history, the last of which is that of all requests together.
+pub(super) const KEYS: usize = 3;
+pub(super) const EVERYONE: usize = KEYS - 1;
 
 const CLIENT: Name = Name::new("client");
 
 /// One limit's part in a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wish {
-    pub(super) subject: usize,
+    pub(super) key: usize,
     pub(super) limit: &'static str,
     pub(super) quota: Quota,
     pub(super) cost: u64,
@@ -47,60 +47,57 @@ pub(super) struct Call {
     pub(super) ended: u64,
 }
 
-/// The model's subjects.
-pub(super) type Subjects = [Entry; SUBJECTS];
+/// The model's entries.
+pub(super) type Entries = [Entry; KEYS];
 
-pub(super) fn key(subject: usize) -> Key<'static> {
-    if subject == EVERYBODY { Key::EVERYONE } else { Key::number(CLIENT, subject as u64) }
+pub(super) fn key(number: usize) -> Key<'static> {
+    if number == EVERYONE { Key::EVERYONE } else { Key::number(CLIENT, number as u64) }
 }
 
 impl Ask {
-    /// Asks a store.
+    /// Asks a store and notes the ticks.
     pub(super) fn call(&self, store: &MemoryStore, ticks: &AtomicU64) -> Call {
-        let keys: [Key<'_>; SUBJECTS] = core::array::from_fn(key);
+        let keys: [Key<'_>; KEYS] = core::array::from_fn(key);
         let charges = self.charges(&keys);
         let begun = ticks.fetch_add(1, Ordering::SeqCst);
         let Ok(decision) = store.apply(self.operation, &charges).into_inner();
         Call { ask: self.clone(), decision, begun, ended: ticks.fetch_add(1, Ordering::SeqCst) }
     }
 
-    /// What the model answers.
-    fn decide(&self, subjects: &mut Subjects, now: Timestamp) -> Decision {
-        let keys: [Key<'_>; SUBJECTS] = core::array::from_fn(key);
-        let takes_part = |subject: &usize| self.wishes.iter().any(|wish| wish.subject == *subject);
-        let named: Vec<usize> = (0..SUBJECTS).filter(takes_part).collect();
-        let mut subjects: Vec<&mut Entry> = subjects
-            .iter_mut()
-            .enumerate()
-            .filter_map(|(number, subject)| takes_part(&number).then_some(subject))
-            .collect();
-        let subject_of = |wish: usize| named.iter().position(|&subject| subject == self.wishes[wish].subject).unwrap();
-        decide(self.operation, &self.charges(&keys), now, &mut subjects, subject_of)
+    /// Returns what the model answers.
+    fn decide(&self, entries: &mut Entries, now: Timestamp) -> Decision {
+        let keys: [Key<'_>; KEYS] = core::array::from_fn(key);
+        let takes_part = |key: &usize| self.wishes.iter().any(|wish| wish.key == *key);
+        let named: Vec<usize> = (0..KEYS).filter(takes_part).collect();
+        let mut entries: Vec<&mut Entry> =
+            entries.iter_mut().enumerate().filter_map(|(number, entry)| takes_part(&number).then_some(entry)).collect();
+        let entry_of = |wish: usize| named.iter().position(|&key| key == self.wishes[wish].key).unwrap();
+        decide(self.operation, &self.charges(&keys), now, &mut entries, entry_of)
     }
 
-    fn charges<'a>(&'a self, keys: &'a [Key<'a>; SUBJECTS]) -> Vec<Charge<'a>> {
-        let charge = |wish: &'a Wish| Charge::new(wish.limit, &wish.quota, &keys[wish.subject]).cost(wish.cost);
+    fn charges<'a>(&'a self, keys: &'a [Key<'a>; KEYS]) -> Vec<Charge<'a>> {
+        let charge = |wish: &'a Wish| Charge::new(wish.limit, &wish.quota, &keys[wish.key]).cost(wish.cost);
         self.wishes.iter().map(charge).collect()
     }
 }
 
-/// The model's subjects after every order that explains the calls, beginning with any of those before. None: no order does.
-pub(super) fn explain(calls: &[Call], before: &[Subjects]) -> Vec<Subjects> {
+/// Returns the model's entries after every order that explains the calls, from any of those before. None if no order does.
+pub(super) fn explain(calls: &[Call], before: &[Entries]) -> Vec<Entries> {
     let mut search = Search { calls, tried: Vec::new(), after: Vec::new() };
-    before.iter().for_each(|subjects| search.go_on(0, subjects));
+    before.iter().for_each(|entries| search.go_on(0, entries));
     search.after
 }
 
 struct Search<'a> {
     calls: &'a [Call],
     /// The calls in the order so far, a bit each, and what they have led to.
-    tried: Vec<(u32, Subjects)>,
-    after: Vec<Subjects>,
+    tried: Vec<(u32, Entries)>,
+    after: Vec<Entries>,
 }
 
 impl Search<'_> {
-    fn go_on(&mut self, done: u32, subjects: &Subjects) {
-        let here = (done, subjects.clone());
+    fn go_on(&mut self, done: u32, entries: &Entries) {
+        let here = (done, entries.clone());
         if self.tried.contains(&here) {
             return;
         }
@@ -111,14 +108,14 @@ impl Search<'_> {
             is_last = false;
             let call = &self.calls[next];
             let comes_first = (0..self.calls.len()).filter(open).all(|other| self.calls[other].ended > call.begun);
-            let mut subjects = subjects.clone();
+            let mut entries = entries.clone();
             // The store says which instant it took.
-            if comes_first && call.ask.decide(&mut subjects, call.decision.at()) == call.decision {
-                self.go_on(done | 1 << next, &subjects);
+            if comes_first && call.ask.decide(&mut entries, call.decision.at()) == call.decision {
+                self.go_on(done | 1 << next, &entries);
             }
         }
-        if is_last && !self.after.contains(subjects) {
-            self.after.push(subjects.clone());
+        if is_last && !self.after.contains(entries) {
+            self.after.push(entries.clone());
         }
     }
 }

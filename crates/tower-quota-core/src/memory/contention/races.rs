@@ -1,11 +1,11 @@
-//! Threads that run into each other in one store, and whether what they are told can be explained.
+//! Threads that collide in one store: some order of their requests explains all their decisions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use super::crowd::Crowd;
-use super::history::{Ask, Call, EVERYBODY, Subjects, Wish, explain};
+use super::history::{Ask, Call, EVERYONE, Entries, Wish, explain};
 use crate::charge::Operation;
 use crate::memory::MemoryStore;
 use crate::memory::sync::collisions;
@@ -19,12 +19,12 @@ const ASKS: usize = 3;
 const NOW: Timestamp = Timestamp::from_micros(1_763_683_200_000_000);
 
 #[test]
-fn two_threads_are_told_what_some_order_explains() {
+fn some_order_explains_two_threads() {
     histories(2);
 }
 
 #[test]
-fn so_are_three() {
+fn some_order_explains_three_threads() {
     histories(3);
 }
 
@@ -34,19 +34,19 @@ fn histories(threads: usize) {
         let crowd = Crowd::at(NOW);
         // Of one table.
         let store = MemoryStore::with_clock(100, crowd.clone());
-        let mut subjects = vec![Subjects::default()];
+        let mut entries = vec![Entries::default()];
         for link in 0..LINKED {
             let mut random = Random(chain * LINKED + link);
             let calls = history(&store, &crowd, threads, &mut random);
-            subjects = explain(&calls, &subjects);
-            assert!(!subjects.is_empty(), "no order explains history {link} of chain {chain}: {calls:#?}");
+            entries = explain(&calls, &entries);
+            assert!(!entries.is_empty(), "no order explains history {link} of chain {chain}: {calls:#?}");
             found.add(&calls);
             crowd.advance(random.below(20_000_000));
         }
         found.collisions += crowd.collisions().load(Ordering::SeqCst);
     }
     println!("{threads} threads, {HISTORIES} histories: {found:?}");
-    // Each of them begins with somebody who is held up until he is run into.
+    // In each of them the first thread is held up until another collides with it.
     assert!(found.collisions as u64 >= HISTORIES && found.histories_with_overlaps == HISTORIES, "{found:?}");
 }
 
@@ -100,13 +100,13 @@ fn history(store: &MemoryStore, crowd: &Crowd, threads: usize, random: &mut Rand
         }
     });
     let mut calls = calls.into_inner().unwrap();
-    let peek = |subject| LIMITS.map(|(limit, quota)| Wish { subject, limit, quota, cost: 0 });
-    let all = (0..=EVERYBODY).flat_map(peek).collect();
+    let peek = |key| LIMITS.map(|(limit, quota)| Wish { key, limit, quota, cost: 0 });
+    let all = (0..=EVERYONE).flat_map(peek).collect();
     calls.push(Ask { operation: Operation::Check, wishes: all }.call(store, &ticks));
     calls
 }
 
-/// Limits that a subject has. The last two fit into no row.
+/// Limits of each key. The last two fit into no row.
 const LIMITS: [(&str, Quota); 6] = [
     ("minute", Quota::per_minute(6)),
     ("hour", Quota::per_hour(9)),
@@ -131,9 +131,9 @@ impl Random {
         from[usize::try_from(self.below(from.len() as u64)).unwrap()]
     }
 
-    fn wish(&mut self, subject: usize, limits: &[(&'static str, Quota)]) -> Wish {
+    fn wish(&mut self, key: usize, limits: &[(&'static str, Quota)]) -> Wish {
         let (limit, quota) = self.pick(limits);
-        Wish { subject, limit, quota, cost: self.pick(&[1, 1, 1, 2, 3]) }
+        Wish { key, limit, quota, cost: self.pick(&[1, 1, 1, 2, 3]) }
     }
 
     fn ask(&mut self) -> Ask {
@@ -142,8 +142,8 @@ impl Random {
         let wishes = match self.below(10) {
             0..3 => vec![self.wish(client, minute)],
             3 | 4 => vec![self.wish(client, minute), self.wish(client, hour)],
-            5 => vec![self.wish(client, minute), self.wish(EVERYBODY, hour)],
-            6 => vec![self.wish(EVERYBODY, hour), self.wish(client, minute), self.wish(1 - client, minute)],
+            5 => vec![self.wish(client, minute), self.wish(EVERYONE, hour)],
+            6 => vec![self.wish(EVERYONE, hour), self.wish(client, minute), self.wish(1 - client, minute)],
             7 => vec![self.wish(client, &LIMITS)],
             8 => vec![self.wish(client, &[("minute", Quota::per_minute(7)), ("minute", Quota::per_hour(6))])],
             _ => return self.slow_ask(),

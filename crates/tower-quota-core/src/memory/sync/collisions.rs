@@ -10,7 +10,7 @@ thread_local! {
     static COUNTER: RefCell<Option<Arc<AtomicUsize>>> = const { RefCell::new(None) };
 }
 
-/// From here on this thread's collisions are counted there.
+/// Counts this thread's collisions there from here on.
 pub(in crate::memory) fn count_in(counter: &Arc<AtomicUsize>) {
     COUNTER.set(Some(Arc::clone(counter)));
 }

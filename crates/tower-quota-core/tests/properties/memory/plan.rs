@@ -1,4 +1,4 @@
-//! Random requests to a store that has many kinds of subjects, and how they shrink.
+//! Random requests to a store that has many kinds of entries, and how they shrink.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::{magnitude, trace};
 
 /// Names of limits: more than fit into the widest row.
 pub(super) const LIMITS: [&str; 6] = ["second", "minute", "hour", "day", "queue", "log"];
-/// Subjects, the last of whom is everybody together.
-pub(super) const SUBJECTS: usize = 4;
+/// Keys, the last of which is that of all requests together.
+pub(super) const KEYS: usize = 4;
 const QUOTAS: usize = LIMITS.len() + 3;
 /// How many of the limits, and so of the quotas, are buckets.
 const BUCKETS: usize = 4;
@@ -24,7 +24,7 @@ pub(super) struct Plan {
     /// The first of them are those of the limits; the others are what a limit may change to.
     pub(super) quotas: Vec<Quota>,
     pub(super) penalty: Penalty,
-    /// Whether other limits have had all the numbers there are.
+    /// Whether other limits have taken all the numbers there are.
     pub(super) numbers_are_used_up: bool,
     pub(super) steps: Vec<Step>,
 }
@@ -43,7 +43,7 @@ pub(super) enum Passing {
     Back(u64),
     /// As long as the last decision said that a client would have to wait, this much sooner or later.
     Retry(i64),
-    /// Until its first limit would be whole, this much sooner or later.
+    /// Until its first limit would be full, this much sooner or later.
     Reset(i64),
 }
 
@@ -55,12 +55,13 @@ pub(super) enum Deed {
     Refund(usize),
     Reset,
     Refuse,
+    Peek,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wish {
     pub(super) limit: usize,
-    pub(super) subject: usize,
+    pub(super) key: usize,
     /// Another quota than its own.
     pub(super) other_quota: Option<usize>,
     pub(super) cost: Cost,
@@ -92,11 +93,11 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
         });
     let quotas = (vec(bucket(), BUCKETS), vec(trace::quota(), QUOTAS - BUCKETS))
         .prop_map(|(buckets, any)| [buckets, any].concat());
-    // Those of one client's buckets have a way of their own through the store, and so have those of several clients'.
-    let plain = (subsequence((0..BUCKETS).collect::<Vec<usize>>(), 1..=BUCKETS).prop_shuffle(), 0..SUBJECTS)
-        .prop_map(|(limits, subject)| limits.into_iter().map(|limit| (limit, subject)).collect());
-    let several = vec((0..BUCKETS, 0..SUBJECTS), 2..6);
-    let mixed = vec((0..LIMITS.len(), 0..SUBJECTS), 1..5);
+    // Buckets of one client, buckets of several, and anything: the store decides each in another way.
+    let plain = (subsequence((0..BUCKETS).collect::<Vec<usize>>(), 1..=BUCKETS).prop_shuffle(), 0..KEYS)
+        .prop_map(|(limits, key)| limits.into_iter().map(|limit| (limit, key)).collect());
+    let several = vec((0..BUCKETS, 0..KEYS), 2..6);
+    let mixed = vec((0..LIMITS.len(), 0..KEYS), 1..5);
     let policies = vec(prop_oneof![2 => plain, 1 => several, 1 => mixed], POLICIES);
     (quotas, penalty, bool::weighted(0.05), policies).prop_flat_map(
         |(quotas, penalty, numbers_are_used_up, policies)| {
@@ -130,22 +131,29 @@ fn step(policies: Vec<Vec<(usize, usize)>>) -> impl Strategy<Value = Step> {
         2 => (0..6_usize).prop_map(Deed::Refund),
         1 => Just(Deed::Reset),
         1 => Just(Deed::Refuse),
+        1 => Just(Deed::Peek),
     ];
-    // Mostly the same limits again, in the same order, and asked for plainly.
-    let again = (select(policies), cost(), option::weighted(0.3, any::<u16>())).prop_map(|(policy, cost, manners)| {
-        let wish = |(limit, subject)| Wish {
-            limit,
-            subject,
-            other_quota: None,
-            cost,
-            manners: Manners::from_bits(manners.unwrap_or_default()),
-        };
-        policy.into_iter().map(wish).collect()
+    // Mostly the same limits again, all of them or some, in the same order or another, and asked plainly.
+    let some = select(policies).prop_flat_map(|policy| {
+        let all = policy.len();
+        prop_oneof![2 => Just(policy.clone()), 1 => subsequence(policy, 1..=all).prop_shuffle()]
     });
-    let other = (0..LIMITS.len(), 0..SUBJECTS, option::weighted(0.2, 0..QUOTAS), cost(), any::<u16>()).prop_map(
-        |(limit, subject, other_quota, cost, manners)| Wish {
+    let quota = option::weighted(0.1, 0..BUCKETS);
+    let again =
+        (some, quota, cost(), option::weighted(0.3, any::<u16>())).prop_map(|(policy, other_quota, cost, manners)| {
+            let wish = |(limit, key)| Wish {
+                limit,
+                key,
+                other_quota,
+                cost,
+                manners: Manners::from_bits(manners.unwrap_or_default()),
+            };
+            policy.into_iter().map(wish).collect()
+        });
+    let other = (0..LIMITS.len(), 0..KEYS, option::weighted(0.2, 0..QUOTAS), cost(), any::<u16>()).prop_map(
+        |(limit, key, other_quota, cost, manners)| Wish {
             limit,
-            subject,
+            key,
             other_quota,
             cost,
             manners: Manners::from_bits(manners),
@@ -153,7 +161,7 @@ fn step(policies: Vec<Vec<(usize, usize)>>) -> impl Strategy<Value = Step> {
     );
     let wishes = prop_oneof![3 => again, 1 => vec(other, 0..=LIMITS.len())];
     let ask = (passing, deed, wishes).prop_map(|(passing, deed, wishes)| Step::Ask(passing, deed, distinct(wishes)));
-    // A few clear away who is whole; many make tables grow.
+    // Many make tables grow.
     let others = prop_oneof![8 => 1..8_u64, 1 => 1..1_500_u64];
     prop_oneof![60 => ask, 10 => (others, 1..4_usize).prop_map(|(others, limits)| Step::Crowd(others, limits))]
 }
@@ -185,8 +193,8 @@ impl Manners {
 fn distinct(mut wishes: Vec<Wish>) -> Vec<Wish> {
     let mut seen = Vec::new();
     wishes.retain(|wish| {
-        let is_new = !seen.contains(&(wish.limit, wish.subject));
-        seen.push((wish.limit, wish.subject));
+        let is_new = !seen.contains(&(wish.limit, wish.key));
+        seen.push((wish.limit, wish.key));
         is_new
     });
     wishes

@@ -1,4 +1,4 @@
-//! What threads are told, explained by the model.
+//! Decisions of threads, explained by the model.
 
 use std::slice;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use loom::thread;
 
 use super::{NOW, every_order, store};
 use crate::charge::Operation;
-use crate::memory::contention::history::{Ask, Call, EVERYBODY, Subjects, Wish, explain};
+use crate::memory::contention::history::{Ask, Call, EVERYONE, Entries, Wish, explain};
 use crate::quota::Quota;
 
 const TWO: Quota = Quota::per_hour(2);
 
 fn ask(operation: Operation, wishes: &[(usize, &'static str, Quota, u64)]) -> Ask {
-    let wish = |&(subject, limit, quota, cost): &_| Wish { subject, limit, quota, cost };
+    let wish = |&(key, limit, quota, cost): &_| Wish { key, limit, quota, cost };
     Ask { operation, wishes: wishes.iter().map(wish).collect() }
 }
 
@@ -22,7 +22,7 @@ fn check(wishes: &[(usize, &'static str, Quota, u64)]) -> Ask {
     ask(Operation::Check, wishes)
 }
 
-/// What threads are told, after what was asked before, and what is left then, can be explained.
+/// Some order explains the decisions of threads, after what was asked before, and what is left then.
 fn race(name: &str, before: &[Ask], threads: &[&[Ask]]) {
     let before = before.to_vec();
     let threads: Vec<Vec<Ask>> = threads.iter().map(|asks| asks.to_vec()).collect();
@@ -38,14 +38,14 @@ fn race(name: &str, before: &[Ask], threads: &[&[Ask]]) {
             })
             .collect();
         calls.extend(threads.into_iter().flat_map(|thread| thread.join().unwrap()));
-        let peek = check(&[(0, "own", TWO, 0), (1, "own", TWO, 0), (EVERYBODY, "all", TWO, 0)]);
+        let peek = check(&[(0, "own", TWO, 0), (1, "own", TWO, 0), (EVERYONE, "all", TWO, 0)]);
         calls.push(peek.call(&store, &ticks));
-        assert!(!explain(&calls, &[Subjects::default()]).is_empty(), "no order explains {calls:#?}");
+        assert!(!explain(&calls, &[Entries::default()]).is_empty(), "no order explains {calls:#?}");
     });
 }
 
 #[test]
-fn the_last_unit() {
+fn last_unit_is_taken_once() {
     let (one, two) = (check(&[(0, "own", TWO, 1)]), check(&[(0, "own", TWO, 2)]));
     race("the first units", &[], &[slice::from_ref(&two), slice::from_ref(&two)]);
     race("the last unit", slice::from_ref(&one), &[slice::from_ref(&one), slice::from_ref(&one)]);
@@ -53,7 +53,7 @@ fn the_last_unit() {
 }
 
 #[test]
-fn a_check_against_everything_else() {
+fn checks_race_with_other_operations() {
     let own = &[(0, "own", TWO, 1)];
     let others = [
         ("reset", ask(Operation::Reset, own)),
@@ -78,12 +78,12 @@ fn a_check_against_everything_else() {
 }
 
 #[test]
-fn two_subjects_named_in_either_order() {
-    let (own, another, all) = ((0, "own", TWO, 1), (1, "own", TWO, 1), (EVERYBODY, "all", TWO, 2));
+fn two_keys_race_in_either_order() {
+    let (own, another, all) = ((0, "own", TWO, 1), (1, "own", TWO, 1), (EVERYONE, "all", TWO, 2));
     race("own and everybody", &[], &[&[check(&[own, all])], &[check(&[all, own])]]);
     race("two of their own", &[], &[&[check(&[own, another])], &[check(&[another, own])]]);
-    let (own, all) = ((0, "own", TWO, 1), (EVERYBODY, "all", Quota::per_hour(3), 1));
+    let (own, all) = ((0, "own", TWO, 1), (EVERYONE, "all", Quota::per_hour(3), 1));
     race("own and everybody, known", &[check(&[own, all])], &[&[check(&[own, all])], &[check(&[all, own])]]);
-    let (another, all) = ((1, "own", TWO, 1), (EVERYBODY, "all", TWO, 2));
+    let (another, all) = ((1, "own", TWO, 1), (EVERYONE, "all", TWO, 2));
     race("three of two each", &[], &[&[check(&[own, another])], &[check(&[another, all])], &[check(&[all, own])]]);
 }

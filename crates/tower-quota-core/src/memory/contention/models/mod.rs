@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 
 const NOW: Timestamp = Timestamp::from_micros(1_763_683_200_000_000);
 
-/// A store on a clock that stands still: in tables for one subject each.
+/// Makes a store on a clock that stands still, with tables for one entry each.
 fn store(capacity: usize) -> MemoryStore {
     MemoryStore::with_clock(capacity, Still)
 }
@@ -26,7 +26,7 @@ impl Clock for Still {
     }
 }
 
-/// Runs a model, and says in how many orders.
+/// Runs a model in every order, and prints how many there are.
 fn every_order(name: &str, model: impl Fn() + Send + Sync + 'static) {
     let orders = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&orders);

@@ -1,4 +1,4 @@
-//! Places, numbers and ghosts: what threads share beside a table.
+//! Places and the evicted filter, between threads.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::memory::contention::history::key;
 use crate::quota::Quota;
 use crate::store::Store;
 
-/// Who takes it is limited: no store may forget him and not remember that.
+/// A client that takes it is limited: a store that evicts its entry has to remember that.
 const ONE: Quota = Quota::per_hour(1);
 
 fn is_admitted(store: &MemoryStore, client: usize) -> bool {
@@ -30,10 +30,10 @@ fn far_from_the_first(store: &MemoryStore) -> usize {
 }
 
 #[test]
-fn a_place_is_claimed_once() {
+fn place_is_claimed_once() {
     every_order("places", || {
         let capacity = Arc::new(Capacity::new(1, 1));
-        let claims = [capacity.clone(), capacity.clone()].map(|room| thread::spawn(move || capacity.claim()));
+        let claims = [capacity.clone(), capacity.clone()].map(|capacity| thread::spawn(move || capacity.claim()));
         let claimed = claims.map(|claim| claim.join().unwrap());
         assert_eq!((claimed[0] != claimed[1], capacity.taken()), (true, 1));
     });
@@ -50,10 +50,10 @@ fn a_place_is_claimed_once() {
     });
 }
 
-/// Two newcomers, one place.
+/// Two new clients, one place.
 #[test]
-fn the_cap_holds_and_nobody_is_set_free() {
-    every_order("newcomers for one place", || {
+fn capacity_holds_and_releases_no_client() {
+    every_order("new clients for one place", || {
         let store = store(1);
         let other = thread::spawn({
             let store = store.clone();
@@ -67,10 +67,10 @@ fn the_cap_holds_and_nobody_is_set_free() {
     });
 }
 
-/// The last place of two, and tables of their own for the newcomers.
+/// The last place of two, and a table of its own for each new client.
 #[test]
-fn the_cap_holds_across_tables() {
-    every_order("newcomers in two tables", || {
+fn capacity_holds_across_tables() {
+    every_order("new clients in two tables", || {
         let store = store(2);
         let far = far_from_the_first(&store);
         assert!(is_admitted(&store, 3));
@@ -87,23 +87,23 @@ fn the_cap_holds_across_tables() {
 }
 
 #[test]
-fn a_client_who_has_to_go_stays_limited() {
+fn evicted_client_stays_limited() {
     every_order("eviction under a check", || {
         let store = store(1);
         assert!(is_admitted(&store, 0));
-        let newcomer = thread::spawn({
+        let other = thread::spawn({
             let store = store.clone();
             move || is_admitted(&store, 1)
         });
         assert!(!is_admitted(&store, 0));
-        assert!(newcomer.join().unwrap());
+        assert!(other.join().unwrap());
         assert!(!is_admitted(&store, 0));
         assert_eq!(store.len(), 1);
     });
 }
 
 #[test]
-fn who_is_forgotten_gives_his_place_back_once() {
+fn cleared_entry_gives_place_back_once() {
     every_order("clear under a check", || {
         let store = store(2);
         assert!(is_admitted(&store, 0));
