@@ -1,6 +1,8 @@
-//! For tests of tower-quota stores and services: a clock moved by hand, the conformance suite, real Redis servers on free
-//! ports (one alone, a cluster, a group under sentinels, one that speaks TLS), and a network between that fails on
-//! request.
+//! Tools for tests of tower-quota stores and services.
+//!
+//! There are a clock that tests move, a scripted store, the conformance suite, real Redis servers on free ports (a single
+//! server, a cluster, a group with sentinels, each with or without TLS where it has it), and a proxy that injects network
+//! faults.
 
 #![forbid(unsafe_code)]
 
