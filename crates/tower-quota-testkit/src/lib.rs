@@ -15,6 +15,7 @@ mod redis_cluster;
 mod redis_sentinel;
 mod redis_server;
 mod resp;
+mod scripted_store;
 mod tls;
 mod wait;
 
@@ -24,4 +25,7 @@ pub use self::fault_proxy::{Fault, FaultProxy};
 pub use self::redis_cluster::{RedisCluster, SlotMove};
 pub use self::redis_sentinel::RedisSentinel;
 pub use self::redis_server::RedisServer;
+pub use self::scripted_store::{
+    RecordedCharge, RecordedOperation, ScriptedAnswer, ScriptedError, ScriptedFuture, ScriptedStore,
+};
 pub use self::tls::TlsFiles;
