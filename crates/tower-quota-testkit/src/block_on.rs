@@ -1,4 +1,4 @@
-//! Awaiting without a runtime.
+//! Runs a future without a runtime.
 
 use std::future::Future;
 use std::pin::pin;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-/// Waits for a future on this thread: for stores that need no runtime, such as `MemoryStore`.
+/// Runs a future on this thread until it is ready. Stores that need no runtime, such as `MemoryStore`, can use it.
 ///
 /// ```
 /// assert_eq!(tower_quota_testkit::block_on(async { 6 * 7 }), 42);

@@ -1,4 +1,4 @@
-//! A clock that is moved by hand.
+//! A clock that tests move.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tower_quota_core::{Clock, Timestamp};
 
-/// A clock that stands still until it is moved, forwards or backwards. Clones show the same time.
+/// A clock that moves only when a test sets it. Clones share the time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -22,25 +22,25 @@ use tower_quota_core::{Clock, Timestamp};
 pub struct ManualClock(Arc<AtomicU64>);
 
 impl ManualClock {
-    /// A clock that shows `now`.
+    /// Creates a clock at this instant.
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
         Self(Arc::new(AtomicU64::new(now.as_micros())))
     }
 
-    /// Moves forward.
+    /// Moves the clock forward.
     pub fn advance(&self, span: Duration) {
         self.set(self.now() + span);
     }
 
-    /// Shows `now` from here on, be it earlier or later.
+    /// Sets the clock, forwards or backwards.
     pub fn set(&self, now: Timestamp) {
         self.0.store(now.as_micros(), Ordering::SeqCst);
     }
 }
 
 impl Default for ManualClock {
-    /// Midnight UTC of a day in November 2025: a multiple of a second, a minute, an hour and a day.
+    /// Creates a clock at midnight UTC of a day in November 2025, so all epoch-aligned windows start there.
     fn default() -> Self {
         Self::at(Timestamp::from_micros(1_763_683_200_000_000))
     }

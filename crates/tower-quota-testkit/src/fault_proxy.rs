@@ -1,7 +1,8 @@
-//! A TCP proxy that misbehaves on request.
+//! A TCP proxy that injects faults.
 
 mod pipe;
 
+use std::collections::HashMap;
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,8 +11,9 @@ use std::time::Duration;
 
 use crate::wait::wait_until;
 
-/// A proxy between a client and a server on this machine, through which the network between them can be made to fail
-/// in known ways. It passes everything on until told otherwise, and ends with all its connections when dropped.
+/// A proxy between a client and a server on this machine that injects network faults.
+///
+/// It forwards all bytes until a fault is injected. When dropped, it closes its port and all connections.
 ///
 /// ```no_run
 /// use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
@@ -20,7 +22,7 @@ use crate::wait::wait_until;
 /// let proxy = FaultProxy::to(server.port());
 /// // ... connect a store to proxy.url() ...
 /// proxy.inflict(Fault::Stall);
-/// // ... see that every call ends at its deadline ...
+/// // ... assert that every call ends at its deadline ...
 /// proxy.heal();
 /// ```
 #[derive(Debug)]
@@ -29,23 +31,23 @@ pub struct FaultProxy {
     shared: Arc<Shared>,
 }
 
-/// What a [`FaultProxy`] does to the bytes that pass through it.
+/// A network fault that a [`FaultProxy`] injects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Connections are accepted, and no byte passes in either direction. What is held back is delivered after healing,
-    /// as after a partition.
+    /// Connections are accepted, and no byte passes in either direction. The bytes are delivered after healing, as after
+    /// a partition.
     Stall,
-    /// Requests arrive, and replies are held back in the same way: the server does what it is told, and nobody hears.
+    /// Requests arrive and are executed. Replies are delivered after healing.
     Mute,
     /// Each reply arrives this much later.
     Delay(Duration),
-    /// This many more bytes of replies pass, on all connections together. Then all connections are cut, and the proxy
-    /// has healed: a fault that happens once.
+    /// This many more bytes of replies pass, on all connections together. Then all connections are cut, once, and the
+    /// proxy has healed.
     CutAfter(usize),
-    /// Connections are cut, and new ones are closed as soon as they are made.
+    /// Connections are cut, and new ones are closed at once.
     Refuse,
-    /// New connections are accepted, and pass their first byte only this much later. Those there are work.
+    /// New connections pass their first byte only this much later. Existing connections work.
     SlowStart(Duration),
 }
 
@@ -60,16 +62,16 @@ struct State {
     target: u16,
     fault: Option<Fault>,
     made: usize,
-    /// Both ends of every connection, to cut them.
-    open: Vec<TcpStream>,
+    /// Both sockets of every open connection, by its number, to cut them.
+    open: HashMap<usize, [TcpStream; 2]>,
     is_over: bool,
 }
 
 impl FaultProxy {
-    /// A proxy in front of a port on 127.0.0.1.
+    /// Starts a proxy in front of a port on 127.0.0.1.
     ///
     /// # Panics
-    /// When no port can be listened on.
+    /// When it cannot listen on any port.
     #[must_use]
     #[expect(clippy::panic, reason = "documented: without a proxy there is no test")]
     pub fn to(target: u16) -> Self {
@@ -79,7 +81,7 @@ impl FaultProxy {
         }
     }
 
-    /// One that takes the place of a server that is gone, to count who looks for it there, and refuses connections.
+    /// Starts a proxy on the port of a server that is gone. It refuses connections, and counts them.
     ///
     /// # Panics
     /// When the port stays taken for 30 s.
@@ -87,7 +89,7 @@ impl FaultProxy {
     #[expect(clippy::panic, reason = "documented: without a proxy there is no test")]
     pub fn in_place_of(gone: u16) -> Self {
         let mut proxy = None;
-        // Another connection may have it for a moment, as its own end.
+        // A connection may use the port on its client side for a moment.
         wait_until("a port is free again", || {
             let listener = TcpListener::bind(("127.0.0.1", gone));
             proxy = listener.and_then(|listener| Self::start(listener, gone, Some(Fault::Refuse))).ok();
@@ -99,29 +101,29 @@ impl FaultProxy {
         }
     }
 
-    /// Accepts in a thread of its own, until it is over.
+    /// Accepts connections in a thread, until the proxy is dropped.
     fn start(listener: TcpListener, target: u16, fault: Option<Fault>) -> io::Result<Self> {
         let port = listener.local_addr()?.port();
-        let state = State { target, fault, made: 0, open: Vec::new(), is_over: false };
+        let state = State { target, fault, made: 0, open: HashMap::new(), is_over: false };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
         let listening = Arc::clone(&shared);
         thread::spawn(move || accept(&listener, &listening));
         Ok(Self { port, shared })
     }
 
-    /// The port on 127.0.0.1 to connect to instead of the server's.
+    /// Returns the port on 127.0.0.1 to connect to instead of the server's.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// `redis://127.0.0.1:PORT/`.
+    /// Returns the URL, `redis://127.0.0.1:PORT/`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}/", self.port)
     }
 
-    /// Misbehaves in this way from now on, on connections that exist and on new ones.
+    /// Injects this fault from now on, into existing and new connections.
     pub fn inflict(&self, fault: Fault) {
         let mut state = self.shared.lock();
         state.fault = Some(fault);
@@ -131,27 +133,33 @@ impl FaultProxy {
         self.shared.changed.notify_all();
     }
 
-    /// Passes everything on from now on, first what was held back.
+    /// Ends the fault, and forwards the bytes that it held back.
     pub fn heal(&self) {
         self.shared.lock().fault = None;
         self.shared.changed.notify_all();
     }
 
-    /// Cuts the connections there are. New ones fare as the fault says.
+    /// Cuts the existing connections. New ones are subject to the fault, if any.
     pub fn cut(&self) {
         self.shared.lock().cut();
     }
 
-    /// How it misbehaves at the moment: `None` once it has healed.
+    /// Returns the present fault, or `None` once the proxy has healed.
     #[must_use]
     pub fn fault(&self) -> Option<Fault> {
         self.shared.lock().fault
     }
 
-    /// How many connections have been accepted so far.
+    /// Returns how many connections have been accepted so far.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.shared.lock().made
+    }
+
+    /// Returns how many connections are open.
+    #[must_use]
+    pub fn open_connections(&self) -> usize {
+        self.shared.lock().open.len()
     }
 }
 
@@ -163,7 +171,7 @@ impl Drop for FaultProxy {
         state.cut();
         self.shared.changed.notify_all();
         drop(state);
-        // The thread that accepts wakes up, sees that it is over, and lets the port go.
+        // This wakes the thread that accepts. It then closes the port and ends.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
@@ -173,7 +181,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The fault, once it is one that lets bytes pass.
+    /// Waits while the fault is one that holds bytes back.
     fn wait_to_pass(&self, holds: impl Fn(Fault) -> bool) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         while state.fault.is_some_and(&holds) {
@@ -183,9 +191,22 @@ impl Shared {
     }
 }
 
+/// Removes a connection from the open ones when the last thread that serves it ends.
+#[derive(Debug)]
+struct OpenConnection {
+    shared: Arc<Shared>,
+    number: usize,
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.shared.lock().open.remove(&self.number);
+    }
+}
+
 impl State {
     fn cut(&mut self) {
-        for stream in self.open.drain(..) {
+        for stream in self.open.drain().flat_map(|(_, ends)| ends) {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
@@ -201,16 +222,18 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         if state.fault == Some(Fault::Refuse) {
             continue;
         }
-        // A server that is away looks to the client like one that hangs up.
+        // To the client, a server that is down looks like one that closes the connection.
         let Ok(server) = TcpStream::connect(("127.0.0.1", state.target)) else { continue };
         if let (Ok(client_end), Ok(server_end)) = (client.try_clone(), server.try_clone()) {
-            state.open.extend([client_end, server_end]);
+            let number = state.made;
+            state.open.insert(number, [client_end, server_end]);
             let start = match state.fault {
                 Some(Fault::SlowStart(delay)) => delay,
                 _ => Duration::ZERO,
             };
             drop(state);
-            let _ = pipe::join(shared, client, server, start);
+            let connection = OpenConnection { shared: Arc::clone(shared), number };
+            let _ = pipe::join(connection, client, server, start);
         }
     }
 }

@@ -1,6 +1,8 @@
-//! For tests of tower-quota stores and services: a clock moved by hand, the conformance suite, real Redis servers on free
-//! ports (one alone, a cluster, a group under sentinels, one that speaks TLS), and a network between that fails on
-//! request.
+//! Tools for tests of tower-quota stores and services.
+//!
+//! There are a clock that tests move, a scripted store, the conformance suite, real Redis servers on free ports (a single
+//! server, a cluster, a group with sentinels, each with or without TLS where it has it), and a proxy that injects network
+//! faults.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +15,7 @@ mod redis_cluster;
 mod redis_sentinel;
 mod redis_server;
 mod resp;
+mod scripted_store;
 mod slow_link;
 mod tls;
 mod wait;
@@ -23,5 +26,8 @@ pub use self::fault_proxy::{Fault, FaultProxy};
 pub use self::redis_cluster::{RedisCluster, SlotMove};
 pub use self::redis_sentinel::RedisSentinel;
 pub use self::redis_server::RedisServer;
+pub use self::scripted_store::{
+    RecordedCharge, RecordedOperation, ScriptedAnswer, ScriptedError, ScriptedFuture, ScriptedStore,
+};
 pub use self::slow_link::SlowLink;
 pub use self::tls::TlsFiles;

@@ -1,4 +1,4 @@
-//! A `redis-server` process: started, paused, killed.
+//! `redis-server` processes.
 
 use std::io::{self, BufRead, BufReader};
 use std::net::TcpListener;
@@ -21,7 +21,7 @@ impl Process {
         let output = child.stdout.take();
         let process = Self(child);
         if let Some(output) = output {
-            // End of output means that it gave up.
+            // The output ends when the server exits.
             let mut lines = BufReader::new(output);
             let mut line = String::new();
             while lines.read_line(&mut line)? > 0 {
@@ -33,7 +33,7 @@ impl Process {
                 line.clear();
             }
         }
-        Err(io::Error::other("redis-server gave up"))
+        Err(io::Error::other("redis-server exited at start"))
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -58,15 +58,15 @@ impl Drop for Process {
     }
 }
 
-/// A port that is free now. Another process may take it before it is used: who starts a server on it tries again.
+/// Returns a port that is free now. Another process may take it before it is used: see [`insist`].
 pub(crate) fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-/// Tries a few times, because another process may take a free port first.
+/// Starts something in up to five attempts, because another process may take a free port first.
 ///
 /// # Panics
-/// When it fails each time: without a server there is no test.
+/// When all attempts fail.
 #[expect(clippy::panic, reason = "documented: a test that needs Redis must not pass without it")]
 pub(crate) fn insist<T>(what: &str, mut attempt: impl FnMut() -> io::Result<T>) -> T {
     let mut last = None;

@@ -1,4 +1,4 @@
-//! A real Redis Cluster on free ports, gone when dropped.
+//! A real Redis Cluster on free ports.
 
 use std::io;
 
@@ -8,32 +8,35 @@ use crate::resp;
 use crate::tls::TlsFiles;
 use crate::wait::wait_until;
 
-/// All slots, shared out evenly among the primaries.
+/// All slots, divided evenly among the primaries.
 const SLOTS: u16 = 16_384;
 const PRIMARIES: usize = 3;
 
-/// Three primaries and a replica of each: nodes 0 to 2 and 3 to 5. A node that is silent for half a second counts as
-/// dead, and its replica takes over within a second or two. A primary that is down does not stop the others.
+/// Three primaries (nodes 0 to 2) and a replica of each (3 to 5). All are killed when dropped.
+///
+/// A node that is silent for half a second counts as down, and its replica takes over within a second or two. A primary
+/// that is down does not stop the others.
 ///
 /// # Panics
-/// All methods panic when `redis-server` (7.0 or later) is not installed, or the cluster does not do within 30 s what
-/// it should: a test that needs a cluster must not pass without it.
+/// All methods panic when `redis-server` (7.0 or later) is not installed, or when an operation takes more than 30 s: a
+/// test that needs a cluster must not pass without it.
 #[derive(Debug)]
 pub struct RedisCluster {
     nodes: Vec<RedisServer>,
-    /// The ports on which the nodes speak TLS, if they do.
+    /// The TLS ports of the nodes. Empty without TLS.
     tls_ports: Vec<u16>,
 }
 
 impl RedisCluster {
-    /// Starts a cluster and waits until all its nodes agree that it is sound and the replicas have caught up.
+    /// Starts a cluster, and waits until all nodes report it as healthy and the replicas are in sync.
     #[must_use]
     pub fn start() -> Self {
         Self::start_with(None)
     }
 
-    /// Starts a cluster whose nodes, with the certificate in these files, speak TLS with each other and on further ports
-    /// with clients. Those who ask there are sent nowhere else.
+    /// Starts a cluster with TLS between nodes, and for clients on further ports, with the certificate in these files.
+    ///
+    /// Redirections that clients get on these ports lead to ports with TLS.
     #[must_use]
     pub fn start_tls(files: &TlsFiles) -> Self {
         Self::start_with(Some(files))
@@ -43,21 +46,21 @@ impl RedisCluster {
         let mut cluster = Self { nodes: Vec::new(), tls_ports: Vec::new() };
         let bus_ports: Vec<u16> = (0..2 * PRIMARIES).map(|_| cluster.add_node(tls)).collect();
         for (i, slots) in slot_ranges().enumerate() {
-            cluster.tell(i, &format!("CLUSTER SET-CONFIG-EPOCH {}", i + 1));
-            cluster.tell(i, &format!("CLUSTER ADDSLOTSRANGE {slots}"));
+            cluster.execute(i, &format!("CLUSTER SET-CONFIG-EPOCH {}", i + 1));
+            cluster.execute(i, &format!("CLUSTER ADDSLOTSRANGE {slots}"));
         }
         for (i, bus_port) in bus_ports.into_iter().enumerate().skip(1) {
-            // Among themselves nodes go by the port that speaks TLS.
+            // Nodes know each other by the port with TLS.
             let port = cluster.tls_ports.get(i).copied().unwrap_or(cluster.nodes[i].port());
-            cluster.tell(0, &format!("CLUSTER MEET 127.0.0.1 {port} {bus_port}"));
+            cluster.execute(0, &format!("CLUSTER MEET 127.0.0.1 {port} {bus_port}"));
         }
         cluster.wait_for_all("the nodes have met", |info| info.contains("cluster_known_nodes:6"));
         for primary in 0..PRIMARIES {
             let id = cluster.id(primary);
-            // It may not have heard of its primary's slots yet, but knows it by name.
-            cluster.tell(primary + PRIMARIES, &format!("CLUSTER REPLICATE {id}"));
+            // This works before the replica knows its primary's slots.
+            cluster.execute(primary + PRIMARIES, &format!("CLUSTER REPLICATE {id}"));
         }
-        cluster.wait_for_all("the cluster is sound", |info| {
+        cluster.wait_for_all("the cluster is healthy", |info| {
             info.contains("cluster_state:ok")
                 && info.contains("cluster_slots_ok:16384")
                 && info.contains("cluster_size:3")
@@ -68,19 +71,19 @@ impl RedisCluster {
         cluster
     }
 
-    /// The URLs of the nodes that are there.
+    /// Returns the URLs of all nodes.
     #[must_use]
     pub fn urls(&self) -> Vec<String> {
         self.nodes.iter().map(RedisServer::url).collect()
     }
 
-    /// The `rediss://` URLs of the nodes: none unless they speak TLS.
+    /// Returns the `rediss://` URLs of the nodes. There are none without TLS.
     #[must_use]
     pub fn tls_urls(&self) -> Vec<String> {
         self.tls_ports.iter().map(|port| format!("rediss://127.0.0.1:{port}/")).collect()
     }
 
-    /// A node, to pause it or to look at it.
+    /// Returns a node, to pause or inspect it.
     #[must_use]
     pub fn node(&self, i: usize) -> &RedisServer {
         &self.nodes[i]
@@ -91,24 +94,24 @@ impl RedisCluster {
         self.nodes[i].kill();
     }
 
-    /// Starts a killed node again. It remembers the cluster, not its keys.
+    /// Restarts a killed node. It still knows the cluster, and has lost its keys.
     pub fn start_again(&mut self, i: usize) {
         self.nodes[i].start_again();
     }
 
-    /// The slot of a key.
+    /// Returns the slot of a key.
     #[must_use]
     pub fn slot(&self, key: &str) -> u16 {
         let mut slot = None;
-        // Any node can tell.
-        wait_until("a node tells a key's slot", || {
+        // Any node that is up can answer.
+        wait_until("a node returns the slot of a key", || {
             slot = self.nodes.iter().find_map(|node| number(&node.command(&format!("CLUSTER KEYSLOT {key}")).ok()?));
             slot.is_some()
         });
         slot.unwrap_or_default()
     }
 
-    /// The node that serves a slot, as a primary that is alive sees it.
+    /// Returns the node that serves a slot, by its own account.
     #[must_use]
     pub fn owner(&self, slot: u16) -> Option<usize> {
         (0..self.nodes.len()).find(|&i| {
@@ -117,7 +120,7 @@ impl RedisCluster {
         })
     }
 
-    /// Waits until a slot has another owner than this one, and that one serves.
+    /// Waits until another node than the dead one owns a slot and serves it.
     pub fn wait_for_promotion(&self, slot: u16, dead: usize) {
         wait_until("a replica has taken over", || {
             (0..self.nodes.len()).filter(|&i| i != dead).any(|i| {
@@ -134,7 +137,7 @@ impl RedisCluster {
         wait_until("all keys of a slot have moved", || {
             let Ok(keys) = moving.keys_left(20) else { return false };
             if !keys.is_empty() {
-                // What did not move is found again.
+                // The next round finds the keys that did not move.
                 let _ = moving.carry(&keys);
             }
             keys.is_empty()
@@ -142,34 +145,37 @@ impl RedisCluster {
         moving.end();
     }
 
-    /// Begins to move a slot to another primary: from now on clients are sent there for each key that is not here.
-    /// `None` if it is there already, or nobody has it.
+    /// Begins to move a slot to another primary. `None` if that has it already, or no node has it.
+    ///
+    /// From now on the old owner redirects clients there for each key that it does not have.
     #[must_use]
     pub fn begin_move(&self, slot: u16, to: usize) -> Option<SlotMove<'_>> {
         let from = self.owner(slot).filter(|&from| from != to)?;
         let (source, target) = (self.id(from), self.id(to));
-        self.tell(to, &format!("CLUSTER SETSLOT {slot} IMPORTING {source}"));
-        self.tell(from, &format!("CLUSTER SETSLOT {slot} MIGRATING {target}"));
+        self.execute(to, &format!("CLUSTER SETSLOT {slot} IMPORTING {source}"));
+        self.execute(from, &format!("CLUSTER SETSLOT {slot} MIGRATING {target}"));
         Some(SlotMove { cluster: self, slot, from, to, target })
     }
 
-    /// Waits until all nodes agree who owns what. One that has not heard yet that a slot was moved can undo it, when
-    /// the old owner is given other slots meanwhile: so settle before slots move to where some have come from.
+    /// Waits until all nodes agree on the owners of all slots.
+    ///
+    /// Call it before slots move to a node that has given some away: a node that does not know of the earlier move yet
+    /// could undo it.
     pub fn settle(&self) {
         wait_until("all nodes agree on the slots", || {
-            let view = |node: &RedisServer| shares(&node.command("CLUSTER NODES").unwrap_or_default());
+            let view = |node: &RedisServer| assignments(&node.command("CLUSTER NODES").unwrap_or_default());
             let first = view(&self.nodes[0]);
             first.is_some() && self.nodes.iter().all(|node| view(node) == first)
         });
     }
 
-    /// Whether a node believes that a slot belongs to the one with this id.
-    fn gives(&self, node: usize, id: &str, slot: u16) -> bool {
+    /// Whether, in the view of `node`, a slot belongs to the node with this id.
+    fn assigns(&self, node: usize, id: &str, slot: u16) -> bool {
         let view = self.nodes[node].command("CLUSTER NODES").unwrap_or_default();
         view.lines().find(|line| line.starts_with(id)).is_some_and(|line| holds(line, slot))
     }
 
-    /// Starts a node that belongs to no cluster yet, and returns its port on the cluster bus.
+    /// Starts a node without a cluster, and returns its port on the cluster bus.
     fn add_node(&mut self, tls: Option<&TlsFiles>) -> u16 {
         let (node, bus_port, tls_port) = insist("redis-server", || {
             let bus_port = free_port()?;
@@ -178,8 +184,8 @@ impl RedisCluster {
             options.extend(["--cluster-node-timeout", "500", "--cluster-replica-validity-factor", "0"]);
             options.extend(["--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0"]);
             let tls = tls.map(|files| Ok::<_, io::Error>((files, free_port()?))).transpose()?;
-            let speaking_tls = tls.map(|(files, port)| files.of_a_member(port)).unwrap_or_default();
-            options.extend(speaking_tls.iter().map(String::as_str));
+            let tls_options = tls.map(|(files, port)| files.node_options(port)).unwrap_or_default();
+            options.extend(tls_options.iter().map(String::as_str));
             Ok((RedisServer::try_start(&[], &options)?, bus_port, tls.map(|(_, port)| port)))
         });
         self.nodes.push(node);
@@ -188,12 +194,12 @@ impl RedisCluster {
     }
 
     fn id(&self, i: usize) -> String {
-        let reply = self.tell(i, "CLUSTER MYID");
+        let reply = self.execute(i, "CLUSTER MYID");
         reply.lines().nth(1).unwrap_or_default().to_owned()
     }
 
-    /// Sends a command until it is carried out: nodes may need a moment to hear of each other.
-    fn tell(&self, i: usize, command: &str) -> String {
+    /// Sends a command until it succeeds: nodes may need a moment to learn of each other.
+    fn execute(&self, i: usize, command: &str) -> String {
         let mut reply = String::new();
         wait_until(command, || {
             reply = self.nodes[i].command(command).unwrap_or_default();
@@ -202,20 +208,20 @@ impl RedisCluster {
         reply
     }
 
-    fn wait_for_all(&self, what: &str, is_so: impl Fn(&str) -> bool) {
+    fn wait_for_all(&self, what: &str, holds: impl Fn(&str) -> bool) {
         for node in &self.nodes {
-            wait_until(what, || node.command("CLUSTER INFO").is_ok_and(|info| is_so(&info)));
+            wait_until(what, || node.command("CLUSTER INFO").is_ok_and(|info| holds(&info)));
         }
     }
 
     fn wait_for_replica(&self, i: usize) {
-        wait_until("a replica has caught up", || {
+        wait_until("a replica is in sync", || {
             self.nodes[i].command("INFO replication").is_ok_and(|info| info.contains("master_link_status:up"))
         });
     }
 }
 
-/// A slot on its way from one primary to another.
+/// A slot that moves from one primary to another.
 #[derive(Debug)]
 pub struct SlotMove<'a> {
     cluster: &'a RedisCluster,
@@ -227,10 +233,10 @@ pub struct SlotMove<'a> {
 }
 
 impl SlotMove<'_> {
-    /// Some of the keys that are still with the old owner.
+    /// Returns some of the keys that the old owner still has.
     ///
     /// # Errors
-    /// When it does not answer, or with an error.
+    /// When the old owner does not answer, or with an error.
     pub fn keys_left(&self, most: usize) -> io::Result<Vec<Vec<u8>>> {
         let (slot, most) = (self.slot.to_string(), most.to_string());
         let words: [&[u8]; 4] = [b"CLUSTER", b"GETKEYSINSLOT", slot.as_bytes(), most.as_bytes()];
@@ -248,23 +254,23 @@ impl SlotMove<'_> {
         resp::command(self.cluster.nodes[self.from].port(), &words).map(drop)
     }
 
-    /// Gives the slot to its new owner, once there is no key left.
+    /// Assigns the slot to its new owner. No key may be left.
     pub fn end(self) {
         let Self { cluster, slot, from, to, target } = self;
-        // The new owner first: the old one would otherwise send clients to one that sends them back. A late word of the
-        // old one can undo that, so it is said until all have heard.
+        // The new owner comes first: otherwise the two would redirect clients to each other. A late message of the old
+        // owner can undo the change, so the command is repeated until all primaries have it.
         for node in [to, from].into_iter().chain(0..PRIMARIES) {
             wait_until("all primaries know the new owner", || {
-                cluster.gives(node, &target, slot) || {
-                    cluster.tell(node, &format!("CLUSTER SETSLOT {slot} NODE {target}"));
-                    cluster.gives(to, &target, slot) && cluster.gives(node, &target, slot)
+                cluster.assigns(node, &target, slot) || {
+                    cluster.execute(node, &format!("CLUSTER SETSLOT {slot} NODE {target}"));
+                    cluster.assigns(to, &target, slot) && cluster.assigns(node, &target, slot)
                 }
             });
         }
     }
 }
 
-/// `FIRST LAST` for each primary.
+/// Returns `FIRST LAST` for each primary.
 fn slot_ranges() -> impl Iterator<Item = String> {
     let each = usize::from(SLOTS) / PRIMARIES;
     (0..PRIMARIES).map(move |i| {
@@ -273,9 +279,9 @@ fn slot_ranges() -> impl Iterator<Item = String> {
     })
 }
 
-/// Each node with its slots, in an order that all views share.
-fn shares(view: &str) -> Option<Vec<String>> {
-    let mut shares: Vec<String> = view
+/// Returns each node with its slots, sorted, from the output of `CLUSTER NODES`.
+fn assignments(view: &str) -> Option<Vec<String>> {
+    let mut assignments: Vec<String> = view
         .lines()
         .filter_map(|line| {
             let id = line.split_whitespace().next()?;
@@ -283,8 +289,8 @@ fn shares(view: &str) -> Option<Vec<String>> {
             (!slots.is_empty()).then(|| format!("{id} {}", slots.join(" ")))
         })
         .collect();
-    shares.sort();
-    (!shares.is_empty()).then_some(shares)
+    assignments.sort();
+    (!assignments.is_empty()).then_some(assignments)
 }
 
 /// Whether a line of `CLUSTER NODES` gives its node this slot: `ID ADDRESS FLAGS ... STATE 0-5460 7000`.
@@ -295,7 +301,7 @@ fn holds(line: &str, slot: u16) -> bool {
     })
 }
 
-/// `:123`
+/// Parses an integer reply, such as `:123`.
 fn number(reply: &str) -> Option<u16> {
     reply.trim().strip_prefix(':')?.parse().ok()
 }

@@ -1,15 +1,17 @@
-//! Real Redis servers on free ports, gone when dropped.
+//! Real Redis servers on free ports.
 
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::time::Duration;
+use std::io;
 
 use tempfile::TempDir;
 
 use crate::process::{Process, free_port, insist};
+use crate::resp;
 use crate::tls::TlsFiles;
 
-/// A `redis-server` of its own on a free loopback port, without persistence, killed when dropped.
+/// The reply to `QUIT`.
+const QUIT_REPLY: &[u8] = b"+OK\r\n";
+
+/// A `redis-server` process on a free loopback port, without persistence. It is killed when dropped.
 ///
 /// # Panics
 /// The constructors panic when `redis-server` is not installed or does not start: a test that needs Redis must not
@@ -35,23 +37,24 @@ impl RedisServer {
         insist("redis-server", || Self::try_start(&[], options))
     }
 
-    /// Starts a server that speaks TLS, and nothing else, with the certificate in these files. It asks its clients for
-    /// none. [`command`](Self::command) does not work on it.
+    /// Starts a server that accepts TLS only, with the certificate in these files.
+    ///
+    /// Clients need no certificate. [`command`](Self::command) does not work on it.
     #[must_use]
     pub fn start_tls(files: &TlsFiles) -> Self {
         insist("redis-server", || {
-            let options = files.of_a_server();
+            let options = files.server_options();
             let options: Vec<&str> = options.iter().map(String::as_str).collect();
             Self::try_start(&["--port", "0", "--tls-port"], &options)
         })
     }
 
-    /// Kills the server, as a crash would: connections break and everything is forgotten.
+    /// Kills the server, as a crash would: connections break and all data is lost.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// Starts the server again, empty, on the port and with the options it had.
+    /// Restarts the server, empty, with the same port and options.
     ///
     /// # Panics
     /// When it does not start.
@@ -64,62 +67,72 @@ impl RedisServer {
         }
     }
 
-    /// Stops the process in its tracks (`SIGSTOP`): connections stay open, new ones are accepted by the kernel, nothing
-    /// is answered until [`resume`](Self::resume).
+    /// Pauses the process (`SIGSTOP`) until [`resume`](Self::resume).
+    ///
+    /// Connections stay open and the kernel accepts new ones, but none gets a reply.
     ///
     /// # Panics
     /// When the signal cannot be sent.
-    #[expect(clippy::panic, reason = "documented: a fault that did not happen proves nothing")]
+    #[expect(clippy::panic, reason = "documented: a test that needs the fault must not pass without it")]
     pub fn pause(&self) {
         if let Err(error) = self.process.signal("STOP") {
             panic!("the server could not be paused: {error}");
         }
     }
 
-    /// Lets a paused process go on (`SIGCONT`): what was sent to it meanwhile is carried out.
+    /// Resumes a paused process (`SIGCONT`). It executes the commands that were sent meanwhile.
     ///
     /// # Panics
     /// When the signal cannot be sent.
-    #[expect(clippy::panic, reason = "documented: a fault that did not end proves nothing")]
+    #[expect(clippy::panic, reason = "documented: a test that needs the server must not pass without it")]
     pub fn resume(&self) {
         if let Err(error) = self.process.signal("CONT") {
             panic!("the server could not be resumed: {error}");
         }
     }
 
-    /// `redis://127.0.0.1:PORT/`.
+    /// Returns the URL, `redis://127.0.0.1:PORT/`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}/", self.port)
     }
 
-    /// The port on 127.0.0.1.
+    /// Returns the port on 127.0.0.1.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The server's process id.
+    /// Returns the server's process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
 
-    /// Sends one inline command and returns the raw reply, up to the pause that ends it. Meant for a look from
-    /// outside: `INFO commandstats`, `SCRIPT FLUSH`, `CONFIG SET`.
+    /// Sends one inline command and returns the raw reply as text.
+    ///
+    /// It is meant for tests that inspect or configure the server: `INFO commandstats`, `SCRIPT FLUSH`, `CONFIG SET`.
+    /// Bytes that are not UTF-8 become U+FFFD; [`command_bytes`](Self::command_bytes) keeps them.
     ///
     /// # Errors
     /// When the server does not answer within a second.
     pub fn command(&self, line: &str) -> io::Result<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
-        stream.set_read_timeout(Some(Duration::from_secs(1)))?;
-        stream.write_all(format!("{line}\r\nQUIT\r\n").as_bytes())?;
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply)?;
-        Ok(reply.strip_suffix("+OK\r\n").unwrap_or(&reply).to_owned())
+        Ok(String::from_utf8_lossy(&self.command_bytes(line)?).into_owned())
     }
 
-    /// `port_option` says what the port is for, such as `--port`, and may begin with further options.
+    /// Sends one inline command and returns the raw reply.
+    ///
+    /// # Errors
+    /// When the server does not answer within a second.
+    pub fn command_bytes(&self, line: &str) -> io::Result<Vec<u8>> {
+        let mut reply = resp::inline(self.port, &format!("{line}\r\nQUIT\r\n"), false)?;
+        if reply.ends_with(QUIT_REPLY) {
+            reply.truncate(reply.len() - QUIT_REPLY.len());
+        }
+        Ok(reply)
+    }
+
+    /// Starts a server. `port_option` ends with the option that takes the port, such as `--port`.
     pub(crate) fn try_start(port_option: &[&str], options: &[&str]) -> io::Result<Self> {
         let home = TempDir::new()?;
         let port = free_port()?;

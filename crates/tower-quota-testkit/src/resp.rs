@@ -1,12 +1,27 @@
-//! Commands whose words are any bytes.
+//! A minimal client of the Redis protocol, for servers on loopback ports.
 
-use std::io::{self, BufRead, BufReader, Write};
-use std::net::TcpStream;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-/// Sends one command to a server on a loopback port, and returns the strings of its reply: those of an array, or one.
+/// Sends inline commands and returns all bytes until the server closes the connection.
 ///
-/// An error that the server answers is an error here, and so is a reply of another kind.
+/// With `is_half_closed` the client ends its side of the connection after the commands.
+pub(crate) fn inline(port: u16, commands: &str, is_half_closed: bool) -> io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+    stream.write_all(commands.as_bytes())?;
+    if is_half_closed {
+        stream.shutdown(Shutdown::Write)?;
+    }
+    let mut reply = Vec::new();
+    stream.read_to_end(&mut reply)?;
+    Ok(reply)
+}
+
+/// Sends one command of any bytes, and returns the strings of its reply: those of an array, or one.
+///
+/// An error reply is an error here, and so is a reply of another kind.
 pub(crate) fn command(port: u16, words: &[&[u8]]) -> io::Result<Vec<Vec<u8>>> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;

@@ -1,5 +1,5 @@
-//! The servers and the proxy do what they say.
-#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+//! Tests of the servers and the fault proxy.
+#![allow(clippy::unwrap_used, reason = "a failed step ends a test")]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisSentinel, RedisServer};
 
-/// Longer than anything that should happen takes, short enough to see that something does not.
+/// How long a test waits for a reply that must not come.
 const A_WHILE: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_secs(20);
 
@@ -25,7 +25,7 @@ fn pong(stream: &mut TcpStream) -> std::io::Result<String> {
 }
 
 #[test]
-fn a_stall_holds_bytes_until_it_is_healed() {
+fn stall_holds_bytes_until_healed() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let mut stream = client(&proxy);
@@ -44,7 +44,7 @@ fn a_stall_holds_bytes_until_it_is_healed() {
 }
 
 #[test]
-fn a_muted_server_still_does_as_it_is_told() {
+fn muted_server_still_executes_requests() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let mut stream = client(&proxy);
@@ -54,7 +54,7 @@ fn a_muted_server_still_does_as_it_is_told() {
 }
 
 #[test]
-fn a_delay_is_at_least_as_long_as_asked() {
+fn delayed_reply_is_never_early() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let mut stream = client(&proxy);
@@ -67,7 +67,7 @@ fn a_delay_is_at_least_as_long_as_asked() {
 }
 
 #[test]
-fn a_cut_lets_so_many_bytes_pass_and_happens_once() {
+fn cut_after_passes_bytes_and_cuts_once() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let mut stream = client(&proxy);
@@ -81,7 +81,7 @@ fn a_cut_lets_so_many_bytes_pass_and_happens_once() {
 }
 
 #[test]
-fn a_refusal_closes_old_and_new_connections() {
+fn refusal_closes_old_and_new_connections() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let mut stream = client(&proxy);
@@ -94,7 +94,7 @@ fn a_refusal_closes_old_and_new_connections() {
 }
 
 #[test]
-fn a_paused_server_answers_when_it_is_resumed() {
+fn paused_server_answers_after_resume() {
     let server = RedisServer::start();
     server.pause();
     assert!(server.command("PING").is_err());
@@ -103,7 +103,7 @@ fn a_paused_server_answers_when_it_is_resumed() {
 }
 
 #[test]
-fn a_cluster_survives_its_primaries_and_moves_slots() {
+fn cluster_fails_over_and_moves_slots() {
     let mut cluster = RedisCluster::start();
     let slot = cluster.slot("{tag}key");
     let owner = cluster.owner(slot).unwrap();
@@ -114,7 +114,7 @@ fn a_cluster_survives_its_primaries_and_moves_slots() {
     assert_eq!(cluster.owner(slot), Some(other));
     assert!(cluster.node(other).command("GET {tag}key").unwrap().contains("value"));
 
-    // The replica has the key before its primary dies: the primary waits for it.
+    // The replica must have the key before its primary is killed.
     cluster.node(other).command("WAIT 1 10000").unwrap();
     cluster.kill(other);
     cluster.wait_for_promotion(slot, other);
@@ -128,4 +128,45 @@ fn sentinels_promote_the_replica() {
     group.kill(0);
     group.wait_for_promotion(1);
     assert!(group.server(1).command("SET key value").unwrap().starts_with("+OK"));
+}
+
+#[test]
+fn reply_outside_utf8_is_readable() {
+    let server = RedisServer::start();
+    assert_eq!(server.command(r#"SET key "a\xff\xfe""#).unwrap(), "+OK\r\n");
+    assert_eq!(server.command_bytes("GET key").unwrap(), b"$3\r\na\xff\xfe\r\n");
+    assert_eq!(server.command("GET key").unwrap(), "$3\r\na\u{fffd}\u{fffd}\r\n");
+}
+
+#[test]
+fn closed_connections_are_not_kept() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    for _ in 0..5 {
+        let mut closing = client(&proxy);
+        assert_eq!(pong(&mut closing).unwrap(), "+PONG\r\n");
+    }
+    let mut staying = client(&proxy);
+    assert_eq!(pong(&mut staying).unwrap(), "+PONG\r\n");
+    while proxy.open_connections() > 1 {}
+    assert_eq!(pong(&mut staying).unwrap(), "+PONG\r\n");
+    drop(staying);
+    while proxy.open_connections() > 0 {}
+    assert_eq!(proxy.connections(), 6);
+}
+
+#[test]
+fn cut_closes_all_open_connections() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let mut streams = [client(&proxy), client(&proxy)];
+    for stream in &mut streams {
+        assert_eq!(pong(stream).unwrap(), "+PONG\r\n");
+    }
+    assert_eq!(proxy.open_connections(), 2);
+    proxy.cut();
+    assert_eq!(proxy.open_connections(), 0);
+    for stream in &mut streams {
+        assert!(pong(stream).is_err());
+    }
 }

@@ -1,4 +1,4 @@
-//! One connection through the proxy: a thread for requests, and two for replies, so that a delay holds nothing up.
+//! One connection through the proxy: a thread for requests and two for replies, so that delays do not add up.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -6,23 +6,32 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Fault, Shared};
+use super::{Fault, OpenConnection, Shared};
 
-/// Passes bytes between a client and a server until either hangs up. The first request is held back for a while.
-pub(super) fn join(shared: &Arc<Shared>, client: TcpStream, server: TcpStream, start: Duration) -> io::Result<()> {
+/// Forwards bytes between a client and a server until either closes. The first request waits for `start`.
+pub(super) fn join(
+    connection: OpenConnection,
+    client: TcpStream,
+    server: TcpStream,
+    start: Duration,
+) -> io::Result<()> {
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
-    let (requests, replies) = (Arc::clone(shared), Arc::clone(shared));
+    let requests = Arc::new(connection);
+    let [timing, replies] = [Arc::clone(&requests), Arc::clone(&requests)];
     let (client_reads, server_reads) = (client.try_clone()?, server.try_clone()?);
     let (late, due) = mpsc::channel();
-    thread::spawn(move || pass_requests(&requests, client_reads, server, start));
-    thread::spawn(move || time_replies(server_reads, &late));
-    thread::spawn(move || pass_replies(&replies, &due, client));
+    thread::spawn(move || forward_requests(&requests.shared, client_reads, server, start));
+    thread::spawn(move || {
+        time_replies(server_reads, &late);
+        drop((late, timing));
+    });
+    thread::spawn(move || forward_replies(&replies.shared, &due, client));
     Ok(())
 }
 
 #[expect(clippy::disallowed_methods, reason = "a delay in real time is what the proxy is for")]
-fn pass_requests(shared: &Shared, mut client: TcpStream, mut server: TcpStream, start: Duration) {
+fn forward_requests(shared: &Shared, mut client: TcpStream, mut server: TcpStream, start: Duration) {
     thread::sleep(start);
     let mut bytes = [0; 16 * 1024];
     while let Ok(read @ 1..) = client.read(&mut bytes) {
@@ -34,7 +43,7 @@ fn pass_requests(shared: &Shared, mut client: TcpStream, mut server: TcpStream, 
     let _ = server.shutdown(Shutdown::Both);
 }
 
-/// Notes when each piece of a reply came.
+/// Reads replies and the instants at which they arrive.
 #[expect(clippy::disallowed_methods, reason = "a delay in real time is what the proxy is for")]
 fn time_replies(mut server: TcpStream, late: &mpsc::Sender<(Instant, Vec<u8>)>) {
     let mut bytes = [0; 16 * 1024];
@@ -46,7 +55,7 @@ fn time_replies(mut server: TcpStream, late: &mpsc::Sender<(Instant, Vec<u8>)>) 
     let _ = server.shutdown(Shutdown::Both);
 }
 
-fn pass_replies(shared: &Shared, due: &mpsc::Receiver<(Instant, Vec<u8>)>, mut client: TcpStream) {
+fn forward_replies(shared: &Shared, due: &mpsc::Receiver<(Instant, Vec<u8>)>, mut client: TcpStream) {
     for (came, mut reply) in due {
         let mut state = shared.wait_to_pass(|fault| matches!(fault, Fault::Stall | Fault::Mute));
         let mut is_cut = false;

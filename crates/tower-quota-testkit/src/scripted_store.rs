@@ -1,0 +1,160 @@
+//! A store that follows a script and records what it is asked.
+
+mod answer;
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tower_quota_core::{Charge, Clock, Key, MemoryStore, Name, Operation, Store};
+
+use self::answer::Hold;
+pub use self::answer::{ScriptedAnswer, ScriptedError, ScriptedFuture};
+use crate::ManualClock;
+
+/// A test double of a store: it answers from a script and records the operations it gets.
+///
+/// Each operation takes the next answer of the script. After the script it takes the default answer, which decides in
+/// memory, on a clock that the test moves. Clones share everything.
+///
+/// ```
+/// use tower_quota_core::{Charge, Key, Operation, Quota, Store};
+/// use tower_quota_testkit::{ScriptedAnswer, ScriptedStore, block_on};
+///
+/// let store = ScriptedStore::new();
+/// store.push(ScriptedAnswer::error("connection refused"));
+///
+/// let (quota, everyone) = (Quota::per_minute(10), Key::EVERYONE);
+/// let charge = Charge::new("minute", &quota, &everyone).cost(3);
+/// assert_eq!(block_on(store.check(&[charge])).unwrap_err().to_string(), "connection refused");
+/// assert_eq!(block_on(store.check(&[charge])).unwrap().statuses()[0].remaining(), 7);
+///
+/// let operations = store.operations();
+/// assert_eq!(operations.len(), 2);
+/// assert_eq!(operations[0].operation, Operation::Check);
+/// assert_eq!((operations[0].charges[0].name.as_str(), operations[0].charges[0].units), ("minute", 3));
+/// ```
+#[derive(Clone, Debug)]
+pub struct ScriptedStore {
+    memory: MemoryStore,
+    clock: ManualClock,
+    state: Arc<Mutex<State>>,
+}
+
+/// An operation that a [`ScriptedStore`] got.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RecordedOperation {
+    /// The operation.
+    pub operation: Operation,
+    /// Its charges, in order.
+    pub charges: Vec<RecordedCharge>,
+}
+
+/// A charge that a [`ScriptedStore`] got.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RecordedCharge {
+    /// The name of the limit.
+    pub name: Name,
+    /// The key.
+    pub key: Key<'static>,
+    /// The cost, in units.
+    pub units: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    script: VecDeque<ScriptedAnswer>,
+    default: ScriptedAnswer,
+    operations: Vec<RecordedOperation>,
+    held: Vec<Arc<Hold>>,
+}
+
+impl ScriptedStore {
+    /// Creates a store with an empty script, on a [`ManualClock`] of its own.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_clock(ManualClock::default())
+    }
+
+    /// Creates a store with an empty script, on this clock.
+    #[must_use]
+    pub fn with_clock(clock: ManualClock) -> Self {
+        Self { memory: MemoryStore::with_clock(1_000, clock.clone()), clock, state: Arc::default() }
+    }
+
+    /// Appends an answer to the script.
+    pub fn push(&self, answer: ScriptedAnswer) {
+        self.lock().script.push_back(answer);
+    }
+
+    /// Sets the answer to all operations after the script, until it is set again.
+    pub fn set_default(&self, answer: ScriptedAnswer) {
+        self.lock().default = answer;
+    }
+
+    /// Releases the answers that are held now. Later ones are held again.
+    pub fn release(&self) {
+        // Wakers may call the store, so they are called without the lock.
+        let held = mem::take(&mut self.lock().held);
+        held.iter().for_each(|hold| hold.release());
+    }
+
+    /// Returns how many operations wait for [`release`](Self::release). Dropped futures do not count.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.lock().held.iter().filter(|hold| Arc::strong_count(hold) > 1).count()
+    }
+
+    /// Returns the operations so far, in order.
+    #[must_use]
+    pub fn operations(&self) -> Vec<RecordedOperation> {
+        self.lock().operations.clone()
+    }
+
+    /// Returns the store in memory behind this one. Operations on it are neither scripted nor recorded.
+    #[must_use]
+    pub fn memory(&self) -> &MemoryStore {
+        &self.memory
+    }
+
+    /// Returns the clock.
+    #[must_use]
+    pub fn clock(&self) -> &ManualClock {
+        &self.clock
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for ScriptedStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Store for ScriptedStore {
+    type Error = ScriptedError;
+    type Future = ScriptedFuture;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        let mut state = self.lock();
+        let charged = charges.iter().map(RecordedCharge::of).collect();
+        state.operations.push(RecordedOperation { operation, charges: charged });
+        let answer = state.script.pop_front().unwrap_or_else(|| state.default.clone());
+        let hold = answer.is_held().then(Arc::<Hold>::default);
+        state.held.extend(hold.clone());
+        // The memory store is called under the lock, so its operations are in the recorded order.
+        answer.start(operation, self.clock.now(), hold, || self.memory.apply(operation, charges))
+    }
+}
+
+impl RecordedCharge {
+    fn of(charge: &Charge<'_>) -> Self {
+        let key = charge.key();
+        Self { name: charge.name(), key: Key::owned(key.scope(), key.as_bytes()), units: charge.units() }
+    }
+}

@@ -1,0 +1,177 @@
+//! Scripted answers and the future that delivers them.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::fmt;
+use std::future::{Future, Ready};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use tower_quota_core::{Decision, LimitStatus, Operation, Timestamp};
+
+/// An answer of a [`ScriptedStore`](crate::ScriptedStore). The default one decides in memory, at once.
+#[derive(Clone, Debug, Default)]
+pub struct ScriptedAnswer {
+    content: Content,
+    delay: Delay,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Content {
+    #[default]
+    Memory,
+    Statuses(Vec<LimitStatus>),
+    Error(ScriptedError),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Delay {
+    #[default]
+    None,
+    OnePoll,
+    UntilReleased,
+}
+
+/// The error of a scripted failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptedError(Arc<str>);
+
+impl ScriptedAnswer {
+    /// Creates an answer that decides in memory. The store takes the charges at once, before any delay.
+    #[must_use]
+    pub fn memory() -> Self {
+        Self::default()
+    }
+
+    /// Creates an answer with these statuses, also with ones that no quota leads to. No charge is taken.
+    #[must_use]
+    pub fn statuses(statuses: impl IntoIterator<Item = LimitStatus>) -> Self {
+        Self { content: Content::Statuses(statuses.into_iter().collect()), delay: Delay::None }
+    }
+
+    /// Creates a failure with this message. No charge is taken.
+    #[must_use]
+    pub fn error(message: impl Into<Arc<str>>) -> Self {
+        Self { content: Content::Error(ScriptedError(message.into())), delay: Delay::None }
+    }
+
+    /// Delays the answer until the test calls [`release`](crate::ScriptedStore::release).
+    ///
+    /// ```
+    /// use tower_quota_core::{Charge, Key, Quota, Store};
+    /// use tower_quota_testkit::{ScriptedAnswer, ScriptedStore, block_on};
+    ///
+    /// let store = ScriptedStore::new();
+    /// store.push(ScriptedAnswer::memory().held());
+    /// let quota = Quota::per_minute(1);
+    /// let decision = store.check(&[Charge::new("minute", &quota, &Key::EVERYONE)]);
+    /// assert_eq!(store.held(), 1);
+    /// store.release();
+    /// assert!(block_on(decision).unwrap().is_allowed());
+    /// ```
+    #[must_use]
+    pub fn held(self) -> Self {
+        Self { delay: Delay::UntilReleased, ..self }
+    }
+
+    /// Makes the answer ready at the second poll. The first one wakes its task at once.
+    #[must_use]
+    pub fn yielding(self) -> Self {
+        Self { delay: Delay::OnePoll, ..self }
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.delay == Delay::UntilReleased
+    }
+
+    pub(super) fn start(
+        self,
+        operation: Operation,
+        now: Timestamp,
+        hold: Option<Arc<Hold>>,
+        decide: impl FnOnce() -> Ready<Result<Decision, Infallible>>,
+    ) -> ScriptedFuture {
+        let result = match self.content {
+            Content::Memory => {
+                let Ok(decision) = decide().into_inner();
+                Ok(decision)
+            }
+            Content::Statuses(statuses) => Ok(Decision::from_statuses(operation, now, statuses)),
+            Content::Error(error) => Err(error),
+        };
+        ScriptedFuture { result: Some(Box::new(result)), yields: self.delay == Delay::OnePoll, hold }
+    }
+}
+
+impl fmt::Display for ScriptedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for ScriptedError {}
+
+/// The answer to one operation on a [`ScriptedStore`](crate::ScriptedStore).
+///
+/// # Panics
+/// When polled after it was ready.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless polled"]
+pub struct ScriptedFuture {
+    result: Option<Box<Result<Decision, ScriptedError>>>,
+    yields: bool,
+    hold: Option<Arc<Hold>>,
+}
+
+impl Future for ScriptedFuture {
+    type Output = Result<Decision, ScriptedError>;
+
+    #[expect(clippy::panic, reason = "documented: a future must not be polled after it was ready")]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.yields {
+            self.yields = false;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if self.hold.as_ref().is_some_and(|hold| hold.waits(context.waker())) {
+            return Poll::Pending;
+        }
+        match self.result.take() {
+            Some(result) => Poll::Ready(*result),
+            None => panic!("polled after it was ready"),
+        }
+    }
+}
+
+/// Holds one answer back until it is released.
+#[derive(Debug, Default)]
+pub(super) struct Hold(Mutex<HoldState>);
+
+#[derive(Debug, Default)]
+struct HoldState {
+    is_released: bool,
+    waker: Option<Waker>,
+}
+
+impl Hold {
+    pub(super) fn release(&self) {
+        let waker = {
+            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            state.is_released = true;
+            state.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Registers the task to wake. Returns whether it has to wait.
+    fn waits(&self, waker: &Waker) -> bool {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.is_released {
+            state.waker = Some(waker.clone());
+        }
+        !state.is_released
+    }
+}
