@@ -8,7 +8,6 @@ use core::time::Duration;
 
 use smallvec::SmallVec;
 
-use super::Inner;
 use super::draft::{Asked, Draft};
 use super::entry::advanced;
 use super::insert::Scene;
@@ -16,10 +15,14 @@ use super::interned::Interned;
 use super::row::{Mark, Row, RowMut, WIDE};
 use super::sync::{MutexGuard, locked};
 use super::table::{Buckets, Table, row_of};
+use super::{Inner, MemoryStore};
 use crate::algorithm::bucket;
-use crate::charge::{Charge, Operation};
+use crate::charge::{Charge, Counter, Operation};
 use crate::decision::Decision;
+use crate::key::Key;
+use crate::name::Name;
 use crate::outcome::Outcome;
+use crate::quota::Quota;
 use crate::status::{Left, LimitStatus};
 use crate::statuses::Statuses;
 use crate::time::Timestamp;
@@ -76,6 +79,32 @@ impl Inner {
             let draft = Draft::new(hash, number);
             self.check_draft(charges, if found.is_none() { draft.of_new_key() } else { draft }, now, guard, decision);
         }
+    }
+
+    fn check_bucket(&self, hash: u64, counter: Counter<'_>, cost: u64) -> Option<(u64, bool)> {
+        let number = self.table_of(hash);
+        self.prefetches[number].fetch::<3>(hash);
+        let now = self.time.now().as_micros();
+        let mut guard = locked(&self.tables[number].0);
+        let table = &mut *guard;
+        let Buckets::Narrow(buckets) = &mut table.buckets else { return None };
+        let words = row_of(buckets, hash)?;
+        let (row, quota) = (Row(words), counter.quota);
+        let from = row.at();
+        if from > now || cost == 0 || !table.interned.is_bucket_of(row.number(0), counter) {
+            return None;
+        }
+        let used = bucket::refilled(quota, row.value(0), now - from);
+        let mut row = RowMut(words);
+        if !bucket::holds(quota, used, cost) {
+            row.mark(if cost <= quota.capacity() { Mark::Refused } else { Mark::Neither });
+            return Some((used, false));
+        }
+        let used = used + cost * quota.grain();
+        row.set_value(0, used);
+        row.set_at(now);
+        row.mark(Mark::Charged);
+        Some((used, true))
     }
 
     /// Checks so many charges of one key on a draft of its row.
@@ -185,6 +214,15 @@ impl Inner {
     fn check_by_model(&self, charges: &[&Charge<'_>], decision: &mut Decision) {
         let charges: SmallVec<[Charge<'_>; 4]> = charges.iter().map(|charge| **charge).collect();
         *decision = self.decide_by_model(Operation::Check, &charges);
+    }
+}
+
+impl MemoryStore {
+    /// Checks one plain charge in its row. Returns the grains used afterwards, and whether it is admitted. Returns `None`,
+    /// and does nothing, when the row does not count the limit by this quota.
+    #[inline]
+    pub(crate) fn check_bucket(&self, limit: Name, quota: &Quota, key: &Key<'_>, cost: u64) -> Option<(u64, bool)> {
+        self.inner.check_bucket(self.inner.hash(key), Counter { id: limit.id(), quota }, cost)
     }
 }
 
