@@ -350,16 +350,17 @@ impl Limiter<MemoryStore> {
     /// Does what [`check_n`](Self::check_n) does, without a runtime, and answers with less.
     #[inline]
     pub fn check_n_now<K: AsKey + ?Sized>(&self, key: &K, cost: u64) -> Answer<'_> {
-        let key = key.as_key(self.scope);
         if self.is_one_bucket {
             let NamedQuota { name, quota } = &self.first;
-            if let Some((used, is_allowed)) = self.store.check_bucket(*name, quota, &key, cost) {
+            if let Some((used, is_allowed)) = self.store.check_bucket(*name, quota, &key.as_key(self.scope), cost) {
                 return Answer::of_bucket(quota, used, cost, is_allowed);
             }
         }
-        self.check_in_full(&key, cost)
+        // A second key: the first one then needs no place in memory.
+        self.check_in_full(&key.as_key(self.scope), cost)
     }
 
+    #[cold]
     #[inline(never)]
     fn check_in_full(&self, key: &Key<'_>, cost: u64) -> Answer<'_> {
         let mut decision = Decision::default();

@@ -81,6 +81,7 @@ impl Inner {
         }
     }
 
+    /// Checks a plain charge of one key in its narrow row, if that counts the limit.
     fn check_bucket(&self, hash: u64, counter: Counter<'_>, cost: u64) -> Option<(u64, bool)> {
         let number = self.table_of(hash);
         self.prefetches[number].fetch::<3>(hash);
@@ -88,23 +89,13 @@ impl Inner {
         let mut guard = locked(&self.tables[number].0);
         let table = &mut *guard;
         let Buckets::Narrow(buckets) = &mut table.buckets else { return None };
-        let words = row_of(buckets, hash)?;
-        let (row, quota) = (Row(words), counter.quota);
-        let from = row.at();
-        if from > now || cost == 0 || !table.interned.is_bucket_of(row.number(0), counter) {
+        let (row, quota) = (RowMut(row_of(buckets, hash)?), counter.quota);
+        let elapsed = now.checked_sub(row.read().at())?;
+        if cost == 0 || !table.interned.is_bucket_of(row.read().number(0), counter) {
             return None;
         }
-        let used = bucket::refilled(quota, row.value(0), now - from);
-        let mut row = RowMut(words);
-        if !bucket::holds(quota, used, cost) {
-            row.mark(if cost <= quota.capacity() { Mark::Refused } else { Mark::Neither });
-            return Some((used, false));
-        }
-        let used = used + cost * quota.grain();
-        row.set_value(0, used);
-        row.set_at(now);
-        row.mark(Mark::Charged);
-        Some((used, true))
+        let used = bucket::refilled(quota, row.read().value(0), elapsed);
+        Some(charge_row(row, quota, used, cost, now))
     }
 
     /// Checks so many charges of one key on a draft of its row.
@@ -290,6 +281,20 @@ fn check_row_in_any_order<const W: usize, const N: usize>(
     decision: &mut Decision,
 ) -> bool {
     check_row::<W, N, false>(words, charges, now, interned, decision)
+}
+
+/// Charges the only limit of a row, if it fits. Returns the grains used afterwards, and whether it does.
+#[inline]
+fn charge_row(mut row: RowMut<'_>, quota: &Quota, used: u64, cost: u64, now: u64) -> (u64, bool) {
+    if !bucket::holds(quota, used, cost) {
+        row.mark(if bucket::refuses(quota, used, cost) { Mark::Refused } else { Mark::Neither });
+        return (used, false);
+    }
+    let used = used + cost * quota.grain();
+    row.set_value(0, used);
+    row.set_at(now);
+    row.mark(Mark::Charged);
+    (used, true)
 }
 
 /// Refuses in a row.
