@@ -1,7 +1,8 @@
 //! Exact rate limiting: the nouns, the algorithms and the in-process store behind tower-quota.
 //!
-//! This crate knows nothing of HTTP, Redis or async runtimes. Services use it through [`tower-quota`], which adds the
-//! tower layer and re-exports everything here; authors of stores use it directly.
+//! This crate knows nothing of HTTP and Redis, and needs no async runtime: only waiting for a turn does, behind the
+//! feature `tokio`. Services use it through [`tower-quota`], which adds the tower layer and re-exports everything here;
+//! authors of stores use it directly.
 //!
 //! | word | here |
 //! |---|---|

@@ -2,6 +2,7 @@
 
 use core::future::Future;
 use core::pin::{Pin, pin};
+use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::{Context, Poll, Waker};
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -10,8 +11,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, advance, timeout};
 use tower_quota_core::{
-    Charge, Clock, ConfigError, Decision, Key, Limiter, MemoryStore, Name, NotReady, Operation, Outcome, Penalty,
-    Quota, Store, Timestamp,
+    BoxStore, Charge, Clock, ConfigError, Decision, Key, Limiter, MemoryStore, Name, NotReady, Operation, Outcome,
+    Penalty, Quota, Store, Timestamp,
 };
 use tower_quota_testkit::{ManualClock, block_on};
 
@@ -55,6 +56,41 @@ fn sync_and_async_checks_agree() {
             assert_eq!(answer.remaining(), decision.statuses()[0].remaining(), "{quota:?} {step}");
             assert_eq!(answer.retry_after(), decision.retry_after(), "{quota:?} {step}");
         }
+    }
+}
+
+/// Limiters of one store that meet in the same entries, with other quotas and more limits.
+#[test]
+fn sync_checks_agree_on_shared_entries() {
+    let clock = ManualClock::default();
+    let limiters = || {
+        let store = MemoryStore::with_clock(8, clock.clone());
+        let one = |quota| Limiter::new(store.clone(), "limit", quota);
+        [
+            one(Quota::per_second(7).burst(3)),
+            one(Quota::per_second(7).burst(3)),
+            one(Quota::per_second(4).burst(5).gcra()),
+            one(Quota::per_second(3).fixed_window()),
+            one(Quota::per_second(7).burst(3)).limit("hour", Quota::per_hour(9_000)),
+        ]
+    };
+    let (ones, others) = (limiters(), limiters());
+    let mut random = 1_u64;
+    for step in 0..4_000 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let draw = |shift: u32, below: u64| (random >> shift) % below;
+        match draw(20, 20) {
+            0 => clock.set(Timestamp::from_micros(clock.now().as_micros() - draw(30, 50_000))),
+            _ => clock.advance(Duration::from_micros(draw(30, 150_000))),
+        }
+        // Mostly plain checks, later all kinds.
+        let which = if step < 1_000 { 0 } else { usize::try_from(draw(40, 5)).unwrap() };
+        let (key, cost) = (draw(50, 3), draw(54, 5));
+        let answer = ones[which].check_n_now(&key, cost);
+        let Ok(decision) = others[which].check_n(&key, cost).into_inner();
+        assert_eq!(answer.is_allowed(), decision.is_allowed(), "{step}");
+        assert_eq!(answer.remaining(), decision.binding().unwrap().remaining(), "{step}");
+        assert_eq!(answer.retry_after(), decision.retry_after(), "{step}");
     }
 }
 
@@ -315,6 +351,33 @@ async fn distant_store_gets_cancelled_turns_back() {
         let decision = near.until_ready("ann").await.unwrap();
         assert!(decision.wait() < SECOND, "{pause:?}: {:?}", decision.wait());
     }
+}
+
+/// A store that waits when it is closed.
+#[derive(Clone)]
+struct Closing(Arc<AtomicU64>);
+
+impl Store for Closing {
+    type Error = Infallible;
+    type Future = core::future::Ready<Result<Decision, Infallible>>;
+
+    fn apply(&self, _: Operation, _: &[Charge<'_>]) -> Self::Future {
+        core::future::ready(Ok(Decision::default()))
+    }
+
+    async fn close(&self, deadline: Duration) {
+        self.0.fetch_add(deadline.as_secs(), Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn shared_and_boxed_stores_forward_close() {
+    let closed = Arc::new(AtomicU64::new(0));
+    let store = Closing(Arc::clone(&closed));
+    block_on(Arc::new(store.clone()).close(SECOND));
+    block_on(BoxStore::new(store).close(SECOND * 2));
+    assert_eq!(closed.load(Ordering::Relaxed), 3);
+    block_on(MemoryStore::new().close(SECOND));
 }
 
 /// A store that fails.

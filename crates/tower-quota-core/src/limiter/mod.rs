@@ -106,6 +106,7 @@ use crate::store::Store;
 pub struct Limiter<S> {
     store: S,
     scope: Name,
+    #[cfg(feature = "tokio")]
     longest_wait: Duration,
     first: NamedQuota,
     others: Vec<NamedQuota>,
@@ -120,9 +121,6 @@ struct NamedQuota {
 }
 
 impl<S: Store + Clone> Limiter<S> {
-    /// The longest wait of `until_ready`, unless [`max_wait`](Self::max_wait) sets another.
-    pub const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(60);
-
     /// Makes a limiter with one limit.
     ///
     /// # Panics
@@ -143,6 +141,7 @@ impl<S: Store + Clone> Limiter<S> {
         Ok(Self {
             store,
             scope: name,
+            #[cfg(feature = "tokio")]
             longest_wait: Self::DEFAULT_MAX_WAIT,
             first: NamedQuota { name, quota },
             others: Vec::new(),
@@ -188,12 +187,6 @@ impl<S: Store + Clone> Limiter<S> {
     #[must_use]
     pub fn scope(self, scope: impl Into<Name>) -> Self {
         Self { scope: scope.into(), ..self }
-    }
-
-    /// Sets the longest wait of `until_ready`. The default is 60 seconds.
-    #[must_use]
-    pub fn max_wait(self, longest: Duration) -> Self {
-        Self { longest_wait: longest, ..self }
     }
 
     /// Returns the store.
@@ -275,58 +268,6 @@ impl<S: Store + Clone> Limiter<S> {
 
     fn names(&self) -> impl Iterator<Item = Name> {
         self.limits().map(|limit| limit.name)
-    }
-}
-
-#[cfg(feature = "tokio")]
-impl<S: Store + Clone> Limiter<S> {
-    /// Waits until one unit fits into every limit, at most as long as [`max_wait`](Self::max_wait) says.
-    ///
-    /// The store gives each call a turn at once, in the order of the calls, and charges it then. A call that is dropped
-    /// before its turn gives the turn back: at once to a [`MemoryStore`], and in a task of the tokio runtime to a store
-    /// that takes time. Without a runtime, or while it shuts down, such a turn is lost, and comes back with time. Later
-    /// turns stay where they are.
-    ///
-    /// Token buckets, GCRA and leaky buckets have turns. Windows have none and refuse as they do for
-    /// [`check`](Self::check).
-    ///
-    /// # Errors
-    /// [`NotReady::Refused`] when the wait would be longer, without having waited. [`NotReady::Store`] when the store fails.
-    ///
-    /// # Panics
-    /// When the turn is later than now and there is no tokio runtime with a timer.
-    pub async fn until_ready<K: AsKey + ?Sized>(&self, key: &K) -> Result<Decision, NotReady<S::Error>> {
-        self.until_n_ready(key, 1, self.longest_wait).await
-    }
-
-    /// Does what [`until_ready`](Self::until_ready) does, with a longest wait of its own.
-    ///
-    /// # Errors
-    /// As those of [`until_ready`](Self::until_ready).
-    pub async fn until_ready_within<K: AsKey + ?Sized>(
-        &self,
-        key: &K,
-        longest: Duration,
-    ) -> Result<Decision, NotReady<S::Error>> {
-        self.until_n_ready(key, 1, longest).await
-    }
-
-    /// Waits until `cost` units fit into every limit, at most this long.
-    ///
-    /// # Errors
-    /// As those of [`until_ready`](Self::until_ready).
-    pub async fn until_n_ready<K: AsKey + ?Sized>(
-        &self,
-        key: &K,
-        cost: u64,
-        longest: Duration,
-    ) -> Result<Decision, NotReady<S::Error>> {
-        let turn = {
-            let key = key.as_key(self.scope);
-            let answer = self.apply(Operation::Check, &key, cost, longest);
-            turn::Turn::new(self.clone(), Key::owned(key.scope(), key.as_bytes()), answer)
-        };
-        turn.take().await
     }
 }
 
