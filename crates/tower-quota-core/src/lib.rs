@@ -1,7 +1,8 @@
 //! Exact rate limiting: the nouns, the algorithms and the in-process store behind tower-quota.
 //!
-//! This crate knows nothing of HTTP, Redis or async runtimes. Services use it through [`tower-quota`], which adds the
-//! tower layer and re-exports everything here; authors of stores use it directly.
+//! This crate knows nothing of HTTP and Redis, and needs no async runtime: only waiting for a turn does, behind the
+//! feature `tokio`. Services use it through [`tower-quota`], which adds the tower layer and re-exports everything here;
+//! authors of stores use it directly.
 //!
 //! | word | here |
 //! |---|---|
@@ -9,6 +10,7 @@
 //! | [`Key`] | the identity that is counted |
 //! | [`Charge`] | one limit's part in a request, as data |
 //! | [`Store`] | where state lives; [`MemoryStore`] keeps it in this process |
+//! | [`Limiter`] | a store and named quotas: limits without HTTP |
 //! | [`Decision`] | allowed, wait or refused, and each limit's [`LimitStatus`] |
 //!
 //! [`Entry`] is the model: everything stored for one key, its stored form, and the pure step that decides on it. Every
@@ -25,6 +27,7 @@ mod decision;
 mod entry;
 mod error;
 mod key;
+mod limiter;
 mod memory;
 mod name;
 mod outcome;
@@ -42,6 +45,9 @@ pub use self::decision::Decision;
 pub use self::entry::{DecodeError, Entry};
 pub use self::error::ConfigError;
 pub use self::key::Key;
+#[cfg(feature = "tokio")]
+pub use self::limiter::NotReady;
+pub use self::limiter::{Answer, AsKey, Limiter, UnknownLimit};
 pub use self::memory::{MemoryStats, MemoryStore};
 pub use self::name::Name;
 pub use self::outcome::Outcome;

@@ -2,16 +2,16 @@
 
 use core::future::Future;
 use core::pin::Pin;
+use core::time::Duration;
 use std::sync::Arc;
 
 use crate::charge::{Charge, Operation};
 use crate::decision::Decision;
 
-/// Where state lives. A store receives charges, which are data, decides all of them in one atomic step, and answers
-/// with a [`Decision`].
+/// Where state lives. A store decides the charges of a request in one atomic step and answers with a [`Decision`].
 ///
-/// A store must agree with [`Entry`](crate::Entry), the model, step by step; the conformance suite of
-/// `tower-quota-testkit` tells whether it does. It reads time from whatever holds the state, once per call.
+/// Every store agrees with [`Entry`](crate::Entry), the model, step by step. The conformance suite of
+/// `tower-quota-testkit` checks this. A store reads the time on the side that holds the state, once per call.
 ///
 /// ```
 /// use tower_quota_core::{Charge, Key, MemoryStore, Name, Quota, Store};
@@ -36,16 +36,16 @@ use crate::decision::Decision;
 /// # }
 /// ```
 pub trait Store: Send + Sync + 'static {
-    /// What can go wrong with the store itself. A refusal is not an error.
+    /// The error of a store that cannot decide. A refusal is not an error.
     type Error: core::error::Error + Send + Sync + 'static;
 
-    /// The answer to come. It owns what it needs: the charges are read before `apply` returns.
+    /// The answer to come. It borrows nothing: `apply` reads the charges before it returns.
     type Future: Future<Output = Result<Decision, Self::Error>> + Send + 'static;
 
-    /// Does one operation on all the charges of a request, in one atomic step.
+    /// Does one operation on all charges of a request, in one atomic step.
     ///
-    /// A store may take the charges before it returns, as [`MemoryStore`](crate::MemoryStore) does, or while the future is
-    /// polled: dropping the future may or may not leave them taken.
+    /// A store may take the charges before this returns, as [`MemoryStore`](crate::MemoryStore) does, or while the future is
+    /// polled. So a dropped future may have taken them or not.
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future;
 
     /// Takes every charge if all of them fit, and none otherwise.
@@ -53,8 +53,10 @@ pub trait Store: Send + Sync + 'static {
         self.apply(Operation::Check, charges)
     }
 
-    /// Does what [`check`](Self::check) does, where that takes no time, and leaves the decision here, in place of any that
-    /// was there: it is large, and need not be moved then. Whether it has: a store that has to wait does nothing, as all do unless they say otherwise.
+    /// Checks at once, if this store never waits, and writes the decision to `decision`. Returns whether it has.
+    ///
+    /// A decision is large. Written in place, it is not moved. A store that has to wait returns `false` and does nothing,
+    /// which is the default.
     ///
     /// ```
     /// use tower_quota_core::{Charge, Decision, Key, MemoryStore, Quota, Store};
@@ -68,6 +70,15 @@ pub trait Store: Send + Sync + 'static {
     fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
         let _ = (charges, decision);
         false
+    }
+
+    /// Waits until refunds and settlements in flight have reached the store, at most until the deadline has passed.
+    ///
+    /// Call it when a service shuts down and makes no more requests. By default it is ready at once, as for a store that
+    /// has nothing in flight.
+    fn close(&self, deadline: Duration) -> impl Future<Output = ()> + Send {
+        let _ = deadline;
+        core::future::ready(())
     }
 }
 
@@ -83,9 +94,15 @@ impl<S: Store + ?Sized> Store for Arc<S> {
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         (**self).apply(operation, charges)
     }
+
+    fn close(&self, deadline: Duration) -> impl Future<Output = ()> + Send {
+        (**self).close(deadline)
+    }
 }
 
-/// A store chosen at run time: any [`Store`] behind one type, for the price of a boxed future per decision that takes time.
+/// A store chosen at run time: any [`Store`] behind one type.
+///
+/// A decision that takes time costs an allocation more.
 ///
 /// ```
 /// use tower_quota_core::{BoxStore, MemoryStore};
@@ -109,6 +126,8 @@ trait ErasedStore: Send + Sync {
     fn apply_boxed(&self, operation: Operation, charges: &[Charge<'_>]) -> BoxDecision;
 
     fn check_in_place(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool;
+
+    fn close_boxed(&self, deadline: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
 impl<S: Store> ErasedStore for S {
@@ -120,10 +139,14 @@ impl<S: Store> ErasedStore for S {
     fn check_in_place(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
         self.check_at_once(charges, decision)
     }
+
+    fn close_boxed(&self, deadline: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.close(deadline))
+    }
 }
 
 impl BoxStore {
-    /// Forgets which store it is.
+    /// Boxes a store.
     #[must_use]
     pub fn new(store: impl Store) -> Self {
         Self(Arc::new(store))
@@ -140,6 +163,10 @@ impl Store for BoxStore {
 
     fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
         self.0.check_in_place(charges, decision)
+    }
+
+    fn close(&self, deadline: Duration) -> impl Future<Output = ()> + Send {
+        self.0.close_boxed(deadline)
     }
 }
 

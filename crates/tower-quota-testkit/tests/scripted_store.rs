@@ -29,7 +29,7 @@ fn remaining(store: &ScriptedStore, quota: &Quota) -> Result<u64, String> {
 fn script_is_followed_before_the_default() {
     let (store, quota) = (ScriptedStore::new(), Quota::per_minute(9));
     let status = block_on(store.memory().check(&[Charge::new("minute", &quota, &Key::EVERYONE).cost(5)]));
-    let Ok(status) = status.map(|decision| decision.statuses()[0].clone());
+    let Ok(status) = status.map(|decision| decision.statuses()[0]);
     store.set_default(ScriptedAnswer::error("down"));
     store.push(ScriptedAnswer::statuses([status]));
     store.push(ScriptedAnswer::memory());

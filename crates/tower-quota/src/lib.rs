@@ -211,8 +211,9 @@ pub use self::layer::{RateLimit, RateLimitLayer, ResponseBody, ResponseFuture};
 pub use self::limit::{Limit, MissingKey};
 pub use self::policy::Policy;
 pub use tower_quota_core::{
-    Algorithm, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Entry, Key, Left, LimitStatus,
-    MemoryStore, MonotonicClock, Name, Operation, Outcome, Penalty, Quota, Store, Timestamp, decide,
+    Algorithm, Answer, AsKey, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Entry, Key, Left,
+    LimitStatus, Limiter, MemoryStore, MonotonicClock, Name, NotReady, Operation, Outcome, Penalty, Quota, Store,
+    Timestamp, UnknownLimit, decide,
 };
 #[cfg(feature = "redis")]
 pub use tower_quota_redis::{RedisConfigError, RedisOptions, RedisStore, RedisStoreError};

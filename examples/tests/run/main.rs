@@ -6,4 +6,5 @@ mod custom_store;
 mod example;
 mod grpc;
 mod http;
+mod limiter;
 mod redis;

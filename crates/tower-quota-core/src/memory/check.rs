@@ -8,17 +8,20 @@ use core::time::Duration;
 
 use smallvec::SmallVec;
 
-use super::Inner;
 use super::draft::{Asked, Draft};
 use super::insert::Scene;
 use super::interned::Interned;
 use super::row::{Mark, RowMut, WIDE};
 use super::sync::{MutexGuard, locked};
 use super::table::{Buckets, Table, row_of};
+use super::{Inner, MemoryStore};
 use crate::algorithm::bucket;
-use crate::charge::{Charge, Operation};
+use crate::charge::{Charge, Counter, Operation};
 use crate::decision::Decision;
+use crate::key::Key;
+use crate::name::Name;
 use crate::outcome::Outcome;
+use crate::quota::Quota;
 use crate::status::{Left, LimitStatus};
 use crate::statuses::Statuses;
 use crate::time::Timestamp;
@@ -75,6 +78,23 @@ impl Inner {
         if found != Some(true) {
             self.check_draft(charges, (hash, number, found.is_none()), now, guard, decision);
         }
+    }
+
+    /// Checks a plain charge of one key in its narrow row, if that counts the limit.
+    fn check_bucket(&self, hash: u64, counter: Counter<'_>, cost: u64) -> Option<(u64, bool)> {
+        let number = self.table_of(hash);
+        self.prefetches[number].fetch::<3>(hash);
+        let now = self.time.now().as_micros();
+        let mut guard = locked(&self.tables[number].0);
+        let table = &mut *guard;
+        let Buckets::Narrow(buckets) = &mut table.buckets else { return None };
+        let (row, quota) = (RowMut(row_of(buckets, hash)?), counter.quota);
+        let elapsed = now.checked_sub(row.read().at())?;
+        if cost == 0 || !table.interned.is_bucket_of(row.read().number(0), counter) {
+            return None;
+        }
+        let used = bucket::refilled(quota, row.read().value(0), elapsed);
+        Some(charge_row(row, quota, used, cost, now))
     }
 
     /// Checks so many charges of one key on a draft of its row.
@@ -178,6 +198,15 @@ impl Inner {
     }
 }
 
+impl MemoryStore {
+    /// Checks one plain charge in its row. Returns the grains used afterwards, and whether it is admitted. Returns `None`,
+    /// and does nothing, when the row does not count the limit by this quota.
+    #[inline]
+    pub(crate) fn check_bucket(&self, limit: Name, quota: &Quota, key: &Key<'_>, cost: u64) -> Option<(u64, bool)> {
+        self.inner.check_bucket(self.inner.hash(key), Counter { id: limit.id(), quota }, cost)
+    }
+}
+
 /// Whether it is the very same key that they are counted by.
 #[inline]
 fn have_one_key<const N: usize>(charges: [&Charge<'_>; N]) -> bool {
@@ -243,6 +272,20 @@ fn check_row_in_any_order<const W: usize, const N: usize>(
     decision: &mut Decision,
 ) -> bool {
     check_row::<W, N, false>(words, charges, now, interned, decision)
+}
+
+/// Charges the only limit of a row, if it fits. Returns the grains used afterwards, and whether it does.
+#[inline]
+fn charge_row(mut row: RowMut<'_>, quota: &Quota, used: u64, cost: u64, now: u64) -> (u64, bool) {
+    if !bucket::holds(quota, used, cost) {
+        row.mark(if bucket::refuses(quota, used, cost) { Mark::Refused } else { Mark::Neither });
+        return (used, false);
+    }
+    let used = used + cost * quota.grain();
+    row.set_value(0, used);
+    row.set_at(now);
+    row.mark(Mark::Charged);
+    (used, true)
 }
 
 /// Makes the decision in a row where some limit does not admit.

@@ -228,7 +228,8 @@ fn fill<const W: usize>(buckets: &mut Vec<Bucket<W>>, wanted: usize, reserved: u
 }
 
 /// Returns the words of an entry's row.
-#[inline]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "a call would save and restore as many registers as the search uses")]
 pub(super) fn row_of<const W: usize>(buckets: &mut [Bucket<W>], hash: u64) -> Option<&mut [u64; W]> {
     let first = first_home(hash, buckets.len());
     // On a path of its own, so that no index is checked twice.

@@ -106,10 +106,7 @@ impl Limit {
 
     /// What is wrong with this limit by itself.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        let name = self.name.as_str().as_bytes();
-        if !(1..=64).contains(&name.len()) || !name.iter().all(|byte| matches!(byte, b' '..=b'~')) {
-            return Err(ConfigError::LimitName(self.name));
-        }
+        self.name.check_limit()?;
         match self.cost {
             Cost::Constant(cost) if cost > self.quota.capacity() && !self.is_at_most => {
                 Err(ConfigError::CostAboveCapacity { limit: self.name, cost, capacity: self.quota.capacity() })

@@ -1,0 +1,328 @@
+//! Limits without HTTP: jobs, queues, calls to another party's API.
+//!
+//! [`Limiter`] is the public type; its documentation has the examples.
+
+mod answer;
+mod key;
+#[cfg(feature = "tokio")]
+mod not_ready;
+#[cfg(feature = "tokio")]
+mod turn;
+mod unknown_limit;
+
+use core::fmt;
+use core::time::Duration;
+
+use smallvec::SmallVec;
+
+pub use self::answer::Answer;
+pub use self::key::AsKey;
+#[cfg(feature = "tokio")]
+pub use self::not_ready::NotReady;
+pub use self::unknown_limit::UnknownLimit;
+use crate::charge::{Charge, Operation};
+use crate::decision::Decision;
+use crate::error::ConfigError;
+use crate::key::Key;
+use crate::memory::MemoryStore;
+use crate::name::Name;
+use crate::quota::{Algorithm, Quota};
+use crate::store::Store;
+
+/// Limits without HTTP: a store, and one or more named quotas that are counted by the same key.
+///
+/// ```
+/// use tower_quota_core::{Limiter, MemoryStore, Quota};
+///
+/// let limiter = Limiter::new(MemoryStore::new(), "hello", Quota::per_second(10).burst(20));
+/// let answer = limiter.check_now("ann");
+/// assert!(answer.is_allowed());
+/// assert_eq!(answer.remaining(), 19);
+/// ```
+///
+/// Several limits are decided in one atomic step: all are charged, or none is.
+///
+/// ```
+/// use tower_quota_core::{Limiter, MemoryStore, Quota};
+///
+/// let limiter = Limiter::new(MemoryStore::new(), "second", Quota::per_second(10))
+///     .limit("hour", Quota::per_hour(1_000))
+///     .scope("reports");
+/// # let _ = limiter;
+/// ```
+///
+/// # Methods
+///
+/// | call | does |
+/// |---|---|
+/// | [`check`](Self::check), [`check_n`](Self::check_n) | charges one unit, or some, if all fit now |
+/// | [`check_now`](Self::check_now), [`check_n_now`](Self::check_n_now) | the same for a [`MemoryStore`], at once and faster |
+/// | `until_ready`, `until_ready_within`, `until_n_ready` | wait for the turn (feature `tokio`) |
+/// | [`peek`](Self::peek) | reports what a check would get, and charges nothing |
+/// | [`refund`](Self::refund) | gives back what a check took |
+/// | [`reset`](Self::reset), [`reset_limit`](Self::reset_limit) | forget what a key has used, penalties included |
+///
+/// Asynchronous calls return the future of the store. That of a [`MemoryStore`] is ready, so a program without a runtime
+/// reads it at once:
+///
+/// ```
+/// # use tower_quota_core::{Limiter, MemoryStore, Quota};
+/// # let limiter = Limiter::new(MemoryStore::new(), "hello", Quota::per_second(10).burst(20));
+/// let Ok(decision) = limiter.check(&7).into_inner();
+/// assert_eq!(decision.statuses()[0].remaining(), 19);
+/// ```
+///
+/// # Coming from governor
+///
+/// ```text
+/// let limiter = RateLimiter::keyed(Quota::per_second(nonzero!(10u32)).allow_burst(nonzero!(20u32)));
+/// if limiter.check_key(&user).is_ok() { .. }
+/// limiter.check_key_n(&user, nonzero!(5u32))
+/// limiter.until_key_ready(&user).await;
+/// RateLimiter::direct(quota), limiter.check()
+/// limiter.retain_recent();
+/// ```
+///
+/// becomes
+///
+/// ```
+/// use tower_quota_core::{Key, Limiter, MemoryStore, Quota};
+///
+/// # async fn moved(user: &str) -> Result<(), Box<dyn core::error::Error>> {
+/// let limiter = Limiter::new(MemoryStore::new(), "api", Quota::per_second(10).burst(20));
+/// if limiter.check_now(user).is_allowed() { /* .. */ }
+/// let answer = limiter.check_n_now(user, 5);
+/// # #[cfg(feature = "tokio")]
+/// limiter.until_ready(user).await?;
+/// let answer = limiter.check_now(&Key::EVERYONE);
+/// // Nothing to retain: a store has a fixed capacity.
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A governor's `NotUntil::wait_time_from` is [`Answer::retry_after`]. `until_ready` needs no jitter: each wait has a turn of its
+/// own.
+#[derive(Clone)]
+pub struct Limiter<S> {
+    store: S,
+    scope: Name,
+    #[cfg(feature = "tokio")]
+    longest_wait: Duration,
+    first: NamedQuota,
+    others: Vec<NamedQuota>,
+    /// Whether there is one limit and it is a plain bucket.
+    is_one_bucket: bool,
+}
+
+#[derive(Clone)]
+struct NamedQuota {
+    name: Name,
+    quota: Quota,
+}
+
+impl<S: Store + Clone> Limiter<S> {
+    /// Makes a limiter with one limit.
+    ///
+    /// # Panics
+    /// When the name is invalid; see [`Limiter::try_new`].
+    #[must_use]
+    #[track_caller]
+    pub fn new(store: S, name: impl Into<Name>, quota: Quota) -> Self {
+        valid(Self::try_new(store, name, quota))
+    }
+
+    /// Does what [`Limiter::new`] does, for a name from a configuration.
+    ///
+    /// # Errors
+    /// [`ConfigError::LimitName`] when the name is empty, longer than 64 bytes or not printable ASCII.
+    pub fn try_new(store: S, name: impl Into<Name>, quota: Quota) -> Result<Self, ConfigError> {
+        let name = name.into();
+        name.check_limit()?;
+        Ok(Self {
+            store,
+            scope: name,
+            #[cfg(feature = "tokio")]
+            longest_wait: Self::DEFAULT_MAX_WAIT,
+            first: NamedQuota { name, quota },
+            others: Vec::new(),
+            is_one_bucket: matches!(quota.algorithm(), Algorithm::TokenBucket | Algorithm::Gcra),
+        })
+    }
+
+    /// Adds a limit. A request is charged to all limits, or to none.
+    ///
+    /// # Panics
+    /// When the name is invalid; see [`Limiter::try_limit`].
+    #[must_use]
+    #[track_caller]
+    pub fn limit(self, name: impl Into<Name>, quota: Quota) -> Self {
+        valid(self.try_limit(name, quota))
+    }
+
+    /// Does what [`Limiter::limit`] does, for a name from a configuration.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the name is empty, longer than 64 bytes or not printable ASCII; when another limit has it; or
+    /// when it shares its stored number with another.
+    pub fn try_limit(mut self, name: impl Into<Name>, quota: Quota) -> Result<Self, ConfigError> {
+        let name = name.into();
+        name.check_limit()?;
+        let ids = |name: Name| [name.id(), name.strikes_id()];
+        for other in self.names() {
+            if other == name {
+                return Err(ConfigError::DuplicateLimit(name));
+            }
+            if ids(name).iter().any(|id| ids(other).contains(id)) {
+                return Err(ConfigError::CollidingNames(other, name));
+            }
+        }
+        self.others.push(NamedQuota { name, quota });
+        self.is_one_bucket = false;
+        Ok(self)
+    }
+
+    /// Sets the scope of its keys. The default is the name of its first limit.
+    ///
+    /// Limiters on one store share counters if scope, key and limit's name agree. A [`Key`] keeps the scope it has.
+    #[must_use]
+    pub fn scope(self, scope: impl Into<Name>) -> Self {
+        Self { scope: scope.into(), ..self }
+    }
+
+    /// Returns the store.
+    #[must_use]
+    pub const fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// Charges one unit to every limit if it fits into all of them now, and nothing otherwise.
+    ///
+    /// The request may pass if [`Decision::is_allowed`]. A leaky bucket allows one whose turn is now.
+    pub fn check<K: AsKey + ?Sized>(&self, key: &K) -> S::Future {
+        self.check_n(key, 1)
+    }
+
+    /// Charges `cost` units to every limit if they fit into all of them now, and nothing otherwise.
+    pub fn check_n<K: AsKey + ?Sized>(&self, key: &K, cost: u64) -> S::Future {
+        self.apply(Operation::Check, &key.as_key(self.scope), cost, Duration::ZERO)
+    }
+
+    /// Reports what [`check`](Self::check) would get now. Charges nothing.
+    pub fn peek<K: AsKey + ?Sized>(&self, key: &K) -> S::Future {
+        self.apply(Operation::Peek, &key.as_key(self.scope), 1, Duration::ZERO)
+    }
+
+    /// Gives back what a decision of this limiter on this key took, less what time has refilled since.
+    ///
+    /// A refusal and a clone of a decision give back nothing.
+    pub fn refund<K: AsKey + ?Sized>(&self, key: &K, mut decision: Decision) -> S::Future {
+        let key = key.as_key(self.scope);
+        let (operation, is_refundable) = match decision.refund() {
+            Some(refund) => (refund, true),
+            None => (Operation::Refund { taken_at: decision.at() }, false),
+        };
+        let taken = |name: Name| decision.status(name.as_str()).map_or(0, |status| status.taken);
+        let charges = self.limits().map(|limit| {
+            let cost = if is_refundable { taken(limit.name) } else { 0 };
+            Charge::new(limit.name, &limit.quota, &key).cost(cost)
+        });
+        self.store.apply(operation, &charges.collect::<SmallVec<[_; 4]>>())
+    }
+
+    /// Forgets what a key has used under all limits, and the penalties it has.
+    pub fn reset<K: AsKey + ?Sized>(&self, key: &K) -> S::Future {
+        self.apply(Operation::Reset, &key.as_key(self.scope), 1, Duration::ZERO)
+    }
+
+    /// Forgets what a key has used under one limit, and its penalties there.
+    ///
+    /// # Errors
+    /// [`UnknownLimit`] when there is no limit of this name. The store is not asked then.
+    pub fn reset_limit<K: AsKey + ?Sized>(&self, key: &K, limit: &str) -> Result<S::Future, UnknownLimit> {
+        let unknown = || UnknownLimit { name: limit.into(), known: self.names().collect() };
+        let limit = self.limits().find(|known| known.name.as_str() == limit).ok_or_else(unknown)?;
+        let key = key.as_key(self.scope);
+        Ok(self.store.apply(Operation::Reset, &[Charge::new(limit.name, &limit.quota, &key)]))
+    }
+
+    fn apply(&self, operation: Operation, key: &Key<'_>, cost: u64, patience: Duration) -> S::Future {
+        self.store.apply(operation, &self.charges(key, cost, patience))
+    }
+
+    /// Returns the charges of a request that waits at most so long.
+    fn charges<'a>(&'a self, key: &'a Key<'a>, cost: u64, patience: Duration) -> SmallVec<[Charge<'a>; 4]> {
+        let charge = |limit: &'a NamedQuota| {
+            let charge = Charge::new(limit.name, &limit.quota, key).cost(cost);
+            // A charge without patience is a plain one, which stores decide faster. Leaky buckets wait by default.
+            match patience.is_zero() && limit.quota.algorithm() != Algorithm::LeakyBucket {
+                true => charge,
+                false => charge.patience(patience),
+            }
+        };
+        self.limits().map(charge).collect()
+    }
+
+    fn limits(&self) -> impl Iterator<Item = &NamedQuota> {
+        core::iter::once(&self.first).chain(&self.others)
+    }
+
+    fn names(&self) -> impl Iterator<Item = Name> {
+        self.limits().map(|limit| limit.name)
+    }
+}
+
+impl Limiter<MemoryStore> {
+    /// Does what [`check`](Self::check) does, without a runtime, and answers with less.
+    ///
+    /// ```
+    /// use tower_quota_core::{Limiter, MemoryStore, Quota};
+    ///
+    /// let limiter = Limiter::new(MemoryStore::new(), "mails", Quota::per_hour(1));
+    /// assert!(limiter.check_now("ann").is_allowed());
+    /// let refused = limiter.check_now("ann");
+    /// assert!(!refused.is_allowed());
+    /// assert!(refused.retry_after().is_some());
+    /// ```
+    #[inline]
+    pub fn check_now<K: AsKey + ?Sized>(&self, key: &K) -> Answer<'_> {
+        self.check_n_now(key, 1)
+    }
+
+    /// Does what [`check_n`](Self::check_n) does, without a runtime, and answers with less.
+    #[inline]
+    pub fn check_n_now<K: AsKey + ?Sized>(&self, key: &K, cost: u64) -> Answer<'_> {
+        if self.is_one_bucket {
+            let NamedQuota { name, quota } = &self.first;
+            if let Some((used, is_allowed)) = self.store.check_bucket(*name, quota, &key.as_key(self.scope), cost) {
+                return Answer::of_bucket(quota, used, cost, is_allowed);
+            }
+        }
+        // A second key: the first one then needs no place in memory.
+        self.check_in_full(&key.as_key(self.scope), cost)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_in_full(&self, key: &Key<'_>, cost: u64) -> Answer<'_> {
+        let mut decision = Decision::default();
+        self.store.check_at_once(&self.charges(key, cost, Duration::ZERO), &mut decision);
+        Answer::of_decision(&decision)
+    }
+}
+
+impl<S> fmt::Debug for Limiter<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limits = core::iter::once(&self.first).chain(&self.others).map(|limit| (limit.name, limit.quota));
+        f.debug_struct("Limiter").field("scope", &self.scope).field("limits", &limits.collect::<Vec<_>>()).finish()
+    }
+}
+
+/// Returns a limiter that was written in code.
+#[track_caller]
+fn valid<S>(limiter: Result<Limiter<S>, ConfigError>) -> Limiter<S> {
+    match limiter {
+        Ok(limiter) => limiter,
+        #[expect(clippy::panic, reason = "documented: a limiter written in code fails at start")]
+        Err(error) => panic!("{error}"),
+    }
+}

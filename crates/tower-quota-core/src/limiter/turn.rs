@@ -1,0 +1,131 @@
+//! Waiting for a turn, and giving it back when the wait is dropped.
+
+use core::pin::Pin;
+use core::time::Duration;
+
+use tokio::runtime::Handle;
+
+use super::not_ready::NotReady;
+use super::{AsKey, Limiter};
+use crate::charge::Operation;
+use crate::decision::Decision;
+use crate::key::Key;
+use crate::store::Store;
+
+impl<S: Store + Clone> Limiter<S> {
+    /// The longest wait of [`until_ready`](Self::until_ready), unless [`max_wait`](Self::max_wait) sets another.
+    pub const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(60);
+
+    /// Sets the longest wait of [`until_ready`](Self::until_ready). The default is 60 seconds.
+    #[must_use]
+    pub fn max_wait(self, longest: Duration) -> Self {
+        Self { longest_wait: longest, ..self }
+    }
+
+    /// Waits until one unit fits into every limit, at most as long as [`max_wait`](Self::max_wait) says.
+    ///
+    /// The store gives each call a turn at once, in the order of the calls, and charges it then. A call that is dropped
+    /// before its turn gives the turn back: a [`MemoryStore`](crate::MemoryStore) has it at once, a store that takes time gets
+    /// it in a task of the tokio runtime. Without a runtime, or while it shuts down, such a turn is lost, and comes back with
+    /// time. Later turns stay where they are.
+    ///
+    /// Token buckets, GCRA and leaky buckets have turns. Windows have none and refuse as they do for
+    /// [`check`](Self::check).
+    ///
+    /// # Errors
+    /// [`NotReady::Refused`] when the wait would be longer, without having waited. [`NotReady::Store`] when the store fails.
+    ///
+    /// # Panics
+    /// When the turn is later than now and there is no tokio runtime with a timer.
+    pub async fn until_ready<K: AsKey + ?Sized>(&self, key: &K) -> Result<Decision, NotReady<S::Error>> {
+        self.until_n_ready(key, 1, self.longest_wait).await
+    }
+
+    /// Does what [`until_ready`](Self::until_ready) does, with a longest wait of its own.
+    ///
+    /// # Errors
+    /// As those of [`until_ready`](Self::until_ready).
+    pub async fn until_ready_within<K: AsKey + ?Sized>(
+        &self,
+        key: &K,
+        longest: Duration,
+    ) -> Result<Decision, NotReady<S::Error>> {
+        self.until_n_ready(key, 1, longest).await
+    }
+
+    /// Waits until `cost` units fit into every limit, at most this long.
+    ///
+    /// # Errors
+    /// As those of [`until_ready`](Self::until_ready).
+    pub async fn until_n_ready<K: AsKey + ?Sized>(
+        &self,
+        key: &K,
+        cost: u64,
+        longest: Duration,
+    ) -> Result<Decision, NotReady<S::Error>> {
+        let turn = {
+            let key = key.as_key(self.scope);
+            let answer = self.apply(Operation::Check, &key, cost, longest);
+            Turn::new(self.clone(), Key::owned(key.scope(), key.as_bytes()), answer)
+        };
+        turn.take().await
+    }
+}
+
+/// A turn that a request has asked the store for. Dropped before it has come, it goes back to the store.
+struct Turn<S: Store + Clone> {
+    limiter: Limiter<S>,
+    key: Key<'static>,
+    runtime: Option<Handle>,
+    /// The answer to come: the store may have taken the turn already.
+    asked: Option<Pin<Box<S::Future>>>,
+    taken: Option<Decision>,
+}
+
+impl<S: Store + Clone> Turn<S> {
+    fn new(limiter: Limiter<S>, key: Key<'static>, answer: S::Future) -> Self {
+        let runtime = Handle::try_current().ok();
+        Self { limiter, key, runtime, asked: Some(Box::pin(answer)), taken: None }
+    }
+
+    /// Waits for the store's answer, and then for the turn.
+    async fn take(mut self) -> Result<Decision, NotReady<S::Error>> {
+        let mut wait = Duration::ZERO;
+        if let Some(answer) = &mut self.asked {
+            let answer = answer.as_mut().await;
+            self.asked = None;
+            let decision = answer.map_err(NotReady::Store)?;
+            if !decision.is_allowed() {
+                return Err(NotReady::Refused(Box::new(decision)));
+            }
+            wait = decision.wait();
+            self.taken = Some(decision);
+        }
+        if !wait.is_zero() {
+            #[expect(clippy::disallowed_methods, reason = "the caller asks to wait")]
+            tokio::time::sleep(wait).await;
+        }
+        Ok(self.taken.take().unwrap_or_default())
+    }
+}
+
+impl<S: Store + Clone> Drop for Turn<S> {
+    fn drop(&mut self) {
+        if let Some(decision) = self.taken.take() {
+            // A store in memory has refunded when this returns. Others need the runtime to wait for their answer.
+            let refund = self.limiter.refund(&self.key, decision);
+            if let Some(runtime) = &self.runtime {
+                drop(runtime.spawn(refund));
+            }
+        }
+        if let (Some(answer), Some(runtime)) = (self.asked.take(), &self.runtime) {
+            let (limiter, key) = (self.limiter.clone(), self.key.clone());
+            drop(runtime.spawn(async move {
+                if let Ok(decision) = answer.await {
+                    // An error has no reader: the turn then comes back with time.
+                    let _ = limiter.refund(&key, decision).await;
+                }
+            }));
+        }
+    }
+}

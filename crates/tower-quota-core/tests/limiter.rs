@@ -1,0 +1,413 @@
+//! Limits without HTTP.
+
+use core::future::Future;
+use core::pin::{Pin, pin};
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::task::{Context, Poll, Waker};
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, advance, timeout};
+use tower_quota_core::{
+    BoxStore, Charge, Clock, ConfigError, Decision, Key, Limiter, MemoryStore, Name, NotReady, Operation, Outcome,
+    Penalty, Quota, Store, Timestamp,
+};
+use tower_quota_testkit::{ManualClock, block_on};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn manual(quota: Quota) -> (ManualClock, Limiter<MemoryStore>) {
+    let clock = ManualClock::default();
+    (clock.clone(), Limiter::new(MemoryStore::with_clock(100, clock), "limit", quota))
+}
+
+fn check(limiter: &Limiter<MemoryStore>, key: &str) -> Decision {
+    let Ok(decision) = limiter.check(key).into_inner();
+    decision
+}
+
+fn remaining(limiter: &Limiter<MemoryStore>, key: &str) -> Vec<u64> {
+    let Ok(decision) = limiter.peek(key).into_inner();
+    decision.statuses().iter().map(|status| status.remaining()).collect()
+}
+
+#[test]
+fn sync_and_async_checks_agree() {
+    let quotas = [
+        Quota::per_second(7).burst(3),
+        Quota::per_minute(90).burst(4).gcra(),
+        Quota::per_second(5).burst(2).leaky_bucket(),
+        Quota::per_second(3).fixed_window(),
+        Quota::per_second(3).sliding_window(),
+        Quota::per_second(3).sliding_log(),
+    ];
+    for quota in quotas {
+        let ((clock, one), (other_clock, other)) = (manual(quota), manual(quota));
+        for step in 0..300_u64 {
+            let cost = step * 7 % 5;
+            let pause = Duration::from_millis(step * 37 % 400);
+            clock.advance(pause);
+            other_clock.advance(pause);
+            let answer = one.check_n_now(&(step % 3), cost);
+            let Ok(decision) = other.check_n(&(step % 3), cost).into_inner();
+            assert_eq!(answer.is_allowed(), decision.is_allowed(), "{quota:?} {step}");
+            assert_eq!(answer.remaining(), decision.statuses()[0].remaining(), "{quota:?} {step}");
+            assert_eq!(answer.retry_after(), decision.retry_after(), "{quota:?} {step}");
+        }
+    }
+}
+
+/// Limiters of one store that meet in the same entries, with other quotas and more limits.
+#[test]
+fn sync_checks_agree_on_shared_entries() {
+    let clock = ManualClock::default();
+    let limiters = || {
+        let store = MemoryStore::with_clock(8, clock.clone());
+        let one = |quota| Limiter::new(store.clone(), "limit", quota);
+        [
+            one(Quota::per_second(7).burst(3)),
+            one(Quota::per_second(7).burst(3)),
+            one(Quota::per_second(4).burst(5).gcra()),
+            one(Quota::per_second(3).fixed_window()),
+            one(Quota::per_second(7).burst(3)).limit("hour", Quota::per_hour(9_000)),
+        ]
+    };
+    let (ones, others) = (limiters(), limiters());
+    let mut random = 1_u64;
+    for step in 0..4_000 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let draw = |shift: u32, below: u64| (random >> shift) % below;
+        match draw(20, 20) {
+            0 => clock.set(Timestamp::from_micros(clock.now().as_micros() - draw(30, 50_000))),
+            _ => clock.advance(Duration::from_micros(draw(30, 150_000))),
+        }
+        // Mostly plain checks, later all kinds.
+        let which = if step < 1_000 { 0 } else { usize::try_from(draw(40, 5)).unwrap() };
+        let (key, cost) = (draw(50, 3), draw(54, 5));
+        let answer = ones[which].check_n_now(&key, cost);
+        let Ok(decision) = others[which].check_n(&key, cost).into_inner();
+        assert_eq!(answer.is_allowed(), decision.is_allowed(), "{step}");
+        assert_eq!(answer.remaining(), decision.binding().unwrap().remaining(), "{step}");
+        assert_eq!(answer.retry_after(), decision.retry_after(), "{step}");
+    }
+}
+
+#[test]
+fn leaky_bucket_allows_only_present_turns() {
+    let (clock, limiter) = manual(Quota::per_second(1).burst(5).leaky_bucket());
+    assert!(check(&limiter, "ann").is_allowed());
+    assert_eq!(check(&limiter, "ann").outcome(), Outcome::Refuse(SECOND));
+    clock.advance(SECOND);
+    assert_eq!(check(&limiter, "ann").outcome(), Outcome::Allow);
+}
+
+#[test]
+fn each_kind_of_key_counts_apart() {
+    let (_, limiter) = manual(Quota::per_minute(1));
+    let address: IpAddr = "2001:db8::1".parse().unwrap();
+    let neighbour: IpAddr = "2001:db8::2".parse().unwrap();
+    assert!(limiter.check_now("ann").is_allowed());
+    assert!(!limiter.check_now(&String::from("ann")).is_allowed());
+    assert!(!limiter.check_now(b"ann").is_allowed());
+    assert!(!limiter.check_now(b"ann".as_slice()).is_allowed());
+    assert!(limiter.check_now(&7).is_allowed());
+    assert!(!limiter.check_now(&&7_u64).is_allowed());
+    assert!(limiter.check_now(&address).is_allowed());
+    assert!(!limiter.check_now(&neighbour).is_allowed());
+    assert!(limiter.check_now(&Key::EVERYONE).is_allowed());
+    assert!(!limiter.check_now(&Key::EVERYONE).is_allowed());
+    assert!(!limiter.check_now(&Key::new(Name::new("limit"), b"ann")).is_allowed());
+}
+
+#[test]
+fn limiters_of_different_scopes_count_apart() {
+    let store = MemoryStore::with_clock(100, ManualClock::default());
+    let quota = Quota::per_minute(1);
+    let limiters = [
+        Limiter::new(store.clone(), "a", quota),
+        Limiter::new(store.clone(), "b", quota),
+        Limiter::new(store, "a", quota).scope("c"),
+    ];
+    for limiter in &limiters {
+        assert!(limiter.check_now("ann").is_allowed());
+    }
+    for limiter in &limiters {
+        assert!(!limiter.check_now("ann").is_allowed());
+    }
+}
+
+#[test]
+fn several_limits_take_all_or_nothing() {
+    let (_, limiter) = manual(Quota::per_minute(3));
+    let limiter = limiter.limit("hour", Quota::per_hour(2));
+    assert!(limiter.check_now("ann").is_allowed());
+    let Ok(refused) = limiter.check_n("ann", 2).into_inner();
+    assert!(!refused.is_allowed());
+    assert_eq!(remaining(&limiter, "ann"), [2, 1]);
+    assert_eq!(limiter.check_now("ann").remaining(), 0);
+    assert!(!limiter.check_now("ann").is_allowed());
+    assert_eq!(remaining(&limiter, "ann"), [1, 0]);
+}
+
+#[test]
+fn peek_changes_nothing() {
+    let (_, limiter) = manual(Quota::per_minute(3));
+    for _ in 0..5 {
+        assert_eq!(remaining(&limiter, "ann"), [3]);
+    }
+}
+
+#[test]
+fn refund_mints_nothing() {
+    let (clock, limiter) = manual(Quota::per_second(1).burst(3));
+    let Ok(taken) = limiter.check_n("ann", 2).into_inner();
+    let copy = taken.clone();
+    let Ok(_) = limiter.refund("ann", copy).into_inner();
+    assert_eq!(remaining(&limiter, "ann"), [1], "a clone has nothing to give back");
+    clock.advance(SECOND);
+    let Ok(_) = limiter.refund("ann", taken).into_inner();
+    assert_eq!(remaining(&limiter, "ann"), [3]);
+    assert!(check(&limiter, "ann").is_allowed());
+
+    let Ok(refused) = limiter.check_n("ann", 3).into_inner();
+    assert!(!refused.is_allowed());
+    let Ok(_) = limiter.refund("ann", refused).into_inner();
+    assert_eq!(remaining(&limiter, "ann"), [2], "a refusal has nothing to give back");
+}
+
+#[test]
+fn reset_forgets_penalties() {
+    let (_, limiter) = manual(Quota::per_minute(1));
+    let (quota, penalty, key) = (Quota::per_minute(1), Penalty::after(1), Key::new(Name::new("limit"), b"ann"));
+    let punished = [Charge::new("limit", &quota, &key).penalty(&penalty)];
+    let apply = |operation| block_on(limiter.store().apply(operation, &punished)).unwrap();
+    for _ in 0..5 {
+        let _ = apply(Operation::Check);
+    }
+    assert!(apply(Operation::Peek).retry_after() > Some(SECOND * 60));
+    let Ok(_) = limiter.reset("ann").into_inner();
+    assert!(apply(Operation::Peek).is_allowed());
+}
+
+#[test]
+fn reset_limit_leaves_the_others() {
+    let (_, limiter) = manual(Quota::per_minute(3));
+    let limiter = limiter.limit("hour", Quota::per_hour(9));
+    assert!(limiter.check_now("ann").is_allowed());
+    let Ok(_) = limiter.reset_limit("ann", "hour").unwrap().into_inner();
+    assert_eq!(remaining(&limiter, "ann"), [2, 9]);
+    let Ok(_) = limiter.reset("ann").into_inner();
+    assert_eq!(remaining(&limiter, "ann"), [3, 9]);
+}
+
+#[test]
+fn unknown_limit_error_names_the_known() {
+    let (_, limiter) = manual(Quota::per_minute(3));
+    let limiter = limiter.limit("hour", Quota::per_hour(9));
+    let error = limiter.reset_limit("ann", "day").unwrap_err();
+    assert_eq!(error.name(), "day");
+    assert_eq!(error.known(), [Name::new("limit"), Name::new("hour")]);
+    assert_eq!(error.to_string(), r#"the limiter has no limit "day": it has ["limit", "hour"]"#);
+}
+
+#[test]
+fn invalid_names_are_typed_errors() {
+    let quota = Quota::per_minute(1);
+    let one = || Limiter::new(MemoryStore::with_capacity(1), "one", quota);
+    assert_eq!(one().try_limit("one", quota).unwrap_err(), ConfigError::DuplicateLimit(Name::new("one")));
+    let penalty = Name::new("one penalty");
+    assert_eq!(one().try_limit(penalty, quota).unwrap_err(), ConfigError::CollidingNames(Name::new("one"), penalty));
+    for name in ["", "caf\u{e9}", "line\nbreak"] {
+        let error = Limiter::try_new(MemoryStore::with_capacity(1), name, quota).unwrap_err();
+        assert_eq!(error, ConfigError::LimitName(Name::new(name)));
+        assert_eq!(one().try_limit(name, quota).unwrap_err(), error);
+    }
+}
+
+/// The time of the paused runtime.
+#[derive(Debug)]
+struct RuntimeClock(Instant);
+
+impl Clock for RuntimeClock {
+    #[expect(clippy::disallowed_methods, reason = "the runtime's time is paused")]
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(1_763_683_200_000_000) + Instant::now().duration_since(self.0)
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the runtime's time is paused")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn memory() -> MemoryStore {
+    MemoryStore::with_clock(100, RuntimeClock(now()))
+}
+
+#[test]
+fn present_turn_needs_no_runtime() {
+    let (_, limiter) = manual(Quota::per_second(1));
+    let turn = pin!(limiter.until_ready("ann"));
+    let answer = turn.poll(&mut Context::from_waker(Waker::noop()));
+    assert!(matches!(answer, Poll::Ready(Ok(decision)) if decision.is_allowed()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn turns_come_in_their_order() {
+    let limiter = Limiter::new(memory(), "limit", Quota::per_second(10).burst(1));
+    let start = now();
+    let turns = (0..5).map(|number| {
+        let limiter = limiter.clone();
+        tokio::spawn(async move {
+            let decision = limiter.until_ready("ann").await.unwrap();
+            (number, decision.wait(), now().duration_since(start))
+        })
+    });
+    for (number, turn) in (0..).zip(turns.collect::<Vec<_>>()) {
+        let (asked, wait, waited) = turn.await.unwrap();
+        assert_eq!((asked, wait), (number, Duration::from_millis(100) * number));
+        assert!((wait..=wait + Duration::from_millis(1)).contains(&waited), "{number}: {waited:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelled_wait_gives_its_turn_back() {
+    for quota in [Quota::per_second(1), Quota::per_second(1).gcra(), Quota::per_second(1).burst(5).leaky_bucket()] {
+        let limiter = Limiter::new(memory(), "limit", quota.burst(2)).limit("hour", Quota::per_hour(100));
+        while limiter.check_now("ann").is_allowed() {}
+        let before = remaining(&limiter, "ann");
+        let wait = limiter.until_ready("ann");
+        assert!(timeout(Duration::ZERO, wait).await.is_err());
+        assert_eq!(remaining(&limiter, "ann"), before);
+        let decision = limiter.until_ready("ann").await.unwrap();
+        assert!(decision.wait() <= SECOND, "{quota:?}: {:?}", decision.wait());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn finished_wait_keeps_its_turn() {
+    let limiter = Limiter::new(memory(), "limit", Quota::per_second(1).burst(1));
+    limiter.until_ready("ann").await.unwrap();
+    limiter.until_ready("ann").await.unwrap();
+    assert!(!limiter.check_now("ann").is_allowed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn longer_wait_is_refused_at_once() {
+    let limiter = Limiter::new(memory(), "limit", Quota::per_second(1).burst(1)).max_wait(SECOND * 3);
+    let start = now();
+    assert_eq!(limiter.until_n_ready("ann", 1, Duration::ZERO).await.unwrap().wait(), Duration::ZERO);
+    let refusal = limiter.until_ready_within("ann", SECOND / 4).await.unwrap_err();
+    assert_eq!(refusal.decision().unwrap().retry_after(), Some(SECOND * 3 / 4));
+    assert_eq!(refusal.to_string(), "the turn is too far away: try again in 750ms");
+    let never = limiter.until_n_ready("ann", 2, SECOND).await.unwrap_err();
+    assert_eq!(never.decision().unwrap().outcome(), Outcome::Never);
+    let waits = async || limiter.clone().until_ready("ann").await.map(|decision| decision.wait());
+    let (one, two, three, four) = tokio::join!(waits(), waits(), waits(), waits());
+    assert_eq!([one, two, three].map(Result::unwrap), [SECOND, SECOND * 2, SECOND * 3]);
+    assert_eq!(four.unwrap_err().decision().unwrap().retry_after(), Some(SECOND));
+    assert!(now().duration_since(start) <= SECOND * 3 + Duration::from_millis(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn window_refuses_instead_of_waiting() {
+    let limiter = Limiter::new(memory(), "limit", Quota::per_second(1).fixed_window());
+    limiter.until_ready("ann").await.unwrap();
+    let refusal = limiter.until_ready("ann").await.unwrap_err();
+    assert_eq!(refusal.decision().unwrap().retry_after(), Some(SECOND));
+}
+
+/// A store that answers after a while, as one behind a network does.
+#[derive(Clone)]
+struct Distant(Arc<MemoryStore>);
+
+impl Store for Distant {
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Decision, Infallible>> + Send>>;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        let answer = self.0.apply(operation, charges);
+        Box::pin(async move {
+            #[expect(clippy::disallowed_methods, reason = "the runtime's time is paused")]
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            answer.await
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn distant_store_gets_cancelled_turns_back() {
+    // Cancelled while the store is asked, and while the turn is waited for.
+    for pause in [Duration::from_millis(5), Duration::from_millis(50)] {
+        let store = Arc::new(memory());
+        let limiter = Limiter::new(Distant(Arc::clone(&store)), "limit", Quota::per_second(1).burst(1));
+        let near = Limiter::new(MemoryStore::clone(&store), "limit", Quota::per_second(1).burst(1));
+        limiter.check("ann").await.unwrap();
+        assert!(timeout(pause, limiter.until_ready("ann")).await.is_err());
+        advance(Duration::from_millis(30)).await;
+        tokio::task::yield_now().await;
+        let decision = near.until_ready("ann").await.unwrap();
+        assert!(decision.wait() < SECOND, "{pause:?}: {:?}", decision.wait());
+    }
+}
+
+/// A store that waits when it is closed.
+#[derive(Clone)]
+struct Closing(Arc<AtomicU64>);
+
+impl Store for Closing {
+    type Error = Infallible;
+    type Future = core::future::Ready<Result<Decision, Infallible>>;
+
+    fn apply(&self, _: Operation, _: &[Charge<'_>]) -> Self::Future {
+        core::future::ready(Ok(Decision::default()))
+    }
+
+    async fn close(&self, deadline: Duration) {
+        self.0.fetch_add(deadline.as_secs(), Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn shared_and_boxed_stores_forward_close() {
+    let closed = Arc::new(AtomicU64::new(0));
+    let store = Closing(Arc::clone(&closed));
+    block_on(Arc::new(store.clone()).close(SECOND));
+    block_on(BoxStore::new(store).close(SECOND * 2));
+    assert_eq!(closed.load(Ordering::Relaxed), 3);
+    block_on(MemoryStore::new().close(SECOND));
+}
+
+/// A store that fails.
+#[derive(Clone, Debug)]
+struct Failing;
+
+#[derive(Debug)]
+struct Down;
+
+impl core::fmt::Display for Down {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("down")
+    }
+}
+
+impl core::error::Error for Down {}
+
+impl Store for Failing {
+    type Error = Down;
+    type Future = core::future::Ready<Result<Decision, Down>>;
+
+    fn apply(&self, _: Operation, _: &[Charge<'_>]) -> Self::Future {
+        core::future::ready(Err(Down))
+    }
+}
+
+#[test]
+fn store_failure_is_the_source() {
+    let limiter = Limiter::new(Failing, "limit", Quota::per_second(1));
+    let error = block_on(limiter.until_ready("ann")).unwrap_err();
+    assert!(matches!(error, NotReady::Store(Down)));
+    assert_eq!(core::error::Error::source(&error).unwrap().to_string(), "down");
+}
