@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::conditions::Conditions;
+use crate::wanted::wanted;
 
 /// What a suite measured.
 #[derive(Default, Serialize, Deserialize)]
@@ -32,6 +33,13 @@ impl Report {
     pub(crate) fn row(&mut self, case: &str, contender: &str, figures: Vec<(&'static str, f64)>) {
         let figures = figures.into_iter().map(|(what, figure)| (what.to_owned(), figure)).collect();
         self.rows.push(Row { case: case.to_owned(), contender: contender.to_owned(), figures });
+    }
+
+    /// Adds the median of each contender's nanoseconds over the rounds.
+    pub(crate) fn times(&mut self, case: &str, contenders: &[&str], rounds: &[Vec<f64>]) {
+        for (contender, figures) in contenders.iter().zip(rounds) {
+            self.row(case, contender, vec![("ns", median(&mut figures.clone()))]);
+        }
     }
 
     /// How tower-quota compares with a peer in one case; above 1 is better.
@@ -65,7 +73,8 @@ impl Report {
         }
         println!();
         for (case, value) in &self.ratios {
-            println!("ratio {case} {value:.2}");
+            let wanted = wanted(case).map(|wanted| format!(" wanted {wanted}")).unwrap_or_default();
+            println!("ratio {case} {value:.2}{wanted}");
         }
     }
 
