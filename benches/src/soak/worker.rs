@@ -12,6 +12,7 @@ use tower_quota_core::{Charge, Key, Name, Quota, Store};
 use tower_quota_redis::RedisStore;
 
 use crate::load::Keys;
+use crate::timing::rest;
 
 /// Requests each key may make at once, and in each second.
 pub(super) const BURST: u64 = 20;
@@ -74,8 +75,7 @@ async fn hammer(url: &str, number: u64, span: Duration) -> Result<HashMap<u64, S
             })
         })
         .collect();
-    #[expect(clippy::disallowed_methods, reason = "the length of the soak")]
-    tokio::time::sleep(span).await;
+    rest(span).await;
     stop.store(true, Ordering::Relaxed);
     let mut all: HashMap<u64, Seen> = HashMap::new();
     for task in tasks {
