@@ -25,7 +25,7 @@ const STORES: u64 = 8;
 const DEADLINE: Duration = Duration::from_millis(50);
 /// Tasks that keep the throttled server busy, of which the best number counts: many fill the batches, too many wait for
 /// longer than the deadline.
-const TASKS: [u64; 4] = [32, 64, 96, 128];
+const TASKS: [u64; 5] = [32, 64, 128, 192, 256];
 /// What is offered, in multiples of the capacity; then half of it, to see the recovery.
 const OFFERED: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 
