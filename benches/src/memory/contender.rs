@@ -50,7 +50,12 @@ impl<A, B> Mix<A, B> {
     pub(crate) fn new(first: A, second: B, every: u64) -> Self {
         let mut draws = Keys::new(1, every);
         // More draws than a branch predictor learns.
-        Self { first, second, takes_second: (0..1 << 16).map(|_| draws.next() == 0).collect(), next: AtomicUsize::new(0) }
+        Self {
+            first,
+            second,
+            takes_second: (0..1 << 16).map(|_| draws.next() == 0).collect(),
+            next: AtomicUsize::new(0),
+        }
     }
 }
 

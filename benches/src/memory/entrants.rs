@@ -54,7 +54,10 @@ impl Entrants for u64 {
 impl Entrants for String {
     fn entrants() -> Vec<Entrant<Self>> {
         let mut entrants = by_any_key();
-        entrants.push(Entrant { name: TRYPEMA, make: |setup| Ok(Box::new(trypema(setup.visit.allowances(setup.limits))?)) });
+        entrants.push(Entrant {
+            name: TRYPEMA,
+            make: |setup| Ok(Box::new(trypema(setup.visit.allowances(setup.limits))?)),
+        });
         entrants.push(Entrant {
             name: LIMITADOR,
             make: |setup| Ok(Box::new(Limitador::new(setup.visit.allowances(setup.limits), setup.keys)?)),

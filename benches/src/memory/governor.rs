@@ -26,7 +26,9 @@ pub(crate) fn governor<K: Keyed>(allowances: &[Allowance]) -> Each<Governor<K, D
 }
 
 /// On its fastest: a number in memory that a thread brings up to date every millisecond.
-pub(crate) fn upkept<K: Keyed>(allowances: &[Allowance]) -> Result<Each<Governor<K, QuantaUpkeepClock>>, Box<dyn Error>> {
+pub(crate) fn upkept<K: Keyed>(
+    allowances: &[Allowance],
+) -> Result<Each<Governor<K, QuantaUpkeepClock>>, Box<dyn Error>> {
     let clock = UPKEEP.as_ref().map_err(String::as_str)?;
     Ok(Each::new(allowances, |allowance| Governor::new(allowance, clock.clone())))
 }

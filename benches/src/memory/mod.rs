@@ -8,6 +8,7 @@ mod gcra;
 pub(crate) mod governor;
 pub(crate) mod keys;
 mod limitador;
+pub(crate) mod limiter;
 pub(crate) mod ours;
 pub(crate) mod quota;
 mod rounds;
@@ -35,9 +36,7 @@ const NEW: u32 = 500_000;
 const HOT_IN_TURN: Traffic = Traffic::InTurn(64);
 
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
-    let (rounds, millis) = if quick { (5, 10) } else { (15, 30) };
-    let pace = Pace { rounds, span: Duration::from_millis(millis) };
-    let mut bench = Bench { quick, pace, report: Report::default() };
+    let mut bench = Bench { quick, pace: pace(quick), report: Report::default() };
     for limits in [1, 3] {
         bench.used::<u64>(limits)?;
         bench.used::<String>(limits)?;
@@ -47,6 +46,11 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     bench.mixes()?;
     bytes::compare(quick, &mut bench.report)?;
     Ok(bench.report)
+}
+
+const fn pace(quick: bool) -> Pace {
+    let (rounds, millis) = if quick { (5, 10) } else { (15, 30) };
+    Pace { rounds, span: Duration::from_millis(millis) }
 }
 
 struct Bench {
