@@ -1,8 +1,8 @@
-//! Which key comes next.
+//! The order in which keys come.
 
 use crate::load::Keys;
 
-/// How requests spread over keys.
+/// The spread of requests over keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Traffic {
     /// One key.
@@ -15,14 +15,14 @@ pub(crate) enum Traffic {
     Zipf(u32),
 }
 
-/// The keys of requests to come, drawn beforehand and taken in a circle.
+/// The keys of requests to come, drawn beforehand and repeated.
 pub(crate) struct Trace {
     keys: Vec<u32>,
     next: usize,
 }
 
 impl Traffic {
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub(crate) const fn keys(self) -> u32 {
         match self {
             Self::Hot => 1,
@@ -30,7 +30,7 @@ impl Traffic {
         }
     }
 
-    /// The same draws for the same seed, and another hot key for another.
+    /// Returns the same draws for the same seed, and another hot key for another seed.
     pub(crate) fn trace(self, seed: u64) -> Trace {
         let keys = match self {
             Self::Hot => vec![seed as u32],

@@ -1,6 +1,6 @@
 //! The target of each ratio that has one.
 
-/// The least that a ratio should be, by the name of its case. `*` stands for one part of a name; the first match counts.
+/// The least that a ratio should be, by the name of its case. `*` stands for one part of a name.
 const WANTED: &[(&str, f64)] = &[
     ("memory/1-limit/*/hot", 1.0),
     ("memory/1-limit/*/10k", 1.5),

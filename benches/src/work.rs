@@ -56,7 +56,7 @@ const CASES: &[Case] = &[
     ("tower_governor/refused", || Ok(requesting(behind_governor(Manner::Refused, 1)?))),
 ];
 
-/// How many keys take turns: one uses its bucket partly, ten thousand find it full again, the largest number never return.
+/// How many keys take turns: one uses its bucket partly, ten thousand find it full again, the last number never return.
 const ONE: u64 = 1;
 const IN_TURN: u64 = 10_000;
 const NEW: u64 = u64::MAX;

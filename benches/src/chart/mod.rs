@@ -52,11 +52,11 @@ fn fill(document: &Path, region: &str, text: &str) -> Result<(), Box<dyn Error>>
     Ok(fs::write(document, filled(&old, region, text)?)?)
 }
 
-/// What a suite adds to the documents.
+/// The charts and the text of a suite.
 struct Page {
     /// Charts by the names of their files.
     charts: Vec<(String, String)>,
-    /// Markdown, which shows them.
+    /// Markdown that shows them.
     text: String,
 }
 

@@ -1,26 +1,26 @@
-//! Which pictures there are of a suite, and what each shows.
+//! The charts of each suite.
 
 use std::error::Error;
 
 /// One chart: figures of one kind, in groups of bars.
 #[derive(Clone, Copy)]
 pub(super) struct Picture {
-    /// Of its file.
+    /// The name of its file, without the ending.
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) unit: &'static str,
     /// The figure that is shown.
     pub(super) figure: &'static str,
-    /// What the names of its cases begin with.
+    /// The beginning of its cases' names.
     pub(super) prefix: &'static str,
     pub(super) bars: Bars,
-    /// What the names of its cases end with, from left to right.
+    /// The ends of its cases' names, from left to right.
     pub(super) groups: &'static [&'static str],
-    /// Whether a table of the same figures goes with it. Where no picture has one, there is one of all figures.
+    /// A table of the same figures goes with it. A suite without such a picture has one table of all figures.
     pub(super) has_table: bool,
 }
 
-/// What stands side by side.
+/// The bars of a group.
 #[derive(Clone, Copy)]
 pub(super) enum Bars {
     /// The contenders of a case.
@@ -44,7 +44,7 @@ const fn checks(
     taken(name, title, "nanoseconds per check", "ns", prefix, groups)
 }
 
-/// What contenders take.
+/// Figures of contenders.
 const fn taken(
     name: &'static str,
     title: &'static str,

@@ -31,9 +31,9 @@ use crate::traffic::Traffic;
 const MILLION: u32 = 1_000_000;
 /// Keys of the cases of first requests: half of the default capacity, so that no table is full.
 const NEW: u32 = 500_000;
-/// One key cannot be full again by its next request, a few nanoseconds later: as many as stay in the first cache take
-/// turns.
-const HOT_IN_TURN: Traffic = Traffic::InTurn(64);
+/// One key cannot be full again by its next request, a few nanoseconds later: so many take turns that a unit comes back,
+/// and so few that they stay in the first caches.
+const HOT_IN_TURN: Traffic = Traffic::InTurn(256);
 
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     let mut bench = Bench { quick, pace: pace(quick), report: Report::default() };

@@ -13,19 +13,16 @@ use super::setup::connect;
 use super::shape::Shape;
 use super::throttle::Throttle;
 use super::{MULTIPLEXED, TOWER_QUOTA};
-use crate::load::{self, Keys};
+use crate::load::Keys;
 use crate::report::Report;
 use crate::timing::{now, rest};
 
 /// The server's share of a processor.
-const SHARE: f64 = 0.02;
+const SHARE: f64 = 0.04;
 /// Stores, as in eight instances of a service.
 const STORES: u64 = 8;
 /// What a request may take. It is tower-quota's default.
 const DEADLINE: Duration = Duration::from_millis(50);
-/// Tasks that keep the throttled server busy, of which the best number counts: many fill the batches, too many wait for
-/// longer than the deadline.
-const TASKS: [u64; 5] = [32, 64, 128, 192, 256];
 /// What is offered, in multiples of the capacity; then half of it, to see the recovery.
 const OFFERED: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 
@@ -85,22 +82,18 @@ where
     goodput
 }
 
-/// Returns the most answers per second that tasks get which wait for each answer before they ask again.
+/// Returns the most answers in time per second, of rates that grow until most requests are not answered.
 async fn capacity<D, F>(span: Duration, decide: D) -> f64
 where
     D: Fn(u64) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = bool> + Send + 'static,
 {
-    let mut most = 0.0_f64;
-    for tasks in TASKS {
-        let answered = Arc::new(AtomicU64::new(0));
-        let (decide, count, began) = (decide.clone(), Arc::clone(&answered), now());
-        let decide = move |draw| {
-            let (decided, count) = (decide(draw), Arc::clone(&count));
-            async move { _ = count.fetch_add(u64::from(decided.await), Ordering::Relaxed) }
-        };
-        load::run(&[], tasks, span / 2, decide).await;
-        most = most.max(answered.load(Ordering::Relaxed) as f64 / (now() - began).as_secs_f64());
+    let (mut rate, mut most, mut misses) = (500.0, 0.0_f64, 0);
+    while misses < 2 {
+        let answers = offer(rate, span / 5, decide.clone()).await;
+        most = most.max(answers.rate);
+        misses = if answers.percent < 50.0 { misses + 1 } else { 0 };
+        rate *= 1.25;
     }
     most
 }

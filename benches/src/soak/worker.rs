@@ -24,7 +24,7 @@ const KEYS: usize = 4_096;
 const TASKS: u64 = 32;
 const NAME: Name = Name::new("soak");
 
-/// What a worker saw of one key; instants are microseconds on Redis' clock.
+/// The decisions that a worker saw of one key; instants are microseconds on Redis' clock.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Seen {
     pub(super) key: u64,
@@ -34,7 +34,7 @@ pub(super) struct Seen {
     last: u64,
 }
 
-/// The most a key may be admitted between its first decision and its last.
+/// Returns the most units that a key may be admitted between its first decision and its last.
 pub(super) fn most(seen: &Seen) -> u64 {
     let span = seen.last - seen.first;
     (BURST + span * RATE / 1_000_000).min(MINUTE + span * MINUTE / 60_000_000)
