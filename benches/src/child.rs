@@ -1,4 +1,4 @@
-//! Measurements in a process of their own: what a process has taken from the system it rarely gives back.
+//! Measurements in a process of their own: a process rarely gives memory back to the system.
 
 use std::env;
 use std::error::Error;
@@ -10,7 +10,7 @@ pub(crate) fn ask(arguments: &[&str]) -> Result<Vec<f64>, Box<dyn Error>> {
     numbers(Command::new(env::current_exe()?).args(arguments))
 }
 
-/// The same, and it is let run before other processes as far as the system permits that; `nice` goes on where not.
+/// Does the same at a high priority where the system permits it; `nice` goes on where not.
 pub(crate) fn ask_first(arguments: &[&str]) -> Result<Vec<f64>, Box<dyn Error>> {
     numbers(Command::new("nice").args(["-n", "-20"]).arg(env::current_exe()?).args(arguments))
 }
@@ -24,17 +24,17 @@ fn numbers(command: &mut Command) -> Result<Vec<f64>, Box<dyn Error>> {
     text.split_whitespace().map(|figure| Ok(figure.parse()?)).collect()
 }
 
-/// Bytes of this process that are in memory, from `/proc/self/status`.
+/// Returns the bytes of this process that are in memory, from `/proc/self/status`.
 pub(crate) fn resident() -> f64 {
     status("VmRSS:")
 }
 
-/// The most that ever were.
+/// Returns the most that ever were.
 pub(crate) fn most_resident() -> f64 {
     status("VmHWM:")
 }
 
-/// A line of that file, which counts in KiB.
+/// Returns the bytes in a line of that file, which counts in KiB.
 fn status(field: &str) -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(field));

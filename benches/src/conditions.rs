@@ -1,4 +1,4 @@
-//! On what, when and how a suite ran: figures mean nothing without.
+//! The conditions of a run: figures mean nothing without them.
 
 use std::error::Error;
 use std::fmt;
@@ -9,14 +9,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tower_quota_core::{Clock, MonotonicClock};
 
-/// What is published beside figures.
+/// The conditions that are published beside figures.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Conditions {
-    /// The processor, as the system calls it.
+    /// The system's name of the processor.
     cpu: String,
-    /// Of which the process may use so many.
+    /// Cores that the process may use.
     cores: usize,
-    /// The day it was done, in UTC.
+    /// The day of the run, in UTC.
     date: String,
     /// The compiler, with its version.
     rustc: String,
@@ -25,7 +25,7 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    /// Those of this process, at present.
+    /// Returns those of this process, at present.
     pub(crate) fn present(quick: bool) -> Self {
         Self {
             cpu: processor().unwrap_or_else(|| "unknown processor".to_owned()),
@@ -37,13 +37,13 @@ impl Conditions {
     }
 }
 
-/// Prints those of a program that always does the same.
+/// Prints those of a long run as JSON.
 pub(crate) fn print() -> Result<(), Box<dyn Error>> {
     println!("{}", serde_json::to_string(&Conditions::present(false))?);
     Ok(())
 }
 
-/// In a line.
+/// One line.
 impl fmt::Display for Conditions {
     fn fmt(&self, line: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { cpu, cores, date, rustc, quick } = self;
@@ -60,7 +60,7 @@ fn processor() -> Option<String> {
     Some(name.trim().to_owned())
 }
 
-/// The day by tower-quota's own clock, the one place that reads the machine's.
+/// Returns the day by tower-quota's own clock, the one place that reads the machine's.
 fn today() -> Option<String> {
     let micros = i64::try_from(MonotonicClock::new().now().as_micros()).ok()?;
     Some(Timestamp::from_microsecond(micros).ok()?.strftime("%F").to_string())

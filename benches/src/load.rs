@@ -1,4 +1,4 @@
-//! Many tasks that decide one key after another for a while.
+//! Many tasks that decide one request after another for a while.
 
 use std::fs;
 use std::sync::Arc;
@@ -7,24 +7,30 @@ use std::time::Duration;
 
 use tower_quota_testkit::RedisServer;
 
-use crate::timing::now;
+use crate::timing::{now, rest};
 
-/// What one round of load came to.
+/// The figures of one round of load.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Round {
     /// Decisions per second of wall time.
     pub(crate) rate: f64,
     /// Microseconds of this process' CPU per decision.
     pub(crate) client_cpu: f64,
-    /// Microseconds of the server's CPU per decision.
+    /// Microseconds of the servers' CPU per decision.
     pub(crate) server_cpu: f64,
-    /// Microseconds a decision took, median.
+    /// Microseconds that a decision took, median.
     pub(crate) p50: f64,
-    /// Microseconds a decision took, 99th percentile.
+    /// Microseconds that a decision took, 99th percentile.
     pub(crate) p99: f64,
+    /// Microseconds that the servers spent in scripts, per decision.
+    pub(crate) script: f64,
+    /// Microseconds that a script call took the server, on average.
+    pub(crate) call: f64,
+    /// Entries that were added to the slow log.
+    pub(crate) slow: f64,
 }
 
-/// Uniform keys, cheaply: a 64-bit xorshift (Marsaglia, 2003) per task.
+/// Uniform numbers, cheaply: a 64-bit xorshift (Marsaglia, 2003) per task.
 pub(crate) struct Keys {
     state: u64,
     range: u64,
@@ -43,47 +49,85 @@ impl Keys {
     }
 }
 
-/// Runs `decide` in `tasks` tasks over uniform keys until `span` has passed.
-pub(crate) async fn run<D, F>(server: &RedisServer, tasks: u64, keys: u64, span: Duration, decide: D) -> Round
+/// Runs `decide` in `tasks` tasks, on one uniform number after another, until `span` has passed.
+pub(crate) async fn run<D, F>(servers: &[&RedisServer], tasks: u64, span: Duration, decide: D) -> Round
 where
     D: Fn(u64) -> F + Clone + Send + 'static,
     F: Future<Output = ()> + Send,
 {
     let stop = Arc::new(AtomicBool::new(false));
-    let before = (now(), client_cpu(), server_cpu(server));
+    let before = Meters::read(servers);
+    let began = now();
     let workers: Vec<_> = (0..tasks)
         .map(|task| {
             let (decide, stop) = (decide.clone(), Arc::clone(&stop));
-            let mut keys = Keys::new(task + 1, keys);
+            let mut draws = Keys::new(task + 1, u64::MAX);
             tokio::spawn(async move {
                 let mut latencies = Vec::with_capacity(1 << 16);
                 while !stop.load(Ordering::Relaxed) {
                     let asked = now();
-                    decide(keys.next()).await;
+                    decide(draws.next()).await;
                     latencies.push(u32::try_from((now() - asked).as_nanos()).unwrap_or(u32::MAX));
                 }
                 latencies
             })
         })
         .collect();
-    #[expect(clippy::disallowed_methods, reason = "the length of a round")]
-    tokio::time::sleep(span).await;
+    rest(span).await;
     stop.store(true, Ordering::Relaxed);
     let mut latencies = Vec::new();
     for worker in workers {
         latencies.extend(worker.await.unwrap_or_default());
     }
-    let after = (now(), client_cpu(), server_cpu(server));
+    let elapsed = now() - began;
+    let after = Meters::read(servers);
 
     latencies.sort_unstable();
     let decisions = latencies.len().max(1) as f64;
     let at = |share: f64| f64::from(latencies.get((decisions * share) as usize).copied().unwrap_or(0)) / 1_000.0;
     Round {
-        rate: decisions / (after.0 - before.0).as_secs_f64(),
-        client_cpu: (after.1 - before.1) * 1e6 / decisions,
-        server_cpu: (after.2 - before.2) * 1e6 / decisions,
+        rate: decisions / elapsed.as_secs_f64(),
+        client_cpu: (after.client_cpu - before.client_cpu) * 1e6 / decisions,
+        server_cpu: (after.server_cpu - before.server_cpu) * 1e6 / decisions,
         p50: at(0.5),
         p99: at(0.99),
+        script: (after.script - before.script) / decisions,
+        call: (after.script - before.script) / (after.calls - before.calls).max(1.0),
+        slow: after.slow - before.slow,
+    }
+}
+
+/// Sums since the processes began, over all servers.
+#[derive(Default)]
+struct Meters {
+    /// Seconds.
+    client_cpu: f64,
+    /// Seconds.
+    server_cpu: f64,
+    /// Microseconds in scripts.
+    script: f64,
+    /// Calls of scripts.
+    calls: f64,
+    /// Entries of the slow log.
+    slow: f64,
+}
+
+impl Meters {
+    fn read(servers: &[&RedisServer]) -> Self {
+        let mut sums = Self { client_cpu: client_cpu(), ..Self::default() };
+        for server in servers {
+            sums.server_cpu += info(server, "cpu", "used_cpu_sys:") + info(server, "cpu", "used_cpu_user:");
+            let stats = server.command("INFO commandstats").unwrap_or_default();
+            let evalsha = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:")).unwrap_or_default();
+            let field = |name: &str| {
+                evalsha.split(',').find_map(|field| field.strip_prefix(name)?.parse::<f64>().ok()).unwrap_or(0.0)
+            };
+            sums.calls += field("calls=");
+            sums.script += field("usec=");
+            let slow = server.command("SLOWLOG LEN").unwrap_or_default();
+            sums.slow += slow.trim().trim_start_matches(':').parse::<f64>().unwrap_or(0.0);
+        }
+        sums
     }
 }
 
@@ -93,11 +137,6 @@ fn client_cpu() -> f64 {
     // The command's name is in parentheses and may hold spaces: count the fields after it. utime and stime.
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     [11, 12].iter().filter_map(|&field| fields.get(field)?.parse::<f64>().ok()).sum::<f64>() / 100.0
-}
-
-/// Seconds of CPU the server has used, from `INFO cpu`.
-fn server_cpu(server: &RedisServer) -> f64 {
-    info(server, "cpu", "used_cpu_sys:") + info(server, "cpu", "used_cpu_user:")
 }
 
 /// One number out of a section of the server's `INFO`.

@@ -2,10 +2,12 @@
 //!
 //!     cargo run --release -p tower-quota-bench -- redis [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- memory [--quick] [--json FILE]
+//!     cargo run --release -p tower-quota-bench -- limiter [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- layer [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- flood [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- soak [--quick]
 //!     cargo run --release -p tower-quota-bench -- chart FILE.json... [--into docs]
+//!     cargo run --release -p tower-quota-bench -- before-after [docs/figures]
 //!
 //! Contenders run in interleaved rounds, so that a machine that slows down slows all of them; figures are medians over
 //! the rounds, ratios are medians of each round's ratio. `ratio CASE VALUE` is the peer divided by tower-quota for costs
@@ -44,7 +46,7 @@ use clap::{Parser, Subcommand};
 struct Arguments {
     #[command(subcommand)]
     suite: Suite,
-    /// Short rounds: under a minute in all, and noisier.
+    /// Short rounds: a minute or two in all, and noisier.
     #[arg(long, global = true)]
     quick: bool,
     /// Writes the figures as JSON to this file too.
@@ -58,6 +60,8 @@ enum Suite {
     Redis,
     /// The memory store, beside other limiters in memory.
     Memory,
+    /// `Limiter` without HTTP, beside the peers' direct interfaces.
+    Limiter,
     /// The memory that one of them takes, in a process of its own.
     #[command(hide = true)]
     MemoryWorker { contender: String, key: String, limits: usize, keys: u32 },
@@ -78,14 +82,20 @@ enum Suite {
     /// Prints, as JSON, what figures of this program depend on, for `scripts/instructions` to keep beside its own.
     #[command(hide = true)]
     Conditions,
-    /// Draws charts and fills tables from what `--json` has written, so that the documents show what was measured.
+    /// Draws charts and fills the documents' tables from what `--json` has written.
     Chart {
-        /// What `--json` has written, one file per suite: memory, layer, flood, and `scripts/instructions`.
+        /// The files that `--json` has written, one per suite, and that of `scripts/instructions`.
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// The folder of the documents: `MEMORY.md`, and `charts` beside it.
+        /// The folder of the documents, with `charts` and `figures` in it.
         #[arg(long, default_value = "docs")]
         into: PathBuf,
+    },
+    /// Prints tables of real traffic: the figures of an earlier tree, in the folder `before`, beside those of today.
+    BeforeAfter {
+        /// The folder of the figures.
+        #[arg(default_value = "docs/figures")]
+        figures: PathBuf,
     },
     /// Eight processes with skewed clocks behind one Redis: never more than the quota, for any key.
     Soak,
@@ -99,6 +109,7 @@ fn main() -> ExitCode {
     let report = match arguments.suite {
         Suite::Redis => redis::run(arguments.quick),
         Suite::Memory => memory::run(arguments.quick),
+        Suite::Limiter => memory::limiter::run(arguments.quick),
         Suite::MemoryWorker { contender, key, limits, keys } => {
             return done(memory::worker(&contender, &key, limits, keys));
         }
@@ -107,6 +118,7 @@ fn main() -> ExitCode {
         Suite::FloodWorker(scene) => return done(flood::worker(&scene)),
         Suite::Conditions => return done(conditions::print()),
         Suite::Chart { files, into } => return done(chart::run(&files, &into)),
+        Suite::BeforeAfter { figures } => return done(chart::print_before_after(&figures)),
         Suite::Work { case, decisions } => return done(work::run(case.as_deref(), decisions)),
         Suite::Soak => soak::run(arguments.quick),
         Suite::SoakWorker { url, number, seconds } => return done(soak::worker(&url, number, seconds)),

@@ -1,4 +1,4 @@
-//! What a suite measured: printed as a table and ratios, and kept as JSON.
+//! The figures of a suite: printed as a table and ratios, and kept as JSON.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -9,8 +9,9 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::conditions::Conditions;
+use crate::wanted::wanted;
 
-/// What a suite measured.
+/// The figures of a suite.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Report {
     /// None before it is published.
@@ -28,18 +29,25 @@ pub(crate) struct Row {
 }
 
 impl Report {
-    /// One contender's figures in one case.
+    /// Adds one contender's figures in one case.
     pub(crate) fn row(&mut self, case: &str, contender: &str, figures: Vec<(&'static str, f64)>) {
         let figures = figures.into_iter().map(|(what, figure)| (what.to_owned(), figure)).collect();
         self.rows.push(Row { case: case.to_owned(), contender: contender.to_owned(), figures });
     }
 
-    /// How tower-quota compares with a peer in one case; above 1 is better.
+    /// Adds the median of each contender's nanoseconds over the rounds.
+    pub(crate) fn times(&mut self, case: &str, contenders: &[&str], rounds: &[Vec<f64>]) {
+        for (contender, figures) in contenders.iter().zip(rounds) {
+            self.row(case, contender, vec![("ns", median(&mut figures.clone()))]);
+        }
+    }
+
+    /// Adds the ratio of tower-quota and a peer in one case; above 1 is better.
     pub(crate) fn ratio(&mut self, case: impl Into<String>, value: f64) {
         self.ratios.insert(case.into(), value);
     }
 
-    /// Prints the table, then a line per ratio; writes both as JSON when a file is named, with what they depend on.
+    /// Prints the table, then a line per ratio; writes both as JSON to `json`, with the conditions.
     pub(crate) fn publish(mut self, quick: bool, json: Option<&Path>) -> Result<(), Box<dyn Error>> {
         self.print();
         if let Some(file) = json {
@@ -65,37 +73,38 @@ impl Report {
         }
         println!();
         for (case, value) in &self.ratios {
-            println!("ratio {case} {value:.2}");
+            let wanted = wanted(case).map(|wanted| format!(" wanted {wanted}")).unwrap_or_default();
+            println!("ratio {case} {value:.2}{wanted}");
         }
     }
 
-    /// What `publish` has written.
+    /// Reads what `publish` has written.
     pub(crate) fn read(json: &str) -> Result<Self, Box<dyn Error>> {
         Ok(serde_json::from_str(json)?)
     }
 
-    /// Which suite it is of: the first part of every case's name.
+    /// Returns the name of the suite: the first part of every case's name.
     pub(crate) fn suite(&self) -> &str {
         self.rows.first().and_then(|row| row.case.split('/').next()).unwrap_or_default()
     }
 
-    /// In the order in which they were measured.
+    /// Returns the rows in the order in which they were measured.
     pub(crate) fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    /// In the order of their names.
+    /// Returns the ratios in the order of their names.
     pub(crate) fn ratios(&self) -> impl Iterator<Item = (&str, f64)> {
         self.ratios.iter().map(|(case, value)| (case.as_str(), *value))
     }
 
-    /// What the figures depend on, in a line.
+    /// Returns the conditions in a line.
     pub(crate) fn conditions(&self) -> String {
         self.conditions.as_ref().map(ToString::to_string).unwrap_or_default()
     }
 }
 
-/// The middle value; the mean of the two middle ones of an even number. 0 of none.
+/// Returns the middle value, the mean of the two middle ones of an even number, or 0 of none.
 pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {
@@ -105,7 +114,7 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-/// The median over the rounds of `over / under`.
+/// Returns the median over the rounds of `over / under`.
 pub(crate) fn median_ratio(over: &[f64], under: &[f64]) -> f64 {
     median(&mut over.iter().zip(under).map(|(over, under)| over / under).collect::<Vec<_>>())
 }

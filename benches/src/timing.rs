@@ -1,4 +1,4 @@
-//! Timing work that takes nanoseconds.
+//! The clock of the benchmarks, and the timing of work that takes nanoseconds.
 
 use std::time::{Duration, Instant};
 
@@ -7,9 +7,15 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Nanoseconds per item of `work`, which takes a batch of so many at a time, until so much time was spent in it. Making
-/// batches ready is not counted. They should be small enough to stay in the first cache, as a request's key does, and
-/// large enough for two readings of the clock not to weigh.
+/// Lets a stretch of a measurement pass.
+#[expect(clippy::disallowed_methods, reason = "the length of a measurement")]
+pub(crate) async fn rest(span: Duration) {
+    tokio::time::sleep(span).await;
+}
+
+/// Returns the nanoseconds per item of `work`, which takes a batch of `items` at a time, until `span` was spent in it.
+/// Making batches ready is not counted. They should be small enough to stay in the first cache, as a request's key does,
+/// and large enough for two readings of the clock not to weigh.
 pub(crate) fn per_item<B>(items: usize, span: Duration, mut ready: impl FnMut() -> B, mut work: impl FnMut(B)) -> f64 {
     let (mut spent, mut batches) = (Duration::ZERO, 0_u32);
     while spent < span {

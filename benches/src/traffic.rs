@@ -1,37 +1,40 @@
-//! Which key comes next.
+//! The order in which keys come.
 
 use crate::load::Keys;
 
-/// How requests spread over keys.
+/// The spread of requests over keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Traffic {
     /// One key.
     Hot,
-    /// So many keys, all alike.
+    /// This many keys, one after the other.
+    InTurn(u32),
+    /// This many keys, each as likely as the others.
     Uniform(u32),
-    /// So many keys, the n-th of which is asked for 1/n as often as the first (Zipf's law with exponent 1).
+    /// This many keys, the n-th of which is asked for 1/n as often as the first (Zipf's law with exponent 1).
     Zipf(u32),
 }
 
-/// The keys of requests to come, drawn beforehand and taken in a circle.
+/// The keys of requests to come, drawn beforehand and repeated.
 pub(crate) struct Trace {
     keys: Vec<u32>,
     next: usize,
 }
 
 impl Traffic {
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub(crate) const fn keys(self) -> u32 {
         match self {
             Self::Hot => 1,
-            Self::Uniform(keys) | Self::Zipf(keys) => keys,
+            Self::InTurn(keys) | Self::Uniform(keys) | Self::Zipf(keys) => keys,
         }
     }
 
-    /// The same draws for the same seed, and another hot key for another.
+    /// Returns the same draws for the same seed, and another hot key for another seed.
     pub(crate) fn trace(self, seed: u64) -> Trace {
         let keys = match self {
             Self::Hot => vec![seed as u32],
+            Self::InTurn(keys) => (0..keys).collect(),
             Self::Uniform(keys) => drawn(seed, |draw| (draw % u64::from(keys)) as u32),
             Self::Zipf(keys) => {
                 // The inverse of the harmonic sum's integral: rank = keys^u for uniform u, close enough to the law.
@@ -58,12 +61,13 @@ fn drawn(seed: u64, key: impl Fn(u64) -> u32) -> Vec<u32> {
     (0..DRAWS).map(|_| key(draws.next())).collect()
 }
 
-/// Busy keys are no neighbours: a prime's multiples visit every rank once.
+/// Busy keys are not neighbours: a prime's multiples visit every rank once.
 fn scattered(rank: u32, keys: u32) -> u32 {
     (u64::from(rank) * 2_654_435_761 % u64::from(keys)) as u32
 }
 
 impl Trace {
+    /// Returns the number of the next key.
     pub(crate) fn next(&mut self) -> u32 {
         let key = self.keys[self.next];
         self.next = (self.next + 1) % self.keys.len();

@@ -1,33 +1,70 @@
-//! What we want of each ratio, where we have said so.
+//! The target of each ratio that has one.
 
-/// The least that a case's ratio should be.
+/// The least that a ratio should be, by the name of its case. `*` stands for one part of a name.
+const WANTED: &[(&str, f64)] = &[
+    ("memory/1-limit/*/hot", 1.0),
+    ("memory/1-limit/*/10k", 1.5),
+    ("memory/1-limit/*/1m", 3.0),
+    ("memory/3-limits/*/hot", 3.0),
+    ("memory/3-limits/*/10k", 4.0),
+    ("memory/3-limits/*/1m", 8.0),
+    // Clients who return to a full bucket.
+    ("memory/1-limit/u64/hot/refilled", 1.0),
+    ("memory/1-limit/u64/10k/refilled", 1.0),
+    ("memory/1-limit/u64/1m/refilled", 2.5),
+    ("memory/1-limit/str/10k/refilled", 1.2),
+    ("memory/3-limits/u64/10k/refilled", 2.0),
+    ("memory/3-limits/u64/1m/refilled", 3.5),
+    ("memory/1-limit/u64/new", 0.8),
+    ("memory/3-limits/u64/new", 1.5),
+    ("memory/1-limit/u64/refused", 1.0),
+    // Against our own case in which every request asks the same.
+    ("memory/mixed/u64/10k", 0.75),
+    ("memory/quotas-in-turn/u64/10k", 0.5),
+    ("memory/two-threads/*/*", 1.0),
+    // A number takes no more bytes than in governor; three limits stay below the bound.
+    ("memory/bytes/1-limit", 1.0),
+    ("memory/bytes/*/bound", 1.0),
+    ("memory/bytes/*/*/bound", 1.0),
+    ("memory/bytes/*/*/*/bound", 1.0),
+    ("limiter/1-limit/u64/hot", 1.3),
+    ("limiter/1-limit/u64/10k", 1.3),
+    ("limiter/1-limit/u64/10k-refilled", 1.3),
+    ("limiter/1-limit/u64/1m", 2.5),
+    ("limiter/1-limit/u64/hot/vs-quota", 1.0),
+    ("limiter/1-limit/u64/10k/vs-quota", 1.1),
+    ("limiter/1-limit/u64/10k-refilled/vs-quota", 1.1),
+    ("limiter/1-limit/u64/1m/vs-quota", 2.5),
+    // A refusal costs no more than an admitted request.
+    ("layer/refused/of-admitted", 1.0),
+    ("layer/refused/*/of-admitted", 1.0),
+    ("layer/http-refused", 1.0),
+    ("layer/http-admitted", 0.98),
+    ("layer/http-admitted/3-limits", 0.98),
+    ("flood/*/*/p99.99", 1.0),
+    ("redis/1-limit", 2.2),
+    ("redis/3-limits", 4.0),
+    ("redis/3-limits-limitador", 8.0),
+    ("redis/3-limits-2-subjects", 3.0),
+    ("redis/3-limits-server-cpu", 4.0),
+    ("redis/3-limits-client-cpu", 3.0),
+    ("redis/p50-64", 1.0),
+    ("redis/p99-64", 1.0),
+    ("redis/p50-1", 0.7),
+    ("redis/mixed", 3.5),
+    ("redis/quotas-in-turn", 3.3),
+    ("redis/bytes-per-client", 1.9),
+    ("redis/overload-goodput", 0.8),
+    ("redis/cluster-3", 0.7),
+];
+
+/// Returns the target of a ratio, if it has one.
 pub(crate) fn wanted(case: &str) -> Option<f64> {
-    let parts: Vec<_> = case.split('/').collect();
-    match parts[..] {
-        ["memory", "1-limit", _, traffic] => match traffic {
-            "hot" => Some(1.0),
-            "10k" => Some(1.5),
-            "1m" => Some(3.0),
-            _ => None,
-        },
-        ["memory", "3-limits", _, traffic] => match traffic {
-            "hot" => Some(3.0),
-            "10k" => Some(4.0),
-            "1m" => Some(8.0),
-            _ => None,
-        },
-        // No more memory than governor's for a number, and for three limits not above the bound; threads as good as
-        // governor's.
-        ["memory", "two-threads", _, _]
-        | ["memory", "bytes", "1-limit"]
-        | ["memory", "bytes", .., "bound"]
-        // A refusal is no dearer than an admitted request.
-        | ["layer", "refused", .., "of-admitted"]
-        | ["layer", "http-refused"]
-        | ["flood", .., "p99.99"] => Some(1.0),
-        ["layer", "http-admitted"] | ["layer", "http-admitted", "3-limits"] => Some(0.98),
-        _ => None,
-    }
+    let matches = |pattern: &str| {
+        pattern.split('/').count() == case.split('/').count()
+            && pattern.split('/').zip(case.split('/')).all(|(pattern, part)| pattern == "*" || pattern == part)
+    };
+    WANTED.iter().find(|(pattern, _)| matches(pattern)).map(|(_, wanted)| *wanted)
 }
 
 #[cfg(test)]
@@ -35,9 +72,10 @@ mod tests {
     use super::wanted;
 
     #[test]
-    fn a_case_is_told_from_its_variants() {
+    fn case_and_variant_have_own_targets() {
         assert_eq!(wanted("memory/3-limits/str/1m"), Some(8.0));
         assert_eq!(wanted("memory/3-limits/str/1m/upkept"), None);
+        assert_eq!(wanted("memory/1-limit/u64/10k/refilled"), Some(1.0));
         assert_eq!(wanted("memory/bytes/1-limit"), Some(1.0));
         assert_eq!(wanted("memory/bytes/1-limit/str"), None);
         assert_eq!(wanted("memory/bytes/3-limits/10m/bound"), Some(1.0));

@@ -1,21 +1,34 @@
-//! Fixed amounts of work, to have their instructions counted from outside.
+//! Fixed amounts of work, so that `scripts/instructions` can count their instructions from outside.
 
 use std::error::Error;
+use std::hint::black_box;
+
+use tower_quota_core::MemoryStore;
 
 use crate::layer::contenders::{Manner, bare, behind_governor, behind_tower_quota};
 use crate::layer::service::{Answers, request};
+use crate::memory::Visit;
 use crate::memory::contender::Contender;
-use crate::memory::governor::usual;
-use crate::memory::ours::TowerQuota;
+use crate::memory::governor::{self, governor};
+use crate::memory::ours::{TowerQuota, mixed, quotas_in_turn};
+use crate::memory::quota::quota;
 
 /// Does one decision.
 type Step = Box<dyn FnMut()>;
 type Case = (&'static str, fn() -> Result<Step, Box<dyn Error>>);
 
-/// tower-quota's and, to compare, its peers'. All on one hot key.
-const CASES: [Case; 14] = [
-    ("memory/1-limit", || Ok(asking(TowerQuota::<1>::new(1_000)))),
-    ("memory/3-limits", || Ok(asking(TowerQuota::<3>::new(1_000)))),
+/// tower-quota's cases and, to compare, its peers'.
+const CASES: &[Case] = &[
+    ("memory/1-limit", || Ok(asking(ours::<1>(Visit::Used), ONE))),
+    ("memory/1-limit/refilled", || Ok(asking(ours::<1>(Visit::Refilled), IN_TURN))),
+    ("memory/1-limit/new", || Ok(asking(ours::<1>(Visit::Used), NEW))),
+    ("memory/1-limit/refused", || Ok(asking(ours::<1>(Visit::Refused), ONE))),
+    ("memory/3-limits", || Ok(asking(ours::<3>(Visit::Used), ONE))),
+    ("memory/3-limits/refilled", || Ok(asking(ours::<3>(Visit::Refilled), IN_TURN))),
+    ("memory/3-limits/new", || Ok(asking(ours::<3>(Visit::Used), NEW))),
+    ("memory/3-limits/refused", || Ok(asking(ours::<3>(Visit::Refused), ONE))),
+    ("memory/mixed", || Ok(asking(mixed(), ONE))),
+    ("memory/quotas-in-turn", || Ok(asking(quotas_in_turn(), ONE))),
     ("layer/plain", || Ok(requesting(behind_tower_quota(Manner::Plain, 1)))),
     ("layer/headers", || Ok(requesting(behind_tower_quota(Manner::Headers, 1)))),
     ("layer/headers/3-limits", || Ok(requesting(behind_tower_quota(Manner::Headers, 3)))),
@@ -23,14 +36,35 @@ const CASES: [Case; 14] = [
     ("layer/refused/3-limits", || Ok(requesting(behind_tower_quota(Manner::Refused, 3)))),
     ("bare/layer", || Ok(requesting(bare()))),
     ("bare/request", || Ok(Box::new(|| drop(request())))),
-    ("governor/1-limit", || Ok(asking(usual::<u64>(1)))),
-    ("governor/3-limits", || Ok(asking(usual::<u64>(3)))),
+    ("governor/1-limit", || Ok(asking(governor::<u64>(Visit::Used.allowances(1)), ONE))),
+    ("governor/1-limit/refilled", || Ok(asking(governor::<u64>(Visit::Refilled.allowances(1)), IN_TURN))),
+    ("governor/1-limit/new", || Ok(asking(governor::<u64>(Visit::Used.allowances(1)), NEW))),
+    ("governor/1-limit/refused", || Ok(asking(governor::<u64>(Visit::Refused.allowances(1)), ONE))),
+    ("governor/3-limits", || Ok(asking(governor::<u64>(Visit::Used.allowances(3)), ONE))),
+    ("governor/3-limits/refilled", || Ok(asking(governor::<u64>(Visit::Refilled.allowances(3)), IN_TURN))),
+    ("governor/3-limits/new", || Ok(asking(governor::<u64>(Visit::Used.allowances(3)), NEW))),
+    ("governor/mixed", || Ok(asking(governor::mixed::<u64>(), ONE))),
+    ("quota/1-limit", || Ok(asking(quota::<u64>(Visit::Used.allowances(1)), ONE))),
+    ("quota/1-limit/refilled", || Ok(asking(quota::<u64>(Visit::Refilled.allowances(1)), IN_TURN))),
+    ("quota/1-limit/new", || Ok(asking(quota::<u64>(Visit::Used.allowances(1)), NEW))),
+    ("quota/1-limit/refused", || Ok(asking(quota::<u64>(Visit::Refused.allowances(1)), ONE))),
+    ("quota/3-limits", || Ok(asking(quota::<u64>(Visit::Used.allowances(3)), ONE))),
+    ("quota/3-limits/refilled", || Ok(asking(quota::<u64>(Visit::Refilled.allowances(3)), IN_TURN))),
+    ("quota/3-limits/new", || Ok(asking(quota::<u64>(Visit::Used.allowances(3)), NEW))),
     ("tower_governor/plain", || Ok(requesting(behind_governor(Manner::Plain, 1)?))),
     ("tower_governor/headers", || Ok(requesting(behind_governor(Manner::Headers, 1)?))),
     ("tower_governor/refused", || Ok(requesting(behind_governor(Manner::Refused, 1)?))),
 ];
 
-/// Does so many decisions of a case; without one, prints the cases.
+/// How many keys take turns: one uses its bucket partly, ten thousand find it full again, the last number never return.
+const ONE: u64 = 1;
+const IN_TURN: u64 = 10_000;
+const NEW: u64 = u64::MAX;
+
+/// Steps that are not counted: they ask each key of `IN_TURN` once and exhaust a bucket that is to refuse.
+const BEFORE: u32 = 10_000;
+
+/// Does this many decisions of a case; without a case, prints the names of all.
 pub(crate) fn run(case: Option<&str>, decisions: u32) -> Result<(), Box<dyn Error>> {
     let Some(wanted) = case else {
         CASES.iter().for_each(|(name, _)| println!("{name}"));
@@ -38,26 +72,31 @@ pub(crate) fn run(case: Option<&str>, decisions: u32) -> Result<(), Box<dyn Erro
     };
     let (_, prepare) = CASES.iter().find(|(name, _)| *name == wanted).ok_or("no such case")?;
     let mut step = prepare()?;
-    // The first decision makes what others find.
-    step();
+    (0..BEFORE).for_each(|_| step());
     counted(decisions, &mut step);
     Ok(())
 }
 
-/// What callgrind is told to look at, by this name.
+/// callgrind collects within the function of this name.
 #[inline(never)]
 fn counted(decisions: u32, step: &mut dyn FnMut()) {
     (0..decisions).for_each(|_| step());
 }
 
-fn asking(contender: impl Contender<u64> + 'static) -> Step {
+fn ours<const LIMITS: usize>(visit: Visit) -> TowerQuota<LIMITS> {
+    TowerQuota::new(MemoryStore::new(), visit.allowances(LIMITS))
+}
+
+fn asking(contender: impl Contender<u64> + 'static, keys: u64) -> Step {
+    let mut key = 0;
     Box::new(move || {
-        std::hint::black_box(contender.admits(std::hint::black_box(&7)));
+        key = if key + 1 < keys { key + 1 } else { 0 };
+        black_box(contender.admits(black_box(&key)));
     })
 }
 
 fn requesting(mut service: Box<dyn Answers>) -> Step {
     Box::new(move || {
-        std::hint::black_box(service.admits(request()));
+        black_box(service.admits(request()));
     })
 }

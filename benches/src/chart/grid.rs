@@ -3,7 +3,7 @@
 use super::pictures::{Bars, Picture};
 use crate::report::Report;
 
-/// Groups of bars. Where a figure was not measured there is none.
+/// Groups of bars. A figure that was not measured is missing.
 pub(super) struct Grid {
     pub(super) picture: Picture,
     pub(super) groups: Vec<String>,
@@ -30,7 +30,7 @@ impl Grid {
         self.series.is_empty()
     }
 
-    /// All that was measured.
+    /// Returns all figures that were measured.
     pub(super) fn figures(&self) -> impl Iterator<Item = f64> {
         self.series.iter().flat_map(|series| series.figures.iter().copied().flatten())
     }
@@ -76,7 +76,7 @@ fn by_case(report: &Report, picture: &Picture, cases: &[&str]) -> Vec<Series> {
     series.filter(|series| series.figures.iter().any(Option::is_some)).collect()
 }
 
-/// A part of a case's name, in words.
+/// Returns a part of a case's name in words.
 fn spoken(part: &str) -> String {
     part.replace('/', ", ").replace('-', " ")
 }

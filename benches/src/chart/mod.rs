@@ -3,6 +3,7 @@
 //! A maintainer runs every suite with `--json` and then this. The charts are drawn here and not by a library: bars are
 //! little work, and the libraries that draw them set colours that do not follow the reader's light or dark mode.
 
+mod before_after;
 mod grid;
 mod numbers;
 mod pictures;
@@ -15,18 +16,17 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub(crate) use self::before_after::print as print_before_after;
 use self::grid::Grid;
 use self::pictures::pictures;
 use self::regions::filled;
 use crate::report::Report;
 
-/// The document that shows the figures.
-const DOCUMENT: &str = "MEMORY.md";
+/// Shows figures before and after, in the region of this name.
+const REAL_TRAFFIC: (&str, &str) = ("REAL_TRAFFIC.md", "real-traffic");
 
-/// Draws the charts of these files into `charts` in a folder of documents, and fills the regions of the document.
+/// Draws the charts of these files into `charts` in a folder of documents, and fills the regions of the documents.
 pub(crate) fn run(files: &[PathBuf], into: &Path) -> Result<(), Box<dyn Error>> {
-    let document = into.join(DOCUMENT);
-    let mut text = fs::read_to_string(&document).map_err(|error| format!("{}: {error}", document.display()))?;
     let charts = into.join("charts");
     fs::create_dir_all(&charts)?;
     for file in files {
@@ -36,17 +36,27 @@ pub(crate) fn run(files: &[PathBuf], into: &Path) -> Result<(), Box<dyn Error>> 
         for (name, drawing) in &page.charts {
             fs::write(charts.join(name), drawing)?;
         }
-        text = filled(&text, report.suite(), &page.text).map_err(named)?;
+        fill(&into.join(document_of(report.suite())), report.suite(), &page.text).map_err(named)?;
     }
-    fs::write(document, text)?;
-    Ok(())
+    let (document, region) = REAL_TRAFFIC;
+    fill(&into.join(document), region, &before_after::tables(&into.join("figures"))?)
 }
 
-/// What a suite adds to the documents.
+/// The document that shows a suite's figures.
+fn document_of(suite: &str) -> &'static str {
+    if suite == "redis" { "REDIS.md" } else { "MEMORY.md" }
+}
+
+fn fill(document: &Path, region: &str, text: &str) -> Result<(), Box<dyn Error>> {
+    let old = fs::read_to_string(document).map_err(|error| format!("{}: {error}", document.display()))?;
+    Ok(fs::write(document, filled(&old, region, text)?)?)
+}
+
+/// The charts and the text of a suite.
 struct Page {
     /// Charts by the names of their files.
     charts: Vec<(String, String)>,
-    /// Markdown, which shows them.
+    /// Markdown that shows them.
     text: String,
 }
 

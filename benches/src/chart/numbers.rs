@@ -1,6 +1,6 @@
-//! Figures as they are read.
+//! Figures as text.
 
-/// Three digits that count, and thousands apart.
+/// Writes three significant digits, with commas between thousands.
 pub(super) fn written(figure: f64) -> String {
     match figure.abs() {
         small if small < 9.995 => format!("{figure:.2}"),
@@ -9,7 +9,7 @@ pub(super) fn written(figure: f64) -> String {
     }
 }
 
-/// As short as it goes on top of a bar.
+/// Writes a figure as short as possible, to fit on top of a bar.
 pub(super) fn short(figure: f64) -> String {
     match figure.abs() {
         0.0 => "0".to_owned(),

@@ -1,26 +1,26 @@
-//! Which pictures there are of a suite, and what each shows.
+//! The charts of each suite.
 
 use std::error::Error;
 
 /// One chart: figures of one kind, in groups of bars.
 #[derive(Clone, Copy)]
 pub(super) struct Picture {
-    /// Of its file.
+    /// The name of its file, without the ending.
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) unit: &'static str,
     /// The figure that is shown.
     pub(super) figure: &'static str,
-    /// What the names of its cases begin with.
+    /// The beginning of its cases' names.
     pub(super) prefix: &'static str,
     pub(super) bars: Bars,
-    /// What the names of its cases end with, from left to right.
+    /// The ends of its cases' names, from left to right.
     pub(super) groups: &'static [&'static str],
-    /// Whether a table of the same figures goes with it. Where no picture has one, there is one of all figures.
+    /// A table of the same figures goes with it. A suite without such a picture has one table of all figures.
     pub(super) has_table: bool,
 }
 
-/// What stands side by side.
+/// The bars of a group.
 #[derive(Clone, Copy)]
 pub(super) enum Bars {
     /// The contenders of a case.
@@ -29,15 +29,22 @@ pub(super) enum Bars {
     Cases(&'static [&'static str]),
 }
 
-const TRAFFIC: &[&str] = &["hot", "10k", "1m", "zipf", "10m"];
+/// Requests that find a partly used bucket.
+const USED: &[&str] = &["hot", "10k", "1m", "zipf", "10m"];
+/// Requests that find a full bucket, none, or an exhausted one.
+const OTHERS: &[&str] = &["hot/refilled", "10k/refilled", "1m/refilled", "new", "refused"];
 
 /// Nanoseconds of checks.
-const fn checks(name: &'static str, title: &'static str, prefix: &'static str) -> Picture {
-    let unit = "nanoseconds per check";
-    Picture { name, title, unit, figure: "ns", prefix, bars: Bars::Contenders, groups: TRAFFIC, has_table: true }
+const fn checks(
+    name: &'static str,
+    title: &'static str,
+    prefix: &'static str,
+    groups: &'static [&'static str],
+) -> Picture {
+    taken(name, title, "nanoseconds per check", "ns", prefix, groups)
 }
 
-/// What contenders take.
+/// Figures of contenders.
 const fn taken(
     name: &'static str,
     title: &'static str,
@@ -54,7 +61,7 @@ const fn share(name: &'static str, title: &'static str, figure: &'static str, pr
     Picture {
         name,
         title,
-        unit: "percent, when so many keys as 1 to 100 times the places have come",
+        unit: "percent, after 1 to 100 times as many keys as places",
         figure,
         prefix,
         bars: Bars::Cases(&[
@@ -69,17 +76,39 @@ const fn share(name: &'static str, title: &'static str, figure: &'static str, pr
 }
 
 const MEMORY: &[Picture] = &[
-    checks("memory-1-limit-u64", "One limit, keys are numbers", "memory/1-limit/u64"),
-    checks("memory-1-limit-str", "One limit, keys are 16 bytes of text", "memory/1-limit/str"),
-    checks("memory-3-limits-u64", "Three limits, keys are numbers", "memory/3-limits/u64"),
-    checks("memory-3-limits-str", "Three limits, keys are 16 bytes of text", "memory/3-limits/str"),
-    checks("memory-two-threads-1-limit", "Two threads, one limit", "memory/two-threads/1-limit"),
-    checks("memory-two-threads-3-limits", "Two threads, three limits", "memory/two-threads/3-limits"),
+    checks("memory-1-limit-u64", "One limit, keys are numbers", "memory/1-limit/u64", USED),
+    checks("memory-1-limit-u64-others", "One limit, numbers: full again, new, refused", "memory/1-limit/u64", OTHERS),
+    checks("memory-1-limit-str", "One limit, keys are 16 bytes of text", "memory/1-limit/str", USED),
+    checks("memory-1-limit-str-others", "One limit, text: full again, new, refused", "memory/1-limit/str", OTHERS),
+    checks("memory-3-limits-u64", "Three limits, keys are numbers", "memory/3-limits/u64", USED),
+    checks(
+        "memory-3-limits-u64-others",
+        "Three limits, numbers: full again, new, refused",
+        "memory/3-limits/u64",
+        OTHERS,
+    ),
+    checks("memory-3-limits-str", "Three limits, keys are 16 bytes of text", "memory/3-limits/str", USED),
+    checks("memory-3-limits-str-others", "Three limits, text: full again, new, refused", "memory/3-limits/str", OTHERS),
+    checks(
+        "memory-mixes",
+        "Three limits, requests that differ",
+        "memory",
+        &["mixed/u64/10k", "quotas-in-turn/u64/10k"],
+    ),
+    checks("memory-two-threads-1-limit", "Two threads, one limit", "memory/two-threads/1-limit", USED),
+    checks("memory-two-threads-3-limits", "Two threads, three limits", "memory/two-threads/3-limits", USED),
     taken("memory-bytes-1-limit", "Memory, one limit", "bytes per key", "bytes", "memory/bytes/1-limit", BYTES),
     taken("memory-bytes-3-limits", "Memory, three limits", "bytes per key", "bytes", "memory/bytes/3-limits", BYTES),
 ];
 
 const BYTES: &[&str] = &["u64", "u64/10m", "str", "str/10m", "200-byte-keys"];
+
+const LIMITER: &[Picture] = &[checks(
+    "limiter-1-limit-u64",
+    "Limiter: one limit, keys are numbers",
+    "limiter/1-limit/u64",
+    &["hot", "10k", "10k-refilled", "1m"],
+)];
 
 const LAYER: &[Picture] = &[
     taken(
@@ -108,13 +137,14 @@ const FLOOD: &[Picture] = &[
     share("flood-limited-ordinary", "Keys limited at once: ordinary clients admitted", "ordinary %", "flood/limited"),
 ];
 
-/// Those of a suite. Instructions are told by a table alone.
+/// Returns the pictures of a suite. Some have tables only.
 pub(super) fn pictures(suite: &str) -> Result<&'static [Picture], Box<dyn Error>> {
     match suite {
         "memory" => Ok(MEMORY),
         "layer" => Ok(LAYER),
         "flood" => Ok(FLOOD),
-        "instructions" => Ok(&[]),
+        "limiter" => Ok(LIMITER),
+        "instructions" | "redis" => Ok(&[]),
         other => Err(format!("there are no charts of the suite {other:?}").into()),
     }
 }

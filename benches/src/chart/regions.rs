@@ -1,8 +1,8 @@
-//! Regions of a document that are written by this program.
+//! The regions of a document that this program writes.
 
 use std::error::Error;
 
-/// The document with its region of this name filled anew. A region lies between `<!-- measured: NAME -->` and
+/// Returns the document with its region of this name filled anew. A region lies between `<!-- measured: NAME -->` and
 /// `<!-- /measured: NAME -->`.
 ///
 /// # Errors
@@ -12,13 +12,13 @@ pub(super) fn filled(document: &str, name: &str, text: &str) -> Result<String, B
     Ok(format!("{before}\n\n{}\n\n{after}", text.trim()))
 }
 
-/// What the region holds now.
+/// Returns the present text of a region.
 #[cfg(test)]
 pub(super) fn held<'a>(document: &'a str, name: &str) -> Result<&'a str, Box<dyn Error>> {
     Ok(split(document, name)?.1.trim())
 }
 
-/// Before it with the opening mark, within, and after it with the closing mark.
+/// Returns the text up to the opening mark, the text within, and the text from the closing mark.
 fn split<'a>(document: &'a str, name: &str) -> Result<(&'a str, &'a str, &'a str), Box<dyn Error>> {
     let (opening, closing) = (format!("<!-- measured: {name} -->"), format!("<!-- /measured: {name} -->"));
     let missing = |mark: &str| format!("the document has no {mark}");

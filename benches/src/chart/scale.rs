@@ -1,12 +1,12 @@
-//! Where a figure stands between the bottom and the top of a chart.
+//! The height of a figure in a chart.
 
-/// From 0 upwards, or by powers of ten where figures differ so much that the small ones could not be seen.
+/// Linear from 0, or logarithmic where the smallest figures could not be seen otherwise.
 pub(super) enum Scale {
     Linear { step: f64, steps: u32 },
     Logarithmic { from: i32, to: i32 },
 }
 
-/// From here on: the smallest bar would have a fortieth of the largest one's height.
+/// A factor from which on the scale is logarithmic.
 const FAR_APART: f64 = 40.0;
 
 impl Scale {
@@ -24,7 +24,7 @@ impl Scale {
         Self::Linear { step, steps: (most / step).ceil() as u32 }
     }
 
-    /// 0 at the bottom, 1 at the top.
+    /// Returns the height of a figure: 0 at the bottom, 1 at the top.
     pub(super) fn height(&self, figure: f64) -> f64 {
         match *self {
             Self::Linear { step, steps } => figure / (step * f64::from(steps)),
@@ -33,7 +33,7 @@ impl Scale {
         .clamp(0.0, 1.0)
     }
 
-    /// What to write at the side.
+    /// Returns the figures of the axis.
     pub(super) fn ticks(&self) -> Vec<f64> {
         match *self {
             Self::Linear { step, steps } => (0..=steps).map(|tick| step * f64::from(tick)).collect(),
@@ -51,7 +51,7 @@ mod tests {
     use super::Scale;
 
     #[test]
-    fn bars_begin_at_nothing_unless_they_differ_much() {
+    fn scale_is_logarithmic_for_distant_figures() {
         let scale = Scale::of([3.0, 100.0].into_iter());
         assert!(!scale.is_logarithmic());
         assert_eq!(scale.ticks(), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);

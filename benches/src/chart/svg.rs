@@ -5,21 +5,21 @@ use super::numbers::short;
 use super::scale::Scale;
 
 const WIDTH: f64 = 880.0;
-/// Between the edges and what is drawn.
+/// Space at the edges.
 const MARGIN: f64 = 24.0;
-/// The left end of the bars; to its left stand the ticks' figures.
+/// The left end of the bars, to the right of the axis' figures.
 const LEFT: f64 = 72.0;
-/// Of the highest bar.
+/// Height of the highest bar.
 const HEIGHT: f64 = 240.0;
-/// Of a line of text.
+/// Height of a line of text.
 const LINE: f64 = 20.0;
 
-/// tower-quota's, blue in every chart; and those of the others in turn. Most are Okabe's and Ito's ("Color Universal Design",
-/// 2008): they can be told apart by those who see few colours, and be seen on white and on black.
+/// tower-quota is blue in every chart; the others take turns. Most colours are Okabe's and Ito's ("Color Universal
+/// Design", 2008): colour-blind readers can distinguish them, on white and on black.
 const OURS: [&str; 3] = ["#0072b2", "#56b4e9", "#8fa8d8"];
 const THEIRS: [&str; 5] = ["#e69f00", "#009e73", "#cc79a7", "#d55e00", "#8c959f"];
 
-/// The reader's mode chooses background and text together, so that one is never without the other.
+/// The reader's light or dark mode chooses background and text together.
 const STYLE: &str = "<style>\
 text{font:12px system-ui,sans-serif;fill:#59636e}.title{font-size:16px;font-weight:600;fill:#1f2328}\
 .value{font-size:10px;text-anchor:middle}.tick{text-anchor:end}.group{text-anchor:middle;fill:#1f2328}\
@@ -27,7 +27,7 @@ text{font:12px system-ui,sans-serif;fill:#59636e}.title{font-size:16px;font-weig
 @media(prefers-color-scheme:dark){text{fill:#9198a1}.title,.group{fill:#f0f6fc}\
 .paper{fill:#0d1117;stroke:#3d444d}.line{stroke:#3d444d}}</style>\n";
 
-/// The chart of a grid, with what its figures depend on at its foot.
+/// Draws the chart of a grid, with the conditions at its foot.
 pub(super) fn drawn(grid: &Grid, conditions: &str) -> String {
     let scale = Scale::of(grid.figures());
     let kind = if scale.is_logarithmic() { ", each line ten times the one below" } else { "" };
@@ -53,7 +53,7 @@ pub(super) fn drawn(grid: &Grid, conditions: &str) -> String {
     svg + "</svg>\n"
 }
 
-/// Names beside their colours, in as many lines as they take; and where what comes below may begin.
+/// Draws names beside their colours. Returns the lower end too.
 fn legend(grid: &Grid, top: f64) -> (String, f64) {
     let (mut x, mut y) = (MARGIN, top);
     let mut svg = String::new();
@@ -70,14 +70,14 @@ fn legend(grid: &Grid, top: f64) -> (String, f64) {
     (svg, y + 1.5 * LINE)
 }
 
-/// One for each series.
+/// Returns a colour for each series.
 fn colours(grid: &Grid) -> Vec<&'static str> {
     let (mut ours, mut theirs) = (OURS.iter().cycle(), THEIRS.iter().cycle());
     let colour = |series: &Series| if series.name.starts_with("tower-quota") { ours.next() } else { theirs.next() };
     grid.series.iter().filter_map(colour).copied().collect()
 }
 
-/// A line and a figure for each tick.
+/// Draws a line and a figure for each tick.
 fn axis(scale: &Scale, top: f64) -> String {
     let mut svg = String::new();
     for tick in scale.ticks() {
@@ -89,7 +89,7 @@ fn axis(scale: &Scale, top: f64) -> String {
     svg
 }
 
-/// Every group has room for a bar of each colour and the gap of one more.
+/// Draws the bars. Every group has room for a bar of each colour and one more as a gap.
 fn bars(grid: &Grid, scale: &Scale, top: f64) -> String {
     let bottom = top + HEIGHT;
     let group_width = (WIDTH - MARGIN - LEFT) / grid.groups.len() as f64;

@@ -15,39 +15,37 @@ pub(super) fn of_grid(grid: &Grid) -> String {
     table
 }
 
-/// Every case with all of its figures.
+/// Every case with all of its figures. Cases with figures of another kind begin a table of their own.
 pub(super) fn of_rows(report: &Report) -> String {
-    let Some(first) = report.rows().first() else { return String::new() };
-    let figures: Vec<_> = first.figures.keys().cloned().collect();
-    let mut table = head(&[&["case".to_owned()], &*figures].concat());
+    let (mut tables, mut columns) = (String::new(), Vec::new());
     for row in report.rows() {
-        let cells = figures.iter().map(|figure| row.figures.get(figure).copied().map(written).unwrap_or_default());
-        table += &line(&[vec![format!("`{}`", row.case)], cells.collect()].concat());
-    }
-    table
-}
-
-/// Those of which something is wanted, with that; then, to be unfolded, the others.
-pub(super) fn of_ratios(report: &Report) -> String {
-    if report.ratios().next().is_none() {
-        return String::new();
-    }
-    let (mut held, mut others) = (head(&["ratio", "value", "wanted"]), head(&["ratio", "value"]));
-    for (case, value) in report.ratios() {
-        let (case, value) = (format!("`{case}`"), format!("{value:.2}"));
-        match wanted(case.trim_matches('`')) {
-            Some(wanted) => held += &line(&[case, value, wanted.to_string()]),
-            None => others += &line(&[case, value]),
+        let is_new = !row.figures.keys().all(|figure| columns.contains(figure));
+        if is_new {
+            columns = row.figures.keys().cloned().collect();
+            tables += &head(&[&["case".to_owned(), "contender".to_owned()], &*columns].concat());
         }
+        let cells = columns.iter().map(|figure| row.figures.get(figure).copied().map(written).unwrap_or_default());
+        tables += &line(&[vec![format!("`{}`", row.case), row.contender.clone()], cells.collect()].concat());
     }
-    format!("{held}\n<details><summary>Further ratios</summary>\n{others}\n</details>\n")
+    tables
 }
 
-fn head<S: AsRef<str>>(columns: &[S]) -> String {
-    let rule: Vec<_> = (0..columns.len()).map(|column| if column == 0 { "---" } else { "---:" }).collect();
+/// Every ratio, with what is wanted of it.
+pub(super) fn of_ratios(report: &Report) -> String {
+    let mut table = head(&["ratio", "value", "wanted"]);
+    for (case, value) in report.ratios() {
+        let wanted = wanted(case).map(|wanted| wanted.to_string()).unwrap_or_default();
+        table += &line(&[format!("`{case}`"), format!("{value:.2}"), wanted]);
+    }
+    if report.ratios().next().is_some() { table } else { String::new() }
+}
+
+pub(super) fn head<S: AsRef<str>>(columns: &[S]) -> String {
+    let is_text = |column: usize| column == 0 || columns[column].as_ref() == "contender";
+    let rule: Vec<_> = (0..columns.len()).map(|column| if is_text(column) { "---" } else { "---:" }).collect();
     format!("\n{}{}", line(columns), line(&rule))
 }
 
-fn line<S: AsRef<str>>(cells: &[S]) -> String {
+pub(super) fn line<S: AsRef<str>>(cells: &[S]) -> String {
     format!("| {} |\n", cells.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(" | "))
 }

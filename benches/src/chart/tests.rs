@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::regions::{filled, held};
-use super::{DOCUMENT, page};
+use super::{REAL_TRAFFIC, before_after, document_of, page};
 use crate::report::Report;
 
 const SMALL: &str = r#"{
@@ -19,7 +19,7 @@ const SMALL: &str = r#"{
 }"#;
 
 #[test]
-fn a_chart_shows_every_figure_and_what_it_depends_on() {
+fn chart_shows_figures_and_conditions() {
     let page = page(&Report::read(SMALL).unwrap()).unwrap();
     let [(name, chart)] = &page.charts[..] else { panic!("one picture has figures") };
     assert_eq!(name, "memory-1-limit-u64.svg");
@@ -33,7 +33,7 @@ fn a_chart_shows_every_figure_and_what_it_depends_on() {
 }
 
 #[test]
-fn a_table_leaves_open_what_was_not_measured_and_says_what_is_wanted() {
+fn table_shows_gaps_and_targets() {
     let text = page(&Report::read(SMALL).unwrap()).unwrap().text;
     for line in [
         "| nanoseconds per check | hot | 1m |",
@@ -41,14 +41,14 @@ fn a_table_leaves_open_what_was_not_measured_and_says_what_is_wanted() {
         "| governor | 30.0 |  |",
         "| slow & steady |  | 4,321 |",
         "| `memory/1-limit/u64/1m` | 2.50 | 3 |",
-        "| `memory/1-limit/u64/1m/upkept` | 2.25 |",
+        "| `memory/1-limit/u64/1m/upkept` | 2.25 |  |",
     ] {
         assert!(text.lines().any(|of_text| of_text == line), "{line}: {text}");
     }
 }
 
 #[test]
-fn a_region_is_filled_and_nothing_else_is_touched() {
+fn filling_a_region_changes_nothing_else() {
     let document = "a\n<!-- measured: x -->\nold\n<!-- /measured: x -->\nb\n";
     let once = filled(document, "x", "new\n").unwrap();
     assert_eq!(once, "a\n<!-- measured: x -->\n\nnew\n\n<!-- /measured: x -->\nb\n");
@@ -58,13 +58,14 @@ fn a_region_is_filled_and_nothing_else_is_touched() {
 
 /// `tower-quota-bench chart` was run after the last figures were kept.
 #[test]
-fn the_documents_show_the_figures_that_are_kept() {
+fn documents_show_the_kept_figures() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-    let document = fs::read_to_string(docs.join(DOCUMENT)).unwrap();
-    for suite in ["memory", "layer", "flood", "instructions"] {
+    let read = |document: &str| fs::read_to_string(docs.join(document)).unwrap();
+    for suite in ["memory", "limiter", "layer", "flood", "instructions", "redis"] {
+        let document = read(document_of(suite));
         let shown = held(&document, suite).unwrap();
         let Ok(kept) = fs::read_to_string(docs.join(format!("figures/{suite}.json"))) else {
-            assert_eq!(shown, "", "figures of {suite} are shown that are not kept");
+            assert_eq!(shown, "", "the document shows figures of {suite} that are not kept");
             continue;
         };
         let page = page(&Report::read(&kept).unwrap()).unwrap();
@@ -73,4 +74,7 @@ fn the_documents_show_the_figures_that_are_kept() {
             assert_eq!(fs::read_to_string(docs.join("charts").join(&name)).unwrap(), drawing, "{name}");
         }
     }
+    let (document, region) = REAL_TRAFFIC;
+    let tables = before_after::tables(&docs.join("figures")).unwrap();
+    assert_eq!(held(&read(document), region).unwrap(), tables.trim());
 }

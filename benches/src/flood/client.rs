@@ -1,10 +1,10 @@
-//! The clients who were there before the flood, and what becomes of them.
+//! The clients who were there before the flood, and what the store still knows of them.
 
 use std::time::Duration;
 
 use tower_quota_core::{Charge, Key, MemoryStore, Name, Quota, Store};
 
-/// So slow that nobody earns anything back within a scene.
+/// So slow that no unit comes back within a scene.
 pub(super) const QUOTA: Quota = Quota::new(1_000, Duration::from_secs(30 * 86_400));
 const MONTH: Name = Name::new("month");
 const CLIENT: Name = Name::new("client");
@@ -17,7 +17,7 @@ pub(super) struct Clients {
     pub(super) forgotten: Share,
 }
 
-/// How many of how many.
+/// A share of requests: this many of this many.
 #[derive(Default)]
 pub(super) struct Share {
     some: u64,
@@ -25,7 +25,7 @@ pub(super) struct Share {
 }
 
 impl Clients {
-    /// Every second one has used up his quota, the others have used a little of theirs.
+    /// Makes clients known to the store: every second one has used up its quota, the others a little of theirs.
     pub(super) fn known_to(store: &MemoryStore, clients: usize) -> Self {
         let mut used = vec![0; clients];
         for (client, used) in (0_u64..).zip(&mut used) {
@@ -35,13 +35,13 @@ impl Clients {
         Self { used, limited: Share::default(), ordinary: Share::default(), forgotten: Share::default() }
     }
 
-    /// Bytes that it takes to know what they have used.
+    /// Returns the bytes of this list itself.
     pub(super) const fn bytes(&self) -> usize {
         self.used.len() * size_of::<u64>()
     }
 
-    /// One of them asks for one unit. One who is limited should be refused. One who is not should be admitted, and what
-    /// he has used before should be remembered: that it is not costs him nothing, but the service.
+    /// One of them asks for one unit. A limited client should be refused. Another should be admitted, and the store
+    /// should remember what it has used before: forgetting it favours the client at the service's cost.
     pub(super) fn revisit(&mut self, store: &MemoryStore, draw: u64) {
         let position = draw as usize % self.used.len();
         let client = position as u64;
@@ -54,7 +54,7 @@ impl Clients {
             if let Some(left) = left {
                 *used += 1;
                 self.forgotten.add(left > QUOTA.capacity() - *used);
-                // From here on he has used what the store remembers.
+                // From here on the client has used what the store remembers.
                 *used = QUOTA.capacity() - left;
             }
         }
@@ -76,7 +76,7 @@ const fn is_limited(client: u64) -> bool {
     client.is_multiple_of(2)
 }
 
-/// What is left, if it was admitted.
+/// Asks for units. Returns what is left if they were admitted.
 pub(super) fn check(store: &MemoryStore, key: &Key<'_>, units: u64) -> Option<u64> {
     let decision = store.check(&[Charge::new(MONTH, &QUOTA, key).cost(units)]).into_inner().ok()?;
     decision.is_allowed().then(|| decision.statuses().first().map_or(0, |standing| standing.remaining()))

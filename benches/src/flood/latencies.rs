@@ -1,9 +1,9 @@
-//! How long each of very many checks took.
+//! The latencies of very many checks.
 
 use std::hint::black_box;
 use std::time::Duration;
 
-/// A count for each number of nanoseconds up to a quarter of a millisecond; what takes longer is counted there.
+/// A count for each number of nanoseconds up to a quarter of a millisecond; longer ones count as that.
 pub(super) struct Latencies {
     counts: Vec<u64>,
 }
@@ -23,7 +23,7 @@ impl Latencies {
         self.counts[nanoseconds.min(MOST)] += 1;
     }
 
-    /// Microseconds that all but one in so many took at most.
+    /// Returns the microseconds that all but one in `many` took at most.
     pub(super) fn all_but_one_in(&self, many: u64) -> f64 {
         let mut above = self.counts.iter().sum::<u64>() / many;
         for (nanoseconds, &count) in self.counts.iter().enumerate().rev() {

@@ -1,12 +1,12 @@
-//! A flood of made-up keys against a store with a cap: what it takes of the machine, and of the clients who are known.
+//! A flood of made-up keys against a store with a cap: its cost in memory and time, and to the clients who are known.
 //!
 //! Half of the known clients are limited and keep asking; the others are far from their quota and ask now and then.
-//! Between their requests come keys that nobody has seen before and that come once. Each scene is a process of its own,
-//! and is looked at whenever the flood has grown to one of several multiples of the places.
+//! Between their requests come new keys, each of them once. Each scene is a process of its own,
+//! and reports whenever the flood has grown to one of several multiples of the places.
 //!
 //! Of the two latencies the second leaves out the time in which the process was ready to run and others were running:
-//! on a machine that does something else too, that is most of the first. Who was not let run finds his caches cold
-//! afterwards; so that this is rare, scenes run before other processes where the system permits it.
+//! on a machine that does something else too, that is most of the first. A thread that was not scheduled finds its
+//! caches cold afterwards; so that this is rare, scenes run at a high priority where the system permits it.
 
 mod client;
 mod latencies;
@@ -21,13 +21,13 @@ pub(crate) use self::worker::{Scene, worker};
 use crate::child;
 use crate::report::Report;
 
-/// How many known clients there are for each hundred places, the most telling first.
+/// Known clients for each hundred places, the most telling number first.
 const CLIENTS: [u64; 4] = [50, 10, 100, 200];
 
-/// The keys of a flood, in multiples of the places, at which a scene is looked at.
+/// The keys of a flood, in multiples of the places, at which a scene reports.
 const MULTIPLES: [u64; 4] = [1, 5, 20, 100];
 
-/// Microseconds that p99.99 is to stay under.
+/// Microseconds that p99.99 should stay under.
 const P9999: f64 = 50.0;
 
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {

@@ -1,4 +1,4 @@
-//! What a scene looks like at one moment.
+//! The figures of a scene at one moment.
 
 use tower_quota_core::MemoryStore;
 
@@ -6,11 +6,11 @@ use super::client::Clients;
 use super::latencies::Latencies;
 use crate::child;
 
-/// What is told, in this order. Shares and latencies are of all requests since the flood began.
+/// The figures, in this order. Shares and latencies are of all requests since the flood began.
 pub(super) const FIGURES: [&str; 9] =
     ["MB", "MB at most", "entries", "evicted", "limited %", "ordinary %", "forgotten %", "p99.99 us", "running us"];
 
-/// Tells it, of a process whose memory was `before` when it had neither a store nor clients.
+/// Prints the figures of a process whose memory was `before` when it had neither a store nor clients.
 pub(super) fn tell(store: &MemoryStore, clients: &Clients, before: f64, all: &Latencies, running: &Latencies) {
     // What the bench itself has taken does not count.
     let own = before + clients.bytes() as f64;

@@ -1,19 +1,19 @@
-//! Telling the time that something took from the time in which this thread was not let run.
+//! The duration of work, with and without the time in which its thread was not scheduled.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use crate::timing::now;
 
-/// Between two readings of the clock less than this has gone by, or the scheduler is asked why. Asking takes
+/// If more than this passes between two readings of the clock, the scheduler is asked why. Asking takes
 /// microseconds.
 const NOTABLE: Duration = Duration::from_micros(10);
 
 /// Measures one piece of work after the other.
 pub(super) struct Waits {
-    /// When the last piece was done.
+    /// The end of the last piece.
     done: Instant,
-    /// How long this thread had waited then.
+    /// The time this thread had waited then.
     known: Duration,
 }
 
@@ -22,7 +22,7 @@ impl Waits {
         Self { done: now(), known: waited() }
     }
 
-    /// How long the work took, and how much of that the thread was running.
+    /// Returns the duration of the work, and how much of it the thread was running.
     pub(super) fn during(&mut self, work: impl FnOnce()) -> (Duration, Duration) {
         let mut began = now();
         if began - self.done > NOTABLE {
@@ -42,7 +42,7 @@ impl Waits {
     }
 }
 
-/// How long this thread has been ready to run and was not, ever: the second number of `/proc/thread-self/schedstat`.
+/// Returns the time this thread was ready but not running: the second number of `/proc/thread-self/schedstat`.
 fn waited() -> Duration {
     let stat = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(stat.split_whitespace().nth(1).and_then(|figure| figure.parse().ok()).unwrap_or(0))

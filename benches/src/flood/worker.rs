@@ -13,17 +13,17 @@ use crate::child;
 
 const STRANGER: Name = Name::new("stranger");
 
-/// One request of a known client to so many of strangers.
+/// Requests of strangers for each request of a known client.
 const STRANGERS: u64 = 16;
 
-/// How a scene is set.
+/// The numbers of a scene.
 #[derive(Args)]
 pub(crate) struct Scene {
-    /// What the store has room for.
+    /// The capacity of the store.
     places: usize,
-    /// Who is known before the flood.
+    /// The number of clients known before the flood.
     clients: usize,
-    /// How many come that nobody knows.
+    /// The number of unknown keys.
     flood: u64,
     /// Whether each of those uses up a quota at once.
     #[arg(action = ArgAction::Set)]

@@ -14,18 +14,18 @@ use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 
 use super::service::{Answering, Answers, Trivial};
 
-/// What happens to requests behind a layer.
+/// The treatment of requests behind a layer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// Admitted, and not told how they stand.
+    /// Admitted, without header fields.
     Plain,
-    /// Admitted, with the header fields that the layer writes unless told otherwise.
+    /// Admitted, with the layer's default header fields.
     Headers,
     /// Refused, with those fields.
     Refused,
 }
 
-/// How long the first request of a layer that refuses lasts.
+/// The time for which the first request of a layer that refuses uses up its quota.
 const LONG: Duration = Duration::from_secs(86_400);
 const NAMES: [&str; 3] = ["first", "second", "third"];
 
@@ -39,7 +39,7 @@ impl Manner {
     }
 }
 
-/// tower-quota's layer with so many limits on the peer's address.
+/// tower-quota's layer with `limits` limits on the peer's address.
 pub(crate) fn tower_quota(manner: Manner, limits: usize) -> RateLimitLayer<MemoryStore> {
     let (burst, unit) = manner.allowance();
     let quota = Quota::new(1, unit).burst(u64::from(burst));

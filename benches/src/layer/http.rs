@@ -36,7 +36,7 @@ struct App {
     is_admitted: bool,
 }
 
-/// Does without, and says so, where wrk is not installed.
+/// Reports nothing but a notice where wrk is not installed.
 pub(super) fn run(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>> {
     if Command::new("wrk").arg("-v").output().is_err() {
         eprintln!(
@@ -45,7 +45,7 @@ pub(super) fn run(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>
         return Ok(());
     }
     let (rounds, seconds) = if quick { (3, "1s") } else { (9, "4s") };
-    // One thread for the service, and what is left of the machine for wrk.
+    // One thread for the service, the other cores for wrk.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let bare = || Router::new().route("/", get(async || {}));
     let headers = Manner::Headers;
@@ -56,7 +56,7 @@ pub(super) fn run(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>
         ("tower_governor, headers", bare().layer(governor(headers)?), true),
         ("tower-quota, refusing", bare().layer(tower_quota(Manner::Refused, 1)), false),
         ("tower_governor, refusing", bare().layer(governor(Manner::Refused)?), false),
-        // What the same answers cost where nobody decides on anything.
+        // The cost of the same answers without a decision.
         ("a handler that writes the fields", Router::new().route("/", get(async || FIELDS)), true),
         ("a layer that does nothing", bare().layer(Identity::new()), true),
         ("a handler that refuses", Router::new().route("/", get(async || (REFUSED, FIELDS, MORE, BODY))), false),
@@ -97,7 +97,7 @@ async fn served(app: Router) -> Result<SocketAddr, Box<dyn Error>> {
     Ok(address)
 }
 
-/// Requests per second that wrk gets answered as they are meant to be.
+/// Returns the requests per second that wrk gets answered as meant.
 fn rate(app: &App, seconds: &str) -> Result<f64, Box<dyn Error>> {
     let url = format!("http://{}/", app.address);
     let output = Command::new("wrk").args(["-t1", "-c", CONNECTIONS, "-d", seconds, &url]).output()?;

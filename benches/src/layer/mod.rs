@@ -15,7 +15,7 @@ use crate::timing::per_item;
 const MANNERS: [(Manner, &str); 3] =
     [(Manner::Plain, "layer/plain"), (Manner::Headers, "layer/headers"), (Manner::Refused, "layer/refused")];
 
-/// Requests that are made ready at a time.
+/// Requests that are made at a time.
 const BATCH: usize = 64;
 
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
@@ -49,7 +49,7 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
 /// Nanoseconds per request in each round: bare, behind tower-quota, behind tower_governor.
 fn in_turns(manner: Manner, limits: usize, rounds: usize, span: Duration) -> Result<[Vec<f64>; 3], Box<dyn Error>> {
     let mut services = [bare(), behind_tower_quota(manner, limits), behind_governor(manner, limits)?];
-    // Where requests are refused, the first is admitted still.
+    // Where requests are refused, the first one is still admitted.
     services.iter_mut().for_each(|service| _ = service.admits(request()));
     let mut figures = [const { Vec::new() }; 3];
     for round in 0..=rounds {

@@ -1,4 +1,4 @@
-//! The service that does nothing, and how it is asked.
+//! A service that does nothing, and its requests.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -11,13 +11,13 @@ use axum::extract::ConnectInfo;
 use axum::http::{Request, Response};
 use tower::Service;
 
-/// A service that answers without waiting, whatever it is made of.
+/// A service of any type that answers without waiting.
 pub(crate) trait Answers {
-    /// Whether the answer was a success.
+    /// Sends a request. Returns whether the answer was a success.
     fn admits(&mut self, request: Request<Body>) -> bool;
 }
 
-/// One of them.
+/// A tower service as `Answers`.
 pub(super) struct Answering<S>(pub(super) S);
 
 impl<S, B> Answers for Answering<S>

@@ -2,19 +2,20 @@
 
 use std::error::Error;
 
-use super::contender::{Keyed, Long};
-use super::field::{Entrant, Field, GOVERNOR, TOWER_QUOTA, UPKEPT};
+use super::allowance::Visit;
+use super::entrants::{Entrant, Entrants, GOVERNOR, QUOTA, Setup, TOWER_QUOTA, UPKEPT};
+use super::keys::{Keyed, Long};
 use super::rounds::fill;
 use super::{MILLION, limits_of};
 use crate::child;
 use crate::report::Report;
 
-/// Bytes that a subject may take: with one limit as many as governor takes for a bare number, and twice that with three.
+/// The most bytes that an entry may take: with one limit as many as governor takes for a number, twice that with three.
 const fn bound(limits: usize) -> f64 {
     if limits == 1 { 36.0 } else { 72.0 }
 }
 
-/// A million keys and ten, and keys that are long.
+/// Compares a million keys, ten million keys and long keys.
 pub(super) fn compare(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>> {
     for limits in [1, 3] {
         per_key::<u64>(limits, MILLION, !quick, report)?;
@@ -29,14 +30,14 @@ pub(super) fn compare(quick: bool, report: &mut Report) -> Result<(), Box<dyn Er
     Ok(())
 }
 
-/// Resident bytes per key of tower-quota, governor and, where all are wanted, the others.
-fn per_key<K: Field>(limits: usize, keys: u32, all: bool, report: &mut Report) -> Result<(), Box<dyn Error>> {
+/// Reports the resident bytes per key of tower-quota, governor and `quota`; with `all`, of the others too.
+fn per_key<K: Entrants>(limits: usize, keys: u32, all: bool, report: &mut Report) -> Result<(), Box<dyn Error>> {
     let group = format!("memory/bytes/{}", limits_of(limits));
     let many = if keys == MILLION { "" } else { "/10m" };
     let mut figures = Vec::new();
     for Entrant { name, .. } in K::entrants() {
         // The clock makes no difference to the memory.
-        let is_asked = if all { name != UPKEPT } else { [TOWER_QUOTA, GOVERNOR].contains(&name) };
+        let is_asked = if all { name != UPKEPT } else { [TOWER_QUOTA, GOVERNOR, QUOTA].contains(&name) };
         if is_asked {
             let asked = ["memory-worker", name, K::NAME, &limits.to_string(), &keys.to_string()];
             let bytes = child::ask(&asked)?.first().copied().ok_or("no answer")?;
@@ -63,10 +64,10 @@ pub(crate) fn worker(contender: &str, key: &str, limits: usize, keys: u32) -> Re
     Ok(())
 }
 
-fn grown<K: Field>(contender: &str, limits: usize, keys: u32) -> Result<f64, Box<dyn Error>> {
+fn grown<K: Entrants>(contender: &str, limits: usize, keys: u32) -> Result<f64, Box<dyn Error>> {
     let entrant = K::entrants().into_iter().find(|entrant| entrant.name == contender).ok_or("no such contender")?;
     let before = child::resident();
-    let contender = (entrant.enter)(limits, keys)?;
+    let contender = (entrant.make)(Setup { limits, keys, visit: Visit::Used })?;
     fill(&*contender, keys);
     let after = child::resident();
     drop(contender);

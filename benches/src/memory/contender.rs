@@ -1,119 +1,75 @@
-//! What every limiter is asked to do.
+//! The interface that the suite gives every limiter.
 
-use std::fmt::{self, Display, Formatter, Write};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tower_quota_core::{Key, Name};
+use super::allowance::Allowance;
+use crate::load::Keys;
 
 /// A limiter that counts by keys of this type.
-pub(crate) trait Contender<K>: Sync {
-    /// Asks for one unit. Whether it was admitted.
+pub(crate) trait Contender<K>: Send + Sync {
+    /// Asks for one unit. Returns whether it was admitted.
     fn admits(&self, key: &K) -> bool;
 
-    /// Asks once for each key. How many were admitted.
+    /// Asks once for each key. Returns how many were admitted.
     fn admitted(&self, keys: &[K]) -> usize {
         keys.iter().filter(|key| self.admits(std::hint::black_box(key))).count()
     }
 }
 
-/// A type of keys.
-pub(crate) trait Keyed: Clone + Default + Send + Sync + 'static {
-    /// What it is called in a case's name.
-    const NAME: &'static str;
-
-    /// Becomes the key of this number.
-    fn become_number(&mut self, number: u32);
-
-    /// As tower-quota's.
-    fn as_key(&self) -> Key<'_>;
-}
-
-const USER: Name = Name::new("user");
-
-impl Keyed for u64 {
-    const NAME: &'static str = "u64";
-
-    fn become_number(&mut self, number: u32) {
-        *self = u64::from(number);
-    }
-
-    fn as_key(&self) -> Key<'_> {
-        Key::number(USER, *self)
+impl<K, C: Contender<K>> Contender<K> for Arc<C> {
+    fn admits(&self, key: &K) -> bool {
+        (**self).admits(key)
     }
 }
 
-/// Sixteen bytes of text, as an API key.
-impl Keyed for String {
-    const NAME: &'static str = "str";
-
-    fn become_number(&mut self, number: u32) {
-        self.clear();
-        // Without a pattern, as those who give out keys see to. Writing to a string cannot fail.
-        let _ = write!(self, "{:016x}", mixed(u64::from(number)));
-    }
-
-    fn as_key(&self) -> Key<'_> {
-        Key::new(USER, self.as_bytes())
-    }
-}
-
-/// Two hundred bytes of text, as a token: a digest of it is all that should be kept.
-#[derive(Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Long(String);
-
-impl Keyed for Long {
-    const NAME: &'static str = "200-byte-keys";
-
-    fn become_number(&mut self, number: u32) {
-        self.0.clear();
-        let _ = write!(self.0, "{:0200x}", mixed(u64::from(number)));
-    }
-
-    fn as_key(&self) -> Key<'_> {
-        Key::new(USER, self.0.as_bytes())
-    }
-}
-
-impl Display for Long {
-    fn fmt(&self, text: &mut Formatter<'_>) -> fmt::Result {
-        text.write_str(&self.0)
-    }
-}
-
-/// Numbers without a pattern, each another: the finalizer of splitmix64 (Steele, Lea and Flood, 2014).
-const fn mixed(number: u64) -> u64 {
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
-}
-
-/// What one limit allows: a burst, and how long it takes to earn one unit of it.
-#[derive(Clone, Copy)]
-pub(crate) struct Allowance {
-    pub(crate) name: &'static str,
-    pub(crate) burst: u32,
-    pub(crate) unit: Duration,
-}
-
-/// Nobody is refused, and nobody is whole again, within a run: every contender does its full work on entries that
-/// count something. One limit is the first of these, three are all.
-pub(crate) const ALLOWANCES: [Allowance; 3] = [
-    Allowance { name: "first", burst: 9_000_000, unit: Duration::from_secs(120) },
-    Allowance { name: "second", burst: 8_500_000, unit: Duration::from_secs(130) },
-    Allowance { name: "third", burst: 8_000_000, unit: Duration::from_secs(140) },
-];
-
-/// One limiter per limit, all of them asked: what one does with a limiter that knows one limit.
+/// One limiter per limit, asked one after the other until one refuses: the usual way with a limiter of one limit.
 pub(crate) struct Each<C>(pub(crate) Vec<C>);
 
 impl<C> Each<C> {
-    pub(crate) fn new(limits: usize, limiter: impl Fn(&Allowance) -> C) -> Self {
-        Self(ALLOWANCES.iter().take(limits).map(limiter).collect())
+    pub(crate) fn new(allowances: &[Allowance], limiter: impl Fn(&Allowance) -> C) -> Self {
+        Self(allowances.iter().map(limiter).collect())
     }
 }
 
 impl<K, C: Contender<K>> Contender<K> for Each<C> {
     fn admits(&self, key: &K) -> bool {
-        self.0.iter().fold(true, |admitted, limiter| limiter.admits(key) & admitted)
+        self.0.iter().all(|limiter| limiter.admits(key))
+    }
+}
+
+/// Two ways to ask the same counters: one request in `every`, drawn at random, takes the second way.
+pub(crate) struct Mix<A, B> {
+    first: A,
+    second: B,
+    takes_second: Vec<bool>,
+    next: AtomicUsize,
+}
+
+impl<A, B> Mix<A, B> {
+    pub(crate) fn new(first: A, second: B, every: u64) -> Self {
+        let mut draws = Keys::new(1, every);
+        // More draws than a branch predictor learns.
+        Self {
+            first,
+            second,
+            takes_second: (0..1 << 16).map(|_| draws.next() == 0).collect(),
+            next: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl<K, A: Contender<K>, B: Contender<K>> Contender<K> for Mix<A, B> {
+    fn admits(&self, key: &K) -> bool {
+        let next = self.next.fetch_add(1, Ordering::Relaxed) % self.takes_second.len();
+        if self.takes_second[next] { self.second.admits(key) } else { self.first.admits(key) }
+    }
+
+    /// One step of the shared position for all keys.
+    fn admitted(&self, keys: &[K]) -> usize {
+        let from = self.next.fetch_add(keys.len(), Ordering::Relaxed) % self.takes_second.len();
+        let ways = self.takes_second.iter().cycle().skip(from);
+        let admits = |key, &second| if second { self.second.admits(key) } else { self.first.admits(key) };
+        keys.iter().zip(ways).filter(|(key, second)| admits(std::hint::black_box(key), second)).count()
     }
 }

@@ -1,9 +1,8 @@
 //! governor's keyed limiter on a DashMap, which is its default.
 
 use std::error::Error;
-use std::hash::Hash;
 use std::num::NonZeroU32;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use governor::clock::{Clock, DefaultClock, QuantaUpkeepClock};
@@ -11,43 +10,53 @@ use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
 use governor::{Quota, RateLimiter};
 
-use super::contender::{Allowance, Contender, Each};
+use super::allowance::{Allowance, Visit};
+use super::contender::{Contender, Each, Mix};
+use super::keys::Keyed;
 
 /// One limit, on one of governor's clocks.
-pub(crate) struct Governor<K: Clone + Hash + Eq, C: Clock>(
+pub(crate) struct Governor<K: Keyed, C: Clock>(
     RateLimiter<K, DefaultKeyedStateStore<K>, C, NoOpMiddleware<C::Instant>>,
 );
 
-/// On the clock it takes unless told otherwise: quanta's, which reads the processor's counter.
-pub(crate) fn usual<K: Clone + Hash + Eq>(limits: usize) -> Each<Governor<K, DefaultClock>> {
+/// On its default clock: quanta's, which reads the processor's counter.
+pub(crate) fn governor<K: Keyed>(allowances: &[Allowance]) -> Each<Governor<K, DefaultClock>> {
     let clock = DefaultClock::default();
-    Each::new(limits, |allowance| Governor::new(allowance, clock.clone()))
+    Each::new(allowances, |allowance| Governor::new(allowance, clock.clone()))
 }
 
 /// On its fastest: a number in memory that a thread brings up to date every millisecond.
-pub(crate) fn upkept<K: Clone + Hash + Eq>(
-    limits: usize,
+pub(crate) fn upkept<K: Keyed>(
+    allowances: &[Allowance],
 ) -> Result<Each<Governor<K, QuantaUpkeepClock>>, Box<dyn Error>> {
     let clock = UPKEEP.as_ref().map_err(String::as_str)?;
-    Ok(Each::new(limits, |allowance| Governor::new(allowance, clock.clone())))
+    Ok(Each::new(allowances, |allowance| Governor::new(allowance, clock.clone())))
+}
+
+type Shared<K> = Each<Arc<Governor<K, DefaultClock>>>;
+
+/// Nine of ten requests ask three limiters, one of ten the same and a fourth.
+pub(crate) fn mixed<K: Keyed>() -> Mix<Shared<K>, Shared<K>> {
+    let all: Vec<_> = governor::<K>(Visit::Used.allowances(4)).0.into_iter().map(Arc::new).collect();
+    Mix::new(Each(all[..3].to_vec()), Each(all), 10)
 }
 
 /// A process can have one such thread.
 static UPKEEP: LazyLock<Result<QuantaUpkeepClock, String>> =
     LazyLock::new(|| QuantaUpkeepClock::from_interval(Duration::from_millis(1)).map_err(|error| format!("{error:?}")));
 
-impl<K: Clone + Hash + Eq, C: Clock> Governor<K, C> {
+impl<K: Keyed, C: Clock> Governor<K, C> {
     fn new(allowance: &Allowance, clock: C) -> Self {
         let burst = NonZeroU32::new(allowance.burst).unwrap_or(NonZeroU32::MIN);
         // The interval is not zero, so there is a quota.
-        let quota = Quota::with_period(allowance.unit).unwrap_or(Quota::per_second(burst)).allow_burst(burst);
+        let quota = Quota::with_period(allowance.unit()).unwrap_or(Quota::per_second(burst)).allow_burst(burst);
         Self(RateLimiter::new(quota, DefaultKeyedStateStore::default(), clock))
     }
 }
 
-impl<K: Clone + Hash + Eq + Send + Sync, C: Clock + Sync> Contender<K> for Governor<K, C>
+impl<K: Keyed, C: Clock + Send + Sync> Contender<K> for Governor<K, C>
 where
-    C::Instant: Sync,
+    C::Instant: Send + Sync,
 {
     fn admits(&self, key: &K) -> bool {
         self.0.check_key(key).is_ok()

@@ -6,7 +6,8 @@ use std::error::Error;
 use limitador::RateLimiter;
 use limitador::limit::{Context, Limit, Namespace};
 
-use super::contender::{ALLOWANCES, Contender};
+use super::allowance::Allowance;
+use super::contender::Contender;
 
 pub(crate) struct Limitador {
     limiter: RateLimiter,
@@ -14,18 +15,12 @@ pub(crate) struct Limitador {
 }
 
 impl Limitador {
-    /// So many limits on one variable, counted together, with a cache for so many keys.
-    pub(crate) fn new(limits: usize, keys: u32) -> Result<Self, Box<dyn Error>> {
-        let limiter = RateLimiter::new(u64::from(keys.max(1_000)) * limits as u64 * 2);
-        for allowance in ALLOWANCES.iter().take(limits) {
-            let window = allowance.unit.as_secs();
-            limiter.add_limit(Limit::new(
-                "bench",
-                u64::from(allowance.burst),
-                window,
-                vec![],
-                vec!["user".try_into()?],
-            ));
+    /// Limits on one variable, counted together, with a cache for twice this number of keys.
+    pub(crate) fn new(allowances: &[Allowance], keys: u32) -> Result<Self, Box<dyn Error>> {
+        let limiter = RateLimiter::new(u64::from(keys.max(1_000)) * allowances.len() as u64 * 2);
+        for allowance in allowances {
+            let (most, window) = (u64::from(allowance.burst), allowance.unit().as_secs());
+            limiter.add_limit(Limit::new("bench", most, window, vec![], vec!["user".try_into()?]));
         }
         Ok(Self { limiter, namespace: "bench".into() })
     }

@@ -2,22 +2,25 @@
 
 use tower_quota_core::{Charge, MemoryStore, Name, Quota, Store};
 
-use super::contender::{ALLOWANCES, Contender, Keyed};
+use super::allowance::{Allowance, OLD, Visit};
+use super::contender::{Contender, Mix};
+use super::keys::Keyed;
 
-/// So many limits on one key, decided together.
+/// `LIMITS` limits on one key, decided together.
 pub(crate) struct TowerQuota<const LIMITS: usize> {
     store: MemoryStore,
     limits: [(Name, Quota); LIMITS],
 }
 
 impl<const LIMITS: usize> TowerQuota<LIMITS> {
-    /// A store with places for so many keys, and at least ten thousand.
-    pub(crate) fn new(keys: u32) -> Self {
+    /// Clones of a store share its counters.
+    pub(crate) fn new(store: MemoryStore, allowances: &[Allowance]) -> Self {
         Self {
-            store: MemoryStore::with_capacity((keys as usize).max(10_000)),
+            store,
             limits: std::array::from_fn(|limit| {
-                let allowance = &ALLOWANCES[limit];
-                (Name::new(allowance.name), Quota::new(1, allowance.unit).burst(u64::from(allowance.burst)))
+                let allowance = &allowances[limit];
+                let quota = Quota::new(u64::from(allowance.units), allowance.period).burst(u64::from(allowance.burst));
+                (Name::new(allowance.name), quota)
             }),
         }
     }
@@ -30,4 +33,17 @@ impl<K: Keyed, const LIMITS: usize> Contender<K> for TowerQuota<LIMITS> {
             std::array::from_fn(|limit| Charge::new(self.limits[limit].0, &self.limits[limit].1, &key));
         self.store.check(&charges).into_inner().is_ok_and(|decision| decision.is_allowed())
     }
+}
+
+/// Nine of ten requests ask three limits, one of ten the same and a fourth.
+pub(crate) fn mixed() -> Mix<TowerQuota<3>, TowerQuota<4>> {
+    let store = MemoryStore::new();
+    let three = TowerQuota::new(store.clone(), Visit::Used.allowances(3));
+    Mix::new(three, TowerQuota::new(store, Visit::Used.allowances(4)), 10)
+}
+
+/// Requests ask three limits, at random with their old or their new quotas.
+pub(crate) fn quotas_in_turn() -> Mix<TowerQuota<3>, TowerQuota<3>> {
+    let store = MemoryStore::new();
+    Mix::new(TowerQuota::new(store.clone(), Visit::Used.allowances(3)), TowerQuota::new(store, &OLD), 2)
 }

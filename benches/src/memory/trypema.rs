@@ -6,17 +6,17 @@ use std::sync::Arc;
 use trypema::local::LocalRateLimiterProvider;
 use trypema::{BucketSize, RateLimit, RateLimitDecision, RateLimiterBuilder, WindowSize};
 
-use super::contender::{ALLOWANCES, Contender, Each};
+use super::allowance::Allowance;
+use super::contender::{Contender, Each};
 
 pub(crate) struct Trypema {
     provider: Arc<LocalRateLimiterProvider>,
     rate: RateLimit,
 }
 
-/// With the window and the buckets of its own first example, and without the thread that clears away what is stale:
-/// nothing is.
-pub(crate) fn trypema(limits: usize) -> Result<Each<Trypema>, Box<dyn Error>> {
-    let limiters = ALLOWANCES.iter().take(limits).map(|allowance| {
+/// Window and buckets are those of its own first example. Its cleanup thread is off: nothing goes stale within a run.
+pub(crate) fn trypema(allowances: &[Allowance]) -> Result<Each<Trypema>, Box<dyn Error>> {
+    let limiters = allowances.iter().map(|allowance| {
         let provider = LocalRateLimiterProvider::builder()
             .window_size(WindowSize::minutes(1)?)
             .bucket_size(BucketSize::milliseconds(10)?)

@@ -1,22 +1,28 @@
-//! `RedisStore` beside what one writes without it, on one Redis of its own over loopback.
+//! `RedisStore` beside what a service writes without it, on Redis servers of its own over loopback.
 
+mod bytes;
 mod contenders;
 #[cfg(feature = "limitador")]
 mod limitador;
+mod overload;
+mod setup;
+mod shape;
+mod throttle;
 
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
-use self::contenders::{Field, Shape, multiplexed, ping, pooled, tower_quota};
-use crate::load::{self, Round, info};
+use self::contenders::{ping, pooled, script_per_limit, tower_quota};
+use self::setup::Setup;
+use self::shape::Shape;
+use crate::load::{self, Round};
 use crate::report::{Report, median, median_ratio};
-
-/// Distinct keys, chosen uniformly.
-const KEYS: u64 = 1_000_000;
 
 const TOWER_QUOTA: &str = "tower-quota";
 const PAIRED: &str = "tower-quota, 2 connections";
 const PARTED: &str = "tower-quota, 64 partitions";
+const CLUSTERED: &str = "tower-quota, a cluster of 3";
 const MULTIPLEXED: &str = "redis-rs, a script per limit";
 const POOLED: &str = "deadpool, a script per limit";
 const PING: &str = "redis-rs, PING";
@@ -29,145 +35,133 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
 }
 
 async fn measure(quick: bool) -> Result<Report, Box<dyn Error>> {
-    let (rounds, span) = if quick { (3, Duration::from_millis(500)) } else { (7, Duration::from_secs(3)) };
-    let mut report = Report::default();
-    let field = Field::prepare().await?;
-    let bench = Bench { field, rounds, span };
-
-    for (shape, case) in [
-        (Shape::One, "redis/1-limit"),
-        (Shape::Three, "redis/3-limits"),
-        (Shape::ThreeOnTwo, "redis/3-limits-2-subjects"),
-    ] {
-        let contenders = [
-            (TOWER_QUOTA, shape),
-            (MULTIPLEXED, shape),
-            (POOLED, shape),
-            (PING, shape),
-            #[cfg(feature = "limitador")]
-            (LIMITADOR, shape),
-        ];
-        let rounds = bench.rounds(512, &contenders).await;
-        for (contender, figures) in &rounds {
-            report.row(case, contender, figures_of(figures));
-        }
-        let (ours, theirs) = (&rounds[0].1, &rounds[1].1);
-        report.ratio(case, ratio(ours, theirs, |round| round.rate));
-        if shape == Shape::Three {
-            report.ratio("redis/3-limits-pooled", ratio(ours, &rounds[2].1, |round| round.rate));
-            #[cfg(feature = "limitador")]
-            report.ratio("redis/3-limits-limitador", ratio(ours, &rounds[4].1, |round| round.rate));
-            report.ratio("redis/3-limits-server-cpu", ratio(theirs, ours, |round| round.server_cpu));
-            report.ratio("redis/3-limits-client-cpu", ratio(theirs, ours, |round| round.client_cpu));
-        }
-    }
-
-    // What tower-quota's own options make of it.
-    let rounds =
-        bench.rounds(512, &[(TOWER_QUOTA, Shape::Three), (PAIRED, Shape::Three), (PARTED, Shape::Three)]).await;
-    for (contender, figures) in &rounds {
-        report.row("redis/options", contender, figures_of(figures));
-    }
-
-    // tower-quota with three limits against the peer with one.
-    for (tasks, case) in [(64, "64"), (1, "1")] {
-        let ours = if tasks == 1 { Shape::One } else { Shape::Three };
-        let rounds = bench.rounds(tasks, &[(TOWER_QUOTA, ours), (MULTIPLEXED, Shape::One)]).await;
-        for (contender, figures) in &rounds {
-            report.row(&format!("redis/latency-{case}"), contender, figures_of(figures));
-        }
-        report.ratio(format!("redis/p50-{case}"), ratio(&rounds[1].1, &rounds[0].1, |round| round.p50));
-        report.ratio(format!("redis/p99-{case}"), ratio(&rounds[1].1, &rounds[0].1, |round| round.p99));
-    }
-
-    let subjects = if quick { KEYS / 4 } else { KEYS };
-    let ours = bench.bytes(TOWER_QUOTA, Shape::Slow, subjects).await?;
-    let slowest = bench.bytes(TOWER_QUOTA, Shape::Slowest, subjects).await?;
-    let theirs = bench.bytes(MULTIPLEXED, Shape::Slow, subjects).await?;
-    report.row("redis/bytes-per-subject", "tower-quota, 3 limits, whole within a minute", vec![("bytes", ours)]);
-    report.row("redis/bytes-per-subject", "tower-quota, 3 limits, one takes longer", vec![("bytes", slowest)]);
-    report.row("redis/bytes-per-subject", "redis-rs, 1 limit", vec![("bytes", theirs)]);
-    report.ratio("redis/bytes-per-subject", theirs / ours);
-    report.ratio("redis/bytes-per-lasting-subject", theirs / slowest);
+    let (rounds, span) = if quick { (3, Duration::from_millis(300)) } else { (7, Duration::from_secs(3)) };
+    let mut bench = Bench { setup: Arc::new(Setup::prepare().await?), rounds, span, report: Report::default() };
+    bench.straight().await;
+    bench.mixes().await;
+    bench.options().await;
+    bench.latencies().await;
+    bench.cluster().await;
+    let Bench { setup, mut report, .. } = bench;
+    bytes::measure(&setup, quick, &mut report).await?;
+    drop(setup);
+    overload::measure(quick, &mut report).await?;
     Ok(report)
 }
 
 struct Bench {
-    field: Field,
+    setup: Arc<Setup>,
     rounds: usize,
     span: Duration,
+    report: Report,
 }
 
 impl Bench {
-    /// Each contender's rounds, interleaved. A round that is not counted comes first.
-    async fn rounds(&self, tasks: u64, contenders: &[(&'static str, Shape)]) -> Vec<(&'static str, Vec<Round>)> {
-        let mut all: Vec<_> = contenders.iter().map(|&(contender, _)| (contender, Vec::new())).collect();
+    /// Every request asks the same.
+    async fn straight(&mut self) {
+        for (shape, case) in [
+            (Shape::One, "redis/1-limit"),
+            (Shape::Three, "redis/3-limits"),
+            (Shape::ThreeOnTwo, "redis/3-limits-2-subjects"),
+        ] {
+            let contenders = [
+                (TOWER_QUOTA, shape),
+                (MULTIPLEXED, shape),
+                (POOLED, shape),
+                (PING, shape),
+                #[cfg(feature = "limitador")]
+                (LIMITADOR, shape),
+            ];
+            let rounds = self.case(case, 512, &contenders).await;
+            let (ours, theirs) = (&rounds[0], &rounds[1]);
+            self.report.ratio(case, ratio(ours, theirs, |round| round.rate));
+            if shape == Shape::Three {
+                self.report.ratio("redis/3-limits-pooled", ratio(ours, &rounds[2], |round| round.rate));
+                #[cfg(feature = "limitador")]
+                self.report.ratio("redis/3-limits-limitador", ratio(ours, &rounds[4], |round| round.rate));
+                self.report.ratio("redis/3-limits-server-cpu", ratio(theirs, ours, |round| round.server_cpu));
+                self.report.ratio("redis/3-limits-client-cpu", ratio(theirs, ours, |round| round.client_cpu));
+            }
+        }
+    }
+
+    /// Clients return, and not every request asks the same.
+    async fn mixes(&mut self) {
+        for (shape, case) in [
+            (Shape::Lasting, "redis/3-limits-lasting"),
+            (Shape::Mixed, "redis/mixed"),
+            (Shape::OneQuotaInTurn, "redis/one-quota-in-turn"),
+            (Shape::QuotasInTurn, "redis/quotas-in-turn"),
+        ] {
+            let rounds = self.case(case, 512, &[(TOWER_QUOTA, shape), (MULTIPLEXED, shape)]).await;
+            self.report.ratio(case, ratio(&rounds[0], &rounds[1], |round| round.rate));
+            self.report.ratio(format!("{case}-server-cpu"), ratio(&rounds[1], &rounds[0], |round| round.server_cpu));
+        }
+    }
+
+    /// tower-quota with its own options.
+    async fn options(&mut self) {
+        let contenders = [TOWER_QUOTA, PAIRED, PARTED].map(|contender| (contender, Shape::Three));
+        self.case("redis/options", 512, &contenders).await;
+    }
+
+    /// tower-quota with three limits beside the peer with one; a lone task with one limit each.
+    async fn latencies(&mut self) {
+        for (tasks, ours) in [(64, Shape::Three), (1, Shape::One)] {
+            let case = format!("redis/latency-{tasks}");
+            let rounds = self.case(&case, tasks, &[(TOWER_QUOTA, ours), (MULTIPLEXED, Shape::One)]).await;
+            self.report.ratio(format!("redis/p50-{tasks}"), ratio(&rounds[1], &rounds[0], |round| round.p50));
+            self.report.ratio(format!("redis/p99-{tasks}"), ratio(&rounds[1], &rounds[0], |round| round.p99));
+        }
+    }
+
+    /// Decisions per second of the primaries' CPU, against those of a server alone.
+    async fn cluster(&mut self) {
+        let contenders = [(CLUSTERED, Shape::Three), (TOWER_QUOTA, Shape::Three)];
+        let rounds = self.case("redis/cluster-3", 512, &contenders).await;
+        self.report.ratio("redis/cluster-3", ratio(&rounds[1], &rounds[0], |round| round.server_cpu));
+    }
+
+    /// Reports each contender's interleaved rounds and returns them. A round that is not counted comes first.
+    async fn case(&mut self, case: &str, tasks: u64, contenders: &[(&'static str, Shape)]) -> Vec<Vec<Round>> {
+        let mut all = vec![Vec::new(); contenders.len()];
         for round in 0..=self.rounds {
             for (position, &(contender, shape)) in contenders.iter().enumerate() {
                 let figures = self.round(contender, shape, tasks).await;
                 if round > 0 {
-                    all[position].1.push(figures);
+                    all[position].push(figures);
                 }
             }
+        }
+        for ((contender, _), rounds) in contenders.iter().zip(&all) {
+            self.report.row(case, contender, figures_of(rounds));
         }
         all
     }
 
-    async fn round(&self, contender: &str, shape: Shape, tasks: u64) -> Round {
-        let Field { server, connection, pool, sha, .. } = &self.field;
-        #[cfg(feature = "limitador")]
-        if contender == LIMITADOR {
-            let (limiter, limits) = (std::sync::Arc::clone(&self.field.limitador), shape.limits());
-            let decide = move |key| limitador::decide(std::sync::Arc::clone(&limiter), limits, key);
-            return load::run(server, tasks, KEYS, self.span, decide).await;
-        }
-        let store = match contender {
-            PAIRED => &self.field.paired,
-            PARTED => &self.field.parted,
-            _ => &self.field.store,
+    async fn round(&self, contender: &'static str, shape: Shape, tasks: u64) -> Round {
+        let setup = Arc::clone(&self.setup);
+        let decide = move |draw| {
+            let setup = Arc::clone(&setup);
+            async move {
+                let is_answered = match contender {
+                    TOWER_QUOTA => tower_quota(&setup.store, shape, draw).await,
+                    PAIRED => tower_quota(&setup.paired, shape, draw).await,
+                    PARTED => tower_quota(&setup.parted, shape, draw).await,
+                    CLUSTERED => tower_quota(&setup.clustered, shape, draw).await,
+                    MULTIPLEXED => script_per_limit(&mut setup.connection.clone(), &setup.sha, shape, draw).await,
+                    POOLED => pooled(&setup.pool, &setup.sha, shape, draw).await,
+                    #[cfg(feature = "limitador")]
+                    LIMITADOR => limitador::decide(&setup.limitador, shape, draw).await,
+                    _ => ping(&mut setup.connection.clone()).await,
+                };
+                if !is_answered {
+                    eprintln!("{contender}: no answer");
+                }
+            }
         };
-        let (store, connection, pool, sha) = (store.clone(), connection.clone(), pool.clone(), sha.clone());
-        match contender {
-            TOWER_QUOTA | PAIRED | PARTED => {
-                load::run(server, tasks, KEYS, self.span, move |key| tower_quota(store.clone(), shape, key)).await
-            }
-            MULTIPLEXED => {
-                let decide = move |key| multiplexed(connection.clone(), sha.clone(), shape, key);
-                load::run(server, tasks, KEYS, self.span, decide).await
-            }
-            POOLED => {
-                let decide = move |key| pooled(pool.clone(), sha.clone(), shape, key);
-                load::run(server, tasks, KEYS, self.span, decide).await
-            }
-            _ => load::run(server, tasks, KEYS, self.span, move |_| ping(connection.clone())).await,
-        }
-    }
-
-    /// Bytes of Redis' memory per subject, every subject counted once.
-    async fn bytes(&self, contender: &str, shape: Shape, subjects: u64) -> Result<f64, Box<dyn Error>> {
-        let Field { server, store, connection, sha, .. } = &self.field;
-        server.command("FLUSHALL")?;
-        let before = info(server, "memory", "used_memory:");
-        let workers: Vec<_> = (0..64)
-            .map(|worker| {
-                let (store, connection, sha) = (store.clone(), connection.clone(), sha.clone());
-                let ours = contender == TOWER_QUOTA;
-                tokio::spawn(async move {
-                    for key in (worker..subjects).step_by(64) {
-                        if ours {
-                            tower_quota(store.clone(), shape, key).await;
-                        } else {
-                            multiplexed(connection.clone(), sha.clone(), shape, key).await;
-                        }
-                    }
-                })
-            })
-            .collect();
-        for worker in workers {
-            worker.await?;
-        }
-        let used = info(server, "memory", "used_memory:") - before;
-        Ok(used / subjects as f64)
+        let servers = if contender == CLUSTERED { &self.setup.primaries()[..] } else { &[&self.setup.server] };
+        load::run(servers, tasks, self.span, decide).await
     }
 }
 
@@ -179,6 +173,9 @@ fn figures_of(rounds: &[Round]) -> Vec<(&'static str, f64)> {
         ("p99 us", middle(|round| round.p99)),
         ("client us", middle(|round| round.client_cpu)),
         ("server us", middle(|round| round.server_cpu)),
+        ("script us", middle(|round| round.script)),
+        ("call ms", middle(|round| round.call / 1_000.0)),
+        ("slow", rounds.iter().map(|round| round.slow).sum()),
     ]
 }
 

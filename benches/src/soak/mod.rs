@@ -1,9 +1,8 @@
 //! Many processes behind one Redis, their clocks hours apart, hammering a few thousand keys: no key is ever admitted
 //! more than its quota allows.
 //!
-//! The parent starts a Redis and the workers, each with its wall clock skewed by libfaketime, adds up what they were
-//! admitted per key, and holds it against the quota over the time between a key's first and last decision, as Redis'
-//! clock saw them.
+//! The parent starts a Redis and the workers, each with its wall clock skewed by libfaketime, sums the units admitted
+//! per key, and compares them with the quota over the time between a key's first and last decision by Redis' clock.
 
 mod worker;
 
@@ -54,7 +53,7 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     let mut report = Report::default();
     let over = keys.values().filter(|seen| seen.admitted > most(seen)).count();
     let admitted: u64 = keys.values().map(|seen| seen.admitted).sum();
-    // Where a key was asked for all the time, what it was admitted is what its quota allowed.
+    // A key that was asked for all the time was admitted exactly its quota.
     let busy: Vec<&Seen> = keys.values().filter(|seen| seen.asked > 20 * most(seen)).collect();
     let (got, due) = busy.iter().fold((0, 0), |(got, due), seen| (got + seen.admitted, due + most(seen)));
     report.row(
@@ -67,7 +66,7 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
             ("keys", keys.len() as f64),
             ("keys over", over as f64),
             ("busy keys", busy.len() as f64),
-            ("of theirs %", 100.0 * got as f64 / due.max(1) as f64),
+            ("of their quota %", 100.0 * got as f64 / due.max(1) as f64),
         ],
     );
     if over > 0 {

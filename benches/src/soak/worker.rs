@@ -12,6 +12,7 @@ use tower_quota_core::{Charge, Key, Name, Quota, Store};
 use tower_quota_redis::RedisStore;
 
 use crate::load::Keys;
+use crate::timing::rest;
 
 /// Requests each key may make at once, and in each second.
 pub(super) const BURST: u64 = 20;
@@ -23,7 +24,7 @@ const KEYS: usize = 4_096;
 const TASKS: u64 = 32;
 const NAME: Name = Name::new("soak");
 
-/// What a worker saw of one key; instants are microseconds on Redis' clock.
+/// The decisions that a worker saw of one key; instants are microseconds on Redis' clock.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Seen {
     pub(super) key: u64,
@@ -33,7 +34,7 @@ pub(super) struct Seen {
     last: u64,
 }
 
-/// The most a key may be admitted between its first decision and its last.
+/// Returns the most units that a key may be admitted between its first decision and its last.
 pub(super) fn most(seen: &Seen) -> u64 {
     let span = seen.last - seen.first;
     (BURST + span * RATE / 1_000_000).min(MINUTE + span * MINUTE / 60_000_000)
@@ -74,8 +75,7 @@ async fn hammer(url: &str, number: u64, span: Duration) -> Result<HashMap<u64, S
             })
         })
         .collect();
-    #[expect(clippy::disallowed_methods, reason = "the length of the soak")]
-    tokio::time::sleep(span).await;
+    rest(span).await;
     stop.store(true, Ordering::Relaxed);
     let mut all: HashMap<u64, Seen> = HashMap::new();
     for task in tasks {
