@@ -247,7 +247,8 @@ pub(super) fn struck(quota: &Quota, used: u64, most_debt: u64) -> u64 {
 /// Returns the grains of a charge, made `elapsed` microseconds ago, that can be given back: those that time has not
 /// refilled since, and all if no less was used in the meantime.
 fn refundable(quota: &Quota, cost: u64, elapsed: u64, least_used: u64) -> u64 {
-    let charged = cost.saturating_mul(quota.grain());
+    // No more than a bucket counts was ever taken.
+    let charged = cost.saturating_mul(quota.grain()).min(MOST_USED);
     charged.min(least_used.max(charged.saturating_sub(elapsed.saturating_mul(quota.refill()))))
 }
 

@@ -277,6 +277,9 @@ fn charge<'a>(wish: &Wish, plan: &'a Plan, keys: &'a [Key<'static>]) -> Charge<'
     if wish.is_shadow {
         charge = charge.shadow();
     }
+    if wish.is_refundable {
+        charge = charge.refundable();
+    }
     if wish.is_at_most {
         charge = charge.at_most();
     }

@@ -45,6 +45,7 @@ impl Step {
             counts_refusals: false,
             is_shadow: false,
             is_at_most: false,
+            is_refundable: false,
             penalty: None,
         };
         Self { passing, joins_last: false, deed, charges: vec![wish] }
@@ -90,6 +91,7 @@ pub(crate) struct Wish {
     pub(crate) counts_refusals: bool,
     pub(crate) is_shadow: bool,
     pub(crate) is_at_most: bool,
+    pub(crate) is_refundable: bool,
     /// One of the plan's.
     pub(crate) penalty: Option<usize>,
 }
@@ -130,6 +132,7 @@ pub(crate) fn plain_plan() -> impl Strategy<Value = Plan> {
                     counts_refusals: false,
                     is_shadow: false,
                     is_at_most: false,
+                    is_refundable: false,
                     penalty: None,
                     ..wish.clone()
                 };
@@ -210,10 +213,11 @@ fn wish() -> impl Strategy<Value = Wish> {
     let patience = prop_oneof![3 => Just(None), 1 => of_any_size(60).prop_map(Some)];
     let name = 0..NAMES.len();
     let penalty = prop::option::weighted(0.3, 0..PENALTIES);
-    let manners = (prop::bool::weighted(0.2), prop::bool::weighted(0.2), prop::bool::weighted(0.2), penalty);
+    let manner = || prop::bool::weighted(0.2);
+    let manners = (manner(), manner(), manner(), manner(), penalty);
     (name, 0..KEYS.len(), prop::option::weighted(0.2, 0..QUOTAS), cost, patience, manners).prop_map(
         // A limit mostly keeps its quota.
-        |(name, key, other, cost, patience, (counts_refusals, is_shadow, is_at_most, penalty))| Wish {
+        |(name, key, other, cost, patience, (counts_refusals, is_shadow, is_at_most, is_refundable, penalty))| Wish {
             name,
             key,
             quota: other.unwrap_or(name),
@@ -222,6 +226,7 @@ fn wish() -> impl Strategy<Value = Wish> {
             counts_refusals,
             is_shadow,
             is_at_most,
+            is_refundable,
             penalty,
         },
     )
