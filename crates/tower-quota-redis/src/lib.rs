@@ -19,7 +19,7 @@
 //!    third of the deadline. What cannot be answered in time is refused at once, uncharged, with
 //!    [`Overloaded`](RedisStoreError::Overloaded), and the rest is answered in time.
 //! 7. **A server that does not answer is left alone.** After five failures in a row, 0.25 s of silence, decisions fail
-//!    within microseconds, uncharged. A single decision tries the server again after a pause of at most half a second.
+//!    within microseconds, uncharged. A single decision tries the server again after a pause of at most 400 ms.
 //!    When it is answered the load returns in steps.
 //!
 //! [`RedisStore::stats`] shows all of it in figures, and [`RedisStore::close`] waits for what is under way when a

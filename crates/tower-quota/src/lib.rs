@@ -216,4 +216,6 @@ pub use tower_quota_core::{
     Timestamp, UnknownLimit, decide,
 };
 #[cfg(feature = "redis")]
-pub use tower_quota_redis::{RedisConfigError, RedisOptions, RedisStore, RedisStoreError};
+pub use tower_quota_redis::{
+    RedisConfigError, RedisErrorCounts, RedisOptions, RedisStats, RedisStore, RedisStoreError,
+};

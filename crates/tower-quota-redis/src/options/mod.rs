@@ -153,7 +153,7 @@ impl RedisOptions {
     /// Calls that fail together count once, however many connections there are: a call counts if it began after the
     /// last one that counted had ended. So a server that falls silent is given up after this many deadlines, a quarter
     /// of a second by default, and a pause of 70 ms never does that. Decisions then fail at once, with
-    /// [`BreakerOpen`](crate::RedisStoreError::BreakerOpen). After a pause of 50 to 100 ms, which doubles up to 500
+    /// [`BreakerOpen`](crate::RedisStoreError::BreakerOpen). After a pause of 50 to 100 ms, which doubles up to 400
     /// ms, one decision is sent; its answer closes the breaker. In a cluster each partition has a breaker of its own.
     #[must_use]
     pub const fn breaker(mut self, failures: NonZeroU32) -> Self {

@@ -17,7 +17,7 @@ use crate::rig::{
 };
 
 /// The shortest time between the beginnings of two attempts to connect, after the first few.
-const LEAST_PAUSE: Duration = Duration::from_millis(200);
+const LEAST_PAUSE: Duration = Duration::from_millis(150);
 /// Attempts that take longer than a call together, since each follows a pause.
 const SEVERAL: usize = 4;
 const PARTITIONS: usize = 12;
