@@ -35,7 +35,9 @@ impl Capacity {
     /// Counts an entry that was evicted before it was full, and whether one of its limits was spent.
     pub(super) fn count_eviction(&self, is_limited: bool) {
         self.evicted.fetch_add(1, Ordering::Relaxed);
-        self.evicted_limited.fetch_add(is_limited.into(), Ordering::Relaxed);
+        if is_limited {
+            self.evicted_limited.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     pub(super) const fn capacity(&self) -> usize {

@@ -1,4 +1,4 @@
-//! Checks of plain charges, decided in the rows: what [`decide`](crate::decide) does, and nearly all that stores are asked.
+//! Checks of plain charges, decided in the rows: what [`decide`](crate::decide()) does, and nearly all that stores are asked.
 //!
 //! A key whose row counts all asked limits by the asked quotas is decided in its row, whatever the order of the limits and
 //! whatever other limits the row has. Every other plain check is decided on drafts of its rows: first requests, several

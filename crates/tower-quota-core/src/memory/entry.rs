@@ -62,6 +62,21 @@ impl Table {
         at <= clock || at <= clock.saturating_add(TRUSTED_LEAD).saturating_add(full_at() - at)
     }
 
+    /// Whether nothing of a row's entry is used any more at an instant after its last change.
+    #[inline]
+    pub(super) fn is_full(&self, row: Row<'_>, instant: u64) -> bool {
+        let elapsed = instant - row.at();
+        let is_back = |count: Count| match self.interned.refill(count.number) {
+            0 => None,
+            refill => Some(count.value <= elapsed.saturating_mul(refill)),
+        };
+        match row.is_elsewhere() {
+            true => self.balance(row).full_at <= instant,
+            // Buckets take no division.
+            false => row.counts().all(|count| is_back(count).unwrap_or_else(|| self.balance(row).full_at <= instant)),
+        }
+    }
+
     /// Returns what the last change of a row's entry left.
     #[inline]
     pub(super) fn balance(&self, row: Row<'_>) -> Balance {

@@ -7,7 +7,7 @@ use super::row::Row;
 use super::table::Table;
 use crate::entry::Entry;
 
-/// Entries considered to find the one that costs least: this many, and the rest of a bucket.
+/// Entries considered, at most, to find the one that costs least.
 const CANDIDATES: usize = 16;
 /// Buckets searched, at most, to find so many.
 const REACH: usize = 12;
@@ -50,20 +50,19 @@ impl Table {
         }
         let [first, _] = self.homes(hash);
         let (mut least, mut candidates) = (None, 0);
-        for bucket in (first..self.len()).chain(0..first).take(REACH) {
-            for position in bucket * ROWS..(bucket + 1) * ROWS {
-                let row = self.row(position);
-                if row.is_free() || scene.together.contains(&row.hash()) {
+        'search: for bucket in (first..self.len()).chain(0..first).take(REACH) {
+            for (row, words) in self.rows_in(bucket).enumerate() {
+                if words.is_free() || scene.together.contains(&words.hash()) {
                     continue;
                 }
-                let cost = self.cost(row);
+                let cost = self.cost(words);
                 if least.is_none_or(|(least, _)| cost < least) {
-                    least = Some((cost, position));
+                    least = Some((cost, bucket * ROWS + row));
                 }
                 candidates += 1;
-            }
-            if candidates >= CANDIDATES {
-                break;
+                if candidates == CANDIDATES {
+                    break 'search;
+                }
             }
         }
         least.map(|(_, position)| self.evict(position, scene)).is_some()
@@ -84,13 +83,14 @@ impl Table {
 
     /// Frees the rows of a bucket's entries that are full by an instant.
     fn reclaim_in(&mut self, bucket: usize, instant: u64) {
-        for position in bucket * ROWS..(bucket + 1) * ROWS {
-            let row = self.row(position);
+        let mut full = 0_u8;
+        for (row, words) in self.rows_in(bucket).enumerate() {
             // The first condition follows from the last, and costs less.
-            if row.at() <= instant && !row.is_free() && self.balance(row).full_at <= instant {
-                self.vacate(position);
+            if words.at() <= instant && !words.is_free() && self.is_full(words, instant) {
+                full |= 1 << row;
             }
         }
+        (0..ROWS).filter(|row| full >> row & 1 != 0).for_each(|row| self.vacate(bucket * ROWS + row));
     }
 
     /// Frees the row of an entry and remembers its spent limits in the filter.

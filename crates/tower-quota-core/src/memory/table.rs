@@ -65,6 +65,15 @@ impl Table {
         }
     }
 
+    /// Returns the rows of a bucket, free ones too.
+    pub(super) fn rows_in(&self, bucket: usize) -> impl Iterator<Item = Row<'_>> {
+        let (words, width) = match &self.buckets {
+            Buckets::Narrow(buckets) => (buckets[bucket].rows().as_flattened(), NARROW),
+            Buckets::Wide(buckets) => (buckets[bucket].rows().as_flattened(), WIDE),
+        };
+        words.chunks_exact(width).map(Row)
+    }
+
     /// Returns a row, to be changed in all but its hash.
     pub(super) fn row_mut(&mut self, position: usize) -> RowMut<'_> {
         let (bucket, row) = (position / ROWS, position % ROWS);
