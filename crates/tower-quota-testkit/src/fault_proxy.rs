@@ -35,8 +35,8 @@ pub struct FaultProxy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Connections are accepted, and no byte passes in either direction. The bytes are delivered after healing, as after
-    /// a partition.
+    /// Connections are accepted, and no byte passes in either direction. The bytes are delivered after healing, as
+    /// after a partition.
     Stall,
     /// Requests arrive and are executed. Replies are delivered after healing.
     Mute,

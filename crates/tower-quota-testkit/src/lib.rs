@@ -1,8 +1,7 @@
 //! Tools for tests of tower-quota stores and services.
 //!
-//! There are a clock that tests move, a scripted store, the conformance suite, real Redis servers on free ports (a single
-//! server, a cluster, a group with sentinels, each with or without TLS where it has it), and a proxy that injects network
-//! faults.
+//! There are a clock that tests move, a scripted store, the conformance suite, real Redis servers on free ports (a
+//! single server or a cluster, with or without TLS, and a group with sentinels), and a proxy that injects faults.
 
 #![forbid(unsafe_code)]
 

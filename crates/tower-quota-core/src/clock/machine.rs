@@ -2,8 +2,8 @@
 //!
 //! It begins on the system's clock. Readings that take that clock also compare it with the counter, and measure the
 //! counter's rate from one comparison to the next. When two successive rates agree, the counter is used for a window of
-//! its steps ([`Line`]). At the end of the window the next reading compares again. A counter that restarts or jumps ahead
-//! leaves its window at once; then rates are measured anew.
+//! its steps ([`Line`]). At the end of the window the next reading compares again. A counter that restarts or jumps
+//! ahead leaves its window at once; then rates are measured anew.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
@@ -14,8 +14,9 @@ use super::line::{Line, Rate};
 /// The shortest time over which a rate is measured.
 pub(super) const MEASURED_NANOS: u64 = 50_000_000;
 
-/// The longest time between the two readings of the system's clock around one of the counter. It makes errors of at most
-/// half of that, and of some ten microseconds at the end of a window.
+/// The longest time between the two readings of the system's clock around one of the counter.
+///
+/// It limits the error to half of that, and to some ten microseconds at the end of a window.
 const BRACKET_NANOS: u64 = 5_000;
 
 /// How often a comparison is tried. A preempted one takes longer than the bracket allows.

@@ -22,10 +22,10 @@ use crate::time::{Timestamp, micros};
 ///
 /// # Running backwards
 ///
-/// Successive readings may run backwards by some microseconds, when the counter is compared. The counter itself may jump
-/// (resume, restore of a snapshot, migration of a virtual machine). A jump by more than a tenth of a second, in either
-/// direction, is noticed by the next reading, which returns the system's time. A shorter one may go unnoticed for a tenth
-/// of a second: meanwhile the clock is ahead or behind by the length of the jump.
+/// Successive readings may run backwards by some microseconds, when the counter is compared. The counter itself may
+/// jump (resume, restore of a snapshot, migration of a virtual machine). A jump by more than a tenth of a second, in
+/// either direction, is noticed by the next reading, which returns the system's time. A shorter one may go unnoticed
+/// for a tenth of a second: meanwhile the clock is ahead or behind by the length of the jump.
 /// So readings never run backwards by more than a tenth of a second.
 ///
 /// ```

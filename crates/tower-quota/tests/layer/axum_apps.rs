@@ -11,7 +11,7 @@ use tower::{ServiceBuilder, ServiceExt};
 use tower_quota::{Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer};
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::BrokenStore;
+use crate::fixture::failing_store;
 
 /// Serves an app on a free port.
 pub(crate) async fn served(app: Router) -> SocketAddr {
@@ -133,7 +133,7 @@ fn tellers() -> Router {
 
 #[tokio::test]
 async fn handlers_must_not_insist_on_a_decision() {
-    let failing = RateLimitLayer::new(BrokenStore, Policy::new().limit(twice())).attach_decision();
+    let failing = RateLimitLayer::new(failing_store(), Policy::new().limit(twice())).attach_decision();
     let not_applying = layer(twice().when(|_| false)).attach_decision();
     for app in [served(tellers().layer(failing)).await, served(tellers().layer(not_applying)).await] {
         let response = ask(app, "GET", "/").await;

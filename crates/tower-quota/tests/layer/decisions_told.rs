@@ -9,7 +9,7 @@ use tower_quota::{Decided, Decision, Limit, MemoryStore, MissingKey, OnStoreFail
 use tower_quota::{Store, key, when};
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{FickleStore, Inner};
+use crate::fixture::{Inner, ScriptedStore, StoreControl};
 
 /// What was heard of each request: the label, the path, and whether the store was asked in vain.
 type Heard = Arc<Mutex<Vec<(&'static str, String, bool)>>>;
@@ -80,7 +80,7 @@ async fn who_finds_the_line_full_is_told_of_once_as_refused() {
     let queue =
         Limit::new("queue", Quota::per_second(1).burst(9).leaky_bucket()).on_store_failure(OnStoreFailure::Local);
     for sick in [false, true] {
-        let store = FickleStore::new(&ManualClock::default());
+        let store = ScriptedStore::new();
         store.fail(sick);
         let (layer, heard) = listening(store, Policy::new().limit(queue.clone()));
         let layer = layer.max_waiting(0);
@@ -105,7 +105,7 @@ async fn a_sick_store_is_told_of() {
                 .when(|head| head.uri().path() == "/strict")
                 .on_store_failure(OnStoreFailure::Refuse),
         );
-    let store = FickleStore::new(&ManualClock::default());
+    let store = ScriptedStore::new();
     let (layer, heard) = listening(store.clone(), policy);
     ask(&layer, "/").await;
     store.fail(true);
@@ -120,7 +120,7 @@ async fn a_sick_store_is_told_of() {
 
 #[tokio::test]
 async fn a_layer_within_a_sick_one_is_not_sick() {
-    let store = FickleStore::new(&ManualClock::default());
+    let store = ScriptedStore::new();
     store.fail(true);
     let policy = || Policy::new().limit(Limit::new("all", Quota::per_minute(9)));
     let (inner, heard) = listening(MemoryStore::with_clock(10, ManualClock::default()), policy());

@@ -8,12 +8,12 @@ use tower_quota::{Decision, Degraded, Limit, MemoryStore, OnStoreFailure, Outcom
 use tower_quota::{RateLimitLayer, Refused};
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{Answer, FickleStore, Inner, WITH_X, field};
+use crate::fixture::{Answer, Inner, ScriptedStore, StoreControl, WITH_X, field};
 
 /// A policy over `Inner`, on a store that fails on command; both stores are on one clock, which stands still.
 struct Setting {
-    service: RateLimit<Inner, FickleStore>,
-    store: FickleStore,
+    service: RateLimit<Inner, ScriptedStore>,
+    store: ScriptedStore,
     local: MemoryStore,
     clock: ManualClock,
 }
@@ -21,7 +21,7 @@ struct Setting {
 impl Setting {
     fn new(policy: Policy) -> Self {
         let clock = ManualClock::default();
-        let (store, local) = (FickleStore::new(&clock), MemoryStore::with_clock(1_000, clock.clone()));
+        let (store, local) = (ScriptedStore::with_clock(clock.clone()), MemoryStore::with_clock(1_000, clock.clone()));
         let layer = RateLimitLayer::new(store.clone(), policy).attach_decision().local_store(local.clone());
         Self { service: layer.headers(WITH_X).layer(Inner::default()), store, local, clock }
     }
@@ -309,7 +309,7 @@ async fn layers_can_share_their_local_counters() {
 #[tokio::test]
 async fn an_inner_limiter_that_counts_is_not_contradicted() {
     let clock = ManualClock::default();
-    let store = FickleStore::new(&clock);
+    let store = ScriptedStore::with_clock(clock.clone());
     store.fail(true);
     let inner = RateLimitLayer::new(MemoryStore::with_clock(10, clock), minute(OnStoreFailure::Allow)).headers(WITH_X);
     let outer = RateLimitLayer::new(store, minute(OnStoreFailure::Allow)).headers(WITH_X);
@@ -322,7 +322,7 @@ async fn an_inner_limiter_that_counts_is_not_contradicted() {
 #[tokio::test]
 async fn a_custom_refusal_can_see_it() {
     let clock = ManualClock::default();
-    let store = FickleStore::new(&clock);
+    let store = ScriptedStore::with_clock(clock.clone());
     let layer = RateLimitLayer::new(store.clone(), minute(OnStoreFailure::Local))
         .local_store(MemoryStore::with_clock(10, clock))
         .refusal(|refused: &Refused<'_>| {

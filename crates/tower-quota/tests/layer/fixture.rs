@@ -1,9 +1,7 @@
-//! An inner service that remembers what reached it, and stores that fail or take their time.
+//! An inner service that records its requests, and scripted stores.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
-use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -14,9 +12,10 @@ use http_body_util::{BodyExt, Full};
 use tower::{Layer, Service, ServiceExt};
 use tower_quota::{
     Charge, Decision, Degraded, HeaderStyle, Key, MemoryStore, Operation, Policy, Quota, RateLimit, RateLimitLayer,
-    Reset, ResponseBody, Store, Timestamp,
+    Reset, ResponseBody, Store,
 };
-use tower_quota_testkit::ManualClock;
+pub(crate) use tower_quota_testkit::ScriptedStore;
+use tower_quota_testkit::{ManualClock, ScriptedAnswer};
 
 /// Answers `inner` to everything and remembers what each request brought along.
 #[derive(Clone, Default)]
@@ -107,128 +106,69 @@ where
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// A store that cannot be asked.
-#[derive(Clone, Debug)]
-pub(crate) struct BrokenStore;
+/// The message of a failing store. Clients must not see it.
+pub(crate) const FAILURE: &str = "secret-host:6379 is on fire";
 
-/// Why not.
-#[derive(Debug)]
-pub(crate) struct Broken;
-
-impl std::fmt::Display for Broken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("secret-host:6379 is on fire")
-    }
+/// Returns a store that always fails.
+pub(crate) fn failing_store() -> ScriptedStore {
+    let store = ScriptedStore::new();
+    store.fail(true);
+    store
 }
 
-impl std::error::Error for Broken {}
-
-impl Store for BrokenStore {
-    type Error = Broken;
-    type Future = Ready<Result<Decision, Broken>>;
-
-    fn apply(&self, _: Operation, _: &[Charge<'_>]) -> Self::Future {
-        ready(Err(Broken))
-    }
+/// Returns a store in memory that answers at the second poll.
+pub(crate) fn slow_store() -> ScriptedStore {
+    let store = ScriptedStore::new();
+    store.set_default(ScriptedAnswer::memory().yielding());
+    store
 }
 
-/// A store in memory that fails on command.
-#[derive(Clone, Debug)]
-pub(crate) struct FickleStore {
-    memory: MemoryStore,
-    sick: Arc<AtomicBool>,
-}
-
-impl FickleStore {
-    pub(crate) fn new(clock: &ManualClock) -> Self {
-        Self { memory: MemoryStore::with_clock(1_000, clock.clone()), sick: Arc::default() }
-    }
-
-    pub(crate) fn fail(&self, sick: bool) {
-        self.sick.store(sick, Ordering::Relaxed);
-    }
-}
-
-impl Store for FickleStore {
-    type Error = Broken;
-    type Future = Ready<Result<Decision, Broken>>;
-
-    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
-        if self.sick.load(Ordering::Relaxed) {
-            return ready(Err(Broken));
-        }
-        let Ok(decision) = self.memory.apply(operation, charges).into_inner();
-        ready(Ok(decision))
-    }
-}
-
-/// A store in memory that answers at the second poll, and remembers how many charges each call brought.
-#[derive(Clone, Debug)]
-pub(crate) struct SlowStore {
-    memory: MemoryStore,
-    calls: Arc<Mutex<Vec<usize>>>,
-}
-
-impl SlowStore {
-    pub(crate) fn new() -> Self {
-        Self { memory: MemoryStore::with_clock(1_000, ManualClock::default()), calls: Arc::default() }
-    }
-
-    pub(crate) fn calls(&self) -> Vec<usize> {
-        self.calls.lock().unwrap().clone()
-    }
-}
-
-impl Store for SlowStore {
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Decision, Infallible>> + Send>>;
-
-    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
-        self.calls.lock().unwrap().push(charges.len());
-        let decided = self.memory.apply(operation, charges);
-        Box::pin(async move {
-            tokio::task::yield_now().await;
-            decided.await
-        })
-    }
-}
-
-/// What a store was asked to do, and the costs of the charges.
+/// The name of an operation, and the costs of its charges.
 pub(crate) type Call = (&'static str, Vec<u64>);
 
-/// A store in memory that remembers what it was asked to do, and with which costs; it can be slow, or fail.
-#[derive(Clone, Debug)]
-pub(crate) struct Recorder {
-    pub(crate) memory: MemoryStore,
-    pub(crate) clock: ManualClock,
-    calls: Arc<Mutex<Vec<Call>>>,
-    slow: bool,
-    sick: Arc<AtomicBool>,
+/// What these tests change and read of a scripted store.
+pub(crate) trait StoreControl {
+    /// Makes the store fail, or decide again.
+    fn fail(&self, fails: bool);
+
+    /// Returns how many charges each operation had.
+    fn charge_counts(&self) -> Vec<usize>;
+
+    /// Returns all operations other than checks, in order.
+    fn settled(&self) -> Vec<Call>;
+
+    /// Waits until [`settled`](Self::settled) returns these.
+    async fn until_settled(&self, expected: &[(&'static str, &[u64])]);
+
+    /// Returns the units left of a global limit.
+    fn left(&self, limit: &'static str, quota: Quota) -> u64;
 }
 
-impl Recorder {
-    pub(crate) fn new() -> Self {
-        let clock = ManualClock::default();
-        let memory = MemoryStore::with_clock(1_000, clock.clone());
-        Self { memory, clock, calls: Arc::default(), slow: false, sick: Arc::default() }
+impl StoreControl for ScriptedStore {
+    fn fail(&self, fails: bool) {
+        self.set_default(if fails { ScriptedAnswer::error(FAILURE) } else { ScriptedAnswer::memory() });
     }
 
-    /// Answers at the second poll.
-    pub(crate) fn slow() -> Self {
-        Self { slow: true, ..Self::new() }
+    fn charge_counts(&self) -> Vec<usize> {
+        self.operations().iter().map(|recorded| recorded.charges.len()).collect()
     }
 
-    pub(crate) fn fail(&self, sick: bool) {
-        self.sick.store(sick, Ordering::Relaxed);
+    fn settled(&self) -> Vec<Call> {
+        let name = |operation| match operation {
+            Operation::Check => "check",
+            Operation::Charge => "charge",
+            Operation::Refund { .. } => "refund",
+            Operation::Reset => "reset",
+            Operation::Refuse => "refuse",
+            Operation::Peek => "peek",
+        };
+        let settling = self.operations().into_iter().filter(|recorded| recorded.operation != Operation::Check);
+        settling
+            .map(|recorded| (name(recorded.operation), recorded.charges.iter().map(|charge| charge.units).collect()))
+            .collect()
     }
 
-    /// What it was asked for but checks, in order.
-    pub(crate) fn settled(&self) -> Vec<Call> {
-        self.calls.lock().unwrap().iter().filter(|(operation, _)| *operation != "check").cloned().collect()
-    }
-
-    /// Waits for that to be so.
-    pub(crate) async fn until_settled(&self, expected: &[(&'static str, &[u64])]) {
+    async fn until_settled(&self, expected: &[(&'static str, &[u64])]) {
         let reached = || self.settled().iter().map(|(name, costs)| (*name, &costs[..])).eq(expected.iter().copied());
         let wait = async {
             while !reached() {
@@ -239,57 +179,15 @@ impl Recorder {
         assert!(waited.is_ok(), "{:?} instead of {expected:?}", self.settled());
     }
 
-    /// Units left of a limit on everyone.
-    pub(crate) fn left(&self, limit: &'static str, quota: Quota) -> u64 {
-        let Ok(decision) = self.memory.check(&[Charge::new(limit, &quota, &Key::EVERYONE).cost(0)]).into_inner();
+    fn left(&self, limit: &'static str, quota: Quota) -> u64 {
+        let Ok(decision) = self.memory().check(&[Charge::new(limit, &quota, &Key::EVERYONE).cost(0)]).into_inner();
         decision.statuses()[0].remaining()
-    }
-}
-
-impl Store for Recorder {
-    type Error = Broken;
-    type Future = Pin<Box<dyn Future<Output = Result<Decision, Broken>> + Send>>;
-
-    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
-        let name = match operation {
-            Operation::Check => "check",
-            Operation::Charge => "charge",
-            Operation::Refund { .. } => "refund",
-            Operation::Reset => "reset",
-            Operation::Refuse => "refuse",
-            Operation::Peek => "peek",
-        };
-        self.calls.lock().unwrap().push((name, charges.iter().map(Charge::units).collect()));
-        if self.sick.load(Ordering::Relaxed) {
-            return Box::pin(ready(Err(Broken)));
-        }
-        let Ok(decision) = self.memory.apply(operation, charges).into_inner();
-        let slow = self.slow;
-        Box::pin(async move {
-            if slow {
-                tokio::task::yield_now().await;
-            }
-            Ok(decision)
-        })
     }
 }
 
 /// The whole seconds that `Retry-After` asks for.
 pub(crate) fn retry_after<B>(response: &Response<B>) -> Duration {
     Duration::from_secs(field(response, "retry-after").unwrap().parse().unwrap())
-}
-
-/// A store that decides by a given decision: for what no quota leads to.
-#[derive(Clone, Debug)]
-pub(crate) struct ScriptedStore(pub(crate) Vec<tower_quota::LimitStatus>);
-
-impl Store for ScriptedStore {
-    type Error = Infallible;
-    type Future = Ready<Result<Decision, Infallible>>;
-
-    fn apply(&self, _: Operation, _: &[Charge<'_>]) -> Self::Future {
-        ready(Ok(Decision::from_statuses(Operation::Check, Timestamp::EPOCH, self.0.clone())))
-    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "tokio's paused clock")]

@@ -5,7 +5,7 @@ use http_body::Body as _;
 use tower::{Layer, ServiceExt};
 use tower_quota::{Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer, Refused, key};
 
-use crate::fixture::{Answer, BrokenStore, Inner, Limited, field};
+use crate::fixture::{Answer, Inner, Limited, failing_store, field};
 
 fn call(content_type: &str) -> http::request::Builder {
     Request::post("/echo.Echo/Say").version(Version::HTTP_2).header("content-type", content_type)
@@ -66,7 +66,7 @@ async fn a_missing_key_is_an_invalid_argument() {
 #[tokio::test]
 async fn a_store_failure_is_unavailable() {
     let policy = once().on_store_failure(OnStoreFailure::Refuse);
-    let service = RateLimitLayer::new(BrokenStore, policy).layer(Inner::default());
+    let service = RateLimitLayer::new(failing_store(), policy).layer(Inner::default());
     let response = service.oneshot(call("application/grpc").body(()).unwrap()).await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(field(&response, "grpc-status").as_deref(), Some("14"));

@@ -9,7 +9,7 @@ use tonic_types::{ErrorDetails, StatusExt};
 use tower::{Layer, ServiceExt};
 use tower_quota::{Limit, MemoryStore, MissingKey, Name, OnStoreFailure, Policy, Quota, RateLimitLayer, key};
 
-use crate::fixture::{Answer, BrokenStore, Inner, Limited, field};
+use crate::fixture::{Answer, Inner, Limited, failing_store, field};
 
 fn call() -> http::request::Builder {
     Request::post("/echo.Echo/Say").version(Version::HTTP_2).header("content-type", "application/grpc")
@@ -94,7 +94,7 @@ async fn a_missing_key_is_no_quota_failure() {
 #[tokio::test]
 async fn a_sick_store_says_when_to_retry() {
     let policy = Policy::new().limit(Limit::new("one", Quota::per_minute(1))).on_store_failure(OnStoreFailure::Refuse);
-    let service = RateLimitLayer::new(BrokenStore, policy).layer(Inner::default());
+    let service = RateLimitLayer::new(failing_store(), policy).layer(Inner::default());
     let (status, details) = status(&service.oneshot(call().body(()).unwrap()).await.unwrap());
     assert_eq!(status.code(), Code::Unavailable);
     assert_eq!(details.retry_info().unwrap().retry_delay, Some(Duration::from_secs(1)));

@@ -7,6 +7,7 @@ use tower::{Layer, ServiceExt};
 use tower_quota::{
     EXPOSED_HEADERS, Left, Limit, LimitStatus, MissingKey, Name, Outcome, Penalty, Policy, Quota, RateLimitLayer, key,
 };
+use tower_quota_testkit::ScriptedAnswer;
 
 use crate::fixture::{Answer, Inner, Limited, ScriptedStore, WITH_X, field, retry_after};
 
@@ -33,7 +34,9 @@ fn told(fields: [Option<&str>; 6]) -> [Option<String>; 6] {
 /// The response of a limit named `one` that stands as a store says.
 async fn told_by_store(standing: LimitStatus) -> Answer {
     let policy = Policy::new().limit(Limit::new("one", Quota::per_hour(1)));
-    let service = RateLimitLayer::new(ScriptedStore(vec![standing]), policy).headers(WITH_X).layer(Inner::default());
+    let store = ScriptedStore::new();
+    store.push(ScriptedAnswer::statuses([standing]));
+    let service = RateLimitLayer::new(store, policy).headers(WITH_X).layer(Inner::default());
     service.oneshot(Request::new(())).await.unwrap()
 }
 

@@ -9,7 +9,7 @@ use tower_quota::HeaderStyle::{Draft6, Draft7, Draft11, XRateLimit};
 use tower_quota::Reset::{Delta, Epoch};
 use tower_quota::{Clock, Limit, OnStoreFailure, Policy, Quota, RateLimitLayer, Refused};
 
-use crate::fixture::{Answer, BrokenStore, Inner, Limited, field, text};
+use crate::fixture::{Answer, Inner, Limited, failing_store, field, text};
 
 /// One request in four seconds.
 fn policy() -> Policy {
@@ -101,7 +101,7 @@ async fn grpc_clients_and_custom_refusals_are_told_it() {
 #[tokio::test]
 async fn a_sick_store_spreads_its_clients() {
     let policy = policy().on_store_failure(OnStoreFailure::Refuse);
-    let service = RateLimitLayer::new(BrokenStore, policy).retry_jitter(JITTER).layer(Inner::default());
+    let service = RateLimitLayer::new(failing_store(), policy).retry_jitter(JITTER).layer(Inner::default());
     let mut times = BTreeSet::new();
     for _ in 0..100 {
         let response = service.clone().oneshot(Request::new(())).await.unwrap();

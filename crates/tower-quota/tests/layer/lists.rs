@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tower::{Layer, ServiceExt};
 use tower_quota::{Decision, Limit, MissingKey, Policy, Quota, RateLimitLayer, Reason, Refused, key, when};
 
-use crate::fixture::{Answer, BrokenStore, Inner, Limited, SlowStore, field, text};
+use crate::fixture::{Answer, Inner, Limited, StoreControl, failing_store, field, slow_store, text};
 
 fn once() -> Limit {
     Limit::new("once", Quota::per_minute(1))
@@ -44,16 +44,16 @@ async fn what_is_skipped_is_not_limited() {
 
 #[tokio::test]
 async fn lists_do_not_ask_the_store() {
-    let store = SlowStore::new();
+    let store = slow_store();
     let policy = Policy::new().skip(user(&["sue"])).allow(user(&["ann"])).block(user(&["bob"])).limit(once());
     let service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
     for (name, status) in [("sue", 200), ("ann", 200), ("bob", 403)] {
         let response = service.clone().oneshot(by(name).body(()).unwrap()).await.unwrap();
         assert_eq!(response.status(), status, "{name}");
     }
-    assert!(store.calls().is_empty());
+    assert!(store.charge_counts().is_empty());
     service.oneshot(by("eve").body(()).unwrap()).await.unwrap();
-    assert_eq!(store.calls(), [1]);
+    assert_eq!(store.charge_counts(), [1]);
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn lists_hold_while_the_store_is_sick() {
         .block(user(&["bob"]))
         .limit(once())
         .on_store_failure(tower_quota::OnStoreFailure::Refuse);
-    let service = RateLimitLayer::new(BrokenStore, policy).layer(Inner::default());
+    let service = RateLimitLayer::new(failing_store(), policy).layer(Inner::default());
     for (name, status) in [("ann", 200), ("bob", 403), ("eve", 503)] {
         let response = service.clone().oneshot(by(name).body(()).unwrap()).await.unwrap();
         assert_eq!(response.status(), status, "{name}");

@@ -10,9 +10,8 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::{Decision, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer, RequestHead, key, when};
-use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{FickleStore, Inner, Limited, SlowStore, field, tokio_now};
+use crate::fixture::{Inner, Limited, ScriptedStore, StoreControl, field, slow_store, tokio_now};
 
 const DEADLINE: Duration = Duration::from_millis(20);
 
@@ -75,7 +74,7 @@ async fn handlers_find_it_too() {
         Ok::<_, std::convert::Infallible>(http::Response::new(tenant))
     });
     let policy = Policy::new().look_up(DEADLINE, |head| ready(tenant_of(head))).limit(by_tenant());
-    let service = RateLimitLayer::new(SlowStore::new(), policy).attach_decision().layer(inner);
+    let service = RateLimitLayer::new(slow_store(), policy).attach_decision().layer(inner);
     let response = service.oneshot(with_key("k3").body(()).unwrap()).await.unwrap();
     assert_eq!(field(&response, "ratelimit-policy").as_deref(), Some(r#""tenant";q=3;w=60"#));
 }
@@ -170,7 +169,7 @@ async fn a_request_that_goes_away_takes_its_look_up_along() {
             }
         })
         .limit(Limit::new("all", Quota::per_minute(1)));
-    let store = SlowStore::new();
+    let store = slow_store();
     let inner = Inner::default();
     let service = RateLimitLayer::new(store.clone(), policy).layer(inner.clone());
     let mut call = Box::pin(service.oneshot(Request::new(())));
@@ -178,7 +177,7 @@ async fn a_request_that_goes_away_takes_its_look_up_along() {
     assert_eq!(dropped.load(Ordering::Relaxed), 0);
     drop(call);
     assert_eq!(dropped.load(Ordering::Relaxed), 1);
-    assert_eq!((store.calls().len(), inner.calls()), (0, 0), "nothing was charged");
+    assert_eq!((store.charge_counts().len(), inner.calls()), (0, 0), "nothing was charged");
 }
 
 /// What one poll brings.
@@ -219,7 +218,7 @@ async fn what_was_found_serves_the_fallback_too() {
         })
         .limit(by_tenant().when_missing(MissingKey::Refuse))
         .on_store_failure(OnStoreFailure::Local);
-    let store = FickleStore::new(&ManualClock::default());
+    let store = ScriptedStore::new();
     store.fail(true);
     let service = RateLimitLayer::new(store, policy).layer(Inner::default());
     for status in [200, 200, 200, 429] {

@@ -11,7 +11,7 @@ use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, Store};
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{Limited, SlowStore};
+use crate::fixture::{Limited, slow_store};
 
 /// A service whose clones are not ready until they are polled themselves, and that insists on it.
 struct Picky {
@@ -56,7 +56,7 @@ async fn the_ready_service_is_called(store: impl Store, policy: Policy) {
 async fn the_service_polled_ready_is_the_one_called() {
     let limits = || Policy::new().limit(Limit::new("roomy", Quota::per_minute(100)));
     the_ready_service_is_called(MemoryStore::new(), limits()).await;
-    the_ready_service_is_called(SlowStore::new(), limits()).await;
+    the_ready_service_is_called(slow_store(), limits()).await;
     the_ready_service_is_called(MemoryStore::new(), Policy::new()).await;
 }
 
@@ -85,7 +85,7 @@ fn behind_a_store_in_memory_it_is_called_at_once_and_not_cloned() {
 #[tokio::test(start_paused = true)]
 async fn also_after_a_wait() {
     let queue = Quota::per_second(10).burst(9).leaky_bucket();
-    the_ready_service_is_called(SlowStore::new(), Policy::new().limit(Limit::new("queue", queue))).await;
+    the_ready_service_is_called(slow_store(), Policy::new().limit(Limit::new("queue", queue))).await;
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use http::{Request, StatusCode};
 use tower::{Layer, ServiceExt};
 use tower_quota::{BoxStore, Limit, MemoryStore, Policy, Quota, RateLimit, RateLimitLayer, key};
 
-use crate::fixture::{Inner, SlowStore};
+use crate::fixture::{Inner, slow_store};
 
 struct App {
     layer: RateLimitLayer<BoxStore>,
@@ -16,7 +16,7 @@ impl App {
     fn configured(store: &str, by: &[&str]) -> Self {
         let store = match store {
             "memory" => BoxStore::new(MemoryStore::new()),
-            _ => BoxStore::new(SlowStore::new()),
+            _ => BoxStore::new(slow_store()),
         };
         let parts: Vec<Box<dyn key::KeyExtractor>> = by
             .iter()

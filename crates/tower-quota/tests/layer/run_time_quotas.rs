@@ -5,9 +5,8 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use tower::{Layer, ServiceExt};
 use tower_quota::{HeaderStyle, Limit, OnStoreFailure, Outcome, Policy, Quota, RateLimitLayer, Refused, key};
-use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{Answer, FickleStore, Inner, Limited, WITH_X, field, retry_after, text};
+use crate::fixture::{Answer, Inner, Limited, ScriptedStore, StoreControl, WITH_X, field, retry_after, text};
 
 /// Five a minute for everybody, fifty for users with a `pro` header, and what a `units` header says.
 fn tiers() -> Limit {
@@ -115,7 +114,7 @@ async fn a_queue_chosen_at_run_time_makes_requests_wait() {
 
 /// An instance whose store is sick.
 async fn alone(policy: Policy, request: http::request::Builder) -> Answer {
-    let store = FickleStore::new(&ManualClock::default());
+    let store = ScriptedStore::new();
     store.fail(true);
     let layer =
         RateLimitLayer::new(store, policy.on_store_failure(OnStoreFailure::Local)).refusal(|refused: &Refused<'_>| {
@@ -137,7 +136,7 @@ async fn an_instance_alone_counts_its_share_of_it() {
 
 #[tokio::test]
 async fn an_instance_alone_tells_of_the_window_that_the_request_chose() {
-    let store = FickleStore::new(&ManualClock::default());
+    let store = ScriptedStore::new();
     store.fail(true);
     let policy = Policy::new().limit(tiers()).instances(5).on_store_failure(OnStoreFailure::Local);
     let service = RateLimitLayer::new(store, policy).headers([HeaderStyle::PerWindow]).layer(Inner::default());

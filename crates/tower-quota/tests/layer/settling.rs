@@ -10,7 +10,7 @@ use tower_quota::settle::{Reservation, Settle, by_handler};
 use tower_quota::{Charge, Decision, Key, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, Store};
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::Recorder;
+use crate::fixture::{ScriptedStore, StoreControl, slow_store};
 
 fn hundred() -> Quota {
     Quota::per_hour(100)
@@ -21,7 +21,7 @@ fn tokens() -> Limit {
 }
 
 /// One request to a handler that does this with its reservation.
-async fn request(store: &Recorder, policy: Policy, handler: impl Fn(&Reservation) + Clone) {
+async fn request(store: &ScriptedStore, policy: Policy, handler: impl Fn(&Reservation) + Clone) {
     let inner = service_fn(move |request: Request<()>| {
         handler(&request.extensions().get().cloned().unwrap_or_default());
         async { Ok::<_, Infallible>(Response::new(())) }
@@ -38,7 +38,7 @@ async fn the_difference_is_given_back_or_taken() {
         (10, 90, vec![]),
         (25, 75, vec![("charge", vec![15])]),
     ] {
-        let store = Recorder::new();
+        let store = ScriptedStore::new();
         request(&store, Policy::new().limit(tokens()), |reservation| {
             assert_eq!(reservation.estimate("tokens"), Some(10));
             assert!(reservation.settle("tokens", actual));
@@ -50,17 +50,17 @@ async fn the_difference_is_given_back_or_taken() {
 
 #[tokio::test]
 async fn more_than_there_is_becomes_a_debt() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     request(&store, Policy::new().limit(tokens()), |reservation| _ = reservation.settle("tokens", 150)).await;
     let quota = hundred();
-    let Ok(decision) = store.memory.check(&[Charge::new("tokens", &quota, &Key::EVERYONE)]).into_inner();
+    let Ok(decision) = store.memory().check(&[Charge::new("tokens", &quota, &Key::EVERYONE)]).into_inner();
     // 51 units at 36 seconds each.
     assert_eq!(decision.retry_after().unwrap(), Duration::from_secs(51 * 36));
 }
 
 #[tokio::test]
 async fn the_last_word_counts_and_nothing_is_done_before_the_end() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let seen = store.clone();
     request(&store, Policy::new().limit(tokens()), move |reservation| {
         let another = reservation.clone();
@@ -77,7 +77,7 @@ async fn the_last_word_counts_and_nothing_is_done_before_the_end() {
 
 #[tokio::test]
 async fn the_handlers_word_goes_before_the_rules() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let limit = || Limit::new("tokens", hundred()).cost(10).settle(|_: &http::response::Parts| Settle::Cost(50));
     request(&store, Policy::new().limit(limit()), |_| {}).await;
     request(&store, Policy::new().limit(limit()), Reservation::keep).await;
@@ -87,7 +87,7 @@ async fn the_handlers_word_goes_before_the_rules() {
 
 #[tokio::test]
 async fn all_limits_are_settled_in_one_call_of_each_kind() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let limit = |name: &'static str| Limit::new(name, hundred()).cost(10).settle(by_handler());
     let policy = Policy::new()
         .limit(limit("a"))
@@ -106,7 +106,7 @@ async fn all_limits_are_settled_in_one_call_of_each_kind() {
 
 #[tokio::test]
 async fn refunding_all_leaves_other_limits_alone() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let policy = Policy::new().limit(tokens()).limit(Limit::new("minute", Quota::per_minute(10)));
     request(&store, policy, Reservation::refund).await;
     assert_eq!((store.left("tokens", hundred()), store.left("minute", Quota::per_minute(10))), (100, 9));
@@ -114,14 +114,14 @@ async fn refunding_all_leaves_other_limits_alone() {
 
 #[tokio::test]
 async fn a_window_that_has_passed_gets_nothing_back() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let quota = Quota::per_minute(10).fixed_window();
-    let (clock, limit) = (store.clock.clone(), Limit::new("window", quota).cost(4).settle(by_handler()));
+    let (clock, limit) = (store.clock().clone(), Limit::new("window", quota).cost(4).settle(by_handler()));
     let seen = store.clone();
     request(&store, Policy::new().limit(limit), move |reservation| {
         reservation.refund();
         clock.advance(Duration::from_secs(60));
-        let Ok(_) = seen.memory.check(&[Charge::new("window", &quota, &Key::EVERYONE).cost(5)]).into_inner();
+        let Ok(_) = seen.memory().check(&[Charge::new("window", &quota, &Key::EVERYONE).cost(5)]).into_inner();
     })
     .await;
     assert_eq!(store.settled(), [("refund", vec![4])]);
@@ -130,7 +130,7 @@ async fn a_window_that_has_passed_gets_nothing_back() {
 
 #[tokio::test]
 async fn limits_that_do_not_settle_leave_no_reservation() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let policy = Policy::new().limit(Limit::new("plain", hundred())).limit(tokens().when(|_| false));
     request(&store, policy, |reservation| {
         assert!(reservation.is_empty() && !reservation.settle("plain", 1));
@@ -142,7 +142,7 @@ async fn limits_that_do_not_settle_leave_no_reservation() {
 
 #[tokio::test]
 async fn an_outer_layers_reservation_is_a_part_of_the_inner_ones() {
-    let (outer, inner) = (Recorder::new(), Recorder::new());
+    let (outer, inner) = (ScriptedStore::new(), ScriptedStore::new());
     let handler = service_fn(|request: Request<()>| {
         let reservation: &Reservation = request.extensions().get().unwrap();
         assert_eq!((reservation.estimate("tokens"), reservation.estimate("searches")), (Some(10), Some(2)));
@@ -160,7 +160,8 @@ async fn an_outer_layers_reservation_is_a_part_of_the_inner_ones() {
 async fn the_decision_in_the_response_cannot_give_back_once_more() {
     let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
     for (limit, refundable) in [(tokens(), false), (Limit::new("plain", hundred()), true)] {
-        let service = RateLimitLayer::new(Recorder::new(), Policy::new().limit(limit)).attach_decision().layer(inner);
+        let service =
+            RateLimitLayer::new(ScriptedStore::new(), Policy::new().limit(limit)).attach_decision().layer(inner);
         let mut response = service.oneshot(Request::new(())).await.unwrap();
         let refund = response.extensions_mut().get_mut::<Decision>().unwrap().refund();
         assert_eq!(refund.is_some(), refundable);
@@ -169,14 +170,14 @@ async fn the_decision_in_the_response_cannot_give_back_once_more() {
 
 #[tokio::test]
 async fn a_store_that_takes_time_settles_in_a_task() {
-    let store = Recorder::slow();
+    let store = slow_store();
     request(&store, Policy::new().limit(tokens()), Reservation::refund).await;
     store.until_settled(&[("refund", &[10])]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_thread_of_its_own_may_have_the_last_word() {
-    let (store, kept) = (Recorder::slow(), Arc::new(Mutex::new(None)));
+    let (store, kept) = (slow_store(), Arc::new(Mutex::new(None)));
     let keep = Arc::clone(&kept);
     request(&store, Policy::new().limit(tokens()), move |reservation| {
         *keep.lock().unwrap() = Some(reservation.clone());
@@ -189,7 +190,7 @@ async fn a_thread_of_its_own_may_have_the_last_word() {
 
 #[test]
 fn a_runtime_that_is_gone_is_no_reason_to_panic() {
-    let (store, kept) = (Recorder::slow(), Arc::new(Mutex::new(None)));
+    let (store, kept) = (slow_store(), Arc::new(Mutex::new(None)));
     let keep = Arc::clone(&kept);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(request(&store, Policy::new().limit(tokens()), move |reservation| {
@@ -203,7 +204,7 @@ fn a_runtime_that_is_gone_is_no_reason_to_panic() {
 async fn without_the_store_requests_are_settled_where_they_were_counted() {
     let clock = ManualClock::default();
     let local = MemoryStore::with_clock(10, clock.clone());
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let inner = service_fn(|request: Request<()>| {
         request.extensions().get::<Reservation>().cloned().unwrap_or_default().settle("tokens", 3);
         async { Ok::<_, Infallible>(Response::new(())) }
@@ -225,7 +226,7 @@ async fn without_the_store_requests_are_settled_where_they_were_counted() {
 
 #[tokio::test]
 async fn a_store_that_fails_to_settle_is_heard_of() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let heard = Arc::new(Mutex::new(Vec::new()));
     let (hear, sick) = (Arc::clone(&heard), store.clone());
     let inner = service_fn(move |request: Request<()>| {

@@ -10,20 +10,20 @@ use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_quota::settle::{Reservation, Settle, only_failures};
 use tower_quota::{Limit, Policy, Quota, RateLimit, RateLimitLayer};
 
-use crate::fixture::{Call, Recorder};
+use crate::fixture::{Call, ScriptedStore, StoreControl, slow_store};
 
 fn limit() -> Limit {
     Limit::new("limit", Quota::per_hour(100)).cost(10)
 }
 
-fn limited<Svc>(store: &Recorder, limit: Limit, inner: Svc) -> RateLimit<Svc, Recorder> {
+fn limited<Svc>(store: &ScriptedStore, limit: Limit, inner: Svc) -> RateLimit<Svc, ScriptedStore> {
     RateLimitLayer::new(store.clone(), Policy::new().limit(limit)).layer(inner)
 }
 
 /// What is settled when a request is cancelled, fails, or panics, each with a store of its own.
 async fn settled(limit: impl Fn() -> Limit, word: impl Fn(&Reservation) + Copy) -> [Vec<Call>; 3] {
     let say = move |request: &Request<()>| word(request.extensions().get().unwrap());
-    let stores = [Recorder::new(), Recorder::new(), Recorder::new()];
+    let stores = [ScriptedStore::new(), ScriptedStore::new(), ScriptedStore::new()];
     let stuck = service_fn(move |request: Request<()>| {
         say(&request);
         pending::<Result<Response<()>, Infallible>>()
@@ -95,16 +95,16 @@ async fn a_request_that_goes_away_before_the_answer_gets_everything_back() {
     let inner = || service_fn(|_: Request<()>| pending::<Result<Response<()>, Infallible>>());
     let waits = || limit().max_wait(Duration::from_secs(1));
     for (limit, store) in [
-        (limit().settle(only_failures()), Recorder::new()),
-        (limit().settle(only_failures()), Recorder::slow()),
-        (waits(), Recorder::new()),
-        (waits(), Recorder::slow()),
+        (limit().settle(only_failures()), ScriptedStore::new()),
+        (limit().settle(only_failures()), slow_store()),
+        (waits(), ScriptedStore::new()),
+        (waits(), slow_store()),
     ] {
         let mut service = limited(&store, limit, inner());
         drop(service.call(Request::new(())));
         store.until_settled(&[("refund", &[10])]).await;
     }
-    let store = Recorder::slow();
+    let store = slow_store();
     let mut asked = Box::pin(limited(&store, limit().settle(only_failures()), inner()).call(Request::new(())));
     assert!(polled_once(&mut asked).await.is_none());
     drop(asked);
@@ -113,7 +113,7 @@ async fn a_request_that_goes_away_before_the_answer_gets_everything_back() {
 
 #[tokio::test]
 async fn a_request_that_goes_away_before_it_is_refused_gets_nothing_back() {
-    let store = Recorder::slow();
+    let store = slow_store();
     let inner = service_fn(|_: Request<()>| pending::<Result<Response<()>, Infallible>>());
     let mut service = limited(&store, limit().cost(60).settle(only_failures()), inner);
     let first = service.call(Request::new(()));
@@ -133,7 +133,7 @@ async fn polled_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
 
 #[tokio::test(start_paused = true)]
 async fn a_response_is_not_abandoned() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
     limited(&store, limit().on_abandoned(Settle::Refund), inner).oneshot(Request::new(())).await.unwrap();
     assert!(store.settled().is_empty());
@@ -141,7 +141,7 @@ async fn a_response_is_not_abandoned() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_request_has_nothing_to_settle() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
     let service = limited(&store, limit().cost(60).on_abandoned(Settle::Refund), inner);
     assert_eq!(service.clone().oneshot(Request::new(())).await.unwrap().status(), 200);

@@ -14,7 +14,7 @@ use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::settle::{self, ResponseEnd, Rule, Settle, Status};
 use tower_quota::{Limit, Policy, Quota, RateLimitLayer};
 
-use crate::fixture::{Call, Recorder};
+use crate::fixture::{Call, ScriptedStore, StoreControl};
 
 /// A body of these frames; an error after them, if so wished.
 #[derive(Clone, Default)]
@@ -52,7 +52,7 @@ enum Read {
 
 /// What was settled after this response to a request that was charged 10.
 async fn settled(rule: impl Rule, response: http::response::Builder, body: Frames, read: Read) -> Vec<Call> {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let limit = Limit::new("limit", Quota::per_hour(100)).cost(10).settle(rule);
     let response = Arc::new(Mutex::new(Some(response.body(body).unwrap())));
     let inner = service_fn(move |_: Request<()>| {
@@ -190,7 +190,7 @@ async fn a_rule_knows_whether_the_body_was_complete() {
 
 #[tokio::test]
 async fn a_body_is_complete_for_those_who_do_not_ask_beyond_its_end() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let limit = || Limit::new("limit", Quota::per_hour(100)).cost(10).settle(IsComplete);
     for request in [Request::get("/"), Request::head("/")] {
         let inner = service_fn(|request: Request<()>| async move {
@@ -213,7 +213,7 @@ async fn a_body_is_complete_for_those_who_do_not_ask_beyond_its_end() {
 async fn a_login_counts_only_failures_and_concurrent_guesses_cannot_exceed_the_quota() {
     let quota = Quota::new(5, Duration::from_secs(900)).sliding_log();
     let limit = Limit::new("login", quota).settle(settle::only_failures());
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let gate = Arc::new(Semaphore::new(0));
     let checked = Arc::clone(&gate);
     let inner = service_fn(move |request: Request<()>| {

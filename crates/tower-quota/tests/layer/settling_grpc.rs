@@ -17,7 +17,7 @@ use tower::{Service, ServiceExt};
 use tower_quota::settle::{only_failures, only_successes};
 use tower_quota::{Limit, Policy, Quota, RateLimitLayer};
 
-use crate::fixture::Recorder;
+use crate::fixture::{ScriptedStore, StoreControl};
 use crate::settling_by_rule::Frames;
 
 /// Answers every call with an empty message; the status after it is `OK` unless the method is another.
@@ -45,7 +45,7 @@ impl Service<Request<Body>> for Talk {
     }
 }
 
-async fn served(store: &Recorder, limit: Limit) -> (Channel, SocketAddr) {
+async fn served(store: &ScriptedStore, limit: Limit) -> (Channel, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let layer = RateLimitLayer::new(store.clone(), Policy::new().limit(limit));
@@ -65,7 +65,7 @@ async fn call((channel, address): &(Channel, SocketAddr), method: &str) -> Code 
 #[tokio::test]
 async fn trailers_tell_what_a_call_costs() {
     let limit = || Limit::new("calls", Quota::per_hour(100)).cost(10);
-    let (failures, successes) = (Recorder::new(), Recorder::new());
+    let (failures, successes) = (ScriptedStore::new(), ScriptedStore::new());
     let guarded = served(&failures, limit().settle(only_failures())).await;
     let counted = served(&successes, limit().settle(only_successes())).await;
     for server in [&guarded, &counted] {

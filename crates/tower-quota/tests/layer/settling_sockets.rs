@@ -17,13 +17,13 @@ use tower_quota::settle::{Reservation, Settle, body_bytes, by_handler};
 use tower_quota::{Limit, Policy, Quota, RateLimitLayer};
 
 use crate::axum_apps::{ask, served};
-use crate::fixture::Recorder;
+use crate::fixture::{ScriptedStore, StoreControl};
 
 fn limit() -> Limit {
     Limit::new("limit", Quota::per_hour(1_000_000_000)).cost(10)
 }
 
-async fn app(store: &Recorder, limit: Limit, router: Router) -> SocketAddr {
+async fn app(store: &ScriptedStore, limit: Limit, router: Router) -> SocketAddr {
     served(router.layer(RateLimitLayer::new(store.clone(), Policy::new().limit(limit)))).await
 }
 
@@ -36,7 +36,7 @@ async fn sent(app: SocketAddr) -> TcpStream {
 
 #[tokio::test]
 async fn a_handler_settles() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let handler = |Extension(reservation): Extension<Reservation>| async move {
         reservation.settle("limit", 4);
         "hello"
@@ -49,7 +49,7 @@ async fn a_handler_settles() {
 #[cfg(feature = "axum")]
 #[tokio::test]
 async fn a_reservation_is_an_extractor_that_never_refuses() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let handler = |reservation: Reservation| async move { format!("{:?}", reservation.settle("limit", 4)) };
     let settling = app(&store, limit().settle(by_handler()), Router::new().route("/", get(handler))).await;
     assert!(ask(settling, "GET", "/").await.ends_with("true"));
@@ -64,7 +64,7 @@ async fn panic() {
 
 #[tokio::test]
 async fn a_handler_that_panics_is_abandoned() {
-    let (kept, refunded) = (Recorder::new(), Recorder::new());
+    let (kept, refunded) = (ScriptedStore::new(), ScriptedStore::new());
     let limits = [(&kept, limit().settle(by_handler())), (&refunded, limit().on_abandoned(Settle::Refund))];
     for (store, limit) in limits {
         let app = app(store, limit, Router::new().route("/", get(panic))).await;
@@ -77,7 +77,7 @@ async fn a_handler_that_panics_is_abandoned() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_cancels_its_handler() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let started = Arc::new(Notify::new());
     let start = Arc::clone(&started);
     let handler = move || async move {
@@ -108,7 +108,7 @@ impl http_body::Body for Endless {
 
 #[tokio::test]
 async fn a_client_that_goes_away_in_the_middle_of_a_body_pays_for_what_was_sent() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let handler = || async { Body::new(Endless) };
     let limit = limit().cost(1).settle(body_bytes(10_000));
     let app = app(&store, limit, Router::new().route("/", get(handler))).await;
@@ -129,7 +129,7 @@ async fn a_client_that_goes_away_in_the_middle_of_a_body_pays_for_what_was_sent(
 
 #[tokio::test]
 async fn a_task_that_outlives_the_response_has_the_last_word() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let go_on = Arc::new(Notify::new());
     let going = Arc::clone(&go_on);
     let handler = move |Extension(reservation): Extension<Reservation>| async move {

@@ -9,7 +9,7 @@ use tower_quota::settle::{Reservation, by_handler, only_failures};
 use tower_quota::{Charge, Key, Limit, MemoryStore, OnStoreFailure, Penalty, Policy, Quota, RateLimitLayer, Store};
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{FickleStore, Recorder};
+use crate::fixture::{ScriptedStore, StoreControl};
 
 /// A handler that says this of the cost by `tokens`.
 fn saying(cost: u64) -> impl Service<Request<()>, Response = Response<()>, Error = Infallible, Future: Send> + Clone {
@@ -25,8 +25,8 @@ fn left(store: &MemoryStore, quota: Quota) -> u64 {
 }
 
 /// One request by these limits, with a store of its own.
-async fn settled(policy: Policy, cost: u64) -> Recorder {
-    let store = Recorder::new();
+async fn settled(policy: Policy, cost: u64) -> ScriptedStore {
+    let store = ScriptedStore::new();
     let service = RateLimitLayer::new(store.clone(), policy).layer(saying(cost));
     assert_eq!(service.oneshot(Request::new(())).await.unwrap().status(), StatusCode::OK);
     store
@@ -56,7 +56,7 @@ async fn a_quota_that_the_request_chose_gets_it_back() {
 
 #[tokio::test]
 async fn limits_of_one_name_behind_one_another_are_all_settled() {
-    let (outer, inner) = (Recorder::new(), Recorder::new());
+    let (outer, inner) = (ScriptedStore::new(), ScriptedStore::new());
     let tokens =
         |estimate| Policy::new().limit(Limit::new("tokens", Quota::per_hour(100)).cost(estimate).settle(by_handler()));
     let service = RateLimitLayer::new(inner.clone(), tokens(10)).layer(saying(4));
@@ -68,7 +68,7 @@ async fn limits_of_one_name_behind_one_another_are_all_settled() {
 #[tokio::test]
 async fn a_store_that_is_well_again_is_not_charged_for_what_was_counted_here() {
     let (quota, clock) = (Quota::per_hour(100), ManualClock::default());
-    let (store, local) = (FickleStore::new(&clock), MemoryStore::with_clock(10, clock));
+    let (store, local) = (ScriptedStore::with_clock(clock.clone()), MemoryStore::with_clock(10, clock));
     let policy = Policy::new()
         .limit(Limit::new("tokens", quota).cost(10).settle(by_handler()).on_store_failure(OnStoreFailure::Local));
     for (cost, here) in [(25, 75), (5, 70)] {
@@ -89,7 +89,7 @@ async fn a_store_that_is_well_again_is_not_charged_for_what_was_counted_here() {
 async fn a_turn_that_came_is_settled_alone() {
     let queue = Limit::new("queue", Quota::per_second(2).burst(9).leaky_bucket());
     let tokens = Limit::new("tokens", Quota::per_hour(100)).cost(10).settle(by_handler());
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let layer = RateLimitLayer::new(store.clone(), Policy::new().limit(queue).limit(tokens));
     let service = layer.layer(saying(4));
     for calls in 1..=3 {
@@ -102,7 +102,7 @@ async fn a_turn_that_came_is_settled_alone() {
 async fn refunds_forgive_no_strikes() {
     let penalty = Penalty::after(1).step(Duration::from_secs(7_200));
     let login = Limit::new("login", Quota::per_hour(1)).settle(only_failures()).penalty(penalty);
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let handler = service_fn(|request: Request<()>| async move {
         let status = if request.uri().path() == "/wrong" { 401 } else { 200 };
         Ok::<_, Infallible>(Response::builder().status(status).body(()).unwrap())
@@ -116,9 +116,9 @@ async fn refunds_forgive_no_strikes() {
     for (path, expected) in [("/", 200), ("/", 200), ("/wrong", 401), ("/", 429), ("/", 429)] {
         assert_eq!(status(path).await, expected, "{path}");
     }
-    store.clock.advance(Duration::from_secs(3_601));
+    store.clock().advance(Duration::from_secs(3_601));
     assert_eq!(status("/").await, 429, "blocked for two hours");
-    store.clock.advance(Duration::from_secs(4 * 3_600));
+    store.clock().advance(Duration::from_secs(4 * 3_600));
     assert_eq!(status("/").await, 200);
 }
 

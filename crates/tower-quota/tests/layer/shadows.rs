@@ -9,7 +9,7 @@ use tower_quota::settle::{Reservation, by_handler, only_failures};
 use tower_quota::{Limit, MemoryStore, MissingKey, OnStoreFailure, Penalty, Policy, Quota, RateLimitLayer, Reset, key};
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{FickleStore, Inner, Limited, Recorder, WITH_X, field, text, tokio_now};
+use crate::fixture::{Inner, Limited, ScriptedStore, StoreControl, WITH_X, field, text, tokio_now};
 
 /// Limits that refuse nearly everything, in every way there is.
 fn shadows() -> [Limit; 7] {
@@ -35,7 +35,7 @@ fn with_shadows(policy: Policy) -> Policy {
 /// sick.
 async fn answers(policy: Policy, style: HeaderStyle, sick: bool) -> Vec<String> {
     let clock = ManualClock::default();
-    let store = FickleStore::new(&clock);
+    let store = ScriptedStore::with_clock(clock.clone());
     store.fail(sick);
     let layer = RateLimitLayer::new(store, policy).local_store(MemoryStore::with_clock(1_000, clock));
     let service = layer.headers([style]).partition_keys("secret").layer(Inner::default());
@@ -91,7 +91,7 @@ async fn counted_alone_beside_a_limit_that_allows_they_are_no_count() {
         .limit(Limit::new("real", Quota::per_minute(5)))
         .limit(Limit::new("dry", Quota::per_minute(5)).shadow().on_store_failure(OnStoreFailure::Local));
     let clock = ManualClock::default();
-    let store = FickleStore::new(&clock);
+    let store = ScriptedStore::with_clock(clock.clone());
     store.fail(true);
     let service = RateLimitLayer::new(store, policy).headers(WITH_X).layer(Inner::default());
     let response = service.oneshot(Request::new(())).await.unwrap();
@@ -113,7 +113,7 @@ async fn those_that_would_refuse_are_told_where_it_is_asked_for() {
 
 #[tokio::test]
 async fn one_that_would_have_refused_is_not_settled() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let dry = Limit::new("dry", Quota::per_hour(10)).cost(8).settle(by_handler()).shadow();
     let policy = Policy::new().limit(Limit::new("real", Quota::per_hour(100))).limit(dry);
     let handler = tower::service_fn(|request: Request<()>| {

@@ -8,32 +8,32 @@ use tower::{Layer, ServiceExt};
 use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, key};
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{Inner, SlowStore};
+use crate::fixture::{Inner, StoreControl, slow_store};
 
 #[tokio::test]
 async fn all_limits_are_one_call() {
-    let store = SlowStore::new();
+    let store = slow_store();
     let policy = Policy::new()
         .limit(Limit::new("a", Quota::per_minute(9)))
         .limit(Limit::new("b", Quota::per_minute(9)).by(key::method()))
         .limit(Limit::new("c", Quota::per_minute(9)).by(key::header("k")));
     let service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
     service.oneshot(Request::new(())).await.unwrap();
-    assert_eq!(store.calls(), [3]);
+    assert_eq!(store.charge_counts(), [3]);
 }
 
 #[tokio::test]
 async fn no_limit_is_no_call() {
-    let store = SlowStore::new();
+    let store = slow_store();
     let policy = Policy::new()
         .limit(Limit::new("posts", Quota::per_minute(9)).when(|head| head.method() == Method::POST))
         .limit(Limit::new("keyed", Quota::per_minute(9)).by(key::header("k")).when_missing(MissingKey::Skip));
     let service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
     let response = service.clone().oneshot(Request::new(())).await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
-    assert!(store.calls().is_empty());
+    assert!(store.charge_counts().is_empty());
     service.oneshot(Request::post("/").body(()).unwrap()).await.unwrap();
-    assert_eq!(store.calls(), [1]);
+    assert_eq!(store.charge_counts(), [1]);
 }
 
 #[tokio::test]

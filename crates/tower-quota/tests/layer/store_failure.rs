@@ -8,16 +8,16 @@ use tower::{Layer, ServiceExt};
 use tower_quota::{
     BoxStore, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimit, RateLimitLayer, Reason, Refused, key,
 };
-use tower_quota_testkit::ManualClock;
+use tower_quota_testkit::ScriptedError;
 
-use crate::fixture::{Broken, BrokenStore, FickleStore, Inner, WITH_X, field, text};
+use crate::fixture::{Inner, ScriptedStore, StoreControl, WITH_X, failing_store, field, text};
 
 fn policy(choice: OnStoreFailure) -> Policy {
     Policy::new().limit(Limit::new("minute", Quota::per_minute(1))).on_store_failure(choice)
 }
 
-fn service(choice: OnStoreFailure) -> RateLimit<Inner, BrokenStore> {
-    RateLimitLayer::new(BrokenStore, policy(choice)).headers(WITH_X).layer(Inner::default())
+fn service(choice: OnStoreFailure) -> RateLimit<Inner, ScriptedStore> {
+    RateLimitLayer::new(failing_store(), policy(choice)).headers(WITH_X).layer(Inner::default())
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn refusing_is_a_503_that_says_nothing_of_the_store() {
 
 #[tokio::test]
 async fn a_custom_refusal_sees_the_error() {
-    let layer = RateLimitLayer::new(BoxStore::new(BrokenStore), policy(OnStoreFailure::Refuse)).refusal(
+    let layer = RateLimitLayer::new(BoxStore::new(failing_store()), policy(OnStoreFailure::Refuse)).refusal(
         |refused: &Refused<'_>| match refused.reason() {
             Reason::StoreFailure(error) => Response::new(error.to_string()),
             _ => Response::new(String::new()),
@@ -75,7 +75,7 @@ impl Heard {
     fn listener(&self) -> impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static {
         let heard = self.clone();
         move |error| {
-            assert!(error.is::<Broken>());
+            assert!(error.is::<ScriptedError>());
             heard.0.lock().unwrap().push(error.to_string());
         }
     }
@@ -92,7 +92,7 @@ async fn every_failed_decision_is_told_once_whatever_the_limits_do() {
     {
         let heard = Heard::default();
         // Whatever else a layer is told, in any order.
-        let layer = RateLimitLayer::new(BrokenStore, policy(choice))
+        let layer = RateLimitLayer::new(failing_store(), policy(choice))
             .on_store_error(|_| panic!("another has replaced this one"))
             .on_store_error(heard.listener())
             .refusal(|refused: &Refused<'_>| {
@@ -113,7 +113,7 @@ async fn every_failed_decision_is_told_once_whatever_the_limits_do() {
 #[tokio::test]
 async fn a_store_that_decides_or_is_not_asked_is_nothing_to_tell() {
     let heard = Heard::default();
-    let store = FickleStore::new(&ManualClock::default());
+    let store = ScriptedStore::new();
     let policy = policy(OnStoreFailure::Allow).limit(
         Limit::new("keyed", Quota::per_minute(1))
             .by(key::header("k"))

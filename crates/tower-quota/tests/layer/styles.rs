@@ -11,7 +11,7 @@ use tower_quota::{
 };
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{Answer, FickleStore, Inner, Limited, field};
+use crate::fixture::{Answer, Inner, Limited, ScriptedStore, StoreControl, field};
 
 /// Two requests in two seconds, four in a minute, many an hour.
 fn policy() -> Policy {
@@ -198,7 +198,7 @@ fn in_code_that_is_a_panic() {
 /// What is told while the store is sick and the limit does this; half of 4 a minute is the local share.
 async fn degraded(style: HeaderStyle, choice: OnStoreFailure) -> Vec<String> {
     let clock = ManualClock::default();
-    let store = FickleStore::new(&clock);
+    let store = ScriptedStore::with_clock(clock.clone());
     store.fail(true);
     let policy = Policy::new().limit(Limit::new("minute", Quota::per_minute(4)).on_store_failure(choice)).instances(2);
     let layer = RateLimitLayer::new(store, policy).local_store(MemoryStore::with_clock(10, clock)).headers([style]);

@@ -9,7 +9,7 @@ use tower::{Layer, Service, ServiceExt};
 use tower_quota::{Decision, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer};
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{FickleStore, Inner, Limited, Recorder, field, tokio_now};
+use crate::fixture::{Inner, Limited, ScriptedStore, StoreControl, field, tokio_now};
 
 /// tokio's timer rounds to milliseconds.
 const TICK: Duration = Duration::from_millis(2);
@@ -97,7 +97,7 @@ async fn a_request_dropped_while_it_waits_never_reaches_the_service() {
 async fn a_turn_given_back_takes_all_charges_along() {
     let minute = Quota::per_minute(10);
     let policy = Policy::new().limit(queue(10)).limit(Limit::new("minute", minute).cost(3));
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
     service.clone().oneshot(Request::new(())).await.unwrap();
     assert!(timeout(Duration::from_millis(100), service.oneshot(Request::new(()))).await.is_err());
@@ -107,7 +107,7 @@ async fn a_turn_given_back_takes_all_charges_along() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_has_come_is_not_given_back() {
-    let store = Recorder::new();
+    let store = ScriptedStore::new();
     let service = RateLimitLayer::new(store.clone(), Policy::new().limit(queue(10))).layer(Inner::default());
     for _ in 0..3 {
         service.clone().oneshot(Request::new(())).await.unwrap();
@@ -117,12 +117,12 @@ async fn a_turn_that_has_come_is_not_given_back() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_was_given_locally_is_given_back_locally() {
-    let limited = |store: &FickleStore, local: &MemoryStore| {
+    let limited = |store: &ScriptedStore, local: &MemoryStore| {
         let policy = Policy::new().limit(queue(10)).on_store_failure(OnStoreFailure::Local);
         RateLimitLayer::new(store.clone(), policy).attach_decision().local_store(local.clone()).layer(Inner::default())
     };
     let clock = ManualClock::default();
-    let (store, local) = (FickleStore::new(&clock), MemoryStore::with_clock(10, clock.clone()));
+    let (store, local) = (ScriptedStore::with_clock(clock.clone()), MemoryStore::with_clock(10, clock.clone()));
     store.fail(true);
     let service = limited(&store, &local);
     service.clone().oneshot(Request::new(())).await.unwrap();
