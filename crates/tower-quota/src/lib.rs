@@ -212,8 +212,8 @@ pub use self::limit::{Limit, MissingKey};
 pub use self::policy::Policy;
 pub use tower_quota_core::{
     Algorithm, Answer, AsKey, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Entry, Key, Left,
-    LimitStatus, Limiter, MemoryStore, MonotonicClock, Name, NotReady, Operation, Outcome, Penalty, Quota, Store,
-    Timestamp, UnknownLimit, decide,
+    LimitStatus, Limiter, MemoryStats, MemoryStore, MonotonicClock, Name, NotReady, Operation, Outcome, Penalty, Quota,
+    Store, Timestamp, UnknownLimit, decide,
 };
 #[cfg(feature = "redis")]
 pub use tower_quota_redis::{
