@@ -10,6 +10,7 @@ use crate::layer::service::{Answers, request};
 use crate::memory::Visit;
 use crate::memory::contender::Contender;
 use crate::memory::governor::{self, governor};
+use crate::memory::limiter::limiter;
 use crate::memory::ours::{TowerQuota, mixed, quotas_in_turn};
 use crate::memory::quota::quota;
 
@@ -29,6 +30,8 @@ const CASES: &[Case] = &[
     ("memory/3-limits/refused", || Ok(asking(ours::<3>(Visit::Refused), ONE))),
     ("memory/mixed", || Ok(asking(mixed(), ONE))),
     ("memory/quotas-in-turn", || Ok(asking(quotas_in_turn(), ONE))),
+    ("limiter/1-limit", || Ok(asking(limiter(Visit::Used.allowances(1)), ONE))),
+    ("limiter/1-limit/refilled", || Ok(asking(limiter(Visit::Refilled.allowances(1)), IN_TURN))),
     ("layer/plain", || Ok(requesting(behind_tower_quota(Manner::Plain, 1)))),
     ("layer/headers", || Ok(requesting(behind_tower_quota(Manner::Headers, 1)))),
     ("layer/headers/3-limits", || Ok(requesting(behind_tower_quota(Manner::Headers, 3)))),

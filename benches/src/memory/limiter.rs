@@ -2,8 +2,11 @@
 
 use std::error::Error;
 
-use super::allowance::Visit;
-use super::entrants::{Entrant, GOVERNOR, Made, QUOTA, Setup};
+use tower_quota_core::{Limiter, MemoryStore, Quota};
+
+use super::allowance::{Allowance, Visit};
+use super::contender::Contender;
+use super::entrants::{Entrant, GOVERNOR, QUOTA, Setup};
 use super::rounds::{Load, rounds};
 use super::{MILLION, compare, filled, names, only, pace};
 use crate::report::Report;
@@ -11,10 +14,20 @@ use crate::traffic::Traffic;
 
 const LIMITER: &str = "tower-quota, Limiter";
 
+/// One limit, checked by `check_now`.
+pub(crate) struct Direct(Limiter<MemoryStore>);
+
+impl Contender<u64> for Direct {
+    fn admits(&self, key: &u64) -> bool {
+        self.0.check_now(key).is_allowed()
+    }
+}
+
 /// Makes the contender.
-fn limiter(setup: Setup) -> Made<u64> {
-    let _ = setup.visit.allowances(setup.limits);
-    Err("tower-quota has no Limiter yet".into())
+pub(crate) fn limiter(allowances: &[Allowance]) -> Direct {
+    let Allowance { name, units, period, burst } = allowances[0];
+    let quota = Quota::new(u64::from(units), period).burst(u64::from(burst));
+    Direct(Limiter::new(MemoryStore::new(), name, quota))
 }
 
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
@@ -26,7 +39,8 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
         ("1m", Traffic::Uniform(MILLION), Visit::Used),
     ] {
         let case = format!("limiter/1-limit/u64/{name}");
-        let mut entrants = vec![Entrant { name: LIMITER, make: limiter }];
+        let mut entrants =
+            vec![Entrant { name: LIMITER, make: |setup| Ok(Box::new(limiter(setup.visit.allowances(setup.limits)))) }];
         entrants.extend(only(&[GOVERNOR, QUOTA]));
         let all = filled(entrants, Setup { limits: 1, keys: traffic.keys(), visit })?;
         let figures = rounds(&all, Load { traffic, visit, threads: 1 }, pace(quick))?;

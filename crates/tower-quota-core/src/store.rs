@@ -74,11 +74,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// Waits until refunds and settlements in flight have reached the store, at most until the deadline has passed.
     ///
-    /// Call it when a service shuts down and makes no more requests. By default it is ready at once, as for a store that
-    /// has nothing in flight.
-    fn close(&self, deadline: Duration) -> impl Future<Output = ()> + Send {
+    /// Returns whether they have. Call it when a service shuts down and makes no more requests. By default it is ready at
+    /// once, as for a store that has nothing in flight.
+    fn close(&self, deadline: Duration) -> impl Future<Output = bool> + Send {
         let _ = deadline;
-        core::future::ready(())
+        core::future::ready(true)
     }
 }
 
@@ -95,7 +95,7 @@ impl<S: Store + ?Sized> Store for Arc<S> {
         (**self).apply(operation, charges)
     }
 
-    fn close(&self, deadline: Duration) -> impl Future<Output = ()> + Send {
+    fn close(&self, deadline: Duration) -> impl Future<Output = bool> + Send {
         (**self).close(deadline)
     }
 }
@@ -127,7 +127,7 @@ trait ErasedStore: Send + Sync {
 
     fn check_in_place(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool;
 
-    fn close_boxed(&self, deadline: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+    fn close_boxed(&self, deadline: Duration) -> Pin<Box<dyn Future<Output = bool> + Send + '_>>;
 }
 
 impl<S: Store> ErasedStore for S {
@@ -140,7 +140,7 @@ impl<S: Store> ErasedStore for S {
         self.check_at_once(charges, decision)
     }
 
-    fn close_boxed(&self, deadline: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    fn close_boxed(&self, deadline: Duration) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
         Box::pin(self.close(deadline))
     }
 }
@@ -165,7 +165,7 @@ impl Store for BoxStore {
         self.0.check_in_place(charges, decision)
     }
 
-    fn close(&self, deadline: Duration) -> impl Future<Output = ()> + Send {
+    fn close(&self, deadline: Duration) -> impl Future<Output = bool> + Send {
         self.0.close_boxed(deadline)
     }
 }

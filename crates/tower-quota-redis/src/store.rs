@@ -175,21 +175,21 @@ impl RedisStore {
         self.inner.batchers.iter().for_each(|batcher| batcher.add_to(&mut stats));
         stats
     }
+}
+
+impl Store for RedisStore {
+    type Error = RedisStoreError;
+    type Future = Pin<Box<dyn Future<Output = Result<Decision, RedisStoreError>> + Send>>;
 
     /// Closes this store and its clones, and waits up to a deadline until queued decisions, calls under way and refunds
     /// are done. Returns whether they are.
     ///
     /// Decisions that are asked for from now on fail with [`RedisStoreError::Closed`], refunds too: let the requests
     /// that may still settle end first. What is not done by the deadline goes on for as long as the runtime does.
-    pub async fn close(&self, deadline: Duration) -> bool {
+    async fn close(&self, deadline: Duration) -> bool {
         self.inner.is_closed.store(true, Ordering::SeqCst);
         tokio::time::timeout(deadline, self.inner.until_idle()).await.is_ok()
     }
-}
-
-impl Store for RedisStore {
-    type Error = RedisStoreError;
-    type Future = Pin<Box<dyn Future<Output = Result<Decision, RedisStoreError>> + Send>>;
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let inner = Arc::clone(&self.inner);
