@@ -81,12 +81,14 @@ impl Inner {
     }
 
     /// Checks a plain charge of one key in its narrow row, if that counts the limit.
+    #[inline]
     fn check_bucket(&self, hash: u64, counter: Counter<'_>, cost: u64) -> Option<(u64, bool)> {
         let number = self.table_of(hash);
         self.prefetches[number].fetch::<3>(hash);
         let now = self.time.now().as_micros();
         let mut guard = locked(&self.tables[number].0);
         let table = &mut *guard;
+        table.interned.prefetch::<1>();
         let Buckets::Narrow(buckets) = &mut table.buckets else { return None };
         let (row, quota) = (RowMut(row_of(buckets, hash)?), counter.quota);
         let elapsed = now.checked_sub(row.read().at())?;
