@@ -90,7 +90,7 @@ use crate::time::Timestamp;
 /// candidate. A client whose entry is evicted before it is full may take the quota's capacity anew: that is the most that a
 /// full store admits beyond one with room for all, once for each of [`evicted`](Self::evicted).
 ///
-/// The filter takes 16 bytes for each place, in tables that evict limited entries, and remembers up to 2 limits for each
+/// The filter takes some 21 bytes for each place, in tables that evict limited entries, and remembers up to 2 limits for each
 /// place. When more are evicted, those whose wait is over first are forgotten. A new key is mistaken for an evicted one at
 /// most 1 time in 16,000, for one limit and no longer than that client's wait. Give a store more places than you have
 /// clients, and limit made-up keys by address as well.
