@@ -27,6 +27,7 @@ mod decision;
 mod entry;
 mod error;
 mod key;
+mod limit_name;
 mod limiter;
 mod memory;
 mod name;

@@ -5,8 +5,6 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-use crate::error::ConfigError;
-
 /// The name of a limit, or of what a key is made from.
 ///
 /// A name comes from code or configuration, never from a request. It is a pointer and a number, so that decisions can
@@ -37,16 +35,6 @@ impl Name {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.text
-    }
-
-    /// Checks that this can name a limit: header fields carry 1 to 64 printable ASCII characters.
-    ///
-    /// # Errors
-    /// [`ConfigError::LimitName`] when it cannot.
-    pub fn check_limit(self) -> Result<(), ConfigError> {
-        let text = self.text.as_bytes();
-        let is_valid = (1..=64).contains(&text.len()) && text.iter().all(|byte| matches!(byte, b' '..=b'~'));
-        if is_valid { Ok(()) } else { Err(ConfigError::LimitName(self)) }
     }
 
     /// Returns the number of the name in stored state: 32-bit FNV-1a of its bytes, the same everywhere.

@@ -365,8 +365,9 @@ impl Store for Closing {
         core::future::ready(Ok(Decision::default()))
     }
 
-    async fn close(&self, deadline: Duration) {
+    async fn close(&self, deadline: Duration) -> bool {
         self.0.fetch_add(deadline.as_secs(), Ordering::Relaxed);
+        deadline > SECOND
     }
 }
 
@@ -374,10 +375,10 @@ impl Store for Closing {
 fn shared_and_boxed_stores_forward_close() {
     let closed = Arc::new(AtomicU64::new(0));
     let store = Closing(Arc::clone(&closed));
-    block_on(Arc::new(store.clone()).close(SECOND));
-    block_on(BoxStore::new(store).close(SECOND * 2));
+    assert!(!block_on(Arc::new(store.clone()).close(SECOND)));
+    assert!(block_on(BoxStore::new(store).close(SECOND * 2)));
     assert_eq!(closed.load(Ordering::Relaxed), 3);
-    block_on(MemoryStore::new().close(SECOND));
+    assert!(block_on(MemoryStore::new().close(SECOND)));
 }
 
 /// A store that fails.

@@ -7,8 +7,6 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::sync::Arc;
 
-use deadpool_redis::Pool;
-use redis::Client;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tower_quota_core::{Charge, Decision, Key, Operation, Store};
@@ -17,7 +15,6 @@ use crate::batch::Batcher;
 use crate::error::RedisStoreError;
 use crate::error_counts::ErrorCounters;
 use crate::keys::KeyNames;
-use crate::options::RedisOptions;
 use crate::question::Question;
 use crate::spread::Spread;
 use crate::stats::RedisStats;
@@ -76,56 +73,6 @@ impl RedisStore {
     pub const DEFAULT_DEADLINE: Duration = Duration::from_millis(50);
     /// The longest that an attempt to connect may take, by default.
     pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-
-    /// Connects to the server at a URL such as `redis://user:password@host:6379/0`, with the default options.
-    ///
-    /// # Errors
-    /// As [`RedisOptions::connect`].
-    pub async fn connect(url: &str) -> Result<Self, RedisStoreError> {
-        Self::options().connect(url).await
-    }
-
-    /// Connects with a client, with the default options.
-    ///
-    /// # Errors
-    /// As [`RedisOptions::client`].
-    pub async fn from_client(client: Client) -> Result<Self, RedisStoreError> {
-        Self::options().client(client).await
-    }
-
-    /// Connects to the primary that sentinels know by a name, with the default options.
-    ///
-    /// # Errors
-    /// As [`RedisOptions::sentinel`].
-    pub async fn sentinel(
-        sentinels: impl IntoIterator<Item = impl AsRef<str>>,
-        primary: &str,
-    ) -> Result<Self, RedisStoreError> {
-        Self::options().sentinel(sentinels, primary).await
-    }
-
-    /// Connects to the cluster that some nodes belong to, with the default options.
-    ///
-    /// # Errors
-    /// As [`RedisOptions::cluster`].
-    pub async fn cluster(nodes: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Self, RedisStoreError> {
-        Self::options().cluster(nodes).await
-    }
-
-    /// Takes connections from a pool, with the default options.
-    ///
-    /// # Errors
-    /// As [`RedisOptions::pool`].
-    pub fn from_pool(pool: Pool) -> Result<Self, RedisStoreError> {
-        Self::options().pool(pool)
-    }
-
-    /// Returns the default options: prefix `quota`, a deadline of 50 ms, hashed keys without a secret, the server's
-    /// clock.
-    #[must_use]
-    pub fn options() -> RedisOptions {
-        RedisOptions::new()
-    }
 
     /// Returns the name of the key in Redis under which a client's counters are stored.
     ///

@@ -1,6 +1,7 @@
 //! Options of a Redis store.
 
 mod connect;
+mod defaults;
 
 use core::fmt;
 use core::num::{NonZeroU32, NonZeroUsize};
