@@ -8,7 +8,11 @@
 mod block_on;
 mod clock;
 pub mod conformance;
+#[cfg(feature = "differential")]
+pub mod differential;
 mod fault_proxy;
+mod join;
+mod model;
 mod process;
 mod redis_cluster;
 mod redis_sentinel;

@@ -2,10 +2,11 @@
 
 use tower_quota_core::{Charge, Store};
 
+use super::Outcome;
 use super::failure::{Failure, expect};
 use super::samples::{at_once, in_turn, key};
 use super::trial::Trial;
-use super::{Outcome, join};
+use crate::join;
 
 const AT_ONCE: usize = 40;
 

@@ -12,7 +12,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub(super) fn new(step: &str, reason: impl Into<String>) -> Self {
+    pub(crate) fn new(step: &str, reason: impl Into<String>) -> Self {
         Self { step: step.to_owned(), reason: reason.into() }
     }
 }

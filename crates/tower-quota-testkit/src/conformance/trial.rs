@@ -6,9 +6,9 @@ use tower_quota_core::{Algorithm, Charge, Clock, Decision, Operation, Quota, Sto
 
 use super::capability::Capability;
 use super::failure::Failure;
-use super::model::Model;
 use super::samples::TEN_IN_TEN;
 use crate::clock::ManualClock;
+use crate::model::Model;
 
 /// A store under test. The model takes every step too, and both must answer the same.
 pub(super) struct Trial<S> {

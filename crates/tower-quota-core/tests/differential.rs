@@ -1,0 +1,110 @@
+//! The memory store and the model agree on random traces: alone, boxed, and while other keys come and go.
+
+#![expect(clippy::unwrap_used, reason = "what a test calls may fail like a test")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tower_quota_core::{BoxStore, Charge, Key, MemoryStore, Name, Operation, Quota, Store};
+use tower_quota_testkit::block_on;
+use tower_quota_testkit::differential::Differential;
+
+const REGRESSIONS: &str = "tests/differential-regressions.txt";
+/// The number of keys that a trace names.
+const KEYS: usize = 3;
+const LIMITS: [&str; 3] = ["one", "two", "three"];
+/// Not soon full again.
+const SLOW: Quota = Quota::new(1, Duration::from_secs(366 * 86_400));
+/// More pairs of a limit and a quota than the store has numbers for.
+const NUMBERS: u64 = 2_100;
+
+#[test]
+fn memory_store_agrees_with_model() {
+    Differential::new().regressions(REGRESSIONS).run(|trace| {
+        let store = MemoryStore::with_clock(KEYS, trace.clock());
+        block_on(trace.compare(&store))?;
+        assert_eq!(store.evicted(), 0);
+        Ok(())
+    });
+}
+
+#[test]
+fn boxed_store_agrees_with_model() {
+    Differential::new().cases(50).bursts().regressions(REGRESSIONS).run(|trace| {
+        let store = BoxStore::new(MemoryStore::with_clock(1_000, trace.clock()));
+        block_on(trace.compare(&store))
+    });
+}
+
+#[test]
+fn growing_store_agrees_with_model() {
+    for capacity in [1_000, 100_000] {
+        Differential::new().regressions(REGRESSIONS).run(|trace| {
+            let store = CrowdedStore::new(MemoryStore::with_clock(capacity, trace.clock()), capacity - KEYS);
+            block_on(trace.compare(&store))?;
+            assert_eq!(store.store.evicted(), 0);
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn store_without_numbers_agrees_with_model() {
+    Differential::new().cases(50).regressions(REGRESSIONS).run(|trace| {
+        let store = MemoryStore::with_clock(1_000, trace.clock());
+        use_up_numbers(&store);
+        block_on(trace.compare(&store))
+    });
+}
+
+/// A memory store to which other keys come between the requests, and stay.
+struct CrowdedStore {
+    store: MemoryStore,
+    calls: AtomicU64,
+    others: AtomicU64,
+    most_others: u64,
+}
+
+impl CrowdedStore {
+    fn new(store: MemoryStore, most_others: usize) -> Self {
+        Self { store, calls: AtomicU64::new(0), others: AtomicU64::new(0), most_others: most_others as u64 }
+    }
+
+    /// Adds from 1 to 1,024 other keys with up to three limits, at every fifth call.
+    fn add_others(&self) {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        if call % 5 != 0 {
+            return;
+        }
+        let limits = &LIMITS[..1 + call as usize % LIMITS.len()];
+        let first = self.others.load(Ordering::Relaxed);
+        let end = (first + (1 << (call % 11))).min(self.most_others);
+        for other in first..end {
+            let key = Key::number(Name::new("other"), other);
+            let charges: Vec<Charge<'_>> = limits.iter().map(|limit| Charge::new(*limit, &SLOW, &key)).collect();
+            assert!(block_on(self.store.check(&charges)).unwrap().is_allowed());
+        }
+        self.others.store(end, Ordering::Relaxed);
+    }
+}
+
+impl Store for CrowdedStore {
+    type Error = <MemoryStore as Store>::Error;
+    type Future = <MemoryStore as Store>::Future;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        self.add_others();
+        self.store.apply(operation, charges)
+    }
+}
+
+/// Gives all the numbers of the store to other limits.
+fn use_up_numbers(store: &MemoryStore) {
+    let key = Key::number(Name::new("other"), 0);
+    for units in 1..=NUMBERS {
+        let quota = Quota::new(units, Duration::from_secs(86_400));
+        let used = [Charge::new("used", &quota, &key)];
+        block_on(store.check(&used)).unwrap();
+        block_on(store.apply(Operation::Reset, &used)).unwrap();
+    }
+}

@@ -1,0 +1,124 @@
+//! Random policies and traces on a store beside the model: every field of every decision must be equal.
+//!
+//! 1. [`Differential`] draws traces of requests: all operations, quotas that change, limits asked in parts, costs of every
+//!    size, pauses that end a microsecond before and after what was promised.
+//! 2. Each trace runs on a store of its own with a [`ManualClock`](crate::ManualClock), step by step, beside
+//!    [`tower_quota_core::decide`].
+//! 3. The first trace on which they differ is shrunk to a small one, printed, and kept in a file if one is named.
+//!
+//! ```
+//! use tower_quota_core::MemoryStore;
+//! use tower_quota_testkit::block_on;
+//! use tower_quota_testkit::differential::Differential;
+//!
+//! Differential::new().cases(10).run(|trace| {
+//!     block_on(trace.compare(&MemoryStore::with_clock(1_000, trace.clock())))
+//! });
+//! ```
+//!
+//! A store of your own may lack capabilities, keep failed traces in a file, and compare the bytes that it stores:
+//!
+//! ```no_run
+//! # use std::sync::Arc;
+//! # use tower_quota_core::{Key, MemoryStore};
+//! # use tower_quota_testkit::{block_on, conformance::Capability, differential::Differential};
+//! # fn open(_prefix: &str, clock: tower_quota_testkit::ManualClock) -> MemoryStore { MemoryStore::with_clock(9, clock) }
+//! # async fn load(_: &MemoryStore, _: &Key<'_>) -> Vec<u8> { Vec::new() }
+//! let differential = Differential::new().lacks(&[Capability::Penalties]).regressions("tests/regressions.txt");
+//! differential.run(|trace| {
+//!     let store = open(trace.prefix(), trace.clock());
+//!     block_on(trace.compare_bytes(&store, async |key: &Key<'_>| load(&store, key).await))
+//! });
+//! ```
+//!
+//! `PROPTEST_CASES=20000` runs longer.
+
+mod plan;
+mod strategy;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+use std::cell::Cell;
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestRunner};
+
+use self::strategy::Contents;
+pub use self::trace::RandomTrace;
+use crate::conformance::{Capability, Failure};
+
+/// The random differential test of a store.
+#[derive(Clone, Copy, Debug)]
+pub struct Differential {
+    cases: u32,
+    contents: Contents,
+    with_bursts: bool,
+    regressions: Option<&'static str>,
+}
+
+impl Differential {
+    /// Creates a test of 256 traces, or as many as `PROPTEST_CASES` says.
+    #[must_use]
+    pub fn new() -> Self {
+        let contents = Contents { lacks: &[] };
+        Self { cases: Config::default().cases, contents, with_bursts: false, regressions: None }
+    }
+
+    /// Sets the number of traces.
+    #[must_use]
+    pub const fn cases(mut self, cases: u32) -> Self {
+        self.cases = cases;
+        self
+    }
+
+    /// Leaves out what needs a capability that the store lacks.
+    #[must_use]
+    pub const fn lacks(mut self, lacks: &'static [Capability]) -> Self {
+        self.contents.lacks = lacks;
+        self
+    }
+
+    /// Sends several requests before the first is awaited. The store must decide them in the order of the calls.
+    #[must_use]
+    pub const fn bursts(mut self) -> Self {
+        self.with_bursts = true;
+        self
+    }
+
+    /// Keeps the seeds of failed traces in a file, to try them first. Commit it.
+    #[must_use]
+    pub const fn regressions(mut self, path: &'static str) -> Self {
+        self.regressions = Some(path);
+        self
+    }
+
+    /// Runs a test on each trace: it makes an empty store, and returns what [`RandomTrace::compare`] returns.
+    ///
+    /// # Panics
+    /// When a trace fails, with the smallest one that does.
+    #[expect(clippy::panic, reason = "documented: it is a test")]
+    pub fn run(&self, test: impl Fn(&RandomTrace<'_>) -> Result<(), Failure>) {
+        let persistence = self.regressions.map(|path| Box::new(FileFailurePersistence::Direct(path)) as Box<_>);
+        let mut runner =
+            TestRunner::new(Config { cases: self.cases, failure_persistence: persistence, ..Config::default() });
+        // Drawn from the system's randomness: two runs against one server must not meet.
+        let run = RandomState::new().build_hasher().finish();
+        let traces = Cell::new(0_u64);
+        let result = runner.run(&self.contents.plan(), |plan| {
+            traces.set(traces.get() + 1);
+            let prefix = format!("differential-{run:016x}-{}", traces.get());
+            test(&RandomTrace::new(&plan, prefix, self.with_bursts))
+                .map_err(|failure| TestCaseError::fail(failure.to_string()))
+        });
+        if let Err(error) = result {
+            panic!("{error}");
+        }
+    }
+}
+
+impl Default for Differential {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,199 @@
+//! Plans: the random policies and traces of the differential test, as data that shrinks.
+
+use std::time::Duration;
+
+use tower_quota_core::{Charge, Decision, Key, Name, Operation, Outcome, Penalty, Quota, Timestamp};
+
+/// The names of the limits: more than most policies have.
+pub(super) const LIMITS: [&str; 6] = ["burst", "minute", "login", "day", "queue", "log"];
+/// The number of keys, the last of which is that of all requests together.
+pub(super) const KEYS: usize = 3;
+/// The last instant of a plan, in microseconds since the epoch: the year 2112, up to which stores count exactly.
+const LAST: u64 = 1 << 52;
+
+/// A random trace, and the quotas and penalties that it uses.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// Microseconds since the epoch.
+    pub(super) start: u64,
+    /// The first of them are the limits' own; the others are what a limit may change to.
+    pub(super) quotas: Vec<Quota>,
+    pub(super) penalties: Vec<Penalty>,
+    pub(super) steps: Vec<Step>,
+}
+
+/// A request.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) pause: Pause,
+    /// Whether it is sent together with the step before, without a pause.
+    pub(super) joins_last: bool,
+    pub(super) action: Action,
+    pub(super) charges: Vec<ChargePlan>,
+}
+
+/// The time that passes before a step.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Pause {
+    Micros(u64),
+    Back(u64),
+    /// Thousandths of the first charge's horizon, and some microseconds.
+    Horizon(u64, i64),
+    /// Until the wait of the last decision is over, and some microseconds.
+    Wait(i64),
+    /// Until the first limit of the last decision is full, and some microseconds.
+    Full(i64),
+}
+
+/// The operation of a step.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Action {
+    Check,
+    Charge,
+    /// A refund of the decision this many decisions ago.
+    Refund(usize),
+    /// A refund of an instant long ago or in the future.
+    RefundAt(u64),
+    Reset,
+    Refuse,
+    Peek,
+}
+
+/// A charge: positions in the plan's lists, and what the charge asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChargePlan {
+    pub(super) limit: usize,
+    pub(super) key: usize,
+    pub(super) quota: usize,
+    pub(super) cost: Cost,
+    pub(super) patience: Option<u64>,
+    pub(super) penalty: Option<usize>,
+    pub(super) counts_refusals: bool,
+    pub(super) is_shadow: bool,
+    pub(super) is_at_most: bool,
+    pub(super) is_refundable: bool,
+}
+
+/// The cost of a charge.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cost {
+    Units(u64),
+    /// Thousandths of the capacity.
+    Share(u64),
+    /// Units beyond the capacity.
+    Above(u64),
+}
+
+/// Returns the keys that the charges name.
+pub(super) fn keys() -> [Key<'static>; KEYS] {
+    let client = Name::new("client");
+    [Key::owned(client, "ann"), Key::owned(client, "bob"), Key::EVERYONE]
+}
+
+impl Plan {
+    pub(super) fn charges<'a>(&'a self, step: &Step, keys: &'a [Key<'static>; KEYS]) -> Vec<Charge<'a>> {
+        step.charges.iter().map(|charge| charge.build(self, keys)).collect()
+    }
+
+    /// Returns the instant of a step, after the last decision at `now`.
+    pub(super) fn instant(&self, step: &Step, now: u64, last: Option<&Decision>) -> u64 {
+        let after = |span: Duration, by: i64| match last {
+            Some(last) => (last.at() + span).as_micros().saturating_add_signed(by),
+            None => now,
+        };
+        let then = match step.pause {
+            Pause::Micros(micros) => now + micros,
+            Pause::Back(micros) => now.saturating_sub(micros),
+            Pause::Horizon(thousandths, by) => {
+                let quota = step.charges.first().map(|charge| &self.quotas[charge.quota]);
+                (now + part(micros(quota.map_or(Duration::ZERO, Quota::horizon)), thousandths))
+                    .saturating_add_signed(by)
+            }
+            Pause::Wait(by) => match last.map(Decision::outcome) {
+                Some(Outcome::Refuse(span) | Outcome::Wait(span)) => after(span, by),
+                _ => now,
+            },
+            Pause::Full(by) => {
+                let first = last.and_then(|last| last.statuses().first());
+                first.map_or(now, |first| after(first.reset_after(), by))
+            }
+        };
+        then.min(LAST)
+    }
+}
+
+impl Step {
+    /// Returns a step that reports every limit of a key and charges nothing.
+    pub(super) fn look(key: usize) -> Self {
+        let look = |limit| ChargePlan::plain(limit, key, limit, Cost::Units(0));
+        let charges = (0..LIMITS.len()).map(look).collect();
+        Self { pause: Pause::Micros(0), joins_last: false, action: Action::Check, charges }
+    }
+
+    pub(super) fn operation(&self, past: &[Decision]) -> Operation {
+        match self.action {
+            Action::Check => Operation::Check,
+            Action::Charge => Operation::Charge,
+            Action::Refund(ago) => match past.iter().rev().nth(ago) {
+                Some(decision) => Operation::Refund { taken_at: decision.at() },
+                None => Operation::Check,
+            },
+            Action::RefundAt(micros) => Operation::Refund { taken_at: Timestamp::from_micros(micros) },
+            Action::Reset => Operation::Reset,
+            Action::Refuse => Operation::Refuse,
+            Action::Peek => Operation::Peek,
+        }
+    }
+}
+
+impl ChargePlan {
+    /// Returns a charge without special wishes.
+    pub(super) const fn plain(limit: usize, key: usize, quota: usize, cost: Cost) -> Self {
+        Self {
+            limit,
+            key,
+            quota,
+            cost,
+            patience: None,
+            penalty: None,
+            counts_refusals: false,
+            is_shadow: false,
+            is_at_most: false,
+            is_refundable: false,
+        }
+    }
+
+    fn build<'a>(&self, plan: &'a Plan, keys: &'a [Key<'static>; KEYS]) -> Charge<'a> {
+        let quota = &plan.quotas[self.quota];
+        let cost = match self.cost {
+            Cost::Units(units) => units,
+            Cost::Share(thousandths) => part(quota.capacity(), thousandths),
+            Cost::Above(units) => quota.capacity().saturating_add(units),
+        };
+        let mut charge = Charge::new(LIMITS[self.limit], quota, &keys[self.key]).cost(cost);
+        if let Some(micros) = self.patience {
+            charge = charge.patience(Duration::from_micros(micros));
+        }
+        if let Some(penalty) = self.penalty {
+            charge = charge.penalty(&plan.penalties[penalty]);
+        }
+        if self.counts_refusals {
+            charge = charge.count_refusals();
+        }
+        if self.is_shadow {
+            charge = charge.shadow();
+        }
+        if self.is_at_most {
+            charge = charge.at_most();
+        }
+        if self.is_refundable { charge.refundable() } else { charge }
+    }
+}
+
+fn micros(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn part(of: u64, thousandths: u64) -> u64 {
+    u64::try_from(u128::from(of) * u128::from(thousandths) / 1_000).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,197 @@
+//! Strategies: how plans are drawn.
+//!
+//! 1. A plan has a few policies, and most steps ask one of them again: what is counted adds up, and limits are reached.
+//! 2. Most pauses end at the instant at which the last decision promised a change, or a microsecond beside it.
+//! 3. Charges are plain or have wishes, each of them now and then.
+//! 4. Quotas are everyday ones or reach to the ends of what can be counted. A limit sometimes changes its quota.
+//! 5. A plan ends with a look at every limit of every key.
+
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use proptest::sample::{Index, select, subsequence};
+use proptest::{bool, option};
+use tower_quota_core::{Algorithm, Penalty, Quota};
+
+use super::plan::{Action, ChargePlan, Cost, KEYS, LIMITS, Pause, Plan, Step};
+use crate::conformance::Capability;
+
+const QUOTAS: usize = LIMITS.len() + 3;
+/// The number of limits that are token buckets in every second plan: stores often decide these in a faster way.
+const BUCKETS: usize = 4;
+const PENALTIES: usize = 2;
+const POLICIES: usize = 3;
+/// A day in November 2025, in microseconds since the epoch.
+const NOVEMBER: u64 = 1_763_683_212_345_678;
+const LONGEST_PERIOD: u64 = 366 * 86_400_000_000;
+/// The most units of a log: it has a stamp for each, and longer ones would only be slow.
+const LONGEST_LOG: u64 = 2_000;
+
+/// What plans may contain.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Contents {
+    pub(super) lacks: &'static [Capability],
+}
+
+impl Contents {
+    fn has(&self, capability: Capability) -> bool {
+        !self.lacks.contains(&capability)
+    }
+
+    pub(super) fn plan(self) -> impl Strategy<Value = Plan> {
+        let start = prop_oneof![3 => Just(NOVEMBER), 1 => of_any_size(46)];
+        let buckets = || self.quota(vec![Algorithm::TokenBucket]);
+        let with_buckets = (vec(buckets(), BUCKETS), vec(self.any_quota(), QUOTAS - BUCKETS))
+            .prop_map(|(buckets, others)| [buckets, others].concat());
+        let quotas = prop_oneof![with_buckets, vec(self.any_quota(), QUOTAS)];
+        let choices = (start, quotas, vec(penalty(), PENALTIES), vec(policy(), POLICIES));
+        choices.prop_flat_map(move |(start, quotas, penalties, policies)| {
+            vec(self.step(policies), 1..50).prop_map(move |mut steps| {
+                let (quotas, penalties) = (quotas.clone(), penalties.clone());
+                steps.extend((0..KEYS).map(Step::look));
+                Plan { start, quotas, penalties, steps }
+            })
+        })
+    }
+
+    fn any_quota(self) -> impl Strategy<Value = Quota> {
+        let has = |algorithm: &Algorithm| match algorithm {
+            Algorithm::LeakyBucket => self.has(Capability::Waiting),
+            Algorithm::SlidingLog => self.has(Capability::SlidingLogs),
+            _ => true,
+        };
+        self.quota(Algorithm::ALL.into_iter().filter(has).collect())
+    }
+
+    fn quota(self, algorithms: Vec<Algorithm>) -> impl Strategy<Value = Quota> {
+        let everyday =
+            (1..=20_u64, select(vec![1_000_u64, 1_000_000, 60_000_000, 90_000_000, 86_400_000_000]), 1..=40_u64);
+        let extreme = (of_any_size(48), of_any_size(45), of_any_size(50));
+        (prop_oneof![everyday, extreme], select(algorithms), any::<Index>(), 0..3_u8).prop_map(
+            |((units, period, burst), algorithm, offset, anchor)| {
+                let period = period.clamp(1_000, LONGEST_PERIOD);
+                let most = if algorithm == Algorithm::SlidingLog { LONGEST_LOG.min(period * 10) } else { period * 10 };
+                let span = Duration::from_micros(period);
+                // Some numbers cannot be counted together.
+                let quota = Quota::try_new(units.clamp(1, most), span).unwrap_or(Quota::new(1, span));
+                let quota = quota.try_algorithm(algorithm).unwrap_or(quota);
+                match (quota.algorithm(), anchor) {
+                    (Algorithm::FixedWindow, 0) => quota.from_first_request(),
+                    (Algorithm::FixedWindow, 1) => {
+                        let offset = offset.index(usize::try_from(period).unwrap_or(usize::MAX)) as u64;
+                        quota.offset(Duration::from_micros(offset))
+                    }
+                    _ => quota.try_burst(burst.max(1)).unwrap_or(quota),
+                }
+            },
+        )
+    }
+
+    fn step(self, policies: Vec<Vec<(usize, usize)>>) -> impl Strategy<Value = Step> {
+        let pause = prop_oneof![
+            4 => Just(Pause::Micros(0)),
+            2 => of_any_size(46).prop_map(Pause::Micros),
+            1 => of_any_size(40).prop_map(Pause::Back),
+            4 => (0..2_200_u64, -1..=1_i64).prop_map(|(thousandths, by)| Pause::Horizon(thousandths, by)),
+            4 => (-1..=1_i64).prop_map(Pause::Wait),
+            2 => (-1..=1_i64).prop_map(Pause::Full),
+        ];
+        // Mostly the same limits again: all of them, or a part in any order.
+        let limits = select(policies).prop_flat_map(|policy| {
+            let all = policy.len();
+            prop_oneof![2 => Just(policy.clone()), 1 => subsequence(policy, 1..=all).prop_shuffle()]
+        });
+        let other_quota = option::weighted(0.1, 0..QUOTAS);
+        let again = (limits, other_quota, self.charge()).prop_map(|(limits, other_quota, model)| {
+            let charge = |(limit, key)| ChargePlan { limit, key, quota: other_quota.unwrap_or(limit), ..model };
+            limits.into_iter().map(charge).collect::<Vec<_>>()
+        });
+        let charges = prop_oneof![3 => again, 1 => vec(self.charge(), 0..=LIMITS.len())];
+        (pause, bool::weighted(0.5), self.action(), charges).prop_map(move |(pause, joins_last, action, charges)| {
+            Step { pause, joins_last, action, charges: self.permitted(charges) }
+        })
+    }
+
+    fn action(self) -> impl Strategy<Value = Action> {
+        let action = prop_oneof![
+            10 => Just(Action::Check),
+            2 => Just(Action::Charge),
+            3 => (0..6_usize).prop_map(Action::Refund),
+            1 => of_any_size(63).prop_map(Action::RefundAt),
+            2 => Just(Action::Reset),
+            1 => Just(Action::Refuse),
+            2 => Just(Action::Peek),
+        ];
+        action.prop_map(move |action| match action {
+            Action::Peek if !self.has(Capability::Peeks) => Action::Check,
+            Action::Refuse if !self.has(Capability::CountedRefusals) => Action::Check,
+            action => action,
+        })
+    }
+
+    fn charge(self) -> impl Strategy<Value = ChargePlan> {
+        let cost = prop_oneof![
+            6 => (0..4_u64).prop_map(Cost::Units),
+            3 => (0..=1_000_u64).prop_map(Cost::Share),
+            1 => of_any_size(63).prop_map(Cost::Above),
+        ];
+        let patience = option::weighted(0.2, of_any_size(60));
+        let penalty = option::weighted(0.2, 0..PENALTIES);
+        let flag = || bool::weighted(0.2);
+        let wishes = (patience, penalty, flag(), flag(), flag(), flag());
+        let other_quota = option::weighted(0.2, 0..QUOTAS);
+        (0..LIMITS.len(), 0..KEYS, other_quota, cost, bool::weighted(0.5), wishes).prop_map(
+            move |(limit, key, other_quota, cost, is_plain, wishes)| {
+                let plain = ChargePlan::plain(limit, key, other_quota.unwrap_or(limit), cost);
+                if is_plain {
+                    return plain;
+                }
+                let (patience, penalty, counts_refusals, is_shadow, is_at_most, is_refundable) = wishes;
+                ChargePlan {
+                    patience: patience.filter(|_| self.has(Capability::Waiting)),
+                    penalty: penalty.filter(|_| self.has(Capability::Penalties)),
+                    counts_refusals: counts_refusals && self.has(Capability::CountedRefusals),
+                    is_shadow: is_shadow && self.has(Capability::Shadows),
+                    is_at_most: is_at_most && self.has(Capability::PartialGrants),
+                    is_refundable,
+                    ..plain
+                }
+            },
+        )
+    }
+
+    /// Drops charges that a request must not have: those of a limit and key that it names already, and those of a second
+    /// key if the store decides one at a time.
+    fn permitted(self, mut charges: Vec<ChargePlan>) -> Vec<ChargePlan> {
+        let mut seen = Vec::new();
+        let only_key = charges.first().map(|first| first.key).filter(|_| !self.has(Capability::SeveralKeys));
+        charges.retain(|charge| {
+            let is_new = !seen.contains(&(charge.limit, charge.key));
+            seen.push((charge.limit, charge.key));
+            is_new && only_key.is_none_or(|key| key == charge.key)
+        });
+        charges
+    }
+}
+
+/// Draws limits, each with the key that it counts: limits of one key, of several keys, and any.
+fn policy() -> impl Strategy<Value = Vec<(usize, usize)>> {
+    let one_key = (subsequence((0..BUCKETS).collect::<Vec<usize>>(), 1..=BUCKETS).prop_shuffle(), 0..KEYS)
+        .prop_map(|(limits, key)| limits.into_iter().map(|limit| (limit, key)).collect());
+    let several_keys = vec((0..BUCKETS, 0..KEYS), 2..6);
+    let any = vec((0..LIMITS.len(), 0..KEYS), 1..5);
+    prop_oneof![2 => one_key, 1 => several_keys, 1 => any]
+}
+
+fn penalty() -> impl Strategy<Value = Penalty> {
+    (1..4_u64, of_any_size(45), of_any_size(50)).prop_map(|(refusals, step, most)| {
+        let step = Duration::from_micros(step.clamp(1_000, LONGEST_PERIOD));
+        Penalty::try_new(refusals, step, Duration::from_micros(most)).unwrap_or(Penalty::after(refusals))
+    })
+}
+
+/// Draws numbers below 2^`bits`, of every length in bits.
+fn of_any_size(bits: u32) -> impl Strategy<Value = u64> {
+    (0..=bits, any::<u64>()).prop_map(|(bits, random)| random & ((1 << bits) - 1))
+}

@@ -1,0 +1,144 @@
+//! One random trace, run on a store beside the model.
+
+use tower_quota_core::{Charge, Clock, Decision, Key, Operation, Store, Timestamp};
+
+use super::plan::{KEYS, Plan, Step, keys};
+use crate::clock::ManualClock;
+use crate::conformance::Failure;
+use crate::join;
+use crate::model::Model;
+
+/// A random trace of requests, to be compared on a store of its own.
+#[derive(Debug)]
+pub struct RandomTrace<'a> {
+    plan: &'a Plan,
+    clock: ManualClock,
+    prefix: String,
+    with_bursts: bool,
+}
+
+/// A store that takes a trace, and the model beside it.
+struct Comparison<'a, S> {
+    plan: &'a Plan,
+    store: &'a S,
+    clock: ManualClock,
+    keys: [Key<'static>; KEYS],
+    model: Model,
+    past: Vec<Decision>,
+    /// The latest instant so far.
+    latest: Timestamp,
+}
+
+impl<'a> RandomTrace<'a> {
+    pub(super) fn new(plan: &'a Plan, prefix: String, with_bursts: bool) -> Self {
+        let clock = ManualClock::at(Timestamp::from_micros(plan.start));
+        Self { plan, clock, prefix, with_bursts }
+    }
+
+    /// Returns the clock that the store must take its time from.
+    #[must_use]
+    pub fn clock(&self) -> ManualClock {
+        self.clock.clone()
+    }
+
+    /// Returns a prefix that no other trace has, for stores that share a database.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Runs the trace on a store that is empty, and compares every field of every decision with the model's.
+    ///
+    /// # Errors
+    /// [`Failure`] names the first step at which they differ.
+    pub async fn compare<S: Store>(&self, store: &S) -> Result<(), Failure> {
+        self.run(store, async |_: &Key<'_>| None).await
+    }
+
+    /// Compares what the store has stored, too.
+    ///
+    /// `stored` returns the bytes under a key, empty if there are none. They must be those of
+    /// [`Entry::encode`](tower_quota_core::Entry::encode). An entry that is full again may be gone.
+    ///
+    /// # Errors
+    /// [`Failure`] names the first step at which they differ.
+    pub async fn compare_bytes<S, F>(&self, store: &S, stored: F) -> Result<(), Failure>
+    where
+        S: Store,
+        F: AsyncFn(&Key<'_>) -> Vec<u8>,
+    {
+        self.run(store, async |key: &Key<'_>| Some(stored(key).await)).await
+    }
+
+    async fn run<S, F>(&self, store: &S, stored: F) -> Result<(), Failure>
+    where
+        S: Store,
+        F: AsyncFn(&Key<'_>) -> Option<Vec<u8>>,
+    {
+        let mut comparison = Comparison {
+            plan: self.plan,
+            store,
+            clock: self.clock.clone(),
+            keys: keys(),
+            model: Model::default(),
+            past: Vec::new(),
+            latest: self.clock.now(),
+        };
+        let mut rest = self.plan.steps.as_slice();
+        while let [first, later @ ..] = rest {
+            let joining = later.iter().take_while(|step| self.with_bursts && step.joins_last).count();
+            let burst;
+            (burst, rest) = rest.split_at(1 + joining);
+            comparison.pause(first);
+            comparison.decide(burst).await?;
+            comparison.compare_bytes(&stored).await?;
+        }
+        Ok(())
+    }
+}
+
+impl<S: Store> Comparison<'_, S> {
+    /// Moves the clock to the instant of a step.
+    fn pause(&mut self, step: &Step) {
+        let then = self.plan.instant(step, self.clock.now().as_micros(), self.past.last());
+        // A store may have forgotten an entry that was full at the latest instant, so the clock does not go back to where
+        // it was not full.
+        let now = Timestamp::from_micros(then).max(self.model.last_full_at(self.latest));
+        self.latest = self.latest.max(now);
+        self.clock.set(now);
+    }
+
+    /// Sends the requests of one instant, all before the first is awaited, and compares the decisions.
+    async fn decide(&mut self, burst: &[Step]) -> Result<(), Failure> {
+        let now = self.clock.now();
+        let requests: Vec<(Operation, Vec<Charge<'_>>)> =
+            burst.iter().map(|step| (step.operation(&self.past), self.plan.charges(step, &self.keys))).collect();
+        let expected: Vec<Decision> =
+            requests.iter().map(|(operation, charges)| self.model.apply(*operation, charges, now)).collect();
+        let decided = requests.iter().map(|(operation, charges)| self.store.apply(*operation, charges));
+        for (expected, found) in expected.into_iter().zip(join::all(decided).await) {
+            let step = format!("step {}", self.past.len());
+            let found = found.map_err(|error| Failure::new(&step, format!("the store failed: {error}")))?;
+            if found != expected {
+                return Err(Failure::new(&step, format!("the model says\n{expected:#?}\nand the store\n{found:#?}")));
+            }
+            self.past.push(found);
+        }
+        Ok(())
+    }
+
+    async fn compare_bytes(&self, stored: &impl AsyncFn(&Key<'_>) -> Option<Vec<u8>>) -> Result<(), Failure> {
+        for key in &self.keys {
+            let Some(found) = stored(key).await else { return Ok(()) };
+            let entry = self.model.entry(key);
+            let is_forgotten = found.is_empty() && entry.full_at() <= self.latest;
+            let expected = entry.encode();
+            if found != expected && !is_forgotten {
+                let step = format!("after step {}", self.past.len().saturating_sub(1));
+                let reason = format!("{key:?} is stored as\n{found:x?}\nand the model is\n{expected:x?}\n{entry:#?}");
+                return Err(Failure::new(&step, reason));
+            }
+        }
+        Ok(())
+    }
+}
