@@ -1,8 +1,6 @@
 //! The memory store and the model agree on random traces: alone, boxed, and while other keys come and go.
 
-#![expect(clippy::unwrap_used, reason = "what a test calls may fail like a test")]
-
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tower_quota_core::{BoxStore, Charge, Key, MemoryStore, Name, Operation, Quota, Store};
@@ -60,23 +58,23 @@ fn store_without_numbers_agrees_with_model() {
 /// A memory store to which other keys come between the requests, and stay.
 struct CrowdedStore {
     store: MemoryStore,
-    calls: AtomicU64,
+    calls: AtomicUsize,
     others: AtomicU64,
     most_others: u64,
 }
 
 impl CrowdedStore {
     fn new(store: MemoryStore, most_others: usize) -> Self {
-        Self { store, calls: AtomicU64::new(0), others: AtomicU64::new(0), most_others: most_others as u64 }
+        Self { store, calls: AtomicUsize::new(0), others: AtomicU64::new(0), most_others: most_others as u64 }
     }
 
     /// Adds from 1 to 1,024 other keys with up to three limits, at every fifth call.
     fn add_others(&self) {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
-        if call % 5 != 0 {
+        if !call.is_multiple_of(5) {
             return;
         }
-        let limits = &LIMITS[..1 + call as usize % LIMITS.len()];
+        let limits = &LIMITS[..1 + call % LIMITS.len()];
         let first = self.others.load(Ordering::Relaxed);
         let end = (first + (1 << (call % 11))).min(self.most_others);
         for other in first..end {

@@ -1,6 +1,7 @@
-//! The custom store: it conforms, and its counters survive a restart.
+//! The custom store: it conforms, agrees with the model, and its counters survive a restart.
 
 use tower_quota::{Charge, Key, Name, Quota, Store};
+use tower_quota_testkit::differential::Differential;
 use tower_quota_testkit::{ManualClock, block_on, conformance_tests};
 
 use self::example::RedbStore;
@@ -20,6 +21,15 @@ mod conformance {
     }
 
     conformance_tests!(store);
+}
+
+#[test]
+fn custom_store_agrees_with_model() {
+    Differential::new().cases(40).run(|trace| {
+        let folder = tempfile::tempdir().unwrap();
+        let store = RedbStore::open(folder.path().join("counters"), trace.clock()).unwrap();
+        block_on(trace.compare(&store))
+    });
 }
 
 #[test]

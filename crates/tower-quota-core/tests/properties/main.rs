@@ -9,7 +9,7 @@ mod bounds;
 mod change;
 mod codec;
 mod drift;
-mod memory;
+mod evictions;
 mod oracle;
 mod promises;
 mod refunds;

@@ -1,37 +1,49 @@
-//! Random policies and traces on a store beside the model: every field of every decision must be equal.
+//! The random differential test: a store and the model take the same traces, and must decide the same.
 //!
-//! 1. [`Differential`] draws traces of requests: all operations, quotas that change, limits asked in parts, costs of every
-//!    size, pauses that end a microsecond before and after what was promised.
+//! 1. [`Differential`] draws traces of requests: all operations, refunds of earlier decisions, parts of a policy, quotas that
+//!    change, penalties, pauses that end a microsecond before and after a promised instant, clocks that go back.
 //! 2. Each trace runs on a store of its own with a [`ManualClock`](crate::ManualClock), step by step, beside
-//!    [`tower_quota_core::decide`].
-//! 3. The first trace on which they differ is shrunk to a small one, printed, and kept in a file if one is named.
+//!    [`tower_quota_core::decide`]. Every field of every decision must be equal.
+//! 3. A trace on which they differ is shrunk to a small one and printed. Its seed is kept in a file if you name one.
 //!
 //! ```
 //! use tower_quota_core::MemoryStore;
 //! use tower_quota_testkit::block_on;
 //! use tower_quota_testkit::differential::Differential;
 //!
-//! Differential::new().cases(10).run(|trace| {
-//!     block_on(trace.compare(&MemoryStore::with_clock(1_000, trace.clock())))
+//! Differential::new().run(|trace| {
+//!     let store = MemoryStore::with_clock(1_000, trace.clock());
+//!     block_on(trace.compare(&store))
 //! });
 //! ```
 //!
-//! A store of your own may lack capabilities, keep failed traces in a file, and compare the bytes that it stores:
+//! Customised, for a store that lacks a capability, and whose stored bytes are compared with those of
+//! [`Entry::encode`](tower_quota_core::Entry::encode):
 //!
 //! ```no_run
-//! # use std::sync::Arc;
 //! # use tower_quota_core::{Key, MemoryStore};
-//! # use tower_quota_testkit::{block_on, conformance::Capability, differential::Differential};
-//! # fn open(_prefix: &str, clock: tower_quota_testkit::ManualClock) -> MemoryStore { MemoryStore::with_clock(9, clock) }
+//! # use tower_quota_testkit::ManualClock;
+//! use tower_quota_testkit::block_on;
+//! use tower_quota_testkit::conformance::Capability;
+//! use tower_quota_testkit::differential::Differential;
+//!
+//! # fn open(_prefix: &str, clock: ManualClock) -> MemoryStore { MemoryStore::with_clock(9, clock) }
 //! # async fn load(_: &MemoryStore, _: &Key<'_>) -> Vec<u8> { Vec::new() }
-//! let differential = Differential::new().lacks(&[Capability::Penalties]).regressions("tests/regressions.txt");
+//! let differential = Differential::new()
+//!     .cases(1_000)
+//!     .lacks(&[Capability::Penalties])
+//!     .regressions("tests/regressions.txt");
 //! differential.run(|trace| {
 //!     let store = open(trace.prefix(), trace.clock());
 //!     block_on(trace.compare_bytes(&store, async |key: &Key<'_>| load(&store, key).await))
 //! });
 //! ```
 //!
-//! `PROPTEST_CASES=20000` runs longer.
+//! # Caveats
+//!
+//! * A trace names up to three keys. The store must have room for these and start empty.
+//! * The store may forget an entry that is full again. The clock never goes back to where such an entry was not full.
+//! * Without [`Differential::cases`], `PROPTEST_CASES=20000` in the environment runs longer.
 
 mod plan;
 mod strategy;
@@ -48,7 +60,7 @@ use self::strategy::Contents;
 pub use self::trace::RandomTrace;
 use crate::conformance::{Capability, Failure};
 
-/// The random differential test of a store.
+/// A random differential test of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Differential {
     cases: u32,
@@ -65,7 +77,7 @@ impl Differential {
         Self { cases: Config::default().cases, contents, with_bursts: false, regressions: None }
     }
 
-    /// Sets the number of traces.
+    /// Sets the number of traces, whatever `PROPTEST_CASES` says.
     #[must_use]
     pub const fn cases(mut self, cases: u32) -> Self {
         self.cases = cases;
@@ -93,10 +105,10 @@ impl Differential {
         self
     }
 
-    /// Runs a test on each trace: it makes an empty store, and returns what [`RandomTrace::compare`] returns.
+    /// Runs a function on each trace. It makes an empty store and returns the result of [`RandomTrace::compare`].
     ///
     /// # Panics
-    /// When a trace fails, with the smallest one that does.
+    /// When a trace fails. The message shows the smallest trace found that fails.
     #[expect(clippy::panic, reason = "documented: it is a test")]
     pub fn run(&self, test: impl Fn(&RandomTrace<'_>) -> Result<(), Failure>) {
         let persistence = self.regressions.map(|path| Box::new(FileFailurePersistence::Direct(path)) as Box<_>);
