@@ -4,8 +4,8 @@
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free), `COUNTERS` for another file.
 //!
-//! A store over any database that can load, decide and save in one transaction looks like this one. The conformance suite
-//! and the random differential test of `tower-quota-testkit` check it, as they will check yours.
+//! A store over any database that can load, decide and save in one transaction looks like this one. The conformance
+//! suite and the random differential test of `tower-quota-testkit` check it, as they will check yours.
 
 #![allow(clippy::result_large_err, reason = "an error of redb is large, and rare")]
 

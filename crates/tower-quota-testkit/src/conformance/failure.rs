@@ -5,7 +5,7 @@ use std::fmt;
 /// The result of a case.
 pub(super) type Outcome = Result<(), Failure>;
 
-/// A failed case: the step, what was expected there, and what was found.
+/// A failed case or trace: the step, what was expected there, and what was found.
 pub struct Failure {
     step: String,
     reason: String,

@@ -1,7 +1,7 @@
 //! The random differential test: a store and the model take the same traces, and must decide the same.
 //!
-//! 1. [`Differential`] draws traces of requests: all operations, refunds of earlier decisions, parts of a policy, quotas that
-//!    change, penalties, pauses that end a microsecond before and after a promised instant, clocks that go back.
+//! 1. [`Differential`] draws traces of requests: all operations, refunds of earlier decisions, parts of a policy, changes
+//!    of quota, penalties, pauses that end a microsecond before and after a promised instant, clocks that go back.
 //! 2. Each trace runs on a store of its own with a [`ManualClock`](crate::ManualClock), step by step, beside
 //!    [`tower_quota_core::decide`]. Every field of every decision must be equal.
 //! 3. A trace on which they differ is shrunk to a small one and printed. Its seed is kept in a file if you name one.
@@ -98,7 +98,9 @@ impl Differential {
         self
     }
 
-    /// Keeps the seeds of failed traces in a file, to try them first. Commit it.
+    /// Keeps the seeds of failed traces in a file, to try them first. Commit that file.
+    ///
+    /// A relative path starts at the working directory: in `cargo test`, the folder of the package.
     #[must_use]
     pub const fn regressions(mut self, path: &'static str) -> Self {
         self.regressions = Some(path);

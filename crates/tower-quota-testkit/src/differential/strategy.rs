@@ -161,8 +161,8 @@ impl Contents {
         )
     }
 
-    /// Drops charges that a request must not have: those of a limit and key that it names already, and those of a second
-    /// key if the store decides one at a time.
+    /// Drops charges that a request must not have: those of a limit and key that it names already, and those of a
+    /// second key if the store decides one key at a time.
     fn permitted(self, mut charges: Vec<ChargePlan>) -> Vec<ChargePlan> {
         let mut seen = Vec::new();
         let only_key = charges.first().map(|first| first.key).filter(|_| !self.has(Capability::SeveralKeys));

@@ -101,8 +101,8 @@ impl<S: Store> Comparison<'_, S> {
     /// Moves the clock to the instant of a step.
     fn pause(&mut self, step: &Step) {
         let then = self.plan.instant(step, self.clock.now().as_micros(), self.past.last());
-        // A store may have forgotten an entry that was full at the latest instant, so the clock does not go back to where
-        // it was not full.
+        // A store may have forgotten an entry that was full at the latest instant, so the clock does not go back to
+        // where it was not full.
         let now = Timestamp::from_micros(then).max(self.model.last_full_at(self.latest));
         self.latest = self.latest.max(now);
         self.clock.set(now);
