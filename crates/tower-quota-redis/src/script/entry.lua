@@ -49,7 +49,7 @@ local function stored_quota(bytes)
   if kind == FIXED_WINDOW then
     offset, position = varint(bytes, position)
   end
-  local is_known = kind <= SLIDING_LOG or kind == FIXED_WINDOW + FROM_FIRST_REQUEST
+  local is_known = ALGORITHMS[kind] or kind == FIXED_WINDOW + FROM_FIRST_REQUEST
   if not is_known or capacity * grain * pace == 0 then
     error('numbers that no quota has')
   end

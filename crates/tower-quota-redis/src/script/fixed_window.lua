@@ -47,6 +47,11 @@ function fixed_window.remaining(quota, state, now)
   return saturating_sub(quota.capacity, count)
 end
 
+-- The units that a window that is as of `now` has counted.
+function fixed_window.used(_, state)
+  return state.count
+end
+
 function fixed_window.full_at(quota, state)
   if state.count == 0 then
     return 0

@@ -75,7 +75,7 @@ function sliding_log.judge(quota, state, now, cost)
 end
 
 function sliding_log.remaining(quota, state, now)
-  return saturating_sub(quota.capacity, sliding_log.total(quota, state, now))
+  return saturating_sub(quota.capacity, sliding_log.used(quota, state, now))
 end
 
 -- When the newest stamp has left; 0 if there is none.
@@ -130,7 +130,7 @@ function sliding_log.take(_, state, now, cost)
 end
 
 -- Units that count at `now`.
-function sliding_log.total(quota, state, now)
+function sliding_log.used(quota, state, now)
   return sliding_log.total_from(state, sliding_log.live(quota, state, now))
 end
 

@@ -38,7 +38,7 @@ function sliding_window.units_left(quota, start, before, count, now)
 end
 
 -- The units that the estimate of a state that is as of `now` comes to, rounded up.
-function sliding_window.estimate(quota, state, now)
+function sliding_window.used(quota, state, now)
   local steps = sliding_window.steps(quota)
   return div_ceil(state.before * sliding_window.overlap(quota, state.start, now) + state.count * steps, steps)
 end
