@@ -1,5 +1,6 @@
 -- Fixed windows. `start`: when the window started; `count`: the units counted in it.
 local fixed_window = {}
+ALGORITHMS[FIXED_WINDOW] = fixed_window
 
 function fixed_window.start(quota, start, now)
   local period = quota.period

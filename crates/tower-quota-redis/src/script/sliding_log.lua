@@ -2,6 +2,7 @@
 -- including it; `base`: the running total before the first. Entries are read where they lie, by binary search: a long
 -- log is never taken apart. Positions count from 0.
 local sliding_log = {}
+ALGORITHMS[SLIDING_LOG] = sliding_log
 
 -- Both numbers are below 2^53, so seven bytes hold them.
 local ENTRY, WIDTH = '<I7I7', 14

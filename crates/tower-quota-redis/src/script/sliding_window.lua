@@ -1,6 +1,7 @@
 -- Sliding window counter. `start`: when the current window started; `before` and `count`: the units counted in the
 -- window before it and in it.
 local sliding_window = {}
+ALGORITHMS[SLIDING_WINDOW] = sliding_window
 
 function sliding_window.start(quota, now)
   return now - now % quota.period
