@@ -119,6 +119,15 @@ impl Counting for Bucket {
 }
 
 impl Readable for Bucket {
+    /// Returns `None` for a bucket that notes what is used.
+    fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
+        self.lows.is_none().then(|| self.used_grains(quota, at))
+    }
+
+    fn unpacked(word: u64, quota: &Quota, at: u64) -> Self {
+        Self::new(quota, word, at)
+    }
+
     fn fresh(_: &Quota, _: u64) -> Self {
         Self::FULL
     }

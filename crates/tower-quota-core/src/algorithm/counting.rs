@@ -39,4 +39,15 @@ pub(crate) trait Readable: Counting + Sized {
     /// Reads the stored form of an entry that was changed last `at`. Returns `None` if no limit of this quota can be in
     /// such a state; `rest` is read to its end.
     fn decode(quota: &Quota, rest: &mut &[u8], full_at: u64, at: u64) -> Option<Self>;
+
+    /// Returns a word that, with the quota and the instant `at`, says all of a state that was advanced to it: a row of the
+    /// memory store keeps it. Returns `None` if no word does; the memory store then keeps the entry beside its rows.
+    fn packed(&self, _quota: &Quota, _at: u64) -> Option<u64> {
+        None
+    }
+
+    /// Returns the state that [`packed`](Self::packed) made a word of.
+    fn unpacked(_word: u64, quota: &Quota, at: u64) -> Self {
+        Self::fresh(quota, at)
+    }
 }

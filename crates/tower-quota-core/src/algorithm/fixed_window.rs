@@ -14,9 +14,9 @@ pub(super) const MOST_COUNTED: u64 = 1 << 51;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FixedWindow {
     /// When the window started, in microseconds since the epoch.
-    pub(super) start: u64,
+    start: u64,
     /// Units counted in it.
-    pub(super) count: u64,
+    count: u64,
 }
 
 /// Returns the start of the window at `now`, given that the last one known started at `start`.
@@ -41,7 +41,7 @@ fn end(quota: &Quota, start: u64) -> u64 {
 
 impl FixedWindow {
     /// Returns the window at `now`.
-    pub(super) fn at(self, quota: &Quota, now: u64) -> Self {
+    fn at(self, quota: &Quota, now: u64) -> Self {
         let start = start(quota, self.start, now);
         Self { start, count: if start == self.start { self.count } else { 0 } }
     }
@@ -93,6 +93,16 @@ impl Counting for FixedWindow {
 }
 
 impl Readable for FixedWindow {
+    /// Returns `None` for a window that began with its first request: the instant does not say when.
+    fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
+        quota.window_offset()?;
+        Some(self.at(quota, at).count)
+    }
+
+    fn unpacked(word: u64, quota: &Quota, at: u64) -> Self {
+        Self { count: word, ..Self::fresh(quota, at) }
+    }
+
     fn fresh(quota: &Quota, now: u64) -> Self {
         Self { start: start(quota, now, now), count: 0 }
     }

@@ -9,7 +9,6 @@ mod convert;
 mod counting;
 mod fixed_window;
 mod lows;
-mod packed;
 mod sliding_log;
 mod sliding_window;
 mod verdict;
@@ -21,60 +20,72 @@ use self::fixed_window::FixedWindow;
 use self::sliding_log::SlidingLog;
 use self::sliding_window::SlidingWindow;
 pub(crate) use self::verdict::Verdict;
-use crate::quota::Quota;
+use crate::quota::{Algorithm, Quota};
 
-/// The counter of one limit in an entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Any of the three buckets.
-    Bucket(Bucket),
-    FixedWindow(FixedWindow),
-    SlidingWindow(SlidingWindow),
-    SlidingLog(SlidingLog),
+/// The kinds of state, and the algorithms that keep them.
+macro_rules! kinds {
+    ($($kind:ident: $($algorithm:ident),+;)*) => {
+        /// The counter of one limit in an entry.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub(crate) enum State {
+            $($kind($kind),)*
+        }
+
+        impl State {
+            /// Returns the state of a client that was never seen: a full bucket, an empty window.
+            #[must_use]
+            pub(crate) fn fresh(quota: &Quota, now: u64) -> Self {
+                match quota.algorithm() {
+                    $($(Algorithm::$algorithm)|+ => Self::$kind($kind::fresh(quota, now)),)*
+                }
+            }
+
+            /// Reads the stored form; see [`Readable::decode`].
+            pub(crate) fn decode(quota: &Quota, mut rest: &[u8], full_at: u64, at: u64) -> Option<Self> {
+                let rest = &mut rest;
+                let state = match quota.algorithm() {
+                    $($(Algorithm::$algorithm)|+ => Self::$kind($kind::decode(quota, rest, full_at, at)?),)*
+                };
+                rest.is_empty().then_some(state)
+            }
+
+            /// Returns the state as one word; see [`Readable::packed`].
+            pub(crate) fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
+                match self {
+                    $(Self::$kind(state) => state.packed(quota, at),)*
+                }
+            }
+
+            /// Returns the state that [`packed`](Self::packed) made a word of.
+            pub(crate) fn unpacked(word: u64, quota: &Quota, at: u64) -> Self {
+                match quota.algorithm() {
+                    $($(Algorithm::$algorithm)|+ => Self::$kind($kind::unpacked(word, quota, at)),)*
+                }
+            }
+
+            fn counting(&self) -> &dyn Counting {
+                match self {
+                    $(Self::$kind(state) => state,)*
+                }
+            }
+
+            fn counting_mut(&mut self) -> &mut dyn Counting {
+                match self {
+                    $(Self::$kind(state) => state,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    Bucket: TokenBucket, Gcra, LeakyBucket;
+    FixedWindow: FixedWindow;
+    SlidingWindow: SlidingWindow;
+    SlidingLog: SlidingLog;
 }
 
 impl State {
-    /// Returns the state of a client that was never seen: a full bucket, an empty window.
-    #[must_use]
-    pub(crate) fn fresh(quota: &Quota, now: u64) -> Self {
-        match quota.algorithm().state_code() {
-            0 => Self::Bucket(Bucket::fresh(quota, now)),
-            1 => Self::FixedWindow(FixedWindow::fresh(quota, now)),
-            2 => Self::SlidingWindow(SlidingWindow::fresh(quota, now)),
-            _ => Self::SlidingLog(SlidingLog::fresh(quota, now)),
-        }
-    }
-
-    /// Reads the stored form; see [`Readable::decode`].
-    pub(crate) fn decode(quota: &Quota, mut rest: &[u8], full_at: u64, at: u64) -> Option<Self> {
-        let rest = &mut rest;
-        let state = match quota.algorithm().state_code() {
-            0 => Self::Bucket(Bucket::decode(quota, rest, full_at, at)?),
-            1 => Self::FixedWindow(FixedWindow::decode(quota, rest, full_at, at)?),
-            2 => Self::SlidingWindow(SlidingWindow::decode(quota, rest, full_at, at)?),
-            _ => Self::SlidingLog(SlidingLog::decode(quota, rest, full_at, at)?),
-        };
-        rest.is_empty().then_some(state)
-    }
-
-    fn counting(&self) -> &dyn Counting {
-        match self {
-            Self::Bucket(state) => state,
-            Self::FixedWindow(state) => state,
-            Self::SlidingWindow(state) => state,
-            Self::SlidingLog(state) => state,
-        }
-    }
-
-    fn counting_mut(&mut self) -> &mut dyn Counting {
-        match self {
-            Self::Bucket(state) => state,
-            Self::FixedWindow(state) => state,
-            Self::SlidingWindow(state) => state,
-            Self::SlidingLog(state) => state,
-        }
-    }
-
     /// Judges `cost` units at `now`. `patience` is the longest wait, in microseconds, that the request would accept;
     /// windows never make one wait. A cost of 0 is always admitted.
     #[must_use]

@@ -20,11 +20,11 @@ use crate::quota::{MOST_GRAINS, Quota};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlidingWindow {
     /// When the current window started, in microseconds since the epoch.
-    pub(super) start: u64,
+    start: u64,
     /// Units counted in the window before.
-    pub(super) before: u64,
+    before: u64,
     /// Units counted in the current window.
-    pub(super) count: u64,
+    count: u64,
 }
 
 /// Returns the start of the window that `now` falls into.
@@ -34,7 +34,7 @@ fn start(quota: &Quota, now: u64) -> u64 {
 
 impl SlidingWindow {
     /// Returns the counters of the window at `now`.
-    pub(super) fn at(self, quota: &Quota, now: u64) -> Self {
+    fn at(self, quota: &Quota, now: u64) -> Self {
         let start = start(quota, now);
         match start - self.start {
             0 => self,
@@ -108,6 +108,16 @@ impl Counting for SlidingWindow {
 }
 
 impl Readable for SlidingWindow {
+    /// Returns `None` for counts of which two do not fit into a word.
+    fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
+        let Self { before, count, .. } = self.at(quota, at);
+        Some(u64::from(u32::try_from(before).ok()?) << 32 | u64::from(u32::try_from(count).ok()?))
+    }
+
+    fn unpacked(word: u64, quota: &Quota, at: u64) -> Self {
+        Self { before: word >> 32, count: word & 0xffff_ffff, ..Self::fresh(quota, at) }
+    }
+
     fn fresh(quota: &Quota, now: u64) -> Self {
         Self { start: start(quota, now), before: 0, count: 0 }
     }

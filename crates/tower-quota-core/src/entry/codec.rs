@@ -107,13 +107,14 @@ impl Slot {
         rest = after;
         let mut number = || read_varint(&mut rest).ok_or(truncated);
         let (capacity, grain, pace) = (number()?, number()?, number()?);
-        let offset = match kind {
-            1 => Some(number()?),
-            17 => None,
-            0 | 2 | 3 | WATCHED => Some(0),
+        let algorithm = Algorithm::of_state_code(kind & KIND).ok_or(DecodeError::Kind { slot, kind })?;
+        let offset = match (algorithm, kind & !KIND) {
+            (Algorithm::FixedWindow, 0) => Some(number()?),
+            (Algorithm::FixedWindow, FROM_FIRST_REQUEST) => None,
+            (_, 0) | (Algorithm::TokenBucket, WATCHED) => Some(0),
             _ => return Err(DecodeError::Kind { slot, kind }),
         };
-        let quota = Quota::from_stored(kind & KIND, capacity, grain, pace, offset).ok_or(wrong)?;
+        let quota = Quota::from_stored(algorithm, capacity, grain, pace, offset).ok_or(wrong)?;
         let (state, full_at) = rest.split_last_chunk::<7>().ok_or(truncated)?;
         let full_at = read_u56(&mut &full_at[..]).ok_or(truncated)?;
         let state = State::decode(&quota, state, full_at, at).ok_or(wrong)?;

@@ -1,4 +1,4 @@
-//! The six algorithms, by name.
+//! The algorithms, by name.
 
 use core::fmt;
 
@@ -38,39 +38,51 @@ pub enum Algorithm {
     SlidingLog,
 }
 
-impl Algorithm {
-    /// All six algorithms.
-    pub const ALL: [Self; 6] =
-        [Self::TokenBucket, Self::Gcra, Self::LeakyBucket, Self::FixedWindow, Self::SlidingWindow, Self::SlidingLog];
+/// What is known of each algorithm besides its numbers: its kind of state and its name.
+macro_rules! algorithms {
+    ($($algorithm:ident: $code:literal, $name:literal;)*) => {
+        impl Algorithm {
+            /// All algorithms.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$algorithm),*];
 
+            /// Returns a small number for the kind of state it keeps. The three buckets keep the same kind.
+            #[must_use]
+            pub const fn state_code(self) -> u8 {
+                match self {
+                    $(Self::$algorithm => $code,)*
+                }
+            }
+        }
+
+        impl fmt::Display for Algorithm {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $(Self::$algorithm => $name,)*
+                })
+            }
+        }
+    };
+}
+
+algorithms! {
+    TokenBucket: 0, "token bucket";
+    Gcra: 0, "GCRA bucket";
+    LeakyBucket: 0, "leaky bucket";
+    FixedWindow: 1, "fixed window";
+    SlidingWindow: 2, "sliding window counter";
+    SlidingLog: 3, "sliding window log";
+}
+
+impl Algorithm {
     /// Returns whether it fills and drains continuously; the others count in windows.
     #[must_use]
     pub const fn is_bucket(self) -> bool {
-        matches!(self, Self::TokenBucket | Self::Gcra | Self::LeakyBucket)
+        self.state_code() == 0
     }
 
-    /// Returns a small number for the kind of state it keeps. The three buckets keep the same kind.
-    #[must_use]
-    pub const fn state_code(self) -> u8 {
-        match self {
-            Self::TokenBucket | Self::Gcra | Self::LeakyBucket => 0,
-            Self::FixedWindow => 1,
-            Self::SlidingWindow => 2,
-            Self::SlidingLog => 3,
-        }
-    }
-}
-
-impl fmt::Display for Algorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::TokenBucket => "token bucket",
-            Self::Gcra => "GCRA bucket",
-            Self::LeakyBucket => "leaky bucket",
-            Self::FixedWindow => "fixed window",
-            Self::SlidingWindow => "sliding window counter",
-            Self::SlidingLog => "sliding window log",
-        })
+    /// Returns the first algorithm that keeps this kind of state, if there is one.
+    pub(crate) fn of_state_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|algorithm| algorithm.state_code() == code)
     }
 }
 

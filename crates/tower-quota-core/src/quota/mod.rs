@@ -311,22 +311,26 @@ impl Quota {
     }
 
     /// Returns the quota of stored numbers, if there can be one: its products stay below 2^53.
-    pub(crate) fn from_stored(kind: u8, capacity: u64, grain: u64, pace: u64, offset: Option<u64>) -> Option<Self> {
+    pub(crate) fn from_stored(
+        algorithm: Algorithm,
+        capacity: u64,
+        grain: u64,
+        pace: u64,
+        offset: Option<u64>,
+    ) -> Option<Self> {
         let anchor = offset.map_or(Anchor::FirstRequest, |offset| Anchor::Epoch { offset });
-        let algorithm = match kind {
-            0 => Algorithm::TokenBucket,
-            1 => Algorithm::FixedWindow,
-            2 => Algorithm::SlidingWindow,
-            _ => Algorithm::SlidingLog,
-        };
         let is_sound = match algorithm {
-            Algorithm::TokenBucket => (pace..=MOST_GRAINS).contains(&capacity.checked_mul(grain)?),
+            Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
+                (pace..=MOST_GRAINS).contains(&capacity.checked_mul(grain)?)
+            }
+            Algorithm::FixedWindow => {
+                grain == 1 && capacity <= YEAR * UNITS_PER_MICRO && offset.is_none_or(|offset| offset < pace)
+            }
             Algorithm::SlidingWindow => grain <= pace && capacity.checked_mul(pace / grain.max(1))? <= MOST_GRAINS,
-            _ => grain == 1 && capacity <= YEAR * UNITS_PER_MICRO && offset.unwrap_or(0) < pace,
+            Algorithm::SlidingLog => grain == 1 && capacity <= LONGEST_LOG,
         };
         let is_period = algorithm.is_bucket() || (MILLISECOND..=YEAR).contains(&pace);
-        let is_log = algorithm != Algorithm::SlidingLog || capacity <= LONGEST_LOG;
-        if capacity == 0 || grain == 0 || pace == 0 || !(is_sound && is_period && is_log) {
+        if capacity == 0 || grain == 0 || pace == 0 || !(is_sound && is_period) {
             return None;
         }
         let (units, period, refill) = if algorithm.is_bucket() { (pace, grain, pace) } else { (capacity, pace, 0) };

@@ -44,10 +44,8 @@ pub(crate) fn quota_by(algorithm: Algorithm) -> impl Strategy<Value = Quota> {
                         _ => window.from_first_request(),
                     })
                 }
-                (Algorithm::SlidingWindow | Algorithm::SlidingLog, _) | (_, None) => {
-                    quota.try_algorithm(algorithm).ok()
-                }
-                (_, Some(burst)) => quota.try_burst(burst).ok()?.try_algorithm(algorithm).ok(),
+                (_, Some(burst)) if algorithm.is_bucket() => quota.try_burst(burst).ok()?.try_algorithm(algorithm).ok(),
+                _ => quota.try_algorithm(algorithm).ok(),
             }
         })
 }

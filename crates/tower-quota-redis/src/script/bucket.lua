@@ -8,10 +8,14 @@ local function has(flags, flag)
   return bit.band(flags, flag) ~= 0
 end
 
+-- The algorithms by the kind of state they keep. Each has a file, which adds it.
+local ALGORITHMS = {}
+
 -- Token bucket, GCRA and leaky bucket. `full_at`: the instant from which nothing is used; `rest`: the grains that come back
 -- in the last microsecond before that and are not used. Where charges may be refunded, the least grains used: `low` since
 -- `since`, and `low_before` in the span before that.
 local bucket = {}
+ALGORITHMS[BUCKET] = bucket
 
 function bucket.fresh()
   return { full_at = 0, rest = 0 }

@@ -2,16 +2,6 @@
 -- left. A debt stays a debt.
 local convert = {}
 
--- The units that a window or a log that is as of `now` has counted.
-function convert.units_used(quota, state, now)
-  if quota.kind == FIXED_WINDOW then
-    return state.count
-  elseif quota.kind == SLIDING_WINDOW then
-    return sliding_window.estimate(quota, state, now)
-  end
-  return sliding_log.total(quota, state, now)
-end
-
 -- What a window or a log has used of a new quota: of an old one so many grains were used, one or more to a unit.
 function convert.to_units(used, old_capacity, old_grain, new)
   local full = old_capacity * old_grain
@@ -38,7 +28,7 @@ function convert.state(state, old, new, now)
     if has_windows_of(old, new) then
       return moved
     end
-    used = convert.units_used(old, moved, now)
+    used = ALGORITHMS[old.kind].used(old, moved, now)
   end
   if new.kind == BUCKET then
     return bucket.set(new, {}, converted_used(used, conversion_from(old.capacity, grain), new.capacity, new.grain), now)

@@ -49,7 +49,7 @@ local function stored_quota(bytes)
   if kind == FIXED_WINDOW then
     offset, position = varint(bytes, position)
   end
-  local is_known = kind <= SLIDING_LOG or kind == FIXED_WINDOW + FROM_FIRST_REQUEST
+  local is_known = ALGORITHMS[kind] or kind == FIXED_WINDOW + FROM_FIRST_REQUEST
   if not is_known or capacity * grain * pace == 0 then
     error('numbers that no quota has')
   end
@@ -147,7 +147,7 @@ function entry.edit(self, counter, now, change, units, argument)
   end
   slot.quota, slot.state, slot.full_at = quota, state, full_at_of(quota, state)
   local head = counter.head
-  if state.since then
+  if quota.kind == BUCKET and state.since then
     head = sub(head, 1, 4) .. string.char(BUCKET + WATCHED) .. sub(head, 6)
   end
   slot.bytes = head .. ALGORITHMS[quota.kind].encode(quota, state) .. pack('<I7', slot.full_at)

@@ -1,5 +1,6 @@
 -- Fixed windows. `start`: when the window started; `count`: the units counted in it.
 local fixed_window = {}
+ALGORITHMS[FIXED_WINDOW] = fixed_window
 
 function fixed_window.start(quota, start, now)
   local period = quota.period
@@ -45,6 +46,11 @@ end
 function fixed_window.remaining(quota, state, now)
   local _, count = fixed_window.at(quota, state, now)
   return saturating_sub(quota.capacity, count)
+end
+
+-- The units that a window that is as of `now` has counted.
+function fixed_window.used(_, state)
+  return state.count
 end
 
 function fixed_window.full_at(quota, state)

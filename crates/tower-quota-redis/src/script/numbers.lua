@@ -29,9 +29,8 @@
 --               UNREADABLE: what is stored of a client makes no sense: nothing was done
 --
 -- An entry is stored as `Entry::encode` in tower-quota-core describes. buckets.lua decides plain decisions. All others are
--- decided by that crate's model, function by function and under the same names: bucket, fixed_window, sliding_window,
--- sliding_log, convert, entry, decide. A change of one side needs the same change of the other; the differential test
--- compares every field and every stored byte.
+-- decided by that crate's model, function by function: each file has the name of the file it follows. A change
+-- of one side needs the same change of the other; the differential test compares every field and every stored byte.
 --
 -- Numbers. Lua counts in doubles, which are exact for integers up to 2^53. Quotas are built such that capacity * grain
 -- is at most 2^50, what a bucket counts at most 2^51 grains, what a window counts at most 2^51 units, and an instant

@@ -2,6 +2,7 @@
 -- including it; `base`: the running total before the first. Entries are read where they lie, by binary search: a long
 -- log is never taken apart. Positions count from 0.
 local sliding_log = {}
+ALGORITHMS[SLIDING_LOG] = sliding_log
 
 -- Both numbers are below 2^53, so seven bytes hold them.
 local ENTRY, WIDTH = '<I7I7', 14
@@ -75,7 +76,7 @@ function sliding_log.judge(quota, state, now, cost)
 end
 
 function sliding_log.remaining(quota, state, now)
-  return saturating_sub(quota.capacity, sliding_log.total(quota, state, now))
+  return saturating_sub(quota.capacity, sliding_log.used(quota, state, now))
 end
 
 -- When the newest stamp has left; 0 if there is none.
@@ -130,7 +131,7 @@ function sliding_log.take(_, state, now, cost)
 end
 
 -- Units that count at `now`.
-function sliding_log.total(quota, state, now)
+function sliding_log.used(quota, state, now)
   return sliding_log.total_from(state, sliding_log.live(quota, state, now))
 end
 

@@ -1,6 +1,7 @@
 -- Sliding window counter. `start`: when the current window started; `before` and `count`: the units counted in the
 -- window before it and in it.
 local sliding_window = {}
+ALGORITHMS[SLIDING_WINDOW] = sliding_window
 
 function sliding_window.start(quota, now)
   return now - now % quota.period
@@ -38,7 +39,7 @@ function sliding_window.units_left(quota, start, before, count, now)
 end
 
 -- The units that the estimate of a state that is as of `now` comes to, rounded up.
-function sliding_window.estimate(quota, state, now)
+function sliding_window.used(quota, state, now)
   local steps = sliding_window.steps(quota)
   return div_ceil(state.before * sliding_window.overlap(quota, state.start, now) + state.count * steps, steps)
 end

@@ -1,11 +1,3 @@
--- The algorithms by the kind of state they keep.
-local ALGORITHMS = {
-  [BUCKET] = bucket,
-  [FIXED_WINDOW] = fixed_window,
-  [SLIDING_WINDOW] = sliding_window,
-  [SLIDING_LOG] = sliding_log,
-}
-
 -- A quota by its numbers; `kind` has the flag of windows that start with their first request.
 local function quota_of(kind, capacity, grain, pace, offset)
   local quota = { kind = kind % FROM_FIRST_REQUEST, capacity = capacity, grain = grain, offset = offset }

@@ -8,9 +8,9 @@ use super::failure::{Failure, expect};
 
 /// Ten units in ten seconds: by every algorithm, and by a fixed window in each of its positions. The name is the key's
 /// and the limit's, so that no sample meets another.
-pub(super) const TEN_IN_TEN: [(&str, Quota); 8] = {
+pub(super) const TEN_IN_TEN: &[(&str, Quota)] = {
     const TEN: Quota = Quota::new(10, Duration::from_secs(10));
-    [
+    &[
         ("token bucket", TEN),
         ("gcra", TEN.gcra()),
         ("leaky bucket", TEN.leaky_bucket()),

@@ -30,7 +30,7 @@ impl<S: Store> Trial<S> {
             Algorithm::SlidingLog => !self.lacks.contains(&Capability::SlidingLogs),
             _ => true,
         };
-        TEN_IN_TEN.into_iter().filter(|(_, quota)| has(quota)).collect()
+        TEN_IN_TEN.iter().copied().filter(|(_, quota)| has(quota)).collect()
     }
 
     pub(super) fn store(&self) -> &S {
