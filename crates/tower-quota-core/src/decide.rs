@@ -15,6 +15,9 @@ use crate::time::Timestamp;
 /// The most units that a charge reports as taken: no state counts more.
 const MOST_TAKEN: u64 = 2 * MOST_GRAINS;
 
+/// The last instant there is: what a state adds to it overflows nothing. The stored form ends earlier, in the year 4253.
+const LATEST: Timestamp = Timestamp::from_micros(1 << 60);
+
 /// The units that one charge asks for, and what its limit says of them.
 struct Ask {
     units: u64,
@@ -37,6 +40,7 @@ pub fn decide(
     entries: &mut [&mut Entry],
     entry_of: impl Fn(usize) -> usize,
 ) -> Decision {
+    let now = now.min(LATEST);
     for entry in entries.iter_mut().filter(|entry| entry.is_from_the_future(now.as_micros())) {
         **entry = Entry::default();
     }

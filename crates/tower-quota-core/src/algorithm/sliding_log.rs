@@ -13,6 +13,9 @@ use super::verdict::Verdict;
 use crate::bytes::{push_u56, read_u56};
 use crate::quota::Quota;
 
+/// The most stamps of a log: the most units that its quota may have.
+const LONGEST_LOG: usize = 10_000;
+
 /// The stamps of one client's admitted units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SlidingLog {
@@ -59,8 +62,11 @@ impl Counting for SlidingLog {
             return;
         }
         let running = self.total_before(self.entries.len()).saturating_add(cost).min(self.base + MOST_COUNTED);
+        let is_long = self.entries.len() >= LONGEST_LOG;
         match self.entries.back_mut() {
             Some((newest, total)) if *newest == now => *total = running,
+            // What is charged into debt shares a stamp, so that no log is longer than the longest quota.
+            Some(newest) if is_long => *newest = (now, running),
             _ => self.entries.push_back((now, running)),
         }
     }

@@ -214,6 +214,7 @@ impl<S: Store + Clone> Limiter<S> {
 
     /// Gives back what a decision of this limiter on this key took, less what time has refilled since.
     ///
+    /// The answer is about the limits that it took something of.
     /// A refusal and a clone of a decision give back nothing.
     pub fn refund<K: AsKey + ?Sized>(&self, key: &K, mut decision: Decision) -> S::Future {
         let key = key.as_key(self.scope);
@@ -222,10 +223,8 @@ impl<S: Store + Clone> Limiter<S> {
             None => (Operation::Refund { taken_at: decision.at() }, false),
         };
         let taken = |name: Name| decision.status(name.as_str()).map_or(0, |status| status.taken);
-        let charges = self.limits().map(|limit| {
-            let cost = if is_refundable { taken(limit.name) } else { 0 };
-            Charge::new(limit.name, &limit.quota, &key).cost(cost)
-        });
+        let charges = self.limits().filter(|limit| is_refundable && taken(limit.name) > 0);
+        let charges = charges.map(|limit| Charge::new(limit.name, &limit.quota, &key).cost(taken(limit.name)));
         self.store.apply(operation, &charges.collect::<SmallVec<[_; 4]>>())
     }
 

@@ -117,7 +117,9 @@ impl Draft {
                 None => {
                     self.has_new = true;
                     let until = table.filter().and_then(|filter| filter.until((self.hash, counter.id), now));
-                    count.value = until.map_or(0, |until| spent_until(charge.quota(), until, now));
+                    count.value = until.map_or(0, |until| {
+                        spent_until(charge.quota(), until, now, charge.quota().capacity() * charge.quota().grain())
+                    });
                     self.restored |= u8::from(until.is_some()) << position;
                 }
             }
@@ -144,7 +146,8 @@ impl Draft {
             (false, false) => Mark::Neither,
         };
         if !is_admitted && !self.is_converted {
-            if let Some(position) = self.position {
+            // Another key of the request may have moved the row.
+            if let Some(position) = self.position.filter(|&position| table.row(position).hash() == self.hash) {
                 table.row_mut(position).mark(mark);
             }
             return;

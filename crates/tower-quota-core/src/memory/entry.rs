@@ -2,9 +2,11 @@
 
 use smallvec::SmallVec;
 
+use super::filter::STEP;
 use super::interned::{Definition, Interned};
 use super::row::{Count, MOST_LIMITS, Row};
 use super::table::Table;
+use crate::algorithm::bucket::MOST_USED;
 use crate::algorithm::{Bucket, State, Verdict, bucket};
 use crate::charge::Counter;
 use crate::entry::{Entry, Slot, TRUSTED_LEAD};
@@ -121,10 +123,10 @@ pub(super) fn advanced(quota: &Quota, value: u64, from: u64, now: u64) -> Option
     state.packed(quota, now)
 }
 
-/// Returns the used grains of a spent bucket in which one unit fits at `until`.
-pub(super) fn spent_until(quota: &Quota, until: u64, now: u64) -> u64 {
+/// Returns the used grains of a spent bucket in which one unit fits at `until`, at most as many as given.
+pub(super) fn spent_until(quota: &Quota, until: u64, now: u64, most: u64) -> u64 {
     let refilled = (until - now).saturating_mul(quota.refill());
-    ((quota.capacity() - 1) * quota.grain()).saturating_add(refilled).min(quota.capacity() * quota.grain())
+    ((quota.capacity() - 1) * quota.grain()).saturating_add(refilled).min(most)
 }
 
 impl Slot {
@@ -148,10 +150,12 @@ impl Slot {
     }
 
     /// Returns a limit that is spent until then, or for a shorter time where a window cannot say it.
-    pub(super) fn spent(counter: Counter<'_>, until: u64, now: u64) -> Option<Self> {
+    pub(super) fn spent(counter: Counter<'_>, is_strikes: bool, until: u64, now: u64) -> Option<Self> {
         let quota = counter.quota;
         if quota.refill() > 0 {
-            let bucket = Bucket::new(quota, spent_until(quota, until, now), now);
+            // Strikes are a debt. Of a limit no more than all is used: its quota may be another than it was.
+            let most = if is_strikes { MOST_USED } else { quota.capacity() * quota.grain() };
+            let bucket = Bucket::new(quota, spent_until(quota, until, now, most), now);
             return Some(Self::new(counter, State::Bucket(bucket)));
         }
         let spent_since = |start: u64| {
@@ -160,7 +164,10 @@ impl Slot {
             state.advance(quota, now);
             Self::new(counter, state)
         };
-        let starts = [now, until.saturating_sub(quota.period_micros()).min(now)];
-        starts.into_iter().map(spent_since).find(|slot| (now + 1..=until).contains(&slot.unit_fits_at(now)))
+        // A window ends when it ends: just as late as it was, of the instants that `until` may have been rounded from.
+        let latest = until.saturating_add(STEP - 1);
+        let starts = [now, latest - quota.period_micros().min(latest), until - quota.period_micros().min(until)];
+        let spent = starts.into_iter().map(|start| spent_since(start.min(now)));
+        spent.into_iter().find(|slot| (now + 1..=latest).contains(&slot.unit_fits_at(now)))
     }
 }

@@ -14,6 +14,8 @@ const PRINT_BITS: u32 = 18;
 const PRINT: u64 = (1 << PRINT_BITS) - 1;
 /// An instant is kept in steps of 128 microseconds, rounded down.
 const STEP_BITS: u32 = 7;
+/// Microseconds by which a remembered instant may be too early.
+pub(super) const STEP: u64 = 1 << STEP_BITS;
 
 /// Spent limits of evicted entries. A cell is an instant (46 bits) and a fingerprint (18 bits); 0 is a free one.
 #[derive(Default)]

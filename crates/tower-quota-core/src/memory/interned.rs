@@ -21,6 +21,9 @@ const FEW: usize = 8;
 /// Definitions above which numbers are recycled at the latest: there is room left for one more request.
 const MANY: usize = NO_NUMBER as usize - 64;
 
+/// Definitions that must be new for recycling to pay.
+const ADDED: usize = 64;
+
 /// A limit of some quota.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Definition {
@@ -141,7 +144,7 @@ impl Interned {
     #[inline]
     const fn is_due(&self) -> bool {
         let len = self.len();
-        len > FEW && (len > 2 * self.live || len > MANY)
+        len > FEW && (len > 2 * self.live || len > MANY && len >= self.live + ADDED)
     }
 }
 
@@ -169,7 +172,8 @@ impl Table {
     fn renumber(&mut self) {
         let before = core::mem::take(&mut self.interned);
         for position in 0..self.rows() {
-            for limit in 0..self.row(position).limits() {
+            let limits = if self.row(position).is_free() { 0 } else { self.row(position).limits() };
+            for limit in 0..limits {
                 let definition = before.get(self.row(position).number(limit));
                 let number = definition.and_then(|definition| self.interned.number(definition));
                 self.row_mut(position).set_number(limit, number.unwrap_or(NO_NUMBER));

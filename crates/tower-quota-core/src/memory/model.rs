@@ -72,11 +72,13 @@ fn check_out<'c>(
     let now = clock.max(entry.at()).as_micros();
     let mut restored = SmallVec::new();
     if let Some(filter) = table.filter() {
-        let strikes = |charge: &'c Charge<'c>| charge.strikes().map(|(counter, _)| counter);
-        for counter in charges.flat_map(|charge| [Some(charge.counter()), strikes(charge)]).flatten() {
+        let strikes = |charge: &'c Charge<'c>| charge.strikes().map(|(counter, _)| (counter, true));
+        for (counter, is_strikes) in
+            charges.flat_map(|charge| [Some((charge.counter(), false)), strikes(charge)]).flatten()
+        {
             let is_counted = entry.slots.iter().any(|slot| slot.limit == counter.id);
             let until = if is_counted { None } else { filter.until((draft.hash, counter.id), now) };
-            if let Some(slot) = until.and_then(|until| Slot::spent(counter, until, now)) {
+            if let Some(slot) = until.and_then(|until| Slot::spent(counter, is_strikes, until, now)) {
                 entry.slots.push(slot);
                 restored.push(counter.id);
             }
@@ -91,6 +93,10 @@ fn check_in(draft: &Draft, checked_out: CheckedOut, table: &mut Table, mark: Mar
     let CheckedOut { mut entry, before, restored } = checked_out;
     if before.is_some_and(|before| before == entry) {
         return;
+    }
+    if !restored.is_empty() {
+        // Restored limits are as of now.
+        entry.at = entry.at.max(scene.now);
     }
     if let Some(filter) = table.filter() {
         restored.into_iter().for_each(|limit| filter.forget((draft.hash, limit)));

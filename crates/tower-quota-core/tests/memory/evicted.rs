@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Entry, Key, MemoryStore, Name, Operation, Quota, Store};
+use tower_quota_core::{Charge, Decision, Entry, Key, MemoryStore, Name, Operation, Penalty, Quota, Store};
 use tower_quota_testkit::block_on;
 
 use crate::{CLIENT, LIMIT, ask, check, left, store};
@@ -107,7 +107,12 @@ fn spent_limit_is_remembered_beside_a_row() {
 #[test]
 fn evicted_windows_stay_spent_until_they_end() {
     let minute = Quota::per_minute(5);
+    // Of instants that are no multiples of a power of two.
+    let odd = Quota::new(5, Duration::from_micros(9_000_001));
     for quota in [
+        odd.fixed_window(),
+        odd.sliding_window(),
+        odd.sliding_log(),
         minute.fixed_window(),
         minute.fixed_window().from_first_request(),
         minute.sliding_log(),
@@ -170,4 +175,21 @@ fn evicted_client_waits_by_the_new_quota() {
     assert_eq!(ask(&store, &quota, 0, 1).retry_after(), Some(Duration::from_millis(200)));
     clock.advance(Duration::from_secs(86_400));
     assert!(ask(&store, &quota, 0, 5).is_allowed());
+}
+
+#[test]
+fn eviction_lifts_no_block() {
+    const PENALTY: Penalty = Penalty::after(1).step(Duration::from_secs(60));
+    let (store, clock) = store(1);
+    let (quota, key) = (Quota::per_hour(1), Key::number(CLIENT, 0));
+    let blocked = [Charge::new(LIMIT, &quota, &key).penalty(&PENALTY)];
+    for _ in 0..30 {
+        let _ = block_on(store.check(&blocked)).unwrap();
+    }
+    let before = block_on(store.check(&[blocked[0].cost(0)])).unwrap().statuses()[0].reset_after();
+    assert!(before > Duration::from_secs(20 * 60));
+    assert!(ask(&store, &Quota::per_day(1), 1, 1).is_allowed());
+    clock.advance(Duration::from_secs(600));
+    let decision = block_on(store.apply(Operation::Peek, &blocked)).unwrap();
+    assert!(!decision.is_allowed(), "{decision:?}");
 }

@@ -78,3 +78,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn log_in_debt_keeps_its_length() {
+    let quota = Quota::per_minute(10).sliding_log();
+    let mut entry = tower_quota_core::Entry::default();
+    for micros in 0..20_000 {
+        let now = tower_quota_core::Timestamp::from_micros(1_763_683_200_000_000 + micros);
+        entry.decide(
+            tower_quota_core::Operation::Charge,
+            &[tower_quota_core::Charge::new("log", &quota, &super::trace::ANYBODY)],
+            now,
+        );
+    }
+    assert!(entry.encode().len() < 10_010 * 14, "{} bytes", entry.encode().len());
+}

@@ -124,7 +124,8 @@ function sliding_log.take(_, state, now, cost)
   end
   local length = sliding_log.length(state)
   local running = min(sliding_log.total_before(state, length) + cost, state.base + MOST_COUNTED)
-  if length > 0 and sliding_log.entry(state, length - 1) == now then
+  if length >= LONGEST_LOG or length > 0 and sliding_log.entry(state, length - 1) == now then
+    -- Of what is charged into debt the newest share a stamp, so that no log is longer than the longest quota.
     length = length - 1
   end
   state.entries = sliding_log.slice(state, 0, length) .. pack(ENTRY, now, running)

@@ -62,6 +62,8 @@ shared_constants! {
     // The most grains that a bucket counts as used, and the most units that a window counts.
     MOST_USED: u64 = 1 << 51;
     MOST_COUNTED: u64 = 1 << 51;
+    // The most stamps of a log.
+    LONGEST_LOG: u64 = 10_000;
     // How far ahead of the clock an entry may be, beyond the time that its limits take, in microseconds.
     TRUSTED_LEAD: u64 = 60_000_000;
 }
