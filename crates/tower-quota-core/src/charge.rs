@@ -35,7 +35,7 @@ pub struct Charge<'a> {
     is_shadow: bool,
     is_at_most: bool,
     is_refundable: bool,
-    /// Whether some option makes it other than plain; see [`is_plain`](Self::is_plain).
+    /// Says whether some option makes it other than plain; see [`is_plain`](Self::is_plain).
     is_special: bool,
 }
 
@@ -229,7 +229,7 @@ impl<'a> Charge<'a> {
     }
 }
 
-/// What a store does with the charges of a request.
+/// Names what a store does with the charges of a request.
 ///
 /// `Check`, `Refuse` and `Peek` ask the limits for a verdict. The others always succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

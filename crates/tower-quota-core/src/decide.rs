@@ -57,7 +57,7 @@ pub fn decide(
     }
     changed.into_iter().for_each(|entry| entries[entry].settle(now));
 
-    let standings = charges.iter().zip(&asks).enumerate().map(|(i, (charge, ask))| {
+    let statuses = charges.iter().zip(&asks).enumerate().map(|(i, (charge, ask))| {
         let entry = &*entries[entry_of(i)];
         // A refusal that was counted may have changed what the limit says.
         let is_counted = charge.counts_refusals() || charge.penalised_by().is_some();
@@ -80,7 +80,7 @@ pub fn decide(
             is_shadow: charge.is_shadow(),
         }
     });
-    Decision::from_statuses(operation, Timestamp::from_micros(now), standings)
+    Decision::from_statuses(operation, Timestamp::from_micros(now), statuses)
 }
 
 impl Entry {

@@ -28,7 +28,7 @@ impl EntryKey {
 /// Names the keys of clients.
 #[derive(Clone)]
 pub(crate) struct KeyNames {
-    /// What the keys of each partition begin with.
+    /// The prefix of the keys of each partition.
     partitions: Vec<String>,
     seed: [u8; 16],
     readable: bool,

@@ -6,7 +6,7 @@ use tower_quota_core::{Algorithm, Charge, Key, Operation, Timestamp};
 use crate::keys::{EntryKey, KeyNames};
 use crate::template::{Part, Template};
 
-/// What to decide, and which clients it counts. All of them are in one partition.
+/// A decision to make, and the clients it counts. All of them are in one partition.
 #[derive(Clone)]
 pub(crate) struct Question {
     /// Boxed: a question changes hands several times on its way.

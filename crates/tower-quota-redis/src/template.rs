@@ -1,4 +1,4 @@
-//! What decisions that look alike have in common: all but the clients they count.
+//! Templates: all that similar decisions have in common, which is all but the clients they count.
 
 use smallvec::SmallVec;
 use tower_quota_core::{Charge, Name, Operation, Penalty, Quota};
@@ -10,7 +10,7 @@ pub(crate) struct Template {
     pub(crate) charges: SmallVec<[Part; 4]>,
     /// How many clients it counts.
     pub(crate) clients: usize,
-    /// Whether it is a check of plain charges only, which the script decides without the model.
+    /// Says whether it is a check of plain charges only, which the script decides without the model.
     pub(crate) is_plain: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What every kind of state can do.
+//! The operations that every kind of state has.
 
 use super::Verdict;
 use crate::quota::Quota;

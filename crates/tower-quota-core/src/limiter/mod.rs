@@ -110,7 +110,7 @@ pub struct Limiter<S> {
     longest_wait: Duration,
     first: NamedQuota,
     others: Vec<NamedQuota>,
-    /// Whether there is one limit and it is a plain bucket.
+    /// Says whether there is one limit and it is a plain bucket.
     is_one_bucket: bool,
 }
 

@@ -209,7 +209,7 @@ impl MemoryStore {
     }
 }
 
-/// Whether it is the very same key that they are counted by.
+/// Returns whether both are counted by the same key.
 #[inline]
 fn have_one_key<const N: usize>(charges: [&Charge<'_>; N]) -> bool {
     charges.iter().all(|charge| core::ptr::eq(charge.key(), charges[0].key()))

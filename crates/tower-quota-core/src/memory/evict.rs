@@ -136,7 +136,7 @@ impl Table {
     }
 }
 
-/// What it costs to evict an entry, by what counts first.
+/// The cost of evicting an entry: the most important part comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
     is_limited: bool,

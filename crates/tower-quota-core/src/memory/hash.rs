@@ -24,13 +24,13 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A seed for one store.
 pub(super) struct Seed {
-    /// What the scope and the length are multiplied by.
+    /// The factor of the scope and the length.
     end: u128,
-    /// What the words are multiplied by, in their order.
+    /// The factors of the words, in their order.
     words: [u128; WORDS],
     /// For digests of what is longer.
     digest: [u8; 16],
-    /// What the sum is stirred with: odd.
+    /// The odd factor that mixes the sum.
     factor: u64,
 }
 

@@ -69,7 +69,7 @@ use crate::time::Timestamp;
 /// Clones share the counters. All charges of a request are decided in one atomic step, also when they count different
 /// keys. Keys are kept as 64-bit hashes under a seed drawn when the store is made: two keys that share a hash would share
 /// their counters. Any two do for 1 in 2^63 of all seeds, so among a million entries the odds that a new key shares one's
-/// hash are 1 in 9 million million, whoever chose the keys, as long as they know neither the seed nor two that share theirs.
+/// hash are 1 in 9 million million for any choice of keys by clients who know neither the seed nor two keys that share one.
 ///
 /// # Memory
 ///
@@ -196,7 +196,7 @@ impl MemoryStore {
         self.inner.capacity.taken() + self.inner.own_capacity.taken()
     }
 
-    /// Whether no entry is remembered.
+    /// Returns whether no entry is remembered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -34,7 +34,7 @@ pub(super) struct Table {
     pub(super) rare: Option<Box<Rare>>,
 }
 
-/// What most tables never need.
+/// Parts that most tables never need.
 #[derive(Default)]
 pub(super) struct Rare {
     pub(super) filter: EvictedFilter,
@@ -120,7 +120,7 @@ impl Table {
         self.taken as usize
     }
 
-    /// Whether a row has room for these counts.
+    /// Returns whether a row has room for these counts.
     pub(super) fn is_wide_enough(&self, counts: &[Count]) -> bool {
         self.is_wide() || counts.is_empty() || matches!(counts, [one] if one.is_small())
     }

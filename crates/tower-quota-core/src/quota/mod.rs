@@ -21,10 +21,10 @@ const UNITS_PER_MICRO: u64 = 10;
 /// The most stamps that one client's log may hold.
 const LONGEST_LOG: u64 = 10_000;
 
-/// How much a client may do: units per period, by one of six algorithms. Pure numbers, checked when built.
+/// How much a client may do: units per period, by one of the algorithms. Pure numbers, checked when built.
 ///
 /// A quota reads aloud: `Quota::per_second(10).burst(20)` admits 10 requests in each second on average, and up to 20 at
-/// once after a pause. The burst of a bucket is its whole capacity; left out, it is the units of one period.
+/// once after a pause. The burst of a bucket is its capacity; left out, it is the units of one period.
 ///
 /// The plain methods are for numbers in code: they are `const`, and an invalid number panics with the reason, in a `const`
 /// while compiling. Numbers from a configuration go through [`Quota::try_new`] and its like, which return a

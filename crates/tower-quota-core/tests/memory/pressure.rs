@@ -178,7 +178,7 @@ fn eviction_admits_at_most_one_capacity_more() {
             } else {
                 ask(&store, &quota, client, cost)
             };
-            admitted += decision.statuses().iter().map(|standing| standing.taken).sum::<u64>();
+            admitted += decision.statuses().iter().map(|status| status.taken).sum::<u64>();
         }
         let most = 5 * (clients + store.evicted());
         assert!(admitted <= most, "{admitted} of at most {most} with {capacity} places");

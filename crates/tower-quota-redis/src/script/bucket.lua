@@ -36,7 +36,7 @@ function bucket.used(quota, state, now)
   return min(saturating_sub(saturating_sub(state.full_at, now) * quota.refill, state.rest), MOST_USED)
 end
 
--- What is used at `now`, just before a change. It is noted where charges may be refunded; a span that is as long as the bucket
+-- Returns what is used at `now`, just before a change. It is noted where charges may be refunded; a span that is as long as the bucket
 -- takes to fill ends.
 function bucket.note(quota, state, now)
   local used = bucket.used(quota, state, now)

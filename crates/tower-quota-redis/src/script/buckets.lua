@@ -7,7 +7,7 @@
 -- Products of two numbers below 2^26 are exact.
 local FINEST = 2 ^ 26
 
--- What an old quota needs to be converted from, as `bucket_used` in the model.
+-- Returns the numbers that converting from an old quota takes, as `bucket_used` in the model.
 local function conversion_from(capacity, grain)
   local cut = div_ceil(grain, FINEST)
   return { capacity = capacity, grain = grain, cut = cut, parts = div_ceil(grain, cut) }

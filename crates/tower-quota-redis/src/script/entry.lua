@@ -127,7 +127,7 @@ function entry.left(self, charge, now)
   return remaining(charge.quota, state, now), reset
 end
 
--- Whether a counter is stored under another quota.
+-- Returns whether a counter is stored under another quota.
 function entry.has_other_quota(self, counter, now)
   local slot = entry.slot(self, counter, now)
   return slot and slot.quota ~= counter.quota and not counts_like(slot.quota, counter.quota)

@@ -1,6 +1,6 @@
 local call = redis.call
 
--- What is asked. A template's charges are read where they are needed.
+-- The request. A template's charges are read where they are needed.
 local request = ARGV[1]
 local is_given, clock, template_count, decision_count, position = unpack_from('<BI7HH', request)
 
@@ -38,7 +38,7 @@ end
 -- An entry that was changed later than this may be from a clock that was wrong.
 local border = clock + TRUSTED_LEAD
 
--- What is stored of each client; false where nothing is.
+-- The stored entry of each client; false where there is none.
 local states = call('MGET', unpack(KEYS))
 
 -- When nothing is used any more of the entries that have changed.

@@ -1,4 +1,4 @@
-//! What is sent: decisions as bytes.
+//! Requests: decisions as bytes.
 
 use std::collections::HashMap;
 

@@ -204,7 +204,7 @@ fn operation(step: &Step, past: &[Decision]) -> Operation {
     }
 }
 
-/// What the store should answer and store.
+/// The answers and entries that the store should have.
 struct Model {
     keys: [Key<'static>; KEYS.len()],
     entries: [Entry; KEYS.len()],

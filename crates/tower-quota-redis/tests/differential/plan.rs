@@ -26,7 +26,7 @@ pub(crate) struct Plan {
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) passing: Passing,
-    /// Whether it is asked at the same time as the step before.
+    /// Says whether it is asked at the same time as the step before.
     pub(crate) joins_last: bool,
     pub(crate) deed: Deed,
     pub(crate) charges: Vec<Wish>,

@@ -38,7 +38,7 @@ pub(super) struct Ask {
     pub(super) wishes: Vec<Wish>,
 }
 
-/// What was asked and answered, and when by the ticks of the history.
+/// A request and its answer, and when by the ticks of the history.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) ask: Ask,
