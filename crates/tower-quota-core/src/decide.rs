@@ -26,10 +26,10 @@ struct Ask {
 /// `entry_of` returns the position in `entries` of the charge at a position in `charges`.
 ///
 /// * A shadow charge is taken if the others are and it fits itself.
-/// * If `now` lies before the last change of an entry, that instant is taken instead: a clock that runs backwards changes
-///   nothing. An entry that is over a minute ahead, beyond the time that its limits take, counts as missing.
-/// * A refused request and a peek leave the entries as they were. The exception: a request that meets a state counted by
-///   another quota of its limit converts it, admitted or not, because the new rate holds from there.
+/// * If `now` lies before the last change of an entry, that instant is taken instead: a clock that runs backwards
+///   changes nothing. An entry that is over a minute ahead, beyond the time that its limits take, counts as missing.
+/// * A refused request and a peek leave the entries as they were. The exception: a request that meets a state counted
+///   by another quota of its limit converts it, admitted or not, because the new rate holds from there.
 pub fn decide(
     operation: Operation,
     charges: &[Charge<'_>],

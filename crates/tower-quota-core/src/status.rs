@@ -17,7 +17,8 @@ pub struct LimitStatus {
     pub name: Name,
     /// The most it admits at once: the capacity of its quota.
     pub limit: u64,
-    /// The units left and the time until full: read them by [`remaining`](Self::remaining) and [`reset_after`](Self::reset_after).
+    /// The units left and the time until full: read them by [`remaining`](Self::remaining) and
+    /// [`reset_after`](Self::reset_after).
     pub left: Left,
     /// Units that this operation took of this limit: what a refund would give back. 0 on a refusal, counted or not.
     pub taken: u64,
@@ -27,7 +28,8 @@ pub struct LimitStatus {
     pub is_shadow: bool,
 }
 
-/// The units left of a limit, and the time until it is full. A bucket's is computed when it is read, because most requests never do.
+/// The units left of a limit, and the time until it is full. A bucket's is computed when it is read, because most
+/// requests never do.
 #[derive(Clone, Copy)]
 pub struct Left(Amount);
 
@@ -44,7 +46,8 @@ impl Left {
         Self(Amount::Known { remaining, reset_after })
     }
 
-    /// Makes it of a bucket of which `used` [grains](Quota::grain) are taken. For a quota that is a window nothing is left.
+    /// Makes it of a bucket of which `used` [grains](Quota::grain) are taken. For a quota that is a window nothing is
+    /// left.
     ///
     /// ```
     /// use std::time::Duration;
@@ -65,7 +68,8 @@ impl Left {
 }
 
 impl LimitStatus {
-    /// Makes the status of an enforced bucket of which `used` grains are taken, judging `cost` units that would not wait.
+    /// Makes the status of an enforced bucket of which `used` grains are taken, judging `cost` units that would not
+    /// wait.
     ///
     /// Nothing is taken. It is for stores that answer with their state.
     #[must_use]

@@ -5,8 +5,8 @@ use core::ops::Deref;
 
 use crate::status::LimitStatus;
 
-/// Statuses, up to three of them without an allocation. A known number of them is written in place, unlike in a list that
-/// first has to look at what is there.
+/// Statuses, up to three of them without an allocation. A known number of them is written in place, unlike in a list
+/// that first has to look at what is there.
 #[derive(Clone)]
 pub(crate) enum Statuses {
     None,

@@ -56,8 +56,8 @@ impl Template {
         Self { operation, charges, clients, is_plain }
     }
 
-    /// Returns the charges client after client, each with its position: the order in which they are sent and answered. The
-    /// order of charges of different clients makes no difference to what is decided.
+    /// Returns the charges client after client, each with its position: the order in which they are sent and answered.
+    /// The order of charges of different clients makes no difference to what is decided.
     pub(crate) fn by_client(&self) -> impl Iterator<Item = (usize, &Part)> {
         (0..self.clients)
             .flat_map(|client| self.charges.iter().enumerate().filter(move |(_, part)| part.client == client))

@@ -49,8 +49,8 @@ impl Draft {
         Self { hash, table, ..Self::default() }
     }
 
-    /// Finds the row of the key. Returns its instant, or 0 if there is none. A row that is too far ahead of the clock to be
-    /// true is dropped.
+    /// Finds the row of the key. Returns its instant, or 0 if there is none. A row that is too far ahead of the clock
+    /// to be true is dropped.
     #[inline]
     pub(super) fn find(&mut self, table: &mut Table, clock: u64, capacity: &Capacity) -> u64 {
         if self.is_new {

@@ -67,8 +67,8 @@ impl Table {
         }
     }
 
-    /// Replaces the counts of a row that has as many limits. Returns whether it could: the row may have moved, or be too
-    /// narrow.
+    /// Replaces the counts of a row that has as many limits. Returns whether it could: the row may have moved, or be
+    /// too narrow.
     #[inline]
     pub(super) fn rewrite_row(&mut self, position: usize, hash: u64, counts: &[Count], mark: Mark, at: u64) -> bool {
         let fits = self.is_wide_enough(counts) && self.row(position).hash() == hash;

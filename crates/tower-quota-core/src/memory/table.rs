@@ -1,10 +1,10 @@
 //! A share of the store's entries: rows in buckets of five.
 //!
-//! An entry may be in two buckets, both chosen by its key's hash (cuckoo hashing with buckets: Dietzfelbinger and Weidling,
-//! 2007). It is in the first of them unless that was full, so looking it up is mostly one look at one bucket: at the tags
-//! of its rows, which are compared all at once, and at the row with that tag. When both are full, some entry moves to its
-//! other bucket (see `cuckoo`). The table begins with one bucket and grows by being rewritten, a thousand entries or so in
-//! a store of the usual size.
+//! An entry may be in two buckets, both chosen by its key's hash (cuckoo hashing with buckets: Dietzfelbinger and
+//! Weidling, 2007). It is in the first of them unless that was full, so looking it up is mostly one look at one bucket:
+//! at the tags of its rows, which are compared all at once, and at the row with that tag. When both are full, some
+//! entry moves to its other bucket (see `cuckoo`). The table begins with one bucket and grows by being rewritten, a
+//! thousand entries or so in a store of the usual size.
 
 use std::collections::BTreeMap;
 

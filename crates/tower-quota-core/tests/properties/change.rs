@@ -87,7 +87,8 @@ proptest! {
     }
 }
 
-/// Two versions of a service hammer one spent client in turn, a hundred times a second, while a new quota is rolled out.
+/// Two versions of a service hammer one spent client in turn, a hundred times a second, while a new quota is rolled
+/// out.
 #[test]
 fn client_between_versions_is_not_starved() {
     let (one, two) = (Quota::per_hour(3), Quota::per_hour(5));

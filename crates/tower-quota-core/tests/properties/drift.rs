@@ -33,7 +33,8 @@ fn hammer(play: &mut Play, cost: u64, span: u64, most: u64) -> (u128, u64) {
     (admitted, last - start)
 }
 
-/// Returns whether so many units in so long are the rate of the quota, to within 1 part per million and one microsecond.
+/// Returns whether so many units in so long are the rate of the quota, to within 1 part per million and one
+/// microsecond.
 fn is_the_rate(quota: &Quota, admitted: u128, elapsed: u64) -> Result<(), String> {
     let (units, period) = (u128::from(quota.units()), u128::from(micros(quota.period())));
     let due = admitted * period;

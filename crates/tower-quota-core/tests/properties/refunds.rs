@@ -63,7 +63,8 @@ proptest! {
     fn refund_is_exact_in_a_busy_bucket(units in 10..1_000_u64, cost in 1..10_u64, turns in 1..50_u64) {
         let quota = Quota::per_minute(units);
         let mut play = Play::new(quota);
-        // Half of the bucket is used by others, and they use what comes back, a hundredth of the time to fill at a time.
+        // Half of the bucket is used by others, and they use what comes back, a hundredth of the time to fill at a
+        // time.
         prop_assert!(play.check(units / 2).is_allowed());
         let cost = cost.min(units / 2);
         prop_assert!(play.check_prepared(cost, true).is_allowed());

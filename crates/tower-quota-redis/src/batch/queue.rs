@@ -86,8 +86,8 @@ impl Queue {
         self.slots - self.free_slots.len() + usize::from(!self.is_direct_free)
     }
 
-    /// Returns why a decision that arrives now is refused, if it is. Refunds wait their turn: units that are not given back
-    /// would be lost to their client.
+    /// Returns why a decision that arrives now is refused, if it is. Refunds wait their turn: units that are not given
+    /// back would be lost to their client.
     pub(super) fn admit(&mut self, operation: Operation, now: Instant) -> Result<(), NotSent> {
         if !self.breaker.is_closed() {
             return if self.breaker.admit(now) { Ok(()) } else { Err(NotSent::BreakerOpen) };

@@ -27,8 +27,8 @@ end
 -- For each decision its template, then its clients.
 local decisions = { unpack_from('<' .. string.rep('H', (#request - position + 1) / 2), request, position) }
 
--- Everything is decided at `clock`: the server's, unless an instant is given. A test gives one. Its clock and the server's
--- do not run alike, so what is written under it lives for a minute at least.
+-- Everything is decided at `clock`: the server's, unless an instant is given. A test gives one. Its clock and the
+-- server's do not run alike, so what is written under it lives for a minute at least.
 local shortest_lifetime = 60000
 if is_given == 0 then
   local time = call('TIME')

@@ -63,8 +63,8 @@ pub(crate) enum Passing {
     Promise(i64),
     /// To when nothing of the last decision's first limit is used, give or take a microsecond.
     Reset(i64),
-    /// Back to where the last decision lies so far ahead that it is no longer trusted, give or take a microsecond, if its
-    /// first limit is the only one.
+    /// Back to where the last decision lies so far ahead that it is no longer trusted, give or take a microsecond, if
+    /// its first limit is the only one.
     Distrust(i64),
 }
 
