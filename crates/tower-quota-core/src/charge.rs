@@ -35,7 +35,7 @@ pub struct Charge<'a> {
     is_shadow: bool,
     is_at_most: bool,
     is_refundable: bool,
-    /// Whether some option makes it other than plain; see [`is_plain`](Self::is_plain).
+    /// Says whether some option makes it other than plain; see [`is_plain`](Self::is_plain).
     is_special: bool,
 }
 
@@ -94,8 +94,8 @@ impl<'a> Charge<'a> {
 
     /// Makes it a shadow: it is evaluated and reported, and never enforced.
     ///
-    /// A shadow refuses no request, makes none wait and never binds. It is taken when the request is admitted and it fits
-    /// itself. Its status is reported also when other limits refuse.
+    /// A shadow refuses no request, makes none wait and never binds. It is taken when the request is admitted and it
+    /// fits itself. Its status is reported also when other limits refuse.
     #[must_use]
     pub const fn shadow(mut self) -> Self {
         self.is_shadow = true;
@@ -105,8 +105,9 @@ impl<'a> Charge<'a> {
 
     /// Allows a partial grant: a check takes as much of the cost as is left, at least one unit.
     ///
-    /// With nothing left it is refused, as one unit is. All such charges of a request take the same number of units: the
-    /// fewest that an enforced one has left or asks for. [`LimitStatus::taken`](crate::LimitStatus::taken) says how many.
+    /// With nothing left it is refused, as one unit is. All such charges of a request take the same number of units:
+    /// the fewest that an enforced one has left or asks for. [`LimitStatus::taken`](crate::LimitStatus::taken) says how
+    /// many.
     #[must_use]
     pub const fn at_most(mut self) -> Self {
         self.is_at_most = true;
@@ -116,9 +117,9 @@ impl<'a> Charge<'a> {
 
     /// Prepares for a refund: what a bucket gives back is then exact, also long after the charge.
     ///
-    /// Without it, and of charges that do not wait, a bucket gives back what was taken less what time has refilled since.
-    /// That is never too much, and too little where other requests have used what was refilled. Windows and logs need no
-    /// preparation.
+    /// Without it, and of charges that do not wait, a bucket gives back what was taken less what time has refilled
+    /// since. That is never too much, and too little where other requests have used what was refilled. Windows and logs
+    /// need no preparation.
     #[must_use]
     pub const fn refundable(mut self) -> Self {
         self.is_refundable = true;
@@ -128,8 +129,8 @@ impl<'a> Charge<'a> {
 
     /// Adds a penalty: each refusal of the request, by this limit or another, gives the client a strike.
     ///
-    /// With too many strikes the limit refuses, whatever it has left. Strikes are kept beside the limit's counter. A cost
-    /// of 0 gives none and is not blocked. Charges and refunds leave strikes alone; a reset forgets them.
+    /// With too many strikes the limit refuses, whatever it has left. Strikes are kept beside the limit's counter. A
+    /// cost of 0 gives none and is not blocked. Charges and refunds leave strikes alone; a reset forgets them.
     #[must_use]
     pub const fn penalty(mut self, penalty: &'a Penalty) -> Self {
         self.penalty = Some(penalty);
@@ -200,10 +201,11 @@ impl<'a> Charge<'a> {
         self.penalty
     }
 
-    /// Returns whether this is a plain charge: it takes a cost above 0 from a token bucket or GCRA, or is refused at once.
+    /// Returns whether this is a plain charge: it takes a cost above 0 from a token bucket or GCRA, or is refused at
+    /// once.
     ///
-    /// Patience, refundable charges, counted refusals, shadows, [`at_most`](Self::at_most) and penalties are not plain, nor are queues, windows
-    /// and logs. Stores have a shorter way for plain charges.
+    /// Patience, refundable charges, counted refusals, shadows, [`at_most`](Self::at_most) and penalties are not plain,
+    /// nor are queues, windows and logs. Stores have a shorter way for plain charges.
     #[must_use]
     #[inline]
     pub const fn is_plain(&self) -> bool {
@@ -229,7 +231,7 @@ impl<'a> Charge<'a> {
     }
 }
 
-/// What a store does with the charges of a request.
+/// Names what a store does with the charges of a request.
 ///
 /// `Check`, `Refuse` and `Peek` ask the limits for a verdict. The others always succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -238,8 +240,8 @@ pub enum Operation {
     Check,
     /// Takes every charge, whether it fits or not: what does not fit is a debt that time pays back.
     Charge,
-    /// Gives back what an earlier check took: to the same window only, never beyond the capacity, and to a bucket less what
-    /// time has refilled since. [`Decision::refund`](crate::Decision::refund) makes one that can be used once.
+    /// Gives back what an earlier check took: to the same window only, never beyond the capacity, and to a bucket less
+    /// what time has refilled since. [`Decision::refund`](crate::Decision::refund) makes one that can be used once.
     Refund {
         /// The instant the charges were taken at, on the store's clock.
         taken_at: Timestamp,
@@ -249,8 +251,8 @@ pub enum Operation {
     /// Reports what a request of these charges would get now, of at least one unit each, penalties included. Changes
     /// nothing.
     Peek,
-    /// Judges the charges of a request that other limits, decided elsewhere, have refused: takes only what counted refusals
-    /// and penalties take. The outcome is what these charges alone would have got.
+    /// Judges the charges of a request that other limits, decided elsewhere, have refused: takes only what counted
+    /// refusals and penalties take. The outcome is what these charges alone would have got.
     Refuse,
 }
 

@@ -29,10 +29,10 @@ struct Ask {
 /// `entry_of` returns the position in `entries` of the charge at a position in `charges`.
 ///
 /// * A shadow charge is taken if the others are and it fits itself.
-/// * If `now` lies before the last change of an entry, that instant is taken instead: a clock that runs backwards changes
-///   nothing. An entry that is over a minute ahead, beyond the time that its limits take, counts as missing.
-/// * A refused request and a peek leave the entries as they were. The exception: a request that meets a state counted by
-///   another quota of its limit converts it, admitted or not, because the new rate holds from there.
+/// * If `now` lies before the last change of an entry, that instant is taken instead: a clock that runs backwards
+///   changes nothing. An entry that is over a minute ahead, beyond the time that its limits take, counts as missing.
+/// * A refused request and a peek leave the entries as they were. The exception: a request that meets a state counted
+///   by another quota of its limit converts it, admitted or not, because the new rate holds from there.
 pub fn decide(
     operation: Operation,
     charges: &[Charge<'_>],
@@ -61,7 +61,7 @@ pub fn decide(
     }
     changed.into_iter().for_each(|entry| entries[entry].settle(now));
 
-    let standings = charges.iter().zip(&asks).enumerate().map(|(i, (charge, ask))| {
+    let statuses = charges.iter().zip(&asks).enumerate().map(|(i, (charge, ask))| {
         let entry = &*entries[entry_of(i)];
         // A refusal that was counted may have changed what the limit says.
         let is_counted = charge.counts_refusals() || charge.penalised_by().is_some();
@@ -84,7 +84,7 @@ pub fn decide(
             is_shadow: charge.is_shadow(),
         }
     });
-    Decision::from_statuses(operation, Timestamp::from_micros(now), standings)
+    Decision::from_statuses(operation, Timestamp::from_micros(now), statuses)
 }
 
 impl Entry {

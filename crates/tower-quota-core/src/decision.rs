@@ -104,8 +104,8 @@ impl Decision {
 
     /// Returns the status of the enforced limit that binds; `None` if the request had no limit.
     ///
-    /// Of a refusal it is the limit with the longest wait, otherwise the one with the fewest units left, and of those the
-    /// one that takes longest to reset.
+    /// Of a refusal it is the limit with the longest wait, otherwise the one with the fewest units left, and of those
+    /// the one that takes longest to reset.
     #[must_use]
     pub fn binding(&self) -> Option<&LimitStatus> {
         self.enforced().max_by(|one, other| {
@@ -121,8 +121,8 @@ impl Decision {
 
     /// Returns the operation that gives back what this decision took, once.
     ///
-    /// Apply it to charges that cost at most the units [`taken`](LimitStatus::taken). A refusal has nothing to give back, and
-    /// a clone of a decision never has.
+    /// Apply it to charges that cost at most the units [`taken`](LimitStatus::taken). A refusal has nothing to give
+    /// back, and a clone of a decision never has.
     #[must_use]
     pub fn refund(&mut self) -> Option<Operation> {
         core::mem::take(&mut self.refundable).then_some(Operation::Refund { taken_at: self.at })

@@ -80,9 +80,9 @@ pub enum ConfigError {
     CostAboveCapacity {
         /// The limit.
         limit: Name,
-        /// What a request costs.
+        /// The cost of the request.
         cost: u64,
-        /// What the limit holds when full.
+        /// The capacity of the limit.
         capacity: u64,
     },
     /// A text that is not a network of trusted proxies.

@@ -12,8 +12,9 @@ const INLINE: usize = 38;
 
 /// The identity that is counted: bytes, and a scope that says what they are.
 ///
-/// Two keys share counters only if both agree, so the address `10.0.0.1` and a user named `10.0.0.1` never do. A key may borrow its bytes from the request: a store takes what it needs before it answers.
-/// `Debug` shows the scope and the length, never the bytes: they may be a secret or an address.
+/// Two keys share counters only if both agree, so the address `10.0.0.1` and a user named `10.0.0.1` never do. A key
+/// may borrow its bytes from the request: a store takes what it needs before it answers. `Debug` shows the scope and
+/// the length, never the bytes: they may be a secret or an address.
 ///
 /// ```
 /// use tower_quota_core::{Key, Name};
@@ -76,8 +77,8 @@ impl<'a> Key<'a> {
 
     /// Makes a key from an address.
     ///
-    /// An IPv4 address mapped into IPv6 is the IPv4 address. IPv6 is counted by its first 64 bits: a network of that size is
-    /// the least that a provider gives to one customer (RFC 6177).
+    /// An IPv4 address mapped into IPv6 is the IPv4 address. IPv6 is counted by its first 64 bits: a network of that
+    /// size is the least that a provider gives to one customer (RFC 6177).
     #[must_use]
     pub fn address(scope: Name, address: IpAddr) -> Key<'static> {
         match address.to_canonical() {
@@ -122,8 +123,8 @@ impl<'a> Key<'a> {
 
     /// Returns a keyed hash of this key for a store (SipHash-1-3, 128 bits).
     ///
-    /// Without the seed, a key can neither be read from it, nor can two be found that collide. Among a billion keys the odds
-    /// of any collision are about 1 in 10^21.
+    /// Without the seed, a key can neither be read from it, nor can two be found that collide. Among a billion keys the
+    /// odds of any collision are about 1 in 10^21.
     #[must_use]
     pub fn digest(&self, seed: &[u8; 16]) -> u128 {
         let mut hasher = SipHasher13::new_with_key(seed);

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::algorithm::Verdict;
 
-/// Whether a request may pass.
+/// Says whether a request may pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It may pass at once.

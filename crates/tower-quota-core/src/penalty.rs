@@ -32,7 +32,8 @@ pub struct Penalty {
 impl Penalty {
     /// Makes a penalty with this many free refusals in a row, at least one.
     ///
-    /// Each further refusal blocks for a minute more, up to an hour; [`step`](Self::step) and [`most`](Self::most) change that.
+    /// Each further refusal blocks for a minute more, up to an hour; [`step`](Self::step) and [`most`](Self::most)
+    /// change that.
     ///
     /// # Panics
     /// When this is 0, or so many that they cannot be counted exactly enough; see [`Penalty::try_new`].
@@ -60,8 +61,8 @@ impl Penalty {
     /// Makes a penalty from numbers of a configuration: free refusals, step, longest block.
     ///
     /// # Errors
-    /// [`ConfigError`] when no refusal is free, when the step is not whole microseconds from 1 ms to 366 days, or when the
-    /// numbers cannot be counted to within 1 part per million.
+    /// [`ConfigError`] when no refusal is free, when the step is not whole microseconds from 1 ms to 366 days, or when
+    /// the numbers cannot be counted to within 1 part per million.
     pub fn try_new(refusals: u64, step: Duration, most: Duration) -> Result<Self, ConfigError> {
         Ok(Self { strikes: Quota::try_new(1, step)?.try_burst(refusals)?, most })
     }

@@ -17,17 +17,19 @@ pub struct LimitStatus {
     pub name: Name,
     /// The most it admits at once: the capacity of its quota.
     pub limit: u64,
-    /// What is left: read it by [`remaining`](Self::remaining) and [`reset_after`](Self::reset_after).
+    /// The units left and the time until full: read them by [`remaining`](Self::remaining) and
+    /// [`reset_after`](Self::reset_after).
     pub left: Left,
     /// Units that this operation took of this limit: what a refund would give back. 0 on a refusal, counted or not.
     pub taken: u64,
-    /// Whether this limit let the request pass, and if not, when it would.
+    /// Says whether this limit let the request pass, and if not, when it would.
     pub outcome: Outcome,
-    /// Whether this limit is evaluated and not enforced.
+    /// Says whether this limit is evaluated and not enforced.
     pub is_shadow: bool,
 }
 
-/// What is left of a limit. A bucket's is computed when it is read, because most requests never do.
+/// The units left of a limit, and the time until it is full. A bucket's is computed when it is read, because most
+/// requests never do.
 #[derive(Clone, Copy)]
 pub struct Left(Amount);
 
@@ -44,7 +46,8 @@ impl Left {
         Self(Amount::Known { remaining, reset_after })
     }
 
-    /// Makes it of a bucket of which `used` [grains](Quota::grain) are taken. For a quota that is a window nothing is left.
+    /// Makes it of a bucket of which `used` [grains](Quota::grain) are taken. For a quota that is a window nothing is
+    /// left.
     ///
     /// ```
     /// use std::time::Duration;
@@ -52,10 +55,10 @@ impl Left {
     ///
     /// let minute = Quota::per_minute(60);
     /// let left = Left::of_bucket(&minute, 15 * minute.grain());
-    /// let standing =
+    /// let status =
     ///     LimitStatus { name: Name::new("minute"), limit: 60, left, taken: 0, outcome: Outcome::Allow, is_shadow: false };
-    /// assert_eq!(standing.remaining(), 45);
-    /// assert_eq!(standing.reset_after(), Duration::from_secs(15));
+    /// assert_eq!(status.remaining(), 45);
+    /// assert_eq!(status.reset_after(), Duration::from_secs(15));
     /// ```
     #[must_use]
     #[inline]
@@ -65,7 +68,8 @@ impl Left {
 }
 
 impl LimitStatus {
-    /// Makes the status of an enforced bucket of which `used` grains are taken, judging `cost` units that would not wait.
+    /// Makes the status of an enforced bucket of which `used` grains are taken, judging `cost` units that would not
+    /// wait.
     ///
     /// Nothing is taken. It is for stores that answer with their state.
     #[must_use]

@@ -1,12 +1,12 @@
-//! The standings of a decision.
+//! The statuses of a decision.
 
 use core::fmt;
 use core::ops::Deref;
 
 use crate::status::LimitStatus;
 
-/// Statuses, up to three of them without an allocation. A known number of them is written in place, unlike in a list that
-/// first has to look at what is there.
+/// Statuses, up to three of them without an allocation. A known number of them is written in place, unlike in a list
+/// that first has to look at what is there.
 #[derive(Clone)]
 pub(crate) enum Statuses {
     None,
@@ -60,16 +60,14 @@ impl fmt::Debug for Statuses {
 }
 
 impl FromIterator<LimitStatus> for Statuses {
-    fn from_iter<I: IntoIterator<Item = LimitStatus>>(standings: I) -> Self {
-        let mut standings = standings.into_iter();
-        let mut first = [(); 3].map(|()| standings.next());
-        match (first, standings.next()) {
+    fn from_iter<I: IntoIterator<Item = LimitStatus>>(statuses: I) -> Self {
+        let mut statuses = statuses.into_iter();
+        let mut first = [(); 3].map(|()| statuses.next());
+        match (first, statuses.next()) {
             ([Some(one), None, _], _) => Self::One([one]),
             ([Some(one), Some(two), None], _) => Self::Two([one, two]),
             ([Some(one), Some(two), Some(three)], None) => Self::Three([one, two, three]),
-            (_, fourth) => {
-                Self::Any(first.iter_mut().filter_map(Option::take).chain(fourth).chain(standings).collect())
-            }
+            (_, fourth) => Self::Any(first.iter_mut().filter_map(Option::take).chain(fourth).chain(statuses).collect()),
         }
     }
 }
@@ -83,9 +81,9 @@ mod tests {
     use crate::status::Left;
 
     #[test]
-    fn they_are_those_that_were_put_in_in_their_order() {
+    fn statuses_keep_their_order() {
         let quota = Quota::per_second(1_000);
-        let standing = |used| LimitStatus {
+        let status = |used| LimitStatus {
             name: Name::new("limit"),
             limit: quota.capacity(),
             left: Left::of_bucket(&quota, used * quota.grain()),
@@ -93,10 +91,10 @@ mod tests {
             outcome: Outcome::Allow,
             is_shadow: false,
         };
-        let all = [standing(1), standing(2), standing(3), standing(4), standing(5)];
+        let all = [status(1), status(2), status(3), status(4), status(5)];
         for count in 0..=5 {
-            let standings: Statuses = all[..count].iter().copied().collect();
-            assert_eq!(*standings, all[..count]);
+            let statuses: Statuses = all[..count].iter().copied().collect();
+            assert_eq!(*statuses, all[..count]);
         }
         for count in 0..=5 {
             assert_eq!(*Statuses::from_fn(count, |position| all[position]), all[..count]);

@@ -44,8 +44,8 @@ pub trait Store: Send + Sync + 'static {
 
     /// Does one operation on all charges of a request, in one atomic step.
     ///
-    /// A store may take the charges before this returns, as [`MemoryStore`](crate::MemoryStore) does, or while the future is
-    /// polled. So a dropped future may have taken them or not.
+    /// A store may take the charges before this returns, as [`MemoryStore`](crate::MemoryStore) does, or while the
+    /// future is polled. So a dropped future may have taken them or not.
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future;
 
     /// Takes every charge if all of them fit, and none otherwise.
@@ -55,8 +55,8 @@ pub trait Store: Send + Sync + 'static {
 
     /// Checks at once, if this store never waits, and writes the decision to `decision`. Returns whether it has.
     ///
-    /// A decision is large. Written in place, it is not moved. A store that has to wait returns `false` and does nothing,
-    /// which is the default.
+    /// A decision is large. Written in place, it is not moved. A store that has to wait returns `false` and does
+    /// nothing, which is the default.
     ///
     /// ```
     /// use tower_quota_core::{Charge, Decision, Key, MemoryStore, Quota, Store};
@@ -74,8 +74,8 @@ pub trait Store: Send + Sync + 'static {
 
     /// Waits until refunds and settlements in flight have reached the store, at most until the deadline has passed.
     ///
-    /// Returns whether they have. Call it when a service shuts down and makes no more requests. By default it is ready at
-    /// once, as for a store that has nothing in flight.
+    /// Returns whether they have. Call it when a service shuts down and makes no more requests. By default it is ready
+    /// at once, as for a store that has nothing in flight.
     fn close(&self, deadline: Duration) -> impl Future<Output = bool> + Send {
         let _ = deadline;
         core::future::ready(true)

@@ -23,7 +23,7 @@ fn bytes_and_scope_make_the_key() {
 }
 
 #[test]
-fn addresses_are_networks() {
+fn ipv6_address_is_counted_by_network() {
     let key = |address: &str| Key::address(USER, address.parse::<IpAddr>().unwrap());
     assert_eq!(key("192.0.2.7"), key("::ffff:192.0.2.7"));
     assert_ne!(key("192.0.2.7"), key("192.0.2.8"));
@@ -62,7 +62,7 @@ fn digests_depend_on_seed_scope_and_bytes() {
 }
 
 #[test]
-fn a_key_in_a_log_shows_no_bytes() {
+fn debug_of_key_hides_its_bytes() {
     let text = format!("{:?}", Key::owned(USER, "secret"));
     assert!(!text.contains("secret"), "{text}");
     assert!(text.contains("user") && text.contains('6'), "{text}");
@@ -80,7 +80,7 @@ fn names_are_kept_once() {
 
 /// Stored state is filed under these numbers: they must never change. FNV-1a's published test values.
 #[test]
-fn the_numbers_of_names_are_fnv_1a() {
+fn name_numbers_are_fnv_1a() {
     for (text, id) in [("", 0x811c_9dc5), ("a", 0xe40c_292c), ("b", 0xe70c_2de5), ("foobar", 0xbf9c_f968)] {
         assert_eq!(Name::new(text).id(), id, "{text:?}");
     }

@@ -8,12 +8,12 @@ const SECOND: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 
 #[test]
-fn nothing_per_period() {
+fn zero_units_are_an_error() {
     assert_eq!(Quota::try_new(0, SECOND), Err(ConfigError::ZeroUnits));
 }
 
 #[test]
-fn periods_out_of_range() {
+fn period_out_of_range_is_an_error() {
     let wrong = [
         Duration::ZERO,
         Duration::from_micros(999),
@@ -29,7 +29,7 @@ fn periods_out_of_range() {
 }
 
 #[test]
-fn rates_out_of_range() {
+fn rate_out_of_range_is_an_error() {
     assert!(Quota::try_new(10_000_000, SECOND).is_ok());
     for (units, period) in [(10_000_001, SECOND), (10_001, Duration::from_millis(1)), (u64::MAX, LONGEST)] {
         assert_eq!(Quota::try_new(units, period), Err(ConfigError::TooFast { units, period }));
@@ -58,7 +58,7 @@ fn bursts() {
 }
 
 #[test]
-fn numbers_beyond_what_can_be_counted() {
+fn uncountable_numbers_are_an_error() {
     let error = |units, period, capacity| Err(ConfigError::NotRepresentable { units, period, capacity });
     for capacity in [1 << 51, u64::MAX] {
         assert_eq!(Quota::per_second(1).try_burst(capacity), error(1, SECOND, capacity));
@@ -75,7 +75,7 @@ fn numbers_beyond_what_can_be_counted() {
 }
 
 #[test]
-fn sliding_windows_of_too_few_steps() {
+fn sliding_window_of_few_steps_is_error() {
     let day = Duration::from_secs(86_400);
     let sliding = |units| Quota::try_new(units, day).unwrap().try_algorithm(Algorithm::SlidingWindow);
     assert!(sliding(1 << 30).is_ok());
@@ -84,7 +84,7 @@ fn sliding_windows_of_too_few_steps() {
 }
 
 #[test]
-fn logs_too_long() {
+fn long_log_is_an_error() {
     let quota = Quota::per_minute(10_001);
     assert_eq!(quota.try_algorithm(Algorithm::SlidingLog), Err(ConfigError::LogTooLong { units: 10_001 }));
     assert!(Quota::per_minute(10_000).try_algorithm(Algorithm::SlidingLog).is_ok());
@@ -138,7 +138,7 @@ fn shares() {
 }
 
 #[test]
-fn what_a_quota_says() {
+fn accessors_return_the_numbers() {
     let quota = Quota::per_second(10).burst(25);
     assert_eq!((quota.units(), quota.period(), quota.capacity()), (10, SECOND, 25));
     assert_eq!((quota.grain(), quota.refill()), (100_000, 1));
@@ -169,12 +169,12 @@ fn errors_name_the_value() {
 
 #[test]
 #[should_panic(expected = "a quota of 0 admits nothing")]
-fn a_literal_zero_panics() {
+fn literal_zero_panics() {
     let _ = Quota::per_minute(std::hint::black_box(0));
 }
 
 #[test]
 #[should_panic(expected = "a window has no burst")]
-fn a_literal_burst_on_a_window_panics() {
+fn literal_burst_on_window_panics() {
     let _ = Quota::per_minute(5).fixed_window().burst(std::hint::black_box(5));
 }

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn dead_server_opens_it_within_half_a_second() {
+    fn dead_server_opens_breaker_within_500_ms() {
         for connections in [1, 2, 4, 8] {
             let opened = opens_after(connections, u64::MAX / 2).unwrap();
             assert!((250..=500).contains(&opened), "{connections} connections: {opened} ms");

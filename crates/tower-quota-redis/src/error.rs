@@ -71,7 +71,7 @@ pub enum RedisStoreError {
         /// The cause.
         source: Arc<dyn Error + Send + Sync>,
     },
-    /// What is stored for a key was not written by this store. Nothing was charged.
+    /// The value stored for a key was not written by this store. Nothing was charged.
     State {
         /// The server.
         server: Arc<str>,

@@ -8,7 +8,8 @@ use tower_quota_core::{Key, Name};
 use crate::config_error::RedisConfigError;
 use crate::slots;
 
-/// The version of the keys. A change starts afresh under other keys, so that instances of two versions can run side by side.
+/// The version of the keys. A change starts afresh under other keys, so that instances of two versions can run side by
+/// side.
 const FORMAT: char = '3';
 /// Readable ids are for people to look at: longer ones are hashed like any other.
 const LONGEST_READABLE: usize = 128;
@@ -28,7 +29,7 @@ impl EntryKey {
 /// Names the keys of clients.
 #[derive(Clone)]
 pub(crate) struct KeyNames {
-    /// What the keys of each partition begin with.
+    /// The prefix of the keys of each partition.
     partitions: Vec<String>,
     seed: [u8; 16],
     readable: bool,

@@ -6,7 +6,7 @@ use tower_quota_core::{Algorithm, Charge, Key, Operation, Timestamp};
 use crate::keys::{EntryKey, KeyNames};
 use crate::template::{Part, Template};
 
-/// What to decide, and which clients it counts. All of them are in one partition.
+/// A decision to make, and the clients it counts. All of them are in one partition.
 #[derive(Clone)]
 pub(crate) struct Question {
     /// Boxed: a question changes hands several times on its way.
@@ -57,8 +57,8 @@ impl Question {
         capped
     }
 
-    /// Returns the question as a part of a request that is refused already. Charges that have been `counted` as such are
-    /// only judged.
+    /// Returns the question as a part of a request that is refused already. Charges that have been `counted` as such
+    /// are only judged.
     pub(crate) fn to_refuse(&self, counted: impl Iterator<Item = bool>) -> Self {
         let mut refusal = self.clone();
         refusal.template.operation = Operation::Refuse;
@@ -75,10 +75,10 @@ impl Question {
 
     /// Returns how much work this is for the server, in multiples of about 2 microseconds.
     ///
-    /// Measured on Redis 7.0.15, with 64 decisions to a call. A plain decision takes 2.1 microseconds with one limit, 2.7
-    /// with three and 11 with 32. It takes up to twice that where its limits are stored in another order or by other
-    /// quotas. The model takes 3 microseconds, and 3.6 for each counter that it looks at; a log 9 more for every 100 of its
-    /// stamps, which are rarely all there.
+    /// Measured on Redis 7.0.15, with 64 decisions to a call. A plain decision takes 2.1 microseconds with one limit,
+    /// 2.7 with three and 11 with 32. It takes up to twice that where its limits are stored in another order or by
+    /// other quotas. The model takes 3 microseconds, and 3.6 for each counter that it looks at; a log 9 more for every
+    /// 100 of its stamps, which are rarely all there.
     pub(crate) fn weight(&self) -> usize {
         let charges = &self.template.charges;
         if self.template.is_plain {

@@ -1,14 +1,14 @@
 //! Hash tags at equidistant slots of a cluster.
 //!
-//! A cluster has 16,384 hash slots. A key is in the slot of the part of its name in braces: CRC16 of it, modulo the number
-//! of slots ([the specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)). Nodes mostly
-//! hold equal ranges of slots, so tags at equal distances are shared out evenly over any number of nodes.
+//! A cluster has 16,384 hash slots. A key is in the slot of the part of its name in braces: CRC16 of it, modulo the
+//! number of slots ([the specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)).
+//! Nodes mostly hold equal ranges of slots, so tags at equal distances are shared out evenly over any number of nodes.
 
 /// The hash slots of a cluster.
 pub(crate) const SLOTS: usize = 16_384;
 
-/// Returns the tags of so many partitions, at most one for each slot: the shortest numbers to the base of 36 whose slots lie
-/// in the middles of as many equal ranges. Each byte of a tag is stored with every client.
+/// Returns the tags of so many partitions, at most one for each slot: the shortest numbers to the base of 36 whose
+/// slots lie in the middles of as many equal ranges. Each byte of a tag is stored with every client.
 pub(crate) fn tags(partitions: usize) -> Vec<String> {
     let count = partitions.clamp(1, SLOTS);
     let mut partition_at = vec![None; SLOTS];

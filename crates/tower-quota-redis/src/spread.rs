@@ -30,7 +30,7 @@ pub(crate) struct Spread {
     parts: Vec<Part>,
 }
 
-/// What one partition decides.
+/// The part of a request that one partition decides.
 struct Part {
     partition: usize,
     question: Question,

@@ -2,7 +2,7 @@
 
 use crate::error_counts::RedisErrorCounts;
 
-/// What a [`RedisStore`](crate::RedisStore) has done since it was made, and what it is doing. Cheap to get.
+/// The counts of a [`RedisStore`](crate::RedisStore) since it was made, and its present state. Cheap to get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedisStats {

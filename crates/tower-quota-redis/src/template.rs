@@ -1,4 +1,4 @@
-//! What decisions that look alike have in common: all but the clients they count.
+//! Templates: all that similar decisions have in common, which is all but the clients they count.
 
 use smallvec::SmallVec;
 use tower_quota_core::{Charge, Name, Operation, Penalty, Quota};
@@ -10,7 +10,7 @@ pub(crate) struct Template {
     pub(crate) charges: SmallVec<[Part; 4]>,
     /// How many clients it counts.
     pub(crate) clients: usize,
-    /// Whether it is a check of plain charges only, which the script decides without the model.
+    /// Says whether it is a check of plain charges only, which the script decides without the model.
     pub(crate) is_plain: bool,
 }
 
@@ -56,8 +56,8 @@ impl Template {
         Self { operation, charges, clients, is_plain }
     }
 
-    /// Returns the charges client after client, each with its position: the order in which they are sent and answered. The
-    /// order of charges of different clients makes no difference to what is decided.
+    /// Returns the charges client after client, each with its position: the order in which they are sent and answered.
+    /// The order of charges of different clients makes no difference to what is decided.
     pub(crate) fn by_client(&self) -> impl Iterator<Item = (usize, &Part)> {
         (0..self.clients)
             .flat_map(|client| self.charges.iter().enumerate().filter(move |(_, part)| part.client == client))

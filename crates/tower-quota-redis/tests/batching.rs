@@ -125,7 +125,7 @@ async fn abandoned_decisions_are_not_charged() {
 }
 
 #[tokio::test]
-async fn silent_server_fails_each_decision_at_its_deadline() {
+async fn silent_server_fails_decisions_at_deadline() {
     const SHORT: Duration = Duration::from_millis(200);
     let server = RedisServer::start();
     let store = options().deadline(SHORT).connect_lazily().connect(&server.url()).await.unwrap();
@@ -237,7 +237,7 @@ async fn opening_breaker_fails_waiting_decisions_at_once() {
 
 /// Callers that give up long before the deadline must not hide a silent server from the breaker.
 #[tokio::test]
-async fn impatient_callers_do_not_hide_a_silent_server() {
+async fn impatient_callers_hide_no_silent_server() {
     let server = RedisServer::start();
     let short = options().deadline(Duration::from_millis(100)).breaker(NonZeroU32::MIN);
     let store = short.connect(&server.url()).await.unwrap();

@@ -98,7 +98,7 @@ async fn operations_reach_every_partition() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_partition_decides_a_policy_in_one_call() {
+async fn one_partition_decides_in_one_call() {
     let cluster = RedisCluster::start();
     let store = options().partitions(NonZeroUsize::MIN).cluster(cluster.urls()).await.unwrap();
     let keys: Vec<Key<'_>> = (0..10).map(|i| user(&format!("user {i}"))).collect();

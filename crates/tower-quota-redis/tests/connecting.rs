@@ -98,7 +98,7 @@ async fn slow_handshake_does_not_delay_recovery() {
 }
 
 #[tokio::test]
-async fn short_constructor_has_a_deadline_of_50_ms() {
+async fn short_constructor_sets_deadline_of_50_ms() {
     let (address, _listener) = silent_listener();
     let pool = deadpool_redis::Config::from_url(format!("redis://{address}/"));
     let store = RedisStore::from_pool(pool.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What a decision costs, what it leaves behind, and that it is one step.
+//! Tests of what a decision costs, what it leaves behind, and that it is one step.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 

@@ -41,7 +41,7 @@ async fn late_server_is_found() {
 }
 
 #[tokio::test]
-async fn constructor_does_not_wait_for_a_silent_server() {
+async fn constructor_does_not_wait_for_server() {
     const DEADLINE: Duration = Duration::from_millis(100);
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
@@ -56,7 +56,7 @@ async fn constructor_does_not_wait_for_a_silent_server() {
 }
 
 #[tokio::test]
-async fn present_server_is_connected_before_the_first_request() {
+async fn present_server_is_connected_before_requests() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let store = lazily().connect(&proxy.url()).await.unwrap();

@@ -1,4 +1,4 @@
-//! What is stored of a client, for how long, and how an operator finds and deletes it.
+//! Tests of what is stored of a client, for how long, and how an operator finds and deletes it.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 

@@ -139,7 +139,7 @@ impl FaultProxy {
         self.shared.changed.notify_all();
     }
 
-    /// Cuts the existing connections. New ones are subject to the fault, if any.
+    /// Cuts the existing connections. The fault, if any, applies to new ones.
     pub fn cut(&self) {
         self.shared.lock().cut();
     }

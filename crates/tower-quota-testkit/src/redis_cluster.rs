@@ -293,7 +293,7 @@ fn assignments(view: &str) -> Option<Vec<String>> {
     (!assignments.is_empty()).then_some(assignments)
 }
 
-/// Whether a line of `CLUSTER NODES` gives its node this slot: `ID ADDRESS FLAGS ... STATE 0-5460 7000`.
+/// Returns whether a line of `CLUSTER NODES` gives its node this slot: `ID ADDRESS FLAGS ... STATE 0-5460 7000`.
 fn holds(line: &str, slot: u16) -> bool {
     line.split_whitespace().skip(8).any(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

@@ -15,7 +15,7 @@ const POLL: Duration = Duration::from_millis(5);
 /// A link to a server on this machine that all its connections share, and that carries so many bytes of requests a
 /// second.
 ///
-/// What is sent beyond that waits, as on a server that is too slow for its clients: the work of clients that have
+/// Bytes beyond that wait, as on a server that is too slow for its clients: the work of clients that have
 /// given up is still done. The rate does not depend on this machine's load, so that a test can tell what share of it
 /// was of use.
 ///

@@ -2,8 +2,8 @@
 //!
 //! `used` is the number of grains that were taken and are not back at some instant. A token bucket holds
 //! `capacity - used` of them; GCRA's theoretical arrival time lies `used / refill` microseconds ahead; a leaky bucket's
-//! queue holds `used`, and the next turn comes when they have drained. Time only takes `refill` grains a microsecond off
-//! `used`, down to 0. So the state is one instant: when nothing is used any more.
+//! queue holds `used`, and the next turn comes when they have drained. Time only takes `refill` grains a microsecond
+//! off `used`, down to 0. So the state is one instant: when nothing is used any more.
 //!
 //! Bound, for a token bucket and GCRA: in any span of `t` microseconds at most `burst + t * units / period` units are
 //! admitted. A leaky bucket admits the same, and lets them start evenly spaced.

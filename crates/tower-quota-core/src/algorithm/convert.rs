@@ -6,8 +6,8 @@
 //! | bucket | bucket | what is left, with the fraction of a unit, up to the new capacity |
 //! | anything | anything else | what is left, up to the new capacity |
 //!
-//! A debt stays a debt. What is left only grows by what time brings under the quota in force: so two versions of a service
-//! that take turns admit no more than the larger of both quotas.
+//! A debt stays a debt. What is left only grows by what time brings under the quota in force: so two versions of a
+//! service that take turns admit no more than the larger of both quotas.
 //! Converting between buckets back and forth, as two versions of a service that take turns do, loses at most a grain of
 //! either side each time, or 2^-26 of a unit where a unit has more grains; it never gains.
 

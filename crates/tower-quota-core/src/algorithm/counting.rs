@@ -1,4 +1,4 @@
-//! What every kind of state can do.
+//! The operations that every kind of state has.
 
 use super::Verdict;
 use crate::quota::Quota;
@@ -23,8 +23,8 @@ pub(crate) trait Counting {
     /// Takes a cost from a state that was advanced to `now`, whether it fits or not. What does not fit is a debt.
     fn take(&mut self, quota: &Quota, now: u64, cost: u64);
 
-    /// Gives back up to a cost that was taken at `taken_at`, in a state that was advanced to `now`: to the same window only,
-    /// never beyond the capacity, and to a bucket without what time has refilled since.
+    /// Gives back up to a cost that was taken at `taken_at`, in a state that was advanced to `now`: to the same window
+    /// only, never beyond the capacity, and to a bucket without what time has refilled since.
     fn refund(&mut self, quota: &Quota, now: u64, taken_at: u64, cost: u64);
 
     /// Appends the stored form, without the instant at which it is full.
@@ -40,8 +40,9 @@ pub(crate) trait Readable: Counting + Sized {
     /// such a state; `rest` is read to its end.
     fn decode(quota: &Quota, rest: &mut &[u8], full_at: u64, at: u64) -> Option<Self>;
 
-    /// Returns a word that, with the quota and the instant `at`, says all of a state that was advanced to it: a row of the
-    /// memory store keeps it. Returns `None` if no word does; the memory store then keeps the entry beside its rows.
+    /// Returns a word that, with the quota and the instant `at`, says all of a state that was advanced to it: a row of
+    /// the memory store keeps it. Returns `None` if no word does; the memory store then keeps the entry beside its
+    /// rows.
     fn packed(&self, _quota: &Quota, _at: u64) -> Option<u64> {
         None
     }

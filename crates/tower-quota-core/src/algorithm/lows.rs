@@ -1,10 +1,10 @@
 //! The least that was used of a bucket lately: what makes its refunds exact.
 //!
-//! Had a charge never been made, a bucket would hold what it holds now and the charge's grains, but for those that would have
-//! been refilled into a full bucket: no more come back than the least that was used since. The least since any instant takes
-//! a list of any length to know. Two spans are enough to be exact in most cases and never too generous: the present one,
-//! and the one before, each at least as long as an empty bucket takes to fill. Whatever was charged before those has been
-//! refilled since.
+//! Had a charge never been made, a bucket would hold what it holds now and the charge's grains, but for those that
+//! would have been refilled into a full bucket: no more come back than the least that was used since. The least since
+//! any instant takes a list of any length to know. Two spans are enough to be exact in most cases and never too
+//! generous: the present one, and the one before, each at least as long as an empty bucket takes to fill. Whatever was
+//! charged before those has been refilled since.
 
 use crate::quota::Quota;
 

@@ -119,7 +119,8 @@ impl State {
         self.counting_mut().advance(quota, now);
     }
 
-    /// Takes `cost` units from a state that was advanced to `now`, whether they fit or not. What does not fit is a debt.
+    /// Takes `cost` units from a state that was advanced to `now`, whether they fit or not. What does not fit is a
+    /// debt.
     pub(crate) fn take(&mut self, quota: &Quota, now: u64, cost: u64) {
         self.counting_mut().take(quota, now, cost);
     }
@@ -141,8 +142,8 @@ impl State {
         self.counting_mut().refund(quota, now, taken_at, cost);
     }
 
-    /// Takes up to `cost` units from a state that was advanced to `now`, never into debt: the price of a refused request
-    /// where refusals count.
+    /// Takes up to `cost` units from a state that was advanced to `now`, never into debt: the price of a refused
+    /// request where refusals count.
     pub(crate) fn penalise(&mut self, quota: &Quota, now: u64, cost: u64) {
         match self {
             Self::Bucket(bucket) => bucket.change(quota, now, |used| bucket::penalised(quota, used, cost)),

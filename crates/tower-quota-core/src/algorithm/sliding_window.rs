@@ -129,14 +129,14 @@ impl Readable for SlidingWindow {
     }
 }
 
-/// Returns the most units that a window counts, debts included: at least twice the capacity, and so few that the weighted
-/// sums stay below 2^53.
+/// Returns the most units that a window counts, debts included: at least twice the capacity, and so few that the
+/// weighted sums stay below 2^53.
 const fn most_counted(quota: &Quota) -> u64 {
     2 * MOST_GRAINS / steps(quota)
 }
 
-/// Returns the steps of the earlier window that are less than a period ago. Where a period is no whole number of steps, the
-/// last one is left out of the whole and its part of the overlap is not: the weight is never less than the true one,
+/// Returns the steps of the earlier window that are less than a period ago. Where a period is no whole number of steps,
+/// the last one is left out of the sum and its part of the overlap is not: the weight is never less than the true one,
 /// nor more than all.
 fn overlap(quota: &Quota, start: u64, now: u64) -> u64 {
     (start + quota.period_micros() - now).div_ceil(quota.grain()).min(steps(quota))

@@ -1,6 +1,6 @@
-//! Verdicts: what one limit says of one cost.
+//! Verdicts: the answer of one limit to one cost.
 
-/// What one limit says of one cost.
+/// The answer of one limit to one cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It fits; the request goes ahead after `wait` microseconds (0: at once).

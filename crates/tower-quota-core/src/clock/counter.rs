@@ -4,7 +4,7 @@ use std::time::Instant;
 
 /// The counter and the system's clock. Tests replace both.
 pub(super) trait TimeSource {
-    /// Whether the counter promises to run evenly.
+    /// Returns whether the counter promises to run evenly.
     fn has_counter(&self) -> bool;
 
     /// Returns the counter's steps, from any start.
@@ -56,7 +56,7 @@ mod instructions {
         unsafe { _rdtsc() }
     }
 
-    /// Whether the counter runs at one rate in every state of the processor ("invariant TSC").
+    /// Returns whether the counter runs at one rate in every state of the processor ("invariant TSC").
     #[allow(unsafe_code, unused_unsafe, reason = "older compilers have no safe name for this instruction")]
     pub(super) fn has_even_counter() -> bool {
         const HIGHEST_EXTENDED: u32 = 0x8000_0000;

@@ -20,7 +20,7 @@ impl Rate {
         u64::try_from(micros.checked_div(u128::from(steps))?).ok().map(Self)
     }
 
-    /// Whether two rates differ by less than a thousandth.
+    /// Returns whether two rates differ by less than a thousandth.
     pub(super) const fn agrees_with(self, other: Self) -> bool {
         self.0.abs_diff(other.0) <= self.0 / 1_000
     }

@@ -70,7 +70,7 @@ fn assert_close(machine: &Machine<&Mock>, mock: &Mock) {
     assert!(elapsed.abs_diff(system) <= 5, "the clock says {elapsed}, the system {system}");
 }
 
-/// Whether the clock follows the counter where the system's clock stands still.
+/// Returns whether the clock follows the counter where the system's clock stands still.
 fn follows_counter(machine: &Machine<&Mock>, mock: &Mock) -> bool {
     let before = machine.elapsed_micros();
     mock.counter.set(mock.counter.get().wrapping_add(2 * STEPS));

@@ -23,8 +23,8 @@
 //!
 //! A varint has 7 bits in each byte, the lowest first; the high bit says that more follow (LEB128). A bucket's grains
 //! used at an instant are `(full_at - instant) * refill - rest`, at least 0. A slot begins with the same bytes, up to
-//! its state, as long as limit and quota are the same, and its length and last instant are where they can be read without
-//! the rest: a script finds, copies and drops slots without taking them apart.
+//! its state, as long as limit and quota are the same, and its length and last instant are where they can be read
+//! without the rest: a script finds, copies and drops slots without taking them apart.
 
 use super::{DecodeError, Entry, Slot};
 use crate::algorithm::State;

@@ -97,8 +97,8 @@ impl Entry {
         self.slots.is_empty()
     }
 
-    /// Returns whether it was written by a clock so far ahead that it must have been wrong: over a minute, beyond the time
-    /// until nothing is used. Such an entry counts as missing.
+    /// Returns whether it was written by a clock so far ahead that it must have been wrong: over a minute, beyond the
+    /// time until nothing is used. Such an entry counts as missing.
     pub(crate) fn is_from_the_future(&self, now: u64) -> bool {
         self.at > now && {
             let longest = self.full_at().as_micros() - self.at;
@@ -118,8 +118,8 @@ impl Entry {
         if units > 0 { verdict.blocked_for(self.blocked(charge, now)) } else { verdict }
     }
 
-    /// Returns the whole units that a charge's limit has left, and the microseconds until nothing is used. It has none left
-    /// while the client is blocked.
+    /// Returns the whole units that a charge's limit has left, and the microseconds until nothing is used. It has none
+    /// left while the client is blocked.
     pub(crate) fn left(&self, charge: &Charge<'_>, now: u64) -> (u64, u64) {
         let (remaining, reset) = self.state_for(charge.counter(), now).left(charge.quota(), now);
         match self.blocked(charge, now) {

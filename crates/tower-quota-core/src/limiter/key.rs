@@ -1,4 +1,4 @@
-//! What a limiter counts by.
+//! The keys that a limiter counts by.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -62,8 +62,8 @@ use crate::store::Store;
 /// | [`refund`](Self::refund) | gives back what a check took |
 /// | [`reset`](Self::reset), [`reset_limit`](Self::reset_limit) | forget what a key has used, penalties included |
 ///
-/// Asynchronous calls return the future of the store. That of a [`MemoryStore`] is ready, so a program without a runtime
-/// reads it at once:
+/// Asynchronous calls return the future of the store. That of a [`MemoryStore`] is ready, so a program without a
+/// runtime reads it at once:
 ///
 /// ```
 /// # use tower_quota_core::{Limiter, MemoryStore, Quota};
@@ -100,8 +100,8 @@ use crate::store::Store;
 /// # }
 /// ```
 ///
-/// A governor's `NotUntil::wait_time_from` is [`Answer::retry_after`]. `until_ready` needs no jitter: each wait has a turn of its
-/// own.
+/// A governor's `NotUntil::wait_time_from` is [`Answer::retry_after`]. `until_ready` needs no jitter: each wait has a
+/// turn of its own.
 #[derive(Clone)]
 pub struct Limiter<S> {
     store: S,
@@ -110,7 +110,7 @@ pub struct Limiter<S> {
     longest_wait: Duration,
     first: NamedQuota,
     others: Vec<NamedQuota>,
-    /// Whether there is one limit and it is a plain bucket.
+    /// Says whether there is one limit and it is a plain bucket.
     is_one_bucket: bool,
 }
 
@@ -162,8 +162,8 @@ impl<S: Store + Clone> Limiter<S> {
     /// Does what [`Limiter::limit`] does, for a name from a configuration.
     ///
     /// # Errors
-    /// [`ConfigError`] when the name is empty, longer than 64 bytes or not printable ASCII; when another limit has it; or
-    /// when it shares its stored number with another.
+    /// [`ConfigError`] when the name is empty, longer than 64 bytes or not printable ASCII; when another limit has it;
+    /// or when it shares its stored number with another.
     pub fn try_limit(mut self, name: impl Into<Name>, quota: Quota) -> Result<Self, ConfigError> {
         let name = name.into();
         name.check_limit()?;

@@ -25,15 +25,16 @@ impl<S: Store + Clone> Limiter<S> {
     /// Waits until one unit fits into every limit, at most as long as [`max_wait`](Self::max_wait) says.
     ///
     /// The store gives each call a turn at once, in the order of the calls, and charges it then. A call that is dropped
-    /// before its turn gives the turn back: a [`MemoryStore`](crate::MemoryStore) has it at once, a store that takes time gets
-    /// it in a task of the tokio runtime. Without a runtime, or while it shuts down, such a turn is lost, and comes back with
-    /// time. Later turns stay where they are.
+    /// before its turn gives the turn back: a [`MemoryStore`](crate::MemoryStore) has it at once, a store that takes
+    /// time gets it in a task of the tokio runtime. Without a runtime, or while it shuts down, such a turn is lost, and
+    /// comes back with time. Later turns stay where they are.
     ///
     /// Token buckets, GCRA and leaky buckets have turns. Windows have none and refuse as they do for
     /// [`check`](Self::check).
     ///
     /// # Errors
-    /// [`NotReady::Refused`] when the wait would be longer, without having waited. [`NotReady::Store`] when the store fails.
+    /// [`NotReady::Refused`] when the wait would be longer, without having waited. [`NotReady::Store`] when the store
+    /// fails.
     ///
     /// # Panics
     /// When the turn is later than now and there is no tokio runtime with a timer.

@@ -1,8 +1,9 @@
-//! Checks of plain charges, decided in the rows: what [`decide`](crate::decide()) does, and nearly all that stores are asked.
+//! Checks of plain charges, decided in the rows: what [`decide`](crate::decide()) does, and nearly all that stores are
+//! asked.
 //!
-//! A key whose row counts all asked limits by the asked quotas is decided in its row, whatever the order of the limits and
-//! whatever other limits the row has. Every other plain check is decided on drafts of its rows: first requests, several
-//! keys, limits that are new to a row, quotas that changed.
+//! A key whose row counts all asked limits by the asked quotas is decided in its row, whatever the order of the limits
+//! and whatever other limits the row has. Every other plain check is decided on drafts of its rows: first requests,
+//! several keys, limits that are new to a row, quotas that changed.
 
 use core::time::Duration;
 
@@ -162,8 +163,8 @@ impl Inner {
         Some(())
     }
 
-    /// Asks charges on drafts of their keys, and takes their units if all are admitted. Returns the instant of the decision and
-    /// whether it admits. `None` when the model has to decide.
+    /// Asks charges on drafts of their keys, and takes their units if all are admitted. Returns the instant of the
+    /// decision and whether it admits. `None` when the model has to decide.
     #[inline]
     fn ask<'c>(
         &self,
@@ -201,22 +202,22 @@ impl Inner {
 }
 
 impl MemoryStore {
-    /// Checks one plain charge in its row. Returns the grains used afterwards, and whether it is admitted. Returns `None`,
-    /// and does nothing, when the row does not count the limit by this quota.
+    /// Checks one plain charge in its row. Returns the grains used afterwards, and whether it is admitted. Returns
+    /// `None`, and does nothing, when the row does not count the limit by this quota.
     #[inline]
     pub(crate) fn check_bucket(&self, limit: Name, quota: &Quota, key: &Key<'_>, cost: u64) -> Option<(u64, bool)> {
         self.inner.check_bucket(self.inner.hash(key), Counter { id: limit.id(), quota }, cost)
     }
 }
 
-/// Whether it is the very same key that they are counted by.
+/// Returns whether both are counted by the same key.
 #[inline]
 fn have_one_key<const N: usize>(charges: [&Charge<'_>; N]) -> bool {
     charges.iter().all(|charge| core::ptr::eq(charge.key(), charges[0].key()))
 }
 
-/// Makes the decision in a row, or does nothing when the row does not count all of the limits. `IN_ORDER`: as if the row
-/// had them in the order of the charges.
+/// Makes the decision in a row, or does nothing when the row does not count all of the limits. `IN_ORDER`: as if the
+/// row had them in the order of the charges.
 #[inline]
 fn check_row<const W: usize, const N: usize, const IN_ORDER: bool>(
     words: &mut [u64; W],
@@ -347,7 +348,8 @@ fn conclude<'c>(
     decision.refuse(at, outcome, statuses);
 }
 
-/// Moves the buckets that were not asked to `now`. Does nothing when there is a window, or when a limit was asked twice.
+/// Moves the buckets that were not asked to `now`. Does nothing when there is a window, or when a limit was asked
+/// twice.
 #[cold]
 #[inline(never)]
 fn advance_others(row: &mut RowMut<'_>, asked: u32, charges: usize, now: u64, interned: &Interned) -> bool {

@@ -132,8 +132,8 @@ impl Table {
         None
     }
 
-    /// Moves the entry of a step to a free row, the one of the step before into its row, and so on. Returns the row that
-    /// is free then.
+    /// Moves the entry of a step to a free row, the one of the step before into its row, and so on. Returns the row
+    /// that is free then.
     fn move_along(&mut self, steps: &[Step], last: usize, mut free: usize) -> usize {
         let mut step = Some(last);
         while let Some(Step { position, before }) = step.and_then(|step| steps.get(step)) {

@@ -15,7 +15,7 @@ pub(super) struct Draft {
     pub(super) table: usize,
     /// Which of the request's guards holds the table.
     pub(super) guard: usize,
-    /// Whether the key is known to have no row.
+    /// Says whether the key is known to have no row.
     pub(super) is_new: bool,
     /// The row, if the key has one.
     pub(super) position: Option<usize>,
@@ -25,15 +25,15 @@ pub(super) struct Draft {
     asked: u8,
     /// The limits that were found in the evicted filter.
     restored: u8,
-    /// Whether a count was converted to another quota.
+    /// Says whether a count was converted to another quota.
     is_converted: bool,
-    /// Whether a limit is new to the row.
+    /// Says whether a limit is new to the row.
     has_new: bool,
-    /// Whether one of its limits refuses the request.
+    /// Says whether one of its limits refuses the request.
     refuses: bool,
 }
 
-/// What became of one charge.
+/// The result of one charge.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Asked {
     /// The draft of its key.
@@ -49,8 +49,8 @@ impl Draft {
         Self { hash, table, ..Self::default() }
     }
 
-    /// Finds the row of the key. Returns its instant, or 0 if there is none. A row that is too far ahead of the clock to be
-    /// true is dropped.
+    /// Finds the row of the key. Returns its instant, or 0 if there is none. A row that is too far ahead of the clock
+    /// to be true is dropped.
     #[inline]
     pub(super) fn find(&mut self, table: &mut Table, clock: u64, capacity: &Capacity) -> u64 {
         if self.is_new {

@@ -12,12 +12,12 @@ use crate::charge::Counter;
 use crate::entry::{Entry, Slot, TRUSTED_LEAD};
 use crate::quota::Quota;
 
-/// What the last change of an entry left.
+/// The balance after an entry's last change.
 #[derive(Clone, Copy)]
 pub(super) struct Balance {
     /// When it is full again, in microseconds.
     pub(super) full_at: u64,
-    /// Whether some limit was spent, or the entry was refused since.
+    /// Says whether some limit was spent, or the entry was refused since.
     pub(super) is_limited: bool,
 }
 
@@ -57,14 +57,14 @@ impl Table {
         entry.slots.iter().map(count).collect()
     }
 
-    /// Whether a row is from an instant that the clock can have shown, as the model has it.
+    /// Returns whether a row is from an instant that the clock can have shown, as the model has it.
     pub(super) fn is_trusted(&self, position: usize, clock: u64) -> bool {
         let row = self.row(position);
         let (at, full_at) = (row.at(), || self.balance(row).full_at);
         at <= clock || at <= clock.saturating_add(TRUSTED_LEAD).saturating_add(full_at() - at)
     }
 
-    /// Whether nothing of a row's entry is used any more at an instant after its last change.
+    /// Returns whether nothing of a row's entry is used any more at an instant after its last change.
     #[inline]
     pub(super) fn is_full(&self, row: Row<'_>, instant: u64) -> bool {
         let elapsed = instant - row.at();
@@ -79,7 +79,7 @@ impl Table {
         }
     }
 
-    /// Returns what the last change of a row's entry left.
+    /// Returns the balance after the last change of a row's entry.
     #[inline]
     pub(super) fn balance(&self, row: Row<'_>) -> Balance {
         match self.elsewhere(row) {

@@ -14,8 +14,8 @@ const REACH: usize = 12;
 /// Buckets searched, at most, for full entries.
 const SWEPT: usize = 5;
 
-/// Microseconds for which a table rather grows than reclaims the row of a full entry: a minute. Clients who return sooner
-/// find their rows.
+/// Microseconds for which a table rather grows than reclaims the row of a full entry: a minute. Clients who return
+/// sooner find their rows.
 const KEPT_FULL: u64 = 60_000_000;
 
 impl Table {
@@ -40,8 +40,9 @@ impl Table {
         freed
     }
 
-    /// Frees rows and keeps the place of one claimed: those of the next full entries, or else the candidate that costs least.
-    /// Candidates are those near the new entry's row, which takes its place: so none is looked at more often than others.
+    /// Frees rows and keeps the place of one claimed: those of the next full entries, or else the candidate that costs
+    /// least. Candidates are those near the new entry's row, which takes its place: so none is looked at more often
+    /// than others.
     fn make_room(&mut self, hash: u64, scene: &Scene<'_>) -> bool {
         let freed = self.sweep(scene);
         if freed > 0 {
@@ -105,8 +106,8 @@ impl Table {
         self.vacate(position);
     }
 
-    /// Remembers the spent limits of an entry until one unit fits again, and all of its limits for this part of a unit's
-    /// time at least, in 1s. Returns whether there were any.
+    /// Remembers the spent limits of an entry until one unit fits again, and all of its limits for this part of a
+    /// unit's time at least, in 1s. Returns whether there were any.
     pub(super) fn remember(&mut self, hash: u64, entry: &Entry, least_units: u64, now: u64) -> bool {
         let rows = self.rows().max(ROWS);
         let mut is_limited = false;
@@ -136,13 +137,13 @@ impl Table {
     }
 }
 
-/// What it costs to evict an entry, by what counts first.
+/// The cost of evicting an entry: the most important part comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
     is_limited: bool,
     /// A key that was used once is most likely made up, and has least to lose.
     uses: u64,
-    /// When it is full. Of limited entries, the last one charged goes first: so a flood of keys that are limited by their
-    /// first request evicts itself.
+    /// When it is full. Of limited entries, the last one charged goes first: so a flood of keys that are limited by
+    /// their first request evicts itself.
     last: u64,
 }

@@ -2,8 +2,8 @@
 //!
 //! A table of fingerprints with an instant each, eight to a set. A limit of a key belongs into one of two sets, as in a
 //! cuckoo filter (Fan, Andersen, Kaminsky and Mitzenmacher, 2014), but nothing moves: of a full pair of sets, what ends
-//! first is overwritten. A new key is mistaken for an evicted one at most 1 time in 16,000, and never for longer than that
-//! one had to wait.
+//! first is overwritten. A new key is mistaken for an evicted one at most 1 time in 16,000, and never for longer than
+//! that one had to wait.
 
 /// Cells of a set: a cache line.
 const CELLS: usize = 8;

@@ -1,11 +1,12 @@
 //! Hashes of keys, under a secret seed.
 //!
-//! A seed is drawn from a universal family, the multilinear one (Lemire and Kaser, "Strongly universal string hashing is
-//! fast", 2014): each word of the message is multiplied by a secret number of 128 bits, and of the sum modulo 2^128 the
-//! high half is kept. Two messages share it for 1 in 2^63 of all secrets, whichever two they are: that is proven. It holds
-//! for messages that were chosen without having seen which others share theirs; an attacker who finds two that do, after
-//! some million million attempts, can make more of them. The message is the key's bytes, padded with zeros to full words,
-//! its scope, and its length; where the bytes are more than 64, their digest by SipHash, which is as good as that is.
+//! A seed is drawn from a universal family, the multilinear one (Lemire and Kaser, "Strongly universal string hashing
+//! is fast", 2014): each word of the message is multiplied by a secret number of 128 bits, and of the sum modulo 2^128
+//! the high half is kept. Two messages share it for 1 in 2^63 of all secrets, whichever two they are: that is proven.
+//! It holds for messages that were chosen without having seen which others share theirs; an attacker who finds two that
+//! do, after some million million attempts, can make more of them. The message is the key's bytes, padded with zeros to
+//! full words, its scope, and its length; where the bytes are more than 64, their digest by SipHash, which is as good
+//! as that is.
 //!
 //! Keys that follow a pattern, such as numbers in a row, have hashes that follow one. So the result is stirred, with a
 //! secret of its own and in a way that keeps different ones different.
@@ -24,13 +25,13 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A seed for one store.
 pub(super) struct Seed {
-    /// What the scope and the length are multiplied by.
+    /// The factor of the scope and the length.
     end: u128,
-    /// What the words are multiplied by, in their order.
+    /// The factors of the words, in their order.
     words: [u128; WORDS],
     /// For digests of what is longer.
     digest: [u8; 16],
-    /// What the sum is stirred with: odd.
+    /// The odd factor that mixes the sum.
     factor: u64,
 }
 

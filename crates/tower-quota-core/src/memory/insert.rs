@@ -5,7 +5,7 @@ use super::row::{Count, Mark};
 use super::table::Table;
 use crate::entry::Entry;
 
-/// What the request at hand means to a table.
+/// The effect of the current request on a table.
 pub(super) struct Scene<'a> {
     pub(super) now: u64,
     pub(super) capacity: &'a Capacity,
@@ -13,11 +13,11 @@ pub(super) struct Scene<'a> {
     pub(super) together: &'a [u64],
 }
 
-/// What is written of an entry.
+/// The part of an entry that is written.
 pub(super) enum Content<'a> {
     /// For a row, as of this instant.
     Counts(u64, &'a [Count]),
-    /// What does not fit into a row. It is taken.
+    /// An entry that does not fit into a row. It is taken.
     Entry(&'a mut Entry),
 }
 
@@ -67,8 +67,8 @@ impl Table {
         }
     }
 
-    /// Replaces the counts of a row that has as many limits. Returns whether it could: the row may have moved, or be too
-    /// narrow.
+    /// Replaces the counts of a row that has as many limits. Returns whether it could: the row may have moved, or be
+    /// too narrow.
     #[inline]
     pub(super) fn rewrite_row(&mut self, position: usize, hash: u64, counts: &[Count], mark: Mark, at: u64) -> bool {
         let fits = self.is_wide_enough(counts) && self.row(position).hash() == hash;

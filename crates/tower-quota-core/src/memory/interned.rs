@@ -32,7 +32,7 @@ pub(super) struct Definition {
     pub(super) quota: Quota,
 }
 
-/// What tells the limit of a charge from others, in half a cache line.
+/// Identifies the limit of a charge, in half a cache line.
 #[derive(Clone, Copy)]
 struct Numbers {
     limit: u32,
@@ -88,13 +88,13 @@ impl Interned {
         (0..LIMITS.div_ceil(2)).for_each(|line| prefetch(self.numbers.as_ptr().wrapping_add(2 * line)));
     }
 
-    /// Whether a number means a charge's limit, counted by a bucket in the same integers.
+    /// Returns whether a number means a charge's limit, counted by a bucket in the same integers.
     #[inline]
     pub(super) fn is_bucket_of(&self, number: u16, counter: Counter<'_>) -> bool {
         self.numbers.get(usize::from(number)).is_some_and(|numbers| numbers.are_of_bucket(counter))
     }
 
-    /// Whether a number means a limit, by whatever quota.
+    /// Returns whether a number means a limit, by whatever quota.
     #[inline]
     pub(super) fn is_limit(&self, number: u16, limit: u32) -> bool {
         self.numbers.get(usize::from(number)).is_some_and(|numbers| numbers.limit == limit)
@@ -140,7 +140,7 @@ impl Interned {
         Some(number)
     }
 
-    /// Whether enough definitions were added for recycling to pay.
+    /// Returns whether enough definitions were added for recycling to pay.
     #[inline]
     const fn is_due(&self) -> bool {
         let len = self.len();

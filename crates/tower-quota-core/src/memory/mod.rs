@@ -16,13 +16,14 @@
 //!
 //! # Design
 //!
-//! A key's hash chooses a table behind a lock of its own, and two buckets in it. A row of three words counts one limit, one
-//! of seven words up to four. It holds the hash, an instant, and for each limit a number and what is used as of that
-//! instant: a check reads and writes two or three cache lines. What does not fit (sliding logs, windows that start with a
-//! request, more limits) is kept beside the rows.
+//! A key's hash chooses a table behind a lock of its own, and two buckets in it. A row of three words counts one limit,
+//! one of seven words up to four. It holds the hash, an instant, and for each limit a number and what is used as of
+//! that instant: a check reads and writes two or three cache lines. What does not fit (sliding logs, windows that start
+//! with a request, more limits) is kept beside the rows.
 //!
-//! An entry that is full again keeps its row, so that its client finds it. When a table would otherwise grow, it reclaims
-//! the rows of entries that have been full for a minute; when an entry would be evicted, those of all full ones nearby.
+//! An entry that is full again keeps its row, so that its client finds it. When a table would otherwise grow, it
+//! reclaims the rows of entries that have been full for a minute; when an entry would be evicted, those of all full
+//! ones nearby.
 
 mod bucket;
 mod capacity;
@@ -67,33 +68,35 @@ use crate::time::Timestamp;
 /// Counters in this process: nothing to install, nothing to wait for.
 ///
 /// Clones share the counters. All charges of a request are decided in one atomic step, also when they count different
-/// keys. Keys are kept as 64-bit hashes under a seed drawn when the store is made: two keys that share a hash would share
-/// their counters. Any two do for 1 in 2^63 of all seeds, so among a million entries the odds that a new key shares one's
-/// hash are 1 in 9 million million, whoever chose the keys, as long as they know neither the seed nor two that share theirs.
+/// keys. Keys are kept as 64-bit hashes under a seed drawn when the store is made: two keys that share a hash would
+/// share their counters. Any two do for 1 in 2^63 of all seeds, so among a million entries the odds that a new key
+/// shares one's hash are 1 in 9 million million for any choice of keys by clients who know neither the seed nor two
+/// keys that share one.
 ///
 /// # Memory
 ///
 /// An entry takes 36 bytes with one limit and 72 with up to four, as the process grows, however long its key. Logs,
-/// windows that begin with a request, and more limits are kept apart and take hundreds. All entries of a table take as much
-/// as the one with the most limits; a sliding window of over a million units counts for two.
+/// windows that begin with a request, and more limits are kept apart and take hundreds. All entries of a table take as
+/// much as the one with the most limits; a sliding window of over a million units counts for two.
 ///
-/// At most `capacity` entries are remembered, one million by default; the one of [`Key::EVERYONE`] takes no place and is
-/// never evicted. No background task runs: entries that are full again are forgotten when their place is needed. At the
-/// cap, a new entry evicts one of the next few, in this order:
+/// At most `capacity` entries are remembered, one million by default; the one of [`Key::EVERYONE`] takes no place and
+/// is never evicted. No background task runs: entries that are full again are forgotten when their place is needed. At
+/// the cap, a new entry evicts one of the next few, in this order:
 ///
 /// 1. those that are full again: nothing is lost;
 /// 2. one that was neither refused nor spent the last time, and of those the least used: its client starts full;
 /// 3. where all are limited, the least used of them, and of those used alike the one charged last. Its spent limits are
-///    remembered in a filter until one unit fits again: should its client come back, these limits are empty for as long.
+///    remembered in a filter until one unit fits again: should its client come back, these limits are empty for as
+///    long.
 ///
 /// So a flood of new keys never releases a limited client. Other entries are evicted only if they are the least used
-/// candidate. A client whose entry is evicted before it is full may take the quota's capacity anew: that is the most that a
-/// full store admits beyond one with room for all, once for each of [`evicted`](Self::evicted).
+/// candidate. A client whose entry is evicted before it is full may take the quota's capacity anew: that is the most
+/// that a full store admits beyond one with room for all, once for each of [`evicted`](Self::evicted).
 ///
-/// The filter takes some 21 bytes for each place, in tables that evict limited entries, and remembers up to 2 limits for each
-/// place. When more are evicted, those whose wait is over first are forgotten. A new key is mistaken for an evicted one at
-/// most 1 time in 16,000, for one limit and no longer than that client's wait. Give a store more places than you have
-/// clients, and limit made-up keys by address as well.
+/// The filter takes some 21 bytes for each place, in tables that evict limited entries, and remembers up to 2 limits
+/// for each place. When more are evicted, those whose wait is over first are forgotten. A new key is mistaken for an
+/// evicted one at most 1 time in 16,000, for one limit and no longer than that client's wait. Give a store more places
+/// than you have clients, and limit made-up keys by address as well.
 ///
 /// ```
 /// use tower_quota_core::MemoryStore;
@@ -140,8 +143,8 @@ impl Time {
 #[repr(align(64))]
 struct Shard(Mutex<Table>);
 
-/// Entries for each table of a full store: few enough to be moved in some tens of microseconds when the table grows, and
-/// many enough that chance makes few tables fuller than others.
+/// Entries for each table of a full store: few enough to be moved in some tens of microseconds when the table grows,
+/// and many enough that chance makes few tables fuller than others.
 const ENTRIES_PER_TABLE: usize = if cfg!(loom) { 1 } else { 1_024 };
 /// Tables that a store has at most.
 const MOST_TABLES: usize = 1 << 14;
@@ -196,7 +199,7 @@ impl MemoryStore {
         self.inner.capacity.taken() + self.inner.own_capacity.taken()
     }
 
-    /// Whether no entry is remembered.
+    /// Returns whether no entry is remembered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

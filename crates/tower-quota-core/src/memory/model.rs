@@ -18,7 +18,7 @@ use crate::time::Timestamp;
 /// An entry out of its table while a request is decided.
 struct CheckedOut {
     entry: Entry,
-    /// What it was before, if it has no row.
+    /// The entry as it was before, if it has no row.
     before: Option<Entry>,
     /// The limits that were found in the evicted filter.
     restored: SmallVec<[u32; 2]>,

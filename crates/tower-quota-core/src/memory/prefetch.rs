@@ -1,8 +1,8 @@
 //! Where a table's rows are, so that the processor fetches them before the table is locked.
 //!
-//! With a million entries a check waits for its row longer than for everything else. A processor runs ahead only some three
-//! hundred instructions. With the address of the row known early, it also fetches that of the next check while it still
-//! waits for this one's.
+//! With a million entries a check waits for its row longer than for everything else. A processor runs ahead only some
+//! three hundred instructions. With the address of the row known early, it also fetches that of the next check while it
+//! still waits for this one's.
 
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
@@ -12,8 +12,8 @@ use super::table::{Buckets, Table, first_home};
 /// Bytes that come at once.
 const LINE: usize = 64;
 
-/// Where a table's buckets were when it was last rewritten. It may be out of date, or half of it: then something else is
-/// fetched in vain.
+/// Where a table's buckets were when it was last rewritten. It may be out of date, or half of it: then something else
+/// is fetched in vain.
 #[derive(Default)]
 pub(super) struct Prefetch {
     start: AtomicPtr<i8>,
@@ -64,9 +64,9 @@ fn place_of<const W: usize>(buckets: &[Bucket<W>]) -> (*const i8, usize, usize) 
 #[expect(unsafe_code, reason = "this instruction has no safe name")]
 pub(super) fn prefetch<T>(address: *const T) {
     use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: this is a hint. It reads nothing that the program sees, writes nothing, and is ignored by the processor where
-    // the address is not mapped ("Intel 64 and IA-32 Architectures Software Developer's Manual", PREFETCHh; "AMD64
-    // Architecture Programmer's Manual", volume 3, PREFETCHlevel). Every x86-64 processor has it.
+    // SAFETY: this is a hint. It reads nothing that the program sees, writes nothing, and is ignored by the processor
+    // where the address is not mapped ("Intel 64 and IA-32 Architectures Software Developer's Manual", PREFETCHh;
+    // "AMD64 Architecture Programmer's Manual", volume 3, PREFETCHlevel). Every x86-64 processor has it.
     unsafe { _mm_prefetch(address.cast(), _MM_HINT_T0) }
 }
 

@@ -8,7 +8,7 @@
 //! | 3 to 6 | | the counts |
 //!
 //! A count is a bucket's used grains, or a window's counted units, as of the instant. Marks: whether the entry is kept
-//! elsewhere, whether it was refused the last time, and how often it was charged or refused (8 bits).
+//! outside the table, whether it was refused the last time, and how often it was charged or refused (8 bits).
 
 use super::interned::{NO_NUMBER, NUMBER_BITS};
 use crate::time::Timestamp;
@@ -59,7 +59,7 @@ pub(super) struct Count {
     pub(super) value: u64,
 }
 
-/// What a request did to an entry.
+/// The effect of a request on an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     Charged,
@@ -68,7 +68,7 @@ pub(super) enum Mark {
 }
 
 impl Count {
-    /// Whether a narrow row has room for it.
+    /// Returns whether a narrow row has room for it.
     pub(super) const fn is_small(self) -> bool {
         self.value <= COUNT
     }
@@ -90,7 +90,7 @@ impl<'a> Row<'a> {
         self.0[AT] & INSTANT
     }
 
-    /// Returns how many limits it has: none if the entry is kept elsewhere.
+    /// Returns how many limits it has: none if the entry is kept outside the table.
     #[inline]
     pub(super) fn limits(self) -> usize {
         match self.is_narrow() {
@@ -99,7 +99,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Whether it may have so many limits: a narrow row has one, or a number that no limit has.
+    /// Returns whether it may have so many limits: a narrow row has one, or a number that no limit has.
     #[inline]
     pub(super) fn may_have(self, limits: usize) -> bool {
         self.is_narrow() || self.limits() >= limits
@@ -129,7 +129,7 @@ impl<'a> Row<'a> {
         self.0[MARKS] & ELSEWHERE != 0
     }
 
-    /// Whether the entry was refused the last time.
+    /// Returns whether the entry was refused the last time.
     pub(super) fn was_refused(self) -> bool {
         self.0[MARKS] & REFUSED != 0
     }
@@ -204,7 +204,7 @@ impl RowMut<'_> {
         }
     }
 
-    /// Notes that its entry is kept elsewhere.
+    /// Notes that its entry is kept outside the table.
     pub(super) fn keep_elsewhere(&mut self) {
         self.set_counts(&[]);
         self.0[MARKS] |= ELSEWHERE;

@@ -1,4 +1,4 @@
-//! What a store holds, in plain numbers.
+//! The numbers that a store reports about itself.
 
 /// Numbers of a [`MemoryStore`](crate::MemoryStore), for metrics and dashboards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

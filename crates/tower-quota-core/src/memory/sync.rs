@@ -37,8 +37,8 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     }
 }
 
-/// A lock is mostly given back in less time than it takes to sleep and be woken. When it is not, because a table is growing
-/// or the system has stopped its holder, the processor is yielded to that one.
+/// A lock is mostly given back in less time than it takes to sleep and be woken. When it is not, because a table is
+/// growing or the system has stopped its holder, the processor is yielded to that one.
 #[cold]
 #[cfg(not(loom))]
 fn locked_after_waiting<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,10 +1,10 @@
 //! A share of the store's entries: rows in buckets of five.
 //!
-//! An entry may be in two buckets, both chosen by its key's hash (cuckoo hashing with buckets: Dietzfelbinger and Weidling,
-//! 2007). It is in the first of them unless that was full, so looking it up is mostly one look at one bucket: at the tags
-//! of its rows, which are compared all at once, and at the row with that tag. When both are full, some entry moves to its
-//! other bucket (see `cuckoo`). The table begins with one bucket and grows by being rewritten, a thousand entries or so in
-//! a store of the usual size.
+//! An entry may be in two buckets, both chosen by its key's hash (cuckoo hashing with buckets: Dietzfelbinger and
+//! Weidling, 2007). It is in the first of them unless that was full, so looking it up is mostly one look at one bucket:
+//! at the tags of its rows, which are compared all at once, and at the row with that tag. When both are full, some
+//! entry moves to its other bucket (see `cuckoo`). The table begins with one bucket and grows by being rewritten, a
+//! thousand entries or so in a store of the usual size.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub(super) struct Table {
     pub(super) rare: Option<Box<Rare>>,
 }
 
-/// What most tables never need.
+/// Parts that most tables never need.
 #[derive(Default)]
 pub(super) struct Rare {
     pub(super) filter: EvictedFilter,
@@ -120,7 +120,7 @@ impl Table {
         self.taken as usize
     }
 
-    /// Whether a row has room for these counts.
+    /// Returns whether a row has room for these counts.
     pub(super) fn is_wide_enough(&self, counts: &[Count]) -> bool {
         self.is_wide() || counts.is_empty() || matches!(counts, [one] if one.is_small())
     }

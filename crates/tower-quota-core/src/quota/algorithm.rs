@@ -20,8 +20,8 @@ pub enum Algorithm {
     /// arrival time less the burst tolerance. The same decisions as a token bucket whose capacity is `burst`: the
     /// arrival time is ahead of the clock by exactly the time the missing tokens take to come back.
     Gcra,
-    /// A queue of `burst` places that empties at the rate. A request waits for its turn, or is refused if the queue is full
-    /// or the wait is longer than it accepts.
+    /// A queue of `burst` places that empties at the rate. A request waits for its turn, or is refused if the queue is
+    /// full or the wait is longer than it accepts.
     LeakyBucket,
     /// A counter per window of one period. Windows start at multiples of the period since the Unix epoch, so hours and
     /// days are those of UTC.
@@ -33,8 +33,8 @@ pub enum Algorithm {
     /// says: 99 of 100, 9 of 10, and one in every two windows of a quota of 1 or 2. Where every unit matters, use
     /// a log or a bucket.
     SlidingWindow,
-    /// The stamp of every admitted request, for one period: 16 bytes each, and time that grows with their number. At most
-    /// 10,000 units.
+    /// The stamp of every admitted request, for one period: 16 bytes each, and time that grows with their number. At
+    /// most 10,000 units.
     SlidingLog,
 }
 

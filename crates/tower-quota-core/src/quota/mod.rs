@@ -21,13 +21,13 @@ const UNITS_PER_MICRO: u64 = 10;
 /// The most stamps that one client's log may hold.
 const LONGEST_LOG: u64 = 10_000;
 
-/// How much a client may do: units per period, by one of six algorithms. Pure numbers, checked when built.
+/// How much a client may do: units per period, by one of the algorithms. Pure numbers, checked when built.
 ///
 /// A quota reads aloud: `Quota::per_second(10).burst(20)` admits 10 requests in each second on average, and up to 20 at
-/// once after a pause. The burst of a bucket is its whole capacity; left out, it is the units of one period.
+/// once after a pause. The burst of a bucket is its capacity; left out, it is the units of one period.
 ///
-/// The plain methods are for numbers in code: they are `const`, and an invalid number panics with the reason, in a `const`
-/// while compiling. Numbers from a configuration go through [`Quota::try_new`] and its like, which return a
+/// The plain methods are for numbers in code: they are `const`, and an invalid number panics with the reason, in a
+/// `const` while compiling. Numbers from a configuration go through [`Quota::try_new`] and its like, which return a
 /// [`ConfigError`] that names the value.
 ///
 /// ```
@@ -125,7 +125,8 @@ impl Quota {
     /// Sets the capacity of a bucket: what may pass at once after a pause, or the places of a leaky bucket's queue.
     ///
     /// # Panics
-    /// When `burst` is 0, fills up within a microsecond, cannot be counted exactly enough, or the algorithm is a window.
+    /// When `burst` is 0, fills up within a microsecond, cannot be counted exactly enough, or the algorithm is a
+    /// window.
     #[must_use]
     #[track_caller]
     pub const fn burst(self, burst: u64) -> Self {
@@ -285,7 +286,8 @@ impl Quota {
 
     /// Returns the grains in one unit of a bucket, or the microseconds in one step of a sliding window's weight.
     ///
-    /// A grain is the smallest amount that a bucket counts; each microsecond gives back [`refill`](Self::refill) of them.
+    /// A grain is the smallest amount that a bucket counts; each microsecond gives back [`refill`](Self::refill) of
+    /// them.
     #[must_use]
     pub const fn grain(&self) -> u64 {
         self.grain

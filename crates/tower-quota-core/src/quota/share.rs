@@ -7,12 +7,13 @@ use super::{Quota, YEAR, raised, sound};
 impl Quota {
     /// Returns one instance's share of this quota: the rate and the capacity divided, by the same algorithm.
     ///
-    /// Both are rounded down, a capacity to no less than 1. All instances together admit at most this quota's rate in the
-    /// long run, and at most its capacity at once, unless there are more instances than units: then each may admit one.
+    /// Both are rounded down, a capacity to no less than 1. All instances together admit at most this quota's rate in
+    /// the long run, and at most its capacity at once, unless there are more instances than units: then each may admit
+    /// one.
     ///
     /// A bucket's rate is divided exactly where the numbers allow it, else down to whole units per 366 days. A window
-    /// keeps its length and its place and gets whole units; where there is less than one for each instance, it is one unit
-    /// in a window of as many periods as that takes.
+    /// keeps its length and its place and gets whole units; where there is less than one for each instance, it is one
+    /// unit in a window of as many periods as that takes.
     ///
     /// ```
     /// use std::time::Duration;
@@ -36,8 +37,8 @@ impl Quota {
     ///
     /// # Errors
     /// [`ConfigError`](crate::ConfigError) when there are no instances, when each would get less than one unit in 366
-    /// days, when its part of the burst would fill up within a microsecond, or when a share that had to be rounded cannot be
-    /// counted exactly enough.
+    /// days, when its part of the burst would fill up within a microsecond, or when a share that had to be rounded
+    /// cannot be counted exactly enough.
     pub const fn try_divided(self, instances: u32) -> Result<Self, crate::ConfigError> {
         raised(self.share(instances))
     }

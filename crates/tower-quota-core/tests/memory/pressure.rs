@@ -81,8 +81,8 @@ fn flood_does_not_refuse_new_clients() {
     assert_eq!(store.evicted(), 99_000);
 }
 
-/// Returns how many of 500 known clients, which took 8 units each, keep their counters in a flood of new keys that take 1.
-/// The store has room for a thousand.
+/// Returns how many of 500 known clients, which took 8 units each, keep their counters in a flood of new keys that take
+/// 1. The store has room for a thousand.
 fn known_after_a_flood(come: impl Fn(&dyn Fn(u64), &dyn Fn(u64))) -> usize {
     let (store, _) = store(1_000);
     let quota = Quota::per_hour(10);
@@ -178,7 +178,7 @@ fn eviction_admits_at_most_one_capacity_more() {
             } else {
                 ask(&store, &quota, client, cost)
             };
-            admitted += decision.statuses().iter().map(|standing| standing.taken).sum::<u64>();
+            admitted += decision.statuses().iter().map(|status| status.taken).sum::<u64>();
         }
         let most = 5 * (clients + store.evicted());
         assert!(admitted <= most, "{admitted} of at most {most} with {capacity} places");

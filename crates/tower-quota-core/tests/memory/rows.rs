@@ -74,7 +74,7 @@ fn each_client_may_have_its_own_quota() {
 
 /// As does the order of the limits.
 #[test]
-fn routes_may_ask_any_part_of_a_policy() {
+fn routes_ask_any_part_of_policy() {
     let (store, clock) = store(100);
     let key = Key::number(CLIENT, 1);
     let quotas = [Quota::per_second(9), Quota::per_minute(70), Quota::per_hour(500), Quota::per_day(3_000)];

@@ -54,7 +54,7 @@ proptest! {
     }
 
     #[test]
-    fn the_estimate_of_a_sliding_window_never_exceeds_it(
+    fn sliding_window_estimate_stays_within_quota(
         quota in super::trace::quota_by(Algorithm::SlidingWindow),
         trace in asks(80),
     ) {

@@ -28,7 +28,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn what_is_left_stays_left_and_is_clamped((old, new) in pair(), trace in asks(20)) {
+    fn other_quota_keeps_what_is_left((old, new) in pair(), trace in asks(20)) {
         let mut play = Play::new(old);
         for ask in trace {
             let cost = play.arrive(ask);
@@ -49,7 +49,7 @@ proptest! {
     }
 
     #[test]
-    fn the_new_rate_holds_from_the_first_request_refused_or_not((old, new) in pair(), trace in asks(20)) {
+    fn new_rate_holds_from_first_request((old, new) in pair(), trace in asks(20)) {
         let mut play = Play::new(old);
         for ask in trace {
             let cost = play.arrive(ask);
@@ -57,7 +57,7 @@ proptest! {
         }
         let mut check = |now: u64, cost| {
             let charge = Charge::new("limit", &new, &ANYBODY).cost(cost).patience(Duration::ZERO);
-            play.subject.decide(Operation::Check, &[charge], Timestamp::from_micros(now))
+            play.entry.decide(Operation::Check, &[charge], Timestamp::from_micros(now))
         };
         let cost = check(play.now, 0).statuses()[0].remaining() + 1;
         if let Some(retry) = check(play.now, cost).retry_after() {
@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn versions_in_turn_admit_no_more_than_either((old, new) in pair(), trace in asks(30)) {
+    fn versions_in_turn_admit_no_more((old, new) in pair(), trace in asks(30)) {
         let mut play = Play::new(old);
         let now = Timestamp::from_micros(play.now);
         let mut admitted = 0;
@@ -76,7 +76,7 @@ proptest! {
             // All at one instant: nothing comes back.
             let cost = play.arrive(ask).min(new.capacity());
             let quota = if position % 2 == 0 { old } else { new };
-            let decision = play.subject.decide(Operation::Check, &[Charge::new("limit", &quota, &ANYBODY).cost(cost)], now);
+            let decision = play.entry.decide(Operation::Check, &[Charge::new("limit", &quota, &ANYBODY).cost(cost)], now);
             let left = decision.statuses()[0].remaining();
             prop_assert!(left <= old.capacity().max(new.capacity()) - admitted);
             if decision.is_allowed() {
@@ -87,9 +87,10 @@ proptest! {
     }
 }
 
-/// Two versions of a service hammer one spent client in turn, a hundred times a second, while a new quota is rolled out.
+/// Two versions of a service hammer one spent client in turn, a hundred times a second, while a new quota is rolled
+/// out.
 #[test]
-fn a_client_between_two_versions_is_not_starved() {
+fn client_between_versions_is_not_starved() {
     let (one, two) = (Quota::per_hour(3), Quota::per_hour(5));
     // With the minutes until the quicker version would admit, were it alone.
     let pairs = [
@@ -102,12 +103,12 @@ fn a_client_between_two_versions_is_not_starved() {
         ([one.sliding_window(), two.sliding_window()], 80),
     ];
     for (versions, minutes) in pairs {
-        let mut subject = Entry::default();
+        let mut entry = Entry::default();
         let start = 1_763_683_200_000_000;
         let mut ask = |turn: u64, cost| {
             let quota = &versions[usize::try_from(turn % 2).unwrap()];
             let now = Timestamp::from_micros(start + turn * 10_000);
-            subject.decide(Operation::Check, &[Charge::new("limit", quota, &ANYBODY).cost(cost)], now)
+            entry.decide(Operation::Check, &[Charge::new("limit", quota, &ANYBODY).cost(cost)], now)
         };
         // Spent by both: a window keeps what was used.
         let larger = u64::from(!versions[0].algorithm().is_bucket());
@@ -120,9 +121,9 @@ fn a_client_between_two_versions_is_not_starved() {
     }
 }
 
-/// What was charged into debt is still owed under another quota.
+/// A debt is still owed under another quota.
 #[test]
-fn a_debt_stays_a_debt() {
+fn debt_under_other_quota_stays() {
     let quotas = [
         Quota::per_minute(4),
         Quota::per_minute(4).fixed_window(),
@@ -131,14 +132,14 @@ fn a_debt_stays_a_debt() {
     ];
     for old in quotas {
         for new in quotas {
-            let mut subject = Entry::default();
+            let mut entry = Entry::default();
             let now = Timestamp::from_micros(1_763_683_200_000_000);
             let charge = |quota| Charge::new("limit", quota, &ANYBODY);
-            assert!(subject.decide(Operation::Charge, &[charge(&old).cost(6)], now).is_allowed());
+            assert!(entry.decide(Operation::Charge, &[charge(&old).cost(6)], now).is_allowed());
             // Twice the quota owes 2 of it: giving back 2 of the 6 leaves nothing, giving back 3 leaves 1.
-            subject.decide(Operation::Check, &[charge(&new)], now);
+            entry.decide(Operation::Check, &[charge(&new)], now);
             for left in [0, 0, 1] {
-                let back = subject.decide(Operation::Refund { taken_at: now }, &[charge(&new)], now);
+                let back = entry.decide(Operation::Refund { taken_at: now }, &[charge(&new)], now);
                 assert_eq!(back.statuses()[0].remaining(), left, "{old:?} to {new:?}");
             }
         }

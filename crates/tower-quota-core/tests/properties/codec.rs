@@ -34,7 +34,7 @@ proptest! {
     }
 
     #[test]
-    fn altered_bytes_are_an_error_or_an_entry(
+    fn altered_bytes_are_error_or_entry(
         quotas in vec(quota(), 2),
         trace in asks(10),
         changes in vec((any::<proptest::sample::Index>(), any::<u8>()), 1..4),
@@ -45,7 +45,7 @@ proptest! {
             let cost = play.arrive(ask);
             play.check(cost);
         }
-        let mut bytes = play.subject.encode();
+        let mut bytes = play.entry.encode();
         if bytes.is_empty() {
             return Ok(());
         }
@@ -94,7 +94,7 @@ fn bucket_and_window_encode_byte_by_byte() {
 }
 
 #[test]
-fn unreadable_bytes_are_told_apart() {
+fn unreadable_bytes_name_their_fault() {
     let quota = Quota::per_minute(5);
     let mut entry = Entry::default();
     entry.decide(Operation::Check, &[Charge::new("limit", &quota, &ANYBODY)], Timestamp::from_micros(1 << 50));

@@ -33,7 +33,8 @@ fn hammer(play: &mut Play, cost: u64, span: u64, most: u64) -> (u128, u64) {
     (admitted, last - start)
 }
 
-/// Whether so many units in so long are the rate of the quota, to within 1 part per million and one microsecond.
+/// Returns whether so many units in so long are the rate of the quota, to within 1 part per million and one
+/// microsecond.
 fn is_the_rate(quota: &Quota, admitted: u128, elapsed: u64) -> Result<(), String> {
     let (units, period) = (u128::from(quota.units()), u128::from(micros(quota.period())));
     let due = admitted * period;
@@ -61,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn every_rate_a_service_may_want_is_counted(
+    fn every_common_rate_is_counted(
         units in magnitude(1, 10_000_000),
         period in prop_oneof![select(vec![1_000, 1_000_000, 60_000_000, 3_600_000_000, DAY, 366 * DAY])],
     ) {
@@ -72,9 +73,9 @@ proptest! {
     }
 }
 
-/// Each for a whole simulated day, or for thirty periods when that is longer, at costs that keep the steps few.
+/// Each for a simulated day, or for thirty periods when that is longer, at costs that keep the steps few.
 #[test]
-fn a_day_at_every_rate() {
+fn buckets_keep_rate_for_a_day() {
     let year = Duration::from_secs(366 * 86_400);
     let rates = [
         Quota::new(1, year),
@@ -108,7 +109,7 @@ fn a_day_at_every_rate() {
 
 /// The sliding counter weighs whole requests: it may lose one unit in each window, and never gives one more.
 #[test]
-fn a_sliding_window_loses_at_most_a_unit_in_each() {
+fn sliding_window_loses_at_most_one_unit() {
     for units in [1, 2, 3, 10, 100, 1_000] {
         let quota = Quota::per_second(units).sliding_window();
         let mut play = Play::new(quota);
@@ -129,7 +130,7 @@ fn a_sliding_window_loses_at_most_a_unit_in_each() {
 
 /// Windows admit exactly their units in each period.
 #[test]
-fn a_day_of_windows() {
+fn windows_keep_rate_for_a_day() {
     for quota in [Quota::per_second(7), Quota::per_minute(61), Quota::per_hour(1_001), Quota::per_day(10_000)] {
         let windows = DAY / micros(quota.period());
         for quota in [quota.fixed_window(), quota.fixed_window().from_first_request(), quota.sliding_log()] {

@@ -21,7 +21,7 @@ mod trace;
 use proptest::prelude::{ProptestConfig, any};
 use proptest::test_runner::FileFailurePersistence;
 
-/// Few enough cases that the whole run takes seconds.
+/// Few enough cases that the run takes seconds.
 fn config() -> ProptestConfig {
     let regressions = FileFailurePersistence::Direct("tests/properties/proptest-regressions.txt");
     // `default()` reads PROPTEST_CASES.

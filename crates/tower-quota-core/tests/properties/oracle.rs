@@ -9,7 +9,7 @@ use tower_quota_core::{Algorithm, Quota};
 
 use super::trace::micros;
 
-/// What an algorithm remembers of one subject.
+/// The state that a textbook algorithm keeps of one key.
 pub(crate) enum Oracle {
     /// Tokens times period, as of an instant.
     Bucket { tokens: u128, at: u64 },
@@ -34,7 +34,7 @@ impl Oracle {
         }
     }
 
-    /// Whether `cost` units fit at `now`.
+    /// Returns whether `cost` units fit at `now`.
     pub(crate) fn fits(&self, quota: &Quota, now: u64, cost: u64) -> bool {
         let (units, period) = (u128::from(quota.units()), u128::from(micros(quota.period())));
         let (scaled_now, scaled_cost) = (u128::from(now) * units, u128::from(cost) * period);
@@ -106,7 +106,7 @@ fn full(quota: &Quota) -> u128 {
     u128::from(quota.capacity()) * u128::from(micros(quota.period()))
 }
 
-/// Whether the quota is counted in exactly its own ratio; others are up to one part per million slower.
+/// Returns whether the quota is counted in exactly its own ratio; others are up to one part per million slower.
 pub(crate) fn is_exact(quota: &Quota) -> bool {
     match quota.algorithm() {
         Algorithm::FixedWindow | Algorithm::SlidingLog => true,

@@ -1,4 +1,4 @@
-//! What a decision says of the future comes true, to the microsecond, for any quota.
+//! The promises of a decision hold to the microsecond, for any quota.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn a_refused_request_is_admitted_at_its_time_and_not_before(quota in quota(), trace in asks(40)) {
+    fn refused_request_fits_exactly_at_retry(quota in quota(), trace in asks(40)) {
         let mut play = Play::new(quota);
         for ask in trace {
             let cost = play.arrive(ask);
@@ -34,7 +34,7 @@ proptest! {
     }
 
     #[test]
-    fn a_wait_is_not_longer_than_the_patience(quota in quota(), trace in asks(40), longest in 0..10_000_000_u64) {
+    fn wait_is_within_patience(quota in quota(), trace in asks(40), longest in 0..10_000_000_u64) {
         let mut play = Play::new(quota);
         for ask in trace {
             let cost = play.arrive(ask);
@@ -57,7 +57,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_left_is_admitted_and_one_more_is_not(quota in quota(), trace in asks(40)) {
+    fn remaining_units_fit_exactly(quota in quota(), trace in asks(40)) {
         let mut play = Play::new(quota);
         for ask in trace {
             let cost = play.arrive(ask);
@@ -72,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn all_is_back_when_it_is_said_to_be_and_not_before(quota in quota(), trace in asks(40)) {
+    fn limit_is_full_exactly_at_reset(quota in quota(), trace in asks(40)) {
         let mut play = Play::new(quota);
         for ask in trace {
             let cost = play.arrive(ask);
@@ -81,7 +81,7 @@ proptest! {
             let then = play.now + micros(reset);
             prop_assert_eq!(at(then).remaining(), quota.capacity());
             prop_assert_eq!(at(then).reset_after(), Duration::ZERO);
-            prop_assert_eq!(play.subject.full_at().as_micros().max(play.now), then);
+            prop_assert_eq!(play.entry.full_at().as_micros().max(play.now), then);
             if reset > Duration::ZERO {
                 prop_assert!(at(then - 1).remaining() < quota.capacity());
                 prop_assert_eq!(at(then - 1).reset_after(), Duration::from_micros(1));

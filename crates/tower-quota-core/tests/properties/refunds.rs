@@ -10,9 +10,9 @@ use super::{config, magnitude};
 proptest! {
     #![proptest_config(config())]
 
-    /// What is refunded, whenever and in any order, leaves no more than if only the rest had been charged.
+    /// Refunds at any time and in any order leave no more than if only the rest had been charged.
     #[test]
-    fn refunds_never_leave_more_than_the_other_charges_would(
+    fn refunds_leave_no_more_than_uncharged(
         quota in quota(),
         trace in asks(30),
         refunded in vec(any::<(bool, bool, bool)>(), 30),
@@ -28,7 +28,7 @@ proptest! {
         let refund = |play: &mut Play, taken_at, cost| {
             let operation = Operation::Refund { taken_at: Timestamp::from_micros(taken_at) };
             let charge = Charge::new("limit", &quota, &ANYBODY).cost(cost);
-            play.subject.decide(operation, &[charge], Timestamp::from_micros(play.now));
+            play.entry.decide(operation, &[charge], Timestamp::from_micros(play.now));
         };
         for (ask, (is_refunded, is_late, is_prepared)) in trace.into_iter().zip(refunded) {
             let cost = play.arrive(ask);
@@ -54,7 +54,7 @@ proptest! {
                 let peek = [Charge::new("limit", &quota, &ANYBODY).cost(0)];
                 entry.clone().decide(Operation::Check, &peek, Timestamp::from_micros(now)).statuses()[0].remaining()
             };
-            prop_assert!(left(&play.subject) <= left(&without), "{} left, not {}", left(&play.subject), left(&without));
+            prop_assert!(left(&play.entry) <= left(&without), "{} left, not {}", left(&play.entry), left(&without));
         }
     }
 
@@ -63,7 +63,8 @@ proptest! {
     fn refund_is_exact_in_a_busy_bucket(units in 10..1_000_u64, cost in 1..10_u64, turns in 1..50_u64) {
         let quota = Quota::per_minute(units);
         let mut play = Play::new(quota);
-        // Half of the bucket is used by others, and they use what comes back, a hundredth of the time to fill at a time.
+        // Half of the bucket is used by others, and they use what comes back, a hundredth of the time to fill at a
+        // time.
         prop_assert!(play.check(units / 2).is_allowed());
         let cost = cost.min(units / 2);
         prop_assert!(play.check_prepared(cost, true).is_allowed());
@@ -72,11 +73,11 @@ proptest! {
         // For less than the bucket takes to fill.
         for _ in 0..turns.min(units - 1) {
             play.now += 60_000_000 / units;
-            play.subject.decide(Operation::Charge, &charge(1), Timestamp::from_micros(play.now));
+            play.entry.decide(Operation::Charge, &charge(1), Timestamp::from_micros(play.now));
         }
         let now = Timestamp::from_micros(play.now);
-        let before = play.subject.decide(Operation::Peek, &charge(1), now).statuses()[0].remaining();
-        let after = play.subject.decide(Operation::Refund { taken_at }, &charge(cost), now).statuses()[0].remaining();
+        let before = play.entry.decide(Operation::Peek, &charge(1), now).statuses()[0].remaining();
+        let after = play.entry.decide(Operation::Refund { taken_at }, &charge(cost), now).statuses()[0].remaining();
         // One unit is never there at the instant just before each turn.
         prop_assert!(after - before >= cost.min(units / 2 - 1), "{} of {}", after - before, cost);
     }
@@ -87,13 +88,13 @@ proptest! {
         let mut play = Play::new(quota);
         for ask in trace {
             let cost = play.arrive(ask);
-            let before = play.subject.clone();
-            if !play.check(cost).is_allowed() || play.subject.at() != Timestamp::from_micros(play.now) {
+            let before = play.entry.clone();
+            if !play.check(cost).is_allowed() || play.entry.at() != Timestamp::from_micros(play.now) {
                 continue;
             }
             let later = Timestamp::from_micros(play.now + pause);
             let charge = [Charge::new("limit", &quota, &ANYBODY).cost(cost)];
-            let mut after = play.subject.clone();
+            let mut after = play.entry.clone();
             after.decide(Operation::Refund { taken_at: Timestamp::from_micros(play.now) }, &charge, later);
             let peek = [Charge::new("limit", &quota, &ANYBODY).cost(0)];
             let left = |mut entry: Entry| entry.decide(Operation::Check, &peek, later).statuses()[0].remaining();

@@ -15,12 +15,12 @@ fn instances() -> impl Strategy<Value = u32> {
     prop_oneof![1..12_u32, magnitude(1, u32::MAX.into()).prop_map(|many| many.try_into().unwrap())]
 }
 
-/// What comes to which instance.
+/// Returns requests, and the instance that each goes to.
 fn arrivals() -> impl Strategy<Value = Vec<(u8, Ask)>> {
     (asks(150), vec(any::<u8>(), 150)).prop_map(|(asks, whose)| whose.into_iter().zip(asks).collect())
 }
 
-/// Units that may be admitted beyond the quota because nobody can be given less than one: each instance may admit one
+/// Units that may be admitted beyond the quota because no instance can have less than one: each instance may admit one
 /// at once, and one more on the far side of a window's border.
 fn beyond(quota: &Quota, instances: u32) -> u128 {
     let missing = u128::from(instances).saturating_sub(quota.capacity().into());
@@ -31,7 +31,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn a_share_is_no_more_than_a_part(quota in quota(), instances in instances()) {
+    fn share_is_at_most_its_part(quota in quota(), instances in instances()) {
         let parts = u128::from(instances);
         let (units, period) = (u128::from(quota.units()), u128::from(micros(quota.period())));
         let share = match quota.try_divided(instances) {
@@ -67,7 +67,7 @@ proptest! {
     }
 
     #[test]
-    fn instances_together_admit_no_more_than_the_quota(
+    fn instances_together_admit_at_most_quota(
         quota in quota(),
         instances in 1..12_u32,
         arrivals in arrivals(),

@@ -1,4 +1,4 @@
-//! What must change nothing: refusals, peeks, the order of limits, a clock that runs backwards.
+//! Tests of what changes nothing: refusals, peeks, the order of limits, a clock that runs backwards.
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, proptest};
@@ -27,20 +27,20 @@ fn shuffled() -> impl Strategy<Value = (Vec<(Quota, usize)>, Vec<usize>)> {
 }
 
 /// Decides a request over all limits, in an order; costs go by the limit.
-fn ask(subjects: &mut [Entry; 2], limits: &[(Quota, usize)], order: &[usize], costs: &[u64; 4], now: u64) -> Decision {
+fn ask(entries: &mut [Entry; 2], limits: &[(Quota, usize)], order: &[usize], costs: &[u64; 4], now: u64) -> Decision {
     let charges: Vec<Charge<'_>> = order
         .iter()
         .map(|&limit| Charge::new(NAMES[limit], &limits[limit].0, &KEYS[limits[limit].1]).cost(costs[limit]))
         .collect();
-    let [one, other] = subjects;
+    let [one, other] = entries;
     let subject_of = |charge: usize| limits[order[charge]].1;
     decide(Operation::Check, &charges, Timestamp::from_micros(now), &mut [one, other], subject_of)
 }
 
 fn by_name(decision: &Decision) -> Vec<tower_quota_core::LimitStatus> {
-    let mut standings = decision.statuses().to_vec();
-    standings.sort_by_key(|standing| standing.name);
-    standings
+    let mut statuses = decision.statuses().to_vec();
+    statuses.sort_by_key(|status| status.name);
+    statuses
 }
 
 fn steps() -> impl Strategy<Value = Vec<(u64, [u64; 4])>> {
@@ -51,26 +51,26 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn a_refusal_and_a_peek_leave_everything_as_it_was(limits in limits(), steps in steps()) {
+    fn refusals_and_peeks_change_nothing(limits in limits(), steps in steps()) {
         let order: Vec<usize> = (0..limits.len()).collect();
-        let (mut subjects, mut now) = (<[Entry; 2]>::default(), START);
+        let (mut entries, mut now) = (<[Entry; 2]>::default(), START);
         for (pause, mut costs) in steps {
             now += pause;
-            let before = subjects.clone();
-            ask(&mut subjects, &limits, &order, &[0; 4], now);
-            prop_assert_eq!(&subjects, &before);
+            let before = entries.clone();
+            ask(&mut entries, &limits, &order, &[0; 4], now);
+            prop_assert_eq!(&entries, &before);
             for (cost, (quota, _)) in costs.iter_mut().zip(&limits) {
                 // Every third cost is a large one.
                 *cost = if *cost == 3 { quota.capacity() } else { *cost };
             }
-            if !ask(&mut subjects, &limits, &order, &costs, now).is_allowed() {
-                prop_assert_eq!(&subjects, &before);
+            if !ask(&mut entries, &limits, &order, &costs, now).is_allowed() {
+                prop_assert_eq!(&entries, &before);
             }
         }
     }
 
     #[test]
-    fn the_order_of_limits_changes_nothing((limits, other_order) in shuffled(), steps in steps()) {
+    fn order_of_limits_changes_nothing((limits, other_order) in shuffled(), steps in steps()) {
         let order: Vec<usize> = (0..limits.len()).collect();
         let (mut one, mut other) = (<[Entry; 2]>::default(), <[Entry; 2]>::default());
         let mut now = START;
@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn a_clock_that_jumps_back_stands_still_instead(
+    fn clock_that_jumps_back_stands_still(
         quota in quota(),
         trace in asks(40),
         jumps in vec(proptest::option::of(magnitude(1, TRUSTED)), 40),
@@ -109,21 +109,21 @@ proptest! {
     }
 
     #[test]
-    fn what_is_given_back_at_once_was_never_taken(quota in quota(), trace in asks(30), extra in any::<bool>()) {
+    fn immediate_refund_undoes_the_charge(quota in quota(), trace in asks(30), extra in any::<bool>()) {
         let mut play = Play::new(quota);
         for ask in trace {
             let cost = play.arrive(ask);
             let before = play.ask_at(play.now, play.charge(0));
             let mut decision = play.check(cost);
             let Some(refund) = decision.refund() else { continue };
-            let mut refunded = play.subject.clone();
+            let mut refunded = play.entry.clone();
             let charge = [play.charge(cost)];
             let after = refunded.decide(refund, &charge, Timestamp::from_micros(play.now));
             prop_assert_eq!(before.statuses()[0].remaining(), after.statuses()[0].remaining());
             prop_assert_eq!(before.statuses()[0].reset_after(), after.statuses()[0].reset_after());
             prop_assert!(decision.refund().is_none());
             if extra {
-                play.subject = refunded;
+                play.entry = refunded;
             }
         }
     }

@@ -30,7 +30,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn the_model_is_the_textbook(
+    fn model_agrees_with_textbook(
         quota in quota().prop_filter("counted in its own ratio", is_exact),
         trace in asks(60),
     ) {
@@ -38,7 +38,7 @@ proptest! {
     }
 
     #[test]
-    fn gcra_is_a_token_bucket(
+    fn gcra_decides_like_token_bucket(
         quota in quota_by(Algorithm::TokenBucket).prop_filter("counted in its own ratio", is_exact),
         trace in asks(60),
     ) {
@@ -54,7 +54,7 @@ proptest! {
     }
 
     #[test]
-    fn a_queue_starts_its_requests_evenly(quota in quota_by(Algorithm::LeakyBucket), trace in asks(60)) {
+    fn queue_starts_requests_evenly(quota in quota_by(Algorithm::LeakyBucket), trace in asks(60)) {
         let mut play = Play::new(quota);
         let mut before: Option<(u64, u64)> = None;
         for ask in trace {

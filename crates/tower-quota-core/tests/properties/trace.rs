@@ -72,11 +72,11 @@ pub(crate) struct Ask {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cost {
-    /// This many units, or the whole capacity when that is less.
+    /// This many units, or the capacity when that is less.
     Units(u64),
     /// A share of the capacity, in parts of 2^16; at least one unit.
     Share(u16),
-    /// What was left after the last decision, and this many more.
+    /// The units left after the last decision, and this many more.
     Left(u64),
 }
 
@@ -96,10 +96,10 @@ pub(crate) fn asks(most: usize) -> impl Strategy<Value = Vec<Ask>> {
     vec((pause, cost).prop_map(|(pause, cost)| Ask { pause, cost }), 1..most)
 }
 
-/// Plays asks on a subject of one limit.
+/// Plays asks on a entry of one limit.
 pub(crate) struct Play {
     pub(crate) quota: Quota,
-    pub(crate) subject: Entry,
+    pub(crate) entry: Entry,
     pub(crate) now: u64,
     last: Option<Decision>,
 }
@@ -107,27 +107,27 @@ pub(crate) struct Play {
 impl Play {
     /// Starts in November 2025, somewhere inside of every window.
     pub(crate) fn new(quota: Quota) -> Self {
-        Self { quota, subject: Entry::default(), now: 1_763_712_345_678_901, last: None }
+        Self { quota, entry: Entry::default(), now: 1_763_712_345_678_901, last: None }
     }
 
     /// Moves the clock to an ask and works out its cost, at least 1 and at most the capacity.
     pub(crate) fn arrive(&mut self, ask: Ask) -> u64 {
-        let standing = self.last.as_ref().map(|decision| decision.statuses()[0]);
+        let status = self.last.as_ref().map(|decision| decision.statuses()[0]);
         let near = |span: Duration, by: i8| micros(span).saturating_add_signed(i64::from(by));
-        self.now += match (ask.pause, standing) {
+        self.now += match (ask.pause, status) {
             (Pause::Micros(micros), _) => micros,
             (Pause::Share(share), _) => fraction(micros(self.quota.horizon()), share),
             (Pause::Retry(by), _) => {
                 self.last.as_ref().and_then(Decision::retry_after).map_or(0, |retry| near(retry, by))
             }
-            (Pause::Reset(by), Some(standing)) => near(standing.reset_after(), by),
+            (Pause::Reset(by), Some(status)) => near(status.reset_after(), by),
             (Pause::Reset(_), None) => 0,
         };
         let capacity = self.quota.capacity();
         let wanted = match ask.cost {
             Cost::Units(units) => units,
             Cost::Share(share) => fraction(capacity, share.into()),
-            Cost::Left(more) => standing.map_or(capacity, |standing| standing.remaining()) + more,
+            Cost::Left(more) => status.map_or(capacity, |status| status.remaining()) + more,
         };
         wanted.clamp(1, capacity)
     }
@@ -139,7 +139,7 @@ impl Play {
 
     pub(crate) fn check(&mut self, cost: u64) -> Decision {
         let charge = Charge::new("limit", &self.quota, &ANYBODY).cost(cost);
-        let decision = self.subject.decide(Operation::Check, &[charge], Timestamp::from_micros(self.now));
+        let decision = self.entry.decide(Operation::Check, &[charge], Timestamp::from_micros(self.now));
         self.last = Some(decision.clone());
         decision
     }
@@ -148,14 +148,14 @@ impl Play {
     pub(crate) fn check_prepared(&mut self, cost: u64, is_prepared: bool) -> Decision {
         let charge = Charge::new("limit", &self.quota, &ANYBODY).cost(cost);
         let charge = if is_prepared { charge.refundable() } else { charge };
-        let decision = self.subject.decide(Operation::Check, &[charge], Timestamp::from_micros(self.now));
+        let decision = self.entry.decide(Operation::Check, &[charge], Timestamp::from_micros(self.now));
         self.last = Some(decision.clone());
         decision
     }
 
-    /// What a check at another instant would answer, without taking it.
+    /// Returns the answer to a check at another instant, and charges nothing.
     pub(crate) fn ask_at(&self, now: u64, charge: Charge<'_>) -> Decision {
-        self.subject.clone().decide(Operation::Check, &[charge], Timestamp::from_micros(now))
+        self.entry.clone().decide(Operation::Check, &[charge], Timestamp::from_micros(now))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// What is known of a call when it ends.
+/// The facts about a call that are known when it ends.
 pub(super) struct CallSpan {
     pub(super) began: Instant,
     pub(super) weight: usize,

@@ -17,7 +17,7 @@ use crate::link::{CallError, Link};
 use crate::question::Question;
 use crate::wire::{Reply, Request, Unreadable};
 
-/// What every call of a partition needs.
+/// The parts that every call of a partition needs.
 pub(crate) struct Caller {
     /// Connections to one server, or to one cluster.
     pub(crate) links: Arc<[Link]>,

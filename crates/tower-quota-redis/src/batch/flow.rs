@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn decision_is_refused_when_the_queue_is_too_long() {
+    fn decision_in_long_queue_is_refused() {
         let mut flow = Flow::new(DEADLINE, MOST);
         assert!(flow.is_in_time(usize::MAX, start()), "nothing is known yet");
         let now = play(&mut flow, start(), Duration::from_millis(1), 20);

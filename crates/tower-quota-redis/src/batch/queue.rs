@@ -1,4 +1,4 @@
-//! What waits for one partition's server, what is under way, and what may be sent.
+//! The queue of one partition: decisions that wait, calls that are under way, and what may be sent.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -44,12 +44,12 @@ pub(super) enum NotSent {
 #[derive(Clone, Copy)]
 pub(super) struct Ticket(u64);
 
-/// What one call carries.
+/// The decisions of one call.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) decisions: Vec<Pending>,
     pub(super) weight: usize,
-    /// Whether decisions had to stay behind.
+    /// Says whether decisions had to stay behind.
     pub(super) is_full: bool,
     /// Decisions with too little time left, to be refused.
     pub(super) late: Vec<Pending>,
@@ -86,8 +86,8 @@ impl Queue {
         self.slots - self.free_slots.len() + usize::from(!self.is_direct_free)
     }
 
-    /// Returns why a decision that arrives now is refused, if it is. Refunds wait their turn: units that are not given back
-    /// would be lost to their client.
+    /// Returns why a decision that arrives now is refused, if it is. Refunds wait their turn: units that are not given
+    /// back would be lost to their client.
     pub(super) fn admit(&mut self, operation: Operation, now: Instant) -> Result<(), NotSent> {
         if !self.breaker.is_closed() {
             return if self.breaker.admit(now) { Ok(()) } else { Err(NotSent::BreakerOpen) };

@@ -13,7 +13,7 @@ use super::queue::NotSent;
 pub(super) struct Slot {
     pub(super) shared: Arc<Shared>,
     pub(super) number: usize,
-    /// Whether a caller makes the call: one that stops polling must not keep others waiting.
+    /// Says whether a caller makes the call: one that stops polling must not keep others waiting.
     pub(super) is_direct: bool,
     /// The call under way.
     pub(super) call: Option<CallSpan>,

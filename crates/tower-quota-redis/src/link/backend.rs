@@ -1,4 +1,4 @@
-//! What [`Reconnecting`](super::reconnecting::Reconnecting) needs to know of a kind of server.
+//! The interface of a kind of server to [`Reconnecting`](super::reconnecting::Reconnecting).
 
 use core::future::Future;
 
@@ -7,7 +7,7 @@ use redis::{RedisError, RedisResult, Value};
 
 /// A server, or several that act as one, and how to call it.
 pub(crate) trait Backend: Send + Sync + 'static {
-    /// What calls are sent on. Its clones are the same connection.
+    /// The connection that calls are sent on. Its clones are the same connection.
     type Connection: Clone + Send + Sync + 'static;
 
     /// Calls in a row without an answer that put a connection in doubt.
@@ -36,7 +36,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
     fn verdict(error: &RedisError) -> Verdict;
 }
 
-/// What becomes of a connection after an error.
+/// The fate of a connection after an error.
 pub(crate) enum Verdict {
     /// Nothing is wrong with it.
     Keep,

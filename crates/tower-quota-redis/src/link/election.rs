@@ -16,7 +16,7 @@ const GRACE: Duration = Duration::from_millis(50);
 
 pub(super) type Address = (String, u16);
 
-/// What a task reports to the election.
+/// The report of a task to the election.
 pub(super) enum Report<C> {
     /// A sentinel's answer.
     Named(RedisResult<Address>),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn minority_is_followed_when_old_primary_is_gone() {
+    async fn minority_is_followed_without_old_primary() {
         for gone in [1, 3] {
             assert_eq!(elect(sentinels(&[Some(gone), Some(gone), Some(2)]), connect).await.unwrap(), 2, "{gone}");
         }

@@ -75,8 +75,8 @@ impl RedisOptions {
     /// Sets the longest that an attempt to connect may take; 5 s by default.
     ///
     /// It bounds how long the constructors wait, and attempts in the background: decisions wait for those no longer
-    /// than their deadline. A handshake under TLS may well take longer than a deadline, the more so when a whole fleet
-    /// connects at once. Half of it is for asking sentinels, the other half for connecting to the primary they name;
+    /// than their deadline. A handshake under TLS may well take longer than a deadline, the more so when many instances
+    /// connect at once. Half of it is for asking sentinels, the other half for connecting to the primary they name;
     /// each node of a cluster has a quarter. The deadline counts instead if it is longer.
     #[must_use]
     pub const fn connect_timeout(mut self, timeout: Duration) -> Self {

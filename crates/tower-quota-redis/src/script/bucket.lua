@@ -11,9 +11,9 @@ end
 -- The algorithms by the kind of state they keep. Each has a file, which adds it.
 local ALGORITHMS = {}
 
--- Token bucket, GCRA and leaky bucket. `full_at`: the instant from which nothing is used; `rest`: the grains that come back
--- in the last microsecond before that and are not used. Where charges may be refunded, the least grains used: `low` since
--- `since`, and `low_before` in the span before that.
+-- Token bucket, GCRA and leaky bucket. `full_at`: the instant from which nothing is used; `rest`: the grains that come
+-- back in the last microsecond before that and are not used. Where charges may be refunded, the least grains used:
+-- `low` since `since`, and `low_before` in the span before that.
 local bucket = {}
 ALGORITHMS[BUCKET] = bucket
 
@@ -36,8 +36,8 @@ function bucket.used(quota, state, now)
   return min(saturating_sub(saturating_sub(state.full_at, now) * quota.refill, state.rest), MOST_USED)
 end
 
--- What is used at `now`, just before a change. It is noted where charges may be refunded; a span that is as long as the bucket
--- takes to fill ends.
+-- Returns what is used at `now`, just before a change. It is noted where charges may be refunded; a span that is as
+-- long as the bucket takes to fill ends.
 function bucket.note(quota, state, now)
   local used = bucket.used(quota, state, now)
   if state.since then
@@ -121,8 +121,8 @@ function bucket.strike(quota, state, now, most_debt)
   bucket.set(quota, state, max(used, min(used + quota.grain, deepest)), now)
 end
 
--- Gives back what was taken: what time has not refilled since, and all if no less was used in the meantime. No more than a
--- bucket counts was ever taken.
+-- Gives back what was taken: what time has not refilled since, and all if no less was used in the meantime. No more
+-- than a bucket counts was ever taken.
 function bucket.refund(quota, state, now, taken_at, cost)
   local used, charged = bucket.note(quota, state, now), min(cost * quota.grain, MOST_USED)
   local unrefilled = saturating_sub(charged, saturating_sub(now, taken_at) * quota.refill)

@@ -1,13 +1,13 @@
 -- Way one: plain decisions, on entries that hold any buckets of the limits asked, in any order, beside any other slots.
 --
--- It equals the model: convert, judge and take for each charge in turn, then settle. No functions and few tables are made
--- for a decision: this is where a busy server spends its time. Whatever is unusual is left to the model: a stored window
--- of a limit asked, an instant beyond the border, bytes that make no sense.
+-- It equals the model: convert, judge and take for each charge in turn, then settle. No functions and few tables are
+-- made for a decision: this is where a busy server spends its time. Whatever is unusual is left to the model: a stored
+-- window of a limit asked, an instant beyond the border, bytes that make no sense.
 
 -- Products of two numbers below 2^26 are exact.
 local FINEST = 2 ^ 26
 
--- What an old quota needs to be converted from, as `bucket_used` in the model.
+-- Returns the numbers that converting from an old quota takes, as `bucket_used` in the model.
 local function conversion_from(capacity, grain)
   local cut = div_ceil(grain, FINEST)
   return { capacity = capacity, grain = grain, cut = cut, parts = div_ceil(grain, cut) }
@@ -112,8 +112,8 @@ local function prepare(template)
   return parts
 end
 
--- Reads the slots of an entry from a position on, in whatever order. Those of charges up to the one before `k` have been
--- read. Returns nothing if it takes the model.
+-- Reads the slots of an entry from a position on, in whatever order. Those of charges up to the one before `k` have
+-- been read. Returns nothing if it takes the model.
 local function walk(template, part, state, position, k, now)
   local limits, used, index, size = template.limits, template.used, part.index, #state
   local pieces, found
@@ -307,8 +307,8 @@ local function write(template, part, client, now, fits)
   keep(client, state, longest)
 end
 
--- Decides the decision whose template is at a place in `decisions`, followed by its clients. Returns its reply; nothing if
--- it takes the model.
+-- Decides the decision whose template is at a place in `decisions`, followed by its clients. Returns its reply; nothing
+-- if it takes the model.
 local function decide_buckets(template, place)
   local parts, now = template.parts or prepare(template), clock
   local count = #parts

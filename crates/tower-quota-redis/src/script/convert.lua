@@ -1,8 +1,9 @@
--- A quota changes while counters live. Windows and logs of the same length keep what was used, anything else keeps what is
--- left. A debt stays a debt.
+-- A quota changes while counters live. Windows and logs of the same length keep what was used, anything else keeps what
+-- is left. A debt stays a debt.
 local convert = {}
 
--- What a window or a log has used of a new quota: of an old one so many grains were used, one or more to a unit.
+-- Returns the units used of a new quota by a window or a log: of an old one so many grains were used, one or more to a
+-- unit.
 function convert.to_units(used, old_capacity, old_grain, new)
   local full = old_capacity * old_grain
   local amount = math.abs(used - full)

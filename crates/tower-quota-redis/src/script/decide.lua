@@ -74,9 +74,9 @@ local function strike(counted, charge, units, operation, stays_out, now)
   end
 end
 
--- Decides all charges of a request: all are taken, or none. A refused request and a peek leave the entries as they were,
--- but that states counted by another quota are converted by a request. A shadow charge is taken if the others are and it
--- fits itself. Returns the reply.
+-- Decides all charges of a request: all are taken, or none. A refused request and a peek leave the entries as they
+-- were, but that states counted by another quota are converted by a request. A shadow charge is taken if the others are
+-- and it fits itself. Returns the reply.
 local function decide(template, place)
   local operation, charges, now = template.operation, charges_of(template), clock
   local judges = operation == CHECK or operation == REFUSED_ALREADY or operation == PEEK

@@ -56,7 +56,8 @@ local function stored_quota(bytes)
   return quota_of(kind, capacity, grain, pace, offset), position, is_watched
 end
 
--- The slot of a counter (a charge, or its strikes), taken apart. One of which nothing is used any more is the same as none.
+-- The slot of a counter (a charge, or its strikes), taken apart. One of which nothing is used any more is the same as
+-- none.
 function entry.slot(self, counter, now)
   local slot = self.slot_of[counter.id]
   if not slot or slot.full_at <= now then
@@ -115,8 +116,8 @@ function entry.judge(self, charge, units, now)
   return verdict, micros
 end
 
--- Whole units that a charge's limit has left, and microseconds until nothing is used. It has none left while the client is
--- blocked.
+-- Whole units that a charge's limit has left, and microseconds until nothing is used. It has none left while the client
+-- is blocked.
 function entry.left(self, charge, now)
   local state = entry.state_for(self, charge, now)
   local reset = saturating_sub(full_at_of(charge.quota, state), now)
@@ -127,7 +128,7 @@ function entry.left(self, charge, now)
   return remaining(charge.quota, state, now), reset
 end
 
--- Whether a counter is stored under another quota.
+-- Returns whether a counter is stored under another quota.
 function entry.has_other_quota(self, counter, now)
   local slot = entry.slot(self, counter, now)
   return slot and slot.quota ~= counter.quota and not counts_like(slot.quota, counter.quota)

@@ -33,7 +33,7 @@ static SCRIPT: LazyLock<(String, Script)> = LazyLock::new(|| {
     (source, script)
 });
 
-/// What one call asks.
+/// The content of one call.
 pub(crate) struct Call {
     /// The entries of the clients it counts, all of them in one partition.
     pub(crate) keys: Vec<EntryKey>,

@@ -19,7 +19,8 @@
 --        decisions, each
 --          u16  template       then for each of its clients: u16  key
 -- Reply  one string, for each decision:
---          u8   TAKEN or REFUSED, of a plain decision: u56 its instant, then for each charge: u56 grains used, after the
+--          u8   TAKEN or REFUSED, of a plain decision: u56 its instant, then for each charge: u56 grains used, after
+--          the
 --                 taking or, of a refusal, before it
 --               DECIDED: u56 its instant, then for each charge:
 --                 u56  units left     u56  microseconds until nothing is used
@@ -28,20 +29,20 @@
 --               A penalty has no answer of its own.
 --               UNREADABLE: what is stored of a client makes no sense: nothing was done
 --
--- An entry is stored as `Entry::encode` in tower-quota-core describes. buckets.lua decides plain decisions. All others are
--- decided by that crate's model, function by function: each file has the name of the file it follows. A change
+-- An entry is stored as `Entry::encode` in tower-quota-core describes. buckets.lua decides plain decisions. All others
+-- are decided by that crate's model, function by function: each file has the name of the file it follows. A change
 -- of one side needs the same change of the other; the differential test compares every field and every stored byte.
 --
 -- Numbers. Lua counts in doubles, which are exact for integers up to 2^53. Quotas are built such that capacity * grain
 -- is at most 2^50, what a bucket counts at most 2^51 grains, what a window counts at most 2^51 units, and an instant
--- is at most 2^52. Two products may be larger, elapsed time * refill and cost * grain: those are only ever compared with
--- something small, for which a rounded one is as good.
+-- is at most 2^52. Two products may be larger, elapsed time * refill and cost * grain: those are only ever compared
+-- with something small, for which a rounded one is as good.
 
 local max, min = math.max, math.min
 local pack, unpack_from, sub = struct.pack, struct.unpack, string.sub
 
--- `a % b` is `a - floor(a / b) * b`. It is exact for integers with a + b < 2^53: a / b misses the next integer above it by
--- at least 1 / b, which is more than half of the gap between the doubles there.
+-- `a % b` is `a - floor(a / b) * b`. It is exact for integers with a + b < 2^53: a / b misses the next integer above it
+-- by at least 1 / b, which is more than half of the gap between the doubles there.
 local function div(a, b)
   return (a - a % b) / b
 end

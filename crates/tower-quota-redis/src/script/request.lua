@@ -1,6 +1,6 @@
 local call = redis.call
 
--- What is asked. A template's charges are read where they are needed.
+-- The request. A template's charges are read where they are needed.
 local request = ARGV[1]
 local is_given, clock, template_count, decision_count, position = unpack_from('<BI7HH', request)
 
@@ -27,8 +27,8 @@ end
 -- For each decision its template, then its clients.
 local decisions = { unpack_from('<' .. string.rep('H', (#request - position + 1) / 2), request, position) }
 
--- Everything is decided at `clock`: the server's, unless an instant is given. A test gives one. Its clock and the server's
--- do not run alike, so what is written under it lives for a minute at least.
+-- Everything is decided at `clock`: the server's, unless an instant is given. A test gives one. Its clock and the
+-- server's do not run alike, so what is written under it lives for a minute at least.
 local shortest_lifetime = 60000
 if is_given == 0 then
   local time = call('TIME')
@@ -38,7 +38,7 @@ end
 -- An entry that was changed later than this may be from a clock that was wrong.
 local border = clock + TRUSTED_LEAD
 
--- What is stored of each client; false where nothing is.
+-- The stored entry of each client; false where there is none.
 local states = call('MGET', unpack(KEYS))
 
 -- When nothing is used any more of the entries that have changed.

@@ -21,7 +21,7 @@ local function counts_like(one, other)
     and one.offset == other.offset
 end
 
--- Whether both count the same windows in the same steps, of any number of units.
+-- Returns whether both count the same windows in the same steps, of any number of units.
 local function has_windows_of(one, other)
   return one.kind == other.kind
     and one.kind ~= BUCKET

@@ -1,7 +1,7 @@
-//! What travels between the store and its script.
+//! The messages between the store and its script.
 //!
-//! The top of `script/numbers.lua` describes requests and replies byte by byte. Numbers that both sides know by name are
-//! written here, once: [`with_constants`] puts their values into the Lua.
+//! The top of `script/numbers.lua` describes requests and replies byte by byte. Numbers that both sides know by name
+//! are written here, once: [`with_constants`] puts their values into the Lua.
 
 mod limit;
 mod reply;

@@ -1,4 +1,4 @@
-//! What comes back: the status of each limit, or what is used of it.
+//! Replies: the status of each limit, or what is used of it.
 
 use core::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::template::Template;
 /// Why there is no decision.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// What is stored makes no sense to the script; nothing was done.
+    /// The stored value makes no sense to the script; nothing was done.
     State,
     /// The reply makes no sense, from here to its end.
     Reply,

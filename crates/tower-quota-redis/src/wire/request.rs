@@ -1,4 +1,4 @@
-//! What is sent: decisions as bytes.
+//! Requests: decisions as bytes.
 
 use std::collections::HashMap;
 
@@ -114,8 +114,8 @@ const fn flag(bit: u8, is_set: bool) -> u8 {
     if is_set { bit } else { 0 }
 }
 
-/// Returns a count, or a position from 1. A batch is far smaller than this holds; a single decision that is not is refused
-/// before.
+/// Returns a count, or a position from 1. A batch is far smaller than this holds; a single decision that is not is
+/// refused before.
 fn count(of: usize) -> u16 {
     u16::try_from(of).unwrap_or(u16::MAX)
 }

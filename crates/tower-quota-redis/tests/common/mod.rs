@@ -27,7 +27,7 @@ pub(crate) fn user(name: &str) -> Key<'static> {
 
 /// Checks at no cost until there is an answer.
 pub(crate) async fn until_answered(store: &RedisStore) {
-    let (quota, client, clock) = (Quota::per_hour(1), user("somebody"), MonotonicClock::new());
+    let (quota, client, clock) = (Quota::per_hour(1), user("ann"), MonotonicClock::new());
     let began = clock.now();
     while let Err(error) = store.check(&[Charge::new("hour", &quota, &client).cost(0)]).await {
         assert!(clock.now().since(began) < PATIENT, "{error:?}");

@@ -159,7 +159,8 @@ async fn run(plan: &Plan, run: usize, url: &str, clock: &ManualClock, connection
         now = later(now, &first.passing, first.charges.first().map(|wish| &plan.quotas[wish.quota]), past.last());
         clock.set(Timestamp::from_micros(now));
 
-        // While another client's check is under way, the first two of a burst are sent at once and the others in one call.
+        // While another client's check is under way, the first two of a burst are sent at once and the others in one
+        // call.
         let _busy =
             (burst.len() > 1).then(|| tokio::spawn(store.check(&[Charge::new("else", &ELSE, &Key::EVERYONE).cost(0)])));
         let expected: Vec<Decision> = burst.iter().map(|step| model.decide(step, plan, &past, now)).collect();
@@ -204,7 +205,7 @@ fn operation(step: &Step, past: &[Decision]) -> Operation {
     }
 }
 
-/// What the store should answer and store.
+/// The answers and entries that the store should have.
 struct Model {
     keys: [Key<'static>; KEYS.len()],
     entries: [Entry; KEYS.len()],

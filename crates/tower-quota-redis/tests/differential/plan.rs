@@ -26,7 +26,7 @@ pub(crate) struct Plan {
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) passing: Passing,
-    /// Whether it is asked at the same time as the step before.
+    /// Says whether it is asked at the same time as the step before.
     pub(crate) joins_last: bool,
     pub(crate) deed: Deed,
     pub(crate) charges: Vec<Wish>,
@@ -63,8 +63,8 @@ pub(crate) enum Passing {
     Promise(i64),
     /// To when nothing of the last decision's first limit is used, give or take a microsecond.
     Reset(i64),
-    /// Back to where the last decision lies so far ahead that it is no longer trusted, give or take a microsecond, if its
-    /// first limit is the only one.
+    /// Back to where the last decision lies so far ahead that it is no longer trusted, give or take a microsecond, if
+    /// its first limit is the only one.
     Distrust(i64),
 }
 

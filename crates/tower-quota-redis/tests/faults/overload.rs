@@ -25,7 +25,7 @@ const QUOTA: Quota = Quota::per_hour(1_000_000);
 const NAME: &str =
     "a-client-with-a-name-of-about-a-hundred-characters-which-is-sent-as-it-is-because-keys-are-readable";
 
-/// What became of the decisions of a load.
+/// The results of the decisions of a load.
 #[derive(Debug, Default)]
 struct Tally {
     asked: AtomicU64,

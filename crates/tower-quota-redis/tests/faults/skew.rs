@@ -42,7 +42,7 @@ async fn clients_with_wrong_clocks_share_one_limit() {
         .into_iter()
         .map(|hours| {
             Command::new(env::current_exe().unwrap())
-                .args(["--exact", "skew::a_client_with_another_clock", "--ignored", "--nocapture"])
+                .args(["--exact", "skew::client_with_skewed_clock_changes_nothing", "--ignored", "--nocapture"])
                 .envs([("HOURS_OFF", hours), ("REDIS_URL", &server.url())])
                 .env("LD_PRELOAD", &library)
                 .stdout(Stdio::piped())
@@ -72,7 +72,7 @@ async fn clients_with_wrong_clocks_share_one_limit() {
 #[tokio::test]
 #[ignore = "is run by the test above, in a process with another clock"]
 #[expect(clippy::disallowed_methods, reason = "to show that the clock is another")]
-async fn a_client_with_another_clock() {
+async fn client_with_skewed_clock_changes_nothing() {
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let store = store_at(&env::var("REDIS_URL").unwrap(), PATIENT).await;
     let mut admitted = 0;

@@ -1,4 +1,4 @@
-//! What one dead primary of a cluster costs the other nodes.
+//! Tests of what one dead primary of a cluster costs the other nodes.
 
 use std::time::Duration;
 

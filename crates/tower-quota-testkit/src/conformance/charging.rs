@@ -83,7 +83,7 @@ pub(super) async fn refusal_elsewhere_is_judged<S: Store>(trial: &mut Trial<S>) 
         expect_allowed(&step, &decision, true)?;
         expect_remaining(&step, &decision, &[6, 10])?;
         expect(&step, "refund", decision.refund(), None)?;
-        let step = format!("{name}: 7 that would not fit are told when they would, and take what is left");
+        let step = format!("{name}: 7 that would not fit learn when they would, and take what is left");
         let decision = trial.apply(&step, Operation::Refuse, &ask(7)).await?;
         expect_remaining(&step, &decision, &[0, 10])?;
         let retry = retry_after(&step, &decision)?;

@@ -11,7 +11,7 @@ pub(super) async fn cost_zero_charges_nothing<S: Store>(trial: &mut Trial<S>) ->
     for (name, quota) in trial.quotas() {
         let ann = key(name);
         let peek = [at_once("ten", &quota, &ann, 0)];
-        let step = format!("{name}: a peek at a subject nobody has seen");
+        let step = format!("{name}: a peek at a new key");
         let decision = trial.check(&step, &peek).await?;
         expect(&step, "outcome", decision.outcome(), Answer::Allow)?;
         expect_remaining(&step, &decision, &[10])?;

@@ -13,7 +13,7 @@ const TIGHT: Quota = Quota::per_second(3);
 const MIDDLE: Quota = Quota::per_minute(5).sliding_log();
 const WIDE: Quota = Quota::per_hour(100).fixed_window();
 
-pub(super) async fn one_key_is_charged_whole_or_not<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn one_key_is_charged_all_or_nothing<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let ann = key("ann");
     let three = |cost| {
         [
@@ -32,7 +32,7 @@ pub(super) async fn one_key_is_charged_whole_or_not<S: Store>(trial: &mut Trial<
     expect_remaining(step, &trial.check(step, &three(0)).await?, &[1, 3, 98])?;
 
     trial.advance(Duration::from_secs(1));
-    let step = "a second later the tight one is whole";
+    let step = "a second later the tight one is full";
     expect_remaining(step, &trial.check(step, &three(3)).await?, &[0, 0, 95])?;
     trial.advance(Duration::from_secs(1));
     let step = "the middle one refuses, the one before and the one after it stay";
@@ -41,7 +41,7 @@ pub(super) async fn one_key_is_charged_whole_or_not<S: Store>(trial: &mut Trial<
     expect_remaining(step, &decision, &[3, 0, 95])
 }
 
-pub(super) async fn several_keys_are_charged_whole_or_not<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn several_keys_are_charged_all_or_nothing<S: Store>(trial: &mut Trial<S>) -> Outcome {
     for (name, quota) in trial.quotas() {
         let (ann, bob) = (key(&format!("ann, {name}")), key(&format!("bob, {name}")));
         let everyone = key(&format!("everyone, {name}"));
@@ -96,7 +96,7 @@ pub(super) async fn order_of_limits_does_not_matter<S: Store>(trial: &mut Trial<
         expect(step, "outcome", other.outcome(), one.outcome())?;
         expect(step, "binding", other.binding(), one.binding())?;
         let reversed: Vec<_> = other.statuses().iter().rev().copied().collect();
-        expect(step, "standings", reversed.as_slice(), one.statuses())?;
+        expect(step, "statuses", reversed.as_slice(), one.statuses())?;
     }
     Ok(())
 }
@@ -114,7 +114,7 @@ pub(super) async fn limits_come_and_go<S: Store>(trial: &mut Trial<S>) -> Outcom
     expect_remaining(step, &trial.check(step, &[c, a, b]).await?, &[48, 1, 96])?;
     let step = "one is left out";
     expect_remaining(step, &trial.check(step, &[b, c]).await?, &[94, 46])?;
-    let step = "it is back, and nobody forgot it";
+    let step = "it is back, with its counter";
     let decision = trial.check(step, &[b.cost(0), a.cost(0), c.cost(0)]).await?;
     expect_remaining(step, &decision, &[94, 1, 46])
 }

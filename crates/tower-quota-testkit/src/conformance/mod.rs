@@ -1,4 +1,4 @@
-//! What every store must do, as one test for each case.
+//! The requirements of every store, as one test for each case.
 //!
 //! 1. [`conformance_tests!`](crate::conformance_tests) makes a `#[test]` of each case, for your store.
 //! 2. A case takes its steps on a store of its own, on a clock that is moved by hand. The model
@@ -133,9 +133,9 @@ macro_rules! cases {
 }
 
 cases! { $
-    limits: one_key_is_charged_whole_or_not, binding_limit_is_named, order_of_limits_does_not_matter, limits_come_and_go,
+    limits: one_key_is_charged_all_or_nothing, binding_limit_is_named, order_of_limits_does_not_matter, limits_come_and_go,
         keys_are_counted_apart;
-    limits [SeveralKeys]: several_keys_are_charged_whole_or_not;
+    limits [SeveralKeys]: several_keys_are_charged_all_or_nothing;
     subsets: subsets_and_orders_share_the_counters, unasked_limits_keep_their_time;
     promises: retry_after_is_exact, reset_after_is_exact, remaining_is_exact;
     cost: cost_zero_charges_nothing, cost_above_capacity_never_fits, refusal_reports_what_is_left;

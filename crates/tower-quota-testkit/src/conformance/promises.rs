@@ -1,4 +1,4 @@
-//! What a decision says of the future comes true, to the microsecond.
+//! The promises of a decision hold to the microsecond.
 
 use std::time::Duration;
 
@@ -55,11 +55,11 @@ pub(super) async fn reset_after_is_exact<S: Store>(trial: &mut Trial<S>) -> Outc
         let step = format!("{name}: spent");
         let reset = only(&step, &trial.check(&step, &peek).await?)?.reset_after();
         trial.advance_to_just_before(reset);
-        let step = format!("{name}: not whole a microsecond before {reset:?} have passed");
+        let step = format!("{name}: not full a microsecond before {reset:?} have passed");
         let left = only(&step, &trial.check(&step, &peek).await?)?.remaining();
-        expect(&step, "whole", left == 10, false)?;
+        expect(&step, "full", left == 10, false)?;
         trial.advance(MICROSECOND);
-        let step = format!("{name}: whole after {reset:?}");
+        let step = format!("{name}: full after {reset:?}");
         let decision = trial.check(&step, &peek).await?;
         let status = only(&step, &decision)?;
         expect(&step, "remaining", status.remaining(), 10)?;

@@ -39,7 +39,7 @@ pub(super) fn in_turn<'a>(limit: &'static str, quota: &'a Quota, key: &'a Key<'a
     Charge::new(limit, quota, key).cost(cost)
 }
 
-/// The only standing of a request with one limit.
+/// The only status of a request with one limit.
 pub(super) fn only<'a>(step: &str, decision: &'a Decision) -> Result<&'a LimitStatus, Failure> {
     match decision.statuses() {
         [status] => Ok(status),

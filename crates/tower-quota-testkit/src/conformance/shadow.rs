@@ -1,4 +1,4 @@
-//! Limits that are told and not enforced.
+//! Limits that are reported and not enforced.
 
 use std::time::Duration;
 
@@ -69,11 +69,11 @@ pub(super) async fn shadow_hides_no_refusal<S: Store>(trial: &mut Trial<S>) -> O
     let both = [at_once("hour", &hour, &ann, 1).shadow(), at_once("minute", &minute, &ann, 1)];
     let step = "both are spent";
     expect_allowed(step, &trial.check(step, &both).await?, true)?;
-    let step = "both say so, and the real one's time is told";
+    let step = "both say so, and the wait is that of the enforced one";
     let decision = trial.check(step, &both).await?;
     expect(step, "outcome", decision.outcome(), Answer::Refuse(Duration::from_secs(60)))?;
     expect(step, "binding", decision.binding().map(|status| status.name), Some(Name::new("minute")))?;
     expect(step, "would refuse", would_refuse(&decision), vec!["hour"])?;
-    let told: Vec<_> = decision.enforced().map(|status| status.name.as_str()).collect();
-    expect(step, "enforced", told, vec!["minute"])
+    let enforced: Vec<_> = decision.enforced().map(|status| status.name.as_str()).collect();
+    expect(step, "enforced", enforced, vec!["minute"])
 }

@@ -71,7 +71,7 @@ fn sound_store_passes_every_case() {
 #[test]
 fn each_mistake_fails_its_case() {
     assert!(fails(Mistake::ForgetsRefunds, "refund_gives_back"));
-    assert!(fails(Mistake::ChargesTheFirstLimitOfARefusal, "one_key_is_charged_whole_or_not"));
+    assert!(fails(Mistake::ChargesTheFirstLimitOfARefusal, "one_key_is_charged_all_or_nothing"));
     assert!(fails(Mistake::ForgetsEverything, "concurrent_checks_admit_the_quota"));
     assert!(fails(Mistake::RunsAMicrosecondFast, "retry_after_is_exact"));
 }
@@ -84,7 +84,7 @@ fn failure_names_the_step() {
 }
 
 #[test]
-fn case_that_needs_what_is_lacking_is_skipped() {
+fn case_of_lacking_capability_is_skipped() {
     let never = async |_: ManualClock, _: String| -> MemoryStore { panic!("no store should be made") };
     let result = block_on(conformance::run("first_refusals_are_free", &[Capability::Penalties], never));
     assert!(result.is_ok());

@@ -26,7 +26,7 @@ pub(super) struct Plan {
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) pause: Pause,
-    /// Whether it is sent together with the step before, without a pause.
+    /// Says whether it is sent together with the step before, without a pause.
     pub(super) joins_last: bool,
     pub(super) action: Action,
     pub(super) charges: Vec<ChargePlan>,

@@ -24,7 +24,7 @@ struct Meeting {
     busy: AtomicUsize,
     /// How often one of them has found a lock held.
     collisions: Arc<AtomicUsize>,
-    /// Whether a thread is held up, or has been. One is enough: two could wait for each other.
+    /// Says whether a thread is held up, or has been. One is enough: two could wait for each other.
     was_held_up: AtomicBool,
 }
 

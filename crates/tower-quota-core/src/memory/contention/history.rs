@@ -1,8 +1,8 @@
 //! Histories of calls, and whether any order explains them.
 //!
-//! A history is linearizable if its calls can be put in an order that keeps to what was over before something else began,
-//! and in which the model gives each the answer it got. The search is that of Wing and Gong ("Testing and verifying
-//! concurrent objects", 1993).
+//! A history is linearizable if its calls can be put in an order that keeps to what was over before something else
+//! began, and in which the model gives each the answer it got. The search is that of Wing and Gong ("Testing and
+//! verifying concurrent objects", 1993).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,7 +38,7 @@ pub(super) struct Ask {
     pub(super) wishes: Vec<Wish>,
 }
 
-/// What was asked and answered, and when by the ticks of the history.
+/// A request and its answer, and when by the ticks of the history.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) ask: Ask,
@@ -81,7 +81,8 @@ impl Ask {
     }
 }
 
-/// Returns the model's entries after every order that explains the calls, from any of those before. None if no order does.
+/// Returns the model's entries after every order that explains the calls, from any of those before. None if no order
+/// does.
 pub(super) fn explain(calls: &[Call], before: &[Entries]) -> Vec<Entries> {
     let mut search = Search { calls, tried: Vec::new(), after: Vec::new() };
     before.iter().for_each(|entries| search.go_on(0, entries));

@@ -50,7 +50,7 @@ fn histories(threads: usize) {
     assert!(found.collisions as u64 >= HISTORIES && found.histories_with_overlaps == HISTORIES, "{found:?}");
 }
 
-/// What shows that threads have met.
+/// Counts the signs that threads have met.
 #[derive(Debug, Default)]
 struct Found {
     calls: usize,
@@ -70,7 +70,7 @@ impl Found {
     }
 }
 
-/// What some threads ask at once, and then a peek at all that is left.
+/// Runs requests of some threads at once, then peeks at all that is left.
 fn history(store: &MemoryStore, crowd: &Crowd, threads: usize, random: &mut Random) -> Vec<Call> {
     let (ticks, calls, start) = (AtomicU64::new(0), Mutex::new(Vec::new()), Barrier::new(threads));
     crowd.gather(threads);

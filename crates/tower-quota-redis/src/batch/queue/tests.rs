@@ -62,7 +62,7 @@ fn late_and_abandoned_decisions_are_not_sent() {
 }
 
 #[test]
-fn decision_without_time_for_a_call_is_not_sent() {
+fn decision_without_time_is_not_sent() {
     let (start, mut queue) = (now(), queue());
     let callers = fill(&mut queue, 1, start + DEADLINE);
     let batch = queue.take_batch(start);

@@ -80,10 +80,10 @@ fn checks_race_with_other_operations() {
 #[test]
 fn two_keys_race_in_either_order() {
     let (own, another, all) = ((0, "own", TWO, 1), (1, "own", TWO, 1), (EVERYONE, "all", TWO, 2));
-    race("own and everybody", &[], &[&[check(&[own, all])], &[check(&[all, own])]]);
+    race("own and all", &[], &[&[check(&[own, all])], &[check(&[all, own])]]);
     race("two of their own", &[], &[&[check(&[own, another])], &[check(&[another, own])]]);
     let (own, all) = ((0, "own", TWO, 1), (EVERYONE, "all", Quota::per_hour(3), 1));
-    race("own and everybody, known", &[check(&[own, all])], &[&[check(&[own, all])], &[check(&[all, own])]]);
+    race("own and all, known", &[check(&[own, all])], &[&[check(&[own, all])], &[check(&[all, own])]]);
     let (another, all) = ((1, "own", TWO, 1), (EVERYONE, "all", TWO, 2));
     race("three of two each", &[], &[&[check(&[own, another])], &[check(&[another, all])], &[check(&[all, own])]]);
 }
