@@ -1,21 +1,16 @@
 //! Numbers for the limits of a table: a row holds 11 bits instead of a limit's name and quota.
 //!
 //! Each table numbers its own limits under its own lock. A number stays valid as long as some row holds it. When the
-//! definitions have doubled since the last time, [`Table::recycle_numbers`] drops those that no row holds and numbers
+//! definitions have doubled since the last time, `recycle` drops those that no row holds and numbers
 //! the rest anew. So a table never knows more than twice the definitions it uses, or a handful.
 
 use std::collections::HashMap;
 
-use super::prefetch::prefetch;
-use super::row::Row;
-use super::table::Table;
+use super::fetch::prefetch;
+use super::row::{NO_NUMBER, Row};
 use crate::charge::Counter;
 use crate::quota::Quota;
 
-/// Bits of a number.
-pub(super) const NUMBER_BITS: u32 = 11;
-/// The number that no limit gets.
-pub(super) const NO_NUMBER: u16 = (1 << NUMBER_BITS) - 1;
 /// Definitions that are searched one by one, and that are always kept.
 const FEW: usize = 8;
 /// Definitions above which numbers are recycled at the latest: there is room left for one more request.
@@ -54,7 +49,7 @@ pub(super) struct Interned {
     /// All of them by definition, once there are more than a few.
     index: Option<Box<Index>>,
     /// Definitions that were in use when numbers were recycled last.
-    live: usize,
+    pub(super) live: usize,
 }
 
 impl Interned {
@@ -142,7 +137,7 @@ impl Interned {
 
     /// Returns whether enough definitions were added for recycling to pay.
     #[inline]
-    const fn is_due(&self) -> bool {
+    pub(super) const fn is_due(&self) -> bool {
         let len = self.len();
         len > FEW && (len > 2 * self.live || len > MANY && len >= self.live + ADDED)
     }
@@ -156,30 +151,6 @@ impl Numbers {
             && self.refill == counter.quota.refill()
             && self.grain == counter.quota.grain()
             && self.capacity == counter.quota.capacity()
-    }
-}
-
-impl Table {
-    /// Drops the definitions that no row holds, if there are many. All numbers may change, so no caller may keep one.
-    #[inline]
-    pub(super) fn recycle_numbers(&mut self) {
-        if self.interned.is_due() {
-            self.renumber();
-        }
-    }
-
-    #[cold]
-    fn renumber(&mut self) {
-        let before = core::mem::take(&mut self.interned);
-        for position in 0..self.rows() {
-            let limits = if self.row(position).is_free() { 0 } else { self.row(position).limits() };
-            for limit in 0..limits {
-                let definition = before.get(self.row(position).number(limit));
-                let number = definition.and_then(|definition| self.interned.number(definition));
-                self.row_mut(position).set_number(limit, number.unwrap_or(NO_NUMBER));
-            }
-        }
-        self.interned.live = self.interned.len();
     }
 }
 

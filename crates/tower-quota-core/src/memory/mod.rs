@@ -10,9 +10,9 @@
 //! | `cuckoo`, `evict`, `insert` | a row for a new entry, found, made or taken from another |
 //! | `filter` | limits that were spent when their entry was evicted |
 //! | `entry` | conversion between rows and the model's entries |
-//! | `interned` | numbers for limits and their quotas, by table |
+//! | `interned`, `recycle` | numbers for limits and their quotas, by table |
 //! | `capacity`, `stats` | how many entries there are and may be |
-//! | `hash`, `prefetch`, `sync` | keys to hashes, rows fetched early, locks |
+//! | `hash`, `prefetch`, `fetch`, `sync` | keys to hashes, rows fetched early, locks |
 //!
 //! # Design
 //!
@@ -34,6 +34,7 @@ mod cuckoo;
 mod draft;
 mod entry;
 mod evict;
+mod fetch;
 mod filter;
 mod hash;
 mod insert;
@@ -41,6 +42,7 @@ mod interned;
 mod locks;
 mod model;
 mod prefetch;
+mod recycle;
 mod row;
 mod stats;
 mod sync;

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::bucket::Bucket;
+use super::fetch::prefetch;
 use super::table::{Buckets, Table, first_home};
 
 /// Bytes that come at once.
@@ -57,23 +58,6 @@ impl Prefetch {
 fn place_of<const W: usize>(buckets: &[Bucket<W>]) -> (*const i8, usize, usize) {
     (buckets.as_ptr().cast(), buckets.len(), size_of::<Bucket<W>>())
 }
-
-/// Fetches a line.
-#[inline]
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[expect(unsafe_code, reason = "this instruction has no safe name")]
-pub(super) fn prefetch<T>(address: *const T) {
-    use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: this is a hint. It reads nothing that the program sees, writes nothing, and is ignored by the processor
-    // where the address is not mapped ("Intel 64 and IA-32 Architectures Software Developer's Manual", PREFETCHh;
-    // "AMD64 Architecture Programmer's Manual", volume 3, PREFETCHlevel). Every x86-64 processor has it.
-    unsafe { _mm_prefetch(address.cast(), _MM_HINT_T0) }
-}
-
-/// Elsewhere there is no such instruction.
-#[inline]
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-pub(super) const fn prefetch<T>(_: *const T) {}
 
 #[cfg(test)]
 #[cfg(not(loom))]

@@ -10,9 +10,12 @@
 //! A count is a bucket's used grains, or a window's counted units, as of the instant. Marks: whether the entry is kept
 //! outside the table, whether it was refused the last time, and how often it was charged or refused (8 bits).
 
-use super::interned::{NO_NUMBER, NUMBER_BITS};
 use crate::time::Timestamp;
 
+/// Bits of a number.
+pub(super) const NUMBER_BITS: u32 = 11;
+/// The number that no limit gets.
+pub(super) const NO_NUMBER: u16 = (1 << NUMBER_BITS) - 1;
 /// Words of a row that has one limit.
 pub(super) const NARROW: usize = 3;
 /// Words of a row that has up to four.
