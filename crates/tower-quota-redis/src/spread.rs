@@ -177,11 +177,13 @@ impl Spread {
     }
 
     /// Joins the answers of all parts, in the order of the request's charges.
+    ///
+    /// The decision's instant is the earliest of all parts. A refund says that its units were taken then: the later a
+    /// bucket believes that, the more it gives back.
     fn join(&self, answers: &[Decision]) -> Decision {
         let mut statuses: SmallVec<[(usize, LimitStatus); 4]> = SmallVec::new();
-        let mut at = Timestamp::EPOCH;
+        let at = answers.iter().map(Decision::at).min().unwrap_or(Timestamp::EPOCH);
         for (part, answer) in self.parts.iter().zip(answers) {
-            at = at.max(answer.at());
             statuses.extend(part.positions.iter().copied().zip(answer.statuses().iter().copied()));
         }
         statuses.sort_by_key(|(position, _)| *position);
