@@ -8,6 +8,8 @@
 //! Nothing is taken anywhere while the breaker of a part is open, and a part whose server is in doubt is asked first: a
 //! node that is away costs the others no call.
 //!
+//! A refund, a charge or a reset is asked of all parts, also when one fails: its first error is the answer.
+//!
 //! Once a part has refused, all of them learn of it: those before it after their refund, those after it instead of
 //! being asked to take. So each judges its charges at their cost and counts the refusal where charges do, and the
 //! decision is what one step would have decided.
@@ -92,7 +94,7 @@ impl Spread {
     }
 
     async fn ask(&self, batchers: &[Batcher], answers: &mut Vec<Decision>) -> Answer {
-        let mut is_refused = false;
+        let (mut is_refused, mut first_error) = (false, None);
         for part in &self.parts {
             let question = match (is_refused, self.common_units(answers)) {
                 (true, _) => part.question.to_refuse(core::iter::empty()),
@@ -107,13 +109,20 @@ impl Spread {
                     }
                     answers.push(decision);
                 }
-                Err(error) => {
+                Err(error) if matches!(self.operation, Operation::Check | Operation::Peek) => {
                     if self.operation == Operation::Check && !is_refused {
                         self.refund(batchers, answers).await;
                     }
                     return Err(error);
                 }
+                // What a refund, a charge or a reset does in one part holds without the others.
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                }
             }
+        }
+        if let Some(error) = first_error {
+            return Err(error);
         }
         if !is_refused && let Some(most) = self.common_units(answers) {
             self.level(batchers, answers, most).await;
@@ -168,11 +177,13 @@ impl Spread {
     }
 
     /// Joins the answers of all parts, in the order of the request's charges.
+    ///
+    /// The decision's instant is the earliest of all parts. A refund says that its units were taken then: the later a
+    /// bucket believes that, the more it gives back.
     fn join(&self, answers: &[Decision]) -> Decision {
         let mut statuses: SmallVec<[(usize, LimitStatus); 4]> = SmallVec::new();
-        let mut at = Timestamp::EPOCH;
+        let at = answers.iter().map(Decision::at).min().unwrap_or(Timestamp::EPOCH);
         for (part, answer) in self.parts.iter().zip(answers) {
-            at = at.max(answer.at());
             statuses.extend(part.positions.iter().copied().zip(answer.statuses().iter().copied()));
         }
         statuses.sort_by_key(|(position, _)| *position);

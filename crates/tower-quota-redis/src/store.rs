@@ -64,7 +64,8 @@ struct Inner {
     runtime: Option<Handle>,
     errors: ErrorCounters,
     is_closed: AtomicBool,
-    /// Decisions about several partitions that go on by themselves, with their refunds.
+    /// Refunds and settlements from when they are asked for, and decisions about several partitions that go on by
+    /// themselves, with their refunds.
     detached: Arc<AtomicUsize>,
 }
 
@@ -132,7 +133,8 @@ impl Store for RedisStore {
     /// are done. Returns whether they are.
     ///
     /// Decisions that are asked for from now on fail with [`RedisStoreError::Closed`], refunds too: let the requests
-    /// that may still settle end first. What is not done by the deadline goes on for as long as the runtime does.
+    /// that may still settle end first. A refund or a settlement asked for before holds this up until its future has
+    /// ended or is dropped, also if it is not polled. What is not done by the deadline goes on for as long as the runtime does.
     async fn close(&self, deadline: Duration) -> bool {
         self.inner.is_closed.store(true, Ordering::SeqCst);
         tokio::time::timeout(deadline, self.inner.until_idle()).await.is_ok()
@@ -140,7 +142,10 @@ impl Store for RedisStore {
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let inner = Arc::clone(&self.inner);
-        if inner.is_closed.load(Ordering::Relaxed) {
+        let is_settlement = matches!(operation, Operation::Refund { .. } | Operation::Charge);
+        // Counted before the look at `is_closed`: either this sees that the store is closed, or `close` sees this.
+        let unsettled = is_settlement.then(|| Detached::new(&inner.detached));
+        if inner.is_closed.load(Ordering::SeqCst) {
             return Box::pin(async move { inner.count_error(Err(RedisStoreError::Closed)) });
         }
         if charges.len() > MOST_CHARGES {
@@ -150,12 +155,14 @@ impl Store for RedisStore {
         if let Some(spread) = Spread::over_partitions(operation, charges, &inner.keys) {
             return Box::pin(async move {
                 let outcome = inner.decide_in_parts(spread).await;
+                drop(unsettled);
                 inner.count_error(outcome)
             });
         }
         let question = Question::new(operation, charges, &inner.keys);
         Box::pin(async move {
             let outcome = inner.batchers[question.partition].decide(question).await;
+            drop(unsettled);
             inner.count_error(outcome)
         })
     }
@@ -185,7 +192,7 @@ impl Inner {
 
     #[expect(clippy::disallowed_methods, reason = "a store that is being closed waits for what is under way")]
     async fn until_idle(&self) {
-        // A decision about several partitions ends before its last refund does, so these are looked at first.
+        // What is counted here is in a queue before it ends, so it is looked at first.
         while self.detached.load(Ordering::SeqCst) > 0 || !self.batchers.iter().all(Batcher::is_idle) {
             tokio::time::sleep(CLOSE_POLL).await;
         }
@@ -196,7 +203,7 @@ impl Inner {
     }
 }
 
-/// Counts a task that goes on by itself, until it is dropped.
+/// Counts what `close` waits for, until it is dropped.
 struct Detached(Arc<AtomicUsize>);
 
 impl Detached {

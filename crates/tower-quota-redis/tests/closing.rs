@@ -86,6 +86,19 @@ async fn close_waits_for_what_is_under_way() {
     assert_eq!(store.stats().errors.other, 1);
 }
 
+#[tokio::test]
+async fn close_waits_for_refund_not_yet_polled() {
+    let server = RedisServer::start();
+    let store = store_on(&server).await;
+    let user = user("ann");
+    let charges = [Charge::new("hour", &HOUR, &user)];
+    let refund = store.check(&charges).await.unwrap().refund().unwrap();
+    let refunding = store.apply(refund, &charges);
+    assert!(!store.close(SHORT).await, "the refund is not sent");
+    assert_eq!(refunding.await.unwrap().statuses()[0].remaining(), 1_000);
+    assert!(store.close(PATIENT).await);
+}
+
 /// The caller of a decision in two parts gives up while the second is under way.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn close_waits_for_refunds_of_abandoned_decisions() {

@@ -12,10 +12,10 @@ use proptest::sample::select;
 use proptest::test_runner::{Config, TestCaseResult, TestRunner};
 use tokio::runtime::Runtime;
 use tower_quota_core::{Algorithm, Charge, Decision, Entry, Key, Operation, Outcome, Penalty, Quota, Store, decide};
-use tower_quota_redis::RedisStore;
+use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::{ManualClock, RedisServer};
 
-use self::common::{options, user};
+use self::common::{look_at, options, user};
 
 const KEYS: usize = 4;
 const PENALTY: Penalty = Penalty::after(2).step(Duration::from_millis(40)).most(Duration::from_secs(1));
@@ -89,6 +89,21 @@ impl Bench {
         let expected = decide(Operation::Check, charges, now, &mut entries, place);
         (self.runtime.block_on(self.store.check(charges)).unwrap(), expected)
     }
+}
+
+#[tokio::test]
+async fn refund_reaches_parts_behind_a_failure() {
+    let server = RedisServer::start();
+    // With a clock that stands, the refund is exact.
+    let options = options().clock(ManualClock::default()).partitions(NonZeroUsize::new(64).unwrap());
+    let store = options.connect(&server.url()).await.unwrap();
+    let (ann, everyone, quota) = (user("ann"), Key::EVERYONE, Quota::per_hour(5));
+    let (own, global) = (Charge::new("one", &quota, &ann), Charge::new("one", &quota, &everyone));
+    let refund = store.check(&[own, global]).await.unwrap().refund().unwrap();
+    redis::cmd("SET").arg(store.key_of(&ann)).arg("nonsense").exec(&mut look_at(&server)).unwrap();
+    let error = store.apply(refund, &[own, global]).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::State { .. }), "{error:?}");
+    assert_eq!(store.check(&[global.cost(0)]).await.unwrap().statuses()[0].remaining(), 5);
 }
 
 #[test]

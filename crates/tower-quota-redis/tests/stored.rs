@@ -128,7 +128,8 @@ async fn unreadable_entry_is_an_error_and_stays() {
     let repeated = [&sound[..], &sound[8..]].concat();
     let wrong_kind = [&sound[..13], &[9], &sound[14..]].concat();
     let cut_off = (0..sound.len()).filter(|&length| length != 8).map(|length| sound[..length].to_vec());
-    for wrong in cut_off.chain([other_version, repeated, wrong_kind, b"nonsense".to_vec()]) {
+    let endless = [&sound[..8], &[0xff; 16]].concat();
+    for wrong in cut_off.chain([other_version, repeated, wrong_kind, endless, b"nonsense".to_vec()]) {
         redis::cmd("SET").arg(&name).arg(&wrong).exec(&mut connection).unwrap();
         for charge in [day, counted] {
             let error = store.check(&[charge]).await.unwrap_err();
@@ -139,6 +140,29 @@ async fn unreadable_entry_is_an_error_and_stays() {
         assert_eq!(stored(&mut connection, &name), wrong);
     }
     assert_eq!(store.check(&[Charge::new("day", &DAY, &bob)]).await.unwrap().statuses()[0].remaining(), 1);
+}
+
+#[tokio::test]
+async fn unreadable_entry_fails_its_own_decisions_alone() {
+    let server = RedisServer::start();
+    let (store, mut connection) = (store_on(&server).await, look_at(&server));
+    let ann = user("ann");
+    store.check(&[Charge::new("day", &DAY, &ann)]).await.unwrap();
+    let name = store.key_of(&ann);
+    let endless = [&stored(&mut connection, &name)[..8], &[0xff; 16]].concat();
+    redis::cmd("SET").arg(&name).arg(&endless).exec(&mut connection).unwrap();
+    let calls = store.stats().calls;
+    let asked = (0..100).map(|i| {
+        let bob = user(&format!("bob {i}"));
+        let (good, bad) = (Charge::new("day", &DAY, &bob), Charge::new("day", &DAY, &ann));
+        (tokio::spawn(store.check(&[good])), tokio::spawn(store.check(&[bad])))
+    });
+    for (good, bad) in asked.collect::<Vec<_>>() {
+        assert!(good.await.unwrap().unwrap().is_allowed());
+        assert!(matches!(bad.await.unwrap(), Err(RedisStoreError::State { .. })));
+    }
+    assert!(store.stats().calls - calls < 100, "both kinds share calls");
+    assert_eq!(stored(&mut connection, &name), endless);
 }
 
 #[tokio::test]

@@ -76,6 +76,11 @@ impl<S: TimeSource> Machine<S> {
 
     fn compare(&self, last: &mut Comparison) {
         let Some((counter, nanos)) = self.read_both() else {
+            // The system's clock is slow, or this thread is preempted: it is not tried again at every reading.
+            if self.line.is_open() && self.line.micros(|| self.source.counter()).is_none() {
+                self.line.close();
+            }
+            self.due_nanos.store(self.source.system_nanos().saturating_add(MEASURED_NANOS), Ordering::Relaxed);
             return;
         };
         let passed = nanos.saturating_sub(last.nanos);

@@ -19,6 +19,7 @@ struct Mock {
     /// The readings of the counter that are followed by a pause of these microseconds.
     pauses: Cell<u32>,
     pause_micros: Cell<u64>,
+    system_readings: Cell<u32>,
 }
 
 impl Mock {
@@ -43,6 +44,7 @@ impl TimeSource for &Mock {
     }
 
     fn system_nanos(&self) -> u64 {
+        self.system_readings.set(self.system_readings.get() + 1);
         self.micros.get() * 1_000
     }
 }
@@ -54,6 +56,7 @@ fn mock() -> Mock {
         micros: Cell::new(0),
         pauses: Cell::new(0),
         pause_micros: Cell::new(0),
+        system_readings: Cell::new(0),
     }
 }
 
@@ -193,6 +196,22 @@ fn comparison_that_stays_preempted_is_left_out() {
     mock.pauses.set(0);
     run_exactly(&machine, &mock, 300);
     assert!(follows_counter(&machine, &mock));
+}
+
+#[test]
+fn failed_comparison_is_repeated_later() {
+    let mock = mock();
+    let machine = Machine::start(&mock);
+    run_exactly(&machine, &mock, 500);
+    mock.pass(WINDOW_MICROS);
+    mock.pauses.set(u32::MAX);
+    mock.pause_micros.set(10);
+    machine.elapsed_micros();
+    let before = mock.system_readings.get();
+    for _ in 0..100 {
+        assert_close(&machine, &mock);
+    }
+    assert_eq!(mock.system_readings.get() - before, 200, "one to see whether it is due, one for the time");
 }
 
 #[test]

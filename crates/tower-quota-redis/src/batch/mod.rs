@@ -5,7 +5,8 @@
 //! the next call. No timer holds a decision back.
 //!
 //! 1. A call carries a bounded weight, so that it never occupies the server for more than about a millisecond.
-//! 2. Each decision has a deadline and an outcome of its own. One whose caller has gone is not sent.
+//! 2. Each decision has a deadline and an outcome of its own. One whose caller has gone is not sent, unless
+//!    it is a refund.
 //! 3. A decision that cannot be answered in time is not sent: it is refused, on arrival if possible, and nothing is
 //!    charged (`flow.rs`). So a server that is asked for more than it can do still answers as much as it can in time.
 //! 4. Calls are tasks of their own: a caller that never polls again holds no slot. The exception is a decision that
@@ -34,7 +35,7 @@ use std::time::Instant;
 
 use redis::Value;
 use tokio::sync::{SemaphorePermit, oneshot};
-use tower_quota_core::Decision;
+use tower_quota_core::{Decision, Operation};
 
 use self::call_span::CallSpan;
 pub(crate) use self::caller::Caller;
@@ -79,6 +80,7 @@ impl Batcher {
     /// Decides, within the deadline. Fails at once while the breaker is open, and when an answer would come too late.
     pub(crate) async fn decide(&self, question: Question) -> Outcome {
         let caller = &self.shared.caller;
+        let is_refund = matches!(question.template.operation, Operation::Refund { .. });
         let asked = match self.shared.ask(question, now()) {
             Ok(asked) => asked,
             Err(reason) => {
@@ -99,7 +101,10 @@ impl Batcher {
             Ok(Ok(outcome)) => outcome,
             // The runtime that the call was made on was shut down under it.
             Ok(Err(_)) => Err(caller.cut_short()),
-            Err(_) if self.shared.lock().is_waiting(asked.ticket) => Err(caller.not_sent(NotSent::Overloaded)),
+            // A refund that still waits will be sent.
+            Err(_) if !is_refund && self.shared.lock().is_waiting(asked.ticket) => {
+                Err(caller.not_sent(NotSent::Overloaded))
+            }
             Err(_) => Err(caller.too_late()),
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use tokio::sync::oneshot;
-use tower_quota_core::Decision;
+use tower_quota_core::{Decision, Operation};
 
 use crate::error::RedisStoreError;
 use crate::question::Question;
@@ -16,6 +16,11 @@ pub(super) struct Pending {
 }
 
 impl Pending {
+    /// Returns whether it gives back units, which is worth doing late and without a caller.
+    pub(super) fn is_refund(&self) -> bool {
+        matches!(self.question.template.operation, Operation::Refund { .. })
+    }
+
     /// Sends the answer to the caller, who may have gone.
     pub(super) fn answer(self, outcome: Result<Decision, RedisStoreError>) {
         let _ = self.answer.send(outcome);

@@ -16,10 +16,14 @@ use crate::stats::RedisStats;
 /// microseconds, so a call takes it about a quarter of a millisecond.
 pub(super) const MOST_WEIGHT: usize = 128;
 
+/// The most refunds that wait at once.
+const MOST_REFUNDS: usize = 10_000;
+
 /// Guarded by one lock: everything that decides whether and when a decision is sent.
 pub(super) struct Queue {
     waiting: VecDeque<Pending>,
     waiting_weight: usize,
+    waiting_refunds: usize,
     /// How many decisions have left the queue so far.
     left: u64,
     slots: usize,
@@ -60,6 +64,7 @@ impl Queue {
         Self {
             waiting: VecDeque::new(),
             waiting_weight: 0,
+            waiting_refunds: 0,
             left: 0,
             slots,
             free_slots: (0..slots).rev().collect(),
@@ -86,18 +91,22 @@ impl Queue {
         self.slots - self.free_slots.len() + usize::from(!self.is_direct_free)
     }
 
-    /// Returns why a decision that arrives now is refused, if it is. Refunds wait their turn: units that are not given
-    /// back would be lost to their client.
+    /// Returns why a decision that arrives now is refused, if it is. Refunds wait their turn, however long it takes: units
+    /// that are not given back would be lost to their client.
     pub(super) fn admit(&mut self, operation: Operation, now: Instant) -> Result<(), NotSent> {
         if !self.breaker.is_closed() {
             return if self.breaker.admit(now) { Ok(()) } else { Err(NotSent::BreakerOpen) };
         }
-        let is_refund = matches!(operation, Operation::Refund { .. });
-        if is_refund || self.flow.is_in_time(self.waiting_weight, now) { Ok(()) } else { Err(NotSent::Overloaded) }
+        let is_admitted = match operation {
+            Operation::Refund { .. } => self.waiting_refunds < MOST_REFUNDS,
+            _ => self.flow.is_in_time(self.waiting_weight, now),
+        };
+        if is_admitted { Ok(()) } else { Err(NotSent::Overloaded) }
     }
 
     pub(super) fn push(&mut self, pending: Pending) -> Ticket {
         self.waiting_weight += pending.question.weight();
+        self.waiting_refunds += usize::from(pending.is_refund());
         self.waiting.push_back(pending);
         Ticket(self.left + self.waiting.len() as u64)
     }
@@ -136,7 +145,7 @@ impl Queue {
 
     /// Takes those that have waited longest, as many as may be sent in one call. A decision that weighs more than that
     /// is sent alone. Decisions that cannot be answered in time are set apart, and those that lost their callers
-    /// dropped.
+    /// dropped; refunds are sent all the same.
     pub(super) fn take_batch(&mut self, now: Instant) -> Batch {
         let (room, needed) = (self.room(), self.flow.time_needed(now));
         let mut batch = Batch::default();
@@ -145,14 +154,17 @@ impl Queue {
         }
         while let Some(next) = self.waiting.front() {
             let weight = next.question.weight();
-            let is_late = next.expiry.is_some_and(|expiry| expiry.saturating_duration_since(now) <= needed);
-            let is_sent = !next.answer.is_closed() && !is_late;
+            let is_refund = next.is_refund();
+            let has_no_time = next.expiry.is_some_and(|expiry| expiry.saturating_duration_since(now) <= needed);
+            let is_late = has_no_time && !is_refund;
+            let is_sent = is_refund || !next.answer.is_closed() && !is_late;
             if is_sent && batch.weight + weight > room && !batch.decisions.is_empty() {
                 batch.is_full = true;
                 break;
             }
             let Some(next) = self.waiting.pop_front() else { break };
             self.waiting_weight -= weight;
+            self.waiting_refunds -= usize::from(is_refund);
             self.left += 1;
             if is_sent {
                 batch.weight += weight;
@@ -200,7 +212,7 @@ impl Queue {
             return Vec::new();
         }
         self.left += self.waiting.len() as u64;
-        self.waiting_weight = 0;
+        (self.waiting_weight, self.waiting_refunds) = (0, 0);
         core::mem::take(&mut self.waiting).into()
     }
 

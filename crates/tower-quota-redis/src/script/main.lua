@@ -2,10 +2,13 @@
 local replies, decide, place = {}, nil, 1
 for i = 1, decision_count do
   local template = templates[decisions[place]]
-  local reply = template.is_plain and decide_buckets(template, place)
-  if not reply then
+  local is_sound, reply = false, nil
+  if template.is_plain then
+    -- It fails only while it reads: nothing is kept by then.
+    is_sound, reply = pcall(decide_buckets, template, place)
+  end
+  if not (is_sound and reply) then
     decide = decide or model()
-    local is_sound
     is_sound, reply = pcall(decide, template, place)
     if not is_sound then
       reply = string.char(UNREADABLE)

@@ -22,9 +22,13 @@ fn queue() -> Queue {
 
 /// Makes a decision of weight 1.
 fn pending(expiry: Option<Instant>) -> (Pending, Answered) {
+    pending_of(Operation::Check, expiry)
+}
+
+fn pending_of(operation: Operation, expiry: Option<Instant>) -> (Pending, Answered) {
     let (quota, key) = (Quota::per_hour(10), Key::owned(Name::new("user"), "ann"));
     let keys = KeyNames::new("quota", None, false, NonZeroUsize::MIN).unwrap();
-    let question = Question::new(Operation::Check, &[Charge::new("hour", &quota, &key)], &keys);
+    let question = Question::new(operation, &[Charge::new("hour", &quota, &key)], &keys);
     let (answer, answered) = oneshot::channel();
     (Pending { question, answer, expiry }, answered)
 }
@@ -59,6 +63,28 @@ fn late_and_abandoned_decisions_are_not_sent() {
     assert_eq!(expiries(&batch.decisions), [Some(40), None]);
     assert_eq!(expiries(&batch.late), [Some(10), Some(20)]);
     assert!(queue.take_batch(start).decisions.is_empty());
+}
+
+#[test]
+fn late_and_abandoned_refunds_are_sent() {
+    let (start, mut queue) = (now(), queue());
+    let refund = Operation::Refund { taken_at: Timestamp::EPOCH };
+    let (late, _caller) = pending_of(refund, Some(start));
+    queue.push(late);
+    queue.push(pending_of(refund, None).0);
+    let batch = queue.take_batch(start + DEADLINE);
+    assert_eq!((batch.decisions.len(), batch.late.len(), queue.waiting_refunds), (2, 0, 0));
+}
+
+#[test]
+fn waiting_refunds_are_bounded() {
+    let (start, mut queue) = (now(), queue());
+    let refund = Operation::Refund { taken_at: Timestamp::EPOCH };
+    queue.waiting_refunds = MOST_REFUNDS - 1;
+    assert_eq!(queue.admit(refund, start), Ok(()));
+    queue.push(pending_of(refund, None).0);
+    assert_eq!(queue.admit(refund, start), Err(NotSent::Overloaded));
+    assert_eq!(queue.admit(Operation::Check, start), Ok(()));
 }
 
 #[test]
