@@ -90,7 +90,7 @@ pub enum RedisStoreError {
         /// The client's error, if it could not even read the answer as a Redis reply.
         source: Option<Arc<dyn Error + Send + Sync>>,
     },
-    /// The store has been [closed](crate::RedisStore::close). Nothing was charged.
+    /// The store has been [closed](tower_quota_core::Store::close). Nothing was charged.
     Closed,
 }
 

@@ -22,8 +22,8 @@
 //!    within microseconds, uncharged. A single decision tries the server again after a pause of at most 400 ms.
 //!    When it is answered the load returns in steps.
 //!
-//! [`RedisStore::stats`] shows all of it in figures, and [`RedisStore::close`] waits for what is under way when a
-//! service ends.
+//! [`RedisStore::stats`] shows all of it in figures, and [`Store::close`](tower_quota_core::Store::close) waits for
+//! what is under way when a service ends.
 //!
 //! ```no_run
 //! use tower_quota_core::{Charge, Key, Name, Quota, Store};

@@ -78,7 +78,8 @@ use crate::time::Timestamp;
 /// # Memory
 ///
 /// An entry takes 36 bytes with one limit and 72 with up to four, as the process grows, however long its key. Logs,
-/// windows that begin with a request, and more limits are kept apart and take hundreds. All entries of a table take as
+/// windows that begin with a request, buckets whose requests wait or settle, and more limits are kept apart and take
+/// hundreds. All entries of a table take as
 /// much as the one with the most limits; a sliding window of over a million units counts for two.
 ///
 /// At most `capacity` entries are remembered, one million by default; the one of [`Key::EVERYONE`] takes no place and
