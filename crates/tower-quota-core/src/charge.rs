@@ -115,11 +115,13 @@ impl<'a> Charge<'a> {
         self
     }
 
-    /// Prepares for a refund: what a bucket gives back is then exact, also long after the charge.
+    /// Prepares for a refund long after the charge: a bucket then gives back as much as is sure to be no more than if the
+    /// charge had never been made, by the least that was used since.
     ///
     /// Without it, and of charges that do not wait, a bucket gives back what was taken less what time has refilled
     /// since. That is never too much, and too little where other requests have used what was refilled. Windows and logs
-    /// need no preparation.
+    /// need no preparation. Where a limit's quota has changed since the charge, a bucket counts what time has refilled at
+    /// the new rate: a rate that was cut in between may give back too much.
     #[must_use]
     pub const fn refundable(mut self) -> Self {
         self.is_refundable = true;

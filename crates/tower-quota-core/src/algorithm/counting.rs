@@ -24,7 +24,7 @@ pub(crate) trait Counting {
     fn take(&mut self, quota: &Quota, now: u64, cost: u64);
 
     /// Gives back up to a cost that was taken at `taken_at`, in a state that was advanced to `now`: to the same window
-    /// only, never beyond the capacity, and to a bucket without what time has refilled since.
+    /// only, never beyond the capacity, and to a bucket no more than was used all the time since, or than time has not refilled.
     fn refund(&mut self, quota: &Quota, now: u64, taken_at: u64, cost: u64);
 
     /// Appends the stored form, without the instant at which it is full.

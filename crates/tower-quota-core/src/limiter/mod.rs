@@ -212,7 +212,7 @@ impl<S: Store + Clone> Limiter<S> {
         self.apply(Operation::Peek, &key.as_key(self.scope), 1, Duration::ZERO)
     }
 
-    /// Gives back what a decision of this limiter on this key took, less what time has refilled since.
+    /// Gives back what a decision of this limiter on this key took; of what did not wait, less what time has refilled since.
     ///
     /// The answer is about the limits that it took something of.
     /// A refusal and a clone of a decision give back nothing.
