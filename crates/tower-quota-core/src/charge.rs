@@ -179,6 +179,11 @@ impl<'a> Charge<'a> {
         asked.min(longest_wait(self.quota))
     }
 
+    /// Returns the longest wait that was asked for.
+    pub(crate) const fn longest_wait(&self) -> Option<Duration> {
+        self.patience
+    }
+
     /// Returns whether a bucket prepares for a refund: where it was asked for, and where requests wait.
     #[must_use]
     pub fn is_refundable(&self) -> bool {

@@ -189,25 +189,26 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod clients;
 pub mod cost;
 mod decided;
 mod degraded;
+mod handle;
 mod head;
 pub mod key;
 mod layer;
 mod limit;
-mod lists;
-mod look_up;
-mod plan;
 mod policy;
 pub mod settle;
 pub mod when;
 
 pub use self::answer::{EXPOSED_HEADERS, HeaderStyle, Negotiated, ProblemDetails, Reason, Refusal, Refused, Reset};
+pub use self::clients::RefusedClient;
 pub use self::decided::Decided;
 pub use self::degraded::{Degraded, OnStoreFailure};
+pub use self::handle::{ClientKey, HandleError, RateLimitHandle};
 pub use self::head::RequestHead;
-pub use self::layer::{RateLimit, RateLimitLayer, ResponseBody, ResponseFuture};
+pub use self::layer::{RateLimit, RateLimitLayer, ResponseBody, ResponseFuture, StoreTimeout};
 pub use self::limit::{Limit, MissingKey};
 pub use self::policy::Policy;
 pub use tower_quota_core::{

@@ -14,7 +14,7 @@ pub(crate) struct Partitions {
 }
 
 /// A partition key in base64, as it stands between the colons of a Byte Sequence (RFC 9651, section 3.3.5).
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct PartitionKey(String);
 
 impl Partitions {

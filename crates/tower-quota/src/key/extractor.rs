@@ -40,6 +40,13 @@ pub trait KeyExtractor: Send + Sync + 'static {
     /// The key of a request; `None` when it has none. An empty key is the one that requests without a key share.
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>>;
 
+    /// Returns the key of a client that an operator names by text; `None` if the text cannot be read.
+    ///
+    /// The text itself, unless the extractor counts by something else, such as addresses.
+    fn key_of_text(&self, text: &str) -> Option<Key<'static>> {
+        Some(Key::owned(self.scope(), text))
+    }
+
     /// A number for how the keys are made, the same in this process for all extractors that make the same: by it a policy
     /// tells different extractors of one scope, which it [refuses](crate::ConfigError::SharedScope). Unless told otherwise
     /// it stands for the type alone. An extractor with settings that its scope does not name [makes it](identity_of) of

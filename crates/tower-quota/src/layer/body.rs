@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-use super::meter::Meter;
+use crate::settle::Meter;
 
 pin_project! {
     /// The body of a [`RateLimit`](crate::RateLimit)'s response: that of the inner service, passed through untouched, or
@@ -46,6 +46,13 @@ impl<B> ResponseBody<B> {
     }
 }
 
+impl<B> Default for ResponseBody<B> {
+    /// Makes an empty body, whatever the inner service's is.
+    fn default() -> Self {
+        Self::refusal(Bytes::new())
+    }
+}
+
 impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
     type Data = Bytes;
     type Error = B::Error;
@@ -71,7 +78,7 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
             Kind::Inner { body, meter } => {
                 let is_end = body.is_end_stream();
                 if let (true, Some(meter)) = (is_end, meter) {
-                    meter.told_end();
+                    meter.end_is_known();
                 }
                 is_end
             }

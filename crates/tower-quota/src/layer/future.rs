@@ -1,32 +1,32 @@
-//! The response to come.
+//! The future of a response: polls what the request waits for, then the inner service.
 
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tower_quota_core::Store;
 use tower_service::Service;
 
-use super::before::{After, Before};
+use super::admission::{Admission, Finish};
 use super::body::ResponseBody;
-use super::meter::metered;
-use super::report::Told;
-use crate::answer::Denial;
-use crate::settle::Reservation;
+use super::pipeline::Step;
+use super::shared::Shared;
+use super::stage::{Stage, take};
+use crate::answer::RefusalBody;
 
 pin_project! {
     /// The future of [`RateLimit`](crate::RateLimit).
     ///
-    /// Dropping it is safe. While something is looked up for its request, nothing has been charged. While the request
-    /// waits for a turn, the inner service is never called, and the turn is given back with all that the request was
-    /// charged; what is given back at other times, [`settle`](crate::settle) tells.
+    /// Dropping it is safe. While values are looked up for its request, nothing has been charged. While the request waits
+    /// for its turn, the inner service is never called, and the turn is given back with all that the request was charged.
+    /// [`settle`](crate::settle) says what is given back at other times.
     ///
     /// # Panics
-    /// When polled after it has completed, as futures may; when a request has to wait, or something has to be looked up,
+    /// When polled after it has completed, as futures may; when a request has to wait, or a value has to be looked up,
     /// outside a tokio runtime with a timer.
     #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<Svc, S, B>
@@ -35,34 +35,55 @@ pin_project! {
         S: Store,
     {
         #[pin]
-        stage: Stage<Svc, S, Svc::Future, B>,
+        state: State<Svc, S, Svc::Future, B>,
     }
 }
 
 pin_project! {
     /// How far a request has come.
-    #[project = StageProjection]
-    enum Stage<Svc, S, F, B>
+    #[project = StateProjection]
+    enum State<Svc, S, F, B>
     where
         S: Store,
     {
-        // Boxed: behind a store in this process hardly a request gets here, and each has room for it.
-        Before {
-            before: Pin<Box<Before<Svc, S, B>>>,
+        // Boxed: few requests wait when the store is in this process, and the future of each has room for it.
+        Waiting {
+            waiting: Pin<Box<Waiting<Svc, S, B>>>,
         },
         Running {
             #[pin]
             response: F,
-            told: Told<S>,
-            reservation: Reservation,
+            finish: Finish,
         },
-        Denied {
-            denial: Option<Denial>,
-        },
-        Refused {
-            response: Option<Response<Bytes>>,
+        Responding {
+            response: Option<Response<RefusalBody>>,
         },
     }
+}
+
+pin_project! {
+    /// A request that waits, and the service that it may go to.
+    pub(super) struct Waiting<Svc, S, B>
+    where
+        S: Store,
+    {
+        shared: Arc<Shared<S>>,
+        // A clone that has not been polled ready.
+        service: Svc,
+        request: Option<Request<B>>,
+        #[pin]
+        stage: Option<Stage<S>>,
+        // Set once nothing is waited for but the service.
+        admission: Option<Admission>,
+    }
+}
+
+/// How a wait ends.
+enum Waited<B> {
+    /// The service is ready for the request.
+    Forward(Request<B>, Finish),
+    /// The request is answered.
+    Respond(Response<RefusalBody>),
 }
 
 impl<Svc, S, B> ResponseFuture<Svc, S, B>
@@ -70,32 +91,47 @@ where
     Svc: Service<Request<B>>,
     S: Store,
 {
-    /// Something comes before the inner service.
-    pub(super) fn before(before: Before<Svc, S, B>) -> Self {
-        Self { stage: Stage::Before { before: Box::pin(before) } }
-    }
-
-    /// There is nothing to tell.
     #[inline]
-    pub(super) fn untold(response: Svc::Future) -> Self {
-        Self::running(response, Told::Nothing, Reservation::default())
+    pub(super) const fn running(response: Svc::Future, finish: Finish) -> Self {
+        Self { state: State::Running { response, finish } }
     }
 
-    /// The inner service has been called.
-    #[inline]
-    pub(super) const fn running(response: Svc::Future, told: Told<S>, reservation: Reservation) -> Self {
-        Self { stage: Stage::Running { response, told, reservation } }
+    pub(super) const fn respond(response: Response<RefusalBody>) -> Self {
+        Self { state: State::Responding { response: Some(response) } }
     }
 
-    /// There is an answer, yet to be put together.
-    #[inline]
-    pub(super) const fn denied(denial: Denial) -> Self {
-        Self { stage: Stage::Denied { denial: Some(denial) } }
+    pub(super) fn waiting(waiting: Waiting<Svc, S, B>) -> Self {
+        Self { state: State::Waiting { waiting: Box::pin(waiting) } }
+    }
+}
+
+impl<Svc, S: Store, B> Waiting<Svc, S, B> {
+    pub(super) const fn new(shared: Arc<Shared<S>>, service: Svc, request: Request<B>, stage: Stage<S>) -> Self {
+        Self { shared, service, request: Some(request), stage: Some(stage), admission: None }
     }
 
-    /// There is an answer.
-    pub(super) const fn refused(response: Response<Bytes>) -> Self {
-        Self { stage: Stage::Refused { response: Some(response) } }
+    /// Polls the stages of the pipeline, then the service's readiness.
+    fn poll<R>(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Waited<B>, Svc::Error>>
+    where
+        Svc: Service<Request<B>, Response = R>,
+    {
+        let mut this = self.project();
+        while let Some(stage) = this.stage.as_mut().as_pin_mut() {
+            let event = ready!(stage.poll(cx));
+            let Some(request) = this.request else { return Poll::Pending };
+            match this.shared.resume(event, request) {
+                Step::Forward(admission) => {
+                    this.stage.set(None);
+                    *this.admission = Some(admission);
+                }
+                Step::Respond(response) => return Poll::Ready(Ok(Waited::Respond(response))),
+                Step::Wait(stage) => this.stage.set(Some(stage)),
+            }
+        }
+        ready!(this.service.poll_ready(cx))?;
+        let mut request = take(this.request);
+        let finish = take(this.admission).forward(&mut request);
+        Poll::Ready(Ok(Waited::Forward(request, finish)))
     }
 }
 
@@ -107,38 +143,27 @@ where
     type Output = Result<Response<ResponseBody<R>>, Svc::Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
+        let mut state = self.project().state;
         loop {
-            let next = match this.stage.as_mut().project() {
-                StageProjection::Running { response, told, reservation } => {
-                    let mut response = ready!(response.poll(cx))?;
-                    if matches!(told, Told::Nothing) && reservation.is_empty() {
-                        return Poll::Ready(Ok(response.map(|body| ResponseBody::inner(body, None))));
-                    }
-                    core::mem::replace(told, Told::Nothing).write(&mut response);
-                    return Poll::Ready(Ok(metered(response, core::mem::take(reservation))));
+            let next = match state.as_mut().project() {
+                StateProjection::Running { response, finish } => {
+                    let response = ready!(response.poll(cx))?;
+                    return Poll::Ready(Ok(core::mem::take(finish).apply_to(response)));
                 }
-                StageProjection::Denied { denial } => {
-                    return Poll::Ready(Ok(take(denial).response(ResponseBody::refusal)));
-                }
-                StageProjection::Refused { response } => {
+                StateProjection::Responding { response } => {
                     return Poll::Ready(Ok(take(response).map(ResponseBody::refusal)));
                 }
-                StageProjection::Before { before } => match ready!(before.as_mut().poll(cx)) {
-                    After::Run(mut held, told, reservation) => {
-                        Stage::Running { response: held.service.call(held.request), told, reservation }
+                StateProjection::Waiting { waiting } => match ready!(waiting.as_mut().poll(cx))? {
+                    Waited::Forward(request, finish) => {
+                        let response = waiting.as_mut().project().service.call(request);
+                        State::Running { response, finish }
                     }
-                    After::Refuse(response) => Stage::Refused { response: Some(response) },
+                    Waited::Respond(response) => State::Responding { response: Some(response) },
                 },
             };
-            this.stage.set(next);
+            state.set(next);
         }
     }
-}
-
-#[expect(clippy::expect_used, reason = "documented: only a future polled after completion finds a slot empty")]
-pub(super) fn take<T>(slot: &mut Option<T>) -> T {
-    slot.take().expect("polled after completion")
 }
 
 impl<Svc, S, B> fmt::Debug for ResponseFuture<Svc, S, B>
@@ -147,11 +172,11 @@ where
     S: Store,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stage = match &self.stage {
-            Stage::Before { before } => before.name(),
-            Stage::Running { .. } => "running",
-            Stage::Denied { .. } | Stage::Refused { .. } => "refused",
+        let state = match &self.state {
+            State::Waiting { waiting } => waiting.stage.as_ref().map_or("becoming ready", Stage::name),
+            State::Running { .. } => "running",
+            State::Responding { .. } => "refused",
         };
-        write!(f, "ResponseFuture({stage})")
+        write!(f, "ResponseFuture({state})")
     }
 }

@@ -2,18 +2,18 @@
 
 use core::error::Error;
 use core::fmt;
+use core::time::Duration;
 use std::sync::Arc;
 
 use tower_layer::Layer;
 use tower_quota_core::{MemoryStore, Store};
 
-use super::gate::Gate;
-use super::local::Local;
 use super::service::RateLimit;
-use super::turn::Line;
-use crate::answer::{Answers, Fields, HeaderStyle};
+use super::shared::{Settings, Shared};
+use super::stage::Queue;
+use crate::answer::ResponseSettings;
 use crate::decided::Decided;
-use crate::plan::Plan;
+use crate::degraded::LocalCounters;
 use crate::policy::Policy;
 
 /// Puts a [`Policy`] in front of services, see the [crate](crate). Clones, and all the services they make, share one
@@ -22,28 +22,26 @@ use crate::policy::Policy;
 /// The only type parameter is the store. `RateLimitLayer<BoxStore>` is the layer whose store is chosen at run time.
 #[must_use]
 pub struct RateLimitLayer<S> {
-    pub(super) gate: Arc<Gate<S>>,
+    shared: Arc<Shared<S>>,
 }
 
 impl<S: Store> RateLimitLayer<S> {
     /// The most requests that wait at once unless [`max_waiting`](Self::max_waiting) says otherwise.
     pub const DEFAULT_MAX_WAITING: usize = 10_000;
 
-    /// A layer that decides by this policy and counts in this store.
+    /// Makes a layer that decides by this policy and counts in this store.
     pub fn new(store: S, policy: Policy) -> Self {
-        let plan = Plan::new(policy);
-        let answers = Answers::new(Fields::new(&HeaderStyle::DEFAULT, plan.limits()));
-        Self::of(Gate {
-            store: Arc::new(store),
-            plan: Arc::new(plan),
+        let settings = Settings {
+            policy,
+            responses: ResponseSettings::default(),
             local: Arc::default(),
-            answers: Arc::new(answers),
             on_store_error: Arc::new(|_| {}),
             on_decision: None,
-            line: Arc::new(Line::new(Self::DEFAULT_MAX_WAITING)),
-            attaches_decisions: false,
-            is_plain: false,
-        })
+            queue: Arc::new(Queue::new(Self::DEFAULT_MAX_WAITING)),
+            store_timeout: None,
+            attaches_decision: false,
+        };
+        Self { shared: Arc::new(Shared::new(Arc::new(store), settings)) }
     }
 
     /// Where [`OnStoreFailure::Local`](crate::OnStoreFailure::Local) limits are counted while the store is sick, instead
@@ -51,7 +49,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// is right for layers whose limits have the same names and keys. It is cleared when the real store is well again:
     /// let nothing else count in it.
     pub fn local_store(self, store: MemoryStore) -> Self {
-        Self::of(Gate { local: Arc::new(Local::new(store)), ..self.parts() })
+        self.with(|settings| settings.local = Arc::new(LocalCounters::new(store)))
     }
 
     /// Hands the error to this closure whenever the store could not decide, once per request and whatever the limits do
@@ -80,7 +78,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// # let _ = layer;
     /// ```
     pub fn on_store_error(self, listener: impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static) -> Self {
-        Self::of(Gate { on_store_error: Arc::new(listener), ..self.parts() })
+        self.with(|settings| settings.on_store_error = Arc::new(listener))
     }
 
     /// Tells this closure of every decision, once per request: admitted, waiting, refused, blocked, without a key, and
@@ -106,7 +104,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// # let _ = layer;
     /// ```
     pub fn on_decision(self, listener: impl Fn(&Decided<'_>) + Send + Sync + 'static) -> Self {
-        Self::of(Gate { on_decision: Some(Arc::new(listener)), ..self.parts() })
+        self.with(|settings| settings.on_decision = Some(Arc::new(listener)))
     }
 
     /// Puts the [`Decision`](crate::Decision) into the extensions of each request that is admitted, for handlers, and of
@@ -128,7 +126,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// let app: Router = Router::new().route("/", get(handler)).layer(layer);
     /// ```
     pub fn attach_decision(self) -> Self {
-        Self::of(Gate { attaches_decisions: true, ..self.parts() })
+        self.with(|settings| settings.attaches_decision = true)
     }
 
     /// The most requests that wait for their turn at once in this process, behind this layer and its clones: see
@@ -139,28 +137,26 @@ impl<S: Store> RateLimitLayer<S> {
     /// Each holds its connection, its request and a timer, no task and no thread: a few kilobytes, unless bodies are read
     /// before they get here.
     pub fn max_waiting(self, requests: usize) -> Self {
-        Self::of(Gate { line: Arc::new(Line::new(requests)), ..self.parts() })
+        self.with(|settings| settings.queue = Arc::new(Queue::new(requests)))
     }
 
-    pub(super) fn of(gate: Gate<S>) -> Self {
-        Self { gate: Arc::new(gate.ready()) }
+    /// Fails a call of the store that has not answered after this long, as if the store had said so: see
+    /// [`Limit::on_store_failure`](crate::Limit::on_store_failure). The call may have been counted.
+    ///
+    /// None unless called. A `RedisStore` has a deadline of its own; this is for stores that have none.
+    pub fn store_timeout(self, longest: Duration) -> Self {
+        self.with(|settings| settings.store_timeout = Some(longest))
     }
 
-    /// What the gate is made of, to make another.
-    pub(super) fn parts(&self) -> Gate<S> {
-        let Gate { store, plan, local, answers, on_store_error, on_decision, line, attaches_decisions, is_plain } =
-            &*self.gate;
-        Gate {
-            store: Arc::clone(store),
-            plan: Arc::clone(plan),
-            local: Arc::clone(local),
-            answers: Arc::clone(answers),
-            on_store_error: Arc::clone(on_store_error),
-            on_decision: on_decision.clone(),
-            line: Arc::clone(line),
-            attaches_decisions: *attaches_decisions,
-            is_plain: *is_plain,
-        }
+    pub(crate) const fn shared(&self) -> &Arc<Shared<S>> {
+        &self.shared
+    }
+
+    /// Changes the settings. Services that were made before keep theirs.
+    pub(super) fn with(self, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = self.shared.settings.clone();
+        change(&mut settings);
+        Self { shared: Arc::new(Shared::new(Arc::clone(&self.shared.store), settings)) }
     }
 }
 
@@ -168,18 +164,18 @@ impl<Svc, S> Layer<Svc> for RateLimitLayer<S> {
     type Service = RateLimit<Svc, S>;
 
     fn layer(&self, inner: Svc) -> Self::Service {
-        RateLimit::new(inner, Arc::clone(&self.gate))
+        RateLimit::new(inner, Arc::clone(&self.shared))
     }
 }
 
 impl<S> Clone for RateLimitLayer<S> {
     fn clone(&self) -> Self {
-        Self { gate: Arc::clone(&self.gate) }
+        Self { shared: Arc::clone(&self.shared) }
     }
 }
 
 impl<S: fmt::Debug> fmt::Debug for RateLimitLayer<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimitLayer").field("gate", &self.gate).finish()
+        f.debug_struct("RateLimitLayer").field("shared", &self.shared).finish()
     }
 }

@@ -11,7 +11,7 @@ use tower_quota_core::{Name, Penalty, Quota};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::{KeyExtractor, everyone};
-use crate::settle::{Rule, Settle, Terms, by_handler};
+use crate::settle::{Rule, Settle, SettleRule, by_handler};
 use crate::when::Condition;
 
 /// A named quota: the key it is counted by, what a request costs, when it applies.
@@ -47,12 +47,14 @@ pub struct Limit {
     longest_wait: Option<Duration>,
     counts_refusals: bool,
     /// How it settles, if it does.
-    pub(crate) terms: Option<Terms>,
+    pub(crate) settle_rule: Option<SettleRule>,
     /// The most that is added to a wait.
     pub(crate) jitter: Duration,
     is_shadow: bool,
     is_at_most: bool,
     penalty: Option<Penalty>,
+    /// Says whether its charges have any option set.
+    has_options: bool,
 }
 
 /// What a limit does with a request that has no key for it.
@@ -101,11 +103,12 @@ impl Limit {
             run_time_quota: None,
             longest_wait: None,
             counts_refusals: false,
-            terms: None,
+            settle_rule: None,
             jitter: Duration::ZERO,
             is_shadow: false,
             is_at_most: false,
             penalty: None,
+            has_options: false,
         }
     }
 
@@ -185,6 +188,7 @@ impl Limit {
     /// it was charged: whoever comes next is as early as if it had never been, and those who wait keep their turns.
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.longest_wait = Some(longest);
+        self.has_options = true;
         self
     }
 
@@ -198,8 +202,9 @@ impl Limit {
     /// Settles what a request costs when it is over: its [cost](Self::cost) is an estimate, charged up front, that this
     /// rule puts right, or the handler by a [`Reservation`](crate::settle::Reservation). See [`settle`](crate::settle).
     pub fn settle(mut self, rule: impl Rule) -> Self {
-        let abandoned = self.terms.map(|terms| terms.abandoned).unwrap_or_default();
-        self.terms = Some(Terms { rule: Arc::new(rule), abandoned });
+        let abandoned = self.settle_rule.map(|settle| settle.abandoned).unwrap_or_default();
+        self.settle_rule = Some(SettleRule { rule: Arc::new(rule), abandoned });
+        self.has_options = true;
         self
     }
 
@@ -208,8 +213,9 @@ impl Limit {
     /// client gains nothing by going away. The limit settles then, [by its handler](crate::settle::by_handler) unless
     /// another rule is given.
     pub fn on_abandoned(mut self, choice: Settle) -> Self {
-        let rule = self.terms.map_or_else(|| Arc::new(by_handler()) as Arc<dyn Rule>, |terms| terms.rule);
-        self.terms = Some(Terms { rule, abandoned: choice });
+        let rule = self.settle_rule.map_or_else(|| Arc::new(by_handler()) as Arc<dyn Rule>, |settle| settle.rule);
+        self.settle_rule = Some(SettleRule { rule, abandoned: choice });
+        self.has_options = true;
         self
     }
 
@@ -217,6 +223,7 @@ impl Limit {
     /// waiting.
     pub const fn count_refusals(mut self) -> Self {
         self.counts_refusals = true;
+        self.has_options = true;
         self
     }
 
@@ -226,6 +233,7 @@ impl Limit {
     /// would have refused.
     pub const fn shadow(mut self) -> Self {
         self.is_shadow = true;
+        self.has_options = true;
         self
     }
 
@@ -234,6 +242,7 @@ impl Limit {
     /// of a request take the same number of units.
     pub const fn at_most(mut self) -> Self {
         self.is_at_most = true;
+        self.has_options = true;
         self
     }
 
@@ -242,6 +251,7 @@ impl Limit {
     /// `Retry-After` is when the block ends, if he does not ask before. Off unless asked for.
     pub const fn penalty(mut self, penalty: Penalty) -> Self {
         self.penalty = Some(penalty);
+        self.has_options = true;
         self
     }
 

@@ -84,18 +84,24 @@
 //! * A reservation that is never dropped is never settled, and the estimate stays.
 //! * Rules that wait for the end of the body may run while it is dropped: they must not panic.
 
-mod account;
 mod amount;
+mod charge_record;
+mod detach;
 mod end;
 #[cfg(feature = "axum")]
 mod extract;
+mod in_flight;
+mod meter;
 mod reservation;
 mod rule;
 mod status;
 
-pub(crate) use self::account::{Account, Counted, Kept, Ledger, Terms, Till};
 pub use self::amount::{body_bytes, cost_header, try_cost_header};
+pub(crate) use self::charge_record::{ChargeRecord, Counted, RecordedCharge, SettleRule, Settler};
+pub(crate) use self::detach::detach;
 pub use self::end::ResponseEnd;
+pub(crate) use self::in_flight::InFlight;
+pub(crate) use self::meter::Meter;
 pub use self::reservation::Reservation;
 pub use self::rule::{Rule, Settle, by_handler};
 pub use self::status::{Status, only_failures, only_status, only_successes};

@@ -7,7 +7,7 @@ use http::response::Parts;
 use http::{Method, Request};
 use smallvec::SmallVec;
 
-use super::account::{Account, Kept};
+use super::charge_record::{ChargeRecord, RecordedCharge};
 use super::{ResponseEnd, Settle};
 
 /// What a request was charged by the limits that [settle](crate::Limit::settle), and the right to put it right.
@@ -36,8 +36,8 @@ use super::{ResponseEnd, Settle};
 pub struct Reservation(Option<Arc<Shared>>);
 
 struct Shared {
-    account: Account,
-    /// What has been said of each charge in the account.
+    record: ChargeRecord,
+    /// What has been said of each charge in the record.
     words: Mutex<SmallVec<[Words; 2]>>,
     /// That of a layer around this one.
     outer: Reservation,
@@ -59,7 +59,7 @@ impl Reservation {
     /// store was sick and nothing was counted, or where it is a [shadow](crate::Limit::shadow) that would have refused.
     pub fn settle(&self, limit: &str, cost: u64) -> bool {
         let Some(shared) = &self.0 else { return false };
-        let is_mine = shared.say(Settle::Cost(cost), |kept| kept.name().as_str() == limit);
+        let is_mine = shared.say(Settle::Cost(cost), |recorded| recorded.name().as_str() == limit);
         shared.outer.settle(limit, cost) || is_mine
     }
 
@@ -78,8 +78,8 @@ impl Reservation {
     #[must_use]
     pub fn estimate(&self, limit: &str) -> Option<u64> {
         let shared = self.0.as_ref()?;
-        let mine = shared.account.ledger().iter().find(|kept| kept.name().as_str() == limit);
-        mine.map(Kept::taken).or_else(|| shared.outer.estimate(limit))
+        let mine = shared.record.charges().iter().find(|recorded| recorded.name().as_str() == limit);
+        mine.map(RecordedCharge::taken).or_else(|| shared.outer.estimate(limit))
     }
 
     /// Whether there is nothing to settle.
@@ -89,12 +89,12 @@ impl Reservation {
     }
 
     /// Leaves a clone with the request, if any of its limits settles.
-    pub(crate) fn open<B>(account: Account, request: &mut Request<B>) -> Self {
-        let Some(account) = account.settling() else { return Self::default() };
-        let words = Mutex::new(account.ledger().iter().map(|_| Words::default()).collect());
+    pub(crate) fn open<B>(record: ChargeRecord, request: &mut Request<B>) -> Self {
+        let Some(record) = record.settling() else { return Self::default() };
+        let words = Mutex::new(record.charges().iter().map(|_| Words::default()).collect());
         let outer = request.extensions_mut().remove().unwrap_or_default();
         let is_head = request.method() == Method::HEAD;
-        let reservation = Self(Some(Arc::new(Shared { account, words, outer, is_head })));
+        let reservation = Self(Some(Arc::new(Shared { record, words, outer, is_head })));
         request.extensions_mut().insert(reservation.clone());
         reservation
     }
@@ -106,21 +106,21 @@ impl Reservation {
 
     /// Asks the rules about the head of the response. Whether all of them have answered.
     pub(crate) fn head(&self, response: &Parts) -> bool {
-        self.rule(|kept| kept.terms().and_then(|terms| terms.rule.at_head(response)))
+        self.rule(|recorded| recorded.rule().and_then(|settle| settle.rule.at_head(response)))
     }
 
     /// Asks the rules that did not answer at the head.
     pub(crate) fn end(&self, end: &ResponseEnd<'_>) {
-        self.rule(|kept| kept.terms().map(|terms| terms.rule.at_end(end)));
+        self.rule(|recorded| recorded.rule().map(|settle| settle.rule.at_end(end)));
     }
 
     /// Asks the rules that have not answered. No lock is held meanwhile: a rule may find a reservation in the response.
-    fn rule(&self, ask: impl Fn(&Kept) -> Option<Settle>) -> bool {
+    fn rule(&self, ask: impl Fn(&RecordedCharge) -> Option<Settle>) -> bool {
         let Some(shared) = &self.0 else { return true };
         let mut have_all = true;
-        for (position, kept) in shared.account.ledger().iter().enumerate() {
+        for (position, recorded) in shared.record.charges().iter().enumerate() {
             if shared.words()[position].rule.is_none() {
-                let verdict = ask(kept);
+                let verdict = ask(recorded);
                 shared.words()[position].rule = verdict;
                 have_all &= verdict.is_some();
             }
@@ -138,10 +138,10 @@ impl Reservation {
 
 impl Shared {
     /// Says it of these charges. Whether there are any.
-    fn say(&self, word: Settle, of: impl Fn(&Kept) -> bool) -> bool {
+    fn say(&self, word: Settle, of: impl Fn(&RecordedCharge) -> bool) -> bool {
         let mut is_said = false;
-        for (kept, words) in self.account.ledger().iter().zip(self.words().iter_mut()) {
-            if of(kept) {
+        for (recorded, words) in self.record.charges().iter().zip(self.words().iter_mut()) {
+            if of(recorded) {
                 words.handler = Some(word);
                 is_said = true;
             }
@@ -159,17 +159,17 @@ impl Drop for Shared {
     /// Nobody can say anything any more.
     fn drop(&mut self) {
         let words = self.words.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let verdicts = self.account.ledger().iter().zip(words.iter()).map(|(kept, said)| {
-            let abandoned = || kept.terms().map(|terms| terms.abandoned).unwrap_or_default();
+        let verdicts = self.record.charges().iter().zip(words.iter()).map(|(recorded, said)| {
+            let abandoned = || recorded.rule().map(|settle| settle.abandoned).unwrap_or_default();
             said.handler.or(said.rule).unwrap_or_else(abandoned)
         });
-        self.account.settle(verdicts);
+        self.record.settle(verdicts);
     }
 }
 
 impl fmt::Debug for Reservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ledger = self.0.as_ref().map_or(&[][..], |shared| shared.account.ledger());
-        f.debug_map().entries(ledger.iter().map(|kept| (kept.name(), kept.taken()))).finish()
+        let charges = self.0.as_ref().map_or(&[][..], |shared| shared.record.charges());
+        f.debug_map().entries(charges.iter().map(|recorded| (recorded.name(), recorded.taken()))).finish()
     }
 }

@@ -44,7 +44,7 @@ async fn one_answer_tells_one_time() {
 }
 
 #[tokio::test]
-async fn who_finds_the_line_full_is_told_it_too() {
+async fn full_queue_refusals_are_spread() {
     let queue = Limit::new("queue", Quota::per_second(1).burst(9).leaky_bucket());
     let limited = Limited::with(Policy::new().limit(queue), |layer| layer.max_waiting(0).retry_jitter(JITTER));
     limited.get().await;
@@ -53,7 +53,7 @@ async fn who_finds_the_line_full_is_told_it_too() {
         let refused = limited.get().await;
         let seconds = number(&refused, "retry-after");
         assert!((1..=7).contains(&seconds), "{seconds}");
-        assert_eq!(field(&refused, "ratelimit"), Some(format!("\"queue\";r=7;t={seconds}")));
+        assert_eq!(field(&refused, "ratelimit"), Some(format!("\"queue\";r=8;t={seconds}")));
         times.insert(seconds);
     }
     assert!(times.len() > 3, "{times:?}");

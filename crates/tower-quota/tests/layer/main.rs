@@ -15,6 +15,7 @@ mod fixture;
 mod grpc;
 mod grpc_details;
 mod grpc_kinds;
+mod handle;
 mod headers;
 mod hostile;
 mod jitter;

@@ -1,14 +1,16 @@
-//! The service that was polled ready is the one called, and being ready costs nothing.
+//! The service that is called was polled ready, and a request that waits keeps no readiness.
 
 use std::convert::Infallible;
-use std::future::{Ready, poll_fn, ready};
+use std::future::{Future, Ready, poll_fn, ready};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
-use tower::{Layer, Service, ServiceExt, service_fn};
-use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, Store};
+use tower::buffer::Buffer;
+use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
+use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, Store, key};
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Limited, slow_store};
@@ -42,22 +44,21 @@ impl Service<Request<()>> for Picky {
     }
 }
 
-async fn the_ready_service_is_called(store: impl Store, policy: Policy) {
+async fn calls_are_ready(store: impl Store, policy: Policy) {
     let polls = Arc::new(AtomicUsize::new(0));
     let mut service = RateLimitLayer::new(store, policy).layer(Picky { ready: false, polls: Arc::clone(&polls) });
     for _ in 0..3 {
         let response = service.ready().await.unwrap().call(Request::new(())).await.unwrap();
         assert_eq!(response.status(), StatusCode::OK);
     }
-    assert_eq!(polls.load(Ordering::Relaxed), 3);
 }
 
 #[tokio::test]
-async fn the_service_polled_ready_is_the_one_called() {
+async fn called_service_was_polled_ready() {
     let limits = || Policy::new().limit(Limit::new("roomy", Quota::per_minute(100)));
-    the_ready_service_is_called(MemoryStore::new(), limits()).await;
-    the_ready_service_is_called(slow_store(), limits()).await;
-    the_ready_service_is_called(MemoryStore::new(), Policy::new()).await;
+    calls_are_ready(MemoryStore::new(), limits()).await;
+    calls_are_ready(slow_store(), limits()).await;
+    calls_are_ready(MemoryStore::new(), Policy::new()).await;
 }
 
 #[test]
@@ -83,9 +84,50 @@ fn behind_a_store_in_memory_it_is_called_at_once_and_not_cloned() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn also_after_a_wait() {
+async fn called_service_is_ready_after_wait() {
     let queue = Quota::per_second(10).burst(9).leaky_bucket();
-    the_ready_service_is_called(slow_store(), Policy::new().limit(Limit::new("queue", queue))).await;
+    calls_are_ready(slow_store(), Policy::new().limit(Limit::new("queue", queue))).await;
+}
+
+/// A queue of one request an hour for each user, in front of a service that takes one request at a time.
+fn queue_before_one_place() -> Policy {
+    let user = key::from_fn("user", |head| head.extensions().get::<&'static str>().copied());
+    let quota = Quota::per_hour(1).burst(10).leaky_bucket();
+    Policy::new().limit(Limit::new("queue", quota).by(user).max_wait(Duration::from_secs(86_400)))
+}
+
+fn request_of(user: &'static str) -> Request<()> {
+    let mut request = Request::new(());
+    request.extensions_mut().insert(user);
+    request
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_client_does_not_block_strangers() {
+    let layer = RateLimitLayer::new(MemoryStore::new(), queue_before_one_place());
+    let service = ServiceBuilder::new()
+        .layer(layer)
+        .concurrency_limit(1)
+        .service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(String::new()))));
+    service.clone().oneshot(request_of("ann")).await.unwrap();
+    let mut of_ann = service.clone();
+    let mut waiting = Box::pin(of_ann.ready().await.unwrap().call(request_of("ann")));
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let of_bob = tokio::time::timeout(Duration::from_secs(1), service.oneshot(request_of("bob")));
+    assert_eq!(of_bob.await.expect("bob need not wait for ann").unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_client_does_not_fill_buffer() {
+    let layer = RateLimitLayer::new(MemoryStore::new(), queue_before_one_place());
+    let inner = service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(String::new()))));
+    let service = layer.layer(Buffer::new(inner, 1));
+    service.clone().oneshot(request_of("ann")).await.unwrap();
+    let mut of_ann = service.clone();
+    let mut waiting = Box::pin(of_ann.ready().await.unwrap().call(request_of("ann")));
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let of_bob = tokio::time::timeout(Duration::from_secs(1), service.oneshot(request_of("bob")));
+    assert_eq!(of_bob.await.expect("bob need not wait for ann").unwrap().status(), StatusCode::OK);
 }
 
 #[tokio::test]

@@ -66,7 +66,7 @@ async fn a_request_that_goes_away_while_it_waits_gives_its_turn_back() {
         let mut waiting = pin!(service.call(Request::new(())));
         // The store has answered as soon as it says that it waits.
         poll_fn(|cx| match waiting.as_mut().poll(cx) {
-            Poll::Pending if format!("{waiting:?}").contains("waiting") => Poll::Ready(()),
+            Poll::Pending if format!("{waiting:?}").contains("queued") => Poll::Ready(()),
             Poll::Pending => Poll::Pending,
             Poll::Ready(_) => panic!("it should wait an hour"),
         })

@@ -1,4 +1,8 @@
-//! What a request gets while the store is sick.
+//! What happens to requests while the store is unavailable.
+
+mod local;
+
+pub(crate) use self::local::LocalCounters;
 
 /// What a limit does with a request when the store cannot be asked.
 ///

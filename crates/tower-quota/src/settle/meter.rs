@@ -3,47 +3,40 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use http::{HeaderMap, Response, StatusCode};
+use http::response::Parts;
+use http::{HeaderMap, StatusCode};
 use http_body::Frame;
 
-use super::body::ResponseBody;
-use crate::settle::{Reservation, ResponseEnd};
+use super::{Reservation, ResponseEnd};
 
-/// Counts what is sent of a body, and tells the rules that wait for its end: once, at the latest when it is dropped.
+/// Counts the bytes of a body, and asks the rules that wait for its end once, at the latest when it is dropped.
 #[derive(Debug)]
-pub(super) struct Meter {
+pub(crate) struct Meter {
     reservation: Reservation,
     status: StatusCode,
     bytes: u64,
-    /// Whoever is told that nothing is to come does not ask for it, and is told by a shared reference.
+    /// Servers may stop polling once `is_end_stream(&self)` is true, hence the atomic.
     is_complete: AtomicBool,
     is_over: bool,
 }
 
-/// Asks the rules about the head of a response, and follows its body if one of them waits for its end.
-#[inline]
-pub(super) fn metered<B>(response: Response<B>, reservation: Reservation) -> Response<ResponseBody<B>> {
-    if reservation.is_empty() {
-        return response.map(|body| ResponseBody::inner(body, None));
-    }
-    meter(response, reservation)
-}
-
-fn meter<B>(response: Response<B>, reservation: Reservation) -> Response<ResponseBody<B>> {
-    let (parts, body) = response.into_parts();
-    let meter = if reservation.head(&parts) { None } else { Some(Box::new(Meter::new(parts.status, reservation))) };
-    Response::from_parts(parts, ResponseBody::inner(body, meter))
-}
-
 impl Meter {
+    /// Asks the rules about the head of a response. Returns a meter for its body if a rule waits for the end.
+    pub(crate) fn start(response: &Parts, reservation: Reservation) -> Option<Box<Self>> {
+        if reservation.is_empty() || reservation.head(response) {
+            return None;
+        }
+        Some(Box::new(Self::new(response.status, reservation)))
+    }
+
     fn new(status: StatusCode, reservation: Reservation) -> Self {
         // Servers drop these bodies unread.
         let is_empty = reservation.is_head() || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         Self { reservation, status, bytes: 0, is_complete: AtomicBool::new(is_empty), is_over: false }
     }
 
-    /// A frame is handed on, or the end: whether nothing more is to come.
-    pub(super) fn pass<E>(&mut self, frame: Option<&Result<Frame<Bytes>, E>>, is_last: bool) -> bool {
+    /// Notes a frame, or the end. Returns whether the body is over.
+    pub(crate) fn pass<E>(&mut self, frame: Option<&Result<Frame<Bytes>, E>>, is_last: bool) -> bool {
         match frame {
             None => *self.is_complete.get_mut() = true,
             Some(Err(_)) => {}
@@ -59,8 +52,8 @@ impl Meter {
         true
     }
 
-    /// The server has been told that nothing more is to come.
-    pub(super) fn told_end(&self) {
+    /// Notes that the server knows of the end.
+    pub(crate) fn end_is_known(&self) {
         self.is_complete.store(true, Ordering::Relaxed);
     }
 

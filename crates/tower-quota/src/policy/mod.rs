@@ -1,5 +1,10 @@
 //! Policies: the limits of a request, decided together.
 
+mod ask;
+mod lists;
+mod look_up;
+mod plan;
+
 use core::future::Future;
 use core::time::Duration;
 use std::sync::Arc;
@@ -9,9 +14,14 @@ use tower_quota_core::{ConfigError, Name};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::limit::Limit;
-use crate::lists::Lists;
-use crate::look_up::LookUp;
 use crate::when::Condition;
+
+pub(crate) use self::ask::{Ask, Fallback, NotAsked};
+pub(crate) use self::lists::Listed;
+use self::lists::Lists;
+use self::look_up::LookUp;
+pub(crate) use self::look_up::LookUps;
+pub(crate) use self::plan::Plan;
 
 /// The limits of a request, decided together in one step: either all of them are charged or none is.
 ///
@@ -27,11 +37,11 @@ use crate::when::Condition;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Policy {
-    pub(crate) limits: Vec<Limit>,
-    pub(crate) on_store_failure: OnStoreFailure,
-    pub(crate) instances: u32,
-    pub(crate) lists: Lists,
-    pub(crate) look_ups: Vec<LookUp>,
+    limits: Vec<Limit>,
+    on_store_failure: OnStoreFailure,
+    instances: u32,
+    lists: Lists,
+    look_ups: Vec<LookUp>,
 }
 
 impl Policy {

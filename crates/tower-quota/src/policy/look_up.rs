@@ -1,4 +1,4 @@
-//! What has to be looked up before a request can be counted.
+//! Look-ups: values that limits need and requests do not carry, such as a customer's plan.
 
 use core::fmt;
 use core::future::Future;
@@ -12,19 +12,19 @@ use tokio::time::timeout;
 
 use crate::head::RequestHead;
 
-/// One of a policy's look-ups.
+/// One look-up of a policy.
 #[derive(Clone)]
 pub(crate) struct LookUp(Arc<Begin>);
 
-/// Begins to look something up for a request.
+/// Begins the look-up for a request.
 type Begin = dyn Fn(&RequestHead<'_>) -> Pending + Send + Sync;
 
-/// A look-up under way. Its outcome are the extensions that the request gets: one or none.
+/// A look-up in flight. It results in the extensions that the request gets: one or none.
 type Pending = Pin<Box<dyn Future<Output = Extensions> + Send>>;
 
 impl LookUp {
-    /// A look-up by this closure. What it has not found when the deadline is over, it has not found.
-    pub(crate) fn new<F, A, T>(deadline: Duration, ask: F) -> Self
+    /// Makes a look-up of a closure. After the deadline nothing is found.
+    pub(super) fn new<F, A, T>(deadline: Duration, ask: F) -> Self
     where
         F: Fn(&RequestHead<'_>) -> A + Send + Sync + 'static,
         A: Future<Output = Option<T>> + Send + 'static,
@@ -49,19 +49,19 @@ impl fmt::Debug for LookUp {
     }
 }
 
-/// The look-ups of a request, all at once.
-pub(crate) struct LookingUp {
+/// The look-ups of a request, which run at the same time.
+pub(crate) struct LookUps {
     pending: Vec<Pending>,
     found: Extensions,
 }
 
-impl LookingUp {
+impl LookUps {
     pub(crate) fn begin(look_ups: &[LookUp], head: &RequestHead<'_>) -> Self {
         Self { pending: look_ups.iter().map(|look_up| (look_up.0)(head)).collect(), found: Extensions::new() }
     }
 }
 
-impl Future for LookingUp {
+impl Future for LookUps {
     type Output = Extensions;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Extensions> {

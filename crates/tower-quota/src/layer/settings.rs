@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use tower_quota_core::{ConfigError, Name, Store};
 
-use super::gate::Gate;
 use super::layer::RateLimitLayer;
-use crate::answer::{Answers, Fields, HeaderStyle, Partitions, Refusal};
+use crate::answer::{HeaderStyle, Partitions, Refusal, ResponseSettings};
 
 impl<S: Store> RateLimitLayer<S> {
     /// Answers refused HTTP requests this way instead of in the [form that the client asks for](crate::Negotiated).
     pub fn refusal(self, refusal: impl Refusal) -> Self {
-        self.answering(|answers| answers.refusal = Some(Arc::new(refusal)))
+        self.responding(|responses| responses.refusal = Some(Arc::new(refusal)))
     }
 
     /// Tells clients how they stand in these styles, instead of [`HeaderStyle::Draft11`] alone. None at all tell nothing; a
@@ -44,8 +43,7 @@ impl<S: Store> RateLimitLayer<S> {
     pub fn try_headers(self, styles: impl IntoIterator<Item = HeaderStyle>) -> Result<Self, ConfigError> {
         let styles: Vec<HeaderStyle> = styles.into_iter().collect();
         HeaderStyle::check(&styles)?;
-        let fields = Fields::new(&styles, self.gate.plan.limits());
-        Ok(self.answering(|answers| answers.fields = Arc::new(fields)))
+        Ok(self.responding(|responses| responses.styles = styles))
     }
 
     /// Tells clients whose counter each limit reads, as `pk` in the fields of [`HeaderStyle::Draft11`], so that those who
@@ -53,7 +51,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// be read out of it by those who do not know the secret, which should be 16 random bytes or more, and the same in
     /// all instances. Off unless called; each request then has its keys read twice.
     pub fn partition_keys(self, secret: impl AsRef<[u8]>) -> Self {
-        self.answering(|answers| answers.partitions = Some(Partitions::new(secret.as_ref())))
+        self.responding(|responses| responses.partitions = Some(Partitions::new(secret.as_ref())))
     }
 
     /// Tells each refused client a time to retry that is up to this much later than it must be, at random: clients that
@@ -61,26 +59,23 @@ impl<S: Store> RateLimitLayer<S> {
     /// `Retry-After`, the sentence, the draft fields, gRPC's `RetryInfo` and push-back. The
     /// [`Decision`](crate::Decision) keeps the exact time. None unless called.
     pub fn retry_jitter(self, most: Duration) -> Self {
-        self.answering(|answers| answers.most_jitter = most)
+        self.responding(|responses| responses.most_jitter = most)
     }
 
     /// Names the shadow limits that would have refused a request in `X-RateLimit-Shadow`: a list of strings, left out where
     /// there are none. Clients are told nothing of such limits otherwise, and not even this unless called.
     pub fn shadow_header(self) -> Self {
-        self.answering(|answers| answers.tells_shadows = true)
+        self.responding(|responses| responses.tells_shadows = true)
     }
 
     /// Who refuses, for gRPC clients: the domain in the `ErrorInfo` of a refusal, such as `api.example.com`. It is
     /// `tower-quota` unless called.
     pub fn grpc_domain(self, domain: impl Into<Name>) -> Self {
-        self.answering(|answers| answers.grpc_domain = domain.into())
+        self.responding(|responses| responses.grpc_domain = domain.into())
     }
 
-    /// Changes how the layer answers.
-    fn answering(self, change: impl FnOnce(&mut Answers)) -> Self {
-        let mut answers = Answers::clone(&self.gate.answers);
-        answers.forms = Arc::default();
-        change(&mut answers);
-        Self::of(Gate { answers: Arc::new(answers), ..self.parts() })
+    /// Changes how the layer responds.
+    fn responding(self, change: impl FnOnce(&mut ResponseSettings)) -> Self {
+        self.with(|settings| change(&mut settings.responses))
     }
 }

@@ -1,4 +1,4 @@
-//! Whom a policy does not count: the allowed, the blocked, and what is skipped.
+//! Requests that a policy does not count: allowed, blocked and skipped ones.
 
 use std::sync::Arc;
 
@@ -8,43 +8,43 @@ use crate::when::Condition;
 /// The conditions of a policy as a whole.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists {
-    pub(crate) allowed: Vec<Arc<dyn Condition>>,
-    pub(crate) blocked: Vec<Arc<dyn Condition>>,
-    pub(crate) skipped: Vec<Arc<dyn Condition>>,
+    pub(super) allowed: Vec<Arc<dyn Condition>>,
+    pub(super) blocked: Vec<Arc<dyn Condition>>,
+    pub(super) skipped: Vec<Arc<dyn Condition>>,
 }
 
-/// What becomes of a request by the lists alone.
+/// What the lists say of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listed {
     /// Nothing: its limits decide.
-    No,
+    Unlisted,
     /// It passes uncounted.
-    Free,
+    Uncounted,
     /// It is refused.
     Blocked,
 }
 
 impl Lists {
-    pub(crate) const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self { allowed: Vec::new(), blocked: Vec::new(), skipped: Vec::new() }
     }
 
-    /// Whether they say nothing of any request.
-    pub(crate) const fn are_empty(&self) -> bool {
+    /// Returns whether they say nothing of any request.
+    pub(super) const fn are_empty(&self) -> bool {
         self.allowed.is_empty() && self.blocked.is_empty() && self.skipped.is_empty()
     }
 
-    /// Looks a request up. Who is allowed is not blocked; what is merely skipped may be.
+    /// Looks a request up: allowed goes before blocked, and blocked before skipped.
     pub(crate) fn find(&self, head: &RequestHead<'_>) -> Listed {
         let listed = |conditions: &[Arc<dyn Condition>]| conditions.iter().any(|condition| condition(head));
         if listed(&self.allowed) {
-            Listed::Free
+            Listed::Uncounted
         } else if listed(&self.blocked) {
             Listed::Blocked
         } else if listed(&self.skipped) {
-            Listed::Free
+            Listed::Uncounted
         } else {
-            Listed::No
+            Listed::Unlisted
         }
     }
 }

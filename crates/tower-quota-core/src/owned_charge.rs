@@ -1,0 +1,89 @@
+//! Charges that outlive their request.
+
+use core::time::Duration;
+
+use crate::charge::Charge;
+use crate::key::Key;
+use crate::name::Name;
+use crate::penalty::Penalty;
+use crate::quota::Quota;
+
+/// A [`Charge`] that owns its key and its quota, for whoever has to decide or refund it later.
+///
+/// ```
+/// use tower_quota_core::{Charge, Key, Name, OwnedCharge, Quota};
+///
+/// let later = {
+///     let (minute, token) = (Quota::per_minute(100), String::from("secret"));
+///     let key = Key::new(Name::new("token"), token.as_bytes());
+///     OwnedCharge::from(&Charge::new("minute", &minute, &key).cost(5))
+/// };
+/// assert_eq!(later.as_charge().units(), 5);
+/// ```
+#[derive(Clone, Debug)]
+pub struct OwnedCharge {
+    name: Name,
+    quota: Quota,
+    key: Key<'static>,
+    cost: u64,
+    patience: Option<Duration>,
+    penalty: Option<Penalty>,
+    counts_refusals: bool,
+    is_shadow: bool,
+    is_at_most: bool,
+    is_refundable: bool,
+}
+
+impl OwnedCharge {
+    /// Returns the name of the limit.
+    #[must_use]
+    pub const fn name(&self) -> Name {
+        self.name
+    }
+
+    /// Counts by another quota, such as an instance's share.
+    #[must_use]
+    pub const fn with_quota(mut self, quota: Quota) -> Self {
+        self.quota = quota;
+        self
+    }
+
+    /// Returns the charge itself, borrowing from this.
+    #[must_use]
+    pub fn as_charge(&self) -> Charge<'_> {
+        let mut charge = Charge::new(self.name, &self.quota, &self.key).cost(self.cost);
+        if let Some(longest) = self.patience {
+            charge = charge.patience(longest);
+        }
+        if self.is_shadow {
+            charge = charge.shadow();
+        }
+        if self.is_at_most {
+            charge = charge.at_most();
+        }
+        if self.is_refundable {
+            charge = charge.refundable();
+        }
+        if let Some(penalty) = &self.penalty {
+            charge = charge.penalty(penalty);
+        }
+        if self.counts_refusals { charge.count_refusals() } else { charge }
+    }
+}
+
+impl From<&Charge<'_>> for OwnedCharge {
+    fn from(charge: &Charge<'_>) -> Self {
+        Self {
+            name: charge.name(),
+            quota: *charge.quota(),
+            key: Key::owned(charge.key().scope(), charge.key().as_bytes()),
+            cost: charge.units(),
+            patience: charge.longest_wait(),
+            penalty: charge.penalised_by().copied(),
+            counts_refusals: charge.counts_refusals(),
+            is_shadow: charge.is_shadow(),
+            is_at_most: charge.is_at_most(),
+            is_refundable: charge.is_refundable(),
+        }
+    }
+}

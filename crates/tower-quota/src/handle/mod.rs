@@ -1,0 +1,210 @@
+//! What operators and handlers do to a running layer: look at a client, reset it, grant it units, block it, change the
+//! policy, and end waits at shutdown.
+
+mod client;
+mod error;
+
+use core::fmt;
+use core::time::Duration;
+use std::sync::Arc;
+
+use tower_quota_core::{Charge, Key, LimitStatus, Name, Operation, Store};
+
+pub use self::client::ClientKey;
+pub use self::error::HandleError;
+use crate::clients::RefusedClient;
+use crate::layer::{RateLimitLayer, Shared};
+use crate::limit::Limit;
+use crate::policy::{Plan, Policy};
+
+/// Operates a running [`RateLimitLayer`]: made by [`RateLimitLayer::handle`].
+///
+/// A client is named by a limit and a [`ClientKey`]: text that the limit's extractor reads (an address, an API key), an
+/// address, or a [`Key`]. Clones operate the same layer.
+///
+/// ```
+/// use std::time::Duration;
+/// use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
+///
+/// # async fn operate() -> Result<(), Box<dyn std::error::Error>> {
+/// let policy = Policy::new().limit(Limit::new("login", Quota::per_minute(5)).by(key::client_ip()));
+/// let layer = RateLimitLayer::new(MemoryStore::new(), policy);
+/// let handle = layer.handle();
+///
+/// let status = handle.peek("login", "203.0.113.7").await?;
+/// println!("{} of {} left", status.remaining(), status.limit);
+/// handle.reset("login", "203.0.113.7").await?;
+/// handle.block("login", "198.51.100.9", Duration::from_secs(600))?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct RateLimitHandle<S> {
+    shared: Arc<Shared<S>>,
+}
+
+impl<S: Store> RateLimitLayer<S> {
+    /// Returns a handle that operates this layer, its clones, and the services that they make.
+    ///
+    /// Take it last: a layer that is changed by a method of the builder is another one.
+    #[must_use]
+    pub fn handle(&self) -> RateLimitHandle<S> {
+        RateLimitHandle { shared: Arc::clone(self.shared()) }
+    }
+}
+
+impl<S: Store> RateLimitHandle<S> {
+    /// Returns the names of the policy's limits.
+    #[must_use]
+    pub fn limits(&self) -> Vec<Name> {
+        self.shared.rules().plan.limits().map(|limit| limit.name).collect()
+    }
+
+    /// Returns what a client would get for one unit now, and what is left. Changes nothing.
+    ///
+    /// A block by [`block`](Self::block) is not part of it: see [`blocked_for`](Self::blocked_for).
+    ///
+    /// # Errors
+    /// [`HandleError`] when there is no such limit, its extractor cannot read the text, or the store fails.
+    pub async fn peek<'k>(
+        &self,
+        limit: &str,
+        client: impl Into<ClientKey<'k>>,
+    ) -> Result<LimitStatus, HandleError<S::Error>> {
+        self.apply(Operation::Peek, limit, client.into(), 1).await
+    }
+
+    /// Forgets what a limit has counted for a client, its strikes included, and [unblocks](Self::unblock) it.
+    ///
+    /// # Errors
+    /// As those of [`peek`](Self::peek).
+    pub async fn reset<'k>(
+        &self,
+        limit: &str,
+        client: impl Into<ClientKey<'k>>,
+    ) -> Result<LimitStatus, HandleError<S::Error>> {
+        let client = client.into();
+        self.unblock(limit, client)?;
+        self.apply(Operation::Reset, limit, client, 1).await
+    }
+
+    /// Gives a client units back, up to a full limit. Returns what is left then.
+    ///
+    /// # Errors
+    /// As those of [`peek`](Self::peek).
+    pub async fn grant<'k>(
+        &self,
+        limit: &str,
+        client: impl Into<ClientKey<'k>>,
+        units: u64,
+    ) -> Result<LimitStatus, HandleError<S::Error>> {
+        let client = client.into();
+        let rules = self.shared.rules();
+        let (limit, key) = find(&rules.plan, limit, client)?;
+        // A refund needs an instant on the store's clock.
+        let charge = limit.charge(&limit.quota, &key, 1);
+        let peeked = self.shared.store().apply(Operation::Peek, &[charge]).await.map_err(HandleError::Store)?;
+        let operation = Operation::Refund { taken_at: peeked.at() };
+        self.status(operation, limit.charge(&limit.quota, &key, units)).await
+    }
+
+    /// Refuses all requests of a client that this limit applies to, for this long, with 403.
+    ///
+    /// The block holds in this process. The number of blocks is bounded by
+    /// [`HandleError::TooManyBlocks`].
+    ///
+    /// # Errors
+    /// [`HandleError`] when there is no such limit, its extractor cannot read the text, or there are too many blocks.
+    pub fn block<'k>(
+        &self,
+        limit: &str,
+        client: impl Into<ClientKey<'k>>,
+        length: Duration,
+    ) -> Result<(), HandleError<S::Error>> {
+        let rules = self.shared.rules();
+        let (limit, key) = find(&rules.plan, limit, client.into())?;
+        if self.shared.blocks().insert(limit.name, &key, length) { Ok(()) } else { Err(HandleError::TooManyBlocks) }
+    }
+
+    /// Ends a block. Returns whether there was one.
+    ///
+    /// # Errors
+    /// [`HandleError`] when there is no such limit, or its extractor cannot read the text.
+    pub fn unblock<'k>(&self, limit: &str, client: impl Into<ClientKey<'k>>) -> Result<bool, HandleError<S::Error>> {
+        let rules = self.shared.rules();
+        let (limit, key) = find(&rules.plan, limit, client.into())?;
+        Ok(self.shared.blocks().remove(limit.name, &key))
+    }
+
+    /// Returns how long a client stays [blocked](Self::block); `None` if it is not.
+    ///
+    /// # Errors
+    /// As those of [`unblock`](Self::unblock).
+    pub fn blocked_for<'k>(
+        &self,
+        limit: &str,
+        client: impl Into<ClientKey<'k>>,
+    ) -> Result<Option<Duration>, HandleError<S::Error>> {
+        let rules = self.shared.rules();
+        let (limit, key) = find(&rules.plan, limit, client.into())?;
+        Ok(self.shared.blocks().remaining(limit.name, &key))
+    }
+
+    /// Returns the clients that this process has refused lately, the latest first: at most
+    /// [`RefusedClient::MOST`], each with the limit that refused it.
+    #[must_use]
+    pub fn refused_clients(&self) -> Vec<RefusedClient> {
+        self.shared.recent_refusals().list()
+    }
+
+    /// Replaces the policy. Requests that were read by the old one are decided and answered by it to the end.
+    ///
+    /// What was counted stays: limits keep their counters by name, and a quota that has changed converts them.
+    pub fn replace_policy(&self, policy: Policy) {
+        self.shared.replace_policy(policy);
+    }
+
+    /// Refuses the requests that wait for their turn, and those that would have to wait from now on: for shutdown.
+    ///
+    /// They get their turns back and are answered as if the queue were full, with the wait as `Retry-After`.
+    pub fn close_queue(&self) {
+        self.shared.queue().close();
+    }
+
+    async fn apply(
+        &self,
+        operation: Operation,
+        limit: &str,
+        client: ClientKey<'_>,
+        units: u64,
+    ) -> Result<LimitStatus, HandleError<S::Error>> {
+        let rules = self.shared.rules();
+        let (limit, key) = find(&rules.plan, limit, client)?;
+        self.status(operation, limit.charge(&limit.quota, &key, units)).await
+    }
+
+    async fn status(&self, operation: Operation, charge: Charge<'_>) -> Result<LimitStatus, HandleError<S::Error>> {
+        let decision = self.shared.store().apply(operation, &[charge]).await.map_err(HandleError::Store)?;
+        decision.statuses().first().copied().ok_or(HandleError::NoStatus)
+    }
+}
+
+/// Finds a limit by its name, and what it calls a client.
+fn find<'p, E>(plan: &'p Plan, name: &str, client: ClientKey<'_>) -> Result<(&'p Limit, Key<'static>), HandleError<E>> {
+    let unknown =
+        || HandleError::UnknownLimit { name: name.to_owned(), known: plan.limits().map(|limit| limit.name).collect() };
+    let limit = plan.limits().find(|limit| limit.name.as_str() == name).ok_or_else(unknown)?;
+    let key = client.read_by(&*limit.extractor).ok_or(HandleError::UnreadableKey(limit.name))?;
+    Ok((limit, key))
+}
+
+impl<S> Clone for RateLimitHandle<S> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for RateLimitHandle<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateLimitHandle").field("shared", &self.shared).finish()
+    }
+}

@@ -1,0 +1,203 @@
+//! What happens to a request until it is forwarded or refused: one interpreter for answers that are there at once and for
+//! those that come later.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use http::{Request, Response};
+use tower_quota_core::{Decision, Key, LimitStatus, Name, Operation, Outcome, Quota, Store};
+
+use super::admission::Admission;
+use super::shared::{Rules, Shared};
+use super::stage::{Event, Queued, Stage};
+use crate::answer::{PartitionKey, Reason, RefusalBody, Report};
+use crate::head::RequestHead;
+use crate::policy::{Ask, Fallback, Listed, LookUps, NotAsked};
+use crate::settle::{ChargeRecord, Counted, InFlight, RecordedCharge, Settler};
+
+/// What happens to a request next.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
+pub(super) enum Step<S: Store> {
+    /// It goes to the inner service.
+    Forward(Admission),
+    /// It is answered.
+    Respond(Response<RefusalBody>),
+    /// It waits.
+    Wait(Stage<S>),
+}
+
+/// What is known of a request before it is decided.
+pub(super) struct Case {
+    pub(super) rules: Arc<Rules>,
+    pub(super) by: Counted,
+    /// The keys of its limits, where it may be refused.
+    pub(super) keys: Vec<(Name, Key<'static>)>,
+    overrides: Vec<(Name, Quota)>,
+    partitions: Box<[(Name, PartitionKey)]>,
+    pub(super) recorded: Vec<RecordedCharge>,
+    pub(super) fallback: Fallback,
+}
+
+impl<S: Store> Shared<S> {
+    /// Takes a request as far as it can go without waiting.
+    #[inline]
+    pub(super) fn begin<B>(self: &Arc<Self>, request: &mut Request<B>) -> Step<S> {
+        let rules = self.rules();
+        if rules.plan.begins_with_limits() { self.ask(&rules, request) } else { self.look_up(&rules, request) }
+    }
+
+    /// Goes on with a request that has waited.
+    pub(super) fn resume<B>(self: &Arc<Self>, event: Event<S>, request: &mut Request<B>) -> Step<S> {
+        match event {
+            Event::Found(found) => {
+                request.extensions_mut().extend(found);
+                self.ask(&self.rules(), request)
+            }
+            Event::Answered(Ok(decision), case) => {
+                self.settings.local.store_answered();
+                self.decided(decision, *case, request)
+            }
+            Event::Answered(Err(failure), case) => self.fall_back(failure.error(), *case, request),
+            Event::Turn(queued) => {
+                let Queued { mut admission, decision, case } = *queued;
+                admission.report(case, Some(decision));
+                Step::Forward(admission)
+            }
+            Event::QueueClosed(queued) => {
+                let Queued { admission, decision, case } = *queued;
+                drop(admission);
+                Step::Respond(self.refuse_over_quota(without_waiting(&decision), case, request))
+            }
+        }
+    }
+
+    /// Sorts a request by the lists of the policy, and begins its look-ups.
+    #[inline(never)]
+    fn look_up<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
+        let head = RequestHead::of(request);
+        match rules.plan.lists.find(&head) {
+            Listed::Uncounted => Step::Forward(Admission::default()),
+            Listed::Blocked => Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request)),
+            Listed::Unlisted if rules.plan.look_ups.is_empty() => self.ask(rules, request),
+            Listed::Unlisted => Step::Wait(Stage::LookUp { look_ups: LookUps::begin(&rules.plan.look_ups, &head) }),
+        }
+    }
+
+    /// Asks the store about a request, by the limits that apply to it.
+    #[inline]
+    fn ask<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
+        let mut ask = Ask::new(&rules.plan);
+        match ask.read(&RequestHead::of(request)) {
+            Ok(()) => {}
+            Err(NotAsked::NoLimit) => return Step::Forward(Admission::default()),
+            Err(NotAsked::MissingKey(scope)) => {
+                return Step::Respond(self.refuse_undecided(rules, Reason::MissingKey(scope), request));
+            }
+        }
+        if !self.blocks().are_empty() && ask.parts().any(|(limit, key)| self.blocks().has(limit, key)) {
+            return Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request));
+        }
+        let charges = ask.charges(self.settings.queue.longest_wait());
+        let mut decision = Decision::default();
+        if self.store.check_at_once(&charges, &mut decision) {
+            self.settings.local.store_answered();
+            if rules.ends_with_decision && decision.is_allowed() {
+                return Step::Forward(Admission::default());
+            }
+            let recorded = rules.plan.record(&charges);
+            let case = Case::new(rules, &ask, recorded, Fallback::default(), !decision.is_allowed());
+            // They borrow from the request.
+            drop(charges);
+            drop(ask);
+            return self.decided(decision, case, request);
+        }
+        let case = Case::new(rules, &ask, Vec::new(), ask.fallback(), true);
+        let call = InFlight::new(self.store.check(&charges), rules.plan.record(&charges), self.settler());
+        Step::Wait(Stage::decide(call, self.settings.store_timeout, Box::new(case)))
+    }
+
+    /// Carries out a decision.
+    pub(super) fn decided<B>(
+        self: &Arc<Self>,
+        decision: Decision,
+        mut case: Case,
+        request: &mut Request<B>,
+    ) -> Step<S> {
+        if !decision.is_allowed() {
+            return Step::Respond(self.refuse_over_quota(decision, case, request));
+        }
+        let recorded = core::mem::take(&mut case.recorded);
+        let record = (!recorded.is_empty()).then(|| ChargeRecord::new(self.settler(), case.by, &decision, recorded));
+        // From here on a panic gives the charges back.
+        let mut admission = Admission::new(record);
+        if decision.wait().is_zero() {
+            case.rules.attach_to_request(&decision, request);
+            self.notify(Some(&decision), None, case.is_local(), request);
+            admission.report(case, Some(decision));
+            return Step::Forward(admission);
+        }
+        let Some(place) = self.settings.queue.place() else {
+            drop(admission);
+            return Step::Respond(self.refuse_over_quota(without_waiting(&decision), case, request));
+        };
+        case.rules.attach_to_request(&decision, request);
+        self.notify(Some(&decision), None, case.is_local(), request);
+        let jitter = case.rules.plan.wait_jitter(&decision);
+        let wait = decision.wait().saturating_add(random_up_to(jitter));
+        Step::Wait(Stage::queue(wait, place, Box::new(Queued { admission, decision, case })))
+    }
+
+    fn settler(self: &Arc<Self>) -> Arc<dyn Settler> {
+        Arc::clone(self) as Arc<dyn Settler>
+    }
+}
+
+impl Case {
+    fn new(
+        rules: &Arc<Rules>,
+        ask: &Ask<'_, '_>,
+        recorded: Vec<RecordedCharge>,
+        fallback: Fallback,
+        may_be_refused: bool,
+    ) -> Self {
+        let owned = |(limit, key): (Name, &Key<'_>)| (limit, Key::owned(key.scope(), key.as_bytes()));
+        let keys = if may_be_refused { ask.parts().map(owned).collect() } else { Vec::new() };
+        let partitions = rules
+            .responses
+            .partitions()
+            .map(|partitions| ask.parts().filter_map(|(limit, key)| Some((limit, partitions.of(key)?))).collect());
+        let (rules, overrides, partitions) = (Arc::clone(rules), ask.overrides(), partitions.unwrap_or_default());
+        Self { rules, by: Counted::Shared, keys, overrides, partitions, recorded, fallback }
+    }
+
+    /// Returns whether this process decides in place of the store.
+    pub(super) fn is_local(&self) -> bool {
+        self.by == Counted::Locally
+    }
+
+    /// Returns what responses say of the decision, and the rules by which they do.
+    pub(super) fn into_report(self, decision: Option<Decision>, jitter: Duration) -> (Arc<Rules>, Report) {
+        let Self { rules, by, overrides, partitions, fallback, .. } = self;
+        let only_shadows = fallback.only_shadows;
+        (rules, Report { decision, by, overrides, partitions, jitter, only_shadows })
+    }
+}
+
+/// Returns the decision about a request that cannot wait: limits refuse for as long as they would have made it wait.
+///
+/// What is left is told as if it had waited, so it is never too much.
+fn without_waiting(decision: &Decision) -> Decision {
+    let statuses = decision.statuses().iter().map(|status| {
+        let outcome = match status.outcome {
+            Outcome::Wait(wait) => Outcome::Refuse(wait),
+            outcome => outcome,
+        };
+        LimitStatus { outcome, taken: 0, ..*status }
+    });
+    Decision::from_statuses(Operation::Check, decision.at(), statuses)
+}
+
+/// Returns a random duration in whole microseconds.
+fn random_up_to(longest: Duration) -> Duration {
+    Duration::from_micros(fastrand::u64(..=u64::try_from(longest.as_micros()).unwrap_or(u64::MAX)))
+}

@@ -1,0 +1,111 @@
+//! Refusals of every kind, and what limits do when the store fails.
+
+use core::error::Error;
+use core::time::Duration;
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::{Request, Response};
+use tower_quota_core::{Charge, Decision, Operation, Outcome, Store};
+
+use super::admission::Admission;
+use super::pipeline::{Case, Step};
+use super::shared::{Rules, Shared};
+use crate::answer::{Reason, RefusalBody, Refused};
+use crate::degraded::Degraded;
+use crate::head::RequestHead;
+use crate::settle::Counted;
+
+impl<S: Store> Shared<S> {
+    /// Returns the answer to a request that a decision refuses.
+    pub(super) fn refuse_over_quota<B>(
+        &self,
+        decision: Decision,
+        case: Case,
+        request: &Request<B>,
+    ) -> Response<RefusalBody> {
+        self.note_refusal(&decision, &case);
+        let jitter = case.rules.responses.draw_jitter();
+        let is_local = case.is_local();
+        let (rules, mut report) = case.into_report(Some(decision), jitter);
+        let mut response = {
+            let Some(decision) = &report.decision else { return Response::default() };
+            let reason = match decision.outcome() {
+                Outcome::Never => Reason::NeverFits(decision),
+                _ => Reason::OverQuota(decision),
+            };
+            self.notify(Some(decision), Some(reason), is_local, request);
+            let refused = Refused::new(reason, RequestHead::of(request), jitter);
+            rules.responses.refuse(&refused, Some(&report))
+        };
+        rules.attach(&mut report, &mut response);
+        response
+    }
+
+    /// Remembers the client of the limit that refuses for longest.
+    fn note_refusal(&self, decision: &Decision, case: &Case) {
+        let Some(status) = decision.binding() else { return };
+        let Some((limit, key)) = case.keys.iter().find(|(limit, _)| *limit == status.name) else { return };
+        let until = Instant::now().checked_add(decision.retry_after().unwrap_or_default());
+        self.recent_refusals().note(*limit, key, until.unwrap_or_else(Instant::now));
+    }
+
+    /// Returns the answer to a request that is refused without a decision.
+    pub(super) fn refuse_undecided<B>(
+        &self,
+        rules: &Rules,
+        reason: Reason<'_>,
+        request: &Request<B>,
+    ) -> Response<RefusalBody> {
+        self.notify(None, Some(reason), false, request);
+        rules.responses.refuse(&Refused::new(reason, RequestHead::of(request), Duration::ZERO), None)
+    }
+
+    /// Does what the limits say for a failure of the store.
+    #[cold]
+    pub(super) fn fall_back<B>(
+        self: &Arc<Self>,
+        error: &(dyn Error + Send + Sync + 'static),
+        mut case: Case,
+        request: &mut Request<B>,
+    ) -> Step<S> {
+        (self.settings.on_store_error)(error);
+        request.extensions_mut().insert(Degraded);
+        if case.fallback.refuses {
+            return Step::Respond(self.refuse_unavailable(error, case, request));
+        }
+        case.by = Counted::Locally;
+        if case.fallback.local.is_empty() {
+            self.notify(None, None, true, request);
+            let mut admission = Admission::default();
+            admission.report(case, None);
+            return Step::Forward(admission);
+        }
+        let local = core::mem::take(&mut case.fallback.local);
+        let charges: Vec<Charge<'_>> = local.iter().map(|owned| owned.as_charge()).collect();
+        let decision = self.settings.local.apply(Operation::Check, &charges);
+        if decision.outcome() == Outcome::Never {
+            // The share is too small for what the whole quota has room for: that is not the client's fault.
+            return Step::Respond(self.refuse_unavailable(error, case, request));
+        }
+        case.recorded = case.rules.plan.record(&charges);
+        self.decided(decision, case, request)
+    }
+
+    /// Returns the answer to a request that cannot be decided.
+    fn refuse_unavailable<B>(
+        &self,
+        error: &(dyn Error + Send + Sync + 'static),
+        case: Case,
+        request: &Request<B>,
+    ) -> Response<RefusalBody> {
+        let reason = Reason::StoreFailure(error);
+        self.notify(None, Some(reason), true, request);
+        let jitter = case.rules.responses.draw_jitter();
+        let (rules, mut report) = case.into_report(None, jitter);
+        let refused = Refused::new(reason, RequestHead::of(request), jitter);
+        let mut response = rules.responses.refuse(&refused, Some(&report));
+        rules.attach(&mut report, &mut response);
+        response
+    }
+}

@@ -1,0 +1,146 @@
+//! What a layer, its clones and all their services share.
+
+use core::error::Error;
+use core::fmt;
+use core::time::Duration;
+use std::sync::Arc;
+
+use arc_swap::{ArcSwap, Guard};
+use http::Request;
+use tokio::runtime::Handle;
+use tower_quota_core::{Charge, Decision, Operation, Store};
+
+use super::stage::Queue;
+use crate::answer::{Reason, ResponseSettings, Responses};
+use crate::clients::{Blocks, RecentRefusals};
+use crate::decided::Decided;
+use crate::degraded::LocalCounters;
+use crate::head::RequestHead;
+use crate::policy::{Plan, Policy};
+use crate::settle::{Counted, Settler, detach};
+
+/// What a layer, its clones and all their services share.
+pub(crate) struct Shared<S> {
+    pub(super) store: Arc<S>,
+    pub(super) settings: Settings,
+    /// The rules in force. A request takes them once, and keeps what it took.
+    rules: ArcSwap<Rules>,
+    blocks: Blocks,
+    recent_refusals: RecentRefusals,
+}
+
+/// What the layer was told by its builder.
+#[derive(Clone)]
+pub(super) struct Settings {
+    pub(super) policy: Policy,
+    pub(super) responses: ResponseSettings,
+    pub(super) local: Arc<LocalCounters>,
+    pub(super) on_store_error: Arc<OnStoreError>,
+    pub(super) on_decision: Option<Arc<OnDecision>>,
+    pub(super) queue: Arc<Queue>,
+    pub(super) store_timeout: Option<Duration>,
+    /// Says whether requests and responses carry the decision.
+    pub(super) attaches_decision: bool,
+}
+
+/// A policy and the responses it makes, compiled together.
+pub(crate) struct Rules {
+    pub(crate) plan: Plan,
+    pub(super) responses: Responses,
+    pub(super) attaches_decision: bool,
+    /// Says whether nothing is left to do for a request that is admitted at once.
+    pub(super) ends_with_decision: bool,
+}
+
+/// Hears of every failure of the store.
+pub(super) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
+
+/// Hears of every decision.
+pub(super) type OnDecision = dyn Fn(&Decided<'_>) + Send + Sync;
+
+impl<S> Shared<S> {
+    pub(super) fn new(store: Arc<S>, settings: Settings) -> Self {
+        let rules = ArcSwap::from_pointee(Rules::new(settings.policy.clone(), &settings));
+        Self { store, settings, rules, blocks: Blocks::default(), recent_refusals: RecentRefusals::default() }
+    }
+
+    /// Returns the rules in force.
+    #[inline]
+    pub(crate) fn rules(&self) -> Guard<Arc<Rules>> {
+        self.rules.load()
+    }
+
+    /// Puts another policy in force.
+    pub(crate) fn replace_policy(&self, policy: Policy) {
+        self.rules.store(Arc::new(Rules::new(policy, &self.settings)));
+    }
+
+    pub(crate) fn store(&self) -> &S {
+        &self.store
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.settings.queue
+    }
+
+    #[inline]
+    pub(crate) const fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+
+    pub(crate) const fn recent_refusals(&self) -> &RecentRefusals {
+        &self.recent_refusals
+    }
+
+    /// Calls the listener for decisions, if there is one.
+    pub(super) fn notify<B>(
+        &self,
+        decision: Option<&Decision>,
+        reason: Option<Reason<'_>>,
+        degraded: bool,
+        request: &Request<B>,
+    ) {
+        if let Some(listener) = &self.settings.on_decision {
+            listener(&Decided { head: RequestHead::of(request), decision, reason, degraded });
+        }
+    }
+}
+
+impl Rules {
+    pub(super) fn new(policy: Policy, settings: &Settings) -> Self {
+        let plan = Plan::new(policy);
+        let responses = Responses::new(&settings.responses, plan.limits());
+        let attaches_decision = settings.attaches_decision;
+        let ends_with_decision =
+            settings.on_decision.is_none() && !attaches_decision && responses.is_silent() && plan.ends_with_decision();
+        Self { plan, responses, attaches_decision, ends_with_decision }
+    }
+}
+
+impl<S: Store> Settler for Shared<S> {
+    fn apply(&self, counted: Counted, operation: Operation, charges: &[Charge<'_>], runtime: Option<&Handle>) {
+        if counted == Counted::Locally {
+            self.settings.local.apply(operation, charges);
+            return;
+        }
+        let on_store_error = Arc::clone(&self.settings.on_store_error);
+        let answer = self.store.apply(operation, charges);
+        let call = async move {
+            if let Err(error) = answer.await {
+                on_store_error(&error);
+            }
+        };
+        detach(call, runtime);
+    }
+
+    fn failed(&self, error: &(dyn Error + 'static)) {
+        (self.settings.on_store_error)(error);
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for Shared<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let policy = &self.settings.policy;
+        f.debug_struct("Shared").field("store", &self.store).field("policy", policy).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,241 @@
+//! What a request waits for before it goes to the inner service.
+
+use core::error::Error;
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::task::{Context, Poll, ready};
+use core::time::Duration;
+use std::sync::Arc;
+
+use http::Extensions;
+use pin_project_lite::pin_project;
+use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
+use tokio::time::Sleep;
+use tower_quota_core::{Decision, Store};
+
+use super::admission::Admission;
+use super::pipeline::Case;
+use crate::policy::LookUps;
+use crate::settle::InFlight;
+
+pin_project! {
+    /// What a request waits for, and what it keeps meanwhile. What it keeps is taken from behind the pin at the end.
+    #[project = StageProjection]
+    pub(super) enum Stage<S>
+    where
+        S: Store,
+    {
+        LookUp {
+            #[pin]
+            look_ups: LookUps,
+        },
+        Decide {
+            #[pin]
+            call: InFlight<S>,
+            #[pin]
+            deadline: Deadline,
+            case: Option<Box<Case>>,
+        },
+        Queue {
+            #[pin]
+            turn: Deadline,
+            #[pin]
+            closed: OwnedNotified,
+            place: Place,
+            queued: Option<Box<Queued>>,
+        },
+    }
+}
+
+/// What a request has waited for.
+pub(super) enum Event<S: Store> {
+    /// The values that were looked up.
+    Found(Extensions),
+    /// The answer of the store.
+    Answered(Result<Decision, StoreFailure<S::Error>>, Box<Case>),
+    /// The turn of a queued request.
+    Turn(Box<Queued>),
+    /// The end of the queue, before the turn.
+    QueueClosed(Box<Queued>),
+}
+
+/// A request in the queue. Dropped, it gives its turn back.
+pub(super) struct Queued {
+    pub(super) admission: Admission,
+    pub(super) decision: Decision,
+    pub(super) case: Case,
+}
+
+/// Why there is no decision of the store.
+#[derive(Debug)]
+pub(super) enum StoreFailure<E> {
+    Store(E),
+    TimedOut(StoreTimeout),
+}
+
+/// The store has not answered within the [timeout](crate::RateLimitLayer::store_timeout) of the layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreTimeout(Duration);
+
+pin_project! {
+    /// A timer that starts when it is polled first: only then there has to be a runtime.
+    pub(super) struct Deadline {
+        after: Option<Duration>,
+        #[pin]
+        sleep: Option<Sleep>,
+    }
+}
+
+/// The requests that wait for their turn, counted.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    waiting: AtomicUsize,
+    /// 0 once the queue is closed.
+    capacity: AtomicUsize,
+    closed: Arc<Notify>,
+}
+
+/// A place in the queue. Dropped, it is free again.
+#[derive(Debug)]
+pub(super) struct Place(Arc<Queue>);
+
+impl<S: Store> Stage<S> {
+    pub(super) fn decide(call: InFlight<S>, timeout: Option<Duration>, case: Box<Case>) -> Self {
+        Self::Decide { call, deadline: Deadline::new(timeout), case: Some(case) }
+    }
+
+    pub(super) fn queue(wait: Duration, place: Place, queued: Box<Queued>) -> Self {
+        let closed = Arc::clone(&place.0.closed).notified_owned();
+        Self::Queue { turn: Deadline::new(Some(wait)), closed, place, queued: Some(queued) }
+    }
+
+    /// Returns its name, for `Debug`.
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::LookUp { .. } => "looking up",
+            Self::Decide { .. } => "deciding",
+            Self::Queue { .. } => "queued",
+        }
+    }
+}
+
+impl<S: Store> Future for Stage<S> {
+    type Output = Event<S>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Event<S>> {
+        Poll::Ready(match self.project() {
+            StageProjection::LookUp { look_ups } => Event::Found(ready!(look_ups.poll(cx))),
+            StageProjection::Decide { call, mut deadline, case } => {
+                let (answer, recorded) = match call.poll(cx) {
+                    Poll::Ready((answer, recorded)) => (answer.map_err(StoreFailure::Store), recorded),
+                    Poll::Pending => {
+                        ready!(deadline.as_mut().poll(cx));
+                        let after = deadline.after.unwrap_or_default();
+                        (Err(StoreFailure::TimedOut(StoreTimeout(after))), Vec::new())
+                    }
+                };
+                let mut case = take(case);
+                case.recorded = recorded;
+                Event::Answered(answer, case)
+            }
+            StageProjection::Queue { turn, closed, place, queued } => {
+                if turn.poll(cx).is_ready() {
+                    return Poll::Ready(Event::Turn(take(queued)));
+                }
+                let is_notified = closed.poll(cx).is_ready();
+                // The queue may have been closed between the place and the notification.
+                if !is_notified && !place.0.is_closed() {
+                    return Poll::Pending;
+                }
+                Event::QueueClosed(take(queued))
+            }
+        })
+    }
+}
+
+#[expect(clippy::expect_used, reason = "documented: only a future polled after completion finds a slot empty")]
+pub(super) fn take<T>(slot: &mut Option<T>) -> T {
+    slot.take().expect("polled after completion")
+}
+
+impl Deadline {
+    const fn new(after: Option<Duration>) -> Self {
+        Self { after, sleep: None }
+    }
+}
+
+impl Future for Deadline {
+    type Output = ();
+
+    /// Never ready without a duration.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        let Some(after) = *this.after else { return Poll::Pending };
+        if this.sleep.is_none() {
+            #[expect(clippy::disallowed_methods, reason = "a turn and a deadline are waited for")]
+            this.sleep.set(Some(tokio::time::sleep(after)));
+        }
+        match this.sleep.as_pin_mut() {
+            Some(sleep) => sleep.poll(cx),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Queue {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { waiting: AtomicUsize::new(0), capacity: AtomicUsize::new(capacity), closed: Arc::default() }
+    }
+
+    /// Returns the longest wait that it has room for: none while all places are taken, and any otherwise.
+    #[inline]
+    pub(super) fn longest_wait(&self) -> Option<Duration> {
+        let is_full = self.waiting.load(Ordering::Relaxed) >= self.capacity.load(Ordering::Relaxed);
+        is_full.then_some(Duration::ZERO)
+    }
+
+    /// Takes a place, unless all are taken.
+    pub(super) fn place(self: &Arc<Self>) -> Option<Place> {
+        let capacity = self.capacity.load(Ordering::Acquire);
+        // Only the count matters: no other memory depends on it.
+        let enter = |waiting| (waiting < capacity).then_some(waiting + 1);
+        self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, enter).ok()?;
+        Some(Place(Arc::clone(self)))
+    }
+
+    /// Ends all waits, and lets none begin.
+    pub(crate) fn close(&self) {
+        self.capacity.store(0, Ordering::Release);
+        self.closed.notify_waiters();
+    }
+
+    fn is_closed(&self) -> bool {
+        self.capacity.load(Ordering::Acquire) == 0
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl<E: Error + Send + Sync + 'static> StoreFailure<E> {
+    pub(super) fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
+        match self {
+            Self::Store(error) => error,
+            Self::TimedOut(error) => error,
+        }
+    }
+}
+
+impl Error for StoreTimeout {}
+
+impl fmt::Display for StoreTimeout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the store has not answered within {:?}", self.0)
+    }
+}

@@ -1,0 +1,111 @@
+//! A policy compiled for requests: each key once, with its limits.
+
+use core::fmt;
+use core::time::Duration;
+use std::sync::Arc;
+
+use tower_quota_core::{Charge, Decision, Key, Name, Outcome};
+
+use super::Policy;
+use super::lists::Lists;
+use super::look_up::LookUp;
+use crate::degraded::OnStoreFailure;
+use crate::key::KeyExtractor;
+use crate::limit::Limit;
+use crate::settle::RecordedCharge;
+
+/// A policy compiled for requests. It never changes: another policy is another plan.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(super) limits: Vec<PlannedLimit>,
+    pub(super) keys: Vec<PlannedKey>,
+    pub(crate) lists: Lists,
+    pub(crate) look_ups: Vec<LookUp>,
+    pub(super) instances: u32,
+    /// Says whether some limit settles.
+    settles: bool,
+    /// Says whether some limit makes requests wait.
+    makes_wait: bool,
+}
+
+/// A limit, and the position of its key in the plan.
+#[derive(Debug)]
+pub(super) struct PlannedLimit {
+    pub(super) limit: Limit,
+    pub(super) key: usize,
+    pub(super) on_store_failure: OnStoreFailure,
+}
+
+/// A key that limits count by, read once for each request.
+pub(super) struct PlannedKey {
+    pub(super) extractor: Arc<dyn KeyExtractor>,
+    /// The key that requests without one share.
+    pub(super) shared: Key<'static>,
+}
+
+impl Plan {
+    pub(crate) fn new(policy: Policy) -> Self {
+        let settles = policy.limits.iter().any(|limit| limit.settle_rule.is_some());
+        let makes_wait = policy.limits.iter().any(Limit::makes_wait);
+        let mut keys: Vec<PlannedKey> = Vec::new();
+        let mut limits = Vec::with_capacity(policy.limits.len());
+        for limit in policy.limits {
+            let scope = limit.extractor.scope();
+            let key = keys.iter().position(|known| known.shared.scope() == scope).unwrap_or_else(|| {
+                keys.push(PlannedKey { extractor: Arc::clone(&limit.extractor), shared: Key::new(scope, &[]) });
+                keys.len() - 1
+            });
+            let on_store_failure = limit.without_store(policy.on_store_failure);
+            limits.push(PlannedLimit { limit, key, on_store_failure });
+        }
+        let (lists, look_ups, instances) = (policy.lists, policy.look_ups, policy.instances);
+        Self { limits, keys, lists, look_ups, instances, settles, makes_wait }
+    }
+
+    /// Returns the limits, in the order of the policy.
+    pub(crate) fn limits(&self) -> impl Iterator<Item = &Limit> {
+        self.limits.iter().map(|planned| &planned.limit)
+    }
+
+    /// Returns whether requests pass without lists and look-ups before their limits.
+    #[inline]
+    pub(crate) const fn begins_with_limits(&self) -> bool {
+        self.look_ups.is_empty() && self.lists.are_empty()
+    }
+
+    /// Returns whether nothing is left to do for a request that is admitted at once.
+    pub(crate) const fn ends_with_decision(&self) -> bool {
+        !self.settles && !self.makes_wait
+    }
+
+    /// Returns what has to be recorded of charges: those that settle, or all where the request may have to wait.
+    #[inline]
+    pub(crate) fn record(&self, charges: &[Charge<'_>]) -> Vec<RecordedCharge> {
+        if self.ends_with_decision() { Vec::new() } else { self.record_each(charges) }
+    }
+
+    fn record_each(&self, charges: &[Charge<'_>]) -> Vec<RecordedCharge> {
+        let may_wait = charges.iter().any(|charge| !charge.is_shadow() && charge.patience_micros() > 0);
+        let recorded = charges.iter().filter_map(|charge| {
+            let rule = self.limit(charge.name()).and_then(|limit| limit.settle_rule.clone());
+            (may_wait || rule.is_some()).then(|| RecordedCharge::new(charge, rule))
+        });
+        recorded.collect()
+    }
+
+    /// Returns the largest random delay that limits add to the wait they impose.
+    pub(crate) fn wait_jitter(&self, decision: &Decision) -> Duration {
+        let waiting = decision.enforced().filter(|status| matches!(status.outcome, Outcome::Wait(_)));
+        waiting.filter_map(|status| self.limit(status.name)).map(|limit| limit.jitter).max().unwrap_or_default()
+    }
+
+    fn limit(&self, name: Name) -> Option<&Limit> {
+        self.limits().find(|limit| limit.name == name)
+    }
+}
+
+impl fmt::Debug for PlannedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PlannedKey({})", self.shared.scope())
+    }
+}

@@ -1,0 +1,143 @@
+//! What a request was charged, recorded so that it can be refunded or settled after the request is gone.
+
+use core::error::Error;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tokio::runtime::Handle;
+use tower_quota_core::{Charge, Decision, Name, Operation, OwnedCharge, Timestamp};
+
+use super::{Rule, Settle};
+
+/// Applies refunds and settlements that no request waits for.
+pub(crate) trait Settler: Send + Sync {
+    /// Applies an operation to charges. Errors go to the listener for store errors. A store that takes time runs on the
+    /// current runtime, or on this one where there is none.
+    fn apply(&self, counted: Counted, operation: Operation, charges: &[Charge<'_>], runtime: Option<&Handle>);
+
+    /// Hears of a call that failed after its request had gone away.
+    fn failed(&self, error: &(dyn Error + 'static));
+}
+
+/// Where charges were counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// In the store.
+    #[default]
+    Shared,
+    /// In this process, while the store was unavailable.
+    Locally,
+}
+
+/// How a limit settles.
+#[derive(Clone)]
+pub(crate) struct SettleRule {
+    pub(crate) rule: Arc<dyn Rule>,
+    /// What happens to the estimate when there is no response.
+    pub(crate) abandoned: Settle,
+}
+
+/// A recorded charge.
+pub(crate) struct RecordedCharge {
+    charge: OwnedCharge,
+    taken: u64,
+    rule: Option<SettleRule>,
+}
+
+/// The charges that a request was admitted with.
+pub(crate) struct ChargeRecord {
+    settler: Arc<dyn Settler>,
+    runtime: Option<Handle>,
+    counted: Counted,
+    at: Timestamp,
+    charges: Vec<RecordedCharge>,
+}
+
+impl RecordedCharge {
+    pub(crate) fn new(charge: &Charge<'_>, rule: Option<SettleRule>) -> Self {
+        Self { charge: OwnedCharge::from(charge), taken: 0, rule }
+    }
+
+    /// Returns the limit's name.
+    pub(super) const fn name(&self) -> Name {
+        self.charge.name()
+    }
+
+    /// Returns the units that were taken.
+    pub(super) const fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Returns how it settles; `None` if it was recorded only to be given back.
+    pub(super) const fn rule(&self) -> Option<&SettleRule> {
+        self.rule.as_ref()
+    }
+
+    fn charge(&self, units: u64) -> Charge<'_> {
+        let charge = self.charge.as_charge();
+        Charge::new(charge.name(), charge.quota(), charge.key()).cost(units)
+    }
+}
+
+impl ChargeRecord {
+    /// Records what a decision took. A shadow that would have refused took nothing.
+    pub(crate) fn new(
+        settler: Arc<dyn Settler>,
+        counted: Counted,
+        decision: &Decision,
+        mut charges: Vec<RecordedCharge>,
+    ) -> Self {
+        charges.retain_mut(|recorded| {
+            let status = decision.statuses().iter().find(|status| status.name == recorded.name());
+            recorded.taken = status.map_or(0, |status| status.taken);
+            status.is_some_and(|status| !status.outcome.is_refusal())
+        });
+        Self { settler, runtime: Handle::try_current().ok(), counted, at: decision.at(), charges }
+    }
+
+    /// Returns whether the charges were counted in this process.
+    pub(crate) fn is_local(&self) -> bool {
+        self.counted == Counted::Locally
+    }
+
+    /// Keeps only the charges that settle; `None` when none does.
+    pub(super) fn settling(mut self) -> Option<Self> {
+        self.charges.retain(|recorded| recorded.rule.is_some());
+        (!self.charges.is_empty()).then_some(self)
+    }
+
+    pub(super) fn charges(&self) -> &[RecordedCharge] {
+        &self.charges
+    }
+
+    /// Gives everything back.
+    pub(crate) fn give_back(&self) {
+        self.settle(self.charges.iter().map(|_| Settle::Refund));
+    }
+
+    /// Settles each charge by its verdict: one call refunds, and one charges more.
+    pub(super) fn settle(&self, verdicts: impl IntoIterator<Item = Settle>) {
+        let mut refunds: SmallVec<[Charge<'_>; 4]> = SmallVec::new();
+        let mut extras: SmallVec<[Charge<'_>; 4]> = SmallVec::new();
+        for (recorded, verdict) in self.charges.iter().zip(verdicts) {
+            let cost = match verdict {
+                Settle::Keep => recorded.taken,
+                Settle::Refund => 0,
+                Settle::Cost(units) => units,
+            };
+            if cost < recorded.taken {
+                refunds.push(recorded.charge(recorded.taken - cost));
+            } else if cost > recorded.taken {
+                extras.push(recorded.charge(cost - recorded.taken));
+            }
+        }
+        self.apply(Operation::Refund { taken_at: self.at }, &refunds);
+        self.apply(Operation::Charge, &extras);
+    }
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) {
+        if !charges.is_empty() {
+            self.settler.apply(self.counted, operation, charges, self.runtime.as_ref());
+        }
+    }
+}

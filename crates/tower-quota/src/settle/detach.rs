@@ -1,0 +1,24 @@
+//! Calls of the store that no request waits for.
+
+use core::future::Future;
+use core::task::{Context, Poll, Waker};
+
+use tokio::runtime::Handle;
+
+/// Runs a call without a request that waits for it, at once if it can, as with a store in memory.
+///
+/// A call that takes time becomes a task of the current runtime, or of this one where there is none. Without either, or
+/// while it shuts down, the call is dropped.
+pub(crate) fn detach(call: impl Future<Output = ()> + Send + 'static, runtime: Option<&Handle>) {
+    let current = Handle::try_current().ok();
+    if let (None, Some(runtime)) = (&current, runtime) {
+        // Not polled here: its timers and sockets belong to the runtime, which may be gone.
+        drop(runtime.spawn(call));
+        return;
+    }
+    let mut call = Box::pin(call);
+    let poll = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    if let (Poll::Pending, Some(runtime)) = (poll, current) {
+        drop(runtime.spawn(call));
+    }
+}

@@ -1,0 +1,59 @@
+//! A call of the store that is still to answer, and what happens to it when its request goes away.
+
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use tower_quota_core::{Decision, Store};
+
+use super::charge_record::{ChargeRecord, Counted, RecordedCharge, Settler};
+use super::detach::detach;
+
+/// A call of the store, and what is recorded of its charges.
+///
+/// Dropped before the answer, a call with recorded charges goes on as a task, which gives back what the store took.
+pub(crate) struct InFlight<S: Store> {
+    /// Boxed, so that it can be moved to the task. Empty once it has answered.
+    call: Option<Pin<Box<S::Future>>>,
+    recorded: Vec<RecordedCharge>,
+    settler: Arc<dyn Settler>,
+    runtime: Option<Handle>,
+}
+
+impl<S: Store> InFlight<S> {
+    pub(crate) fn new(call: S::Future, recorded: Vec<RecordedCharge>, settler: Arc<dyn Settler>) -> Self {
+        let runtime = if recorded.is_empty() { None } else { Handle::try_current().ok() };
+        Self { call: Some(Box::pin(call)), recorded, settler, runtime }
+    }
+}
+
+impl<S: Store> Future for InFlight<S> {
+    type Output = (Result<Decision, S::Error>, Vec<RecordedCharge>);
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(call) = &mut self.call else { return Poll::Pending };
+        let Poll::Ready(answer) = call.as_mut().poll(cx) else { return Poll::Pending };
+        self.call = None;
+        Poll::Ready((answer, core::mem::take(&mut self.recorded)))
+    }
+}
+
+impl<S: Store> Drop for InFlight<S> {
+    fn drop(&mut self) {
+        let recorded = core::mem::take(&mut self.recorded);
+        let (Some(call), false) = (self.call.take(), recorded.is_empty()) else { return };
+        let settler = Arc::clone(&self.settler);
+        let give_back = async move {
+            match call.await {
+                Ok(decision) if decision.is_allowed() => {
+                    ChargeRecord::new(settler, Counted::Shared, &decision, recorded).give_back();
+                }
+                Ok(_) => {}
+                Err(error) => settler.failed(&error),
+            }
+        };
+        detach(give_back, self.runtime.as_ref());
+    }
+}

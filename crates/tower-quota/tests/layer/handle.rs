@@ -1,0 +1,248 @@
+//! What operators do to a running layer.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use http::{Request, StatusCode};
+use tower::{Layer, Service, ServiceExt};
+use tower_quota::{
+    HandleError, Key, Limit, MemoryStore, Name, OnStoreFailure, Outcome, Policy, Quota, RateLimitLayer, key,
+};
+use tower_quota_testkit::{ManualClock, ScriptedAnswer};
+
+use crate::fixture::{Inner, StoreControl, slow_store};
+
+fn layer(policy: Policy) -> RateLimitLayer<MemoryStore> {
+    RateLimitLayer::new(MemoryStore::with_clock(1_000, ManualClock::default()), policy)
+}
+
+fn per_api_key(units: u64) -> Policy {
+    Policy::new().limit(Limit::new("key", Quota::per_minute(units)).by(key::header("x-api-key")))
+}
+
+fn request_of(api_key: &str) -> Request<()> {
+    Request::builder().header("x-api-key", api_key).body(()).unwrap()
+}
+
+#[tokio::test]
+async fn peek_tells_what_request_gets() {
+    let layer = layer(per_api_key(2));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    assert_eq!(handle.peek("key", "ann").await.unwrap().remaining(), 2);
+    for _ in 0..2 {
+        service.clone().oneshot(request_of("ann")).await.unwrap();
+    }
+    let status = handle.peek("key", "ann").await.unwrap();
+    assert_eq!((status.remaining(), status.outcome), (0, Outcome::Refuse(Duration::from_secs(30))));
+    assert_eq!(handle.peek("key", "bob").await.unwrap().remaining(), 2);
+    let ann = Key::owned(status_scope(), "ann");
+    assert_eq!(handle.peek("key", &ann).await.unwrap().remaining(), 0);
+}
+
+/// The scope of keys that a header makes.
+fn status_scope() -> Name {
+    use tower_quota::key::KeyExtractor;
+    key::header("x-api-key").scope()
+}
+
+#[tokio::test]
+async fn reset_releases_refused_client() {
+    let layer = layer(per_api_key(1));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    service.clone().oneshot(request_of("ann")).await.unwrap();
+    let refused = service.clone().oneshot(request_of("ann")).await.unwrap();
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    handle.reset("key", "ann").await.unwrap();
+    assert_eq!(service.oneshot(request_of("ann")).await.unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn grant_gives_units_up_to_full() {
+    let layer = layer(per_api_key(3));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    for _ in 0..3 {
+        service.clone().oneshot(request_of("ann")).await.unwrap();
+    }
+    assert_eq!(handle.grant("key", "ann", 2).await.unwrap().remaining(), 2);
+    assert_eq!(handle.grant("key", "ann", 100).await.unwrap().remaining(), 3);
+}
+
+#[tokio::test]
+async fn blocked_client_gets_403_until_unblocked() {
+    let layer = layer(per_api_key(9));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    handle.block("key", "ann", Duration::from_secs(600)).unwrap();
+    let blocked = service.clone().oneshot(request_of("ann")).await.unwrap();
+    assert_eq!(blocked.status(), StatusCode::FORBIDDEN);
+    assert_eq!(service.clone().oneshot(request_of("bob")).await.unwrap().status(), StatusCode::OK);
+    assert!(handle.blocked_for("key", "ann").unwrap().is_some());
+    assert!(handle.unblock("key", "ann").unwrap());
+    assert!(!handle.unblock("key", "ann").unwrap());
+    assert_eq!(service.oneshot(request_of("ann")).await.unwrap().status(), StatusCode::OK);
+    handle.block("key", "ann", Duration::ZERO).unwrap();
+    assert_eq!(handle.blocked_for("key", "ann").unwrap(), None);
+}
+
+#[tokio::test]
+async fn unknown_limit_names_known_ones() {
+    let handle = layer(per_api_key(9)).handle();
+    let error = handle.peek("kye", "ann").await.unwrap_err();
+    assert!(matches!(&error, HandleError::UnknownLimit { name, .. } if name == "kye"));
+    assert_eq!(error.to_string(), "the policy has no limit \"kye\": its limits are key");
+}
+
+#[tokio::test]
+async fn refused_clients_are_listed_latest_first() {
+    let layer = layer(per_api_key(1));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    for client in ["ann", "bob", "ann", "ann", "cid", "bob"] {
+        service.clone().oneshot(request_of(client)).await.unwrap();
+    }
+    let listed: Vec<(String, u64)> = handle
+        .refused_clients()
+        .iter()
+        .map(|client| (String::from_utf8(client.key().as_bytes().to_vec()).unwrap(), client.refusals()))
+        .collect();
+    assert_eq!(listed, [(String::from("bob"), 1), (String::from("ann"), 2)]);
+}
+
+#[tokio::test]
+async fn slow_store_refusals_are_listed_too() {
+    let layer = RateLimitLayer::new(slow_store(), per_api_key(1));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    for _ in 0..2 {
+        service.clone().oneshot(request_of("ann")).await.unwrap();
+    }
+    assert_eq!(handle.refused_clients().len(), 1);
+}
+
+#[tokio::test]
+async fn replaced_policy_keeps_counters() {
+    let layer = layer(per_api_key(2));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    service.clone().oneshot(request_of("ann")).await.unwrap();
+    handle.replace_policy(per_api_key(1));
+    let response = service.clone().oneshot(request_of("ann")).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    let response = service.clone().oneshot(request_of("ann")).await.unwrap();
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    handle.replace_policy(Policy::new());
+    assert_eq!(service.oneshot(request_of("ann")).await.unwrap().status(), StatusCode::OK);
+}
+
+/// Policies alternate a hundred times a second's worth of turns while requests run. Each request is answered by the
+/// policy it was read by: the limit in its fields is the one in its decision.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replaced_policies_mix_no_decision() {
+    const UNITS: [u64; 2] = [1_000_000, 2_000_000];
+    let policy = |units| {
+        let limit = Limit::new(if units == UNITS[0] { "one" } else { "two" }, Quota::per_hour(units));
+        Policy::new().limit(limit.settle(tower_quota::settle::only_failures()))
+    };
+    let store = slow_store();
+    let layer = RateLimitLayer::new(store.clone(), policy(UNITS[0])).attach_decision();
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    let is_over = Arc::new(AtomicBool::new(false));
+    let requests = {
+        let is_over = Arc::clone(&is_over);
+        tokio::spawn(async move {
+            let mut answered = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                let response = service.clone().oneshot(Request::new(())).await.unwrap();
+                let fields = response.headers()["ratelimit-policy"].to_str().unwrap().to_owned();
+                let decision: &tower_quota::Decision = response.extensions().get().unwrap();
+                let status = decision.statuses()[0];
+                assert_eq!(status.limit, UNITS[usize::from(status.name.as_str() == "two")]);
+                assert!(fields.contains(&format!("\"{}\";q={}", status.name, status.limit)), "{fields}");
+                answered += 1;
+            }
+            answered
+        })
+    };
+    for round in 0..200 {
+        handle.replace_policy(policy(UNITS[round % 2]));
+        tokio::task::yield_now().await;
+    }
+    is_over.store(true, Ordering::Relaxed);
+    assert!(requests.await.unwrap() > 0);
+    // Every request succeeded, so every charge was refunded: none was lost on the way.
+    for (name, units) in [("one", UNITS[0]), ("two", UNITS[1])] {
+        handle.replace_policy(policy(units));
+        assert_eq!(handle.peek(name, &Key::EVERYONE).await.unwrap().remaining(), units);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn closed_queue_refuses_waiting_requests() {
+    let quota = Quota::per_hour(1).burst(10).leaky_bucket();
+    let queue = Limit::new("queue", quota).max_wait(Duration::from_secs(86_400));
+    let layer = layer(Policy::new().limit(queue));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    service.clone().oneshot(Request::new(())).await.unwrap();
+    let waiting = tokio::spawn(service.clone().oneshot(Request::new(())));
+    tokio::task::yield_now().await;
+    assert_eq!(handle.peek("queue", &Key::EVERYONE).await.unwrap().remaining(), 8);
+    handle.close_queue();
+    let refused = waiting.await.unwrap().unwrap();
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refused.headers()["retry-after"], "3600");
+    let refused = service.oneshot(Request::new(())).await.unwrap();
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(handle.peek("queue", &Key::EVERYONE).await.unwrap().remaining(), 9);
+}
+
+#[tokio::test]
+async fn closures_run_once_when_store_fails() {
+    let runs = Arc::new([const { AtomicUsize::new(0) }; 4]);
+    let count = |which: usize| {
+        let runs = Arc::clone(&runs);
+        move || runs[which].fetch_add(1, Ordering::Relaxed)
+    };
+    let (when, by, cost, quota) = (count(0), count(1), count(2), count(3));
+    let limit = Limit::new("local", Quota::per_minute(10))
+        .when(move |_: &tower_quota::RequestHead<'_>| {
+            when();
+            true
+        })
+        .by(key::from_fn("user", move |_| {
+            by();
+            Some("ann")
+        }))
+        .cost_with(move |_| {
+            cost();
+            2
+        })
+        .quota_with(move |_| {
+            quota();
+            Some(Quota::per_minute(20))
+        })
+        .on_store_failure(OnStoreFailure::Local);
+    let store = slow_store();
+    store.fail(true);
+    let layer = RateLimitLayer::new(store, Policy::new().limit(limit));
+    let mut service = layer.layer(Inner::default());
+    let response = service.ready().await.unwrap().call(Request::new(())).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(runs.each_ref().map(|runs| runs.load(Ordering::Relaxed)), [1; 4]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn store_timeout_falls_back() {
+    let store = slow_store();
+    store.set_default(ScriptedAnswer::memory().held());
+    let layer = RateLimitLayer::new(store, per_api_key(1)).store_timeout(Duration::from_millis(50));
+    let response = layer.layer(Inner::default()).oneshot(request_of("ann")).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn addresses_are_named_by_text() {
+    let policy = Policy::new().limit(Limit::new("address", Quota::per_minute(9)).by(key::client_ip()));
+    let handle = layer(policy).handle();
+    let address: IpAddr = "203.0.113.7".parse().unwrap();
+    assert!(handle.peek("address", "203.0.113.7").await.is_ok());
+    assert!(handle.peek("address", address).await.is_ok());
+    assert!(matches!(handle.peek("address", "ann").await, Err(HandleError::UnreadableKey(_))));
+}
