@@ -8,6 +8,7 @@
 mod bounds;
 mod change;
 mod codec;
+mod changed_refunds;
 mod drift;
 mod evictions;
 mod oracle;
