@@ -7,8 +7,8 @@
 
 mod bounds;
 mod change;
-mod codec;
 mod changed_refunds;
+mod codec;
 mod drift;
 mod evictions;
 mod oracle;

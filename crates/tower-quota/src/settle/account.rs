@@ -33,6 +33,8 @@ pub(crate) struct Kept {
     quota: Quota,
     key: Key<'static>,
     taken: u64,
+    /// Says whether the charge prepared for a refund.
+    is_refundable: bool,
     terms: Option<Terms>,
 }
 
@@ -56,7 +58,14 @@ pub(crate) struct Account {
 impl Kept {
     pub(crate) fn of(charge: &Charge<'_>, terms: Option<Terms>) -> Self {
         let key = Key::owned(charge.key().scope(), charge.key().as_bytes());
-        Self { name: charge.name(), quota: *charge.quota(), key, taken: 0, terms }
+        Self {
+            name: charge.name(),
+            quota: *charge.quota(),
+            key,
+            taken: 0,
+            is_refundable: charge.is_refundable(),
+            terms,
+        }
     }
 
     /// The limit's name.
@@ -75,7 +84,8 @@ impl Kept {
     }
 
     fn charge(&self, units: u64) -> Charge<'_> {
-        Charge::new(self.name, &self.quota, &self.key).cost(units)
+        let charge = Charge::new(self.name, &self.quota, &self.key).cost(units);
+        if self.is_refundable { charge.refundable() } else { charge }
     }
 }
 
