@@ -18,6 +18,8 @@ const LATEST: Timestamp = Timestamp::from_micros(1 << 60);
 struct Ask {
     units: u64,
     verdict: Verdict,
+    /// The units that its state has recorded.
+    taken: u64,
 }
 
 /// Decides all charges of a request in one step, on the entries of their keys: all are taken, or none.
@@ -41,21 +43,20 @@ pub fn decide(
         **entry = Entry::default();
     }
     let now = entries.iter().map(|entry| entry.at).fold(now.as_micros(), u64::max);
-    let asks = asks(operation, charges, now, entries, &entry_of);
+    let mut asks = asks(operation, charges, now, entries, &entry_of);
     let refused = operation == Operation::Refuse
         || charges.iter().zip(&asks).any(|(charge, ask)| !charge.is_shadow() && !ask.verdict.admits());
     // An enforced charge that does not fit refuses the request, so the second condition is about shadows.
     let stays_out = |ask: &Ask| refused || !ask.verdict.admits();
 
     let mut changed: SmallVec<[usize; 4]> = SmallVec::new();
-    let mut taken: SmallVec<[u64; 4]> = SmallVec::new();
-    for (i, (charge, ask)) in charges.iter().zip(&asks).enumerate() {
+    for (i, (charge, ask)) in charges.iter().zip(&mut asks).enumerate() {
         let entry = &mut *entries[entry_of(i)];
         let recorded = change(operation, charge, ask.units, stays_out(ask), now, entry);
         if strike(operation, charge, ask.units, stays_out(ask), now, entry) | recorded.is_some() {
             changed.push(entry_of(i));
         }
-        taken.push(recorded.unwrap_or(0));
+        ask.taken = recorded.unwrap_or(0);
     }
     changed.into_iter().for_each(|entry| entries[entry].settle(now));
 
@@ -73,7 +74,7 @@ pub fn decide(
             limit: charge.quota().capacity(),
             left: Left::new(remaining, Duration::from_micros(reset)),
             outcome: verdict.into(),
-            taken: taken[i],
+            taken: ask.taken,
             is_shadow: charge.is_shadow(),
         }
     });
@@ -170,7 +171,7 @@ fn asks(
             true => entries[entry_of(i)].judge(charge, units, now),
             false => Verdict::Admit { wait: 0 },
         };
-        Ask { units, verdict }
+        Ask { units, verdict, taken: 0 }
     };
     charges.iter().enumerate().map(ask).collect()
 }
