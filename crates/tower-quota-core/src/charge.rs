@@ -120,8 +120,15 @@ impl<'a> Charge<'a> {
     ///
     /// Without it, and of charges that do not wait, a bucket gives back what was taken less what time has refilled
     /// since. That is never too much, and too little where other requests have used what was refilled. Windows and logs
-    /// need no preparation. Where a limit's quota has changed since the charge, a bucket counts what time has refilled at
-    /// the new rate: a rate that was cut in between may give back too much.
+    /// need no preparation. Prepare the charge that is refunded in the same way.
+    ///
+    /// # A quota that changes
+    ///
+    /// A refund names the quota of its charge. Where the limit is counted by another one, a bucket gives nothing back,
+    /// nor does a window of another length. A bucket that prepared gives back only what was charged since it was last
+    /// converted or full. So a rate or a capacity that was cut in between mints nothing, even if two versions of a
+    /// service take turns. An unprepared charge is safe as long as its quota does not change and change back before the
+    /// refund: what a higher rate has refilled meanwhile may then be given back again.
     #[must_use]
     pub const fn refundable(mut self) -> Self {
         self.is_refundable = true;

@@ -4,16 +4,12 @@ use core::time::Duration;
 
 use smallvec::SmallVec;
 
-use crate::algorithm::Verdict;
+use crate::algorithm::{Refund, Verdict};
 use crate::charge::{Charge, Operation};
 use crate::decision::Decision;
 use crate::entry::Entry;
-use crate::quota::MOST_GRAINS;
 use crate::status::{Left, LimitStatus};
 use crate::time::Timestamp;
-
-/// The most units that a charge reports as taken: no state counts more.
-const MOST_TAKEN: u64 = 2 * MOST_GRAINS;
 
 /// The last instant there is: what a state adds to it overflows nothing. The stored form ends earlier, in the year 4253.
 const LATEST: Timestamp = Timestamp::from_micros(1 << 60);
@@ -22,6 +18,8 @@ const LATEST: Timestamp = Timestamp::from_micros(1 << 60);
 struct Ask {
     units: u64,
     verdict: Verdict,
+    /// The units that its state has recorded.
+    taken: u64,
 }
 
 /// Decides all charges of a request in one step, on the entries of their keys: all are taken, or none.
@@ -45,19 +43,20 @@ pub fn decide(
         **entry = Entry::default();
     }
     let now = entries.iter().map(|entry| entry.at).fold(now.as_micros(), u64::max);
-    let asks = asks(operation, charges, now, entries, &entry_of);
+    let mut asks = asks(operation, charges, now, entries, &entry_of);
     let refused = operation == Operation::Refuse
         || charges.iter().zip(&asks).any(|(charge, ask)| !charge.is_shadow() && !ask.verdict.admits());
     // An enforced charge that does not fit refuses the request, so the second condition is about shadows.
     let stays_out = |ask: &Ask| refused || !ask.verdict.admits();
 
     let mut changed: SmallVec<[usize; 4]> = SmallVec::new();
-    for (i, (charge, ask)) in charges.iter().zip(&asks).enumerate() {
+    for (i, (charge, ask)) in charges.iter().zip(&mut asks).enumerate() {
         let entry = &mut *entries[entry_of(i)];
-        let is_changed = change(operation, charge, ask.units, stays_out(ask), now, entry);
-        if strike(operation, charge, ask.units, stays_out(ask), now, entry) | is_changed {
+        let recorded = change(operation, charge, ask.units, stays_out(ask), now, entry);
+        if strike(operation, charge, ask.units, stays_out(ask), now, entry) | recorded.is_some() {
             changed.push(entry_of(i));
         }
+        ask.taken = recorded.unwrap_or(0);
     }
     changed.into_iter().for_each(|entry| entries[entry].settle(now));
 
@@ -69,18 +68,13 @@ pub fn decide(
             true => entry.judge(charge, ask.units, now),
             false => ask.verdict,
         };
-        let taken = match operation {
-            Operation::Check if stays_out(ask) => 0,
-            Operation::Check | Operation::Charge => ask.units.min(MOST_TAKEN),
-            _ => 0,
-        };
         let (remaining, reset) = entry.left(charge, now);
         LimitStatus {
             name: charge.name(),
             limit: charge.quota().capacity(),
             left: Left::new(remaining, Duration::from_micros(reset)),
             outcome: verdict.into(),
-            taken,
+            taken: ask.taken,
             is_shadow: charge.is_shadow(),
         }
     });
@@ -94,25 +88,35 @@ impl Entry {
     }
 }
 
-/// Takes from what a charge's limit counts, or gives back. Returns whether the entry has changed.
-fn change(operation: Operation, charge: &Charge<'_>, units: u64, stays_out: bool, now: u64, entry: &mut Entry) -> bool {
+/// Takes from what a charge's limit counts, or gives back. Returns the units taken; `None` if the entry is unchanged.
+fn change(
+    operation: Operation,
+    charge: &Charge<'_>,
+    units: u64,
+    stays_out: bool,
+    now: u64,
+    entry: &mut Entry,
+) -> Option<u64> {
     let counter = charge.counter();
     let changes = match operation {
         Operation::Reset => true,
         Operation::Peek => false,
+        Operation::Refund { .. } => units > 0 && entry.may_refund(counter, now),
         _ if stays_out => units > 0 && (charge.counts_refusals() || entry.has_other_quota(counter, now)),
         _ => units > 0,
     };
     if !changes {
-        return false;
+        return None;
     }
+    let mut taken = 0;
     match operation {
         Operation::Reset => {
             entry.forget(counter.id);
             entry.forget(charge.name().strikes_id());
         }
         Operation::Refund { taken_at } => entry.edit(counter, now, |state| {
-            state.refund(counter.quota, now, taken_at.as_micros(), units);
+            let is_prepared = charge.is_refundable();
+            state.refund(counter.quota, now, Refund { cost: units, taken_at: taken_at.as_micros(), is_prepared });
         }),
         _ if stays_out => entry.edit(counter, now, |state| {
             if charge.counts_refusals() {
@@ -120,13 +124,13 @@ fn change(operation: Operation, charge: &Charge<'_>, units: u64, stays_out: bool
             }
         }),
         _ => entry.edit(counter, now, |state| {
-            state.take(counter.quota, now, units);
+            taken = state.take(counter.quota, now, units);
             if charge.is_refundable() {
                 state.watch(counter.quota, now);
             }
         }),
     }
-    true
+    Some(taken)
 }
 
 /// Adds to the client's strikes, if refusals cost any. Returns whether the entry has changed.
@@ -167,7 +171,7 @@ fn asks(
             true => entries[entry_of(i)].judge(charge, units, now),
             false => Verdict::Admit { wait: 0 },
         };
-        Ask { units, verdict }
+        Ask { units, verdict, taken: 0 }
     };
     charges.iter().enumerate().map(ask).collect()
 }

@@ -121,7 +121,7 @@ impl Decision {
 
     /// Returns the operation that gives back what this decision took, once.
     ///
-    /// Apply it to charges that cost at most the units [`taken`](LimitStatus::taken). A refusal has nothing to give
+    /// Apply it to charges of the same quotas that cost at most the units [`taken`](LimitStatus::taken). A refusal has nothing to give
     /// back, and a clone of a decision never has.
     #[must_use]
     pub fn refund(&mut self) -> Option<Operation> {

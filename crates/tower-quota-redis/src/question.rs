@@ -28,7 +28,12 @@ impl Question {
                 })
             })
             .collect();
-        let template = Box::new(Template::new(operation, charges, |charge| client_of[charge]));
+        let mut template = Box::new(Template::new(operation, charges, |charge| client_of[charge]));
+        if matches!(operation, Operation::Refund { .. }) && keys.partitions() > 1 {
+            // The instant is that of the decision's first part. A bucket that was full until a later part charged it
+            // knows nothing from before that charge, and would give nothing back.
+            template.charges.iter_mut().for_each(|part| part.is_refundable = false);
+        }
         let (mut clients, mut partition) = (SmallVec::new(), 0);
         for (i, key) in distinct.into_iter().enumerate() {
             let (of_key, client) = keys.locate(key);

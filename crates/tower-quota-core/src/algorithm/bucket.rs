@@ -8,7 +8,7 @@
 //! Bound, for a token bucket and GCRA: in any span of `t` microseconds at most `burst + t * units / period` units are
 //! admitted. A leaky bucket admits the same, and lets them start evenly spaced.
 
-use super::counting::{Counting, Readable};
+use super::counting::{Counting, Readable, Refund};
 use super::lows::Lows;
 use super::verdict::Verdict;
 use crate::bytes::{push_u56, read_u56};
@@ -60,7 +60,7 @@ impl Bucket {
     /// Replaces what is used at `now` by what a function makes of it.
     pub(crate) fn change(&mut self, quota: &Quota, now: u64, change: impl FnOnce(u64) -> u64) {
         let used = self.used_grains(quota, now);
-        self.set(quota, change(used), self.lows.map(|lows| lows.note(quota, used, now)), now);
+        self.set(quota, change(used), self.lows.map(|lows| lows.note(used).pass(quota, used, now)), now);
     }
 
     fn set(&mut self, quota: &Quota, used: u64, lows: Option<Lows>, now: u64) {
@@ -96,15 +96,29 @@ impl Counting for Bucket {
     /// Does nothing: the state says what is used at any instant.
     fn advance(&mut self, _: &Quota, _: u64) {}
 
-    fn take(&mut self, quota: &Quota, now: u64, cost: u64) {
-        self.change(quota, now, |used| taken(quota, used, cost));
+    fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64 {
+        let mut grains = 0;
+        self.change(quota, now, |used| {
+            grains = taken(quota, used, cost) - used;
+            used + grains
+        });
+        grains / quota.grain()
     }
 
-    fn refund(&mut self, quota: &Quota, now: u64, taken_at: u64, cost: u64) {
+    /// Gives back all of a charge, if no less was used in the meantime, and otherwise what time has not refilled since.
+    fn refund(&mut self, quota: &Quota, now: u64, Refund { cost, taken_at, is_prepared }: Refund) {
         let used = self.used_grains(quota, now);
-        let lows = self.lows.map(|lows| lows.note(quota, used, now));
-        let least = lows.map_or(0, |lows| lows.since(quota, taken_at));
-        let back = refundable(quota, cost, now.saturating_sub(taken_at), least).min(used);
+        let lows = self.lows.map(|lows| lows.note(used));
+        let least = lows.and_then(|lows| lows.since(quota, taken_at));
+        // No more than a bucket counts was ever taken.
+        let charged = cost.saturating_mul(quota.grain()).min(MOST_USED);
+        let refilled = now.saturating_sub(taken_at).saturating_mul(quota.refill());
+        let unrefilled = match least {
+            // It was full since, or was counted by another quota: how fast that refilled is not known.
+            None if is_prepared => 0,
+            _ => charged.saturating_sub(refilled),
+        };
+        let back = charged.min(least.unwrap_or(0).max(unrefilled)).min(used);
         self.set(quota, used - back, lows.map(|lows| lows.refund(back)), now);
     }
 
@@ -251,14 +265,6 @@ pub(super) fn until_paid(quota: &Quota, used: u64) -> u64 {
 pub(super) fn struck(quota: &Quota, used: u64, most_debt: u64) -> u64 {
     let deepest = (quota.capacity() + most_debt) * quota.grain();
     used.max((used + quota.grain()).min(deepest))
-}
-
-/// Returns the grains of a charge, made `elapsed` microseconds ago, that can be given back: those that time has not
-/// refilled since, and all if no less was used in the meantime.
-fn refundable(quota: &Quota, cost: u64, elapsed: u64, least_used: u64) -> u64 {
-    // No more than a bucket counts was ever taken.
-    let charged = cost.saturating_mul(quota.grain()).min(MOST_USED);
-    charged.min(least_used.max(charged.saturating_sub(elapsed.saturating_mul(quota.refill()))))
 }
 
 #[cfg(test)]

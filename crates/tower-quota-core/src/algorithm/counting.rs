@@ -3,6 +3,16 @@
 use super::Verdict;
 use crate::quota::Quota;
 
+/// Units to give back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refund {
+    pub(crate) cost: u64,
+    /// When they were taken, in microseconds since the epoch.
+    pub(crate) taken_at: u64,
+    /// Says whether the charge prepared for it; see [`Charge::refundable`](crate::Charge::refundable).
+    pub(crate) is_prepared: bool,
+}
+
 /// The counter of one limit, of one kind. Each kind has a file of its own.
 pub(crate) trait Counting {
     /// Judges a cost from 1 to the capacity at `now`. `patience` is the longest accepted wait, in microseconds.
@@ -21,11 +31,12 @@ pub(crate) trait Counting {
     fn advance(&mut self, quota: &Quota, now: u64);
 
     /// Takes a cost from a state that was advanced to `now`, whether it fits or not. What does not fit is a debt.
-    fn take(&mut self, quota: &Quota, now: u64, cost: u64);
+    /// Returns the units recorded: less than the cost where the state counts no more.
+    fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64;
 
-    /// Gives back up to a cost that was taken at `taken_at`, in a state that was advanced to `now`: to the same window
-    /// only, never beyond the capacity, and to a bucket no more than was used all the time since, or than time has not refilled.
-    fn refund(&mut self, quota: &Quota, now: u64, taken_at: u64, cost: u64);
+    /// Gives back some of a charge in a state that was advanced to `now`: to the same window only, never beyond the
+    /// capacity, and to a bucket no more than was used all the time since, or than time has not refilled.
+    fn refund(&mut self, quota: &Quota, now: u64, refund: Refund);
 
     /// Appends the stored form, without the instant at which it is full.
     fn encode(&self, quota: &Quota, bytes: &mut Vec<u8>);

@@ -2,7 +2,7 @@
 //!
 //! Bound: at most `units` in each window, hence at most twice that in any span of one period.
 
-use super::counting::{Counting, Readable};
+use super::counting::{Counting, Readable, Refund};
 use super::verdict::Verdict;
 use crate::bytes::{push_u56, read_u56};
 use crate::quota::Quota;
@@ -72,17 +72,19 @@ impl Counting for FixedWindow {
         *self = self.at(quota, now);
     }
 
-    fn take(&mut self, quota: &Quota, now: u64, cost: u64) {
+    fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64 {
         if self.count == 0 && quota.window_offset().is_none() {
             // A window that is anchored to its first request begins with it.
             self.start = now;
         }
-        self.count = self.count.saturating_add(cost).min(MOST_COUNTED);
+        let before = self.count;
+        self.count = before.saturating_add(cost).min(MOST_COUNTED);
+        self.count - before
     }
 
-    fn refund(&mut self, _: &Quota, _: u64, taken_at: u64, cost: u64) {
-        if taken_at >= self.start {
-            self.count = self.count.saturating_sub(cost);
+    fn refund(&mut self, _: &Quota, _: u64, refund: Refund) {
+        if refund.taken_at >= self.start {
+            self.count = self.count.saturating_sub(refund.cost);
         }
     }
 

@@ -5,7 +5,11 @@
 //! any instant takes a list of any length to know. Two spans are enough to be exact in most cases and never too
 //! generous: the present one, and the one before, each at least as long as an empty bucket takes to fill. Whatever was
 //! charged before those has been refilled since.
+//!
+//! They begin anew where the bucket was full or was converted to another quota. So as far back as they reach, time has
+//! refilled the bucket at one rate. (A charge of the very microsecond of a conversion counts as later.)
 
+use super::bucket::MOST_USED;
 use crate::quota::Quota;
 
 /// The least grains used in two spans.
@@ -15,7 +19,7 @@ pub(crate) struct Lows {
     pub(super) since: u64,
     /// The least used since then.
     pub(super) low: u64,
-    /// The least used in the span before.
+    /// One more than the least used in the span before; 0 where there was none.
     pub(super) low_before: u64,
 }
 
@@ -25,30 +29,37 @@ impl Lows {
         Self { since: now, low: used, low_before: 0 }
     }
 
-    /// Notes what is used at `now`, just before a change. A span that is long enough ends.
-    pub(super) fn note(self, quota: &Quota, used: u64, now: u64) -> Self {
-        let low = self.low.min(used);
+    /// Notes what is used just before a change.
+    pub(super) fn note(self, used: u64) -> Self {
+        Self { low: self.low.min(used), ..self }
+    }
+
+    /// Ends a span that is long enough at `now`, with so much used.
+    pub(super) fn pass(self, quota: &Quota, used: u64, now: u64) -> Self {
         match now.saturating_sub(self.since) < horizon(quota) {
-            true => Self { low, ..self },
-            false => Self { since: now, low: used, low_before: low },
+            true => self,
+            false => Self { since: now, low: used, low_before: (self.low + 1).min(MOST_USED) },
         }
     }
 
-    /// Returns the least used since an instant, as far as it is known; 0 is always true.
-    pub(super) fn since(self, quota: &Quota, instant: u64) -> u64 {
+    /// Returns the least used since an instant; `None` where it is not known.
+    pub(super) fn since(self, quota: &Quota, instant: u64) -> Option<u64> {
         if instant >= self.since {
-            self.low
+            Some(self.low)
         } else if instant.saturating_add(horizon(quota)) >= self.since {
-            self.low.min(self.low_before)
+            Some(self.low.min(self.low_before.checked_sub(1)?))
         } else {
-            0
+            None
         }
     }
 
     /// Notes that so many grains were given back: the charge they were of was never made.
-    pub(super) const fn refund(self, grains: u64) -> Self {
-        let (low, low_before) = (self.low.saturating_sub(grains), self.low_before.saturating_sub(grains));
-        Self { since: self.since, low, low_before }
+    pub(super) fn refund(self, grains: u64) -> Self {
+        let low_before = match self.low_before {
+            0 => 0,
+            low_before => low_before.saturating_sub(grains).max(1),
+        };
+        Self { since: self.since, low: self.low.saturating_sub(grains), low_before }
     }
 }
 

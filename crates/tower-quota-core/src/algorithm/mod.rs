@@ -15,6 +15,7 @@ mod verdict;
 
 pub(crate) use self::bucket::{Bucket, longest_wait};
 pub(crate) use self::convert::bucket_used;
+pub(crate) use self::counting::Refund;
 use self::counting::{Counting, Readable};
 use self::fixed_window::FixedWindow;
 use self::sliding_log::SlidingLog;
@@ -120,9 +121,9 @@ impl State {
     }
 
     /// Takes `cost` units from a state that was advanced to `now`, whether they fit or not. What does not fit is a
-    /// debt.
-    pub(crate) fn take(&mut self, quota: &Quota, now: u64, cost: u64) {
-        self.counting_mut().take(quota, now, cost);
+    /// debt. Returns the units recorded: less than the cost where the state counts no more.
+    pub(crate) fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64 {
+        self.counting_mut().take(quota, now, cost)
     }
 
     /// Makes charges from here on refundable exactly, as far as a state must prepare for that.
@@ -137,9 +138,9 @@ impl State {
         matches!(self, Self::Bucket(Bucket { lows: Some(_), .. }))
     }
 
-    /// Gives back up to `cost` units that were taken at `taken_at`, in a state that was advanced to `now`.
-    pub(crate) fn refund(&mut self, quota: &Quota, now: u64, taken_at: u64, cost: u64) {
-        self.counting_mut().refund(quota, now, taken_at, cost);
+    /// Gives back some of a charge, in a state that was advanced to `now`.
+    pub(crate) fn refund(&mut self, quota: &Quota, now: u64, refund: Refund) {
+        self.counting_mut().refund(quota, now, refund);
     }
 
     /// Takes up to `cost` units from a state that was advanced to `now`, never into debt: the price of a refused
@@ -147,7 +148,9 @@ impl State {
     pub(crate) fn penalise(&mut self, quota: &Quota, now: u64, cost: u64) {
         match self {
             Self::Bucket(bucket) => bucket.change(quota, now, |used| bucket::penalised(quota, used, cost)),
-            _ => self.take(quota, now, cost.min(self.left(quota, now).0)),
+            _ => {
+                self.take(quota, now, cost.min(self.left(quota, now).0));
+            }
         }
     }
 

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use super::counting::{Counting, Readable};
+use super::counting::{Counting, Readable, Refund};
 use super::fixed_window::MOST_COUNTED;
 use super::verdict::Verdict;
 use crate::bytes::{push_u56, read_u56};
@@ -57,11 +57,12 @@ impl Counting for SlidingLog {
         }
     }
 
-    fn take(&mut self, _: &Quota, now: u64, cost: u64) {
-        if cost == 0 {
-            return;
+    fn take(&mut self, _: &Quota, now: u64, cost: u64) -> u64 {
+        let before = self.total_before(self.entries.len());
+        let running = before.saturating_add(cost).min(self.base + MOST_COUNTED);
+        if running == before {
+            return 0;
         }
-        let running = self.total_before(self.entries.len()).saturating_add(cost).min(self.base + MOST_COUNTED);
         let is_long = self.entries.len() >= LONGEST_LOG;
         match self.entries.back_mut() {
             Some((newest, total)) if *newest == now => *total = running,
@@ -69,9 +70,10 @@ impl Counting for SlidingLog {
             Some(newest) if is_long => *newest = (now, running),
             _ => self.entries.push_back((now, running)),
         }
+        running - before
     }
 
-    fn refund(&mut self, _: &Quota, _: u64, taken_at: u64, cost: u64) {
+    fn refund(&mut self, _: &Quota, _: u64, Refund { cost, taken_at, .. }: Refund) {
         let Ok(position) = self.entries.binary_search_by_key(&taken_at, |&(stamp, _)| stamp) else {
             return;
         };

@@ -11,7 +11,7 @@
 //! Bound: the estimate never exceeds `units` at any instant; should the earlier window's requests have come in one
 //! lump, up to `2 * units` can fall into a span of one period, as in a fixed window.
 
-use super::counting::{Counting, Readable};
+use super::counting::{Counting, Readable, Refund};
 use super::verdict::Verdict;
 use crate::bytes::{push_u56, read_u56};
 use crate::quota::{MOST_GRAINS, Quota};
@@ -90,11 +90,13 @@ impl Counting for SlidingWindow {
         *self = self.at(quota, now);
     }
 
-    fn take(&mut self, quota: &Quota, _: u64, cost: u64) {
-        self.count = self.count.saturating_add(cost).min(most_counted(quota));
+    fn take(&mut self, quota: &Quota, _: u64, cost: u64) -> u64 {
+        let before = self.count;
+        self.count = before.saturating_add(cost).min(most_counted(quota));
+        self.count - before
     }
 
-    fn refund(&mut self, quota: &Quota, _: u64, taken_at: u64, cost: u64) {
+    fn refund(&mut self, quota: &Quota, _: u64, Refund { cost, taken_at, .. }: Refund) {
         if taken_at >= self.start {
             self.count = self.count.saturating_sub(cost);
         } else if self.start - taken_at <= quota.period_micros() {

@@ -1,6 +1,6 @@
 //! The time as a straight line over the counter, for a window of the counter's steps.
 
-use core::sync::atomic::{AtomicU64, Ordering, fence};
+use super::sync::{AtomicU64, Ordering, fence};
 
 /// How long a line is used, by the counter. The clock's errors are at most this large, and this old.
 pub(super) const WINDOW_MICROS: u64 = 100_000;
@@ -51,7 +51,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) const fn closed() -> Self {
+    pub(super) fn closed() -> Self {
         Self {
             version: AtomicU64::new(1),
             start: AtomicU64::new(0),

@@ -5,11 +5,9 @@
 //! its steps ([`Line`]). At the end of the window the next reading compares again. A counter that restarts or jumps
 //! ahead leaves its window at once; then rates are measured anew.
 
-use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Mutex;
-
 use super::counter::TimeSource;
 use super::line::{Line, Rate};
+use super::sync::{AtomicU64, Mutex, Ordering};
 
 /// The shortest time over which a rate is measured.
 pub(super) const MEASURED_NANOS: u64 = 50_000_000;

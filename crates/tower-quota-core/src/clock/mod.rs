@@ -3,7 +3,10 @@
 mod counter;
 mod line;
 mod machine;
+#[cfg(all(test, loom))]
+mod models;
 mod monotonic;
+mod sync;
 #[cfg(test)]
 mod tests;
 

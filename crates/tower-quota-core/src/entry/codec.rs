@@ -14,7 +14,8 @@
 //!   varint  offset, microseconds; only of a fixed window that does not start with its first request
 //!   state:
 //!     bucket          u56 rest, only where refill is above 1;
-//!                     only with flag 32: u56 start of the present span, u56 least grains used in it and u56 in the one before
+//!                     only with flag 32: u56 start of the present span, u56 least grains used in it,
+//!                     u56 one more than the least used in the one before, 0 if there was none
 //!     fixed window    u56 start, u56 count
 //!     sliding window  u56 start, u56 count of the window before, u56 count
 //!     sliding log     u56 total before the first stamp, then for each stamp: u56 instant, u56 total with it

@@ -152,6 +152,13 @@ impl Entry {
         self.slot(counter.id, now).is_some_and(|(_, slot)| !slot.quota.counts_like(counter.quota))
     }
 
+    /// Returns whether a charge of this counter may be refunded here: it is stored, and counted by the same quota or in
+    /// the same windows.
+    pub(crate) fn may_refund(&self, counter: Counter<'_>, now: u64) -> bool {
+        let counts_it = |quota: &Quota| quota.counts_like(counter.quota) || quota.has_windows_of(counter.quota);
+        self.slot(counter.id, now).is_some_and(|(_, slot)| counts_it(&slot.quota))
+    }
+
     /// Changes the state of a counter at `now`, in its place.
     pub(crate) fn edit(&mut self, counter: Counter<'_>, now: u64, change: impl FnOnce(&mut State)) {
         let mut state = self.state_for(counter, now).into_owned();

@@ -7,6 +7,7 @@
 
 mod bounds;
 mod change;
+mod changed_refunds;
 mod codec;
 mod drift;
 mod evictions;

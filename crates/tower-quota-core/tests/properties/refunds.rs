@@ -25,9 +25,10 @@ proptest! {
         let mut play = Play::new(quota);
         // By instant and cost: what stays charged, and what is refunded only at the end.
         let (mut kept, mut late) = (Vec::new(), Vec::new());
-        let refund = |play: &mut Play, taken_at, cost| {
+        let refund = |play: &mut Play, (taken_at, cost), is_prepared| {
             let operation = Operation::Refund { taken_at: Timestamp::from_micros(taken_at) };
             let charge = Charge::new("limit", &quota, &ANYBODY).cost(cost);
+            let charge = if is_prepared { charge.refundable() } else { charge };
             play.entry.decide(operation, &[charge], Timestamp::from_micros(play.now));
         };
         for (ask, (is_refunded, is_late, is_prepared)) in trace.into_iter().zip(refunded) {
@@ -38,11 +39,11 @@ proptest! {
             let charged = (play.now, cost);
             match (is_refunded, is_late) {
                 (false, _) => kept.push(charged),
-                (true, true) => late.push(charged),
-                (true, false) => refund(&mut play, charged.0, charged.1),
+                (true, true) => late.push((charged, is_prepared)),
+                (true, false) => refund(&mut play, charged, is_prepared),
             }
         }
-        late.into_iter().for_each(|(taken_at, cost)| refund(&mut play, taken_at, cost));
+        late.into_iter().for_each(|(charged, is_prepared)| refund(&mut play, charged, is_prepared));
 
         let mut without = Entry::default();
         for &(at, cost) in &kept {
@@ -106,5 +107,22 @@ proptest! {
                 prop_assert_eq!(given, wanted);
             }
         }
+    }
+
+    /// A state records no more than it can count. What it reports as taken, given back, leaves what was there before.
+    #[test]
+    fn refund_gives_back_what_was_recorded(quota in quota(), first in 1..20_u64, cost in magnitude(1, u64::MAX)) {
+        let mut entry = Entry::default();
+        let mut decide = |operation, cost| {
+            let charge = Charge::new("limit", &quota, &ANYBODY).cost(cost);
+            entry.decide(operation, &[charge], Timestamp::from_micros(1_763_712_345_678_901)).statuses()[0]
+        };
+        let before = decide(Operation::Charge, first).remaining();
+        let taken = decide(Operation::Charge, cost).taken;
+        prop_assert!(taken <= cost);
+        prop_assert!(taken == cost || cost > quota.capacity());
+        let taken_at = Timestamp::from_micros(1_763_712_345_678_901);
+        let after = decide(Operation::Refund { taken_at }, taken).remaining();
+        prop_assert!(after <= before, "{after} left, not {before}: {taken} of {cost} were taken");
     }
 }

@@ -163,6 +163,7 @@ pub(crate) fn micros(span: Duration) -> u64 {
     span.as_micros().try_into().unwrap()
 }
 
-fn fraction(of: u64, share: u32) -> u64 {
+/// Returns a share of a number, in parts of 2^16.
+pub(crate) fn fraction(of: u64, share: u32) -> u64 {
     ((u128::from(of) * u128::from(share)) >> 16).try_into().unwrap()
 }

@@ -13,7 +13,7 @@ local ALGORITHMS = {}
 
 -- Token bucket, GCRA and leaky bucket. `full_at`: the instant from which nothing is used; `rest`: the grains that come
 -- back in the last microsecond before that and are not used. Where charges may be refunded, the least grains used:
--- `low` since `since`, and `low_before` in the span before that.
+-- `low` since `since`, and `low_before` one more than that in the span before; 0 where there was none.
 local bucket = {}
 ALGORITHMS[BUCKET] = bucket
 
@@ -45,7 +45,7 @@ function bucket.note(quota, state, now)
     if now - state.since < div_ceil(quota.capacity * quota.grain, quota.refill) then
       state.low = low
     else
-      state.since, state.low, state.low_before = now, used, low
+      state.since, state.low, state.low_before = now, used, min(low + 1, MOST_USED)
     end
   end
   return used
@@ -58,16 +58,19 @@ function bucket.watch(quota, state, now)
   end
 end
 
--- The least used since an instant, as far as it is known.
+-- The least used since an instant; nothing where it is not known.
 function bucket.least(quota, state, instant)
   if not state.since then
-    return 0
+    return nil
   elseif instant >= state.since then
     return state.low
-  elseif instant + div_ceil(quota.capacity * quota.grain, quota.refill) >= state.since then
-    return min(state.low, state.low_before)
+  elseif
+    state.low_before > 0
+    and instant + div_ceil(quota.capacity * quota.grain, quota.refill) >= state.since
+  then
+    return min(state.low, state.low_before - 1)
   end
-  return 0
+  return nil
 end
 
 function bucket.judge(quota, state, now, cost, patience, queues)
@@ -101,7 +104,10 @@ function bucket.advance()
 end
 
 function bucket.take(quota, state, now, cost)
-  bucket.set(quota, state, min(bucket.note(quota, state, now) + cost * quota.grain, MOST_USED), now)
+  local used = bucket.note(quota, state, now)
+  local taken = min(cost * quota.grain, MOST_USED - used)
+  bucket.set(quota, state, used + taken, now)
+  return div(taken, quota.grain)
 end
 
 function bucket.penalise(quota, state, now, cost)
@@ -121,14 +127,25 @@ function bucket.strike(quota, state, now, most_debt)
   bucket.set(quota, state, max(used, min(used + quota.grain, deepest)), now)
 end
 
--- Gives back what was taken: what time has not refilled since, and all if no less was used in the meantime. No more
--- than a bucket counts was ever taken.
-function bucket.refund(quota, state, now, taken_at, cost)
-  local used, charged = bucket.note(quota, state, now), min(cost * quota.grain, MOST_USED)
-  local unrefilled = saturating_sub(charged, saturating_sub(now, taken_at) * quota.refill)
-  local back = min(min(charged, max(bucket.least(quota, state, taken_at), unrefilled)), used)
+-- Gives back all of a charge, if no less was used in the meantime, and otherwise what time has not refilled since. How
+-- fast it was refilled is not known where it was full since, or was counted by another quota.
+function bucket.refund(quota, state, now, taken_at, cost, is_prepared)
+  local used = bucket.used(quota, state, now)
   if state.since then
-    state.low, state.low_before = saturating_sub(state.low, back), saturating_sub(state.low_before, back)
+    state.low = min(state.low, used)
+  end
+  local least, unrefilled = bucket.least(quota, state, taken_at), 0
+  -- No more than a bucket counts was ever taken.
+  local charged = min(cost * quota.grain, MOST_USED)
+  if least or not is_prepared then
+    unrefilled = saturating_sub(charged, saturating_sub(now, taken_at) * quota.refill)
+  end
+  local back = min(min(charged, max(least or 0, unrefilled)), used)
+  if state.since then
+    state.low = saturating_sub(state.low, back)
+    if state.low_before > 0 then
+      state.low_before = max(saturating_sub(state.low_before, back), 1)
+    end
   end
   bucket.set(quota, state, used - back, now)
 end

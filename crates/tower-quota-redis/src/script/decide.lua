@@ -43,23 +43,27 @@ local function units_of(operation, charges, entries, now, judges)
   return units
 end
 
--- Takes from what a charge's limit counts, or gives back.
+-- Takes from what a charge's limit counts, or gives back. Returns the units taken.
 local function change(counted, charge, units, template, stays_out, now)
   local operation, counts_refusals = template.operation, has(charge.flags, COUNTS_REFUSALS)
   if operation == RESET then
     entry.forget(counted, charge.id)
     entry.forget(counted, charge.strikes_id)
   elseif operation == PEEK or units == 0 then
-    return
+    return 0
   elseif operation == REFUND then
-    entry.edit(counted, charge, now, refund, units, template.taken_at)
+    if entry.may_refund(counted, charge, now) then
+      local give_back = has(charge.flags, REFUNDABLE) and refund_prepared or refund
+      entry.edit(counted, charge, now, give_back, units, template.taken_at)
+    end
   elseif not stays_out then
-    entry.edit(counted, charge, now, has(charge.flags, REFUNDABLE) and take_watched or take, units)
+    return entry.edit(counted, charge, now, has(charge.flags, REFUNDABLE) and take_watched or take, units)
   elseif counts_refusals then
     entry.edit(counted, charge, now, penalise, units)
   elseif entry.has_other_quota(counted, charge, now) then
     entry.edit(counted, charge, now)
   end
+  return 0
 end
 
 -- Adds to the client's strikes, if refusals cost any.
@@ -97,10 +101,11 @@ local function decide(template, place)
     refused = refused or verdict ~= ADMIT and not has(charge.flags, SHADOW)
   end
 
+  local taken = {}
   for i, charge in ipairs(charges) do
     local counted = entries[charge.client]
     local stays_out = refused or verdicts[i][1] ~= ADMIT
-    change(counted, charge, units[i], template, stays_out, now)
+    taken[i] = change(counted, charge, units[i], template, stays_out, now)
     strike(counted, charge, units[i], operation, stays_out, now)
   end
   local longest = {}
@@ -119,12 +124,8 @@ local function decide(template, place)
       -- A refusal that was counted may have changed what the limit says.
       verdict, micros = entry.judge(counted, charge, units[i], now)
     end
-    local taken = 0
-    if operation == CHARGE_ANYWAY or operation == CHECK and not stays_out then
-      taken = min(units[i], MOST_USED)
-    end
     local left, reset = entry.left(counted, charge, now)
-    reply[i + 1] = pack('<I7I7BI7I7', left, reset, verdict, micros, taken)
+    reply[i + 1] = pack('<I7I7BI7I7', left, reset, verdict, micros, taken[i])
   end
   -- Only what has been decided without an error is kept.
   for i, counted in ipairs(entries) do

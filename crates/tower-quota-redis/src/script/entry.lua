@@ -134,14 +134,19 @@ function entry.has_other_quota(self, counter, now)
   return slot and slot.quota ~= counter.quota and not counts_like(slot.quota, counter.quota)
 end
 
--- Changes the state of a counter at `now`, in its place.
+-- Returns whether a charge of this counter may be refunded here: it is stored, and counted by the same quota or in the
+-- same windows.
+function entry.may_refund(self, counter, now)
+  local slot = entry.slot(self, counter, now)
+  return slot and (counts_like(slot.quota, counter.quota) or has_windows_of(slot.quota, counter.quota))
+end
+
+-- Changes the state of a counter at `now`, in its place. Returns what the change does.
 function entry.edit(self, counter, now, change, units, argument)
   local quota, slot = counter.quota, self.slot_of[counter.id]
   local state = entry.state_for(self, counter, now)
   advance(quota, state, now)
-  if change then
-    change(quota, state, now, units, argument)
-  end
+  local result = change and change(quota, state, now, units, argument)
   if not slot then
     slot = { id = counter.id }
     self.slots[#self.slots + 1], self.slot_of[counter.id] = slot, slot
@@ -153,6 +158,7 @@ function entry.edit(self, counter, now, change, units, argument)
   end
   slot.bytes = head .. ALGORITHMS[quota.kind].encode(quota, state) .. pack('<I7', slot.full_at)
   self.is_changed = true
+  return result
 end
 
 -- Removes the slot of a number.

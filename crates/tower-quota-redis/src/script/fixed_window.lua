@@ -69,7 +69,9 @@ function fixed_window.take(quota, state, now, cost)
   if state.count == 0 and quota.offset == FIRST_REQUEST then
     state.start = now
   end
-  state.count = min(state.count + cost, MOST_COUNTED)
+  local taken = min(cost, MOST_COUNTED - state.count)
+  state.count = state.count + taken
+  return taken
 end
 
 function fixed_window.refund(_, state, _, taken_at, cost)

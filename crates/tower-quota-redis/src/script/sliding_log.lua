@@ -119,16 +119,18 @@ function sliding_log.advance(quota, state, now)
 end
 
 function sliding_log.take(_, state, now, cost)
-  if cost == 0 then
-    return
-  end
   local length = sliding_log.length(state)
-  local running = min(sliding_log.total_before(state, length) + cost, state.base + MOST_COUNTED)
+  local before = sliding_log.total_before(state, length)
+  local running = min(before + cost, state.base + MOST_COUNTED)
+  if running == before then
+    return 0
+  end
   if length >= LONGEST_LOG or length > 0 and sliding_log.entry(state, length - 1) == now then
     -- Of what is charged into debt the newest share a stamp, so that no log is longer than the longest quota.
     length = length - 1
   end
   state.entries = sliding_log.slice(state, 0, length) .. pack(ENTRY, now, running)
+  return running - before
 end
 
 -- Units that count at `now`.

@@ -87,7 +87,9 @@ end
 
 function sliding_window.take(quota, state, _, cost)
   -- The weighted sums stay below 2^53.
-  state.count = min(state.count + cost, div(MOST_USED, sliding_window.steps(quota)))
+  local taken = min(cost, div(MOST_USED, sliding_window.steps(quota)) - state.count)
+  state.count = state.count + taken
+  return taken
 end
 
 function sliding_window.refund(quota, state, _, taken_at, cost)

@@ -57,16 +57,18 @@ local function advance(quota, state, now)
   ALGORITHMS[quota.kind].advance(quota, state, now)
 end
 
+-- Returns the units recorded: less than the cost where the state counts no more.
 local function take(quota, state, now, cost)
-  ALGORITHMS[quota.kind].take(quota, state, now, cost)
+  return ALGORITHMS[quota.kind].take(quota, state, now, cost)
 end
 
 -- The same, so that it can be refunded exactly.
 local function take_watched(quota, state, now, cost)
-  take(quota, state, now, cost)
+  local taken = take(quota, state, now, cost)
   if quota.kind == BUCKET then
     bucket.watch(quota, state, now)
   end
+  return taken
 end
 
 local function penalise(quota, state, now, cost)
@@ -78,6 +80,11 @@ local function penalise(quota, state, now, cost)
 end
 
 local function refund(quota, state, now, cost, taken_at)
-  ALGORITHMS[quota.kind].refund(quota, state, now, taken_at, cost)
+  ALGORITHMS[quota.kind].refund(quota, state, now, taken_at, cost, false)
+end
+
+-- The same of a charge that prepared for it.
+local function refund_prepared(quota, state, now, cost, taken_at)
+  ALGORITHMS[quota.kind].refund(quota, state, now, taken_at, cost, true)
 end
 

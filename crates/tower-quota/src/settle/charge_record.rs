@@ -74,8 +74,10 @@ impl RecordedCharge {
     }
 
     fn charge(&self, units: u64) -> Charge<'_> {
-        let charge = self.charge.as_charge();
-        Charge::new(charge.name(), charge.quota(), charge.key()).cost(units)
+        let original = self.charge.as_charge();
+        let charge = Charge::new(original.name(), original.quota(), original.key()).cost(units);
+        // A refund gives back only what its charge prepared for.
+        if original.is_refundable() { charge.refundable() } else { charge }
     }
 }
 

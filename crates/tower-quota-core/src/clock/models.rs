@@ -1,0 +1,133 @@
+//! Every order in which threads can read and replace a line, by loom. Run by `scripts/contention`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use loom::thread;
+
+use super::counter::TimeSource;
+use super::line::{Line, Rate};
+use super::machine::Machine;
+
+/// Runs a model in every order, and prints how many there are.
+fn every_order(name: &str, model: impl Fn() + Send + Sync + 'static) {
+    let orders = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&orders);
+    loom::model(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        model();
+    });
+    println!("{name}: {} orders", orders.load(Ordering::Relaxed));
+}
+
+/// A comparison, and the rate that was measured with it.
+type Published = (u64, u64, Rate);
+
+fn lines() -> [Published; 2] {
+    let rate = |steps| Rate::measured(steps, 1_000_000_000).unwrap();
+    // They differ in all three values, so that any mixture tells another time.
+    [(100_000, 50_000, rate(2_000_000)), (110_000, 1_000_000, rate(4_000_000))]
+}
+
+/// A counter within the windows of both lines.
+const COUNTER: u64 = 112_000;
+
+fn publish(line: &Line, (counter, micros, rate): Published) {
+    line.publish(counter, micros, rate);
+}
+
+/// Returns the time by one line alone.
+fn time_by(published: Published) -> Option<u64> {
+    let line = Line::closed();
+    publish(&line, published);
+    line.micros(|| COUNTER)
+}
+
+/// Lets a reader race with a writer, and demands of each reading one of the lines, or none.
+fn race(name: &str, readings: usize, write: impl Fn(&Line) + Copy + Send + Sync + 'static) {
+    every_order(name, move || {
+        let line = Arc::new(Line::closed());
+        let [one, other] = lines();
+        let times = [None, time_by(one), time_by(other)];
+        publish(&line, one);
+        let writer = thread::spawn({
+            let line = Arc::clone(&line);
+            move || write(&line)
+        });
+        for _ in 0..readings {
+            let time = line.micros(|| COUNTER);
+            assert!(times.contains(&time), "{time:?} is not of {times:?}");
+        }
+        writer.join().unwrap();
+        assert_eq!(line.micros(|| COUNTER), times[2]);
+    });
+}
+
+#[test]
+fn replaced_line_is_never_torn() {
+    race("a line replaced", 2, |line| publish(line, lines()[1]));
+    race("a line replaced twice", 1, |line| {
+        publish(line, lines()[0]);
+        publish(line, lines()[1]);
+    });
+    race("a line closed and opened", 1, |line| {
+        line.close();
+        publish(line, lines()[1]);
+    });
+}
+
+/// Clocks that stand still while threads read them.
+#[derive(Debug, Default)]
+struct Still {
+    counter: AtomicU64,
+    micros: AtomicU64,
+}
+
+impl Still {
+    fn pass(&self, micros: u64, steps: u64) {
+        self.micros.fetch_add(micros, Ordering::Relaxed);
+        self.counter.fetch_add(micros * steps, Ordering::Relaxed);
+    }
+}
+
+impl TimeSource for &'static Still {
+    fn has_counter(&self) -> bool {
+        true
+    }
+
+    fn counter(&self) -> u64 {
+        self.counter.load(Ordering::Relaxed)
+    }
+
+    fn system_nanos(&self) -> u64 {
+        self.micros.load(Ordering::Relaxed) * 1_000
+    }
+}
+
+/// Threads find that a comparison is due: one makes it, and all read the right time.
+#[test]
+fn comparison_under_readers_is_made_once() {
+    every_order("a comparison under readers", || {
+        // One for each order: a few bytes.
+        let source: &'static Still = Box::leak(Box::default());
+        let machine = Arc::new(Machine::start(source));
+        for _ in 0..3 {
+            source.pass(60_000, 2_400);
+            machine.elapsed_micros();
+        }
+        source.pass(200_000, 2_401);
+        let read = |machine: &Machine<_>| {
+            let (elapsed, system) = (machine.elapsed_micros(), source.micros.load(Ordering::Relaxed));
+            assert!(elapsed.abs_diff(system) <= 5, "the clock says {elapsed}, the system {system}");
+        };
+        let other = thread::spawn({
+            let machine = Arc::clone(&machine);
+            move || read(&machine)
+        });
+        read(&machine);
+        read(&machine);
+        other.join().unwrap();
+        source.pass(1_000, 2_401);
+        read(&machine);
+    });
+}

@@ -1,0 +1,132 @@
+//! Refunds of charges whose quota has changed since: no more is left than without them.
+
+use proptest::collection::vec;
+use proptest::prelude::{Strategy, any, prop_assert, proptest};
+use proptest::test_runner::TestCaseResult;
+use tower_quota_core::{Algorithm, Charge, Entry, Operation, Quota, Timestamp};
+
+use super::config;
+use super::trace::{ANYBODY, fraction, micros, quota_by};
+
+const START: u64 = 1_763_712_345_678_901;
+
+/// A check under one of the quotas, and the refund of an earlier one.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// The pause before it, in parts of 2^16 of the time in which a quota fills.
+    pause: u32,
+    quota: usize,
+    /// In parts of 2^16 of the quota's capacity.
+    cost: u32,
+    /// How many checks ago the refunded one was.
+    refunded: Option<usize>,
+    /// Says whether the refund names the quota of its charge, or the one in force.
+    is_own: bool,
+}
+
+/// A check as it was asked, of no cost where it was refused or has been refunded.
+#[derive(Clone, Copy)]
+struct Asked {
+    at: u64,
+    quota: Quota,
+    cost: u64,
+}
+
+fn steps(quotas: usize) -> impl Strategy<Value = Vec<Step>> {
+    let refunded = proptest::option::weighted(0.5, 0..4_usize);
+    let step = (0..17_u32, 0..1_u32 << 16, 0..quotas, 0..1_u32 << 16, refunded, any::<bool>()).prop_map(
+        |(size, pause, quota, cost, refunded, is_own)| Step { pause: pause >> size, quota, cost, refunded, is_own },
+    );
+    vec(step, 1..40)
+}
+
+fn buckets() -> impl Strategy<Value = Vec<Quota>> {
+    let everyday = (1..20_u64, 1..20_u64).prop_map(|(units, burst)| Quota::per_minute(units).burst(burst));
+    vec(proptest::prop_oneof![3 => everyday, 1 => quota_by(Algorithm::TokenBucket)], 2..4)
+}
+
+/// Returns the units left under a quota, had no more been charged than this.
+fn left_without_refunded(asked: &[Asked], quota: &Quota, now: u64) -> u64 {
+    let mut entry = Entry::default();
+    for Asked { at, quota, cost } in asked {
+        let charge = Charge::new("limit", quota, &ANYBODY);
+        // A refused request converts the bucket as well.
+        let (operation, cost) = if *cost > 0 { (Operation::Charge, *cost) } else { (Operation::Check, u64::MAX) };
+        entry.decide(operation, &[charge.cost(cost)], Timestamp::from_micros(*at));
+    }
+    left(&entry, quota, now)
+}
+
+fn left(entry: &Entry, quota: &Quota, now: u64) -> u64 {
+    let peek = [Charge::new("limit", quota, &ANYBODY)];
+    entry.clone().decide(Operation::Peek, &peek, Timestamp::from_micros(now)).statuses()[0].remaining()
+}
+
+/// Plays the steps, and fails where more is left than without the charges that were refunded.
+fn play(quotas: &[Quota], steps: &[Step], is_prepared: bool) -> TestCaseResult {
+    let (mut entry, mut asked, mut now) = (Entry::default(), Vec::<Asked>::new(), START);
+    let decide = |entry: &mut Entry, operation, quota: &Quota, cost, now| {
+        let charge = Charge::new("limit", quota, &ANYBODY).cost(cost);
+        let charge = if is_prepared { charge.refundable() } else { charge };
+        entry.decide(operation, &[charge], Timestamp::from_micros(now)).is_allowed()
+    };
+    for step in steps {
+        let quota = quotas[step.quota];
+        // No two versions decide in one microsecond.
+        let is_changed = asked.last().is_some_and(|last| last.quota != quota);
+        now += fraction(micros(quota.horizon()), step.pause).max(u64::from(is_changed));
+        let cost = fraction(quota.capacity(), step.cost).max(1);
+        let is_allowed = decide(&mut entry, Operation::Check, &quota, cost, now);
+        asked.push(Asked { at: now, quota, cost: if is_allowed { cost } else { 0 } });
+        if let Some(refunded) = step.refunded.and_then(|ago| asked.iter_mut().rev().nth(ago)) {
+            let operation = Operation::Refund { taken_at: Timestamp::from_micros(refunded.at) };
+            let by = if step.is_own { &refunded.quota } else { &quota };
+            decide(&mut entry, operation, by, refunded.cost, now);
+            refunded.cost = 0;
+        }
+        for quota in quotas {
+            let (left, most) = (left(&entry, quota, now), left_without_refunded(&asked, quota, now));
+            prop_assert!(left <= most, "{left} left, not {most}, by {quota:?}");
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// Versions of a service take turns in any order, and settle their charges at any time.
+    #[test]
+    fn prepared_refunds_mint_nothing_between_quotas(quotas in buckets(), steps in steps(2)) {
+        play(&quotas, &steps, true)?;
+    }
+
+    /// A quota is changed once.
+    #[test]
+    fn refunds_after_one_change_mint_nothing(quotas in buckets(), steps in steps(1), changed_at in 0..40_usize) {
+        let mut steps = steps;
+        for step in steps.iter_mut().skip(changed_at) {
+            step.quota = 1;
+        }
+        steps.iter_mut().for_each(|step| step.is_own = true);
+        play(&quotas[..2], &steps, false)?;
+    }
+}
+
+/// A bucket that has been full since the charge gives nothing back, though its rate was cut.
+#[test]
+fn cut_rate_gives_nothing_twice() {
+    let (fast, slow) = (Quota::per_second(10), Quota::per_minute(10));
+    for refunded_by in [&fast, &slow] {
+        let mut entry = Entry::default();
+        let mut decide = |operation, quota, cost, millis: u64| {
+            let charge = Charge::new("limit", quota, &ANYBODY).cost(cost).refundable();
+            entry.decide(operation, &[charge], Timestamp::from_micros(START + 1_000 * millis))
+        };
+        assert!(decide(Operation::Check, &fast, 10, 0).is_allowed());
+        // All ten are back within the second.
+        assert!(decide(Operation::Check, &slow, 10, 1_000).is_allowed());
+        let refund = Operation::Refund { taken_at: Timestamp::from_micros(START) };
+        assert_eq!(decide(refund, refunded_by, 10, 1_000).statuses()[0].remaining(), 0, "{refunded_by:?}");
+    }
+}
