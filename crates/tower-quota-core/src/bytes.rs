@@ -4,7 +4,7 @@
 const LIMIT: u64 = 1 << 56;
 
 /// Appends seven bytes.
-pub(crate) fn push_u56(bytes: &mut Vec<u8>, number: u64) {
+pub fn push_u56(bytes: &mut Vec<u8>, number: u64) {
     bytes.extend_from_slice(&number.min(LIMIT - 1).to_le_bytes()[..7]);
 }
 
@@ -18,7 +18,8 @@ pub(crate) fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Reads seven bytes.
-pub(crate) fn read_u56(rest: &mut &[u8]) -> Option<u64> {
+#[must_use]
+pub fn read_u56(rest: &mut &[u8]) -> Option<u64> {
     let (&[a, b, c, d, e, f, g], after) = rest.split_first_chunk()?;
     *rest = after;
     Some(u64::from_le_bytes([a, b, c, d, e, f, g, 0]))

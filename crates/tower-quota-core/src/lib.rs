@@ -38,6 +38,8 @@ mod quota;
 mod status;
 mod statuses;
 mod store;
+#[doc(hidden)]
+pub mod stored;
 mod time;
 
 pub use self::charge::{Charge, Operation};

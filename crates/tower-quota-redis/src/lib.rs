@@ -156,6 +156,7 @@ mod error;
 mod error_counts;
 mod keys;
 mod link;
+mod now;
 mod options;
 mod pause;
 mod question;

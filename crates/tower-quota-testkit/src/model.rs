@@ -1,11 +1,16 @@
 //! The model beside a store: it takes every step too.
 
+use std::time::Duration;
+
+use tower_quota_core::stored::TRUSTED_LEAD;
 use tower_quota_core::{Charge, Decision, Entry, Key, Operation, Timestamp, decide};
 
 /// The entries of the keys that were named so far, under a digest.
 #[derive(Default)]
 pub(crate) struct Model {
     entries: Vec<(u128, Entry)>,
+    /// Entries that counted as missing, being from the future. They stay stored until they are written over.
+    distrusted: Vec<(u128, Entry)>,
 }
 
 impl Model {
@@ -14,8 +19,10 @@ impl Model {
         named.sort_unstable();
         named.dedup();
         for &digest in &named {
-            if !self.entries.iter().any(|(known, _)| *known == digest) {
-                self.entries.push((digest, Entry::default()));
+            match self.entries.iter().find(|(known, _)| *known == digest) {
+                Some((_, entry)) if is_from_the_future(entry, now) => self.distrusted.push((digest, entry.clone())),
+                Some(_) => {}
+                None => self.entries.push((digest, Entry::default())),
             }
         }
         // Only the entries that a request names take part: the others' instants must not hold its clock.
@@ -35,10 +42,21 @@ impl Model {
 
 #[cfg(feature = "differential")]
 impl Model {
-    /// Returns the entry of a key, empty if it was never named.
-    pub(crate) fn entry(&self, key: &Key<'_>) -> Entry {
-        let entry = self.entries.iter().find(|(known, _)| *known == digest(key));
-        entry.map(|(_, entry)| entry.clone()).unwrap_or_default()
+    /// Returns the entry of a key, empty if it was never named. One that counted as missing counts again when the clock
+    /// has gone on, if the store has not written over it.
+    pub(crate) fn stored_entry(&mut self, key: &Key<'_>, stored: &[u8]) -> Entry {
+        let digest = digest(key);
+        let Some((_, entry)) = self.entries.iter_mut().find(|(known, _)| *known == digest) else {
+            return Entry::default();
+        };
+        let distrusted = self.distrusted.extract_if(.., |(known, _)| *known == digest).last();
+        if let Some((_, distrusted)) = distrusted
+            && entry.is_empty()
+            && distrusted.encode() == stored
+        {
+            *entry = distrusted;
+        }
+        entry.clone()
     }
 
     /// Returns the latest instant up to `now` at which an entry became full. A store may have forgotten it since.
@@ -46,6 +64,12 @@ impl Model {
         let full_at = self.entries.iter().map(|(_, entry)| entry.full_at());
         full_at.filter(|full_at| *full_at <= now).max().unwrap_or(Timestamp::EPOCH)
     }
+}
+
+/// Returns whether an entry is from so far ahead that it counts as missing.
+fn is_from_the_future(entry: &Entry, now: Timestamp) -> bool {
+    let trusted = Duration::from_micros(TRUSTED_LEAD) + entry.full_at().since(entry.at());
+    entry.at() > now + trusted
 }
 
 fn digest(key: &Key<'_>) -> u128 {

@@ -15,7 +15,7 @@ use crate::bytes::{push_u56, read_u56};
 use crate::quota::{Algorithm, MOST_GRAINS, Quota};
 
 /// The most grains a bucket remembers as taken, debts included.
-pub(crate) const MOST_USED: u64 = 2 * MOST_GRAINS;
+pub const MOST_USED: u64 = 2 * MOST_GRAINS;
 
 /// Returns the longest wait, in microseconds, that can be promised without counting beyond [`MOST_USED`].
 pub(crate) const fn longest_wait(quota: &Quota) -> u64 {

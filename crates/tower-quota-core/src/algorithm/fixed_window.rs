@@ -8,7 +8,7 @@ use crate::bytes::{push_u56, read_u56};
 use crate::quota::Quota;
 
 /// The most units a window remembers as counted, debts included.
-pub(super) const MOST_COUNTED: u64 = 1 << 51;
+pub const MOST_COUNTED: u64 = 1 << 51;
 
 /// The counter of a fixed window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

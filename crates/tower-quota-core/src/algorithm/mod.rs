@@ -13,11 +13,13 @@ mod sliding_log;
 mod sliding_window;
 mod verdict;
 
+pub use self::bucket::MOST_USED;
 pub(crate) use self::bucket::{Bucket, longest_wait};
 pub(crate) use self::convert::bucket_used;
 pub(crate) use self::counting::Refund;
 use self::counting::{Counting, Readable};
 use self::fixed_window::FixedWindow;
+pub use self::fixed_window::MOST_COUNTED;
 use self::sliding_log::SlidingLog;
 use self::sliding_window::SlidingWindow;
 pub(crate) use self::verdict::Verdict;

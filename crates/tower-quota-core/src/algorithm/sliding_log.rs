@@ -11,10 +11,7 @@ use super::counting::{Counting, Readable, Refund};
 use super::fixed_window::MOST_COUNTED;
 use super::verdict::Verdict;
 use crate::bytes::{push_u56, read_u56};
-use crate::quota::Quota;
-
-/// The most stamps of a log: the most units that its quota may have.
-const LONGEST_LOG: usize = 10_000;
+use crate::quota::{LONGEST_LOG, Quota};
 
 /// The stamps of one client's admitted units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,7 +60,7 @@ impl Counting for SlidingLog {
         if running == before {
             return 0;
         }
-        let is_long = self.entries.len() >= LONGEST_LOG;
+        let is_long = self.entries.len() as u64 >= LONGEST_LOG;
         match self.entries.back_mut() {
             Some((newest, total)) if *newest == now => *total = running,
             // What is charged into debt shares a stamp, so that no log is longer than the longest quota.

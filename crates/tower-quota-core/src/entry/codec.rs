@@ -27,14 +27,14 @@
 //! its state, as long as limit and quota are the same, and its length and last instant are where they can be read
 //! without the rest: a script finds, copies and drops slots without taking them apart.
 
-use super::{DecodeError, Entry, Slot};
+use super::{DecodeError, Entry, FROM_FIRST_REQUEST, Slot, SlotHead, WATCHED};
 use crate::algorithm::State;
 use crate::bytes::{push_u56, push_varint, read_u56, read_varint};
 use crate::quota::{Algorithm, Quota};
 
-const VERSION: u8 = 1;
-const FROM_FIRST_REQUEST: u8 = 16;
-const WATCHED: u8 = 32;
+/// The version of the stored form.
+pub const VERSION: u8 = 1;
+/// The bits of the kind of state that are no flags.
 const KIND: u8 = 15;
 
 impl Entry {
@@ -85,17 +85,12 @@ impl Entry {
 
 impl Slot {
     fn encode_into(&self, bytes: &mut Vec<u8>) {
-        let quota = &self.quota;
-        bytes.extend_from_slice(&self.limit.to_le_bytes());
-        let from_first_request = if quota.window_offset().is_none() { FROM_FIRST_REQUEST } else { 0 };
-        let watched = if self.state.is_watched() { WATCHED } else { 0 };
-        bytes.push(quota.algorithm().state_code() | from_first_request | watched);
-        let pace = if quota.refill() > 0 { quota.refill() } else { quota.period_micros() };
-        [quota.capacity(), quota.grain(), pace].into_iter().for_each(|number| push_varint(bytes, number));
-        if let (Algorithm::FixedWindow, Some(offset)) = (quota.algorithm(), quota.window_offset()) {
-            push_varint(bytes, offset);
+        let mut head = SlotHead::of(&self.quota);
+        if self.state.is_watched() {
+            head.kind |= WATCHED;
         }
-        self.state.encode(quota, bytes);
+        head.push(self.limit, bytes);
+        self.state.encode(&self.quota, bytes);
         push_u56(bytes, self.full_at());
     }
 

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use super::VERSION;
+
 /// Bytes that are not an entry in the stored form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -41,7 +43,7 @@ impl fmt::Display for DecodeError {
             Self::Version(Some(version)) => {
                 write!(
                     f,
-                    "an entry of version {version}, and this build reads version 1: keep versions apart by prefix"
+                    "an entry of version {version}, and this build reads version {VERSION}: keep versions apart by prefix"
                 )
             }
             Self::Truncated { slot } => write!(f, "the entry ends within the slot at byte {slot}: it was cut off"),

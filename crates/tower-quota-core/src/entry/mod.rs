@@ -9,19 +9,22 @@
 
 mod codec;
 mod error;
+mod head;
 
 use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
+pub use self::codec::VERSION;
 pub use self::error::DecodeError;
+pub use self::head::{FROM_FIRST_REQUEST, SlotHead, WATCHED};
 use crate::algorithm::{State, Verdict};
 use crate::charge::{Charge, Counter};
 use crate::quota::Quota;
 use crate::time::Timestamp;
 
 /// How far ahead of the clock an entry may be, beyond the time that its limits take, in microseconds.
-pub(crate) const TRUSTED_LEAD: u64 = 60_000_000;
+pub const TRUSTED_LEAD: u64 = 60_000_000;
 
 /// Everything stored for one key: the counters of the limits that count it.
 ///

@@ -18,8 +18,8 @@ const MILLISECOND: u64 = 1_000;
 const YEAR: u64 = 366 * 86_400_000_000;
 /// 10 million units per second.
 const UNITS_PER_MICRO: u64 = 10;
-/// The most stamps that one client's log may hold.
-const LONGEST_LOG: u64 = 10_000;
+/// The most units of a log, and the most stamps that it holds.
+pub const LONGEST_LOG: u64 = 10_000;
 
 /// How much a client may do: units per period, by one of the algorithms. Pure numbers, checked when built.
 ///

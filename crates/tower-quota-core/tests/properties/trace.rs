@@ -138,10 +138,7 @@ impl Play {
     }
 
     pub(crate) fn check(&mut self, cost: u64) -> Decision {
-        let charge = Charge::new("limit", &self.quota, &ANYBODY).cost(cost);
-        let decision = self.entry.decide(Operation::Check, &[charge], Timestamp::from_micros(self.now));
-        self.last = Some(decision.clone());
-        decision
+        self.check_prepared(cost, false)
     }
 
     /// Checks a charge that may be prepared for its refund.

@@ -14,7 +14,6 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use redis::{ErrorKind, RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
@@ -23,6 +22,7 @@ use tokio::sync::watch;
 use super::attempts::Attempts;
 use super::backend::{Backend, Verdict};
 use super::call_error::CallError;
+use crate::now::now;
 use crate::script::Call;
 
 /// Calls in a row that a connection may leave unanswered.
@@ -199,11 +199,6 @@ impl<B: Backend> Drop for Waiting<'_, B> {
             self.shared.went_unanswered(self.unanswered);
         }
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "how often a server is dialled is a matter of this machine's time")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 #[cfg(test)]

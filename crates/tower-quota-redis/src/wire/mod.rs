@@ -3,9 +3,10 @@
 //! The top of `script/numbers.lua` describes requests and replies byte by byte. Numbers that both sides know by name
 //! are written here, once: [`with_constants`] puts their values into the Lua.
 
-mod limit;
 mod reply;
 mod request;
+
+use tower_quota_core::{Algorithm, stored};
 
 pub(crate) use self::reply::{Reply, Unreadable};
 pub(crate) use self::request::Request;
@@ -24,16 +25,14 @@ macro_rules! shared_constants {
 }
 
 shared_constants! {
-    // The version of the stored form.
-    VERSION: u8 = 1;
-    // Kinds of state, and the flag of windows that start with their first request.
-    BUCKET: u8 = 0;
-    FIXED_WINDOW: u8 = 1;
-    SLIDING_WINDOW: u8 = 2;
-    SLIDING_LOG: u8 = 3;
-    FROM_FIRST_REQUEST: u8 = 16;
-    // The flag of buckets that note what is used.
-    WATCHED: u8 = 32;
+    // The stored form: its version, kinds of state and their flags.
+    VERSION: u8 = stored::VERSION;
+    BUCKET: u8 = Algorithm::TokenBucket.state_code();
+    FIXED_WINDOW: u8 = Algorithm::FixedWindow.state_code();
+    SLIDING_WINDOW: u8 = Algorithm::SlidingWindow.state_code();
+    SLIDING_LOG: u8 = Algorithm::SlidingLog.state_code();
+    FROM_FIRST_REQUEST: u8 = stored::FROM_FIRST_REQUEST;
+    WATCHED: u8 = stored::WATCHED;
     // The offset of a quota whose windows start with their first request, in the script.
     FIRST_REQUEST: i8 = -1;
     // Operations.
@@ -59,13 +58,11 @@ shared_constants! {
     ADMIT: u8 = 0;
     REFUSE: u8 = 1;
     NEVER: u8 = 2;
-    // The most grains that a bucket counts as used, and the most units that a window counts.
-    MOST_USED: u64 = 1 << 51;
-    MOST_COUNTED: u64 = 1 << 51;
-    // The most stamps of a log.
-    LONGEST_LOG: u64 = 10_000;
-    // How far ahead of the clock an entry may be, beyond the time that its limits take, in microseconds.
-    TRUSTED_LEAD: u64 = 60_000_000;
+    // Bounds of what is counted, and of an entry's instant.
+    MOST_USED: u64 = stored::MOST_USED;
+    MOST_COUNTED: u64 = stored::MOST_COUNTED;
+    LONGEST_LOG: u64 = stored::LONGEST_LOG;
+    TRUSTED_LEAD: u64 = stored::TRUSTED_LEAD;
 }
 
 /// Returns Lua with the values of the shared constants in the place of their names.
@@ -86,9 +83,4 @@ pub(crate) fn with_constants(lua: &str) -> String {
         rest = &word[end..];
     }
     source + rest
-}
-
-/// Appends the lower 56 bits of a number.
-fn push_u56(bytes: &mut Vec<u8>, number: u64) {
-    bytes.extend_from_slice(&number.to_le_bytes()[..7]);
 }

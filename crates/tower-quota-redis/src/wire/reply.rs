@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use smallvec::SmallVec;
+use tower_quota_core::stored::read_u56;
 use tower_quota_core::{Decision, Left, LimitStatus, Operation, Outcome, Timestamp};
 
 use super::{ADMIT, DECIDED, NEVER, REFUSE, REFUSED, TAKEN, UNREADABLE};
@@ -43,23 +44,23 @@ impl<'a> Reply<'a> {
     fn buckets(&mut self, template: &Template, is_taken: bool) -> Option<Decision> {
         self.decision(template, Operation::Check, |rest, part| {
             let (asked, taken) = if is_taken { (0, part.cost) } else { (part.cost, 0) };
-            let used = number(rest)?;
+            let used = read_u56(rest)?;
             Some(LimitStatus { taken, ..LimitStatus::of_bucket(part.name, &part.quota, used, asked) })
         })
     }
 
     fn statuses(&mut self, template: &Template) -> Option<Decision> {
         self.decision(template, template.operation, |rest, part| {
-            let remaining = number(rest).filter(|&remaining| remaining <= part.quota.capacity())?;
-            let reset_after = Duration::from_micros(number(rest)?);
+            let remaining = read_u56(rest).filter(|&remaining| remaining <= part.quota.capacity())?;
+            let reset_after = Duration::from_micros(read_u56(rest)?);
             let verdict = byte(rest)?;
-            let outcome = outcome(verdict, number(rest)?)?;
+            let outcome = outcome(verdict, read_u56(rest)?)?;
             Some(LimitStatus {
                 name: part.name,
                 limit: part.quota.capacity(),
                 left: Left::new(remaining, reset_after),
                 outcome,
-                taken: number(rest)?,
+                taken: read_u56(rest)?,
                 is_shadow: part.is_shadow,
             })
         })
@@ -73,7 +74,7 @@ impl<'a> Reply<'a> {
         read: impl Fn(&mut &[u8], &crate::template::Part) -> Option<LimitStatus>,
     ) -> Option<Decision> {
         let rest = &mut self.0;
-        let at = Timestamp::from_micros(number(rest)?);
+        let at = Timestamp::from_micros(read_u56(rest)?);
         let mut statuses: SmallVec<[Option<LimitStatus>; 4]> = SmallVec::from_elem(None, template.charges.len());
         for (position, part) in template.by_client() {
             statuses[position] = Some(read(rest, part)?);
@@ -98,18 +99,10 @@ fn byte(rest: &mut &[u8]) -> Option<u8> {
     Some(*byte)
 }
 
-/// Reads 56 bits.
-fn number(rest: &mut &[u8]) -> Option<u64> {
-    let (bytes, after) = rest.split_first_chunk::<7>()?;
-    *rest = after;
-    let mut all = [0; 8];
-    all[..7].copy_from_slice(bytes);
-    Some(u64::from_le_bytes(all))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tower_quota_core::stored::push_u56;
     use tower_quota_core::{Charge, Key, Quota};
 
     fn template() -> Template {
@@ -119,13 +112,9 @@ mod tests {
 
     fn reply(remaining: u64, verdict: u8) -> Vec<u8> {
         let mut bytes = vec![DECIDED];
-        for number in [7_u64, remaining, 5] {
-            bytes.extend_from_slice(&number.to_le_bytes()[..7]);
-        }
+        [7, remaining, 5].into_iter().for_each(|number| push_u56(&mut bytes, number));
         bytes.push(verdict);
-        for number in [0_u64, 1] {
-            bytes.extend_from_slice(&number.to_le_bytes()[..7]);
-        }
+        [0, 1].into_iter().for_each(|number| push_u56(&mut bytes, number));
         bytes
     }
 
@@ -144,9 +133,7 @@ mod tests {
         let quota = Quota::per_second(3);
         let used = 2 * quota.grain();
         let mut bytes = vec![TAKEN];
-        for number in [7, used] {
-            bytes.extend_from_slice(&number.to_le_bytes()[..7]);
-        }
+        [7, used].into_iter().for_each(|number| push_u56(&mut bytes, number));
         let taken = Reply::new(&bytes).next(&template()).unwrap();
         assert_eq!((taken.statuses()[0].remaining(), taken.statuses()[0].taken), (1, 1));
         assert!(taken.is_allowed());

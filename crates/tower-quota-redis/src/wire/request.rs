@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use tower_quota_core::{Algorithm, Operation, Timestamp};
+use tower_quota_core::stored::{SlotHead, push_u56};
+use tower_quota_core::{Algorithm, Operation, Quota, Timestamp};
 
-use super::limit::push_quota;
 use super::{
     AT_MOST, CHARGE_ANYWAY, CHECK, COUNTS_REFUSALS, PEEK, PENALTY, QUEUES, REFUND, REFUNDABLE, REFUSED_ALREADY, RESET,
-    SHADOW, push_u56,
+    SHADOW,
 };
 use crate::keys::EntryKey;
 use crate::script::Call;
@@ -83,11 +83,11 @@ impl<'a> Request<'a> {
             | flag(AT_MOST, part.is_at_most)
             | flag(REFUNDABLE, part.is_refundable);
         let (id, strikes_id) = (part.name.id(), part.name.strikes_id());
-        self.counter(part, flags, part.cost.min(MOST_EXACT), part.patience, [id, strikes_id]);
-        push_quota(&mut self.template_bytes, id, &part.quota);
+        self.counter(part, flags, part.cost, part.patience, [id, strikes_id]);
+        self.quota(id, &part.quota);
         if let Some(penalty) = &part.penalty {
             self.counter(part, PENALTY, penalty.most_debt(), 0, [strikes_id, strikes_id]);
-            push_quota(&mut self.template_bytes, strikes_id, penalty.strikes());
+            self.quota(strikes_id, penalty.strikes());
         }
     }
 
@@ -95,9 +95,22 @@ impl<'a> Request<'a> {
         let bytes = &mut self.template_bytes;
         bytes.extend_from_slice(&count(part.client + 1).to_le_bytes());
         bytes.push(flags);
-        push_u56(bytes, cost);
+        push_u56(bytes, cost.min(MOST_EXACT));
         push_u56(bytes, patience);
         ids.into_iter().for_each(|id| bytes.extend_from_slice(&id.to_le_bytes()));
+    }
+
+    /// Appends the numbers of a quota at their full width, then the head of a stored slot after its length.
+    fn quota(&mut self, id: u32, quota: &Quota) {
+        let bytes = &mut self.template_bytes;
+        let head = SlotHead::of(quota);
+        bytes.push(head.kind);
+        [head.capacity, head.grain, head.pace, head.offset].into_iter().for_each(|number| push_u56(bytes, number));
+        let length = bytes.len();
+        bytes.push(0);
+        head.push(id, bytes);
+        // At most five bytes and four numbers of eight.
+        bytes[length] = u8::try_from(bytes.len() - length - 1).unwrap_or(u8::MAX);
     }
 
     fn key(&mut self, key: &'a EntryKey) -> u16 {

@@ -42,7 +42,8 @@
 //! # Caveats
 //!
 //! * A trace names up to three keys. The store must have room for these and start empty.
-//! * The store may forget an entry that is full again. The clock never goes back to where such an entry was not full.
+//! * The store may forget an entry that is full again. The clock never goes back to where such an entry was not full,
+//!   unless [`Differential::forgets_nothing`] says that it may.
 //! * Without [`Differential::cases`], `PROPTEST_CASES=20000` in the environment runs longer.
 
 mod plan;
@@ -66,6 +67,7 @@ pub struct Differential {
     cases: u32,
     contents: Contents,
     with_bursts: bool,
+    forgets_nothing: bool,
     regressions: Option<&'static str>,
 }
 
@@ -73,8 +75,9 @@ impl Differential {
     /// Creates a test of 256 traces, or as many as `PROPTEST_CASES` says.
     #[must_use]
     pub fn new() -> Self {
-        let contents = Contents { lacks: &[] };
-        Self { cases: Config::default().cases, contents, with_bursts: false, regressions: None }
+        let contents = Contents { lacks: &[], is_plain: false };
+        let cases = Config::default().cases;
+        Self { cases, contents, with_bursts: false, forgets_nothing: false, regressions: None }
     }
 
     /// Sets the number of traces, whatever `PROPTEST_CASES` says.
@@ -88,6 +91,23 @@ impl Differential {
     #[must_use]
     pub const fn lacks(mut self, lacks: &'static [Capability]) -> Self {
         self.contents.lacks = lacks;
+        self
+    }
+
+    /// Draws plain charges only, mostly of token buckets: stores often decide these in a faster way.
+    #[must_use]
+    pub const fn plain(mut self) -> Self {
+        self.contents.is_plain = true;
+        self
+    }
+
+    /// Expects that the store keeps entries that are full again, as one does in which nothing expires during a trace.
+    ///
+    /// The clock then goes back further, also to where an entry is from so far ahead that it counts as missing. Stored
+    /// bytes must be equal always.
+    #[must_use]
+    pub const fn forgets_nothing(mut self) -> Self {
+        self.forgets_nothing = true;
         self
     }
 
@@ -122,8 +142,7 @@ impl Differential {
         let result = runner.run(&self.contents.plan(), |plan| {
             traces.set(traces.get() + 1);
             let prefix = format!("differential-{run:016x}-{}", traces.get());
-            test(&RandomTrace::new(&plan, prefix, self.with_bursts))
-                .map_err(|failure| TestCaseError::fail(failure.to_string()))
+            test(&RandomTrace::new(&plan, prefix, *self)).map_err(|failure| TestCaseError::fail(failure.to_string()))
         });
         if let Err(error) = result {
             panic!("{error}");

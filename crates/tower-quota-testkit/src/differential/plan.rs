@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Key, Name, Operation, Outcome, Penalty, Quota, Timestamp};
+use tower_quota_core::stored::TRUSTED_LEAD;
+use tower_quota_core::{Charge, Decision, Key, LimitStatus, Name, Operation, Outcome, Penalty, Quota, Timestamp};
 
 /// The names of the limits: more than most policies have.
 pub(super) const LIMITS: [&str; 6] = ["burst", "minute", "login", "day", "queue", "log"];
@@ -43,6 +44,8 @@ pub(super) enum Pause {
     Wait(i64),
     /// Until the first limit of the last decision is full, and some microseconds.
     Full(i64),
+    /// Back to where the last decision's instant is too far ahead to be trusted, and some microseconds.
+    Distrust(i64),
 }
 
 /// The operation of a step.
@@ -117,6 +120,10 @@ impl Plan {
                 let first = last.and_then(|last| last.statuses().first());
                 first.map_or(now, |first| after(first.reset_after(), by))
             }
+            Pause::Distrust(by) => last.map_or(now, |last| {
+                let reset = last.statuses().first().map_or(Duration::ZERO, LimitStatus::reset_after);
+                last.at().as_micros().saturating_sub(TRUSTED_LEAD + micros(reset)).saturating_add_signed(by)
+            }),
         };
         then.min(LAST)
     }

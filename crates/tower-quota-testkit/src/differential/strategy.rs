@@ -32,6 +32,8 @@ const LONGEST_LOG: u64 = 2_000;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contents {
     pub(super) lacks: &'static [Capability],
+    /// Says that charges have no special wishes, and most limits are token buckets.
+    pub(super) is_plain: bool,
 }
 
 impl Contents {
@@ -44,7 +46,7 @@ impl Contents {
         let buckets = || self.quota(vec![Algorithm::TokenBucket]);
         let with_buckets = (vec(buckets(), BUCKETS), vec(self.any_quota(), QUOTAS - BUCKETS))
             .prop_map(|(buckets, others)| [buckets, others].concat());
-        let quotas = prop_oneof![with_buckets, vec(self.any_quota(), QUOTAS)];
+        let quotas = prop_oneof![1 => with_buckets, u32::from(!self.is_plain) => vec(self.any_quota(), QUOTAS)];
         let choices = (start, quotas, vec(penalty(), PENALTIES), vec(policy(), POLICIES));
         choices.prop_flat_map(move |(start, quotas, penalties, policies)| {
             vec(self.step(policies), 1..50).prop_map(move |mut steps| {
@@ -92,10 +94,11 @@ impl Contents {
         let pause = prop_oneof![
             4 => Just(Pause::Micros(0)),
             2 => of_any_size(46).prop_map(Pause::Micros),
-            1 => of_any_size(40).prop_map(Pause::Back),
+            1 => of_any_size(46).prop_map(Pause::Back),
             4 => (0..2_200_u64, -1..=1_i64).prop_map(|(thousandths, by)| Pause::Horizon(thousandths, by)),
             4 => (-1..=1_i64).prop_map(Pause::Wait),
             2 => (-1..=1_i64).prop_map(Pause::Full),
+            1 => (-1..=1_i64).prop_map(Pause::Distrust),
         ];
         // Mostly the same limits again: all of them, or a part in any order.
         let limits = select(policies).prop_flat_map(|policy| {
@@ -126,6 +129,7 @@ impl Contents {
         action.prop_map(move |action| match action {
             Action::Peek if !self.has(Capability::Peeks) => Action::Check,
             Action::Refuse if !self.has(Capability::CountedRefusals) => Action::Check,
+            Action::Charge | Action::Refuse | Action::Peek if self.is_plain => Action::Check,
             action => action,
         })
     }
@@ -144,7 +148,7 @@ impl Contents {
         (0..LIMITS.len(), 0..KEYS, other_quota, cost, bool::weighted(0.5), wishes).prop_map(
             move |(limit, key, other_quota, cost, is_plain, wishes)| {
                 let plain = ChargePlan::plain(limit, key, other_quota.unwrap_or(limit), cost);
-                if is_plain {
+                if is_plain || self.is_plain {
                     return plain;
                 }
                 let (patience, penalty, counts_refusals, is_shadow, is_at_most, is_refundable) = wishes;

@@ -99,6 +99,12 @@ fn sound_store_stores_the_model_bytes() {
 }
 
 #[test]
+fn keeping_store_agrees_far_back_in_time() {
+    run(Differential::new().forgets_nothing(), Mistake::None);
+    run(Differential::new().forgets_nothing().plain(), Mistake::None);
+}
+
+#[test]
 fn sound_store_agrees_in_bursts() {
     run(Differential::new().cases(50).bursts(), Mistake::None);
 }

@@ -2,6 +2,7 @@
 
 use tower_quota_core::{Charge, Clock, Decision, Key, Operation, Store, Timestamp};
 
+use super::Differential;
 use super::plan::{KEYS, Plan, Step, keys};
 use crate::clock::ManualClock;
 use crate::conformance::Failure;
@@ -14,14 +15,13 @@ pub struct RandomTrace<'a> {
     plan: &'a Plan,
     clock: ManualClock,
     prefix: String,
-    with_bursts: bool,
+    settings: Differential,
 }
 
 /// A store that takes a trace, and the model beside it.
 struct Comparison<'a, S> {
-    plan: &'a Plan,
+    trace: &'a RandomTrace<'a>,
     store: &'a S,
-    clock: ManualClock,
     keys: [Key<'static>; KEYS],
     model: Model,
     past: Vec<Decision>,
@@ -30,9 +30,9 @@ struct Comparison<'a, S> {
 }
 
 impl<'a> RandomTrace<'a> {
-    pub(super) fn new(plan: &'a Plan, prefix: String, with_bursts: bool) -> Self {
+    pub(super) fn new(plan: &'a Plan, prefix: String, settings: Differential) -> Self {
         let clock = ManualClock::at(Timestamp::from_micros(plan.start));
-        Self { plan, clock, prefix, with_bursts }
+        Self { plan, clock, prefix, settings }
     }
 
     /// Returns the clock that the store must take its time from.
@@ -58,7 +58,8 @@ impl<'a> RandomTrace<'a> {
     /// Compares what the store has stored, too.
     ///
     /// `stored` returns the bytes under a key, empty if there are none. They must be those of
-    /// [`Entry::encode`](tower_quota_core::Entry::encode). An entry that is full again may be gone.
+    /// [`Entry::encode`](tower_quota_core::Entry::encode). An entry that is full again may be gone, unless the store
+    /// [forgets nothing](Differential::forgets_nothing).
     ///
     /// # Errors
     /// [`Failure`] names the first step at which they differ.
@@ -76,9 +77,8 @@ impl<'a> RandomTrace<'a> {
         F: AsyncFn(&Key<'_>) -> Option<Vec<u8>>,
     {
         let mut comparison = Comparison {
-            plan: self.plan,
+            trace: self,
             store,
-            clock: self.clock.clone(),
             keys: keys(),
             model: Model::default(),
             past: Vec::new(),
@@ -86,7 +86,7 @@ impl<'a> RandomTrace<'a> {
         };
         let mut rest = self.plan.steps.as_slice();
         while let [first, later @ ..] = rest {
-            let joining = later.iter().take_while(|step| self.with_bursts && step.joins_last).count();
+            let joining = later.iter().take_while(|step| self.settings.with_bursts && step.joins_last).count();
             let burst;
             (burst, rest) = rest.split_at(1 + joining);
             comparison.pause(first);
@@ -100,19 +100,23 @@ impl<'a> RandomTrace<'a> {
 impl<S: Store> Comparison<'_, S> {
     /// Moves the clock to the instant of a step.
     fn pause(&mut self, step: &Step) {
-        let then = self.plan.instant(step, self.clock.now().as_micros(), self.past.last());
-        // A store may have forgotten an entry that was full at the latest instant, so the clock does not go back to
-        // where it was not full.
-        let now = Timestamp::from_micros(then).max(self.model.last_full_at(self.latest));
+        let RandomTrace { plan, clock, settings, .. } = self.trace;
+        let mut now = Timestamp::from_micros(plan.instant(step, clock.now().as_micros(), self.past.last()));
+        if !settings.forgets_nothing {
+            // The store may have forgotten an entry that was full at the latest instant, so the clock does not go back
+            // to where it was not full.
+            now = now.max(self.model.last_full_at(self.latest));
+        }
         self.latest = self.latest.max(now);
-        self.clock.set(now);
+        clock.set(now);
     }
 
     /// Sends the requests of one instant, all before the first is awaited, and compares the decisions.
     async fn decide(&mut self, burst: &[Step]) -> Result<(), Failure> {
-        let now = self.clock.now();
+        let RandomTrace { plan, clock, .. } = self.trace;
+        let now = clock.now();
         let requests: Vec<(Operation, Vec<Charge<'_>>)> =
-            burst.iter().map(|step| (step.operation(&self.past), self.plan.charges(step, &self.keys))).collect();
+            burst.iter().map(|step| (step.operation(&self.past), plan.charges(step, &self.keys))).collect();
         let expected: Vec<Decision> =
             requests.iter().map(|(operation, charges)| self.model.apply(*operation, charges, now)).collect();
         let decided = requests.iter().map(|(operation, charges)| self.store.apply(*operation, charges));
@@ -127,13 +131,13 @@ impl<S: Store> Comparison<'_, S> {
         Ok(())
     }
 
-    async fn compare_bytes(&self, stored: &impl AsyncFn(&Key<'_>) -> Option<Vec<u8>>) -> Result<(), Failure> {
+    async fn compare_bytes(&mut self, stored: &impl AsyncFn(&Key<'_>) -> Option<Vec<u8>>) -> Result<(), Failure> {
         for key in &self.keys {
             let Some(found) = stored(key).await else { return Ok(()) };
-            let entry = self.model.entry(key);
-            let is_forgotten = found.is_empty() && entry.full_at() <= self.latest;
+            let entry = self.model.stored_entry(key, &found);
+            let may_be_gone = !self.trace.settings.forgets_nothing && entry.full_at() <= self.latest;
             let expected = entry.encode();
-            if found != expected && !is_forgotten {
+            if found != expected && !(found.is_empty() && may_be_gone) {
                 let step = format!("after step {}", self.past.len().saturating_sub(1));
                 let reason = format!("{key:?} is stored as\n{found:x?}\nand the model is\n{expected:x?}\n{entry:#?}");
                 return Err(Failure::new(&step, reason));

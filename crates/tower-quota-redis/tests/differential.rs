@@ -1,0 +1,137 @@
+//! The script and the model in `tower-quota-core` agree, step by step, in every field and in every stored byte.
+//!
+//! `PROPTEST_CASES=20000 cargo test -p tower-quota-redis --release --test differential` runs longer.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use std::cell::RefCell;
+use std::pin::Pin;
+use std::time::Duration;
+
+use redis::Connection;
+use tower_quota_core::{Algorithm, Charge, Decision, Entry, Key, Operation, Quota, Store, Timestamp};
+use tower_quota_redis::{RedisStore, RedisStoreError};
+use tower_quota_testkit::differential::Differential;
+use tower_quota_testkit::{ManualClock, RedisServer};
+
+/// A day in November 2025, in microseconds since the epoch.
+const NOW: u64 = 1_763_683_212_345_678;
+
+#[test]
+fn script_agrees_with_model() {
+    agrees(Differential::new());
+}
+
+#[test]
+fn plain_decisions_agree_with_model() {
+    agrees(Differential::new().plain());
+}
+
+/// Entries live for a minute of the server's time at least, and no trace takes that long.
+fn agrees(differential: Differential) {
+    let server = RedisServer::start();
+    // One thread: the task that is spawned first runs first.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let connection = RefCell::new(common::look_at(&server));
+    differential.bursts().forgets_nothing().regressions("tests/differential-regressions.txt").run(|trace| {
+        runtime.block_on(async {
+            let options = common::options().clock(trace.clock()).prefix(trace.prefix());
+            let store = InOrder(options.connect(&server.url()).await.unwrap());
+            trace.compare_bytes(&store, async |key: &Key<'_>| stored(&store.0, key, &mut connection.borrow_mut())).await
+        })
+    });
+}
+
+/// A store that sends requests in the order of the calls: on its own, a refund is sent when it is asked for, and a check
+/// when it is first polled.
+struct InOrder(RedisStore);
+
+impl Store for InOrder {
+    type Error = RedisStoreError;
+    type Future = Pin<Box<dyn Future<Output = Result<Decision, RedisStoreError>> + Send>>;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        let sent = tokio::spawn(self.0.apply(operation, charges));
+        Box::pin(async { sent.await.unwrap() })
+    }
+}
+
+fn stored(store: &RedisStore, key: &Key<'_>, connection: &mut Connection) -> Vec<u8> {
+    let stored: Option<Vec<u8>> = redis::cmd("GET").arg(store.key_of(key)).query(connection).unwrap();
+    stored.unwrap_or_default()
+}
+
+#[tokio::test]
+async fn longest_debts_are_cut_alike() {
+    for algorithm in Algorithm::ALL {
+        let mut pair = Pair::new(Quota::per_minute(10).try_algorithm(algorithm).unwrap()).await;
+        // All that can be owed, and all of it but a little given back.
+        let owed = if algorithm.is_bucket() { 10 } else { 1 << 51 };
+        let taken_at = pair.decide(NOW, Operation::Charge, u64::MAX).await.at();
+        pair.decide(NOW, Operation::Refund { taken_at }, owed - 5).await;
+        pair.decide(NOW, Operation::Check, 3).await;
+    }
+}
+
+#[tokio::test]
+async fn log_that_never_empties_counts_on() {
+    let mut pair = Pair::new(Quota::per_minute(10).sliding_log()).await;
+    // Its running total passes 2^53 after a dozen windows.
+    for (step, cost) in [1 << 51, 5, 5].into_iter().cycle().take(60).enumerate() {
+        pair.decide(NOW + step as u64 * 36_000_000, Operation::Charge, cost).await;
+    }
+}
+
+#[tokio::test]
+async fn refund_reaches_start_of_previous_window() {
+    let mut pair = Pair::new(Quota::per_minute(10).sliding_window()).await;
+    let start = NOW - NOW % 60_000_000;
+    let taken_at = pair.decide(start, Operation::Check, 4).await.at();
+    pair.decide(start + 60_000_000, Operation::Refund { taken_at }, 3).await;
+    pair.decide(start + 60_000_000, Operation::Check, 9).await;
+}
+
+#[tokio::test]
+async fn epoch_cuts_first_window_off_alike() {
+    let mut pair = Pair::new(Quota::per_minute(10).fixed_window().offset(Duration::from_secs(30))).await;
+    let taken_at = pair.decide(1_000, Operation::Check, 10).await.at();
+    pair.decide(1_005, Operation::Check, 1).await;
+    pair.decide(1_005, Operation::Refund { taken_at }, 2).await;
+    pair.decide(0, Operation::Refund { taken_at: Timestamp::EPOCH }, 2).await;
+    let refused = pair.decide(0, Operation::Check, 5).await;
+    let next = (refused.at() + refused.retry_after().unwrap()).as_micros();
+    assert!(!pair.decide(next - 1, Operation::Check, 5).await.is_allowed());
+    assert!(pair.decide(next, Operation::Check, 5).await.is_allowed());
+}
+
+/// A store and the model beside it, with one limit of one client.
+struct Pair {
+    connection: Connection,
+    clock: ManualClock,
+    store: RedisStore,
+    entry: Entry,
+    quota: Quota,
+    _server: RedisServer,
+}
+
+impl Pair {
+    async fn new(quota: Quota) -> Self {
+        let (server, clock) = (RedisServer::start(), ManualClock::default());
+        let store = common::options().clock(clock.clone()).connect(&server.url()).await.unwrap();
+        let connection = common::look_at(&server);
+        Self { connection, clock, store, entry: Entry::default(), quota, _server: server }
+    }
+
+    /// Decides on both sides, and compares the decision and the bytes.
+    async fn decide(&mut self, now: u64, operation: Operation, cost: u64) -> Decision {
+        let (ann, now) = (common::user("ann"), Timestamp::from_micros(now));
+        let charges = [Charge::new("minute", &self.quota, &ann).cost(cost)];
+        self.clock.set(now);
+        let expected = self.entry.decide(operation, &charges, now);
+        assert_eq!(self.store.apply(operation, &charges).await.unwrap(), expected);
+        assert_eq!(stored(&self.store, &ann, &mut self.connection), self.entry.encode());
+        expected
+    }
+}
