@@ -13,8 +13,8 @@ use std::thread;
 pub(crate) struct Process(Child);
 
 impl Process {
-    /// Starts [`program`] and waits until a line of its log contains `ready`.
-    pub(crate) fn start(arguments: &[String], ready: &str) -> io::Result<Self> {
+    /// Starts [`program`] and waits until a line of its log contains one of the texts in `ready`.
+    pub(crate) fn start(arguments: &[String], ready: &[&str]) -> io::Result<Self> {
         let program = program();
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", program.display()));
         let mut child = Command::new(&program)
@@ -32,7 +32,7 @@ impl Process {
             let mut lines = BufReader::new(output);
             let mut line = String::new();
             while lines.read_line(&mut line)? > 0 {
-                if line.contains(ready) {
+                if ready.iter().any(|text| line.contains(text)) {
                     // Keep draining, so that the server never blocks on a full pipe.
                     thread::spawn(move || io::copy(&mut lines, &mut io::sink()));
                     return Ok(process);
