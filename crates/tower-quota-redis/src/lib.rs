@@ -74,7 +74,8 @@
 //!
 //! # What the server must allow
 //!
-//! Redis 5 or later, or Valkey. For an ACL, with the default prefix:
+//! Redis 6.2 or later, Valkey, or KeyDB: `docs/REDIS.md` lists the versions that were tested, and what was not. For an
+//! ACL, with the default prefix:
 //!
 //! ```text
 //! ACL SETUSER limiter on >password ~quota:3:* +evalsha +eval +time +mget +set +del
@@ -91,6 +92,8 @@
 //! ```text
 //! ACL SETUSER finder on >password +sentinel|get-master-addr-by-name
 //! ```
+//!
+//! On a server alone or behind a pool, no command of the categories `@admin` and `@dangerous` is needed.
 //!
 //! # When memory runs out
 //!

@@ -26,6 +26,30 @@ fn grant(server: &RedisServer, further: &str) {
     assert!(granted.starts_with("+OK"), "{granted}");
 }
 
+/// Resets, checks, peeks and refunds.
+async fn each_operation(store: &RedisStore) {
+    let ann = user("ann");
+    let charge = Charge::new("hour", &QUOTA, &ann);
+    store.apply(Operation::Reset, &[charge]).await.unwrap();
+    assert_eq!(check(store).await.unwrap(), 99);
+    let mut taken = store.check(&[charge]).await.unwrap();
+    let peeked = store.check(&[charge.cost(0)]).await.unwrap();
+    assert_eq!(peeked.statuses()[0].remaining(), 98);
+    let refunded = store.apply(taken.refund().unwrap(), &[charge]).await.unwrap();
+    assert_eq!(refunded.statuses()[0].remaining(), 99);
+}
+
+/// Managed services give their users no more than this.
+#[tokio::test]
+async fn user_without_admin_commands_may_decide() {
+    let server = RedisServer::start();
+    let rights = "on >password ~quota:3:* +@all -@admin -@dangerous";
+    let granted = server.command(&format!("ACL SETUSER tenant {rights}")).unwrap();
+    assert!(granted.starts_with("+OK"), "{granted}");
+    let store = options().connect(&format!("redis://tenant:password@127.0.0.1:{}/", server.port())).await.unwrap();
+    each_operation(&store).await;
+}
+
 #[tokio::test]
 async fn documented_rights_suffice_for_a_server() {
     let server = RedisServer::start();
@@ -34,8 +58,7 @@ async fn documented_rights_suffice_for_a_server() {
     let store = options().connect(&format!("{address}/")).await.unwrap();
     assert_eq!(check(&store).await.unwrap(), 99);
     let ann = user("ann");
-    store.apply(Operation::Reset, &[Charge::new("hour", &QUOTA, &ann)]).await.unwrap();
-    assert_eq!(check(&store).await.unwrap(), 99);
+    each_operation(&store).await;
 
     assert!(options().connect(&format!("{address}/3")).await.is_err());
     grant(&server, "+select");

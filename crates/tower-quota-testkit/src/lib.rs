@@ -72,7 +72,8 @@
 //! * The store under test must take its time from the [`ManualClock`]. A server's own clock, or an expiry by it, makes
 //!   entries disappear early: send the instant along, and let entries expire later than they are full.
 //! * A store that evicts must have room for the keys of a test: three keys for a random trace.
-//! * The servers need `redis-server` on the `PATH`, and `openssl` for TLS.
+//! * The servers need `redis-server` on the `PATH`, or the environment variable `REDIS_SERVER`: the path of a Redis,
+//!   Valkey or KeyDB server. TLS needs `openssl`.
 //! * A test panics with the step at which the store differs. A random trace is shrunk first.
 
 #![forbid(unsafe_code)]

@@ -1,6 +1,9 @@
 //! `redis-server` processes.
 
+use std::env;
+use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader};
+use std::mem;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -10,30 +13,34 @@ use std::thread;
 pub(crate) struct Process(Child);
 
 impl Process {
-    /// Starts `redis-server` and waits until a line of its log contains `ready`.
-    pub(crate) fn start(arguments: &[String], ready: &str) -> io::Result<Self> {
-        let mut child = Command::new("redis-server")
+    /// Starts [`program`] and waits until a line of its log contains one of the texts in `ready`.
+    pub(crate) fn start(arguments: &[String], ready: &[&str]) -> io::Result<Self> {
+        let program = program();
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", program.display()));
+        let mut child = Command::new(&program)
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            .spawn()?;
+            .spawn()
+            .map_err(named)?;
         let output = child.stdout.take();
         let process = Self(child);
+        let mut last = String::new();
         if let Some(output) = output {
             // The output ends when the server exits.
             let mut lines = BufReader::new(output);
             let mut line = String::new();
             while lines.read_line(&mut line)? > 0 {
-                if line.contains(ready) {
+                if ready.iter().any(|text| line.contains(text)) {
                     // Keep draining, so that the server never blocks on a full pipe.
                     thread::spawn(move || io::copy(&mut lines, &mut io::sink()));
                     return Ok(process);
                 }
-                line.clear();
+                last = mem::take(&mut line);
             }
         }
-        Err(io::Error::other("redis-server exited at start"))
+        Err(named(io::Error::other(format!("exited at start, after logging {:?}", last.trim_end()))))
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -58,9 +65,21 @@ impl Drop for Process {
     }
 }
 
-/// Returns a port that is free now. Another process may take it before it is used: see [`insist`].
+/// Returns the server to start: `REDIS_SERVER`, a path or a name on the `PATH`, or `redis-server`.
+fn program() -> OsString {
+    env::var_os("REDIS_SERVER").filter(|named| !named.is_empty()).unwrap_or_else(|| "redis-server".into())
+}
+
+/// What a cluster node adds to its port for the cluster bus.
+const BUS_OFFSET: u16 = 10_000;
+
+/// Returns a port that is free now, as is the port that a cluster's bus has with it.
+///
+/// Another process may take either before it is used: see [`insist`].
 pub(crate) fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+    let bus = TcpListener::bind("127.0.0.1:0")?;
+    let port = bus.local_addr()?.port().saturating_sub(BUS_OFFSET);
+    Ok(TcpListener::bind(("127.0.0.1", port))?.local_addr()?.port())
 }
 
 /// Starts something in up to five attempts, because another process may take a free port first.
@@ -76,5 +95,5 @@ pub(crate) fn insist<T>(what: &str, mut attempt: impl FnMut() -> io::Result<T>) 
             Err(error) => last = Some(error),
         }
     }
-    panic!("{what} did not start ({last:?}): install it (apt-get install redis-server)");
+    panic!("{what} did not start ({last:?}): install it (apt-get install redis-server), or name yours in REDIS_SERVER");
 }

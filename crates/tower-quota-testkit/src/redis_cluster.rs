@@ -9,7 +9,7 @@ use crate::tls::TlsFiles;
 use crate::wait::wait_until;
 
 /// All slots, divided evenly among the primaries.
-const SLOTS: u16 = 16_384;
+const SLOTS: usize = 16_384;
 const PRIMARIES: usize = 3;
 
 /// Three primaries (nodes 0 to 2) and a replica of each (3 to 5). All are killed when dropped.
@@ -18,8 +18,8 @@ const PRIMARIES: usize = 3;
 /// that is down does not stop the others.
 ///
 /// # Panics
-/// All methods panic when `redis-server` (7.0 or later) is not installed, or when an operation takes more than 30 s: a
-/// test that needs a cluster must not pass without it.
+/// All methods panic when `redis-server` is not installed, or when an operation takes more than 30 s: a test that needs a
+/// cluster must not pass without it.
 #[derive(Debug)]
 pub struct RedisCluster {
     nodes: Vec<RedisServer>,
@@ -44,15 +44,16 @@ impl RedisCluster {
 
     fn start_with(tls: Option<&TlsFiles>) -> Self {
         let mut cluster = Self { nodes: Vec::new(), tls_ports: Vec::new() };
-        let bus_ports: Vec<u16> = (0..2 * PRIMARIES).map(|_| cluster.add_node(tls)).collect();
-        for (i, slots) in slot_ranges().enumerate() {
+        (0..2 * PRIMARIES).for_each(|_| cluster.add_node(tls));
+        for i in 0..PRIMARIES {
             cluster.execute(i, &format!("CLUSTER SET-CONFIG-EPOCH {}", i + 1));
-            cluster.execute(i, &format!("CLUSTER ADDSLOTSRANGE {slots}"));
+            // `ADDSLOTSRANGE` would be shorter, and needs Redis 7.
+            cluster.execute(i, &format!("CLUSTER ADDSLOTS {}", slots_of(i)));
         }
-        for (i, bus_port) in bus_ports.into_iter().enumerate().skip(1) {
+        for i in 1..2 * PRIMARIES {
             // Nodes know each other by the port with TLS.
             let port = cluster.tls_ports.get(i).copied().unwrap_or(cluster.nodes[i].port());
-            cluster.execute(0, &format!("CLUSTER MEET 127.0.0.1 {port} {bus_port}"));
+            cluster.execute(0, &format!("CLUSTER MEET 127.0.0.1 {port}"));
         }
         cluster.wait_for_all("the nodes have met", |info| info.contains("cluster_known_nodes:6"));
         for primary in 0..PRIMARIES {
@@ -175,22 +176,19 @@ impl RedisCluster {
         view.lines().find(|line| line.starts_with(id)).is_some_and(|line| holds(line, slot))
     }
 
-    /// Starts a node without a cluster, and returns its port on the cluster bus.
-    fn add_node(&mut self, tls: Option<&TlsFiles>) -> u16 {
-        let (node, bus_port, tls_port) = insist("redis-server", || {
-            let bus_port = free_port()?;
-            let bus_option = bus_port.to_string();
-            let mut options = vec!["--cluster-enabled", "yes", "--cluster-port", &bus_option];
+    /// Starts a node without a cluster.
+    fn add_node(&mut self, tls: Option<&TlsFiles>) {
+        let (node, tls_port) = insist("redis-server", || {
+            let mut options = vec!["--cluster-enabled", "yes"];
             options.extend(["--cluster-node-timeout", "500", "--cluster-replica-validity-factor", "0"]);
             options.extend(["--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0"]);
             let tls = tls.map(|files| Ok::<_, io::Error>((files, free_port()?))).transpose()?;
             let tls_options = tls.map(|(files, port)| files.node_options(port)).unwrap_or_default();
             options.extend(tls_options.iter().map(String::as_str));
-            Ok((RedisServer::try_start(&[], &options)?, bus_port, tls.map(|(_, port)| port)))
+            Ok((RedisServer::try_start(&[], &options)?, tls.map(|(_, port)| port)))
         });
         self.nodes.push(node);
         self.tls_ports.extend(tls_port);
-        bus_port
     }
 
     fn id(&self, i: usize) -> String {
@@ -270,13 +268,11 @@ impl SlotMove<'_> {
     }
 }
 
-/// Returns `FIRST LAST` for each primary.
-fn slot_ranges() -> impl Iterator<Item = String> {
-    let each = usize::from(SLOTS) / PRIMARIES;
-    (0..PRIMARIES).map(move |i| {
-        let last = if i + 1 == PRIMARIES { usize::from(SLOTS) - 1 } else { (i + 1) * each - 1 };
-        format!("{} {last}", i * each)
-    })
+/// Returns the numbers of a primary's slots, with spaces between.
+fn slots_of(primary: usize) -> String {
+    let share = |slot: usize| slot * PRIMARIES / SLOTS;
+    let slots = (0..SLOTS).filter(|&slot| share(slot) == primary);
+    slots.map(|slot| slot.to_string()).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns each node with its slots, sorted, from the output of `CLUSTER NODES`.

@@ -115,7 +115,7 @@ impl Sentinel {
         );
         fs::write(&configuration, settings)?;
         let arguments = [configuration.to_string_lossy().into_owned(), "--sentinel".to_owned()];
-        let process = Process::start(&arguments, "+monitor master")?;
+        let process = Process::start(&arguments, &["+monitor master"])?;
         Ok(Self { port, _process: process, _home: home })
     }
 

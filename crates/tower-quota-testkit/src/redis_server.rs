@@ -148,5 +148,6 @@ impl RedisServer {
 }
 
 fn launch(options: &[String]) -> io::Result<Process> {
-    Process::start(options, "Ready to accept connections")
+    // The second is KeyDB's.
+    Process::start(options, &["Ready to accept connections", "Thread 0 alive"])
 }

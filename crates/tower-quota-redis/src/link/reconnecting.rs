@@ -95,17 +95,20 @@ impl<B: Backend> Reconnecting<B> {
     async fn connection(&self) -> RedisResult<Tracked<B::Connection>> {
         let mut ended = self.shared.ended.subscribe();
         loop {
-            {
+            let attempt = {
                 let mut state = self.shared.lock();
                 if let Some(tracked) = &state.connection {
                     return Ok(tracked.clone());
                 }
-                if state.attempts.is_due(now()) {
-                    self.shared.attempt(&mut state, &Handle::current());
-                } else if state.attempts.under_way == 0 {
+                let attempt = Attempt::begin(&self.shared, &mut state);
+                if state.attempts.under_way == 0 {
                     let error = state.last_error.clone();
                     return Err(error.unwrap_or_else(|| (ErrorKind::Io, "the attempt to connect was cut short").into()));
                 }
+                attempt
+            };
+            if let Some(attempt) = attempt {
+                attempt.spawn(&Handle::current());
             }
             // The sender is never dropped before this.
             let _ = ended.changed().await;
@@ -114,37 +117,13 @@ impl<B: Backend> Reconnecting<B> {
 }
 
 impl<B: Backend> Shared<B> {
-    /// Begins an attempt to connect, or to replace the connection there is.
-    fn attempt(self: &Arc<Self>, state: &mut State<B::Connection>, caller: &Handle) {
-        state.attempts.begin(now());
-        let doubtful = state.connection.as_ref().map(|tracked| tracked.connection.clone());
-        // Ends the attempt also when its runtime is shut down.
-        let attempt = Attempt { shared: Arc::clone(self) };
-        self.runtime.as_ref().unwrap_or(caller).spawn(async move {
-            let backend = &attempt.shared.backend;
-            let outcome = match doubtful {
-                Some(doubtful) => backend.replace(doubtful).await,
-                None => backend.dial().await.map(Some),
-            };
-            let mut state = attempt.shared.lock();
-            match outcome {
-                Ok(Some(connection)) => {
-                    // One: it has not answered a call yet.
-                    state.connection = Some(Tracked { connection, unanswered: Arc::new(AtomicU32::new(1)) });
-                }
-                Ok(None) => {}
-                Err(error) => state.last_error = Some(error),
-            }
-        });
-    }
-
     /// Makes another connection in the background, unless that was just tried.
     fn replace(self: &Arc<Self>) {
         // Without a runtime, as when a future is dropped after it has ended, nothing can be made.
         let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok()) else { return };
-        let mut state = self.lock();
-        if state.attempts.is_due(now()) {
-            self.attempt(&mut state, &runtime);
+        let attempt = Attempt::begin(self, &mut self.lock());
+        if let Some(attempt) = attempt {
+            attempt.spawn(&runtime);
         }
     }
 
@@ -177,6 +156,42 @@ impl<B: Backend> Shared<B> {
 /// An attempt under way. Dropped, it has ended.
 struct Attempt<B: Backend> {
     shared: Arc<Shared<B>>,
+    /// The connection to replace.
+    doubtful: Option<B::Connection>,
+}
+
+impl<B: Backend> Attempt<B> {
+    /// Begins an attempt to connect, or to replace the connection there is, if one is due.
+    fn begin(shared: &Arc<Shared<B>>, state: &mut State<B::Connection>) -> Option<Self> {
+        let now = now();
+        if !state.attempts.is_due(now) {
+            return None;
+        }
+        state.attempts.begin(now);
+        let doubtful = state.connection.as_ref().map(|tracked| tracked.connection.clone());
+        Some(Self { shared: Arc::clone(shared), doubtful })
+    }
+
+    /// Goes on in the background. The state must not be locked: a runtime that is shutting down drops the task at once.
+    fn spawn(mut self, caller: &Handle) {
+        let runtime = self.shared.runtime.clone();
+        runtime.as_ref().unwrap_or(caller).spawn(async move {
+            let backend = &self.shared.backend;
+            let outcome = match self.doubtful.take() {
+                Some(doubtful) => backend.replace(doubtful).await,
+                None => backend.dial().await.map(Some),
+            };
+            let mut state = self.shared.lock();
+            match outcome {
+                Ok(Some(connection)) => {
+                    // One: it has not answered a call yet.
+                    state.connection = Some(Tracked { connection, unanswered: Arc::new(AtomicU32::new(1)) });
+                }
+                Ok(None) => {}
+                Err(error) => state.last_error = Some(error),
+            }
+        });
+    }
 }
 
 impl<B: Backend> Drop for Attempt<B> {
@@ -227,6 +242,15 @@ mod tests {
         fn verdict(_error: &RedisError) -> Verdict {
             Verdict::Doubt
         }
+    }
+
+    #[test]
+    fn ended_runtime_cuts_an_attempt_short() {
+        let runtime = || tokio::runtime::Builder::new_current_thread().build().unwrap();
+        // It drops what is spawned on it at once.
+        let ended = runtime().handle().clone();
+        let link = Reconnecting::new(Once::default(), Some(ended));
+        assert!(matches!(runtime().block_on(link.connect()), Err(CallError::NotSent(_))));
     }
 
     #[tokio::test]

@@ -1,5 +1,7 @@
 //! The script that decides, and the calls of it.
 
+mod inner_error;
+
 use std::sync::LazyLock;
 
 use redis::aio::ConnectionLike;
@@ -70,5 +72,5 @@ async fn send(
     if call.keys.is_empty() {
         command.arg(key);
     }
-    command.arg(&call.request).query_async(connection).await
+    command.arg(&call.request).query_async(connection).await.map_err(inner_error::unwrap)
 }

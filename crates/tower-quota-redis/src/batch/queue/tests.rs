@@ -1,6 +1,7 @@
 //! Tests of the queue, with instants passed in.
 
 use core::num::NonZeroUsize;
+use std::sync::LazyLock;
 
 use tokio::sync::oneshot;
 use tower_quota_core::{Charge, Decision, Key, Name, Operation, Quota, Timestamp};
@@ -13,6 +14,9 @@ use crate::now::now;
 use crate::question::Question;
 
 const DEADLINE: Duration = Duration::from_millis(60);
+
+/// Made once: finding the tags takes longer than all else in these tests.
+static KEYS: LazyLock<KeyNames> = LazyLock::new(|| KeyNames::new("quota", None, false, NonZeroUsize::MIN).unwrap());
 
 type Answered = oneshot::Receiver<Result<Decision, RedisStoreError>>;
 
@@ -27,8 +31,7 @@ fn pending(expiry: Option<Instant>) -> (Pending, Answered) {
 
 fn pending_of(operation: Operation, expiry: Option<Instant>) -> (Pending, Answered) {
     let (quota, key) = (Quota::per_hour(10), Key::owned(Name::new("user"), "ann"));
-    let keys = KeyNames::new("quota", None, false, NonZeroUsize::MIN).unwrap();
-    let question = Question::new(operation, &[Charge::new("hour", &quota, &key)], &keys);
+    let question = Question::new(operation, &[Charge::new("hour", &quota, &key)], &KEYS);
     let (answer, answered) = oneshot::channel();
     (Pending { question, answer, expiry }, answered)
 }
