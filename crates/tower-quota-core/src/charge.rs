@@ -136,9 +136,9 @@ impl<'a> Charge<'a> {
         self
     }
 
-    /// Adds a penalty: each refusal of the request, by this limit or another, gives the client a strike.
+    /// Adds a penalty: each refusal by this limit gives the client a strike.
     ///
-    /// With too many strikes the limit refuses, whatever it has left. Strikes are kept beside the limit's counter. A
+    /// Refusals by other limits of the request give none: the client may not be to blame for them. With too many strikes the limit refuses, whatever it has left. Strikes are kept beside the limit's counter. A
     /// cost of 0 gives none and is not blocked. Charges and refunds leave strikes alone; a reset forgets them.
     #[must_use]
     pub const fn penalty(mut self, penalty: &'a Penalty) -> Self {

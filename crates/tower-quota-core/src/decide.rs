@@ -53,7 +53,7 @@ pub fn decide(
     for (i, (charge, ask)) in charges.iter().zip(&mut asks).enumerate() {
         let entry = &mut *entries[entry_of(i)];
         let recorded = change(operation, charge, ask.units, stays_out(ask), now, entry);
-        if strike(operation, charge, ask.units, stays_out(ask), now, entry) | recorded.is_some() {
+        if strike(operation, charge, ask, now, entry) | recorded.is_some() {
             changed.push(entry_of(i));
         }
         ask.taken = recorded.unwrap_or(0);
@@ -133,15 +133,17 @@ fn change(
     Some(taken)
 }
 
-/// Adds to the client's strikes, if refusals cost any. Returns whether the entry has changed.
-fn strike(operation: Operation, charge: &Charge<'_>, units: u64, stays_out: bool, now: u64, entry: &mut Entry) -> bool {
+/// Adds to the client's strikes if this limit refuses: refusals by other limits are not the client's doing. Returns
+/// whether the entry has changed.
+fn strike(operation: Operation, charge: &Charge<'_>, ask: &Ask, now: u64, entry: &mut Entry) -> bool {
     let Some((counter, penalty)) = charge.strikes() else { return false };
-    let counts = matches!(operation, Operation::Check | Operation::Refuse) && units > 0;
-    if !counts || !(stays_out || entry.has_other_quota(counter, now)) {
+    let counts = matches!(operation, Operation::Check | Operation::Refuse) && ask.units > 0;
+    let refuses = !ask.verdict.admits();
+    if !counts || !(refuses || entry.has_other_quota(counter, now)) {
         return false;
     }
     entry.edit(counter, now, |state| {
-        if stays_out {
+        if refuses {
             state.strike(counter.quota, now, penalty.most_debt());
         }
     });

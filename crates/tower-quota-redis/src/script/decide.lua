@@ -66,12 +66,12 @@ local function change(counted, charge, units, template, stays_out, now)
   return 0
 end
 
--- Adds to the client's strikes, if refusals cost any.
-local function strike(counted, charge, units, operation, stays_out, now)
+-- Adds to the client's strikes if this limit refuses: refusals by other limits are not the client's doing.
+local function strike(counted, charge, units, operation, refuses, now)
   local strikes, counts = charge.strikes, operation == CHECK or operation == REFUSED_ALREADY
   if not (strikes and counts and units > 0) then
     return
-  elseif stays_out then
+  elseif refuses then
     entry.edit(counted, strikes, now, bucket.strike, strikes.most_debt)
   elseif entry.has_other_quota(counted, strikes, now) then
     entry.edit(counted, strikes, now)
@@ -106,7 +106,7 @@ local function decide(template, place)
     local counted = entries[charge.client]
     local stays_out = refused or verdicts[i][1] ~= ADMIT
     taken[i] = change(counted, charge, units[i], template, stays_out, now)
-    strike(counted, charge, units[i], operation, stays_out, now)
+    strike(counted, charge, units[i], operation, verdicts[i][1] ~= ADMIT, now)
   end
   local longest = {}
   for i, counted in ipairs(entries) do

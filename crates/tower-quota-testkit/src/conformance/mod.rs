@@ -150,7 +150,7 @@ cases! { $
     peek [Peeks]: peek_reports_what_a_request_gets, peek_changes_nothing;
     waiting [Waiting]: turns_are_evenly_spaced, patience_bounds_the_wait, bucket_can_make_requests_wait;
     shadow [Shadows]: shadow_never_refuses, shadow_is_taken_with_the_others, shadow_hides_no_refusal;
-    penalty [Penalties]: first_refusals_are_free, block_grows_and_is_forgiven, any_refusal_gives_a_strike,
+    penalty [Penalties]: first_refusals_are_free, block_grows_and_is_forgiven, only_own_refusals_give_strikes,
         cost_zero_is_not_blocked, reset_forgets_strikes, peek_sees_a_block;
     at_most [PartialGrants]: partial_grant_takes_what_is_left, partial_grants_take_the_same,
         shadow_does_not_cut_partial_grants;

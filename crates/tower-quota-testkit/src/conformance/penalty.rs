@@ -77,31 +77,40 @@ pub(super) async fn block_grows_and_is_forgiven<S: Store>(trial: &mut Trial<S>) 
     expect_allowed(step, &trial.check(step, &one).await?, true)
 }
 
-pub(super) async fn any_refusal_gives_a_strike<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    let (wide, narrow, ann, everyone) = (Quota::per_hour(100), Quota::per_hour(1), key("ann"), key("everyone"));
-    let both = [at_once("own", &wide, &ann, 1).penalty(&PENALTY), at_once("shared", &narrow, &everyone, 1)];
-    let step = "the shared limit refuses";
+pub(super) async fn only_own_refusals_give_strikes<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    let (few, narrow, ann, everyone) = (Quota::per_hour(5), Quota::per_hour(1), key("ann"), key("everyone"));
+    let both = [at_once("own", &few, &ann, 1).penalty(&PENALTY), at_once("shared", &narrow, &everyone, 1)];
+    let own = [both[0]];
+    let step = "the shared limit refuses, which is not ann's doing";
     trial.check(step, &both).await?;
-    for _ in 0..4 {
+    for _ in 0..9 {
         expect_allowed(step, &trial.check(step, &both).await?, false)?;
     }
-    let step = "ann is blocked where she has units left";
-    let own = [both[0]];
-    let decision = trial.check(step, &own).await?;
-    expect(step, "outcome", decision.outcome(), Answer::Refuse(Duration::from_secs(40)))?;
-    let step = "a refusal elsewhere counts too";
+    trial.apply(step, Operation::Refuse, &own).await?;
+    let step = "so ann has the rest of her units";
+    for _ in 0..4 {
+        expect_allowed(step, &trial.check(step, &own).await?, true)?;
+    }
+    let step = "her own limit refuses, here and where another limit has refused";
+    let retry = retry_after(step, &trial.check(step, &own).await?)?;
+    for _ in 0..2 {
+        let decision = trial.check(step, &both).await?;
+        expect(step, "the wait of her limit", decision.statuses()[0].outcome, Answer::Refuse(retry))?;
+    }
     let decision = trial.apply(step, Operation::Refuse, &own).await?;
-    expect(step, "outcome", decision.outcome(), Answer::Refuse(Duration::from_secs(60)))?;
-    let step = "charges and refunds do not";
+    expect(step, "the wait of her limit", decision.outcome(), Answer::Refuse(retry.max(Duration::from_secs(20))))?;
+    let step = "charges and refunds give no strike";
     for operation in [Operation::Charge, Operation::Refund { taken_at: trial.now() }] {
         expect_allowed(step, &trial.apply(step, operation, &own).await?, true)?;
     }
     let step = "a shadow penalty is reported and never blocks";
-    let shadow = [own[0].shadow()];
-    let decision = trial.check(step, &shadow).await?;
-    expect_allowed(step, &decision, true)?;
+    let shadow = [at_once("shadow", &narrow, &ann, 2).penalty(&PENALTY).shadow()];
+    for _ in 0..4 {
+        expect_allowed(step, &trial.check(step, &shadow).await?, true)?;
+    }
+    let decision = trial.check(step, &[shadow[0].cost(1)]).await?;
     let seen = decision.would_refuse().map(|status| status.outcome).next();
-    expect(step, "would refuse", seen, Some(Answer::Refuse(Duration::from_secs(80))))
+    expect(step, "would refuse", seen, Some(Answer::Refuse(Duration::from_secs(40))))
 }
 
 pub(super) async fn cost_zero_is_not_blocked<S: Store>(trial: &mut Trial<S>) -> Outcome {

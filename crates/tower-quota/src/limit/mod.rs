@@ -246,9 +246,11 @@ impl Limit {
         self
     }
 
-    /// Blocks clients who keep asking while they are refused: see [`Penalty`]. A request that this policy refuses for any
-    /// of its limits is held against the client of this one. While he is blocked, refusals name this limit, and its
-    /// `Retry-After` is when the block ends, if he does not ask before. Off unless asked for.
+    /// Blocks clients who keep asking while this limit refuses them, for longer each time: see [`Penalty`].
+    ///
+    /// Refusals by other limits do not count. While a client is blocked, refusals name this limit, and `Retry-After` is
+    /// the end of the block if the client does not ask before. Off unless called. With
+    /// [`MissingKey::Share`] a policy refuses it, since one client could block all others without a key.
     pub const fn penalty(mut self, penalty: Penalty) -> Self {
         self.penalty = Some(penalty);
         self.has_options = true;
