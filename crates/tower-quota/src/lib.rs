@@ -201,6 +201,7 @@ mod look_up;
 mod plan;
 mod policy;
 pub mod settle;
+mod valid;
 pub mod when;
 
 pub use self::answer::{EXPOSED_HEADERS, HeaderStyle, Negotiated, ProblemDetails, Reason, Refusal, Refused, Reset};

@@ -36,12 +36,15 @@ impl Lists {
 
     /// Looks a request up. Who is allowed is not blocked; what is merely skipped may be.
     pub(crate) fn find(&self, head: &RequestHead<'_>) -> Listed {
-        let listed = |conditions: &[Arc<dyn Condition>]| conditions.iter().any(|condition| condition(head));
-        if listed(&self.allowed) {
+        // Of conflicting values, a listed one blocks and frees nothing.
+        let listed = |conditions: &[Arc<dyn Condition>], in_doubt| {
+            conditions.iter().any(|condition| condition(&head.in_doubt(in_doubt)))
+        };
+        if listed(&self.allowed, false) {
             Listed::Free
-        } else if listed(&self.blocked) {
+        } else if listed(&self.blocked, true) {
             Listed::Blocked
-        } else if listed(&self.skipped) {
+        } else if listed(&self.skipped, false) {
             Listed::Free
         } else {
             Listed::No

@@ -23,7 +23,6 @@ mod usual;
 
 pub(crate) use self::answers::Answers;
 pub(crate) use self::fields::Fields;
-pub(crate) use self::grpc::GrpcType;
 pub use self::negotiated::Negotiated;
 pub(crate) use self::particulars::Particulars;
 pub(crate) use self::partition::Partitions;

@@ -9,7 +9,7 @@ use crate::head::RequestHead;
 impl Limit {
     /// Whether the limit counts this request.
     pub(crate) fn applies(&self, head: &RequestHead<'_>) -> bool {
-        self.conditions.iter().all(|holds| holds(head))
+        self.conditions.iter().all(|holds| holds(&head.in_doubt(true)))
     }
 
     /// Whether the limit counts every request.

@@ -18,7 +18,6 @@ mod grpc_kinds;
 mod headers;
 mod hostile;
 mod jitter;
-mod keys;
 mod lists;
 mod look_ups;
 mod missing_keys;
