@@ -38,7 +38,8 @@ impl Lists {
     pub(crate) fn find(&self, head: &RequestHead<'_>) -> Listed {
         // Of conflicting values, a listed one blocks and frees nothing.
         let listed = |conditions: &[Arc<dyn Condition>], in_doubt| {
-            conditions.iter().any(|condition| condition(&head.in_doubt(in_doubt)))
+            let head = head.in_doubt(in_doubt);
+            conditions.iter().any(|condition| condition(&head))
         };
         if listed(&self.allowed, false) {
             Listed::Free

@@ -3,7 +3,7 @@
 use axum::extract::MatchedPath;
 use tower_quota_core::{Key, Name};
 
-use super::KeyExtractor;
+use super::extractor::KeyExtractor;
 use super::single::{Value, key_of, key_of_values};
 use super::uri::decoded;
 use crate::head::RequestHead;

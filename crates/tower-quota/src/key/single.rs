@@ -24,10 +24,10 @@ pub(super) fn key_of_values<'r>(scope: Name, mut values: impl Iterator<Item = Va
     }
 }
 
-/// Implements [`KeyExtractor`](super::KeyExtractor) for types with a `scope` and with `values` of a request.
+/// Implements [`KeyExtractor`](super::extractor::KeyExtractor) for types with a `scope` and with `values` of a request.
 macro_rules! single_value {
     ($($extractor:ident)+) => {
-        $(impl $crate::key::KeyExtractor for $extractor {
+        $(impl $crate::key::extractor::KeyExtractor for $extractor {
             fn scope(&self) -> tower_quota_core::Name {
                 self.scope
             }

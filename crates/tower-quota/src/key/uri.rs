@@ -8,7 +8,7 @@ use http::header::{HOST, HeaderValue};
 use percent_encoding::percent_decode_str;
 use tower_quota_core::{Key, Name};
 
-use super::KeyExtractor;
+use super::extractor::KeyExtractor;
 use super::single::{Value, key_of, key_of_values, single_value};
 use crate::head::RequestHead;
 

@@ -9,7 +9,9 @@ use crate::head::RequestHead;
 impl Limit {
     /// Whether the limit counts this request.
     pub(crate) fn applies(&self, head: &RequestHead<'_>) -> bool {
-        self.conditions.iter().all(|holds| holds(&head.in_doubt(true)))
+        // A limit that may apply does.
+        let head = head.in_doubt(true);
+        self.conditions.iter().all(|holds| holds(&head))
     }
 
     /// Whether the limit counts every request.

@@ -6,6 +6,9 @@ use http::header::{HeaderMap, HeaderName};
 
 use super::list::{Elements, Ipv6, Quotes, address, forwarded_address};
 
+/// Reads an element of a list.
+type Parse = fn(&[u8]) -> Option<IpAddr>;
+
 /// The one header in which proxies write the client's address.
 ///
 /// There is deliberately none that tries several: the client would choose.
@@ -70,7 +73,7 @@ impl Source {
 
     /// Returns the addresses of a list from its right end, `None` for what is none; `None` when this is not a list.
     pub(super) fn list<'h>(&self, headers: &'h HeaderMap) -> Option<impl Iterator<Item = Option<IpAddr>> + use<'h>> {
-        let (quotes, parse): (Quotes, fn(&[u8]) -> Option<IpAddr>) = match self {
+        let (quotes, parse): (Quotes, Parse) = match self {
             Self::XForwardedFor => (Quotes::Plain, |element| address(element, Ipv6::Bare)),
             Self::Forwarded => (Quotes::Strings, forwarded_address),
             _ => return None,
