@@ -97,16 +97,17 @@ impl Prefix {
     /// Returns the key of an address: the text of its network, such as `203.0.113.7/32` or `2001:db8:0:1::/64`.
     pub(super) fn key(self, scope: Name, address: IpAddr) -> Key<'static> {
         let mut text = Text { bytes: [0; LONGEST], length: 0 };
-        // Cannot fail: the longest network fits.
-        let _ = match address {
+        match address {
             IpAddr::V4(v4) => {
-                text.write_v4(Ipv4Addr::from_bits(v4.to_bits() & u32::MAX << (32 - u32::from(self.v4))), self.v4)
+                let mask = u32::MAX << (32 - u32::from(self.v4));
+                text.write_v4(Ipv4Addr::from_bits(v4.to_bits() & mask), self.v4);
             }
             IpAddr::V6(v6) => {
-                let network = Ipv6Addr::from_bits(v6.to_bits() & u128::MAX << (128 - u32::from(self.v6)));
-                write!(text, "{network}/{}", self.v6)
+                let mask = u128::MAX << (128 - u32::from(self.v6));
+                // Cannot fail: the longest network fits.
+                let _ = write!(text, "{}/{}", Ipv6Addr::from_bits(v6.to_bits() & mask), self.v6);
             }
-        };
+        }
         Key::owned(scope, &text.bytes[..text.length])
     }
 
@@ -129,15 +130,30 @@ struct Text {
 }
 
 impl Text {
-    /// Writes an IPv4 network. Most clients have such an address: this takes a tenth of the time of formatting it.
-    fn write_v4(&mut self, network: Ipv4Addr, bits: u8) -> fmt::Result {
-        let mut digits = itoa::Buffer::new();
-        for (octet, before) in network.octets().into_iter().zip(["", ".", ".", "."]) {
-            self.write_str(before)?;
-            self.write_str(digits.format(octet))?;
+    /// Writes an IPv4 network. Most clients have such an address: this takes a fraction of the time of formatting it.
+    fn write_v4(&mut self, network: Ipv4Addr, bits: u8) {
+        for (octet, after) in network.octets().into_iter().zip(*b".../") {
+            self.push_number(octet);
+            self.push(after);
         }
-        self.write_str("/")?;
-        self.write_str(digits.format(bits))
+        self.push_number(bits);
+    }
+
+    fn push_number(&mut self, number: u8) {
+        if number >= 100 {
+            self.push(b'0' + number / 100);
+        }
+        if number >= 10 {
+            self.push(b'0' + number / 10 % 10);
+        }
+        self.push(b'0' + number % 10);
+    }
+
+    fn push(&mut self, byte: u8) {
+        if let Some(place) = self.bytes.get_mut(self.length) {
+            *place = byte;
+            self.length += 1;
+        }
     }
 }
 
