@@ -17,11 +17,11 @@ async fn main() -> io::Result<()> {
     let policy = Policy::new()
         // A header over HTTP is metadata over gRPC: one client, one counter.
         .limit(Limit::new("requests", Quota::per_hour(5)).by(key::header("x-api-key")))
-        // What only calls are counted by.
+        // Counted by the path, as the server chooses the method: what a call says of its content type changes nothing.
         .limit(
             Limit::new("calls", Quota::per_hour(3))
                 .by(key::all((key::header("x-api-key"), key::grpc_method())))
-                .when(when::grpc()),
+                .when(when::grpc_service("grpc.health.v1.Health")),
         );
     // On two ports it would be two services, each with a clone of this layer: clones share one store and one policy.
     let limits = RateLimitLayer::new(MemoryStore::new(), policy).grpc_domain("api.example.com");

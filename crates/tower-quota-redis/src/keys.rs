@@ -85,9 +85,10 @@ impl KeyNames {
     fn push_id(&self, name: &mut SmallVec<[u8; 40]>, key: &Key<'_>, digest: u128) {
         let before = name.len();
         if self.readable {
-            push_readable(name, key.scope().as_str().as_bytes());
+            push_readable(name, key.scope().as_str().as_bytes(), b"-_.");
             name.push(b':');
-            push_readable(name, key.as_bytes());
+            // Networks are written with both. The scope has ended at the first colon.
+            push_readable(name, key.as_bytes(), b"-_.:/");
         }
         if !self.readable || name.len() - before > LONGEST_READABLE {
             name.truncate(before);
@@ -96,11 +97,11 @@ impl KeyNames {
     }
 }
 
-/// Appends bytes as they are where they are letters, digits or `-_.`, and in percent form otherwise.
-fn push_readable(name: &mut SmallVec<[u8; 40]>, bytes: &[u8]) {
+/// Appends bytes as they are where they are letters, digits or one of `plain`, and in percent form otherwise.
+fn push_readable(name: &mut SmallVec<[u8; 40]>, bytes: &[u8], plain: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for &byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) {
+        if byte.is_ascii_alphanumeric() || plain.contains(&byte) {
             name.push(byte);
         } else {
             name.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
@@ -143,7 +144,10 @@ mod tests {
         assert!(start.starts_with("shop:3:{") && start.ends_with("}:"), "{start}");
         let id = |bytes: &[u8]| names.key_of(&Key::new(USER, bytes)).strip_prefix(start).unwrap().to_owned();
         assert_eq!(id(b"ann"), "user:ann");
-        assert_eq!(id(b"a:{b}\xff"), "user:a%3A%7Bb%7D%FF");
+        assert_eq!(id(b"a:{b}\xff"), "user:a:%7Bb%7D%FF");
+        assert_eq!(id(b"2001:db8:0:1::/64"), "user:2001:db8:0:1::/64");
+        let scoped = names.key_of(&Key::new(Name::new("user:a"), b"b"));
+        assert_eq!(scoped.strip_prefix(start).unwrap(), "user%3Aa:b");
         assert_eq!(id(&[b'x'; 500]).len(), 16);
     }
 

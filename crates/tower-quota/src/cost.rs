@@ -5,41 +5,42 @@
 //! | [`header`] | the number in a header | the given default |
 //! | [`body_size`] | the length of the body, in units of so many bytes | the given default |
 //!
-//! What a request costs is charged before the handler runs. Where only the handler or the response knows the cost, charge
-//! an estimate and [settle] it.
+//! A cost decides one thing: how many units of each limit the request takes before its handler runs. Where only the
+//! handler or the response knows the cost, charge an estimate and [settle](crate::settle) it.
 //!
 //! ```
 //! use tower_quota::{Limit, Quota, cost, key};
 //!
-//! // Uploads pay a unit for each megabyte; those that do not say how long they are pay for ten.
+//! // Uploads pay one unit per megabyte; uploads of unknown length pay for ten.
 //! let megabytes = Limit::new("megabytes", Quota::per_hour(1_000))
 //!     .by(key::header("x-api-key"))
 //!     .cost_with(cost::body_size(1_000_000, 10));
 //! # let _ = megabytes;
 //! ```
 //!
-//! [settle]: crate::settle
+//! # Caveats
+//!
+//! * A cost of 0 is free, and clients write headers: read a cost only from a header that a trusted proxy sets or removes.
+//! * A cost above the quota's capacity never passes.
 
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, HeaderName, InvalidHeaderName};
 
 use crate::head::RequestHead;
+use crate::valid::valid_header;
 
-/// The whole number in a header of the request; `default` units where it is absent or no such number, or where several
-/// lines differ.
+/// Costs the whole number in a header of the request.
 ///
-/// Only for headers that a trusted proxy writes, or removes from what clients send: whoever writes the header says what
-/// the request costs, and 0 is free. A number too large for 64 bits is the largest, which never passes.
+/// The cost is `default` units where the header is absent, is no whole number, or has lines that differ. A number too
+/// large for 64 bits is the largest, which never passes.
+///
+/// Use it only for headers that a trusted proxy writes, or removes from what clients send.
 ///
 /// # Panics
 /// When `name` cannot be the name of a header; see [`try_header`].
 #[track_caller]
 pub fn header(name: &str, default: u64) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + use<> {
-    match try_header(name, default) {
-        Ok(cost) => cost,
-        #[expect(clippy::panic, reason = "documented: a name written in code fails at start")]
-        Err(_) => panic!("{name:?} cannot be the name of a header: give a token such as \"x-cost\""),
-    }
+    header_named(valid_header(name), default)
 }
 
 /// [`header`] for a name that was not written in code.
@@ -50,16 +51,20 @@ pub fn try_header(
     name: &str,
     default: u64,
 ) -> Result<impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + use<>, InvalidHeaderName> {
-    let name = HeaderName::from_bytes(name.as_bytes())?;
-    Ok(move |head: &RequestHead<'_>| number_in(head.headers(), &name).unwrap_or(default))
+    Ok(header_named(HeaderName::from_bytes(name.as_bytes())?, default))
 }
 
-/// The length of the request's body as `Content-Length` tells it, in units of `bytes_per_unit` (0 counts as 1), rounded
-/// up and at least 1; `default` units where the length is not told.
+fn header_named(name: HeaderName, default: u64) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync {
+    move |head| number_in(head.headers(), &name).unwrap_or(default)
+}
+
+/// Costs the length of the request's body, in units of `bytes_per_unit` bytes (0 counts as 1).
 ///
-/// Clients choose whether they tell it: over HTTP/1.1 a chunked body has no length, and over HTTP/2 any body may lack
-/// it. Let the default be what the longest body that you accept would cost. What is told is true: servers cut bodies off
-/// there.
+/// The length is that of `Content-Length`. It is rounded up, and at least 1 unit; `default` units where it is absent.
+///
+/// Clients choose whether they send it: over HTTP/1.1 a chunked body has no length, and over HTTP/2 any body may lack
+/// it. Let the default be the cost of the longest body that you accept. A length that is sent is true: servers cut
+/// bodies off there.
 pub fn body_size(bytes_per_unit: u64, default: u64) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync {
     let bytes_per_unit = bytes_per_unit.max(1);
     move |head| match number_in(head.headers(), &CONTENT_LENGTH) {
@@ -68,7 +73,7 @@ pub fn body_size(bytes_per_unit: u64, default: u64) -> impl Fn(&RequestHead<'_>)
     }
 }
 
-/// The whole number in a header: digits only, on lines that agree; what is beyond 64 bits is the largest number.
+/// Returns the whole number in a header: digits only, on lines that agree; beyond 64 bits the largest number.
 pub(crate) fn number_in(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {
     let mut lines = headers.get_all(name).iter();
     let first = lines.next()?.as_bytes();

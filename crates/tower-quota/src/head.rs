@@ -2,10 +2,12 @@
 
 use core::fmt;
 
+use http::request::Parts;
 use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
 
-/// A request without its body, borrowed: what extractors, costs and conditions see. It is not generic over the body, so
-/// neither are they.
+/// A borrowed request without its body: what extractors, costs and conditions read.
+///
+/// It is not generic over the body, so neither are they.
 #[derive(Clone, Copy)]
 pub struct RequestHead<'a> {
     method: &'a Method,
@@ -13,49 +15,122 @@ pub struct RequestHead<'a> {
     version: Version,
     headers: &'a HeaderMap,
     extensions: &'a Extensions,
+    /// See [`RequestHead::holds_in_doubt`].
+    holds_in_doubt: bool,
 }
 
 impl<'a> RequestHead<'a> {
-    /// The head of a request.
+    /// Returns the head of a request, or of its [`Parts`].
     #[must_use]
-    pub fn of<B>(request: &'a Request<B>) -> Self {
+    pub fn of<R: AsRequestHead>(request: &'a R) -> Self {
+        request.as_head()
+    }
+
+    /// Returns the head of a request that was taken apart, as in axum's `FromRequestParts`.
+    ///
+    /// ```
+    /// use http::request::Parts;
+    /// use tower_quota::{RequestHead, key};
+    ///
+    /// fn client_of(parts: &mut Parts) -> Option<std::net::IpAddr> {
+    ///     key::client_ip().address(&RequestHead::from_parts(parts))
+    /// }
+    /// # let _ = client_of;
+    /// ```
+    #[must_use]
+    pub fn from_parts(parts: &'a Parts) -> Self {
         Self {
-            method: request.method(),
-            uri: request.uri(),
-            version: request.version(),
-            headers: request.headers(),
-            extensions: request.extensions(),
+            method: &parts.method,
+            uri: &parts.uri,
+            version: parts.version,
+            headers: &parts.headers,
+            extensions: &parts.extensions,
+            holds_in_doubt: false,
         }
     }
 
-    /// The method.
+    /// Returns the method.
     #[must_use]
     pub const fn method(&self) -> &'a Method {
         self.method
     }
 
-    /// The target.
+    /// Returns the target as the layer sees it: inside axum's `nest` without the prefix, see [`path`](Self::path).
     #[must_use]
     pub const fn uri(&self) -> &'a Uri {
         self.uri
     }
 
-    /// The version of HTTP.
+    /// Returns the path that the client asked for, not decoded.
+    ///
+    /// Inside axum's `nest` it has the prefix, which [`uri`](Self::uri) has not: with the feature `axum` it is read from
+    /// `OriginalUri`, which every axum `Router` adds to the request.
+    #[must_use]
+    pub fn path(&self) -> &'a str {
+        #[cfg(feature = "axum")]
+        if let Some(axum::extract::OriginalUri(original)) = self.extensions.get() {
+            return original.path();
+        }
+        self.uri.path()
+    }
+
+    /// Returns the version of HTTP.
     #[must_use]
     pub const fn version(&self) -> Version {
         self.version
     }
 
-    /// The headers, exactly as the client sent them: believe none that a client may forge.
+    /// Returns the headers exactly as the client sent them: trust none that a client may forge.
     #[must_use]
     pub const fn headers(&self) -> &'a HeaderMap {
         self.headers
     }
 
-    /// What the server and outer layers have attached: addresses, routes, authenticated users.
+    /// Returns what the server and outer layers have attached: addresses, routes, authenticated users.
     #[must_use]
     pub const fn extensions(&self) -> &'a Extensions {
         self.extensions
+    }
+
+    /// Returns whether a condition that cannot be sure about this request holds of it.
+    ///
+    /// A request may send two values where a condition compares one. A block list must not miss the listed one of them,
+    /// and an allow list must not believe it. So the caller says which way a condition errs: towards "yes" for block
+    /// lists and for limits that apply, towards "no" for everything that sets a request free. [`when::not`] swaps it.
+    ///
+    /// [`when::not`]: crate::when::not
+    pub(crate) const fn holds_in_doubt(&self) -> bool {
+        self.holds_in_doubt
+    }
+
+    /// Makes conditions hold in doubt, or not.
+    pub(crate) const fn in_doubt(self, holds: bool) -> Self {
+        Self { holds_in_doubt: holds, ..self }
+    }
+}
+
+/// A request with or without its body.
+pub trait AsRequestHead {
+    /// Returns the head of the request.
+    fn as_head(&self) -> RequestHead<'_>;
+}
+
+impl<B> AsRequestHead for Request<B> {
+    fn as_head(&self) -> RequestHead<'_> {
+        RequestHead {
+            method: self.method(),
+            uri: self.uri(),
+            version: self.version(),
+            headers: self.headers(),
+            extensions: self.extensions(),
+            holds_in_doubt: false,
+        }
+    }
+}
+
+impl AsRequestHead for Parts {
+    fn as_head(&self) -> RequestHead<'_> {
+        RequestHead::from_parts(self)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Nobody attached the peer's address: the log says what to add, once. A file of its own, since it is once per process.
+//! A request without the peer's address is logged once per process, hence a file of its own.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fmt::Write;
@@ -49,7 +49,7 @@ impl Visit for Text {
 }
 
 #[test]
-fn the_first_request_without_an_address_is_reported_and_no_other() {
+fn missing_peer_address_is_logged_once() {
     let log = Log::default();
     tracing::subscriber::with_default(log.clone(), || {
         let with_peer = {
@@ -59,7 +59,7 @@ fn the_first_request_without_an_address_is_reported_and_no_other() {
         };
         let behind = key::client_ip().behind(Proxies::networks(["10.0.0.0/8"]), Source::XForwardedFor);
         assert!(key::client_ip().extract(&RequestHead::of(&with_peer)).is_some());
-        assert_eq!(log.0.lock().unwrap().len(), 0, "nothing to complain about");
+        assert_eq!(log.0.lock().unwrap().len(), 0, "the address is there");
 
         let forged = Request::get("/").header("x-forwarded-for", "192.0.2.1").body(()).unwrap();
         for _ in 0..3 {
@@ -70,7 +70,7 @@ fn the_first_request_without_an_address_is_reported_and_no_other() {
     let logged = log.0.lock().unwrap().clone();
     let [(level, text)] = logged.as_slice() else { panic!("{logged:?}") };
     assert_eq!(*level, Level::ERROR);
-    for mend in ["into_make_service_with_connect_info::<SocketAddr>()", "feature `tonic`", "std::net::SocketAddr"] {
-        assert!(text.contains(mend), "{text}");
+    for fix in ["into_make_service_with_connect_info::<SocketAddr>()", "feature `tonic`", "std::net::SocketAddr"] {
+        assert!(text.contains(fix), "{text}");
     }
 }

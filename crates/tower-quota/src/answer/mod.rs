@@ -23,7 +23,6 @@ mod text;
 mod usual;
 
 pub(crate) type RefusalBody = bytes::Bytes;
-pub(crate) use self::grpc::GrpcType;
 pub use self::negotiated::Negotiated;
 pub(crate) use self::partition::{PartitionKey, Partitions};
 pub use self::problem::ProblemDetails;

@@ -22,8 +22,8 @@ impl ClientKey<'_> {
     /// Returns the key by which an extractor counts the client; `None` if it cannot read the text.
     pub(super) fn read_by(self, extractor: &dyn KeyExtractor) -> Option<Key<'static>> {
         match self {
-            Self::Text(text) => extractor.key_of_text(text),
-            Self::Address(address) => extractor.key_of_text(&address.to_string()),
+            Self::Text(text) => extractor.parse(text),
+            Self::Address(address) => extractor.parse(&address.to_string()),
             Self::Key(key) => Some(Key::owned(key.scope(), key.as_bytes())),
         }
     }

@@ -1,4 +1,4 @@
-//! The seam between requests and keys.
+//! The trait that reads keys from requests.
 
 use core::any::TypeId;
 use core::hash::{Hash, Hasher};
@@ -7,25 +7,28 @@ use std::sync::Arc;
 
 use tower_quota_core::{Key, Name};
 
+use super::mistake::Mistake;
 use crate::head::RequestHead;
 
-/// Reads from a request who is counted.
+/// Reads the key that a request is counted by.
 ///
-/// An extractor runs on every request: it should neither block nor allocate. Keys may borrow from the request.
+/// Implement [`scope`](Self::scope) and [`extract`](Self::extract); the other methods have defaults that suit most
+/// extractors. An extractor runs on every request: it should neither block nor allocate. Keys may borrow from the request.
 ///
 /// ```
 /// use tower_quota::{Key, Name, RequestHead, key::KeyExtractor};
 ///
-/// /// Counts by the host that the client asked for.
-/// struct Host;
+/// /// Counts by the first two letters of the language that the client prefers.
+/// struct Language;
 ///
-/// impl KeyExtractor for Host {
+/// impl KeyExtractor for Language {
 ///     fn scope(&self) -> Name {
-///         const { Name::new("host") }
+///         const { Name::new("language") }
 ///     }
 ///
 ///     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
-///         Some(Key::new(self.scope(), head.uri().host()?.as_bytes()))
+///         let language = head.headers().get("accept-language")?.as_bytes().get(..2)?;
+///         Some(Key::new(self.scope(), language))
 ///     }
 /// }
 /// ```
@@ -34,29 +37,55 @@ use crate::head::RequestHead;
     note = "use an extractor of `tower_quota::key`, such as `key::client_ip()` or `key::from_fn(\"tenant\", |head| ..)`"
 )]
 pub trait KeyExtractor: Send + Sync + 'static {
-    /// What the keys are: the scope of every key this makes. Extractors of one scope must make the same keys.
+    /// Returns the name of what is counted: the scope of the keys that this makes.
+    ///
+    /// Extractors of one scope must make the same keys. Those of [`first_of`](super::first_of()) keep the scope of the
+    /// part that found them.
     fn scope(&self) -> Name;
 
-    /// The key of a request; `None` when it has none. An empty key is the one that requests without a key share.
+    /// Returns the key of a request; `None` when it has none.
+    ///
+    /// Return `None` instead of an empty key. The extractors of this crate return an empty key for a request with
+    /// conflicting values: such requests share one counter, whatever the limit does about missing keys.
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>>;
 
-    /// Returns the key of a client that an operator names by text; `None` if the text cannot be read.
+    /// Calls `visit` with every value that the request sends for the key, conflicting ones too.
     ///
-    /// The text itself, unless the extractor counts by something else, such as addresses.
-    fn key_of_text(&self, text: &str) -> Option<Key<'static>> {
-        Some(Key::owned(self.scope(), text))
+    /// Block lists ask for these, so that a listed value cannot be hidden behind another. The default visits the key.
+    fn each_value(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&[u8])) {
+        if let Some(key) = self.extract(head).filter(|key| !key.as_bytes().is_empty()) {
+            visit(key.as_bytes());
+        }
     }
 
-    /// A number for how the keys are made, the same in this process for all extractors that make the same: by it a policy
-    /// tells different extractors of one scope, which it [refuses](crate::ConfigError::SharedScope). Unless told otherwise
-    /// it stands for the type alone. An extractor with settings that its scope does not name [makes it](identity_of) of
-    /// those too; one that only passes on the keys of another, as a `Box` does, answers with that one's.
+    /// Returns the key that this text stands for, as an operator types it: an API key, a user's name, an address.
+    ///
+    /// The default is the text itself. It is `None` where the text cannot be a key, and for extractors with several
+    /// parts, whose keys one text cannot tell apart.
+    fn parse(&self, text: &str) -> Option<Key<'static>> {
+        (!text.is_empty()).then(|| Key::owned(self.scope(), text))
+    }
+
+    /// Returns what the server's configuration gets wrong, as far as this request shows it.
+    ///
+    /// The layer asks this for its warnings, and of a request without a key: [`Mistake::NoPeerAddress`] then means that
+    /// the server is at fault, not the client. The default finds nothing.
+    fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
+        let _ = head;
+        None
+    }
+
+    /// Returns a number for how the keys are made, the same in this process for extractors that make the same keys.
+    ///
+    /// By it a policy recognises different extractors of one scope, which it [refuses](crate::ConfigError::SharedScope).
+    /// The default stands for the type alone. An extractor with settings that its scope does not name [adds](identity_of)
+    /// them.
     fn identity(&self) -> u64 {
         identity_of::<Self>(&())
     }
 }
 
-/// The [identity](KeyExtractor::identity) of an extractor of this type with these settings.
+/// Returns the [identity](KeyExtractor::identity) of an extractor of this type with these settings.
 #[must_use]
 pub fn identity_of<E: ?Sized + 'static>(settings: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -65,30 +94,35 @@ pub fn identity_of<E: ?Sized + 'static>(settings: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-impl<E: KeyExtractor + ?Sized> KeyExtractor for Box<E> {
-    fn scope(&self) -> Name {
-        (**self).scope()
-    }
+/// Implements the trait for pointers, which do what their extractor does.
+macro_rules! pointers {
+    ($($pointer:ident)+) => {
+        $(impl<E: KeyExtractor + ?Sized> KeyExtractor for $pointer<E> {
+            fn scope(&self) -> Name {
+                (**self).scope()
+            }
 
-    fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
-        (**self).extract(head)
-    }
+            fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
+                (**self).extract(head)
+            }
 
-    fn identity(&self) -> u64 {
-        (**self).identity()
-    }
+            fn each_value(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&[u8])) {
+                (**self).each_value(head, visit);
+            }
+
+            fn parse(&self, text: &str) -> Option<Key<'static>> {
+                (**self).parse(text)
+            }
+
+            fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
+                (**self).mistake(head)
+            }
+
+            fn identity(&self) -> u64 {
+                (**self).identity()
+            }
+        })+
+    };
 }
 
-impl<E: KeyExtractor + ?Sized> KeyExtractor for Arc<E> {
-    fn scope(&self) -> Name {
-        (**self).scope()
-    }
-
-    fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
-        (**self).extract(head)
-    }
-
-    fn identity(&self) -> u64 {
-        (**self).identity()
-    }
-}
+pointers!(Box Arc);

@@ -1,62 +1,116 @@
-//! Counting by gRPC service or method.
+//! Counting by gRPC service, method or metadata.
 
-use tower_quota_core::{Key, Name};
+use core::iter::once;
 
-use super::KeyExtractor;
-use crate::answer::GrpcType;
+use base64::Engine;
+use http::header::{HeaderName, HeaderValue, InvalidHeaderName};
+use tower_quota_core::Name;
+
+use super::authorization::LENIENT;
+use super::single::{Value, key_of, single_value};
 use crate::head::RequestHead;
+use crate::valid::valid_header;
 
-const SERVICE: Name = Name::new("grpc service");
-const METHOD: Name = Name::new("grpc method");
-
-/// Counts by the service that a gRPC request calls, such as `helloworld.Greeter`. It is missing when the request is not
-/// gRPC nor gRPC-Web. Outside a server's routes made-up services get a counter each: call it together with
-/// [the client](super::client_ip), or behind the routes.
+/// Counts by the gRPC service that is called, such as `helloworld.Greeter`.
+///
+/// It is read from the path alone, `/helloworld.Greeter/SayHello`, as gRPC servers choose the service: what a request says
+/// of its content type makes no difference. It is missing when the path has no second segment, and other paths with two
+/// segments have a key too: where a router serves both, add [`when::grpc_service`](crate::when::grpc_service).
+///
+/// Made-up services get a fresh counter each: combine it with the [client](super::client_ip) by [`all`](super::all()), or
+/// put the layer behind the routes.
 #[must_use]
-pub const fn grpc_service() -> GrpcService {
-    GrpcService(())
+pub const fn grpc_service() -> GrpcServiceKey {
+    GrpcServiceKey { scope: Name::new("grpc service") }
 }
 
 /// The extractor of [`grpc_service`].
 #[derive(Clone, Copy, Debug)]
-pub struct GrpcService(());
+pub struct GrpcServiceKey {
+    scope: Name,
+}
 
-impl KeyExtractor for GrpcService {
-    fn scope(&self) -> Name {
-        SERVICE
-    }
-
-    fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
-        let (service, _) = called(head)?.split_once('/')?;
-        (!service.is_empty()).then(|| Key::new(SERVICE, service.as_bytes()))
+impl GrpcServiceKey {
+    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = Value<'r>> + use<'r> {
+        once(called(head).map(|(service, _)| service.as_bytes().into()))
     }
 }
 
-/// Counts by the method that a gRPC request calls, such as `helloworld.Greeter/SayHello`: methods of one name in two
-/// services are two. It is missing when the request is not gRPC nor gRPC-Web. For made-up methods see [`grpc_service`].
+/// Counts by the gRPC method that is called, such as `helloworld.Greeter/SayHello`.
+///
+/// Methods of one name in two services are two. Everything else is as with [`grpc_service`].
 #[must_use]
-pub const fn grpc_method() -> GrpcMethod {
-    GrpcMethod(())
+#[doc(alias = "rpc")]
+pub const fn grpc_method() -> GrpcMethodKey {
+    GrpcMethodKey { scope: Name::new("grpc method") }
 }
 
 /// The extractor of [`grpc_method`].
 #[derive(Clone, Copy, Debug)]
-pub struct GrpcMethod(());
+pub struct GrpcMethodKey {
+    scope: Name,
+}
 
-impl KeyExtractor for GrpcMethod {
-    fn scope(&self) -> Name {
-        METHOD
-    }
-
-    fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
-        let called = called(head)?;
-        let (service, method) = called.split_once('/')?;
-        (!service.is_empty() && !method.is_empty()).then(|| Key::new(METHOD, called.as_bytes()))
+impl GrpcMethodKey {
+    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = Value<'r>> + use<'r> {
+        let method = called(head).filter(|(_, method)| !method.is_empty());
+        once(method.and_then(|_| head.uri().path().strip_prefix('/')).map(|path| path.as_bytes().into()))
     }
 }
 
-/// `service/method`: the path of a gRPC request.
-fn called<'r>(head: &RequestHead<'r>) -> Option<&'r str> {
-    GrpcType::of(*head)?;
-    head.uri().path().strip_prefix('/')
+/// Returns the service and the method that a path calls.
+fn called<'r>(head: &RequestHead<'r>) -> Option<(&'r str, &'r str)> {
+    head.uri().path().strip_prefix('/')?.split_once('/').filter(|(service, _)| !service.is_empty())
+}
+
+/// Counts by a value of the request's gRPC metadata, such as a tenant.
+///
+/// The case of the name makes no difference. Values of names that end in `-bin` are bytes: they travel in base64, padded
+/// or not, several perhaps in one line, and are decoded. Bytes that cannot be decoded are a missing key. Everything else is
+/// as with [`header`](super::header()).
+///
+/// # Panics
+/// When `name` cannot be the name of metadata; see [`try_metadata`].
+#[must_use]
+#[track_caller]
+pub fn metadata(name: &str) -> MetadataKey {
+    MetadataKey::new(valid_header(name))
+}
+
+/// [`metadata`] for a name that was not written in code.
+///
+/// # Errors
+/// [`InvalidHeaderName`] when `name` is empty or not a token (RFC 9110, section 5.1).
+pub fn try_metadata(name: &str) -> Result<MetadataKey, InvalidHeaderName> {
+    HeaderName::from_bytes(name.as_bytes()).map(MetadataKey::new)
+}
+
+/// The extractor of [`metadata`].
+#[derive(Clone, Debug)]
+pub struct MetadataKey {
+    scope: Name,
+    name: HeaderName,
+    is_binary: bool,
+}
+
+impl MetadataKey {
+    fn new(name: HeaderName) -> Self {
+        Self { scope: Name::from(format!("metadata {name}")), is_binary: name.as_str().ends_with("-bin"), name }
+    }
+
+    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = Value<'r>> + use<'r> {
+        let is_binary = self.is_binary;
+        let lines = head.headers().get_all(&self.name).iter().map(HeaderValue::as_bytes);
+        lines.flat_map(move |line| line.split(move |byte| is_binary && *byte == b',')).map(move |value| {
+            if is_binary { Some(LENIENT.decode(value.trim_ascii()).ok()?.into()) } else { Some(value.into()) }
+        })
+    }
+}
+
+single_value!(GrpcServiceKey GrpcMethodKey MetadataKey);
+
+key_of! {
+    [] GrpcServiceKey;
+    [] GrpcMethodKey;
+    [] MetadataKey;
 }

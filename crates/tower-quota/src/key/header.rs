@@ -1,19 +1,23 @@
-//! Counting by a header.
+//! Counting by a header or a cookie.
 
-use http::header::{HeaderName, InvalidHeaderName};
-use tower_quota_core::{Key, Name};
+use std::borrow::Cow;
 
-use super::KeyExtractor;
-use super::told::Told;
+use http::header::{COOKIE, HeaderName, HeaderValue, InvalidHeaderName};
+use percent_encoding::percent_decode;
+use tower_quota_core::Name;
+
+use super::single::{Value, key_of, single_value};
 use crate::head::RequestHead;
+use crate::valid::valid_header;
 
-/// Counts by the value of a header, such as an API key. Names of headers know no upper or lower case; values do.
+/// Counts by the value of a header, such as an API key.
 ///
-/// * Absent or empty, the key is missing. See [`MissingKey`](crate::MissingKey).
-/// * Several times with one value, it is that value.
-/// * Several times with different values, it names nobody: all such requests share one counter, whatever the limit does
-///   about missing keys. The application might believe another of the values than the limiter, so a doubled header must
-///   buy neither a fresh counter nor a way past the limit.
+/// The case of the header's name makes no difference; the case of its value does.
+///
+/// * Absent or empty, the key is missing, see [`MissingKey`](crate::MissingKey).
+/// * Sent several times with one value, it is that value.
+/// * Sent several times with different values, all such requests share one counter, whatever the limit does about
+///   missing keys: a doubled header buys neither a fresh counter nor a way past the limit.
 ///
 /// A client can send any value. Check that it is one you gave out before you serve it, and limit by address too, or
 /// made-up values get a fresh counter each.
@@ -22,37 +26,77 @@ use crate::head::RequestHead;
 /// When `name` cannot be the name of a header; see [`try_header`].
 #[must_use]
 #[track_caller]
-pub fn header(name: &str) -> Header {
-    match try_header(name) {
-        Ok(header) => header,
-        #[expect(clippy::panic, reason = "documented: a name written in code fails at start")]
-        Err(_) => panic!("{name:?} cannot be the name of a header: give a token such as \"x-api-key\""),
-    }
+#[doc(alias = "api key")]
+pub fn header(name: &str) -> HeaderKey {
+    HeaderKey::new(valid_header(name))
 }
 
 /// [`header`] for a name that was not written in code.
 ///
 /// # Errors
 /// [`InvalidHeaderName`] when `name` is empty or not a token (RFC 9110, section 5.1).
-pub fn try_header(name: &str) -> Result<Header, InvalidHeaderName> {
-    let name = HeaderName::from_bytes(name.as_bytes())?;
-    // The prefix keeps the header `method` from being taken for the method.
-    Ok(Header { scope: Name::from(format!("header {name}")), name })
+pub fn try_header(name: &str) -> Result<HeaderKey, InvalidHeaderName> {
+    HeaderName::from_bytes(name.as_bytes()).map(HeaderKey::new)
 }
 
 /// The extractor of [`header`].
 #[derive(Clone, Debug)]
-pub struct Header {
+pub struct HeaderKey {
     scope: Name,
     name: HeaderName,
 }
 
-impl KeyExtractor for Header {
-    fn scope(&self) -> Name {
-        self.scope
+impl HeaderKey {
+    fn new(name: HeaderName) -> Self {
+        Self { scope: Name::from(format!("header {name}")), name }
     }
 
-    fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
-        Told::by_header(head.headers(), &self.name).into_key(self.scope)
+    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = Value<'r>> + use<'r> {
+        head.headers().get_all(&self.name).iter().map(|line| Some(line.as_bytes().into()))
     }
+}
+
+/// Counts by the value of a cookie (RFC 6265), such as a session.
+///
+/// Percent signs are decoded and quotes around the value removed, so that one session spelled differently is one client.
+/// It is missing when absent or empty. Different values in one request share one counter, as with [`header`]: do not set
+/// cookies of one name for several paths. A client can make up any value: limit by address too.
+#[must_use]
+#[doc(alias = "session")]
+pub fn cookie(name: impl Into<Name>) -> CookieKey {
+    let name = name.into();
+    CookieKey { scope: Name::from(format!("cookie {name}")), name }
+}
+
+/// The extractor of [`cookie`].
+#[derive(Clone, Debug)]
+pub struct CookieKey {
+    scope: Name,
+    name: Name,
+}
+
+impl CookieKey {
+    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = Value<'r>> + use<'r> {
+        let name = self.name;
+        let lines = head.headers().get_all(COOKIE).iter().map(HeaderValue::as_bytes);
+        lines
+            .flat_map(|line| line.split(|byte| *byte == b';'))
+            .filter_map(move |pair| cookie_value(pair, name))
+            .map(Some)
+    }
+}
+
+/// Returns the value in a pair of this name.
+fn cookie_value(pair: &[u8], name: Name) -> Option<Cow<'_, [u8]>> {
+    let equals = pair.iter().position(|byte| *byte == b'=')?;
+    let (sent, value) = (pair[..equals].trim_ascii(), pair[equals + 1..].trim_ascii());
+    let value = value.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(value);
+    percent_decode(sent).eq(name.as_str().bytes()).then(|| percent_decode(value).into())
+}
+
+single_value!(HeaderKey CookieKey);
+
+key_of! {
+    [] HeaderKey;
+    [] CookieKey;
 }

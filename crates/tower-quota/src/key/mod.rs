@@ -1,49 +1,67 @@
 //! Who is counted: extractors that read a [`Key`](crate::Key) from a request.
 //!
-//! | extractor | counts by | missing when |
-//! |---|---|---|
-//! | [`client_ip`] | the client's address, IPv6 by its /64; [behind proxies](ClientIp::behind) too | the server attached no address |
-//! | [`header`] | a header's value | absent or empty |
-//! | [`bearer`] | a bearer token | not sent |
-//! | [`basic_user`] | the user of Basic authentication | not sent, or unreadable |
-//! | `jwt_claim` (feature `jwt`) | a claim of a verified token | not sent, not to be believed, or without the claim |
-//! | `unverified_jwt_claim` (feature `jwt`) | a claim of a token that another layer has verified | not sent, or without the claim |
-//! | [`cookie`] | a cookie's value | absent or empty |
-//! | [`query`] | a parameter of the query, such as an API key | absent or empty |
-//! | `route` (feature `axum`) | the pattern of the matched route | no route has matched |
-//! | `path_parameter` (feature `axum`) | a parameter of the matched route | no route has matched, or it has no such parameter |
-//! | [`path_segment`] | a segment of the path | the path is shorter |
-//! | [`path`] | the whole path | the target has none |
-//! | [`host`] | the host that was asked for | not told |
-//! | [`method`] | the request's method | never |
-//! | [`grpc_service`], [`grpc_method`] | what a gRPC request calls | the request is not gRPC |
-//! | [`metadata`] | a value of gRPC metadata, `-bin` decoded | absent, empty or unreadable |
-//! | [`extension`] | what an outer layer has attached | it is not there |
-//! | [`everyone`] | nobody in particular: one counter for all | never |
-//! | [`from_fn`] | what a closure makes of the request | the closure says `None` |
-//! | [`all`] | several of them together | a part is missing |
+//! An extractor decides four things:
 //!
-//! What a missing key means is the limit's choice: [`MissingKey`](crate::MissingKey).
+//! 1. **Where the key is read**, and what makes two spellings one key.
+//! 2. **When the key is missing.** An empty key is missing. What that means is the limit's choice:
+//!    [`MissingKey`](crate::MissingKey).
+//! 3. **What conflicting values mean.** A request that sends different values in a place for one shares a counter with all
+//!    others that do, whatever the limit does about missing keys. Block lists see [each value](KeyExtractor::each_value).
+//! 4. **The scope of the keys**, a name for what they are. The same text in two scopes is two keys.
 //!
-//! # What a client sends
+//! ```
+//! use tower_quota::{Limit, Policy, Quota, key};
 //!
-//! Whatever stands in a request the client may have made up, and made up differently each time. The extractors see to it
-//! that one subject spelled in several ways stays one, and that saying two different things in the place of one names
-//! nobody: such requests share one counter. They cannot know which values are good: check that elsewhere, and limit by
-//! address too, so that made-up ones buy nothing.
+//! let policy = Policy::new()
+//!     // Each client by its API key; clients without one by their address.
+//!     .limit(Limit::new("minute", Quota::per_minute(100)).by(key::header("x-api-key").or(key::client_ip())))
+//!     // Each address on each route.
+//!     .limit(Limit::new("burst", Quota::per_second(10)).by(key::all((key::client_ip(), key::path_segment(0)))));
+//! # let _ = policy;
+//! ```
 //!
-//! Keys may be secrets. Neither the extractors nor the keys show them in `Debug`, and stores keep digests.
+//! | extractor | counts by | missing when | scope of `"x"` | key by hand |
+//! |---|---|---|---|---|
+//! | [`client_ip`] | the client's address, IPv6 by its /64; [behind proxies](ClientIp::behind) too | the server attached no address | `ip`; `ip of x-forwarded-for /48 v4/24` | [`ClientIp::key_of`]: `203.0.113.7/32`, `2001:db8:0:1::/64` |
+//! | [`header()`] | a header's value | absent or empty | `header x` | [`HeaderKey::key_of`]: the value |
+//! | [`bearer`] | a bearer token | not sent | `bearer token` | [`BearerKey::key_of`]: the token |
+//! | [`basic_user`] | the user of Basic authentication | not sent, or unreadable | `basic user` | [`BasicUserKey::key_of`]: the name |
+//! | `jwt_claim` (feature `jwt`) | a claim of a verified token | not sent, invalid, or without the claim | `jwt claim x of bearer token` | `JwtClaim::key_of`: the claim as text |
+//! | `unverified_jwt_claim` (feature `jwt`) | a claim of a token that another layer has verified | not sent, or without the claim | `unverified jwt claim x of bearer token` | `JwtClaim::key_of` |
+//! | [`cookie`] | a cookie's value | absent or empty | `cookie x` | [`CookieKey::key_of`]: the value, decoded |
+//! | [`query`] | a parameter of the query, such as an API key | absent or empty | `query x` | [`QueryKey::key_of`]: the value, decoded |
+//! | `route` (feature `axum`) | the pattern of the matched route | no route has matched | `route` | `RouteKey::key_of`: the pattern |
+//! | `path_parameter` (feature `axum`) | a parameter of the matched route | no route has matched, or it has no such parameter | `path parameter x` | `PathParameterKey::key_of`: the value, decoded |
+//! | [`path_segment`] | a segment of the path | the path is shorter | `path segment 0` | [`PathSegmentKey::key_of`]: the segment, decoded |
+//! | [`path`] | the path | the target has none | `path` | [`PathKey::key_of`]: the path, decoded |
+//! | [`host`] | the host that was asked for | not sent | `host` | [`HostKey::key_of`] |
+//! | [`method`] | the request's method | never | `method` | [`MethodKey::key_of`] |
+//! | [`grpc_service`], [`grpc_method`] | the service or method in a gRPC path | the path has one segment | `grpc service`, `grpc method` | [`GrpcServiceKey::key_of`], [`GrpcMethodKey::key_of`]: `pkg.Service`, `pkg.Service/Method` |
+//! | [`metadata`] | a value of gRPC metadata, `-bin` decoded | absent, empty or unreadable | `metadata x` | [`MetadataKey::key_of`]: the value, decoded |
+//! | [`extension()`] | what an outer layer has attached | not there, or the closure returns `None` | `extension x` | [`ExtensionKey::key_of`]: what the closure returns |
+//! | [`from_fn`] | what a closure reads from the request | the closure returns `None` | `fn x` | [`FromFnKey::key_of`]: what the closure returns |
+//! | [`everyone`] | everyone together: one counter | never | `everyone` | [`Key::EVERYONE`](crate::Key::EVERYONE) |
+//! | [`all`](all()) | several of them together | a part is missing | `(ip + method)` | [`All::key_of`]: the keys of the parts |
+//! | [`first_of`](first_of()), `a.or(b)` | the first of them that is there | all parts are missing | that of the part; `(header x or ip)` when missing | the part's |
 //!
-//! # One scope, one subject
+//! By text, as an operator types it, [`KeyExtractor::parse`] makes the key.
 //!
-//! Every extractor has a [scope](KeyExtractor::scope), a name for what its keys are. Limits whose extractors share a
-//! scope count the same subject: within a policy the first such extractor is asked, once per request, and its key
-//! serves them all. Different extractors of one scope, such as two closures given one name, are
-//! [refused](crate::ConfigError::SharedScope).
+//! # Caveats
+//!
+//! * **Clients make up values**, and different ones each time. One client spelled in several ways stays one key. Whether a
+//!   value is one that you gave out, check elsewhere; and limit by address too, so that made-up values buy nothing.
+//! * **Every extractor of the limits that apply runs before the limits are decided**, and look-ups before them: a client
+//!   that is refused costs them too. Extractors of this module take less than a microsecond each, but for `jwt_claim`,
+//!   which verifies a signature. Let an outer layer that counts by [`client_ip`] alone refuse floods before expensive keys
+//!   are read; `jwt_claim` shows how.
+//! * **Keys may be secrets.** Neither extractors nor keys show them in `Debug`, and stores keep digests.
+//! * **Limits whose extractors share a scope count the same key**: within a policy the first such extractor is asked, once
+//!   per request, and its key serves them all. Different extractors of one scope, such as two closures of one name, are
+//!   [refused](crate::ConfigError::SharedScope). Names that are built at run time are kept for the life of the process.
 //!
 //! # Chosen at run time
 //!
-//! `Box<dyn KeyExtractor>` is a [`KeyExtractor`] too, so configuration can decide:
+//! `Box<dyn KeyExtractor>` is a [`KeyExtractor`] too, so configuration can choose:
 //!
 //! ```
 //! use tower_quota::{Limit, Quota, key};
@@ -59,49 +77,36 @@
 
 mod all;
 mod authorization;
-mod basic_user;
-mod bearer;
 mod client_ip;
-mod cookie;
-mod everyone;
-mod extension;
+mod custom;
 mod extractor;
-mod from_fn;
+mod first_of;
 mod grpc;
 mod header;
-mod host;
 #[cfg(feature = "jwt")]
 mod jwt;
-mod metadata;
-mod method;
-mod path;
 #[cfg(feature = "axum")]
-mod path_parameter;
-mod query;
-#[cfg(feature = "axum")]
-mod route;
-mod told;
+mod matched;
+mod mistake;
+mod parts;
+mod single;
+mod uri;
 
-pub use self::all::{All, IntoExtractors, all};
-pub use self::basic_user::{BasicUser, basic_user};
-pub use self::bearer::{Bearer, bearer};
+pub use self::all::{All, all};
+pub use self::authorization::{BasicUserKey, BearerKey, basic_user, bearer};
 pub use self::client_ip::{ClientIp, Proxies, Source, client_ip};
-pub use self::cookie::{Cookie, cookie};
-pub use self::everyone::{Everyone, everyone};
-pub use self::extension::{Extension, extension};
+pub(crate) use self::client_ip::{canonical, network};
+pub(crate) use self::custom::CLOSURE_MARK;
+pub use self::custom::{EveryoneKey, ExtensionKey, FromFnKey, everyone, extension, from_fn};
 pub use self::extractor::{KeyExtractor, identity_of};
-pub(crate) use self::from_fn::MARK as CLOSURE_MARK;
-pub use self::from_fn::{FromFn, from_fn};
-pub use self::grpc::{GrpcMethod, GrpcService, grpc_method, grpc_service};
-pub use self::header::{Header, header, try_header};
-pub use self::host::{Host, host};
+pub use self::first_of::{FirstOf, KeyExtractorExt, first_of};
+pub use self::grpc::{GrpcMethodKey, GrpcServiceKey, MetadataKey, grpc_method, grpc_service, metadata, try_metadata};
+pub use self::header::{CookieKey, HeaderKey, cookie, header, try_header};
 #[cfg(feature = "jwt")]
 pub use self::jwt::{InvalidJwtKey, JwtClaim, JwtKey, jwt_claim, unverified_jwt_claim};
-pub use self::metadata::{Metadata, metadata, try_metadata};
-pub use self::method::{Method, method};
-pub use self::path::{Path, PathSegment, path, path_segment};
 #[cfg(feature = "axum")]
-pub use self::path_parameter::{PathParameter, path_parameter};
-pub use self::query::{Query, query};
-#[cfg(feature = "axum")]
-pub use self::route::{Route, route};
+pub use self::matched::{PathParameterKey, RouteKey, path_parameter, route};
+pub use self::mistake::Mistake;
+pub use self::parts::IntoExtractors;
+pub(crate) use self::uri::host_of;
+pub use self::uri::{HostKey, MethodKey, PathKey, PathSegmentKey, QueryKey, host, method, path, path_segment, query};

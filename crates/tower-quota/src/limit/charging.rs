@@ -10,7 +10,9 @@ impl Limit {
     /// Returns whether it applies to a request.
     #[inline]
     pub(crate) fn applies(&self, head: &RequestHead<'_>) -> bool {
-        self.conditions.iter().all(|holds| holds(head))
+        // A limit that may apply does.
+        let head = head.in_doubt(true);
+        self.conditions.iter().all(|holds| holds(&head))
     }
 
     /// Returns the quota that a request has instead of the limit's own.

@@ -12,7 +12,7 @@ use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::{KeyExtractor, everyone};
 use crate::settle::{Rule, Settle, SettleRule, by_handler};
-use crate::when::Condition;
+use crate::when::{Condition, not};
 
 /// A named quota: the key it is counted by, what a request costs, when it applies.
 ///
@@ -140,7 +140,7 @@ impl Limit {
 
     /// Applies only to requests of which this does not hold: [`when`](Self::when) it does [not](crate::when::not).
     pub fn unless(self, condition: impl Condition) -> Self {
-        self.when(move |head| !condition(head))
+        self.when(not(condition))
     }
 
     /// Lets the request choose its quota: that of its tier or tenant, where these are known only at run time. `None`

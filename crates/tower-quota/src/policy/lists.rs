@@ -36,12 +36,16 @@ impl Lists {
 
     /// Looks a request up: allowed goes before blocked, and blocked before skipped.
     pub(crate) fn find(&self, head: &RequestHead<'_>) -> Listed {
-        let listed = |conditions: &[Arc<dyn Condition>]| conditions.iter().any(|condition| condition(head));
-        if listed(&self.allowed) {
+        // Of conflicting values, a listed one blocks, and allows or skips nothing.
+        let is_listed = |conditions: &[Arc<dyn Condition>], in_doubt| {
+            let head = head.in_doubt(in_doubt);
+            conditions.iter().any(|condition| condition(&head))
+        };
+        if is_listed(&self.allowed, false) {
             Listed::Uncounted
-        } else if listed(&self.blocked) {
+        } else if is_listed(&self.blocked, true) {
             Listed::Blocked
-        } else if listed(&self.skipped) {
+        } else if is_listed(&self.skipped, false) {
             Listed::Uncounted
         } else {
             Listed::Unlisted

@@ -1,17 +1,21 @@
 //! Conditions on the client's address.
 
-use super::error::sound;
-use super::networks::Networks;
-use super::{Condition, PatternError};
-use crate::head::RequestHead;
-use crate::key::ClientIp;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Holds of requests from clients whose address is in one of these networks: `203.0.113.0/24`, `2001:db8::/32`, or single
-/// addresses. The address is the one that the extractor finds; a request without one is in no network. Lists of many
-/// thousands are no slower to ask than short ones.
+use ipnet::IpNet;
+
+use super::condition::{Condition, PatternError};
+use crate::head::RequestHead;
+use crate::key::{ClientIp, canonical, network};
+use crate::valid::valid;
+
+/// Holds of requests from clients whose address is in one of these networks: `203.0.113.0/24`, or single addresses.
 ///
-/// Bits beyond the prefix make no difference. IPv4 addresses that are written as IPv6, `::ffff:203.0.113.7`, are IPv4
-/// addresses; no IPv6 network contains them, not even `::/0`.
+/// The address is the one that the extractor finds; a request without one is in no network. Lists of many thousands are as
+/// fast as short ones.
+///
+/// Bits beyond the prefix make no difference. IPv4 addresses that are written as IPv6, `::ffff:203.0.113.7` or
+/// `64:ff9b::203.0.113.7`, are IPv4 addresses; no IPv6 network contains them, not even `::/0`.
 ///
 /// ```
 /// use tower_quota::{Policy, key, when};
@@ -25,8 +29,11 @@ use crate::key::ClientIp;
 /// When one of them is not a network; see [`try_address_in`].
 #[must_use]
 #[track_caller]
+#[doc(alias = "cidr")]
+#[doc(alias = "ip allow list")]
+#[doc(alias = "ip block list")]
 pub fn address_in<T: AsRef<str>>(client: ClientIp, networks: impl IntoIterator<Item = T>) -> Box<dyn Condition> {
-    sound(try_address_in(client, networks))
+    valid(try_address_in(client, networks))
 }
 
 /// [`address_in`] for networks that were not written in code.
@@ -39,4 +46,49 @@ pub fn try_address_in<T: AsRef<str>>(
 ) -> Result<Box<dyn Condition>, PatternError> {
     let networks = Networks::parse(networks)?;
     Ok(Box::new(move |head: &RequestHead<'_>| client.address(head).is_some_and(|address| networks.contain(address))))
+}
+
+/// A set of networks, sorted for fast look-ups.
+struct Networks {
+    v4: Ranges<Ipv4Addr>,
+    v6: Ranges<Ipv6Addr>,
+}
+
+impl Networks {
+    fn parse<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Result<Self, PatternError> {
+        let (mut v4, mut v6) = (Vec::new(), Vec::new());
+        for text in texts {
+            match network(text.as_ref()) {
+                Some(IpNet::V4(net)) => v4.push((net.network(), net.broadcast())),
+                Some(IpNet::V6(net)) => v6.push((net.network(), net.broadcast())),
+                None => return Err(PatternError::Network(text.as_ref().to_owned())),
+            }
+        }
+        Ok(Self { v4: Ranges::new(v4), v6: Ranges::new(v6) })
+    }
+
+    fn contain(&self, address: IpAddr) -> bool {
+        match canonical(address) {
+            IpAddr::V4(address) => self.v4.contain(address),
+            IpAddr::V6(address) => self.v6.contain(address),
+        }
+    }
+}
+
+/// First and last addresses of networks, in order and disjoint.
+struct Ranges<A>(Vec<(A, A)>);
+
+impl<A: Copy + Ord> Ranges<A> {
+    fn new(mut ranges: Vec<(A, A)>) -> Self {
+        // Of those that begin together, the widest first. Networks that meet are one inside the other, so one that is not
+        // disjoint from its predecessor is within it.
+        ranges.sort_unstable_by(|one, other| one.0.cmp(&other.0).then(other.1.cmp(&one.1)));
+        ranges.dedup_by(|next, kept| next.1 <= kept.1);
+        Self(ranges)
+    }
+
+    fn contain(&self, address: A) -> bool {
+        let begun = self.0.partition_point(|(first, _)| *first <= address);
+        self.0[..begun].last().is_some_and(|(_, last)| address <= *last)
+    }
 }

@@ -2,19 +2,21 @@
 
 use std::collections::HashSet;
 
-use super::Condition;
+use super::condition::Condition;
 use crate::head::RequestHead;
 use crate::key::KeyExtractor;
 
-/// Holds of requests whose key is one of these: API keys, user names, whatever the extractor reads, as the text or the
-/// bytes that it makes a key of. A missing key is none of them, and neither is a doubtful one, such as that of a
-/// [header](crate::key::header) with several values: where such keys are blocked, the application should not believe one
-/// of the values.
+/// Holds of requests whose key is one of these: API keys, user names, anything that the extractor reads.
 ///
-/// Keys that are made of several, or of addresses, have bytes of their own making: ask for each part with
-/// [`every`](super::every), for addresses with [`address_in`](super::address_in).
+/// A missing key is none of them. A request may send several values that conflict, such as a header twice. In a
+/// [block list](crate::Policy::block) and in [`Limit::when`](crate::Limit::when) one listed value is enough, so that
+/// it cannot be hidden behind another. In an [allow list](crate::Policy::allow), in [`skip`](crate::Policy::skip) and in
+/// [`unless`](crate::Limit::unless) conflicting values are not in the list.
 ///
-/// A client can send any key: allow by those that only their owners know.
+/// Keys are given as the text or the bytes that the extractor makes keys of. Those of several parts have bytes of their
+/// own: ask for each part with [`every`](super::every), and for addresses with [`address_in`](super::address_in).
+///
+/// A client can send any key: allow only keys that are secret.
 ///
 /// ```
 /// use tower_quota::{Policy, key, when};
@@ -23,9 +25,19 @@ use crate::key::KeyExtractor;
 /// # let _ = policy;
 /// ```
 #[must_use]
+#[doc(alias = "block list")]
+#[doc(alias = "deny list")]
+#[doc(alias = "allow list")]
 pub fn key_in<K: AsRef<[u8]>>(extractor: impl KeyExtractor, keys: impl IntoIterator<Item = K>) -> Box<dyn Condition> {
     let mut listed: HashSet<Box<[u8]>> = keys.into_iter().map(|key| key.as_ref().into()).collect();
-    // It is the key that requests without a key share.
+    // An empty key is a missing one, or one of conflicting values.
     listed.remove(&[][..]);
-    Box::new(move |head: &RequestHead<'_>| extractor.extract(head).is_some_and(|key| listed.contains(key.as_bytes())))
+    Box::new(move |head: &RequestHead<'_>| {
+        if head.holds_in_doubt() {
+            let mut found = false;
+            extractor.each_value(head, &mut |value| found |= listed.contains(value));
+            return found;
+        }
+        extractor.extract(head).is_some_and(|key| listed.contains(key.as_bytes()))
+    })
 }

@@ -1,9 +1,9 @@
-//! Addresses: which are trusted, how much of them counts, what cannot be configured.
+//! Addresses: which proxies are trusted, which bits count, and mistakes that requests show.
 
 use std::net::IpAddr;
 
 use http::{HeaderName, Request};
-use tower_quota::key::{self, ClientIp, Proxies, Source};
+use tower_quota::key::{self, ClientIp, KeyExtractor, Mistake, Proxies, Source};
 use tower_quota::{ConfigError, RequestHead};
 
 use crate::read;
@@ -15,7 +15,7 @@ fn from(peer: &str) -> Request<()> {
 }
 
 #[test]
-fn prefixes_decide_who_is_one_client() {
+fn prefix_decides_who_is_one_client() {
     let same = |client: &ClientIp, one: &str, other: &str| read(client, &from(one)) == read(client, &from(other));
     let client = key::client_ip();
     assert!(same(&client, "2001:db8:0:1::1", "2001:db8:0:1:ffff::2"));
@@ -40,7 +40,7 @@ fn prefixes_decide_who_is_one_client() {
 }
 
 #[test]
-fn the_whole_address_can_be_asked_for() {
+fn address_is_returned_in_full() {
     let address = |request: &Request<()>| key::client_ip().prefix_v4(8).prefix_v6(8).address(&RequestHead::of(request));
     assert_eq!(address(&from("::ffff:192.0.2.1")), Some("192.0.2.1".parse().unwrap()));
     assert_eq!(address(&from("2001:db8::1")), Some("2001:db8::1".parse().unwrap()));
@@ -48,7 +48,7 @@ fn the_whole_address_can_be_asked_for() {
 }
 
 #[test]
-fn networks_are_trusted_as_they_are_written() {
+fn network_is_trusted_in_any_spelling() {
     let trusted = |network: &str, peer: &str| {
         let client = key::client_ip().behind(Proxies::networks([network]), Source::XRealIp);
         let mut request = from(peer);
@@ -71,16 +71,16 @@ fn networks_are_trusted_as_they_are_written() {
 }
 
 #[test]
-fn nobody_is_trusted_when_no_network_is() {
-    let nobody: [&str; 0] = [];
-    let client = key::client_ip().behind(Proxies::networks(nobody), Source::XForwardedFor);
+fn empty_list_trusts_no_proxy() {
+    let none: [&str; 0] = [];
+    let client = key::client_ip().behind(Proxies::networks(none), Source::XForwardedFor);
     let mut request = from("10.0.0.1");
     request.headers_mut().insert("x-forwarded-for", "198.51.100.1".parse().unwrap());
     assert_eq!(client.address(&RequestHead::of(&request)), Some("10.0.0.1".parse().unwrap()));
 }
 
 #[test]
-fn what_cannot_be_meant_is_an_error() {
+fn invalid_setting_is_an_error() {
     for text in ["10.0.0.0/33", "10.0.0", "fd00::/129", "localhost", "", "10.0.0.0/8,fd00::/8", "fe80::1%eth0"] {
         assert_eq!(Proxies::try_networks([text]).unwrap_err(), ConfigError::Network(text.to_owned()));
     }
@@ -99,12 +99,12 @@ fn what_cannot_be_meant_is_an_error() {
 
 #[test]
 #[should_panic(expected = "\"10.0.0.0/33\" is not a network")]
-fn what_is_written_in_code_panics_with_the_reason() {
+fn invalid_network_panics_with_the_reason() {
     let _ = Proxies::networks(["10.0.0.0/33"]);
 }
 
 #[test]
-fn every_single_header_is_a_source_of_its_own() {
+fn every_source_reads_its_own_header() {
     let sources = [
         (Source::CfConnectingIp, "cf-connecting-ip"),
         (Source::TrueClientIp, "true-client-ip"),
@@ -126,5 +126,104 @@ fn every_single_header_is_a_source_of_its_own() {
 
 /// The header that a client's scope names.
 fn source_name(client: &ClientIp) -> &'static str {
-    key::KeyExtractor::scope(client).as_str().strip_prefix("client ip of ").unwrap()
+    client.scope().as_str().strip_prefix("ip of ").unwrap()
+}
+
+#[test]
+fn nat64_address_is_the_ipv4_inside() {
+    let client = key::client_ip();
+    assert_eq!(read(&client, &from("64:ff9b::192.0.2.1")), read(&client, &from("192.0.2.1")));
+    assert_ne!(read(&client, &from("64:ff9b::192.0.2.1")), read(&client, &from("64:ff9b::192.0.2.2")));
+    // The prefix for local use (RFC 8215) may have any form inside.
+    assert_ne!(read(&client, &from("64:ff9b:1::192.0.2.1")), read(&client, &from("192.0.2.1")));
+    let behind = client.behind(Proxies::networks(["64:ff9b::10.0.0.0/104"]), Source::XForwardedFor);
+    let mut request = from("10.0.0.1");
+    request.headers_mut().insert("x-forwarded-for", "64:ff9b::192.0.2.1".parse().unwrap());
+    assert_eq!(behind.address(&RequestHead::of(&request)), Some("192.0.2.1".parse().unwrap()));
+}
+
+#[cfg(feature = "axum")]
+#[test]
+fn outer_layers_address_comes_before_axums() {
+    let mut request = Request::new(());
+    request.extensions_mut().insert(axum::extract::ConnectInfo(std::net::SocketAddr::from(([192, 0, 2, 7], 1))));
+    assert_eq!(read(&key::client_ip(), &request), crate::one("192.0.2.7/32"));
+    request.extensions_mut().insert("198.51.100.1".parse::<IpAddr>().unwrap());
+    assert_eq!(read(&key::client_ip(), &request), crate::one("198.51.100.1/32"));
+}
+
+/// The mistake that a request from this peer with this line shows.
+fn mistake(client: &ClientIp, peer: &str, line: Option<(&'static str, &str)>) -> Option<Mistake> {
+    let mut request = if peer.is_empty() { Request::new(()) } else { from(peer) };
+    if let Some((name, value)) = line {
+        request.headers_mut().insert(name, value.parse().unwrap());
+    }
+    client.mistake(&RequestHead::of(&request))
+}
+
+#[test]
+fn private_peer_that_forwards_is_a_mistake() {
+    let untrusted = |peer: &str, header: &str| {
+        Some(Mistake::UntrustedProxy { peer: peer.parse().unwrap(), header: header.to_owned() })
+    };
+    let direct = key::client_ip();
+    for peer in ["127.0.0.1", "10.1.2.3", "172.31.0.1", "192.168.1.1", "169.254.1.1", "100.64.0.1", "::1", "fd00::1"] {
+        for header in ["x-forwarded-for", "forwarded", "x-real-ip", "cf-connecting-ip"] {
+            assert_eq!(mistake(&direct, peer, Some((header, "192.0.2.1"))), untrusted(peer, header));
+        }
+        assert_eq!(mistake(&direct, peer, None), None);
+    }
+    for peer in ["192.0.2.1", "100.128.0.1", "172.32.0.1", "2001:db8::1"] {
+        assert_eq!(mistake(&direct, peer, Some(("x-forwarded-for", "192.0.2.1"))), None, "{peer}");
+    }
+    let elsewhere = direct.behind(Proxies::networks(["10.0.0.0/8"]), Source::XForwardedFor);
+    let line = Some(("x-forwarded-for", "192.0.2.1"));
+    assert_eq!(mistake(&elsewhere, "172.17.0.1", line), untrusted("172.17.0.1", "x-forwarded-for"));
+    assert_eq!(mistake(&elsewhere, "10.0.0.1", line), None);
+}
+
+#[test]
+fn missing_peer_or_header_is_a_mistake() {
+    let networks = key::client_ip().behind(Proxies::networks(["10.0.0.0/8"]), Source::XRealIp);
+    let hops = key::client_ip().behind(Proxies::hops(1), Source::XRealIp);
+    for client in [key::client_ip(), networks.clone(), hops.clone()] {
+        assert_eq!(mistake(&client, "", None), Some(Mistake::NoPeerAddress));
+    }
+    assert_eq!(mistake(&hops, "", Some(("x-real-ip", "192.0.2.1"))), None);
+    let header = String::from("x-real-ip");
+    for client in [networks, hops] {
+        let missing = Some(Mistake::NoForwardedAddress { header: header.clone() });
+        assert_eq!(mistake(&client, "10.0.0.1", Some(("x-forwarded-for", "192.0.2.1"))), missing);
+    }
+}
+
+#[test]
+fn hop_count_that_does_not_fit_is_a_mistake() {
+    let found = |hops, list: &'static str| {
+        let client = key::client_ip().behind(Proxies::hops(hops), Source::XForwardedFor);
+        mistake(&client, "10.0.0.1", Some(("x-forwarded-for", list)))
+    };
+    let wrong = |hops, entries| Some(Mistake::WrongHopCount { hops, entries });
+    assert_eq!(found(1, "192.0.2.1"), None);
+    assert_eq!(found(2, "192.0.2.1, 10.0.0.2"), None);
+    assert_eq!(found(1, "198.51.100.9, 192.0.2.1"), None, "a forged entry to the left");
+    assert_eq!(found(1, "10.0.0.9"), None, "a client in a private network");
+    assert_eq!(found(2, "192.0.2.1"), wrong(2, 1));
+    assert_eq!(found(1, "192.0.2.1, 10.0.0.2"), wrong(1, 2));
+}
+
+#[test]
+fn mistake_names_the_value_and_the_fix() {
+    let texts = [
+        (Mistake::NoPeerAddress, "into_make_service_with_connect_info::<SocketAddr>()"),
+        (
+            Mistake::UntrustedProxy { peer: "10.0.0.1".parse().unwrap(), header: "x-real-ip".into() },
+            "key::client_ip().behind(Proxies::networks([\"10.0.0.1\"]), ..)",
+        ),
+        (Mistake::NoForwardedAddress { header: "x-real-ip".into() }, "`ClientIp::behind`"),
+        (Mistake::WrongHopCount { hops: 2, entries: 1 }, "`Proxies::hops(2)`"),
+    ];
+    for (mistake, part) in texts {
+        assert!(mistake.to_string().contains(part), "{mistake}");
+    }
 }

@@ -1,10 +1,10 @@
-//! Claims of tokens that are verified, and of those that are not.
+//! Claims of verified and unverified tokens.
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 use tower_quota::key::{self, JwtClaim, JwtKey, KeyExtractor};
 
-use crate::{NOBODY, one, read, with};
+use crate::{SHARED, one, read, with};
 
 const SECRET: &[u8] = b"a secret of thirty-two bytes ...";
 /// Seconds since the epoch: in 2001, and in 2255.
@@ -19,13 +19,13 @@ fn signed(claims: &Value) -> String {
     encode(&Header::default(), claims, &EncodingKey::from_secret(SECRET)).unwrap()
 }
 
-/// The key of a request that bears a token.
+/// The key of a request with this bearer token.
 fn borne(by: &JwtClaim, token: &str) -> Option<Vec<u8>> {
     read(by, &with(&[("authorization", &format!("Bearer {token}"))]))
 }
 
 #[test]
-fn a_verified_claim_is_the_key() {
+fn verified_claim_is_the_key() {
     let by = key::jwt_claim("sub", hmac());
     let cases = [
         (json!({ "sub": "ann" }), one("ann")),
@@ -48,7 +48,7 @@ fn a_verified_claim_is_the_key() {
 }
 
 #[test]
-fn a_token_that_is_not_to_be_believed_names_nobody() {
+fn invalid_token_is_missing() {
     let by = key::jwt_claim("sub", hmac());
     let good = signed(&json!({ "sub": "ann" }));
     let (message, signature) = good.rsplit_once('.').unwrap();
@@ -72,11 +72,11 @@ fn a_token_that_is_not_to_be_believed_names_nobody() {
     assert_eq!(borne(&by, &good), one("ann"));
     assert_eq!(read(&by, &with(&[])), None);
     let two = [("authorization", format!("Bearer {good}")), ("authorization", String::from("Bearer x"))];
-    assert_eq!(read(&by, &with(&[(two[0].0, &two[0].1), (two[1].0, &two[1].1)])), NOBODY);
+    assert_eq!(read(&by, &with(&[(two[0].0, &two[0].1), (two[1].0, &two[1].1)])), SHARED);
 }
 
 #[test]
-fn issuer_and_audience_are_asked_for() {
+fn issuer_and_audience_are_required() {
     let by = key::jwt_claim("sub", hmac().issuer("us").audience("here"));
     assert_eq!(borne(&by, &signed(&json!({ "sub": "ann", "iss": "us", "aud": "here" }))), one("ann"));
     assert_eq!(borne(&by, &signed(&json!({ "sub": "ann", "iss": "us", "aud": ["there", "here"] }))), one("ann"));
@@ -91,7 +91,7 @@ fn issuer_and_audience_are_asked_for() {
 }
 
 #[test]
-fn public_keys_verify_their_own_family_and_no_other() {
+fn public_key_verifies_its_own_family() {
     let rsa = (include_bytes!("pem/rsa.private.pem"), include_bytes!("pem/rsa.public.pem"));
     let ec = (include_bytes!("pem/ec.private.pem"), include_bytes!("pem/ec.public.pem"));
     let ed = (include_bytes!("pem/ed.private.pem"), include_bytes!("pem/ed.public.pem"));
@@ -124,7 +124,7 @@ fn public_keys_verify_their_own_family_and_no_other() {
 }
 
 #[test]
-fn what_is_no_key_is_found_when_it_is_made() {
+fn invalid_key_is_refused_at_start() {
     let ec = include_bytes!("pem/ec.public.pem");
     for error in [
         JwtKey::hmac(b"").unwrap_err(),
@@ -134,13 +134,13 @@ fn what_is_no_key_is_found_when_it_is_made() {
         JwtKey::ec_pem(include_bytes!("pem/ed.public.pem")).unwrap_err(),
         JwtKey::ec_pem(include_bytes!("pem/ec.private.pem")).unwrap_err(),
     ] {
-        assert!(error.to_string().starts_with("not a key that tokens can be verified with: "), "{error}");
+        assert!(error.to_string().starts_with("this key cannot verify tokens: "), "{error}");
     }
     assert!(!format!("{:?}", hmac()).contains("secret"));
 }
 
 #[test]
-fn unverified_claims_are_read_from_anything_and_have_a_scope_of_their_own() {
+fn unverified_claim_is_read_from_any_token() {
     let by = key::unverified_jwt_claim("sub");
     assert_eq!(borne(&by, "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.x"), one("ann"));
     assert_eq!(borne(&by, "abc"), None);
@@ -150,11 +150,11 @@ fn unverified_claims_are_read_from_anything_and_have_a_scope_of_their_own() {
 }
 
 #[test]
-fn tokens_are_found_in_other_places() {
+fn token_is_read_from_other_places() {
     let by = key::jwt_claim("sub", hmac()).token_from(key::cookie("token"));
     let token = signed(&json!({ "sub": "ann" }));
     assert_eq!(read(&by, &with(&[("cookie", &format!("token={token}"))])), one("ann"));
-    assert_eq!(read(&by, &with(&[("cookie", &format!("token={token}; token=x"))])), NOBODY);
+    assert_eq!(read(&by, &with(&[("cookie", &format!("token={token}; token=x"))])), SHARED);
     assert_eq!(borne(&by, &token), None);
     assert_eq!(by.scope().as_str(), "jwt claim sub of cookie token");
 }

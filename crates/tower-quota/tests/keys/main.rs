@@ -1,20 +1,29 @@
-//! What extractors make of requests, honest ones and others.
+//! Keys and conditions of requests, honest ones and others.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod authorization;
 mod client_ip;
-mod credentials;
+mod combined;
+mod custom;
 mod grpc;
+mod head;
+mod header;
 #[cfg(feature = "jwt")]
 mod jwt;
+mod scopes;
 #[cfg(feature = "axum")]
-mod over_sockets;
-mod places;
+mod sockets;
 mod spoofing;
 mod totality;
+mod uri;
+mod when_address;
+mod when_http;
+mod when_key;
 
 use http::Request;
 use tower_quota::RequestHead;
 use tower_quota::key::KeyExtractor;
+use tower_quota::when::Condition;
 
 /// The key's bytes; its scope must be the extractor's.
 fn read(extractor: &impl KeyExtractor, request: &Request<()>) -> Option<Vec<u8>> {
@@ -23,13 +32,13 @@ fn read(extractor: &impl KeyExtractor, request: &Request<()>) -> Option<Vec<u8>>
     Some(key.as_bytes().to_vec())
 }
 
-/// A key that is one client's.
+/// A key of one client.
 fn one(text: impl AsRef<[u8]>) -> Option<Vec<u8>> {
     Some(text.as_ref().to_vec())
 }
 
-/// The key of all who contradict themselves, which is that of all who have none.
-const NOBODY: Option<Vec<u8>> = Some(Vec::new());
+/// The key of requests whose values conflict: they share one counter.
+const SHARED: Option<Vec<u8>> = Some(Vec::new());
 
 /// A request with these lines in its head.
 fn with(lines: &[(&str, &str)]) -> Request<()> {
@@ -42,4 +51,8 @@ fn with(lines: &[(&str, &str)]) -> Request<()> {
 
 fn to(uri: &str) -> Request<()> {
     Request::get(uri).body(()).unwrap()
+}
+
+fn holds(condition: &dyn Condition, request: http::request::Builder) -> bool {
+    condition(&RequestHead::of(&request.body(()).unwrap()))
 }

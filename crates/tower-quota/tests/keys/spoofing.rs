@@ -1,4 +1,4 @@
-//! Attempts to be counted as somebody else, and honest requests that look like them.
+//! Forged addresses, and honest requests that look like them.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use Source::{CfConnectingIp, CloudFrontViewerAddress, Forwarded, XForwardedFor, 
 /// The nearest proxy; those in 10.0.0.0/8 and fd00::/8 are ours.
 const PROXY: &str = "10.0.0.1";
 
-/// Who is counted when a request from `peer` brings these lines, by trusted networks.
+/// The client of a request from `peer` with these lines, by trusted networks.
 fn client(source: Source, peer: &str, lines: &[(&str, &str)]) -> String {
     counted(Proxies::networks(["10.0.0.0/8", "fd00::/8"]), source, peer, lines)
 }
@@ -30,7 +30,7 @@ fn counted(proxies: Proxies, source: Source, peer: &str, lines: &[(&str, &str)])
 }
 
 #[test]
-fn x_forwarded_for() {
+fn x_forwarded_for_is_read_from_the_right() {
     let cases: [(&str, &str, &[&str], &str); 38] = [
         ("one proxy", PROXY, &["192.0.2.1"], "192.0.2.1"),
         ("no header", PROXY, &[], PROXY),
@@ -78,7 +78,7 @@ fn x_forwarded_for() {
 }
 
 #[test]
-fn forwarded() {
+fn forwarded_is_read_from_the_right() {
     let cases: [(&str, &[&str], &str); 34] = [
         ("one proxy", &["for=192.0.2.1"], "192.0.2.1"),
         ("all parameters", &["For=192.0.2.1;proto=http;by=203.0.113.43"], "192.0.2.1"),
@@ -122,7 +122,7 @@ fn forwarded() {
 }
 
 #[test]
-fn no_source_is_believed_in_place_of_another() {
+fn source_is_never_replaced_by_another() {
     let both = [("forwarded", "for=198.51.100.9"), ("x-forwarded-for", "192.0.2.1")];
     assert_eq!(client(XForwardedFor, PROXY, &both), "192.0.2.1");
     assert_eq!(client(Forwarded, PROXY, &both), "198.51.100.9");
@@ -132,11 +132,11 @@ fn no_source_is_believed_in_place_of_another() {
 }
 
 #[test]
-fn single_headers() {
+fn single_header_holds_one_address() {
     let cases: [(&str, Source, &str, &[&str], &str); 15] = [
         ("from a proxy", CfConnectingIp, PROXY, &["192.0.2.1"], "192.0.2.1"),
         ("IPv6", CfConnectingIp, PROXY, &["2001:db8::1"], "2001:db8::1"),
-        ("from anybody else", CfConnectingIp, "192.0.2.1", &["198.51.100.9"], "192.0.2.1"),
+        ("from another peer", CfConnectingIp, "192.0.2.1", &["198.51.100.9"], "192.0.2.1"),
         ("absent", CfConnectingIp, PROXY, &[], PROXY),
         ("twice", CfConnectingIp, PROXY, &["198.51.100.9", "192.0.2.1"], PROXY),
         ("twice the same", CfConnectingIp, PROXY, &["192.0.2.1", "192.0.2.1"], PROXY),
@@ -148,7 +148,7 @@ fn single_headers() {
         ("CloudFront, long", CloudFrontViewerAddress, PROXY, &["2001:db8:1:2:3:4:5:6:80"], "2001:db8:1:2:3:4:5:6"),
         ("CloudFront, no port", CloudFrontViewerAddress, PROXY, &["192.0.2.1"], PROXY),
         ("CloudFront, an empty port", CloudFrontViewerAddress, PROXY, &["192.0.2.1:"], PROXY),
-        ("CloudFront, from anybody else", CloudFrontViewerAddress, "192.0.2.1", &["198.51.100.9:1"], "192.0.2.1"),
+        ("CloudFront, from another peer", CloudFrontViewerAddress, "192.0.2.1", &["198.51.100.9:1"], "192.0.2.1"),
     ];
     for (what, source, peer, lines, expected) in cases {
         let name = if source == CfConnectingIp { "cf-connecting-ip" } else { "cloudfront-viewer-address" };
@@ -158,7 +158,7 @@ fn single_headers() {
 }
 
 #[test]
-fn proxies_that_are_counted() {
+fn hops_are_trusted_by_their_number() {
     let cases: [(&str, u8, &str, &str, &str); 10] = [
         ("one", 1, PROXY, "198.51.100.9, 192.0.2.1", "192.0.2.1"),
         ("two", 2, PROXY, "198.51.100.9, 192.0.2.1, 203.0.113.7", "192.0.2.1"),
@@ -182,7 +182,7 @@ fn proxies_that_are_counted() {
 }
 
 #[test]
-fn long_lists_are_read_from_the_right_and_not_to_their_end() {
+fn long_list_is_read_up_to_a_bound() {
     let mut entries = vec!["198.51.100.9"; 5_000];
     entries.push("192.0.2.1");
     let long = entries.join(",");

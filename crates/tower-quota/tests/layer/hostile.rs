@@ -19,7 +19,7 @@ fn limited() -> Limited {
         .skip(when::host("*.example.com"))
         .limit(limit("client").by(client).cost_with(cost::header("x-cost", 1)))
         .limit(limit("cookie").by(key::cookie("session")).cost_with(cost::body_size(1_000, 1)).at_most())
-        .limit(limit("query").by(key::query("a")).settle(settle::only_failures()).unless(when::grpc()))
+        .limit(limit("query").by(key::query("a")).settle(settle::only_failures()).unless(when::grpc_service("a")))
         .limit(limit("all").by(key::all((key::basic_user(), key::path_segment(1)))).when_missing(MissingKey::Skip));
     Limited::with(policy, |layer| layer.partition_keys("secret"))
 }

@@ -116,7 +116,7 @@ async fn a_custom_refusal_answers_the_blocked_too() {
 
 #[tokio::test]
 async fn blocked_calls_are_permission_denied() {
-    let limited = Limited::new(Policy::new().block(when::grpc()));
+    let limited = Limited::new(Policy::new().block(when::grpc_service("echo.Echo")));
     let call = Request::post("/echo.Echo/Say").version(Version::HTTP_2).header("content-type", "application/grpc");
     let response = limited.send(call).await;
     assert_eq!(response.status(), StatusCode::OK);

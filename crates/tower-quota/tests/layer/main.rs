@@ -19,7 +19,6 @@ mod handle;
 mod headers;
 mod hostile;
 mod jitter;
-mod keys;
 mod lists;
 mod look_ups;
 mod missing_keys;

@@ -39,16 +39,14 @@ async fn no_limit_is_no_call() {
 #[tokio::test]
 async fn a_key_is_read_once_for_all_its_limits() {
     let reads = Arc::new(AtomicUsize::new(0));
-    let extractor = || {
-        let reads = Arc::clone(&reads);
-        key::from_fn("user", move |_| {
-            reads.fetch_add(1, Ordering::Relaxed);
-            Some("ann")
-        })
-    };
+    let counted = Arc::clone(&reads);
+    let extractor = key::from_fn("user", move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Some("ann")
+    });
     let policy = Policy::new()
-        .limit(Limit::new("a", Quota::per_minute(9)).by(extractor()))
-        .limit(Limit::new("b", Quota::per_minute(9)).by(extractor()))
+        .limit(Limit::new("a", Quota::per_minute(9)).by(extractor.clone()))
+        .limit(Limit::new("b", Quota::per_minute(9)).by(extractor))
         .limit(
             Limit::new("not now", Quota::per_minute(9))
                 .by(key::from_fn("x", |_| -> Option<String> { panic!("a limit that does not apply reads nothing") }))

@@ -1,48 +1,54 @@
 //! Counting by the client's address.
+//!
+//! `network` has the form in which addresses are compared and counted, `peer` the address of the connection, `source` and
+//! `list` what proxies write, `proxies` which of it is trusted.
 
-mod elements;
-mod forwarded;
-mod node;
+mod list;
+mod network;
 mod peer;
-mod prefix;
 mod proxies;
 mod source;
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::IpAddr;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use tower_quota_core::{ConfigError, Key, Name};
 
+pub(crate) use self::network::{canonical, network};
 pub use self::proxies::Proxies;
 pub use self::source::Source;
 
-use self::prefix::Prefix;
-use self::proxies::Behind;
-use super::{KeyExtractor, identity_of};
+use self::network::Prefix;
+use self::proxies::{Behind, untrusted};
+use super::extractor::{KeyExtractor, identity_of};
+use super::mistake::Mistake;
 use crate::head::RequestHead;
+use crate::valid::valid;
 
-/// Counts by the address of the client: the peer, who opened the connection, unless [told](ClientIp::behind) which
-/// proxies stand in front. Until then no header is believed, so behind a proxy everybody is the proxy.
+/// Counts by the address of the client, which is the peer of the connection unless proxies are [trusted](ClientIp::behind).
 ///
-/// IPv4 counts by address, IPv6 by its first 64 bits, see [`ClientIp::prefix_v6`]. An IPv4 address mapped into IPv6 is
-/// the IPv4 address.
+/// Until then no header is trusted, so behind a proxy all clients are counted as the proxy. IPv4 counts by address, IPv6
+/// by its first 64 bits, see [`ClientIp::prefix_v6`]. An IPv4 address that is written as IPv6, mapped (`::ffff:0:0/96`) or
+/// by NAT64 (`64:ff9b::/96`), is the IPv4 address.
 ///
-/// The peer is read from the request's extensions, where the server or an outer layer must have put it:
+/// The peer is read from the request's extensions, where the server or an outer layer must have put it. The first that is
+/// there is taken:
 ///
-/// * axum's `ConnectInfo<SocketAddr>`, with the feature `axum`: serve the app with
-///   `into_make_service_with_connect_info::<SocketAddr>()`, or there is none;
-/// * tonic's `TcpConnectInfo`, with the feature `tonic`: there on TCP, unless tonic itself speaks TLS;
-/// * a bare [`SocketAddr`](core::net::SocketAddr) or [`IpAddr`], put there by a layer of your own, such as one that
-///   copies it from tonic's `TlsConnectInfo`, or by whoever reads the PROXY protocol: it is preferred to the others,
-///   since whoever puts it there knows better.
+/// 1. a bare [`IpAddr`] or [`SocketAddr`](core::net::SocketAddr), from a layer of your own, such as one that reads the
+///    PROXY protocol;
+/// 2. with the feature `axum`, `ConnectInfo<SocketAddr>`: serve the app with
+///    `into_make_service_with_connect_info::<SocketAddr>()`, or there is none. In tests, `MockConnectInfo<SocketAddr>`;
+/// 3. with the feature `tonic`, `TcpConnectInfo`, which tonic's `Server` attaches on TCP, with TLS and without. It is not
+///    there when axum serves tonic's routes (then see 2), and for connections that are not TCP.
 ///
-/// The first request for which there is none is reported through `tracing`, once per process, as an error that says
-/// what to add. Such requests have no key; see [`MissingKey`](crate::MissingKey).
+/// Requests without an address are the server's fault, see [`Mistake::NoPeerAddress`]: the first one is logged through
+/// `tracing`, once per process, as an error that says what to add.
 ///
 /// ```
 /// use tower_quota::{Limit, Policy, Quota, key};
 /// use key::{Proxies, Source};
 ///
-/// // A balancer in 10.0.0.0/8 writes X-Forwarded-For. Who owns many networks is counted by larger ones too.
+/// // A balancer in 10.0.0.0/8 writes X-Forwarded-For. Owners of many networks are counted by larger ones too.
 /// let client = key::client_ip().behind(Proxies::networks(["10.0.0.0/8"]), Source::XForwardedFor);
 /// let policy = Policy::new()
 ///     .limit(Limit::new("network", Quota::per_minute(100)).by(client.clone()))
@@ -51,8 +57,12 @@ use crate::head::RequestHead;
 /// # let _ = policy;
 /// ```
 #[must_use]
+#[doc(alias = "peer ip")]
+#[doc(alias = "remote address")]
+#[doc(alias = "x-forwarded-for")]
+#[doc(alias = "SmartIp")]
 pub const fn client_ip() -> ClientIp {
-    ClientIp { scope: Name::new(prefix::SCOPE), prefix: Prefix::DEFAULT, behind: None }
+    ClientIp { scope: Name::new("ip"), prefix: Prefix::DEFAULT, behind: None }
 }
 
 /// The extractor of [`client_ip`].
@@ -64,38 +74,42 @@ pub struct ClientIp {
 }
 
 impl ClientIp {
-    /// Believes these proxies, and none but this one source, in which they tell whom they speak for.
+    /// Trusts these proxies to report the client's address in this one header.
     ///
     /// * A peer that is not one of the proxies is the client, whatever headers it sends.
-    /// * In [`Source::XForwardedFor`] and [`Source::Forwarded`] all lines are one list. It is read from the right,
-    ///   where the nearest proxy has written, and the first that is not a trusted proxy is the client. What stands
-    ///   further left the client may have made up.
-    /// * Where an entry is no address, reading stops: the proxy that wrote it is the client. Never is anything further
-    ///   left believed, so a client who spoils the list shares the counter of a proxy.
+    /// * In [`Source::XForwardedFor`] and [`Source::Forwarded`] all lines are one list. It is read from the right, where
+    ///   the nearest proxy has written, and the first that is not a trusted proxy is the client. The client may have made
+    ///   up everything further left.
+    /// * Where an entry is no address, reading stops: the proxy that wrote it is the client. Entries further left are never
+    ///   trusted, so a client that spoils the list shares the counter of a proxy.
     /// * If all of the list are trusted networks, the left-most is the client. If it is shorter than the number of
-    ///   [`Proxies::hops`], somebody went round the proxies, and the peer is the client.
+    ///   [`Proxies::hops`], a proxy was passed by, and the peer is the client.
     /// * At most 32 entries in the last 4 KiB of the list are read.
     /// * The other sources hold one address. Absent, sent twice, or no address, the peer is the client.
     ///
-    /// Choose the source that your proxy *overwrites or appends to*: one that it passes on untouched is the client's
-    /// own word. Limits of one policy that read one source must trust the same proxies, or they would count different
+    /// Choose the source that your proxy *overwrites or appends to*: a header that it passes on untouched is written by the
+    /// client. Limits of one policy that read one source must trust the same proxies, or they would count different
     /// addresses as one key: a policy refuses them with [`ConfigError::SharedScope`].
     #[must_use]
+    #[doc(alias = "trusted proxies")]
+    #[doc(alias = "trust proxy")]
     pub fn behind(mut self, proxies: Proxies, source: Source) -> Self {
         self.behind = Some(Behind { proxies, source });
         self.renamed()
     }
 
-    /// Counts IPv6 by the first `bits` bits, 1 to 128, instead of 64. A network of 64 bits is the least that a provider
-    /// hands to one customer, 56 and 48 are usual (RFC 6177): whoever owns 48 owns 65,536 networks of 64. Several
-    /// limits of growing quotas by shrinking prefixes catch such clients without hurting their neighbours.
+    /// Counts IPv6 by the first `bits` bits, 1 to 128, instead of 64.
+    ///
+    /// A network of 64 bits is the least that a provider gives to one customer, 56 and 48 are usual (RFC 6177): the owner
+    /// of a /48 owns 65,536 networks of 64. Several limits of growing quotas by shrinking prefixes stop such clients
+    /// without hurting their neighbours.
     ///
     /// # Panics
     /// When `bits` is 0 or more than 128; see [`ClientIp::try_prefix_v6`].
     #[must_use]
     #[track_caller]
     pub fn prefix_v6(self, bits: u8) -> Self {
-        written_in_code(self.try_prefix_v6(bits))
+        valid(self.try_prefix_v6(bits))
     }
 
     /// [`ClientIp::prefix_v6`] for a number that was not written in code.
@@ -114,7 +128,7 @@ impl ClientIp {
     #[must_use]
     #[track_caller]
     pub fn prefix_v4(self, bits: u8) -> Self {
-        written_in_code(self.try_prefix_v4(bits))
+        valid(self.try_prefix_v4(bits))
     }
 
     /// [`ClientIp::prefix_v4`] for a number that was not written in code.
@@ -126,8 +140,7 @@ impl ClientIp {
         Ok(self.renamed())
     }
 
-    /// The client's whole address, for logs and lists of your own: not cut to a prefix, never a mapped one. `None` when
-    /// the server attached no address of the peer.
+    /// Returns the client's full address, for logs and lists of your own; `None` when the server attached none.
     #[must_use]
     pub fn address(&self, head: &RequestHead<'_>) -> Option<IpAddr> {
         let peer = peer::of(head.extensions());
@@ -136,9 +149,23 @@ impl ClientIp {
             Some(behind) => behind.client(peer, head.headers()),
         };
         if client.is_none() {
-            peer::report_missing();
+            report_missing_peer();
         }
         client
+    }
+
+    /// Returns the key of a client with this address.
+    ///
+    /// ```
+    /// use tower_quota::key;
+    ///
+    /// let address = "2001:db8:1:2:3:4:5:6".parse().unwrap();
+    /// assert_eq!(key::client_ip().key_of(address).as_bytes(), b"2001:db8:1:2::/64");
+    /// assert_eq!(key::client_ip().prefix_v6(48).key_of(address).as_bytes(), b"2001:db8:1::/48");
+    /// ```
+    #[must_use]
+    pub fn key_of(&self, address: IpAddr) -> Key<'static> {
+        self.prefix.key(self.scope, canonical(address))
     }
 
     fn renamed(mut self) -> Self {
@@ -153,10 +180,21 @@ impl KeyExtractor for ClientIp {
     }
 
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
-        if let (None, Some(SocketAddr::V4(v4))) = (&self.behind, peer::sole(head.extensions())) {
-            return Some(self.prefix.key_v4(self.scope, *v4.ip()));
-        }
         self.address(head).map(|address| self.prefix.key(self.scope, address))
+    }
+
+    /// Reads an address, or a network of as many bits as are counted.
+    fn parse(&self, text: &str) -> Option<Key<'static>> {
+        self.prefix.parse(self.scope, text)
+    }
+
+    fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
+        let peer = peer::of(head.extensions());
+        match (&self.behind, peer) {
+            (Some(behind), _) => behind.mistake(peer, head.headers()),
+            (None, Some(peer)) => untrusted(peer, head.headers()),
+            (None, None) => Some(Mistake::NoPeerAddress),
+        }
     }
 
     fn identity(&self) -> u64 {
@@ -165,11 +203,10 @@ impl KeyExtractor for ClientIp {
     }
 }
 
-#[track_caller]
-fn written_in_code<T>(built: Result<T, ConfigError>) -> T {
-    match built {
-        Ok(built) => built,
-        #[expect(clippy::panic, reason = "documented: what is written in code fails at start")]
-        Err(error) => panic!("{error}"),
+/// Logs what to add, once per process.
+fn report_missing_peer() {
+    static REPORTED: AtomicBool = AtomicBool::new(false);
+    if !REPORTED.swap(true, Ordering::Relaxed) {
+        tracing::error!("{}. This is logged once.", Mistake::NoPeerAddress);
     }
 }

@@ -1,16 +1,19 @@
-//! Which proxies are believed, and the walk back along them.
+//! Trusted proxies, and the walk back along them.
 
 use core::net::IpAddr;
 
 use http::HeaderMap;
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::IpNet;
 use tower_quota_core::ConfigError;
 
+use super::network::{is_private, network};
 use super::source::Source;
-use super::written_in_code;
+use crate::key::mistake::Mistake;
+use crate::valid::valid;
 
-/// The proxies in front of a service, as [`ClientIp::behind`](super::ClientIp::behind) believes them.
+/// The trusted proxies in front of a service, for [`ClientIp::behind`](super::ClientIp::behind).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[doc(alias = "trusted proxies")]
 pub struct Proxies(Trust);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,18 +23,19 @@ enum Trust {
 }
 
 impl Proxies {
-    /// More hops than this nobody has, and no more entries of a list are read.
+    /// The most hops, and the most entries of a list that are read.
     pub(super) const MOST_HOPS: u8 = 32;
 
-    /// Proxies that are known by their addresses: networks in CIDR notation such as `"10.0.0.0/8"` or `"fd00::/8"`, or
-    /// single addresses. Among several networks none should hold a client. None at all trusts nobody.
+    /// Trusts proxies by their addresses: networks in CIDR notation such as `"10.0.0.0/8"`, or single addresses.
+    ///
+    /// No network may hold a client. An empty list trusts no proxy.
     ///
     /// # Panics
     /// When one of them is neither a network nor an address; see [`Proxies::try_networks`].
     #[must_use]
     #[track_caller]
     pub fn networks(networks: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
-        written_in_code(Self::try_networks(networks))
+        valid(Self::try_networks(networks))
     }
 
     /// [`Proxies::networks`] for networks that were not written in code.
@@ -39,26 +43,25 @@ impl Proxies {
     /// # Errors
     /// [`ConfigError::Network`] when one of them is neither a network nor an address.
     pub fn try_networks(networks: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Self, ConfigError> {
-        networks
-            .into_iter()
-            .map(|text| network(text.as_ref()))
-            .collect::<Result<_, _>>()
-            .map(|all| Self(Trust::Networks(all)))
+        let parsed = |text: &str| network(text).ok_or_else(|| ConfigError::Network(text.to_owned()));
+        let all = networks.into_iter().map(|text| parsed(text.as_ref().trim())).collect::<Result<_, _>>()?;
+        Ok(Self(Trust::Networks(all)))
     }
 
-    /// As many proxies as this, 1 to 32, whatever their addresses: with 1 whoever connects is a proxy, and the client
-    /// is the right-most entry of a list; with 2 the next one. Google's balancers, say, append two entries. The peer's
-    /// address need not be known.
+    /// Trusts this number of proxies, 1 to 32, whatever their addresses.
     ///
-    /// Right only where nobody can connect past the proxies: to a service that is reached directly, or past some of
-    /// them, clients can tell any address.
+    /// With 1 every peer is a proxy, and the client is the right-most entry of a list; with 2 the next one. Google's
+    /// balancers, for instance, append two entries. The peer's address need not be known.
+    ///
+    /// Use it only where no client can connect past the proxies: to a service that is reached directly, or past some of
+    /// them, clients can send any address.
     ///
     /// # Panics
     /// When `count` is 0 or more than 32; see [`Proxies::try_hops`].
     #[must_use]
     #[track_caller]
     pub fn hops(count: u8) -> Self {
-        written_in_code(Self::try_hops(count))
+        valid(Self::try_hops(count))
     }
 
     /// [`Proxies::hops`] for a number that was not written in code.
@@ -73,8 +76,8 @@ impl Proxies {
         }
     }
 
-    /// Whether what stands `distance` places before the service, the peer at 0, is one of the proxies.
-    fn hold(&self, address: Option<IpAddr>, distance: usize) -> bool {
+    /// Returns whether what stands `distance` places before the service, the peer at 0, is one of the proxies.
+    fn contain(&self, address: Option<IpAddr>, distance: usize) -> bool {
         match &self.0 {
             Trust::Networks(networks) => {
                 address.is_some_and(|address| networks.iter().any(|network| network.contains(&address)))
@@ -84,21 +87,7 @@ impl Proxies {
     }
 }
 
-/// A network, or an address as one of its own. IPv4 networks that are written as mapped into IPv6 are IPv4 networks,
-/// since addresses are compared so.
-fn network(text: &str) -> Result<IpNet, ConfigError> {
-    let text = text.trim();
-    let parsed = text.parse::<IpNet>().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from));
-    let network = parsed.ok_or_else(|| ConfigError::Network(text.to_owned()))?;
-    let IpNet::V6(v6) = network else { return Ok(network) };
-    let unmapped = v6.addr().to_ipv4_mapped().zip(v6.prefix_len().checked_sub(MAPPED_BITS));
-    Ok(unmapped.and_then(|(v4, bits)| Ipv4Net::new(v4, bits).ok()).map_or(network, IpNet::V4))
-}
-
-/// The bits before an IPv4 address that is mapped into IPv6 (RFC 4291, section 2.5.5.2).
-const MAPPED_BITS: u8 = 96;
-
-/// Proxies, and where they tell whom they speak for.
+/// Trusted proxies, and the header in which they write the client's address.
 #[derive(Clone, Debug)]
 pub(super) struct Behind {
     pub(super) proxies: Proxies,
@@ -106,19 +95,20 @@ pub(super) struct Behind {
 }
 
 impl Behind {
-    /// The client of a request from this peer.
+    /// Returns the client of a request from this peer.
     pub(super) fn client(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<IpAddr> {
-        if !self.proxies.hold(peer, 0) {
+        if !self.proxies.contain(peer, 0) {
             return peer;
         }
-        match self.source.told(headers) {
+        match self.source.list(headers) {
             Some(list) => self.walk(peer, list),
             None => self.source.single(headers).or(peer),
         }
     }
 
-    /// The first that is no proxy, from the nearest to the farthest; each is believed because the one before is a
-    /// proxy.
+    /// Returns the first address that is no proxy, from the nearest to the farthest.
+    ///
+    /// Each entry is trusted because the one before is a proxy.
     fn walk(&self, peer: Option<IpAddr>, entries: impl Iterator<Item = Option<IpAddr>>) -> Option<IpAddr> {
         let mut farthest = peer;
         for (entry, distance) in entries.take(usize::from(Proxies::MOST_HOPS)).zip(1..) {
@@ -126,7 +116,7 @@ impl Behind {
                 return farthest;
             }
             farthest = entry;
-            if !self.proxies.hold(entry, distance) {
+            if !self.proxies.contain(entry, distance) {
                 return farthest;
             }
         }
@@ -135,4 +125,30 @@ impl Behind {
             Trust::Hops(_) => peer,
         }
     }
+
+    /// Returns what does not fit between these proxies and a request from this peer.
+    pub(super) fn mistake(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<Mistake> {
+        if self.client(peer, headers).is_none() {
+            return Some(Mistake::NoPeerAddress);
+        }
+        if !self.proxies.contain(peer, 0) {
+            return untrusted(peer?, headers);
+        }
+        if !headers.contains_key(self.source.name()) {
+            return Some(Mistake::NoForwardedAddress { header: self.source.name().to_owned() });
+        }
+        let (Trust::Hops(hops), Some(list)) = (&self.proxies.0, self.source.list(headers)) else { return None };
+        let entries: Vec<_> = list.take(usize::from(Proxies::MOST_HOPS)).collect();
+        let client = usize::from(*hops).checked_sub(1).and_then(|place| entries.get(place));
+        // A private address with entries before it is rather another proxy than the client.
+        let is_proxy = |client: &Option<IpAddr>| client.is_some_and(is_private) && entries.len() > usize::from(*hops);
+        let fits = client.is_some_and(|client| !is_proxy(client));
+        (!fits).then(|| Mistake::WrongHopCount { hops: *hops, entries: u8::try_from(entries.len()).unwrap_or(u8::MAX) })
+    }
+}
+
+/// Returns the mistake of a peer that is not trusted and looks like a proxy.
+pub(super) fn untrusted(peer: IpAddr, headers: &HeaderMap) -> Option<Mistake> {
+    let header = is_private(peer).then(|| Source::sent(headers))??;
+    Some(Mistake::UntrustedProxy { peer, header: header.to_owned() })
 }

@@ -1,26 +1,26 @@
-//! The headers in which proxies tell whom they speak for.
+//! The headers in which proxies write the client's address.
 
 use core::net::IpAddr;
 
-use http::header::{FORWARDED, HeaderMap, HeaderName};
+use http::header::{HeaderMap, HeaderName};
 
-use super::elements::{Elements, Quotes};
-use super::forwarded;
-use super::node::{Ipv6, node};
+use super::list::{Elements, Ipv6, Quotes, address, forwarded_address};
 
 /// Reads an element of a list.
 type Parse = fn(&[u8]) -> Option<IpAddr>;
 
-/// The one header in which proxies tell whom they speak for. There is deliberately none that tries several: the client
-/// would choose.
+/// The one header in which proxies write the client's address.
+///
+/// There is deliberately none that tries several: the client would choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
     /// `X-Forwarded-For`: a list of addresses, to which each proxy appends that of its peer.
     XForwardedFor,
-    /// `Forwarded` (RFC 7239): a list of elements, to which each proxy appends one; the address is in its `for`. One
-    /// without it, `unknown`, or obfuscated as `_hidden`, is a hop without an address. Addresses need not be quoted;
-    /// those of IPv6 must stand in brackets.
+    /// `Forwarded` (RFC 7239): a list of elements, to which each proxy appends one; the address is in its `for`.
+    ///
+    /// An element without it, `unknown`, or obfuscated as `_hidden`, is a hop without an address. Addresses need not be
+    /// quoted; those of IPv6 must stand in brackets.
     Forwarded,
     /// `CF-Connecting-IP`, which Cloudflare sets.
     CfConnectingIp,
@@ -28,7 +28,7 @@ pub enum Source {
     TrueClientIp,
     /// `Fly-Client-IP`, which Fly.io sets.
     FlyClientIp,
-    /// `X-Real-IP`, which nginx sets when it is told to.
+    /// `X-Real-IP`, which nginx sets when it is configured to.
     XRealIp,
     /// `CloudFront-Viewer-Address`, which Amazon CloudFront sets: an address and a port, IPv6 without brackets.
     CloudFrontViewerAddress,
@@ -38,12 +38,29 @@ pub enum Source {
     Header(HeaderName),
 }
 
+/// The headers of all sources with a name of their own.
+const KNOWN: [&str; 8] = [
+    "x-forwarded-for",
+    "forwarded",
+    "x-real-ip",
+    "cf-connecting-ip",
+    "true-client-ip",
+    "fly-client-ip",
+    "cloudfront-viewer-address",
+    "x-envoy-external-address",
+];
+
 impl Source {
-    /// The header's name, in lower case.
+    /// Returns the first known header of proxies that a request has.
+    pub(super) fn sent(headers: &HeaderMap) -> Option<&'static str> {
+        KNOWN.into_iter().find(|name| headers.contains_key(*name))
+    }
+
+    /// Returns the header's name, in lower case.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::XForwardedFor => "x-forwarded-for",
-            Self::Forwarded => FORWARDED.as_str(),
+            Self::Forwarded => "forwarded",
             Self::CfConnectingIp => "cf-connecting-ip",
             Self::TrueClientIp => "true-client-ip",
             Self::FlyClientIp => "fly-client-ip",
@@ -54,31 +71,30 @@ impl Source {
         }
     }
 
-    /// What a list tells, from its right end: an address each, `None` where there is none to be made out. `None` when
-    /// this is not a list.
-    pub(super) fn told<'h>(&self, headers: &'h HeaderMap) -> Option<impl Iterator<Item = Option<IpAddr>> + use<'h>> {
+    /// Returns the addresses of a list from its right end, `None` for what is none; `None` when this is not a list.
+    pub(super) fn list<'h>(&self, headers: &'h HeaderMap) -> Option<impl Iterator<Item = Option<IpAddr>> + use<'h>> {
         let (quotes, parse): (Quotes, Parse) = match self {
-            Self::XForwardedFor => (Quotes::Plain, |element| node(element, Ipv6::Bare)),
-            Self::Forwarded => (Quotes::Strings, forwarded::address),
+            Self::XForwardedFor => (Quotes::Plain, |element| address(element, Ipv6::Bare)),
+            Self::Forwarded => (Quotes::Strings, forwarded_address),
             _ => return None,
         };
         Some(Elements::of(headers.get_all(self.name()), quotes).map(move |element| element.and_then(parse)))
     }
 
-    /// The address that the header holds, if it was sent once and is one.
+    /// Returns the address that the header holds, if it was sent once and is one.
     pub(super) fn single(&self, headers: &HeaderMap) -> Option<IpAddr> {
         let mut lines = headers.get_all(self.name()).iter();
         let (line, None) = (lines.next()?.as_bytes(), lines.next()) else { return None };
         match self {
             Self::CloudFrontViewerAddress => {
                 let colon = line.iter().rposition(|byte| *byte == b':')?;
-                let (address, port) = (&line[..colon], &line[colon + 1..]);
+                let (before, port) = (&line[..colon], &line[colon + 1..]);
                 if port.is_empty() || !port.iter().all(u8::is_ascii_digit) {
                     return None;
                 }
-                node(address, Ipv6::Bare)
+                address(before, Ipv6::Bare)
             }
-            _ => node(line, Ipv6::Bare),
+            _ => address(line, Ipv6::Bare),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What tokens are verified with.
+//! Keys that verify tokens.
 
 use core::fmt;
 use core::time::Duration;
@@ -7,14 +7,14 @@ use jsonwebtoken::crypto::verify;
 use jsonwebtoken::{DecodingKey, DecodingKeyKind, Validation, decode};
 use serde_json::{Map, Value};
 
-use crate::key::identity_of;
+use crate::key::extractor::identity_of;
 
-/// A key that JSON web tokens (RFC 7519) are verified with, and what they must say besides.
+/// A key that verifies JSON web tokens (RFC 7519), and the claims that they must have.
 ///
-/// A key fits one family of algorithms, and no token is verified by an algorithm of another: what a token says of its
-/// own algorithm chooses only within the family. `none` belongs to no family.
+/// A key fits one family of algorithms, and no token is verified by an algorithm of another: the algorithm that a token
+/// names chooses only within the family. `none` belongs to no family.
 ///
-/// `exp` and `nbf` are looked at where a token has them, by the machine's clock and with 60 seconds of leeway; `iss`
+/// `exp` and `nbf` are checked where a token has them, by the machine's clock and with 60 seconds of leeway; `iss`
 /// and `aud` where [`issuer`](Self::issuer) and [`audience`](Self::audience) ask for them.
 ///
 /// # Panics
@@ -27,7 +27,7 @@ pub struct JwtKey {
 }
 
 impl JwtKey {
-    /// A shared secret: HS256, HS384 and HS512.
+    /// Makes a key of a shared secret: HS256, HS384 and HS512.
     ///
     /// # Errors
     /// [`InvalidJwtKey`] when the secret is empty.
@@ -38,31 +38,31 @@ impl JwtKey {
         Self::new(DecodingKey::from_secret(secret))
     }
 
-    /// An RSA public key in PEM: RS256, RS384, RS512, PS256, PS384 and PS512.
+    /// Makes a key of an RSA public key in PEM: RS256, RS384, RS512, PS256, PS384 and PS512.
     ///
     /// # Errors
-    /// [`InvalidJwtKey`] when it is none.
+    /// [`InvalidJwtKey`] when it is no such key.
     pub fn rsa_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_rsa_pem(pem)?)
     }
 
-    /// A public key on the curve P-256 or P-384 in PEM: ES256 and ES384.
+    /// Makes a key of a public key on the curve P-256 or P-384 in PEM: ES256 and ES384.
     ///
     /// # Errors
-    /// [`InvalidJwtKey`] when it is none.
+    /// [`InvalidJwtKey`] when it is no such key.
     pub fn ec_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_ec_pem(pem)?)
     }
 
-    /// An Ed25519 public key in PEM: EdDSA.
+    /// Makes a key of an Ed25519 public key in PEM: EdDSA.
     ///
     /// # Errors
-    /// [`InvalidJwtKey`] when it is none.
+    /// [`InvalidJwtKey`] when it is no such key.
     pub fn ed_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_ed_pem(pem)?)
     }
 
-    /// Believes only tokens of this issuer: the claim `iss`.
+    /// Accepts only tokens of this issuer: the claim `iss`.
     #[must_use]
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         let issuer = issuer.into();
@@ -71,7 +71,7 @@ impl JwtKey {
         self
     }
 
-    /// Believes only tokens that are meant for this audience: the claim `aud`.
+    /// Accepts only tokens for this audience: the claim `aud`.
     #[must_use]
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         let audience = audience.into();
@@ -81,15 +81,16 @@ impl JwtKey {
         self
     }
 
-    /// How far the clocks of issuer and verifier may be apart, instead of 60 seconds; rounded down to whole ones.
+    /// Sets how far the clocks of issuer and verifier may differ, instead of 60 seconds. Fractions are dropped.
     #[must_use]
     pub const fn leeway(mut self, leeway: Duration) -> Self {
         self.validation.leeway = leeway.as_secs();
         self
     }
 
-    /// Tries the key on nothing: one that no algorithm can take, and a missing backend, are found now and not by a
-    /// request.
+    /// Tries the key on an empty message.
+    ///
+    /// So a key that no algorithm can take, and a missing backend, are found at start and not by a request.
     fn new(key: DecodingKey) -> Result<Self, InvalidJwtKey> {
         let family = key.family();
         if family.algorithms().iter().all(|algorithm| verify("", b"", &key, *algorithm).is_err()) {
@@ -102,7 +103,7 @@ impl JwtKey {
         Ok(Self { key, validation })
     }
 
-    /// A number for what it believes: that of a key with the same material and the same demands.
+    /// Returns a number that is the same for keys of the same material and the same required claims.
     pub(super) fn identity(&self) -> u64 {
         let material: [&[u8]; 2] = match self.key.kind() {
             DecodingKeyKind::SecretOrDer(bytes) => [bytes, &[]],
@@ -115,7 +116,7 @@ impl JwtKey {
         identity_of::<Self>(&(material, algorithms, leeway, issuer, audience))
     }
 
-    /// The claims of a token, if it is to be believed.
+    /// Returns the claims of a token, if it is valid.
     pub(super) fn claims(&self, token: &[u8]) -> Option<Map<String, Value>> {
         decode(token, &self.key, &self.validation).ok().map(|token| token.claims)
     }
@@ -128,13 +129,13 @@ impl fmt::Debug for JwtKey {
     }
 }
 
-/// A key that tokens cannot be verified with. Its text says why, without the key.
+/// A key that cannot verify tokens. Its text says why, without the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidJwtKey(String);
 
 impl fmt::Display for InvalidJwtKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not a key that tokens can be verified with: {}", self.0)
+        write!(f, "this key cannot verify tokens: {}", self.0)
     }
 }
 

@@ -11,38 +11,51 @@ use tower_quota_core::{Key, Name};
 
 pub use self::key::{InvalidJwtKey, JwtKey};
 
-use super::{KeyExtractor, bearer, identity_of};
+use super::authorization::bearer;
+use super::extractor::{KeyExtractor, identity_of};
+use super::mistake::Mistake;
+use super::single::key_of;
 use crate::head::RequestHead;
 
-/// Counts by a claim of the request's JSON web token (RFC 7519), such as `sub`, once the token is verified with this
-/// key.
+/// Counts by a claim of the request's JSON web token (RFC 7519), such as `sub`, once the token is verified with this key.
 ///
-/// The token is read from `Authorization: Bearer`, unless told [otherwise](JwtClaim::token_from). The claim may be a
-/// text, a number or a truth value; `7` and `"7"` are one.
+/// The token is read from `Authorization: Bearer`, or from [elsewhere](JwtClaim::token_from). The claim may be a text, a
+/// number or a truth value; `7` and `"7"` are one. It is missing without a token, when the token is invalid, and when it
+/// has no such claim. Tokens that conflict share one counter, as with [`header`](super::header()).
 ///
-/// It is missing without a token, when the token is not to be believed, and when it has no such claim. Where the
-/// token's place holds two that differ, the request names nobody, as with [`header`](super::header).
+/// # What it costs
 ///
-/// Verifying costs from a few microseconds (HMAC) to some hundred (elliptic curves), on the thread that serves the
-/// request. Where another layer has verified the token already, count by what it attached, see
-/// [`extension`](super::extension), or see [`unverified_jwt_claim`].
+/// A verification takes a few microseconds (HMAC) to some hundred (elliptic curves), on the thread that serves the
+/// request. It runs for every request that the limit applies to, before the limits are decided: a client that is refused
+/// costs one too. So let a cheaper limit refuse floods first, in a layer of its own around this one:
 ///
 /// ```
-/// use tower_quota::{Limit, Quota, key};
+/// use axum::{Router, routing::get};
+/// use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 ///
 /// let issuer = key::JwtKey::hmac(b"a secret of thirty-two bytes ...")?.issuer("https://accounts.example.com");
-/// let limit = Limit::new("user", Quota::per_minute(100)).by(key::jwt_claim("sub", issuer));
-/// # let _ = limit;
+/// let users = Policy::new().limit(Limit::new("user", Quota::per_minute(100)).by(key::jwt_claim("sub", issuer)));
+/// let addresses = Policy::new().limit(Limit::new("address", Quota::per_second(50)).by(key::client_ip()));
+/// let app: Router = Router::new()
+///     .route("/", get(|| async {}))
+///     .layer(RateLimitLayer::new(MemoryStore::new(), users))
+///     // Added last, asked first: what it refuses is not verified.
+///     .layer(RateLimitLayer::new(MemoryStore::new(), addresses));
+/// # let _ = app;
 /// # Ok::<(), key::InvalidJwtKey>(())
 /// ```
+///
+/// Where another layer has verified the token already, count by what it attached, see [`extension`](super::extension()), or
+/// by [`unverified_jwt_claim`].
 #[must_use]
 pub fn jwt_claim(claim: impl Into<Name>, key: JwtKey) -> JwtClaim {
     JwtClaim::new(claim.into(), vec![key])
 }
 
-/// Counts by a claim of a JSON web token that nobody verifies here: right **only where another layer has verified the
-/// token**, this very one from this very place, before this layer sees the request. Otherwise every client names
-/// himself as he likes. All else is as with [`jwt_claim`].
+/// Counts by a claim of a JSON web token without verifying the token.
+///
+/// Use it **only where another layer has verified the token**, this very one from this very place, before this layer sees
+/// the request. Otherwise clients choose the claim freely. Everything else is as with [`jwt_claim`].
 #[must_use]
 pub fn unverified_jwt_claim(claim: impl Into<Name>) -> JwtClaim {
     JwtClaim::new(claim.into(), Vec::new())
@@ -53,7 +66,7 @@ pub fn unverified_jwt_claim(claim: impl Into<Name>) -> JwtClaim {
 pub struct JwtClaim {
     scope: Name,
     claim: Name,
-    /// What verifies, any one of them; none believes everything.
+    /// The keys, one of which must verify the token. Without a key every token is accepted.
     keys: Vec<JwtKey>,
     token: Arc<dyn KeyExtractor>,
 }
@@ -63,8 +76,9 @@ impl JwtClaim {
         Self { scope: Name::new(""), claim, keys, token: Arc::new(bearer()) }.renamed()
     }
 
-    /// Believes tokens that another key verifies, too: while keys change, or with several issuers. An
-    /// [unverified](unverified_jwt_claim) claim becomes a verified one.
+    /// Accepts tokens that another key verifies, too: while keys rotate, or with several issuers.
+    ///
+    /// An [unverified](unverified_jwt_claim) claim becomes a verified one.
     #[must_use]
     pub fn or_key(mut self, key: JwtKey) -> Self {
         self.keys.push(key);
@@ -84,6 +98,17 @@ impl JwtClaim {
         self
     }
 
+    /// Returns the claim of a token as text.
+    fn text(&self, token: &[u8]) -> Option<String> {
+        let text = match self.claims(token)?.remove(self.claim.as_str())? {
+            Value::String(text) => text,
+            Value::Number(number) => number.to_string(),
+            Value::Bool(truth) => truth.to_string(),
+            Value::Null | Value::Array(_) | Value::Object(_) => return None,
+        };
+        Some(text).filter(|text| !text.is_empty())
+    }
+
     fn claims(&self, token: &[u8]) -> Option<Map<String, Value>> {
         if self.keys.is_empty() {
             return insecure_decode_claims(token).ok();
@@ -100,15 +125,22 @@ impl KeyExtractor for JwtClaim {
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
         let token = self.token.extract(head)?;
         if token.as_bytes().is_empty() {
+            // Tokens that conflict.
             return Some(Key::new(self.scope, &[]));
         }
-        let text = match self.claims(token.as_bytes())?.remove(self.claim.as_str())? {
-            Value::String(text) => text,
-            Value::Number(number) => number.to_string(),
-            Value::Bool(truth) => truth.to_string(),
-            Value::Null | Value::Array(_) | Value::Object(_) => return None,
-        };
-        (!text.is_empty()).then(|| Key::owned(self.scope, text))
+        self.text(token.as_bytes()).map(|text| Key::owned(self.scope, text))
+    }
+
+    fn each_value(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&[u8])) {
+        self.token.each_value(head, &mut |token| {
+            if let Some(text) = self.text(token) {
+                visit(text.as_bytes());
+            }
+        });
+    }
+
+    fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
+        self.token.mistake(head)
     }
 
     fn identity(&self) -> u64 {
@@ -121,4 +153,8 @@ impl fmt::Debug for JwtClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "JwtClaim({})", self.scope)
     }
+}
+
+key_of! {
+    [] JwtClaim;
 }

@@ -1,0 +1,64 @@
+//! Mistakes of configuration that only requests show.
+
+use core::fmt;
+use core::net::IpAddr;
+
+/// A mistake in the server's configuration that a request shows. Its text says how to fix it.
+///
+/// One request proves little: a health check of the balancer itself has no forwarding header. Many in a row do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Mistake {
+    /// The server attached no address of the peer, so clients cannot be told apart.
+    NoPeerAddress,
+    /// A peer with a private address sends a forwarding header, and is not a trusted proxy.
+    UntrustedProxy {
+        /// The peer, which is counted as the client.
+        peer: IpAddr,
+        /// The name of the header that it sends.
+        header: String,
+    },
+    /// A trusted proxy does not send the header that the client's address is read from.
+    NoForwardedAddress {
+        /// The name of the header that is read.
+        header: String,
+    },
+    /// The list of addresses does not fit the number of proxies.
+    WrongHopCount {
+        /// The number of trusted proxies.
+        hops: u8,
+        /// The number of addresses in the list.
+        entries: u8,
+    },
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoPeerAddress => f.write_str(
+                "key::client_ip() found no address of the peer in the request's extensions, so clients cannot be told \
+                 apart. With axum, enable tower-quota's feature `axum` and serve the app with \
+                 `into_make_service_with_connect_info::<SocketAddr>()`; with tonic, enable the feature `tonic`; \
+                 otherwise insert a `std::net::SocketAddr` into the request's extensions in an outer layer",
+            ),
+            Self::UntrustedProxy { peer, header } => write!(
+                f,
+                "the peer {peer} sends `{header}` and looks like a proxy, but is counted as one client. If it is a \
+                 proxy, trust it: `key::client_ip().behind(Proxies::networks([\"{peer}\"]), ..)` with the source that \
+                 it writes"
+            ),
+            Self::NoForwardedAddress { header } => write!(
+                f,
+                "a trusted proxy sends no `{header}`, so all clients behind it are counted as one. Give \
+                 `ClientIp::behind` the source that the proxy writes"
+            ),
+            Self::WrongHopCount { hops, entries } => write!(
+                f,
+                "`Proxies::hops({hops})` does not fit a list of {entries} addresses: it leads past the client or to \
+                 another proxy. Count the proxies in front of the service, or trust them by `Proxies::networks`"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for Mistake {}
