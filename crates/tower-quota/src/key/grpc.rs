@@ -3,7 +3,7 @@
 use tower_quota_core::{Key, Name};
 
 use super::KeyExtractor;
-use crate::answer::GrpcType;
+use crate::protocol::GrpcContentType;
 use crate::head::RequestHead;
 
 const SERVICE: Name = Name::new("grpc service");
@@ -57,6 +57,6 @@ impl KeyExtractor for GrpcMethod {
 
 /// `service/method`: the path of a gRPC request.
 fn called<'r>(head: &RequestHead<'r>) -> Option<&'r str> {
-    GrpcType::of(*head)?;
+    GrpcContentType::of(*head)?;
     head.uri().path().strip_prefix('/')
 }

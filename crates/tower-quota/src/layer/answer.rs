@@ -4,14 +4,12 @@ use core::any::Any;
 use core::future::{Future, Ready};
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-use core::time::Duration;
 
 use http::Request;
 use tower_quota_core::{Charge, Decision, Name, Outcome, Quota, Store};
 
 use super::gate::Gate;
 use super::verdict::Case;
-use crate::answer::{Brief, Denial, Reason, Refused};
 use crate::head::RequestHead;
 use crate::plan::Unasked;
 
@@ -22,10 +20,6 @@ pub(super) type Answer<S> = Result<Decision, <S as Store>::Error>;
 pub(super) enum Asked {
     /// It goes ahead, and nobody wants to know.
     Pass,
-    /// It goes ahead, and its client is told this. Nobody else wants to know.
-    Tell(Brief),
-    /// It is refused, and this is its answer. Nobody else wants to know.
-    Refuse(Denial),
     /// There is more to it.
     Further,
 }
@@ -49,31 +43,13 @@ impl<S: Store> Gate<S> {
         self.plan.ask(&head, |charges, overrides| {
             let mut decision = Decision::default();
             let is_decided = self.store.check_at_once(charges, &mut decision);
-            if is_decided
-                && self.is_plain
-                && let Some(asked) = self.plainly(&decision, head)
-            {
-                return asked;
+            if is_decided && self.is_plain && decision.outcome() == Outcome::Allow {
+                self.local.answered();
+                return Asked::Pass;
             }
             *further = self.further(is_decided.then_some(decision), charges, overrides);
             Asked::Further
         })
-    }
-
-    /// What comes of a decision that nobody but the client is told of; `None` where there is more to it.
-    #[inline]
-    fn plainly(&self, decision: &Decision, head: RequestHead<'_>) -> Option<Asked> {
-        self.local.answered();
-        let usual = self.answers.fields.usual();
-        match (decision.outcome(), usual) {
-            (Outcome::Allow, Some(usual)) => Some(Asked::Tell(usual.brief(decision)?)),
-            (Outcome::Allow, None) => Some(Asked::Pass),
-            (Outcome::Refuse(_), Some(usual)) if self.answers.refuses_as_usual() => {
-                let refused = Refused::new(Reason::OverQuota(decision), head, Duration::ZERO);
-                Some(Asked::Refuse(usual.denial(&refused)?))
-            }
-            _ => None,
-        }
     }
 
     /// What there is to do about a request whose charges are these.

@@ -6,7 +6,6 @@ use core::task::{Context, Poll, ready};
 use core::time::Duration;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tokio::time::Sleep;
@@ -19,9 +18,9 @@ use super::pending::Pending;
 use super::report::Told;
 use super::turn::Turn;
 use super::verdict::{Case, Verdict};
-use crate::answer::Reason;
 use crate::look_up::LookingUp;
 use crate::plan::Unasked;
+use crate::response::{Reason, RefusalBody};
 use crate::settle::Reservation;
 
 pin_project! {
@@ -71,7 +70,7 @@ pub(super) enum After<Svc, S, B> {
     /// The inner service is to be called.
     Run(Held<Svc, S, B>, Told<S>, Reservation),
     /// This is the answer.
-    Refuse(Response<Bytes>),
+    Refuse(Response<RefusalBody>),
 }
 
 impl<Svc, S: Store, B> Before<Svc, S, B> {
@@ -107,8 +106,6 @@ impl<Svc, S: Store, B> Held<Svc, S, B> {
         let mut further = Further::Nothing;
         match self.gate.ask(&self.request, &mut further) {
             Ok(Asked::Pass) => Next::After(After::Run(self, Told::Nothing, Reservation::default())),
-            Ok(Asked::Tell(brief)) => Next::After(After::Run(self, Told::Brief(brief), Reservation::default())),
-            Ok(Asked::Refuse(denial)) => Next::After(After::Refuse(denial.response(core::convert::identity))),
             Ok(Asked::Further) => match further {
                 Further::Nothing => Next::After(After::Run(self, Told::Nothing, Reservation::default())),
                 Further::Answered(answer, case) => self.go_on(answer, case),

@@ -5,7 +5,6 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
-use bytes::Bytes;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tower_quota_core::Store;
@@ -15,7 +14,7 @@ use super::before::{After, Before};
 use super::body::ResponseBody;
 use super::meter::metered;
 use super::report::Told;
-use crate::answer::Denial;
+use crate::response::RefusalBody;
 use crate::settle::Reservation;
 
 pin_project! {
@@ -56,11 +55,8 @@ pin_project! {
             told: Told<S>,
             reservation: Reservation,
         },
-        Denied {
-            denial: Option<Denial>,
-        },
         Refused {
-            response: Option<Response<Bytes>>,
+            response: Option<Response<RefusalBody>>,
         },
     }
 }
@@ -87,14 +83,8 @@ where
         Self { stage: Stage::Running { response, told, reservation } }
     }
 
-    /// There is an answer, yet to be put together.
-    #[inline]
-    pub(super) const fn denied(denial: Denial) -> Self {
-        Self { stage: Stage::Denied { denial: Some(denial) } }
-    }
-
     /// There is an answer.
-    pub(super) const fn refused(response: Response<Bytes>) -> Self {
+    pub(super) const fn refused(response: Response<RefusalBody>) -> Self {
         Self { stage: Stage::Refused { response: Some(response) } }
     }
 }
@@ -117,9 +107,6 @@ where
                     }
                     core::mem::replace(told, Told::Nothing).write(&mut response);
                     return Poll::Ready(Ok(metered(response, core::mem::take(reservation))));
-                }
-                StageProjection::Denied { denial } => {
-                    return Poll::Ready(Ok(take(denial).response(ResponseBody::refusal)));
                 }
                 StageProjection::Refused { response } => {
                     return Poll::Ready(Ok(take(response).map(ResponseBody::refusal)));
@@ -150,7 +137,7 @@ where
         let stage = match &self.stage {
             Stage::Before { before } => before.name(),
             Stage::Running { .. } => "running",
-            Stage::Denied { .. } | Stage::Refused { .. } => "refused",
+            Stage::Refused { .. } => "refused",
         };
         write!(f, "ResponseFuture({stage})")
     }

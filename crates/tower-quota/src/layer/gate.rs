@@ -11,10 +11,10 @@ use super::answer::Answer;
 use super::local::Local;
 use super::turn::Line;
 use super::verdict::{Case, Verdict};
-use crate::answer::{Answers, Reason};
 use crate::decided::Decided;
 use crate::head::RequestHead;
 use crate::plan::{Entry, Plan};
+use crate::response::{Reason, Responses};
 use crate::settle::{Account, Till};
 
 /// What a layer and all its services share.
@@ -22,7 +22,7 @@ pub(super) struct Gate<S> {
     pub(super) store: Arc<S>,
     pub(super) plan: Arc<Plan>,
     pub(super) local: Arc<Local>,
-    pub(super) answers: Arc<Answers>,
+    pub(super) responses: Arc<Responses>,
     pub(super) on_store_error: Arc<OnStoreError>,
     pub(super) on_decision: Option<Arc<OnDecision>>,
     pub(super) line: Arc<Line>,
@@ -42,7 +42,8 @@ impl<S: Store> Gate<S> {
     /// This gate, having found out whether it [is plain](Self::is_plain).
     pub(super) fn ready(self) -> Self {
         let is_plain =
-            self.on_decision.is_none() && !self.attaches_decisions && self.answers.are_plain() && self.plan.is_plain();
+            self.on_decision.is_none() && !self.attaches_decisions && self.responses.is_silent()
+                && self.responses.partitions().is_none() && self.plan.is_plain();
         Self { is_plain, ..self }
     }
 
@@ -63,9 +64,9 @@ impl<S: Store> Gate<S> {
         match answer {
             Ok(decision) => {
                 self.local.answered();
-                if let Some(partitions) = &self.answers.partitions {
+                if let Some(partitions) = self.responses.partitions() {
                     let of = |key: &Key<'_>| partitions.of(key);
-                    case.particulars.partitions = self.plan.each_key(&RequestHead::of(request), of);
+                    case.report.partitions = self.plan.each_key(&RequestHead::of(request), of);
                 }
                 self.decided(decision, case, request)
             }
@@ -92,7 +93,7 @@ impl<S: Store> Gate<S> {
             return Verdict::Refuse(self.turn_down(decision, case, request));
         }
         let till = || Arc::clone(self) as Arc<dyn Till>;
-        let account = case.ledger.take().map(|ledger| Account::new(till(), case.by, decision, ledger));
+        let account = case.ledger.take().map(|ledger| Account::new(till(), case.report.by, decision, ledger));
         if !decision.wait().is_zero() {
             return self.line_up(decision, case, account, request);
         }

@@ -11,10 +11,10 @@ use super::gate::Gate;
 use super::local::Local;
 use super::service::RateLimit;
 use super::turn::Line;
-use crate::answer::{Answers, Fields, HeaderStyle};
 use crate::decided::Decided;
 use crate::plan::Plan;
 use crate::policy::Policy;
+use crate::response::{ResponseSettings, Responses};
 
 /// Puts a [`Policy`] in front of services, see the [crate](crate). Clones, and all the services they make, share one
 /// store and one policy.
@@ -32,12 +32,12 @@ impl<S: Store> RateLimitLayer<S> {
     /// A layer that decides by this policy and counts in this store.
     pub fn new(store: S, policy: Policy) -> Self {
         let plan = Plan::new(policy);
-        let answers = Answers::new(Fields::new(&HeaderStyle::DEFAULT, plan.limits()));
+        let responses = Responses::new(&ResponseSettings::default(), plan.limits());
         Self::of(Gate {
             store: Arc::new(store),
             plan: Arc::new(plan),
             local: Arc::default(),
-            answers: Arc::new(answers),
+            responses: Arc::new(responses),
             on_store_error: Arc::new(|_| {}),
             on_decision: None,
             line: Arc::new(Line::new(Self::DEFAULT_MAX_WAITING)),
@@ -148,13 +148,13 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// What the gate is made of, to make another.
     pub(super) fn parts(&self) -> Gate<S> {
-        let Gate { store, plan, local, answers, on_store_error, on_decision, line, attaches_decisions, is_plain } =
+        let Gate { store, plan, local, responses, on_store_error, on_decision, line, attaches_decisions, is_plain } =
             &*self.gate;
         Gate {
             store: Arc::clone(store),
             plan: Arc::clone(plan),
             local: Arc::clone(local),
-            answers: Arc::clone(answers),
+            responses: Arc::clone(responses),
             on_store_error: Arc::clone(on_store_error),
             on_decision: on_decision.clone(),
             line: Arc::clone(line),

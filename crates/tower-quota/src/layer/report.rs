@@ -8,13 +8,11 @@ use tower_quota_core::{Decision, Store};
 use super::answer::Answer;
 use super::gate::Gate;
 use super::verdict::Case;
-use crate::answer::Brief;
 use crate::degraded::Degraded;
 
 /// What there is to say on the response to an admitted request, once.
 pub(super) enum Told<S> {
     Nothing,
-    Brief(Brief),
     /// Boxed: the future of every request has room for it.
     Report(Box<Report<S>>),
 }
@@ -22,25 +20,23 @@ pub(super) enum Told<S> {
 /// All that may have to be said.
 pub(super) struct Report<S> {
     gate: Arc<Gate<S>>,
-    /// None where no limit counts while the store is sick.
-    decision: Option<Decision>,
     case: Case,
 }
 
 impl<S: Store> Told<S> {
     /// What responses are told of an answer.
-    pub(super) fn of(gate: &Arc<Gate<S>>, answer: Answer<S>, case: Case) -> Self {
+    pub(super) fn of(gate: &Arc<Gate<S>>, answer: Answer<S>, mut case: Case) -> Self {
         if !gate.reports(&answer, &case) {
             return Self::Nothing;
         }
-        Self::Report(Box::new(Report { gate: Arc::clone(gate), decision: answer.ok(), case }))
+        case.report.decision = answer.ok();
+        Self::Report(Box::new(Report { gate: Arc::clone(gate), case }))
     }
 
     /// Says it on the response.
     pub(super) fn write<B>(self, response: &mut Response<B>) {
         match self {
             Self::Nothing => {}
-            Self::Brief(brief) => brief.write(response.headers_mut()),
             Self::Report(mut report) => report.write(response),
         }
     }
@@ -48,14 +44,10 @@ impl<S: Store> Told<S> {
 
 impl<S: Store> Report<S> {
     fn write<B>(&mut self, response: &mut Response<B>) {
-        match &mut self.decision {
-            Some(decision) => self.gate.report(decision, &self.case, response),
-            None => {
-                if !self.case.particulars.only_shadows {
-                    self.gate.answers.fields.write_uncounted(response.headers_mut());
-                }
-                response.extensions_mut().insert(Degraded);
-            }
+        self.gate.responses.admitted(&self.case.report, response.headers_mut());
+        match self.case.report.decision.take() {
+            Some(mut decision) => self.gate.mark(&mut decision, &self.case, response),
+            None => _ = response.extensions_mut().insert(Degraded),
         }
     }
 }
@@ -63,13 +55,7 @@ impl<S: Store> Report<S> {
 impl<S: Store> Gate<S> {
     /// Whether responses are told anything of an answer.
     fn reports(&self, answer: &Answer<S>, case: &Case) -> bool {
-        answer.is_err() || case.is_local() || self.attaches_decisions || !self.answers.is_silent()
-    }
-
-    /// Writes on a response what was decided about its request.
-    fn report<B>(&self, decision: &mut Decision, case: &Case, response: &mut Response<B>) {
-        self.answers.write(decision, &case.particulars, case.by, response.headers_mut());
-        self.mark(decision, case, response);
+        answer.is_err() || case.is_local() || self.attaches_decisions || !self.responses.is_silent()
     }
 
     /// Leaves with a response what is not for clients.

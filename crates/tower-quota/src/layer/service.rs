@@ -15,9 +15,8 @@ use super::future::ResponseFuture;
 use super::gate::Gate;
 use super::report::Told;
 use super::verdict::Verdict;
-use crate::answer::Reason;
 use crate::plan::{Entry, Unasked};
-use crate::settle::Reservation;
+use crate::response::Reason;
 
 /// A service behind a [`Policy`](crate::Policy), made by a [`RateLimitLayer`](crate::RateLimitLayer).
 ///
@@ -79,10 +78,6 @@ where
         match self.gate.ask(&request, &mut further) {
             // The service that is ready can be called here and now.
             Ok(Asked::Pass) => ResponseFuture::untold(self.inner.call(request)),
-            Ok(Asked::Tell(brief)) => {
-                ResponseFuture::running(self.inner.call(request), Told::Brief(brief), Reservation::default())
-            }
-            Ok(Asked::Refuse(denial)) => ResponseFuture::denied(denial),
             Ok(Asked::Further) => self.go_on(further, request),
             Err(Unasked::NoLimit) => ResponseFuture::untold(self.inner.call(request)),
             Err(Unasked::Missing(scope)) => {

@@ -7,10 +7,10 @@ use tower_quota_core::{Charge, Decision, Outcome, Store};
 
 use super::gate::Gate;
 use super::verdict::{Case, Verdict};
-use crate::answer::{Particulars, Reason, Refused};
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
 use crate::plan::Fallback;
+use crate::response::{Reason, Refused, Report};
 use crate::settle::{Counted, Reservation};
 
 impl<S: Store> Gate<S> {
@@ -26,7 +26,7 @@ impl<S: Store> Gate<S> {
         let check = |charges: &[Charge<'_>]| (self.local.check(charges), self.plan.ledger(charges));
         match self.plan.fall_back(&RequestHead::of(request), check) {
             Fallback::Uncounted { only_shadows } => {
-                case.particulars.only_shadows = only_shadows;
+                case.report.only_shadows = only_shadows;
                 self.tell(None, None, true, request);
                 (Verdict::Pass(Reservation::default()), None)
             }
@@ -34,17 +34,16 @@ impl<S: Store> Gate<S> {
             Fallback::Charged { answer: (mut decision, ledger), overrides, only_shadows }
                 if decision.outcome() != Outcome::Never =>
             {
-                let particulars = Particulars { overrides, only_shadows, ..Particulars::default() };
-                *case = Case { particulars, by: Counted::Locally, ledger };
+                let report = Report { overrides, only_shadows, by: Counted::Locally, ..Report::new(None) };
+                *case = Case { report, ledger };
                 let verdict = self.decided(&mut decision, case, request);
                 (verdict, Some(decision))
             }
             Fallback::Charged { .. } | Fallback::Refuse => {
                 let reason = Reason::StoreFailure(error);
                 self.tell(None, Some(reason), true, request);
-                let refused = Refused::new(reason, RequestHead::of(request), self.answers.draw_jitter());
-                let mut response = self.answers.refuse(&refused, None);
-                self.answers.fields.mark_degraded(response.headers_mut());
+                let refused = Refused::new(reason, RequestHead::of(request), self.responses.draw_jitter());
+                let mut response = self.responses.refuse(&refused, None);
                 response.extensions_mut().insert(Degraded);
                 (Verdict::Refuse(response), None)
             }

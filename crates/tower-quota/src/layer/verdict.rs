@@ -2,12 +2,11 @@
 
 use core::time::Duration;
 
-use bytes::Bytes;
 use http::{Request, Response};
 use tower_quota_core::{Decision, LimitStatus, Name, Operation, Outcome, Quota};
 
 use super::turn::Turn;
-use crate::answer::Particulars;
+use crate::response::{RefusalBody, Report};
 use crate::settle::{Account, Counted, Ledger, Reservation};
 
 /// What happens to a request.
@@ -17,15 +16,13 @@ pub(super) enum Verdict {
     /// It goes ahead after its wait, with its turn.
     Wait(Duration, Turn),
     /// This is its answer.
-    Refuse(Response<Bytes>),
+    Refuse(Response<RefusalBody>),
 }
 
 /// What is known of a request beside the decision. The decision is large, and stays where the store has put it.
 pub(super) struct Case {
-    /// What its answer is told besides.
-    pub(super) particulars: Particulars,
-    /// Who decides: the store, or this instance in its place.
-    pub(super) by: Counted,
+    /// What its response reports, without the decision until then.
+    pub(super) report: Report,
     /// What has to be kept of the charges, until it is known what happens to the request.
     pub(super) ledger: Option<Ledger>,
 }
@@ -33,14 +30,13 @@ pub(super) struct Case {
 impl Case {
     /// One that the store decides, by quotas of the request's own where it has any.
     pub(super) fn new(overrides: &[(Name, Quota)], ledger: Option<Ledger>) -> Self {
-        let overrides = overrides.to_vec();
-        Self { particulars: Particulars { overrides, ..Particulars::default() }, by: Counted::Shared, ledger }
+        Self { report: Report { overrides: overrides.to_vec(), ..Report::new(None) }, ledger }
     }
 
     /// Whether this instance decided by itself.
     #[inline]
     pub(super) fn is_local(&self) -> bool {
-        self.by == Counted::Locally
+        self.report.by == Counted::Locally
     }
 
     /// Leaves with a request what it takes to settle its charges.

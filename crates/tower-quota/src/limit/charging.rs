@@ -1,6 +1,6 @@
 //! What a limit makes of a request.
 
-use tower_quota_core::{Algorithm, Charge, ConfigError, Key, Quota};
+use tower_quota_core::{Algorithm, Charge, ConfigError, Key, Name, Quota};
 
 use super::{Cost, Limit, MissingKey};
 use crate::degraded::OnStoreFailure;
@@ -107,6 +107,7 @@ impl Limit {
     /// What is wrong with this limit by itself.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.name.check_limit()?;
+        self.unit.map_or(Ok(()), Name::check_limit)?;
         match self.cost {
             Cost::Constant(cost) if cost > self.quota.capacity() && !self.is_at_most => {
                 Err(ConfigError::CostAboveCapacity { limit: self.name, cost, capacity: self.quota.capacity() })

@@ -53,6 +53,8 @@ pub struct Limit {
     is_shadow: bool,
     is_at_most: bool,
     penalty: Option<Penalty>,
+    /// What it counts, if not requests.
+    pub(crate) unit: Option<Name>,
 }
 
 /// What a limit does with a request that has no key for it.
@@ -106,12 +108,29 @@ impl Limit {
             is_shadow: false,
             is_at_most: false,
             penalty: None,
+            unit: None,
         }
     }
 
     /// Counts by this key, see [`key`](crate::key).
     pub fn by(mut self, extractor: impl KeyExtractor) -> Self {
         self.extractor = Arc::new(extractor);
+        self
+    }
+
+    /// Names what the limit counts, for clients: `content-bytes`, or a word of your own. The default is requests.
+    ///
+    /// It is the parameter `qu` of `RateLimit-Policy` in [`HeaderStyle::Draft11`](crate::HeaderStyle::Draft11), and
+    /// takes 1 to 64 printable ASCII characters, as names of limits do.
+    ///
+    /// ```
+    /// use tower_quota::{Limit, Quota, cost};
+    ///
+    /// let upload = Limit::new("upload", Quota::per_hour(10_000_000)).cost_with(cost::body_size(1, 1)).unit("content-bytes");
+    /// # let _ = upload;
+    /// ```
+    pub fn unit(mut self, unit: impl Into<Name>) -> Self {
+        self.unit = Some(unit.into()).filter(|unit| unit.as_str() != "requests");
         self
     }
 
