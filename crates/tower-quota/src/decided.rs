@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use tower_quota_core::Decision;
 
-use crate::response::Reason;
 use crate::head::RequestHead;
+use crate::response::Reason;
 
 /// What has been decided about a request, as [`RateLimitLayer::on_decision`](crate::RateLimitLayer::on_decision) hears
 /// it.

@@ -3,8 +3,8 @@
 use tower_quota_core::{Key, Name};
 
 use super::KeyExtractor;
-use crate::protocol::GrpcContentType;
 use crate::head::RequestHead;
+use crate::protocol::GrpcContentType;
 
 const SERVICE: Name = Name::new("grpc service");
 const METHOD: Name = Name::new("grpc method");

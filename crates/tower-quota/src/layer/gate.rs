@@ -41,9 +41,11 @@ pub(super) type OnDecision = dyn Fn(&Decided<'_>) + Send + Sync;
 impl<S: Store> Gate<S> {
     /// This gate, having found out whether it [is plain](Self::is_plain).
     pub(super) fn ready(self) -> Self {
-        let is_plain =
-            self.on_decision.is_none() && !self.attaches_decisions && self.responses.is_silent()
-                && self.responses.partitions().is_none() && self.plan.is_plain();
+        let is_plain = self.on_decision.is_none()
+            && !self.attaches_decisions
+            && self.responses.is_silent()
+            && self.responses.partitions().is_none()
+            && self.plan.is_plain();
         Self { is_plain, ..self }
     }
 

@@ -151,7 +151,10 @@ fn add<'a>(
 
 /// Returns whether a member of a list has this limit's name.
 fn is_named(member: &str, limit: &LimitInfo) -> bool {
-    member.as_bytes().strip_prefix(limit.quoted_name()).is_some_and(|rest| matches!(rest.first(), None | Some(b';' | b' ')))
+    member
+        .as_bytes()
+        .strip_prefix(limit.quoted_name())
+        .is_some_and(|rest| matches!(rest.first(), None | Some(b';' | b' ')))
 }
 
 /// Returns the units left that a member of `RateLimit` reports.

@@ -7,9 +7,7 @@ use smallvec::SmallVec;
 use tower_quota_core::Quota;
 
 use super::draft11;
-use super::text::{
-    FieldText, ceil_secs, members, number_value, push_integer, push_separator, push_string, text_value,
-};
+use super::text::{FieldText, ceil_secs, members, number_value, push_integer, push_separator, push_string, text_value};
 use super::write_headers::{HeaderReport, LimitReport, WriteHeaders};
 use super::x_ratelimit::{Triple, X, X_FIELDS};
 

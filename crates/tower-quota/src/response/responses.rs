@@ -196,3 +196,86 @@ impl fmt::Debug for Responses {
         f.debug_struct("Responses").field("styles", &self.settings.styles).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use http::Request;
+    use http::header::HeaderMap;
+    use tower_quota_core::{Decision, Left, LimitStatus, Name, Operation, Outcome, Quota, Timestamp};
+
+    use super::{ResponseSettings, Responses};
+    use crate::head::RequestHead;
+    use crate::limit::Limit;
+    use crate::protocol::Protocol;
+    use crate::response::style::HeaderStyle::{self, Draft3, Draft6, Draft7, Draft11, PerWindow};
+    use crate::response::{Reason, Refused, Report};
+
+    /// Returns the fields of a request of which one limit counts by 500 an hour instead of its own 100 a minute.
+    fn fields(style: HeaderStyle) -> HeaderMap {
+        let limits = [Limit::new("tier", Quota::per_minute(100)), Limit::new("burst", Quota::per_second(900))];
+        let settings = ResponseSettings { styles: vec![style], ..ResponseSettings::default() };
+        let status = |name, limit, remaining| LimitStatus {
+            name: Name::new(name),
+            limit,
+            left: Left::new(remaining, Duration::from_secs(7)),
+            outcome: Outcome::Allow,
+            taken: 1,
+            is_shadow: false,
+        };
+        let statuses = [status("tier", 500, 499), status("burst", 900, 899)];
+        let decision = Decision::from_statuses(Operation::Check, Timestamp::EPOCH, statuses);
+        let overrides = vec![(Name::new("tier"), Quota::per_hour(500))];
+        let mut headers = HeaderMap::new();
+        let report = Report { overrides, ..Report::new(Some(decision)) };
+        Responses::new(&settings, &limits).admitted(&report, &mut headers);
+        headers
+    }
+
+    #[test]
+    fn quota_of_the_request_is_reported() {
+        for (style, name, expected) in [
+            (Draft11, "ratelimit-policy", r#""tier";q=500;w=3600, "burst";q=900;w=1"#),
+            (Draft11, "ratelimit", r#""tier";r=499;t=3593, "burst";r=899;t=7"#),
+            (Draft7, "ratelimit-policy", "500;w=3600, 900;w=1"),
+            (Draft6, "ratelimit-policy", "500;w=3600, 900;w=1"),
+            (Draft6, "ratelimit-limit", "500"),
+            (Draft3, "x-ratelimit-limit", r#"500, 500;w=3600;name="tier", 900;w=1;name="burst""#),
+            (PerWindow, "x-ratelimit-remaining-hour", "499"),
+        ] {
+            assert_eq!(fields(style.clone())[name], expected, "{style:?}");
+        }
+        assert!(!fields(PerWindow).contains_key("x-ratelimit-limit-minute"));
+    }
+
+    /// Returns the status, challenge and gRPC code of a refusal for this reason.
+    fn refusal(reason: Reason<'_>, protocol: Protocol) -> (u16, Option<String>, Option<String>) {
+        let settings = ResponseSettings { protocol, ..ResponseSettings::default() };
+        let request = Request::new(());
+        let refused = Refused::new(reason, RequestHead::of(&request), Duration::ZERO);
+        let response = Responses::new(&settings, &[]).refuse(&refused, None);
+        let field = |name| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        (response.status().as_u16(), field("www-authenticate"), field("grpc-status"))
+    }
+
+    #[test]
+    fn missing_credentials_are_challenged() {
+        for (scope, challenge) in [
+            ("bearer token", "Bearer"),
+            ("claim sub of bearer token", "Bearer"),
+            ("basic user", "Basic realm=\"api\", charset=\"UTF-8\""),
+            ("header x-api-key", "ApiKey"),
+        ] {
+            let reason = Reason::Unauthenticated(Name::new(scope));
+            assert_eq!(refusal(reason, Protocol::Http), (401, Some(challenge.to_owned()), None));
+            assert_eq!(refusal(reason, Protocol::Grpc), (200, None, Some("16".to_owned())));
+        }
+    }
+
+    #[test]
+    fn missing_peer_address_is_an_internal_error() {
+        assert_eq!(refusal(Reason::NoPeerAddress, Protocol::Http), (500, None, None));
+        assert_eq!(refusal(Reason::NoPeerAddress, Protocol::Grpc), (200, None, Some("13".to_owned())));
+    }
+}

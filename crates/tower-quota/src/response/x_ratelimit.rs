@@ -39,12 +39,8 @@ pub(super) static X_FIELDS: &[HeaderName] = GITHUB_FIELDS.split_at(3).0;
 static COMPANIONS: &[HeaderName] = GITHUB_FIELDS.split_at(3).1;
 
 /// The three fields.
-pub(super) static X: Triple = Triple {
-    limit: &GITHUB_FIELDS[0],
-    remaining: &GITHUB_FIELDS[1],
-    reset: &GITHUB_FIELDS[2],
-    companions: COMPANIONS,
-};
+pub(super) static X: Triple =
+    Triple { limit: &GITHUB_FIELDS[0], remaining: &GITHUB_FIELDS[1], reset: &GITHUB_FIELDS[2], companions: COMPANIONS };
 
 /// Limit, remaining and reset in three fields, which report one limit.
 #[derive(Debug)]

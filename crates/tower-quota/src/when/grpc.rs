@@ -1,8 +1,8 @@
 //! gRPC calls.
 
 use super::Condition;
-use crate::protocol::GrpcContentType;
 use crate::head::RequestHead;
+use crate::protocol::GrpcContentType;
 
 /// Holds of the calls that are answered in gRPC's own way when they are refused: `POST` with a content type of gRPC over
 /// HTTP/2 or later, or with one of gRPC-Web.

@@ -74,9 +74,9 @@ async fn limits_of_one_subject_may_differ_about_it() {
         .limit(Limit::new("skips", Quota::per_minute(5)).by(key::header("k")).when_missing(MissingKey::Skip))
         .limit(Limit::new("shares", Quota::per_minute(5)).by(key::header("k")));
     let limited = Limited::new(policy);
-    assert_eq!(field(&limited.get().await, "ratelimit").as_deref(), Some(r#""shares";r=4;t=12"#));
+    assert_eq!(field(&limited.get().await, "ratelimit").as_deref(), Some(r#""shares";r=4;t=48"#));
     let keyed = limited.send(Request::get("/").header("k", "ann")).await;
-    assert_eq!(field(&keyed, "ratelimit").as_deref(), Some(r#""skips";r=4;t=12, "shares";r=4;t=12"#));
+    assert_eq!(field(&keyed, "ratelimit").as_deref(), Some(r#""skips";r=4;t=48, "shares";r=4;t=48"#));
 }
 
 #[tokio::test]

@@ -6,7 +6,9 @@ use http::{Request, Version};
 use tower::{Layer, ServiceExt};
 use tower_quota::HeaderStyle::{self, Draft3, Draft6, Draft7, Draft11, GitHub, PerWindow, XRateLimit};
 use tower_quota::settle::{Reservation, by_handler, only_failures};
-use tower_quota::{Limit, MemoryStore, MissingKey, OnStoreFailure, Penalty, Policy, Quota, RateLimitLayer, Reset, key};
+use tower_quota::{
+    Limit, MemoryStore, MissingKey, OnStoreFailure, Penalty, Policy, Protocol, Quota, RateLimitLayer, Reset, key,
+};
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Inner, Limited, ScriptedStore, StoreControl, WITH_X, field, text, tokio_now};
@@ -38,7 +40,7 @@ async fn answers(policy: Policy, style: HeaderStyle, sick: bool) -> Vec<String> 
     let store = ScriptedStore::with_clock(clock.clone());
     store.fail(sick);
     let layer = RateLimitLayer::new(store, policy).local_store(MemoryStore::with_clock(1_000, clock));
-    let service = layer.headers([style]).partition_keys("secret").layer(Inner::default());
+    let service = layer.headers(style).protocol(Protocol::Both).partition_keys("secret").layer(Inner::default());
     let mut answers = Vec::new();
     for i in 0..5 {
         let request = match i % 2 {

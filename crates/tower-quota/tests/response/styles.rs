@@ -7,11 +7,11 @@ use tower::{Layer, ServiceExt};
 use tower_quota::HeaderStyle::{self, Draft3, Draft6, Draft7, Draft11, GitHub, PerWindow, XRateLimit};
 use tower_quota::Reset::{Delta, Epoch};
 use tower_quota::{
-    Clock, ConfigError, EXPOSED_HEADERS, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer,
+    Clock, ConfigError, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, exposed_headers,
 };
-use tower_quota_testkit::ManualClock;
+use tower_quota_testkit::{ManualClock, ScriptedAnswer};
 
-use crate::fixture::{Answer, Inner, Limited, ScriptedStore, StoreControl, field};
+use crate::fixture::{Answer, Inner, Limited, ScriptedStore, field};
 
 /// Two requests in two seconds, four in a minute, many an hour.
 fn policy() -> Policy {
@@ -22,37 +22,38 @@ fn policy() -> Policy {
 }
 
 fn limited(styles: &[HeaderStyle], policy: Policy) -> Limited {
-    Limited::with(policy, |layer| layer.headers(styles.iter().copied()))
+    Limited::with(policy, |layer| layer.headers(styles.to_vec()))
 }
 
-/// All fields of an answer, in the order of their names. Any that is not exposed is a failure.
-fn told(response: &Answer) -> Vec<String> {
+/// Returns all fields of a response, in the order of their names, having seen that each is exposed.
+fn lines(response: &Answer) -> Vec<String> {
+    let exposed = exposed_headers();
     let mut lines: Vec<String> = response
         .headers()
         .keys()
         .filter(|name| !["content-type", "cache-control", "vary"].contains(&name.as_str()))
-        .inspect(|name| assert!(EXPOSED_HEADERS.contains(name), "{name}"))
+        .inspect(|name| assert!(exposed.contains(name), "{name}"))
         .map(|name| format!("{name}: {}", field(response, name.as_str()).unwrap()))
         .collect();
     lines.sort_by(|one, other| one.split_once(": ").cmp(&other.split_once(": ")));
     lines
 }
 
-/// What the first request and the third, which is refused, are told.
+/// Returns the fields of the first response, and of the third, which is a refusal.
 async fn answers(style: HeaderStyle) -> [Vec<String>; 2] {
     let limited = limited(&[style], policy());
     let first = limited.get().await;
     limited.get().await;
     let third = limited.get().await;
     assert_eq!([first.status(), third.status()], [StatusCode::OK, StatusCode::TOO_MANY_REQUESTS]);
-    [told(&first), told(&third)]
+    [lines(&first), lines(&third)]
 }
 
 #[tokio::test]
 async fn draft_11_names_every_limit() {
     let [admitted, refused] = answers(Draft11).await;
     let policy = r#"ratelimit-policy: "burst";q=2;w=2, "minute";q=4;w=60, "hour";q=1000;w=3600"#;
-    assert_eq!(admitted, [r#"ratelimit: "burst";r=1;t=1, "minute";r=3;t=15, "hour";r=999;t=4"#, policy]);
+    assert_eq!(admitted, [r#"ratelimit: "burst";r=1;t=1, "minute";r=3;t=45, "hour";r=999;t=3597"#, policy]);
     assert_eq!(refused, [r#"ratelimit: "burst";r=0;t=1"#, policy, "retry-after: 1"]);
 }
 
@@ -73,7 +74,7 @@ async fn draft_6_has_four_fields() {
 }
 
 #[tokio::test]
-async fn without_names_no_two_quotas_are_the_same() {
+async fn quotas_without_names_are_listed_once() {
     let policy = || {
         Policy::new()
             .limit(Limit::new("minute", Quota::per_minute(100)))
@@ -93,7 +94,7 @@ async fn without_names_no_two_quotas_are_the_same() {
 }
 
 #[tokio::test]
-async fn draft_3_is_envoys() {
+async fn draft_3_is_that_of_envoy() {
     let [admitted, refused] = answers(Draft3).await;
     let limit = r#"x-ratelimit-limit: 2, 2;w=2;name="burst", 4;w=60;name="minute", 1000;w=3600;name="hour""#;
     assert_eq!(admitted, [limit, "x-ratelimit-remaining: 1", "x-ratelimit-reset: 1"]);
@@ -101,7 +102,7 @@ async fn draft_3_is_envoys() {
 }
 
 #[tokio::test]
-async fn the_epoch_is_that_of_the_store() {
+async fn epoch_is_that_of_the_store() {
     let limited = limited(&[XRateLimit(Epoch)], policy());
     limited.clock.advance(Duration::from_micros(500_001));
     let now = limited.clock.now().as_micros();
@@ -109,16 +110,16 @@ async fn the_epoch_is_that_of_the_store() {
     // A unit of "burst" takes a second.
     let reset = (now + 1_000_000).div_ceil(1_000_000);
     let expected = ["x-ratelimit-limit: 2", "x-ratelimit-remaining: 1", &format!("x-ratelimit-reset: {reset}")];
-    assert_eq!(told(&response), expected);
+    assert_eq!(lines(&response), expected);
 }
 
 #[tokio::test]
-async fn github_tells_what_is_used_and_of_what() {
+async fn github_reports_used_units_and_limit() {
     let limited = limited(&[GitHub], policy());
     let reset = limited.clock.now().as_micros().div_ceil(1_000_000) + 1;
     let response = limited.get().await;
     assert_eq!(
-        told(&response),
+        lines(&response),
         [
             "x-ratelimit-limit: 2",
             "x-ratelimit-remaining: 1",
@@ -130,7 +131,7 @@ async fn github_tells_what_is_used_and_of_what() {
 }
 
 #[tokio::test]
-async fn windows_have_their_own_fields() {
+async fn each_window_has_its_fields() {
     let policy = Policy::new()
         .limit(Limit::new("second", Quota::per_second(7)))
         .limit(Limit::new("minute", Quota::per_minute(7)))
@@ -141,7 +142,7 @@ async fn windows_have_their_own_fields() {
         .limit(Limit::new("steady", Quota::per_hour(1_440).burst(24)))
         .limit(Limit::new("day", Quota::per_day(7_000)));
     assert_eq!(
-        told(&limited(&[PerWindow], policy).get().await),
+        lines(&limited(&[PerWindow], policy).get().await),
         [
             "x-ratelimit-limit-day: 7000",
             "x-ratelimit-limit-minute: 6",
@@ -154,35 +155,42 @@ async fn windows_have_their_own_fields() {
 }
 
 #[tokio::test]
-async fn several_at_once_are_all_there_and_none_is_silence() {
+async fn several_styles_or_none_are_written() {
     let both = limited(&[Draft7, GitHub, PerWindow], policy()).get().await;
     for name in ["ratelimit", "ratelimit-policy", "x-ratelimit-used", "x-ratelimit-remaining-minute"] {
         assert!(both.headers().contains_key(name), "{name}");
     }
     let none = limited(&[], policy());
-    assert_eq!(told(&none.get().await), [""; 0]);
+    assert_eq!(lines(&none.get().await), [""; 0]);
     none.get().await;
-    assert_eq!(told(&none.get().await), ["retry-after: 1"]);
+    assert_eq!(lines(&none.get().await), ["retry-after: 1"]);
 }
 
 #[tokio::test]
-async fn the_default_is_draft_11_alone() {
+async fn defaults_are_draft_11_and_x_ratelimit() {
     let default = Limited::new(policy()).get().await;
-    let chosen = limited(&[Draft11], policy()).get().await;
-    assert_eq!(told(&default), told(&chosen));
-    assert_eq!(told(&default).len(), 2);
+    let chosen = limited(&[Draft11, XRateLimit(Epoch)], policy()).get().await;
+    assert_eq!(lines(&default), lines(&chosen));
+    assert_eq!(lines(&default).len(), 5);
+}
+
+#[tokio::test]
+async fn one_style_needs_no_list() {
+    let limited = Limited::with(policy(), |layer| layer.headers(HeaderStyle::Draft8));
+    let draft11 = self::limited(&[Draft11], policy());
+    assert_eq!(lines(&limited.get().await), lines(&draft11.get().await));
 }
 
 #[test]
 fn styles_that_share_a_field_are_refused() {
     let layer = || RateLimitLayer::new(MemoryStore::new(), Policy::new());
     for (styles, field) in [
-        ([Draft11, Draft7], "RateLimit-Policy"),
-        ([Draft6, Draft11], "RateLimit-Policy"),
-        ([Draft6, Draft6], "RateLimit-Policy"),
-        ([XRateLimit(Delta), XRateLimit(Epoch)], "X-RateLimit-Limit"),
-        ([Draft3, GitHub], "X-RateLimit-Limit"),
-        ([PerWindow, PerWindow], "X-RateLimit-Limit-Minute"),
+        ([Draft11, Draft7], "ratelimit"),
+        ([Draft6, Draft11], "ratelimit-policy"),
+        ([Draft6, Draft6], "ratelimit-limit"),
+        ([XRateLimit(Delta), XRateLimit(Epoch)], "x-ratelimit-limit"),
+        ([Draft3, GitHub], "x-ratelimit-limit"),
+        ([PerWindow, PerWindow], "x-ratelimit-limit-second"),
     ] {
         assert_eq!(layer().try_headers(styles).unwrap_err(), ConfigError::SharedField(field));
     }
@@ -190,38 +198,39 @@ fn styles_that_share_a_field_are_refused() {
 }
 
 #[test]
-#[should_panic(expected = "two of the header styles write RateLimit-Policy")]
-fn in_code_that_is_a_panic() {
+#[should_panic(expected = "two of the header styles write ratelimit")]
+fn styles_that_share_a_field_panic() {
     let _ = RateLimitLayer::new(MemoryStore::new(), Policy::new()).headers([Draft11, Draft7]);
 }
 
-/// What is told while the store is sick and the limit does this; half of 4 a minute is the local share.
-async fn degraded(style: HeaderStyle, choice: OnStoreFailure) -> Vec<String> {
+/// Returns the fields while the store is unavailable and the limit does this; half of 4 a minute is the local share.
+async fn degraded(style: &HeaderStyle, choice: OnStoreFailure) -> Vec<String> {
     let clock = ManualClock::default();
     let store = ScriptedStore::with_clock(clock.clone());
-    store.fail(true);
+    store.set_default(ScriptedAnswer::error("out of order"));
     let policy = Policy::new().limit(Limit::new("minute", Quota::per_minute(4)).on_store_failure(choice)).instances(2);
-    let layer = RateLimitLayer::new(store, policy).local_store(MemoryStore::with_clock(10, clock)).headers([style]);
+    let layer =
+        RateLimitLayer::new(store, policy).local_store(MemoryStore::with_clock(10, clock)).headers(style.clone());
     let response = layer.layer(Inner::default()).oneshot(http::Request::new(())).await.unwrap();
-    told(&response)
+    lines(&response)
 }
 
 #[tokio::test]
-async fn every_style_marks_what_the_store_had_no_part_in() {
+async fn every_style_marks_degraded_responses() {
     let mark = "x-ratelimit-policy: degraded";
     for style in [Draft11, Draft7, Draft6, PerWindow, Draft3, GitHub, XRateLimit(Delta), XRateLimit(Epoch)] {
         let legacy = matches!(style, Draft3 | GitHub | XRateLimit(_));
-        let uncounted = degraded(style, OnStoreFailure::Allow).await;
+        let uncounted = degraded(&style, OnStoreFailure::Allow).await;
         assert_eq!(uncounted, if legacy { vec![mark, "x-ratelimit-remaining: -1"] } else { vec![mark] }, "{style:?}");
-        let refused = degraded(style, OnStoreFailure::Refuse).await;
+        let refused = degraded(&style, OnStoreFailure::Refuse).await;
         assert_eq!(refused, ["retry-after: 1", mark], "{style:?}");
-        let local = degraded(style, OnStoreFailure::Local).await;
+        let local = degraded(&style, OnStoreFailure::Local).await;
         assert!(local.iter().any(|line| line == mark), "{style:?}");
         let share = ["x-ratelimit-limit: 2", "x-ratelimit-remaining: 1"].map(String::from);
         assert_eq!(share.iter().all(|line| local.contains(line)), legacy, "{style:?}: {local:?}");
         let standard = local.iter().any(|line| line.starts_with("ratelimit"));
         assert!(!standard, "{style:?}: {local:?}");
     }
-    let windows = degraded(PerWindow, OnStoreFailure::Local).await;
+    let windows = degraded(&PerWindow, OnStoreFailure::Local).await;
     assert_eq!(windows, ["x-ratelimit-limit-minute: 2", mark, "x-ratelimit-remaining-minute: 1"]);
 }

@@ -1,7 +1,7 @@
 //! Refusals in the form that the client asks for.
 
 use http::{Request, Response};
-use tower_quota::{Limit, MissingKey, Policy, ProblemDetails, Quota, Refused, key};
+use tower_quota::{Limit, MissingKey, Policy, ProblemDetails, Quota, key};
 
 use crate::fixture::{Answer, Limited, field, text};
 
@@ -15,7 +15,7 @@ async fn refusal(name: &'static str, accept: &str) -> Answer {
 const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
 #[tokio::test]
-async fn each_client_gets_what_it_can_read() {
+async fn client_gets_the_form_it_accepts() {
     for (accept, content_type, begin) in [
         ("*/*", "application/problem+json", "{\"type\":"),
         ("application/json", "application/problem+json", "{\"type\":"),
@@ -34,7 +34,7 @@ async fn each_client_gets_what_it_can_read() {
 }
 
 #[tokio::test]
-async fn the_page_is_for_people_and_takes_no_orders_from_names() {
+async fn page_escapes_names_and_loads_nothing() {
     let page = text(refusal("<script>&\"", BROWSER).await).await;
     for part in [
         "<title>Too Many Requests</title>",
@@ -52,7 +52,7 @@ async fn the_page_is_for_people_and_takes_no_orders_from_names() {
 }
 
 #[tokio::test]
-async fn other_refusals_are_negotiated_too() {
+async fn missing_key_refusal_is_negotiated() {
     let nobody = key::from_fn("<b>tenant</b>", |_| None::<String>);
     let limit = Limit::new("one", Quota::per_minute(1)).by(nobody).when_missing(MissingKey::Refuse);
     let limited = Limited::new(Policy::new().limit(limit));
@@ -64,7 +64,7 @@ async fn other_refusals_are_negotiated_too() {
 }
 
 #[tokio::test]
-async fn a_head_has_the_length_of_what_it_asks_for() {
+async fn head_has_the_length_of_get() {
     let limited = Limited::new(Policy::new().limit(Limit::new("one", Quota::per_minute(1))));
     limited.get().await;
     for accept in ["text/plain", BROWSER, "*/*"] {
@@ -77,10 +77,10 @@ async fn a_head_has_the_length_of_what_it_asks_for() {
 }
 
 #[tokio::test]
-async fn problem_details_alone_are_no_matter_of_choice() {
+async fn chosen_refusals_are_not_negotiated() {
     let policy = || Policy::new().limit(Limit::new("one", Quota::per_minute(1)));
     let json = Limited::with(policy(), |layer| layer.refusal(ProblemDetails));
-    let custom = Limited::with(policy(), |layer| layer.refusal(|_: &Refused<'_>| Response::new("no")));
+    let custom = Limited::with(policy(), |layer| layer.on_refused(|_| Response::new("no")));
     for limited in [json, custom] {
         limited.get().await;
         let response = limited.send(Request::get("/").header("accept", BROWSER)).await;

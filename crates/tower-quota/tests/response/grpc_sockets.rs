@@ -18,13 +18,18 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use tonic_types::StatusExt;
 use tonic_web::GrpcWebLayer;
 use tower::ServiceExt;
-use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
+use tower_quota::{Limit, MemoryStore, Policy, Protocol, Quota, RateLimitLayer, key};
 use tower_quota_testkit::ManualClock;
 
 /// One call a minute.
 fn layer() -> RateLimitLayer<MemoryStore> {
     let policy = Policy::new().limit(Limit::new("once", Quota::per_minute(1)).by(key::header("x-api-key")));
     RateLimitLayer::new(MemoryStore::with_clock(10, ManualClock::default()), policy)
+}
+
+/// The same in front of a service that speaks both.
+fn both() -> RateLimitLayer<MemoryStore> {
+    layer().protocol(Protocol::Both)
 }
 
 /// The standard health service, which has a streaming call.
@@ -54,8 +59,8 @@ fn assert_refusal(status: &Status) {
 }
 
 #[tokio::test]
-async fn a_stream_is_one_call_and_refused_as_one() {
-    let mut client = HealthClient::new(connect(serve(health().layer(layer())).await).await);
+async fn stream_is_one_call() {
+    let mut client = HealthClient::new(connect(serve(health().layer(both())).await).await);
     let admitted = client.watch(HealthCheckRequest::default()).await.unwrap();
     assert_eq!(admitted.metadata().get("ratelimit").unwrap(), "\"once\";r=0;t=60");
     // The stream goes on, whatever the limit says of the next.
@@ -66,8 +71,8 @@ async fn a_stream_is_one_call_and_refused_as_one() {
 }
 
 #[tokio::test]
-async fn clients_that_stream_are_refused_before_they_have_sent_all() {
-    let channel = connect(serve(health().layer(layer())).await).await;
+async fn streaming_client_is_refused_at_once() {
+    let channel = connect(serve(health().layer(both())).await).await;
     HealthClient::new(channel.clone()).check(HealthCheckRequest::default()).await.unwrap();
 
     let codec = tonic_prost::ProstCodec::<HealthCheckRequest, HealthCheckResponse>::default;
@@ -100,9 +105,9 @@ async fn web_call(address: SocketAddr, content_type: &str) -> (String, Vec<Strin
 }
 
 #[tokio::test]
-async fn grpc_web_is_answered_inside_and_outside_its_translator() {
-    let inside = || health().layer(layer()).layer(GrpcWebLayer::new());
-    let outside = || health().layer(GrpcWebLayer::new()).layer(layer());
+async fn grpc_web_works_around_its_translator() {
+    let inside = || health().layer(both()).layer(GrpcWebLayer::new());
+    let outside = || health().layer(GrpcWebLayer::new()).layer(both());
     for app in [inside as fn() -> Router, outside] {
         for content_type in ["application/grpc-web+proto", "application/grpc-web-text+proto"] {
             let address = serve(app()).await;
@@ -122,8 +127,8 @@ async fn grpc_web_is_answered_inside_and_outside_its_translator() {
 }
 
 #[tokio::test]
-async fn http_and_grpc_spend_one_budget_and_are_each_answered_in_their_own_way() {
-    let app = Router::new().route("/", get(|| async { "hello" })).merge(health()).layer(layer());
+async fn http_and_grpc_spend_one_budget() {
+    let app = Router::new().route("/", get(|| async { "hello" })).merge(health()).layer(both());
     let channel = connect(serve(app).await).await;
     let ask = |key: &'static str| {
         let request = Request::get("http://localhost/").header("x-api-key", key).body(Body::empty()).unwrap();
@@ -142,4 +147,35 @@ async fn http_and_grpc_spend_one_budget_and_are_each_answered_in_their_own_way()
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(refused.headers()["content-type"], "application/problem+json");
     assert!(!refused.headers().contains_key("grpc-status"));
+}
+
+#[tokio::test]
+async fn content_type_hides_no_http_refusal() {
+    let app = Router::new().fallback(async || "hello").layer(both());
+    let address = serve(app).await;
+    web_call(address, "text/plain").await;
+    for content_type in ["application/grpc-web+proto", "application/grpc-web-text", "application/grpc"] {
+        let (status, lines) = web_call(address, content_type).await;
+        assert_eq!(status, "http/1.1 429 too many requests", "{content_type}");
+        assert!(lines.contains(&String::from("content-type: application/problem+json")), "{lines:?}");
+        assert!(!lines.iter().any(|line| line.starts_with("grpc-status")), "{lines:?}");
+    }
+}
+
+#[cfg(feature = "tonic")]
+#[tokio::test]
+async fn tonic_server_answers_in_grpc_by_itself() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut server = tonic::transport::Server::builder().layer(layer());
+    let server = server.add_service(tonic_health::server::health_reporter().1);
+    tokio::spawn(server.serve_with_incoming(tonic::transport::server::TcpIncoming::from(listener)));
+    let channel = connect(address).await;
+    let mut client = HealthClient::new(channel.clone());
+    client.check(HealthCheckRequest::default()).await.unwrap();
+    assert_refusal(&client.check(HealthCheckRequest::default()).await.unwrap_err());
+
+    // What no gRPC client sends is answered in HTTP.
+    let request = Request::post(format!("http://{address}/grpc.health.v1.Health/Check")).body(Body::empty()).unwrap();
+    assert_eq!(channel.oneshot(request).await.unwrap().status(), StatusCode::TOO_MANY_REQUESTS);
 }

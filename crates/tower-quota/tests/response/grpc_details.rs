@@ -7,7 +7,7 @@ use prost::Message;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 use tower::{Layer, ServiceExt};
-use tower_quota::{Limit, MemoryStore, MissingKey, Name, OnStoreFailure, Policy, Quota, RateLimitLayer, key};
+use tower_quota::{Limit, MemoryStore, MissingKey, Name, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer, key};
 
 use crate::fixture::{Answer, Inner, Limited, failing_store, field};
 
@@ -28,7 +28,7 @@ type Memory = RateLimitLayer<MemoryStore>;
 
 /// The status of the first call that is refused.
 async fn refused(policy: Policy, change: fn(Memory) -> Memory) -> (Status, ErrorDetails) {
-    let limited = Limited::with(policy, change);
+    let limited = Limited::with(policy, |layer| change(layer.protocol(Protocol::Both)));
     loop {
         let response = limited.send(call()).await;
         if field(&response, "grpc-status").is_some() {
@@ -44,7 +44,7 @@ fn violations(details: &ErrorDetails) -> Vec<(&str, &str, &str, i64)> {
 }
 
 #[tokio::test]
-async fn a_refusal_says_when_which_and_what() {
+async fn details_say_when_which_and_what() {
     let policy = Policy::new()
         .limit(Limit::new("burst", Quota::per_minute(40).burst(1)))
         .limit(Limit::new("roomy", Quota::per_hour(1_000)))
@@ -62,7 +62,7 @@ async fn a_refusal_says_when_which_and_what() {
 }
 
 #[tokio::test]
-async fn a_wait_below_a_second_is_told_exactly() {
+async fn wait_below_a_second_is_exact() {
     let policy = Policy::new().limit(Limit::new("fast", Quota::per_second(8).burst(1)));
     let (_, details) = refused(policy, |layer| layer).await;
     assert_eq!(details.retry_info().unwrap().retry_delay, Some(Duration::from_millis(125)));
@@ -70,7 +70,7 @@ async fn a_wait_below_a_second_is_told_exactly() {
 }
 
 #[tokio::test]
-async fn what_can_never_fit_has_no_retry_info() {
+async fn cost_above_capacity_has_no_retry_info() {
     let policy = Policy::new().limit(Limit::new("units", Quota::per_minute(300)).cost_with(|_| 301));
     let (status, details) = refused(policy, |layer| layer).await;
     assert_eq!(status.code(), Code::ResourceExhausted);
@@ -83,7 +83,7 @@ async fn what_can_never_fit_has_no_retry_info() {
 }
 
 #[tokio::test]
-async fn a_missing_key_is_no_quota_failure() {
+async fn missing_key_is_no_quota_failure() {
     let limit = Limit::new("one", Quota::per_minute(1)).by(key::header("x-api-key")).when_missing(MissingKey::Refuse);
     let (status, details) = refused(Policy::new().limit(limit), |layer| layer).await;
     assert_eq!(status.code(), Code::InvalidArgument);
@@ -92,9 +92,9 @@ async fn a_missing_key_is_no_quota_failure() {
 }
 
 #[tokio::test]
-async fn a_sick_store_says_when_to_retry() {
+async fn unavailable_store_says_when_to_retry() {
     let policy = Policy::new().limit(Limit::new("one", Quota::per_minute(1))).on_store_failure(OnStoreFailure::Refuse);
-    let service = RateLimitLayer::new(failing_store(), policy).layer(Inner::default());
+    let service = RateLimitLayer::new(failing_store(), policy).protocol(Protocol::Both).layer(Inner::default());
     let (status, details) = status(&service.oneshot(call().body(()).unwrap()).await.unwrap());
     assert_eq!(status.code(), Code::Unavailable);
     assert_eq!(details.retry_info().unwrap().retry_delay, Some(Duration::from_secs(1)));
@@ -103,12 +103,13 @@ async fn a_sick_store_says_when_to_retry() {
 }
 
 #[tokio::test]
-async fn the_details_stay_small_whatever_the_policy() {
+async fn details_stay_small_for_any_policy() {
     let mut policy = Policy::new();
     for i in 0..100 {
         policy = policy.limit(Limit::new(format!("{i:03}{}", "%".repeat(61)), Quota::per_minute(1)));
     }
-    let limited = Limited::new(policy);
+    let both = |policy| Limited::with(policy, |layer| layer.protocol(Protocol::Both));
+    let limited = both(policy);
     limited.send(call()).await;
     let response = limited.send(call()).await;
     let length = field(&response, "grpc-status-details-bin").unwrap().len();
@@ -122,7 +123,7 @@ async fn the_details_stay_small_whatever_the_policy() {
     // A scope that is a text of its own leaves no room: then the code and the message must do.
     let long = key::from_fn(Name::from("x".repeat(4_000)), |_| None::<String>);
     let limit = Limit::new("one", Quota::per_minute(1)).by(long).when_missing(MissingKey::Refuse);
-    let response = Limited::new(Policy::new().limit(limit)).send(call()).await;
+    let response = both(Policy::new().limit(limit)).send(call()).await;
     assert_eq!(field(&response, "grpc-status").as_deref(), Some("3"));
     assert_eq!(field(&response, "grpc-status-details-bin"), None);
 }

@@ -1,4 +1,4 @@
-//! Refused clients are told to come back at different times, none of them too early.
+//! Refused clients come back at different times, none of them too early.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use http::{Request, Version};
 use tower::{Layer, ServiceExt};
 use tower_quota::HeaderStyle::{Draft6, Draft7, Draft11, XRateLimit};
 use tower_quota::Reset::{Delta, Epoch};
-use tower_quota::{Clock, Limit, OnStoreFailure, Policy, Quota, RateLimitLayer, Refused};
+use tower_quota::{Clock, Limit, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer};
 
 use crate::fixture::{Answer, Inner, Limited, failing_store, field, text};
 
@@ -23,7 +23,7 @@ fn number(response: &Answer, name: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn one_answer_tells_one_time() {
+async fn one_response_has_one_time() {
     let limited = Limited::with(policy(), |layer| layer.retry_jitter(JITTER).headers([Draft11, XRateLimit(Delta)]));
     limited.get().await;
     let mut times = BTreeSet::new();
@@ -33,9 +33,9 @@ async fn one_answer_tells_one_time() {
         assert!((4..=10).contains(&seconds), "{seconds}");
         times.insert(seconds);
         assert_eq!(field(&response, "ratelimit"), Some(format!("\"one\";r=0;t={seconds}")));
-        // Never sooner than the time to retry, though the limit is whole before.
+        // Never sooner than the time to retry, though the limit is full before.
         assert_eq!(number(&response, "x-ratelimit-reset"), seconds);
-        // Whoever reads the decision gets the exact time.
+        // The decision keeps the exact time.
         let exact = response.extensions().get::<tower_quota::Decision>().unwrap().retry_after();
         assert_eq!(exact, Some(Duration::from_secs(4)));
         assert!(text(response).await.contains(&format!("retry in {seconds} seconds")));
@@ -44,7 +44,7 @@ async fn one_answer_tells_one_time() {
 }
 
 #[tokio::test]
-async fn who_finds_the_line_full_is_told_it_too() {
+async fn full_queue_spreads_its_clients() {
     let queue = Limit::new("queue", Quota::per_second(1).burst(9).leaky_bucket());
     let limited = Limited::with(Policy::new().limit(queue), |layer| layer.max_waiting(0).retry_jitter(JITTER));
     limited.get().await;
@@ -60,7 +60,7 @@ async fn who_finds_the_line_full_is_told_it_too() {
 }
 
 #[tokio::test]
-async fn other_styles_tell_it_too() {
+async fn other_styles_include_the_jitter() {
     let limited = Limited::with(policy(), |layer| layer.retry_jitter(JITTER).headers([Draft7, XRateLimit(Epoch)]));
     limited.get().await;
     let now = limited.clock.now().as_micros();
@@ -78,9 +78,9 @@ async fn other_styles_tell_it_too() {
 }
 
 #[tokio::test]
-async fn grpc_clients_and_custom_refusals_are_told_it() {
+async fn grpc_and_custom_refusals_include_jitter() {
     let limited = Limited::with(policy(), |layer| {
-        layer.retry_jitter(JITTER).refusal(|refused: &Refused<'_>| {
+        layer.retry_jitter(JITTER).protocol(Protocol::Both).on_refused(|refused| {
             http::Response::new(format!("{}", refused.retry_after().unwrap().as_micros().div_ceil(1_000_000)))
         })
     });
@@ -99,7 +99,7 @@ async fn grpc_clients_and_custom_refusals_are_told_it() {
 }
 
 #[tokio::test]
-async fn a_sick_store_spreads_its_clients() {
+async fn unavailable_store_spreads_its_clients() {
     let policy = policy().on_store_failure(OnStoreFailure::Refuse);
     let service = RateLimitLayer::new(failing_store(), policy).retry_jitter(JITTER).layer(Inner::default());
     let mut times = BTreeSet::new();
@@ -112,7 +112,7 @@ async fn a_sick_store_spreads_its_clients() {
 }
 
 #[tokio::test]
-async fn what_waiting_does_not_help_gets_no_time() {
+async fn cost_above_capacity_gets_no_time() {
     let never = Policy::new().limit(Limit::new("units", Quota::per_minute(1)).cost_with(|_| 2));
     let response = Limited::with(never, |layer| layer.retry_jitter(JITTER)).get().await;
     assert_eq!(field(&response, "retry-after"), None);

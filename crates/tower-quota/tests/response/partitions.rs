@@ -1,4 +1,4 @@
-//! Partition keys: told only when asked for, and telling nothing.
+//! Partition keys: only where they are asked for, and revealing nothing.
 
 use http::Request;
 use tower_quota::{Limit, Policy, Quota, key};
@@ -12,32 +12,32 @@ fn policy() -> Policy {
         .limit(Limit::new("everyone", Quota::per_minute(100)))
 }
 
-/// What the field says of `key`, `same key` and `everyone`, asked with an API key under a secret.
-async fn told(secret: &str, api_key: &str, name: &str) -> [Option<String>; 3] {
+/// Returns the partition keys of `key`, `same key` and `everyone` in this field, for an API key and a secret.
+async fn partitions(secret: &str, api_key: &str, name: &str) -> [Option<String>; 3] {
     let limited = Limited::with(policy(), |layer| layer.partition_keys(secret));
     let response = limited.send(Request::get("/").header("x-api-key", api_key)).await;
-    let told = field(&response, name).unwrap();
+    let list = field(&response, name).unwrap();
     let partition = |item: &str| Some(item.split_once(";pk=:")?.1.strip_suffix(':').unwrap().to_owned());
-    let items: Vec<Option<String>> = told.split(", ").map(partition).collect();
+    let items: Vec<Option<String>> = list.split(", ").map(partition).collect();
     items.try_into().unwrap()
 }
 
 #[tokio::test]
-async fn they_tell_partitions_apart_and_nothing_else() {
-    let [ann, also_ann, everyone] = told("secret", "ann", "ratelimit").await;
+async fn partition_keys_differ_by_key_and_secret() {
+    let [ann, also_ann, everyone] = partitions("secret", "ann", "ratelimit").await;
     assert_eq!(ann, also_ann);
-    assert_eq!(everyone, None, "everybody has one partition");
-    assert_eq!(told("secret", "ann", "ratelimit-policy").await, [ann.clone(), also_ann, everyone]);
-    let others =
-        [told("secret", "bob", "ratelimit").await, told("Secret", "ann", "ratelimit").await].map(|[key, ..]| key);
+    assert_eq!(everyone, None, "all requests have one partition");
+    assert_eq!(partitions("secret", "ann", "ratelimit-policy").await, [ann.clone(), also_ann, everyone]);
+    let others = [partitions("secret", "bob", "ratelimit").await, partitions("Secret", "ann", "ratelimit").await]
+        .map(|[key, ..]| key);
     assert!(!others.contains(&ann), "{ann:?} {others:?}");
     // 12 bytes, whatever the key.
     assert_eq!(ann.unwrap().len(), 16);
-    assert_eq!(told("secret", &"long".repeat(100), "ratelimit").await[0].as_ref().unwrap().len(), 16);
+    assert_eq!(partitions("secret", &"long".repeat(100), "ratelimit").await[0].as_ref().unwrap().len(), 16);
 }
 
 #[tokio::test]
-async fn refusals_have_them_too() {
+async fn refusal_has_the_partition_key() {
     let policy = Policy::new().limit(Limit::new("key", Quota::per_minute(1)).by(key::header("x-api-key")));
     let limited = Limited::with(policy, |layer| layer.partition_keys([7; 16]));
     let ask = || limited.send(Request::get("/").header("x-api-key", "ann"));
@@ -49,7 +49,7 @@ async fn refusals_have_them_too() {
 }
 
 #[tokio::test]
-async fn nobody_pays_for_what_is_off() {
+async fn keys_are_read_once_without_partitions() {
     let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     for (on, reads) in [(false, 1), (true, 2)] {
         asked.store(0, std::sync::atomic::Ordering::Relaxed);

@@ -1,10 +1,14 @@
 //! The answers to refused requests.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{Request, Response, StatusCode};
 use http_body::Body as _;
+use http_body_util::Full;
 use serde_json::{Value, json};
-use tower_quota::{Limit, MissingKey, Policy, ProblemDetails, Quota, Reason, Refusal, Refused, key};
+use tower_quota::{Limit, MissingKey, Policy, ProblemDetails, Quota, Reason, Refusal, RefusalBody, Refused, key};
 
 use crate::fixture::{Limited, WITH_X, field, text};
 
@@ -56,7 +60,7 @@ async fn all_violated_policies_are_named() {
 }
 
 #[tokio::test]
-async fn what_can_never_fit_says_so() {
+async fn cost_above_capacity_is_explained() {
     let limited = Limited::new(Policy::new().limit(Limit::new("units", Quota::per_minute(10)).cost_with(|_| 11)));
     let response = limited.get().await;
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
@@ -67,7 +71,7 @@ async fn what_can_never_fit_says_so() {
 }
 
 #[tokio::test]
-async fn a_scope_of_any_text_makes_sound_json() {
+async fn scope_of_any_text_makes_valid_json() {
     let nobody = key::from_fn("tenant \"x\"\n\u{1}é", |_| None::<String>);
     let limit = Limit::new("one", Quota::per_minute(1)).by(nobody).when_missing(MissingKey::Refuse);
     let response = Limited::new(Policy::new().limit(limit)).get().await;
@@ -79,9 +83,9 @@ async fn a_scope_of_any_text_makes_sound_json() {
 }
 
 #[tokio::test]
-async fn a_custom_refusal_gets_the_headers_too() {
+async fn custom_refusal_gets_the_fields() {
     let limited = Limited::with(twice(), |layer| {
-        layer.headers(WITH_X).refusal(|refused: &Refused<'_>| {
+        layer.headers(WITH_X).on_refused(|refused| {
             assert!(matches!(refused.reason(), Reason::OverQuota(_)));
             let body = format!("{} {}", refused.head().uri().path(), refused.detail());
             Response::builder().status(StatusCode::IM_A_TEAPOT).header(CONTENT_TYPE, "text/plain").body(body).unwrap()
@@ -98,11 +102,11 @@ async fn a_custom_refusal_gets_the_headers_too() {
 }
 
 #[tokio::test]
-async fn a_custom_refusal_may_choose_its_own_retry_after_and_caching() {
+async fn custom_refusal_keeps_its_own_headers() {
     struct Patient;
 
     impl Refusal for Patient {
-        fn respond(&self, refused: &Refused<'_>) -> Response<bytes::Bytes> {
+        fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
             let mut response = ProblemDetails.respond(refused);
             response.headers_mut().insert(RETRY_AFTER, 99.into());
             response.headers_mut().insert(CACHE_CONTROL, "private, no-store".parse().unwrap());
@@ -130,7 +134,7 @@ async fn head_gets_headers_and_no_body() {
 }
 
 #[tokio::test]
-async fn bodies_tell_their_size() {
+async fn bodies_know_their_size() {
     let limited = spent(Limited::new(twice())).await;
     let refusal = limited.get().await;
     assert!(!refusal.body().is_end_stream());
@@ -139,4 +143,59 @@ async fn bodies_tell_their_size() {
 
     let admitted = Limited::new(twice()).get().await;
     assert_eq!(admitted.body().size_hint().exact(), Some(5));
+}
+
+#[tokio::test]
+async fn boxed_refusals_are_refusals() {
+    let boxed: Box<dyn Refusal> = Box::new(ProblemDetails);
+    let shared: Arc<dyn Refusal> = Arc::new(boxed);
+    let response = spent(Limited::with(twice(), |layer| layer.refusal(shared))).await.get().await;
+    assert_eq!(field(&response, "content-type").as_deref(), Some("application/problem+json"));
+}
+
+#[tokio::test]
+async fn refusal_sees_seconds_of_the_wire() {
+    let policy = Policy::new().limit(Limit::new("fast", Quota::per_second(8).burst(1)));
+    let limited = Limited::with(policy, |layer| {
+        layer.on_refused(|refused| {
+            let wait = refused.retry_after().unwrap();
+            Response::new(format!("{} ms, {} s", wait.as_millis(), refused.retry_after_secs().unwrap()))
+        })
+    });
+    limited.get().await;
+    let response = limited.get().await;
+    assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
+    assert_eq!(text(response).await, "125 ms, 1 s");
+}
+
+#[tokio::test]
+async fn refusal_may_be_a_stream() {
+    let limited = Limited::with(twice(), |layer| {
+        layer.on_refused(|_| Response::new(RefusalBody::new(Full::new(Bytes::from("streamed")))))
+    });
+    let limited = spent(limited).await;
+    assert_eq!(text(limited.get().await).await, "streamed");
+    let head = limited.send(Request::head("/")).await;
+    assert_eq!(field(&head, "content-length").as_deref(), Some("8"));
+    assert_eq!(text(head).await, "");
+}
+
+#[cfg(feature = "axum")]
+#[tokio::test]
+async fn refusal_may_be_an_axum_response() {
+    use axum::response::{Html, IntoResponse};
+
+    let limited = Limited::with(twice(), |layer| {
+        layer.on_refused(|refused| (refused.status(), Html(refused.detail())).into_response())
+    });
+    let response = spent(limited).await.get().await;
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(field(&response, "content-type").as_deref(), Some("text/html; charset=utf-8"));
+    assert!(text(response).await.starts_with("Over the limit"));
+}
+
+#[tokio::test]
+async fn refusal_without_body_is_empty() {
+    let response = spent(Limited::with(twice(), |layer| layer.on_refused(|_| Response::new(())))).await.get().await;
+    assert_eq!(text(response).await, "");
 }
