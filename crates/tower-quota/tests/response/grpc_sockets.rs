@@ -151,7 +151,7 @@ async fn http_and_grpc_spend_one_budget() {
 
 #[tokio::test]
 async fn content_type_hides_no_http_refusal() {
-    let app = Router::new().fallback(async || "hello").layer(both());
+    let app = Router::new().fallback(async || "hello").layer(layer());
     let address = serve(app).await;
     web_call(address, "text/plain").await;
     for content_type in ["application/grpc-web+proto", "application/grpc-web-text", "application/grpc"] {

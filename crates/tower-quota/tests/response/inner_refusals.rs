@@ -6,7 +6,9 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
 use tower::{Layer, ServiceBuilder, ServiceExt};
-use tower_quota::{HeaderStyle, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, Reset, ResponseBody};
+use tower_quota::{
+    HeaderStyle, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, Reset, ResponseBody,
+};
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Inner, failing_store, field};
