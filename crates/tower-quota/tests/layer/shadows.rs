@@ -82,8 +82,8 @@ async fn alone_they_are_as_no_limit_at_all() {
     for sick in [false, true] {
         for choice in [OnStoreFailure::Allow, OnStoreFailure::Local, OnStoreFailure::Refuse] {
             let policy = || Policy::new().instances(2).on_store_failure(choice);
-            let none = answers(policy(), Draft11, false).await;
-            assert_eq!(answers(with_shadows(policy()), Draft11, sick).await, none, "{choice:?}");
+            let none = answers(policy(), &Draft11, false).await;
+            assert_eq!(answers(with_shadows(policy()), &Draft11, sick).await, none, "{choice:?}");
         }
     }
 }
