@@ -8,20 +8,19 @@
 use std::io;
 use std::time::Duration;
 
-use axum::body::Bytes;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use axum::http::{HeaderMap, Response};
 use axum::{Router, routing::get};
 use tower_quota::{
-    HeaderStyle, Limit, MemoryStore, MissingKey, Negotiated, Policy, Quota, RateLimitLayer, Reason, Refusal, Refused,
-    key,
+    HeaderStyle, Limit, MemoryStore, MissingKey, Negotiated, Policy, Quota, RateLimitLayer, Reason, Refusal,
+    RefusalBody, Refused, key,
 };
 
 /// The errors of this API. People with a browser get the page that they would have got anyway.
 struct ApiErrors;
 
 impl Refusal for ApiErrors {
-    fn respond(&self, refused: &Refused<'_>) -> Response<Bytes> {
+    fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
         if is_browser(refused.head().headers()) {
             return Negotiated.respond(refused);
         }

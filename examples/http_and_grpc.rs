@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 
 use axum::{Router, routing::get};
 use tonic::service::Routes;
-use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key, when};
+use tower_quota::{Limit, MemoryStore, Policy, Protocol, Quota, RateLimitLayer, key, when};
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
@@ -24,7 +24,10 @@ async fn main() -> io::Result<()> {
                 .when(when::grpc_service("grpc.health.v1.Health")),
         );
     // On two ports it would be two services, each with a clone of this layer: clones share one store and one policy.
-    let limits = RateLimitLayer::new(MemoryStore::new(), policy).grpc_domain("api.example.com");
+    let limits = RateLimitLayer::new(MemoryStore::new(), policy)
+        // Calls are refused in gRPC, and requests in HTTP.
+        .protocol(Protocol::Both)
+        .grpc_domain("api.example.com");
 
     let (_, health) = tonic_health::server::health_reporter();
     // Without tonic's fallback, which would answer unknown paths with 200 and a status of gRPC.

@@ -6,26 +6,28 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Bytes;
 use http::Response;
+use tower_quota::Clock;
+use tower_quota_testkit::ManualClock;
 
-use crate::setting::{Case, Protocol};
+use crate::setting::{Case, Wire};
 
 const PAGE: &str = include_str!("../../docs/ANSWERS.md");
 
 #[tokio::test(start_paused = true)]
-async fn the_page_is_what_the_layer_does() {
+async fn page_is_what_the_layer_does() {
     let mut glance = String::from("## At a glance\n\n| answer | HTTP | gRPC | gRPC-Web |\n|---|---|---|---|\n");
     for case in Case::all() {
         write!(glance, "| {} |", case.name).unwrap();
-        for protocol in Protocol::ALL {
-            write!(glance, " {} |", verdict(&case.answer(protocol).await)).unwrap();
+        for wire in Wire::ALL {
+            write!(glance, " {} |", verdict(&case.answer(wire).await)).unwrap();
         }
         glance.push('\n');
     }
     let mut page = glance;
-    for protocol in Protocol::ALL {
-        writeln!(page, "\n## {}\n\n| answer | status | body | fields |\n|---|---|---|---|", protocol.name()).unwrap();
+    for wire in Wire::ALL {
+        writeln!(page, "\n## {}\n\n| answer | status | body | fields |\n|---|---|---|---|", wire.name()).unwrap();
         for case in Case::all() {
-            let answer = case.answer(protocol).await;
+            let answer = case.answer(wire).await;
             let (status, body, fields) = (answer.status().as_u16(), body(&answer), fields(&answer));
             writeln!(page, "| {} | {status} | {body} | {fields} |", case.name).unwrap();
         }
@@ -34,7 +36,7 @@ async fn the_page_is_what_the_layer_does() {
     assert!(PAGE[begin..] == page, "docs/ANSWERS.md should go on:\n\n{page}");
 }
 
-/// What a client takes an answer for.
+/// Returns what a client takes an answer for.
 fn verdict(answer: &Response<Bytes>) -> String {
     match answer.headers().get("grpc-status").map(|code| code.to_str().unwrap()) {
         None if answer.status() == 200 => String::from("the service's own"),
@@ -56,18 +58,25 @@ fn body(answer: &Response<Bytes>) -> &'static str {
     }
 }
 
-/// The fields of an answer, by their names. What the details of a status hold stands for them.
+/// Returns the fields of an answer by name, with the kinds of a status's details, and resets as seconds from now.
 fn fields(answer: &Response<Bytes>) -> String {
     let mut fields: Vec<String> = answer
         .headers()
         .iter()
         .map(|(name, value)| match name.as_str() {
             "grpc-status-details-bin" => format!("`{name}`: {}", details(value.as_bytes())),
+            "x-ratelimit-reset" => format!("`{name}`: in {} s", until(value.to_str().unwrap())),
             _ => format!("`{name}: {}`", value.to_str().unwrap()),
         })
         .collect();
     fields.sort();
     fields.join("<br>")
+}
+
+/// Returns the seconds from the clock of the tests to a second of the Unix epoch.
+fn until(second: &str) -> u64 {
+    let now = ManualClock::default().now().as_micros().div_ceil(1_000_000);
+    second.parse::<u64>().unwrap().saturating_sub(now)
 }
 
 fn details(value: &[u8]) -> String {

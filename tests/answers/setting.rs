@@ -1,4 +1,4 @@
-//! A service behind a layer, asked in three protocols while its store is well or sick.
+//! A service behind a layer, asked in three protocols while its store is available or not.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -9,20 +9,20 @@ use http::{Request, Response, Version};
 use http_body_util::{BodyExt, Full};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::{
-    Charge, Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Operation, Policy, Quota, RateLimitLayer, Store,
-    key,
+    Charge, Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Operation, Policy, Protocol, Quota,
+    RateLimitLayer, Store, key,
 };
 use tower_quota_testkit::ManualClock;
 
-/// How a request may come.
+/// The protocol of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Protocol {
+pub(crate) enum Wire {
     Http,
     Grpc,
     GrpcWeb,
 }
 
-impl Protocol {
+impl Wire {
     pub(crate) const ALL: [Self; 3] = [Self::Http, Self::Grpc, Self::GrpcWeb];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -49,7 +49,7 @@ pub(crate) struct Case {
     policy: Policy,
     /// Requests before the one that is looked at.
     earlier: usize,
-    sick: bool,
+    fails: bool,
 }
 
 impl Case {
@@ -57,42 +57,44 @@ impl Case {
     pub(crate) fn all() -> Vec<Self> {
         let minute = || Limit::new("minute", Quota::per_minute(2));
         let policy = |limit| Policy::new().limit(limit);
-        let case = |name, limit, earlier| Self { name, policy: policy(limit), earlier, sick: false };
-        let sick =
-            |name, choice| Self { name, policy: policy(minute().on_store_failure(choice)), earlier: 0, sick: true };
+        let case = |name, limit, earlier| Self { name, policy: policy(limit), earlier, fails: false };
+        let unavailable =
+            |name, choice| Self { name, policy: policy(minute().on_store_failure(choice)), earlier: 0, fails: true };
         vec![
             case("allowed", minute(), 0),
             case("wait", Limit::new("minute", Quota::per_minute(2).leaky_bucket()), 1),
             case("refused", minute(), 2),
             case("never", minute().cost_with(|_| 3), 0),
             case("key missing", minute().by(key::header("x-api-key")).when_missing(MissingKey::Refuse), 0),
-            Self { name: "blocked", policy: policy(minute()).block(|_| true), earlier: 0, sick: false },
-            sick("degraded: uncounted", OnStoreFailure::Allow),
-            sick("degraded: counted here", OnStoreFailure::Local),
-            sick("store sick", OnStoreFailure::Refuse),
+            Self { name: "blocked", policy: policy(minute()).block(|_| true), earlier: 0, fails: false },
+            unavailable("degraded: uncounted", OnStoreFailure::Allow),
+            unavailable("degraded: counted here", OnStoreFailure::Local),
+            unavailable("store unavailable", OnStoreFailure::Refuse),
         ]
     }
 
     /// The answer to a request of this kind.
-    pub(crate) async fn answer(&self, protocol: Protocol) -> Response<Bytes> {
+    pub(crate) async fn answer(&self, wire: Wire) -> Response<Bytes> {
         let clock = ManualClock::default();
-        let store = Sometimes { memory: MemoryStore::with_clock(10, clock.clone()), sick: self.sick };
-        let layer = RateLimitLayer::new(store, self.policy.clone()).local_store(MemoryStore::with_clock(10, clock));
+        let store = Sometimes { memory: MemoryStore::with_clock(10, clock.clone()), fails: self.fails };
+        let layer = RateLimitLayer::new(store, self.policy.clone())
+            .local_store(MemoryStore::with_clock(10, clock))
+            .protocol(Protocol::Both);
         let service = layer.layer(service_fn(|_: Request<()>| {
             ready(Ok::<_, Infallible>(Response::new(Full::from(Bytes::from_static(b"the service's own")))))
         }));
         for _ in 0..self.earlier {
-            service.clone().oneshot(protocol.request()).await.unwrap();
+            service.clone().oneshot(wire.request()).await.unwrap();
         }
-        let (parts, body) = service.oneshot(protocol.request()).await.unwrap().into_parts();
+        let (parts, body) = service.oneshot(wire.request()).await.unwrap().into_parts();
         Response::from_parts(parts, body.collect().await.unwrap().to_bytes())
     }
 }
 
-/// A store in memory, or one that cannot be asked.
+/// A store in memory, or one that always fails.
 struct Sometimes {
     memory: MemoryStore,
-    sick: bool,
+    fails: bool,
 }
 
 impl Store for Sometimes {
@@ -100,7 +102,7 @@ impl Store for Sometimes {
     type Future = Ready<Result<Decision, io::Error>>;
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
-        if self.sick {
+        if self.fails {
             return ready(Err(io::ErrorKind::ConnectionRefused.into()));
         }
         let Ok(decision) = self.memory.apply(operation, charges).into_inner();

@@ -17,7 +17,7 @@ async fn answer(style: HeaderStyle) -> Response<()> {
     let policy = Policy::new()
         .limit(Limit::new("many", Quota::per_second(10_000_000)))
         .limit(Limit::new(ODD, Quota::per_day(100).sliding_log()).by(key::header("x-api-key")));
-    let layer = RateLimitLayer::new(MemoryStore::new(), policy).headers([style]).partition_keys("secret");
+    let layer = RateLimitLayer::new(MemoryStore::new(), policy).headers(style).partition_keys("secret");
     let service = layer
         .layer(service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(Empty::<bytes::Bytes>::new())))));
     let request = Request::get("/").header("x-api-key", "ann").body(()).unwrap();

@@ -72,6 +72,8 @@ pub enum ConfigError {
     CollidingNames(Name, Name),
     /// Different extractors of one policy whose keys have one scope, so that each would count what the other reads.
     SharedScope(Name),
+    /// A penalty on a limit whose requests without a key share a counter, though nobody has chosen that.
+    PenaltyOnSharedCounter(Name),
     /// Two styles of header fields that both write this field.
     SharedField(&'static str),
     /// A limit's name that is empty, longer than 64 bytes or not printable ASCII, which no header could carry.
@@ -151,6 +153,11 @@ impl fmt::Display for ConfigError {
                 f,
                 "different extractors of one policy make keys of one scope, {scope:?}: give each a scope of its own, or \
                  count by one of them"
+            ),
+            Self::PenaltyOnSharedCounter(limit) => write!(
+                f,
+                "the penalty of \"{limit}\" would let one client without a key block all others without one: choose a key \
+                 that is always there, as by `.or(key::client_ip())`, or say `.when_missing(..)`"
             ),
             Self::SharedField(field) => {
                 write!(f, "two of the header styles write {field}: choose one of them")

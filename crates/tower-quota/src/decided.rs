@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use tower_quota_core::Decision;
 
-use crate::answer::Reason;
 use crate::head::RequestHead;
+use crate::response::Reason;
 
 /// What has been decided about a request, as [`RateLimitLayer::on_decision`](crate::RateLimitLayer::on_decision) hears
 /// it.
@@ -62,6 +62,8 @@ impl<'a> Decided<'a> {
             Some(Reason::NeverFits(_)) => "never",
             Some(Reason::Blocked) => "blocked",
             Some(Reason::MissingKey(_)) => "missing_key",
+            Some(Reason::Unauthenticated(_)) => "unauthenticated",
+            Some(Reason::NoPeerAddress) => "no_peer_address",
             Some(Reason::StoreFailure(_)) => "store_failure",
             None if self.decision.is_none() => "uncounted",
             None if self.wait().is_zero() => "allowed",

@@ -111,7 +111,7 @@
 //! use http::Method;
 //! use std::time::Duration;
 //! use tower_quota::{
-//!     BoxStore, Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer, Refused, key,
+//!     BoxStore, Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer, key,
 //! };
 //!
 //! #[derive(Clone)]
@@ -132,7 +132,7 @@
 //!     .on_store_failure(OnStoreFailure::Refuse);
 //!
 //! let layer: RateLimitLayer<BoxStore> = RateLimitLayer::new(BoxStore::new(MemoryStore::new()), policy)
-//!     .refusal(|refused: &Refused<'_>| {
+//!     .on_refused(|refused| {
 //!         let mut response = http::Response::new(refused.detail());
 //!         *response.status_mut() = refused.status();
 //!         response
@@ -160,7 +160,7 @@
 //! * **Matched routes.** `key::route()` sees the whole pattern under `nest`, and nothing in fallbacks or around a whole
 //!   app.
 //! * **CORS.** Put `CorsLayer` outside this layer, so that refusals carry its headers and preflight requests are
-//!   answered before they are counted, and expose [`EXPOSED_HEADERS`].
+//!   answered before they are counted, and expose the [`exposed_headers`].
 //! * **Nested layers** each decide by themselves: what an outer one has charged stays charged when an inner one refuses.
 //!   Limits that belong together belong in one policy.
 //! * **Names** tell counters apart. Limits of one name that count the same key in one store share one counter, across
@@ -188,7 +188,6 @@
 
 #![forbid(unsafe_code)]
 
-mod answer;
 mod clients;
 pub mod cost;
 mod decided;
@@ -199,11 +198,12 @@ pub mod key;
 mod layer;
 mod limit;
 mod policy;
+mod protocol;
+mod response;
 pub mod settle;
 mod valid;
 pub mod when;
 
-pub use self::answer::{EXPOSED_HEADERS, HeaderStyle, Negotiated, ProblemDetails, Reason, Refusal, Refused, Reset};
 pub use self::clients::RefusedClient;
 pub use self::decided::Decided;
 pub use self::degraded::{Degraded, OnStoreFailure};
@@ -212,6 +212,11 @@ pub use self::head::RequestHead;
 pub use self::layer::{RateLimit, RateLimitLayer, ResponseBody, ResponseFuture, StoreTimeout};
 pub use self::limit::{Limit, MissingKey};
 pub use self::policy::Policy;
+pub use self::protocol::Protocol;
+pub use self::response::{
+    CustomStyle, GrpcStatus, HeaderReport, HeaderStyle, LimitInfo, LimitReport, Negotiated, ProblemDetails, Reason,
+    Refusal, RefusalBody, Refused, Reset, WriteHeaders, exposed_headers,
+};
 pub use tower_quota_core::{
     Algorithm, Answer, AsKey, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Entry, Key, Left,
     LimitStatus, Limiter, MemoryStats, MemoryStore, MonotonicClock, Name, NotReady, Operation, Outcome, Penalty, Quota,

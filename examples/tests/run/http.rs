@@ -5,7 +5,7 @@ use crate::example::{Example, get, post};
 #[test]
 fn quickstart_limits_a_client() {
     let example = Example::start("quickstart", &[]);
-    let told = ["ratelimit-policy: \"burst\";q=5;w=3", "\r\nratelimit: \"burst\";r=4;t=1", "\r\n\r\nhello\n"];
+    let told = ["ratelimit-policy: \"burst\";q=5;w=3", "\r\nratelimit: \"burst\";r=4;t=2", "\r\n\r\nhello\n"];
     example.expect(&get("/"), 200, &told);
     let refused = example.until(|_| get("/"), |status, _| status == 429);
     assert!(refused.contains("content-type: application/problem+json"), "{refused}");

@@ -9,7 +9,7 @@ use tower_quota_core::Decision;
 use super::body::ResponseBody;
 use super::pipeline::Case;
 use super::shared::Rules;
-use crate::answer::Report;
+use crate::response::Report;
 use crate::degraded::Degraded;
 use crate::settle::{ChargeRecord, Counted, Meter, Reservation};
 

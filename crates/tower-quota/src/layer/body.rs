@@ -7,11 +7,12 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
+use crate::response::RefusalBody;
 use crate::settle::Meter;
 
 pin_project! {
     /// The body of a [`RateLimit`](crate::RateLimit)'s response: that of the inner service, passed through untouched, or
-    /// the bytes of a refusal.
+    /// a refusal's.
     #[derive(Debug)]
     pub struct ResponseBody<B> {
         #[pin]
@@ -30,8 +31,8 @@ pin_project! {
             meter: Option<Box<Meter>>,
         },
         Refusal {
-            // Empty once sent.
-            rest: Bytes,
+            #[pin]
+            body: RefusalBody,
         },
     }
 }
@@ -41,15 +42,15 @@ impl<B> ResponseBody<B> {
         Self { kind: Kind::Inner { body, meter } }
     }
 
-    pub(super) const fn refusal(bytes: Bytes) -> Self {
-        Self { kind: Kind::Refusal { rest: bytes } }
+    pub(super) const fn refusal(body: RefusalBody) -> Self {
+        Self { kind: Kind::Refusal { body } }
     }
 }
 
 impl<B> Default for ResponseBody<B> {
     /// Makes an empty body, whatever the inner service's is.
     fn default() -> Self {
-        Self::refusal(Bytes::new())
+        Self::refusal(RefusalBody::default())
     }
 }
 
@@ -68,8 +69,9 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
                 }
                 Poll::Ready(frame)
             }
-            KindProjection::Refusal { rest } if rest.is_empty() => Poll::Ready(None),
-            KindProjection::Refusal { rest } => Poll::Ready(Some(Ok(Frame::data(core::mem::take(rest))))),
+            KindProjection::Refusal { body } => {
+                body.poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(|never| match never {})))
+            }
         }
     }
 
@@ -82,14 +84,14 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
                 }
                 is_end
             }
-            Kind::Refusal { rest } => rest.is_empty(),
+            Kind::Refusal { body } => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
             Kind::Inner { body, .. } => body.size_hint(),
-            Kind::Refusal { rest } => SizeHint::with_exact(rest.len() as u64),
+            Kind::Refusal { body } => body.size_hint(),
         }
     }
 }

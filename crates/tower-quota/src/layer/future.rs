@@ -16,7 +16,7 @@ use super::body::ResponseBody;
 use super::pipeline::Step;
 use super::shared::Shared;
 use super::stage::{Stage, take};
-use crate::answer::RefusalBody;
+use crate::response::RefusalBody;
 
 pin_project! {
     /// The future of [`RateLimit`](crate::RateLimit).

@@ -11,7 +11,7 @@ use tower_quota_core::{MemoryStore, Store};
 use super::service::RateLimit;
 use super::shared::{Settings, Shared};
 use super::stage::Queue;
-use crate::answer::ResponseSettings;
+use crate::response::ResponseSettings;
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
 use crate::policy::Policy;

@@ -10,7 +10,7 @@ use tower_quota_core::{Decision, Key, LimitStatus, Name, Operation, Outcome, Quo
 use super::admission::Admission;
 use super::shared::{Rules, Shared};
 use super::stage::{Event, Queued, Stage};
-use crate::answer::{PartitionKey, Reason, RefusalBody, Report};
+use crate::response::{PartitionKey, Reason, RefusalBody, Report};
 use crate::head::RequestHead;
 use crate::policy::{Ask, Fallback, Listed, LookUps, NotAsked};
 use crate::settle::{ChargeRecord, Counted, InFlight, RecordedCharge, Settler};
@@ -87,12 +87,14 @@ impl<S: Store> Shared<S> {
     #[inline]
     fn ask<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
         let mut ask = Ask::new(&rules.plan);
-        match ask.read(&RequestHead::of(request)) {
-            Ok(()) => {}
-            Err(NotAsked::NoLimit) => return Step::Forward(Admission::default()),
-            Err(NotAsked::MissingKey(scope)) => {
-                return Step::Respond(self.refuse_undecided(rules, Reason::MissingKey(scope), request));
-            }
+        if let Err(not_asked) = ask.read(&RequestHead::of(request)) {
+            let reason = match not_asked {
+                NotAsked::NoLimit => return Step::Forward(Admission::default()),
+                NotAsked::MissingKey(scope) => Reason::MissingKey(scope),
+                NotAsked::Unauthenticated(scope) => Reason::Unauthenticated(scope),
+                NotAsked::NoPeerAddress => Reason::NoPeerAddress,
+            };
+            return Step::Respond(self.refuse_undecided(rules, reason, request));
         }
         if !self.blocks().are_empty() && ask.parts().any(|(limit, key)| self.blocks().has(limit, key)) {
             return Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request));

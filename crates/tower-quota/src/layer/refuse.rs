@@ -11,7 +11,7 @@ use tower_quota_core::{Charge, Decision, Operation, Outcome, Store};
 use super::admission::Admission;
 use super::pipeline::{Case, Step};
 use super::shared::{Rules, Shared};
-use crate::answer::{Reason, RefusalBody, Refused};
+use crate::response::{Reason, RefusalBody, Refused};
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
 use crate::settle::Counted;

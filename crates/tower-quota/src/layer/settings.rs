@@ -1,27 +1,75 @@
-//! What a layer can be told about its answers.
+//! The settings of a layer's responses.
 
 use core::time::Duration;
 use std::sync::Arc;
 
+use http::Response;
 use tower_quota_core::{ConfigError, Name, Store};
 
 use super::layer::RateLimitLayer;
-use crate::answer::{HeaderStyle, Partitions, Refusal, ResponseSettings};
+use crate::protocol::Protocol;
+use crate::response::{
+    GrpcStatus, HeaderStyle, OnRefused, Partitions, Refusal, RefusalBody, Refused, ResponseSettings,
+};
 
 impl<S: Store> RateLimitLayer<S> {
-    /// Answers refused HTTP requests this way instead of in the [form that the client asks for](crate::Negotiated).
-    pub fn refusal(self, refusal: impl Refusal) -> Self {
-        self.responding(|responses| responses.refusal = Some(Arc::new(refusal)))
-    }
-
-    /// Tells clients how they stand in these styles, instead of [`HeaderStyle::Draft11`] alone. None at all tell nothing; a
-    /// refusal's `Retry-After` stays.
+    /// Answers refused HTTP requests by this closure instead of in the [form that the client asks
+    /// for](crate::Negotiated).
+    ///
+    /// The body is text, bytes, or a [`RefusalBody`]; with the feature `axum` the response may be one of axum. The layer
+    /// adds what the closure leaves out: see [`Refusal`].
     ///
     /// ```
-    /// use tower_quota::{HeaderStyle, MemoryStore, Policy, RateLimitLayer, Reset};
+    /// use http::Response;
+    /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+    ///
+    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).on_refused(|refused| {
+    ///     let mut response = Response::new(refused.detail());
+    ///     *response.status_mut() = refused.status();
+    ///     response
+    /// });
+    /// # let _ = layer;
+    /// ```
+    pub fn on_refused<F, B>(self, respond: F) -> Self
+    where
+        F: Fn(&Refused<'_>) -> Response<B> + Send + Sync + 'static,
+        B: Into<RefusalBody> + 'static,
+    {
+        self.refusal(OnRefused(respond))
+    }
+
+    /// Answers refused HTTP requests by this value: see [`Refusal`].
+    pub fn refusal(self, refusal: impl Refusal) -> Self {
+        self.responding(|settings| settings.refusal = Arc::new(refusal))
+    }
+
+    /// Answers refused gRPC calls with the status that this closure returns.
+    ///
+    /// It returns a [`GrpcStatus`], or with the feature `tonic` a `tonic::Status`. Unless it is called, the status is
+    /// [`GrpcStatus::of`] the refusal. Which calls are answered in gRPC depends on the [protocol](Self::protocol).
+    pub fn on_refused_grpc<F, G>(self, status: F) -> Self
+    where
+        F: Fn(&Refused<'_>) -> G + Send + Sync + 'static,
+        G: Into<GrpcStatus>,
+    {
+        self.responding(|settings| settings.on_refused_grpc = Arc::new(move |refused| status(refused).into()))
+    }
+
+    /// Chooses which refusals are gRPC responses. The default is [`Protocol::Auto`].
+    pub fn protocol(self, protocol: Protocol) -> Self {
+        self.responding(|settings| settings.protocol = protocol)
+    }
+
+    /// Reports the limits to clients in these header styles.
+    ///
+    /// The default is [`HeaderStyle::Draft11`] and [`HeaderStyle::XRateLimit`] with [`Reset::Epoch`](crate::Reset::Epoch)
+    /// together. With none, admitted responses have no fields; the `Retry-After` of refusals stays.
+    ///
+    /// ```
+    /// use tower_quota::{HeaderStyle, MemoryStore, Policy, RateLimitLayer};
     ///
     /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new())
-    ///     .headers([HeaderStyle::Draft11, HeaderStyle::XRateLimit(Reset::Epoch), HeaderStyle::PerWindow]);
+    ///     .headers([HeaderStyle::Draft11, HeaderStyle::GitHub, HeaderStyle::PerWindow]);
     /// # let _ = layer;
     /// ```
     ///
@@ -36,45 +84,48 @@ impl<S: Store> RateLimitLayer<S> {
         }
     }
 
-    /// [`RateLimitLayer::headers`] for styles that were not written in code.
+    /// Is [`RateLimitLayer::headers`] for styles that are not written in code.
     ///
     /// # Errors
-    /// [`ConfigError::SharedField`] when two of them write the same field, as [`HeaderStyle`] says.
+    /// [`ConfigError::SharedField`] when two of them write the same field.
     pub fn try_headers(self, styles: impl IntoIterator<Item = HeaderStyle>) -> Result<Self, ConfigError> {
         let styles: Vec<HeaderStyle> = styles.into_iter().collect();
         HeaderStyle::check(&styles)?;
-        Ok(self.responding(|responses| responses.styles = styles))
+        Ok(self.responding(|settings| settings.styles = styles))
     }
 
-    /// Tells clients whose counter each limit reads, as `pk` in the fields of [`HeaderStyle::Draft11`], so that those who
-    /// speak for several can tell them apart: 12 bytes of a hash of the limit's key, keyed by this secret. The key cannot
-    /// be read out of it by those who do not know the secret, which should be 16 random bytes or more, and the same in
-    /// all instances. Off unless called; each request then has its keys read twice.
+    /// Shows clients the partition of each limit that counted them, as `pk` in the fields of [`HeaderStyle::Draft11`].
+    ///
+    /// It is 12 bytes of a hash of the limit's key, keyed by this secret: a client that speaks for several can tell them
+    /// apart, and the key cannot be read out of it without the secret, which should be 16 random bytes or more, and the
+    /// same in all instances.
     pub fn partition_keys(self, secret: impl AsRef<[u8]>) -> Self {
-        self.responding(|responses| responses.partitions = Some(Partitions::new(secret.as_ref())))
+        self.responding(|settings| settings.partitions = Some(Partitions::new(secret.as_ref())))
     }
 
-    /// Tells each refused client a time to retry that is up to this much later than it must be, at random: clients that
-    /// were refused together do not come back together. It is never earlier, and the same throughout an answer:
-    /// `Retry-After`, the sentence, the draft fields, gRPC's `RetryInfo` and push-back. The
-    /// [`Decision`](crate::Decision) keeps the exact time. None unless called.
+    /// Adds a random time, at most this long, to the wait of each refused client.
+    ///
+    /// Clients that were refused together then do not come back together. The wait is never shorter than it must be, and
+    /// the same throughout a response: `Retry-After`, the sentence, the draft fields, gRPC's `RetryInfo` and push-back.
+    /// The [`Decision`](crate::Decision) keeps the exact time. The default is none.
     pub fn retry_jitter(self, most: Duration) -> Self {
-        self.responding(|responses| responses.most_jitter = most)
+        self.responding(|settings| settings.most_jitter = most)
     }
 
-    /// Names the shadow limits that would have refused a request in `X-RateLimit-Shadow`: a list of strings, left out where
-    /// there are none. Clients are told nothing of such limits otherwise, and not even this unless called.
+    /// Names the shadow limits that would have refused a request in `X-RateLimit-Shadow`, a list of strings.
+    ///
+    /// Clients see nothing of such limits otherwise.
     pub fn shadow_header(self) -> Self {
-        self.responding(|responses| responses.tells_shadows = true)
+        self.responding(|settings| settings.tells_shadows = true)
     }
 
-    /// Who refuses, for gRPC clients: the domain in the `ErrorInfo` of a refusal, such as `api.example.com`. It is
-    /// `tower-quota` unless called.
+    /// Names the service that refuses to gRPC clients, such as `api.example.com`: the domain of `ErrorInfo`.
+    ///
+    /// The default is `tower-quota`.
     pub fn grpc_domain(self, domain: impl Into<Name>) -> Self {
-        self.responding(|responses| responses.grpc_domain = domain.into())
+        self.responding(|settings| settings.grpc_domain = domain.into())
     }
 
-    /// Changes how the layer responds.
     fn responding(self, change: impl FnOnce(&mut ResponseSettings)) -> Self {
         self.with(|settings| change(&mut settings.responses))
     }

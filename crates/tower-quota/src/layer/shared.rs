@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use tower_quota_core::{Charge, Decision, Operation, Store};
 
 use super::stage::Queue;
-use crate::answer::{Reason, ResponseSettings, Responses};
+use crate::response::{Reason, ResponseSettings, Responses};
 use crate::clients::{Blocks, RecentRefusals};
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;

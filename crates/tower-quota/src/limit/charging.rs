@@ -1,10 +1,22 @@
 //! What a limit charges a request.
 
-use tower_quota_core::{Algorithm, Charge, ConfigError, Key, Quota};
+use http::Request;
+use tower_quota_core::{Algorithm, Charge, ConfigError, Key, Name, Quota};
 
 use super::{Cost, Limit, MissingKey};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
+use crate::key::Mistake;
+
+/// What a limit does with one request that has no key.
+pub(crate) enum WithoutKey {
+    Share,
+    Skip,
+    Refuse,
+    Unauthenticated,
+    /// Refuses it for a fault of the server.
+    NoPeerAddress,
+}
 
 impl Limit {
     /// Returns whether it applies to a request.
@@ -68,12 +80,29 @@ impl Limit {
         [self.name.id()].into_iter().chain(strikes)
     }
 
-    /// Returns what it does with requests without a key. A shadow refuses none.
-    pub(crate) const fn without_key(&self) -> MissingKey {
-        match self.missing {
-            MissingKey::Refuse if self.is_shadow => MissingKey::Skip,
-            missing => missing,
+    /// Returns what it does with a request without a key. A shadow refuses none.
+    pub(crate) fn without_key(&self, head: &RequestHead<'_>) -> WithoutKey {
+        let choice = match self.missing {
+            Some(choice) => choice,
+            None if self.extractor.mistake(head) == Some(Mistake::NoPeerAddress) => {
+                return if self.is_shadow { WithoutKey::Skip } else { WithoutKey::NoPeerAddress };
+            }
+            None => MissingKey::ShareOneCounter,
+        };
+        match choice {
+            MissingKey::ShareOneCounter => WithoutKey::Share,
+            MissingKey::Refuse if !self.is_shadow => WithoutKey::Refuse,
+            MissingKey::Unauthenticated if !self.is_shadow => WithoutKey::Unauthenticated,
+            MissingKey::Skip | MissingKey::Refuse | MissingKey::Unauthenticated => WithoutKey::Skip,
         }
+    }
+
+    /// Returns whether requests without a key share a counter though nobody has chosen that.
+    fn shares_by_default(&self) -> bool {
+        let request = Request::new(());
+        let head = RequestHead::of(&request);
+        let is_missing = || self.extractor.extract(&head).is_none();
+        self.missing.is_none() && is_missing() && self.extractor.mistake(&head).is_none()
     }
 
     /// Returns what it does when the store fails, given the choice of its policy. A shadow refuses nothing.
@@ -100,6 +129,10 @@ impl Limit {
     /// Checks what can be known before requests come.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.name.check_limit()?;
+        self.unit.map_or(Ok(()), Name::check_limit)?;
+        if self.penalty.is_some() && self.shares_by_default() {
+            return Err(ConfigError::PenaltyOnSharedCounter(self.name));
+        }
         match self.cost {
             Cost::Constant(cost) if cost > self.quota.capacity() && !self.is_at_most => {
                 Err(ConfigError::CostAboveCapacity { limit: self.name, cost, capacity: self.quota.capacity() })

@@ -14,6 +14,8 @@ use crate::key::{KeyExtractor, everyone};
 use crate::settle::{Rule, Settle, SettleRule, by_handler};
 use crate::when::{Condition, not};
 
+pub(crate) use self::charging::WithoutKey;
+
 /// A named quota: the key it is counted by, what a request costs, when it applies.
 ///
 /// Until told otherwise a limit counts everyone together, applies to every request, and each costs 1.
@@ -35,7 +37,8 @@ pub struct Limit {
     pub(crate) name: Name,
     pub(crate) quota: Quota,
     pub(crate) extractor: Arc<dyn KeyExtractor>,
-    missing: MissingKey,
+    /// The choice for requests without a key, if one was made.
+    missing: Option<MissingKey>,
     on_store_failure: Option<OnStoreFailure>,
     /// One instance's part of the quota.
     pub(crate) share: Quota,
@@ -55,18 +58,23 @@ pub struct Limit {
     penalty: Option<Penalty>,
     /// Says whether its charges have any option set.
     has_options: bool,
+    /// What it counts, if not requests.
+    pub(crate) unit: Option<Name>,
 }
 
 /// What a limit does with a request that has no key for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MissingKey {
+    /// All such requests share one counter: leaving the key out never buys more, and one client can use it up for all
+    /// others. Prefer a key that is always there, as by [`or`](crate::key::KeyExtractorExt::or).
+    ShareOneCounter,
     /// The limit does not apply. Right only where another limit catches such requests.
     Skip,
-    /// All such requests share one counter: leaving the key out never buys more.
-    #[default]
-    Share,
-    /// The request is refused: 400, or `INVALID_ARGUMENT` for gRPC.
+    /// The request is refused as a bad one: 400, or `INVALID_ARGUMENT` for gRPC.
     Refuse,
+    /// The request is refused for want of credentials: 401 with a challenge, or `UNAUTHENTICATED` for gRPC.
+    Unauthenticated,
 }
 
 type CostOf = dyn Fn(&RequestHead<'_>) -> u64 + Send + Sync;
@@ -95,7 +103,7 @@ impl Limit {
             name: name.into(),
             quota,
             extractor: Arc::new(everyone()),
-            missing: MissingKey::default(),
+            missing: None,
             on_store_failure: None,
             share: quota,
             cost: Cost::Constant(1),
@@ -109,12 +117,29 @@ impl Limit {
             is_at_most: false,
             penalty: None,
             has_options: false,
+            unit: None,
         }
     }
 
     /// Counts by this key, see [`key`](crate::key).
     pub fn by(mut self, extractor: impl KeyExtractor) -> Self {
         self.extractor = Arc::new(extractor);
+        self
+    }
+
+    /// Names what the limit counts, for clients: `content-bytes`, or a word of your own. The default is requests.
+    ///
+    /// It is the parameter `qu` of `RateLimit-Policy` in [`HeaderStyle::Draft11`](crate::HeaderStyle::Draft11), and
+    /// takes 1 to 64 printable ASCII characters, as names of limits do.
+    ///
+    /// ```
+    /// use tower_quota::{Limit, Quota, cost};
+    ///
+    /// let upload = Limit::new("upload", Quota::per_hour(10_000_000)).cost_with(cost::body_size(1, 1)).unit("content-bytes");
+    /// # let _ = upload;
+    /// ```
+    pub fn unit(mut self, unit: impl Into<Name>) -> Self {
+        self.unit = Some(unit.into()).filter(|unit| unit.as_str() != "requests");
         self
     }
 
@@ -173,9 +198,12 @@ impl Limit {
         self
     }
 
-    /// What happens to requests without a key. The default is [`MissingKey::Share`].
+    /// Chooses what happens to requests without a key.
+    ///
+    /// The default is [`MissingKey::ShareOneCounter`], but for keys that the server has to provide: without the address
+    /// of the peer the answer is 500, because the client is not to blame and all clients would be one.
     pub const fn when_missing(mut self, missing: MissingKey) -> Self {
-        self.missing = missing;
+        self.missing = Some(missing);
         self
     }
 
@@ -250,7 +278,7 @@ impl Limit {
     ///
     /// Refusals by other limits do not count. While a client is blocked, refusals name this limit, and `Retry-After` is
     /// the end of the block if the client does not ask before. Off unless called. With
-    /// [`MissingKey::Share`] a policy refuses it, since one client could block all others without a key.
+    /// [`MissingKey::ShareOneCounter`] a policy refuses it unless that was chosen, since one client could block all others without a key.
     pub const fn penalty(mut self, penalty: Penalty) -> Self {
         self.penalty = Some(penalty);
         self.has_options = true;

@@ -8,7 +8,7 @@ use tower_quota_core::{Charge, Key, Name, OwnedCharge, Quota};
 use super::plan::{Plan, PlannedLimit};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
-use crate::limit::MissingKey;
+use crate::limit::WithoutKey;
 
 /// Requests rarely have more limits than this. Longer lists are allocated.
 const FEW: usize = 4;
@@ -45,6 +45,10 @@ pub(crate) enum NotAsked {
     NoLimit,
     /// A limit refuses requests without a key of this scope.
     MissingKey(Name),
+    /// A limit asks for credentials of this scope.
+    Unauthenticated(Name),
+    /// A limit counts by the address of the peer, which the server did not attach.
+    NoPeerAddress,
 }
 
 /// What happens to a request if the store fails.
@@ -75,10 +79,12 @@ impl<'p, 'r> Ask<'p, 'r> {
             }
             let key = self.key(planned.key, head);
             if self.keys[key].is_missing {
-                match limit.without_key() {
-                    MissingKey::Skip => continue,
-                    MissingKey::Refuse => return Err(NotAsked::MissingKey(limit.extractor.scope())),
-                    MissingKey::Share => {}
+                match limit.without_key(head) {
+                    WithoutKey::Share => {}
+                    WithoutKey::Skip => continue,
+                    WithoutKey::Refuse => return Err(NotAsked::MissingKey(limit.extractor.scope())),
+                    WithoutKey::Unauthenticated => return Err(NotAsked::Unauthenticated(limit.extractor.scope())),
+                    WithoutKey::NoPeerAddress => return Err(NotAsked::NoPeerAddress),
                 }
             }
             self.parts.push(Part { planned, key, quota: limit.other_quota(head), units: limit.units(head) });

@@ -178,7 +178,7 @@ impl Policy {
     ///                 let tenant = head.extensions().get::<Tenant>()?;
     ///                 Quota::try_new(tenant.per_minute, Duration::from_secs(60)).ok()
     ///             })
-    ///             .when_missing(MissingKey::Share),
+    ///             .when_missing(MissingKey::ShareOneCounter),
     ///     );
     /// # let _ = policy;
     /// ```

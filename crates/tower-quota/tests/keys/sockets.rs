@@ -208,7 +208,8 @@ async fn grpc_limit_counts_any_content_type() {
         calls("by service").by(key::grpc_service()).when_missing(MissingKey::Skip),
     ] {
         let (_, health) = tonic_health::server::health_reporter();
-        let app = tonic::service::Routes::new(health).into_axum_router().layer(layer(Policy::new().limit(limit)));
+        let app = tonic::service::Routes::new(health).into_axum_router();
+        let app = app.layer(layer(Policy::new().limit(limit)).protocol(tower_quota::Protocol::Both));
         let address = served(app).await;
         let channel = tonic::transport::Endpoint::new(format!("http://{address}")).unwrap().connect().await.unwrap();
         let mut statuses = Vec::new();

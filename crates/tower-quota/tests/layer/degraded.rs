@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::{Request, StatusCode, Version};
 use tower::{Layer, ServiceExt};
 use tower_quota::{Decision, Degraded, Limit, MemoryStore, OnStoreFailure, Outcome, Policy, Quota, RateLimit, key};
-use tower_quota::{RateLimitLayer, Refused};
+use tower_quota::{Protocol, RateLimitLayer};
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Answer, Inner, ScriptedStore, StoreControl, WITH_X, field};
@@ -23,7 +23,7 @@ impl Setting {
         let clock = ManualClock::default();
         let (store, local) = (ScriptedStore::with_clock(clock.clone()), MemoryStore::with_clock(1_000, clock.clone()));
         let layer = RateLimitLayer::new(store.clone(), policy).attach_decision().local_store(local.clone());
-        Self { service: layer.headers(WITH_X).layer(Inner::default()), store, local, clock }
+        Self { service: layer.headers(WITH_X).protocol(Protocol::Both).layer(Inner::default()), store, local, clock }
     }
 
     fn sick(policy: Policy) -> Self {
@@ -298,7 +298,7 @@ async fn layers_can_share_their_local_counters() {
     let setting = Setting::sick(minute(OnStoreFailure::Local));
     let other = RateLimitLayer::new(setting.store.clone(), minute(OnStoreFailure::Local))
         .local_store(setting.local.clone())
-        .refusal(|_: &Refused<'_>| http::Response::new("no"))
+        .on_refused(|_| http::Response::new("no"))
         .headers(WITH_X)
         .layer(Inner::default());
     setting.get().await;
@@ -316,7 +316,7 @@ async fn an_inner_limiter_that_counts_is_not_contradicted() {
     let response = outer.layer(inner.layer(Inner::default())).oneshot(Request::new(())).await.unwrap();
     assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("11"));
     assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
-    assert_eq!(field(&response, "ratelimit").as_deref(), Some("\"minute\";r=11;t=5"));
+    assert_eq!(field(&response, "ratelimit").as_deref(), Some("\"minute\";r=11;t=55"));
 }
 
 #[tokio::test]
@@ -325,7 +325,7 @@ async fn a_custom_refusal_can_see_it() {
     let store = ScriptedStore::with_clock(clock.clone());
     let layer = RateLimitLayer::new(store.clone(), minute(OnStoreFailure::Local))
         .local_store(MemoryStore::with_clock(10, clock))
-        .refusal(|refused: &Refused<'_>| {
+        .on_refused(|refused| {
             let degraded = refused.head().extensions().get::<Degraded>().is_some();
             http::Response::new(if degraded { "degraded" } else { "whole" })
         });

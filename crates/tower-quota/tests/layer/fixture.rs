@@ -11,8 +11,8 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use tower::{Layer, Service, ServiceExt};
 use tower_quota::{
-    Charge, Decision, Degraded, HeaderStyle, Key, MemoryStore, Operation, Policy, Quota, RateLimit, RateLimitLayer,
-    Reset, ResponseBody, Store,
+    Charge, Decision, Degraded, HeaderStyle, Key, MemoryStore, Operation, Policy, Protocol, Quota, RateLimit,
+    RateLimitLayer, Reset, ResponseBody, Store,
 };
 pub(crate) use tower_quota_testkit::ScriptedStore;
 use tower_quota_testkit::{ManualClock, ScriptedAnswer};
@@ -64,7 +64,6 @@ pub(crate) type Answer = Response<ResponseBody<Full<Bytes>>>;
 pub(crate) struct Limited {
     pub(crate) service: RateLimit<Inner, MemoryStore>,
     pub(crate) inner: Inner,
-    pub(crate) clock: ManualClock,
 }
 
 impl Limited {
@@ -77,9 +76,9 @@ impl Limited {
         change: impl FnOnce(RateLimitLayer<MemoryStore>) -> RateLimitLayer<MemoryStore>,
     ) -> Self {
         let (inner, clock) = (Inner::default(), ManualClock::default());
-        let layer = RateLimitLayer::new(MemoryStore::with_clock(1_000, clock.clone()), policy).attach_decision();
-        let layer = change(layer);
-        Self { service: layer.layer(inner.clone()), inner, clock }
+        let layer = RateLimitLayer::new(MemoryStore::with_clock(1_000, clock), policy).attach_decision();
+        let layer = change(layer.headers(WITH_X).protocol(Protocol::Both));
+        Self { service: layer.layer(inner.clone()), inner }
     }
 
     pub(crate) async fn get(&self) -> Answer {

@@ -3,7 +3,7 @@
 use http::{Request, Response, StatusCode, Version};
 use serde_json::{Value, json};
 use tower::{Layer, ServiceExt};
-use tower_quota::{Decision, Limit, MissingKey, Policy, Quota, RateLimitLayer, Reason, Refused, key, when};
+use tower_quota::{Decision, Limit, MissingKey, Policy, Quota, RateLimitLayer, Reason, key, when};
 
 use crate::fixture::{Answer, Inner, Limited, StoreControl, failing_store, field, slow_store, text};
 
@@ -102,7 +102,7 @@ async fn blocked_requests_are_forbidden() {
 #[tokio::test]
 async fn a_custom_refusal_answers_the_blocked_too() {
     let limited = Limited::with(Policy::new().block(|_| true), |layer| {
-        layer.refusal(|refused: &Refused<'_>| {
+        layer.on_refused(|refused| {
             assert!(matches!(refused.reason(), Reason::Blocked));
             assert_eq!((refused.decision(), refused.retry_after(), refused.limits().count()), (None, None, 0));
             Response::builder().status(404).body("nothing here").unwrap()

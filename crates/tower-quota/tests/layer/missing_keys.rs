@@ -28,7 +28,7 @@ async fn a_combination_without_a_part_is_one_counter_whatever_the_others() {
 
 #[tokio::test]
 async fn sharing_is_the_default_and_lets_nobody_out() {
-    for limited in [by_api_key(None), by_api_key(Some(MissingKey::Share))] {
+    for limited in [by_api_key(None), by_api_key(Some(MissingKey::ShareOneCounter))] {
         assert_eq!(limited.get().await.status(), StatusCode::OK);
         assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
         // An empty value is no value.
@@ -74,9 +74,9 @@ async fn limits_of_one_subject_may_differ_about_it() {
         .limit(Limit::new("skips", Quota::per_minute(5)).by(key::header("k")).when_missing(MissingKey::Skip))
         .limit(Limit::new("shares", Quota::per_minute(5)).by(key::header("k")));
     let limited = Limited::new(policy);
-    assert_eq!(field(&limited.get().await, "ratelimit").as_deref(), Some(r#""shares";r=4;t=12"#));
+    assert_eq!(field(&limited.get().await, "ratelimit").as_deref(), Some(r#""shares";r=4;t=48"#));
     let keyed = limited.send(Request::get("/").header("k", "ann")).await;
-    assert_eq!(field(&keyed, "ratelimit").as_deref(), Some(r#""skips";r=4;t=12, "shares";r=4;t=12"#));
+    assert_eq!(field(&keyed, "ratelimit").as_deref(), Some(r#""skips";r=4;t=48, "shares";r=4;t=48"#));
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn a_limit_that_does_not_apply_refuses_no_missing_key() {
 
 #[tokio::test]
 async fn a_header_with_two_values_buys_nothing() {
-    for missing in [MissingKey::Share, MissingKey::Skip, MissingKey::Refuse] {
+    for missing in [MissingKey::ShareOneCounter, MissingKey::Skip, MissingKey::Refuse] {
         let limited = by_api_key(Some(missing));
         let twice = |other: &str| Request::get("/").header("x-api-key", "ann").header("x-api-key", other);
         // The same value twice is that value.

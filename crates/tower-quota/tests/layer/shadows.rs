@@ -6,7 +6,9 @@ use http::{Request, Version};
 use tower::{Layer, ServiceExt};
 use tower_quota::HeaderStyle::{self, Draft3, Draft6, Draft7, Draft11, GitHub, PerWindow, XRateLimit};
 use tower_quota::settle::{Reservation, by_handler, only_failures};
-use tower_quota::{Limit, MemoryStore, MissingKey, OnStoreFailure, Penalty, Policy, Quota, RateLimitLayer, Reset, key};
+use tower_quota::{
+    Limit, MemoryStore, MissingKey, OnStoreFailure, Penalty, Policy, Protocol, Quota, RateLimitLayer, Reset, key,
+};
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Inner, Limited, ScriptedStore, StoreControl, WITH_X, field, text, tokio_now};
@@ -33,12 +35,13 @@ fn with_shadows(policy: Policy) -> Policy {
 
 /// All that clients get, over HTTP and gRPC, from a layer in this style: of five requests, while the store is well or
 /// sick.
-async fn answers(policy: Policy, style: HeaderStyle, sick: bool) -> Vec<String> {
+async fn answers(policy: Policy, style: &HeaderStyle, sick: bool) -> Vec<String> {
     let clock = ManualClock::default();
     let store = ScriptedStore::with_clock(clock.clone());
     store.fail(sick);
     let layer = RateLimitLayer::new(store, policy).local_store(MemoryStore::with_clock(1_000, clock));
-    let service = layer.headers([style]).partition_keys("secret").layer(Inner::default());
+    let service =
+        layer.headers(style.clone()).protocol(Protocol::Both).partition_keys("secret").layer(Inner::default());
     let mut answers = Vec::new();
     for i in 0..5 {
         let request = match i % 2 {
@@ -61,12 +64,12 @@ async fn clients_notice_nothing_of_them() {
     let two = Policy::new().instances(2).limit(Limit::new("two", Quota::per_minute(4).burst(2)));
     let queue = two.clone().limit(Limit::new("line", Quota::per_second(1).burst(3).leaky_bucket()));
     for policy in [two, queue].map(|policy| move || policy.clone()) {
-        for style in STYLES {
+        for style in &STYLES {
             assert_eq!(answers(with_shadows(policy()), style, false).await, answers(policy(), style, false).await);
         }
         for choice in [OnStoreFailure::Allow, OnStoreFailure::Local, OnStoreFailure::Refuse] {
             let policy = || policy().on_store_failure(choice);
-            for style in STYLES {
+            for style in &STYLES {
                 let (with, without) = (answers(with_shadows(policy()), style, true), answers(policy(), style, true));
                 assert_eq!(with.await, without.await, "{choice:?}");
             }
@@ -79,8 +82,8 @@ async fn alone_they_are_as_no_limit_at_all() {
     for sick in [false, true] {
         for choice in [OnStoreFailure::Allow, OnStoreFailure::Local, OnStoreFailure::Refuse] {
             let policy = || Policy::new().instances(2).on_store_failure(choice);
-            let none = answers(policy(), Draft11, false).await;
-            assert_eq!(answers(with_shadows(policy()), Draft11, sick).await, none, "{choice:?}");
+            let none = answers(policy(), &Draft11, false).await;
+            assert_eq!(answers(with_shadows(policy()), &Draft11, sick).await, none, "{choice:?}");
         }
     }
 }

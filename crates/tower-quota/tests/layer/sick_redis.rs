@@ -77,7 +77,7 @@ async fn http_clients_get_what_each_limit_says() {
     let local = app(setting.layer).await;
     for app in [allow, refuse, local] {
         let head = head(app, "/").await;
-        assert!(head.contains("\r\nratelimit: \"minute\";r=11;t=5") && !head.contains(DEGRADED), "{head}");
+        assert!(head.contains("\r\nratelimit: \"minute\";r=11;t=55") && !head.contains(DEGRADED), "{head}");
     }
 
     redis.kill();
@@ -147,7 +147,7 @@ async fn grpc_clients_get_what_each_limit_says() {
     for client in [&allow, &refuse, &local] {
         let (code, headers) = call(client).await;
         assert_eq!((code, headers.get("x-ratelimit-policy")), (Code::Ok, None));
-        assert_eq!(headers["ratelimit"], "\"minute\";r=11;t=5");
+        assert_eq!(headers["ratelimit"], "\"minute\";r=11;t=55");
     }
 
     redis.kill();

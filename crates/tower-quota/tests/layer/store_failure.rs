@@ -5,9 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use http::{Request, Response, StatusCode};
 use tower::{Layer, ServiceExt};
-use tower_quota::{
-    BoxStore, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimit, RateLimitLayer, Reason, Refused, key,
-};
+use tower_quota::{BoxStore, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimit, RateLimitLayer, Reason, key};
 use tower_quota_testkit::ScriptedError;
 
 use crate::fixture::{Inner, ScriptedStore, StoreControl, WITH_X, failing_store, field, text};
@@ -56,12 +54,13 @@ async fn refusing_is_a_503_that_says_nothing_of_the_store() {
 
 #[tokio::test]
 async fn a_custom_refusal_sees_the_error() {
-    let layer = RateLimitLayer::new(BoxStore::new(failing_store()), policy(OnStoreFailure::Refuse)).refusal(
-        |refused: &Refused<'_>| match refused.reason() {
-            Reason::StoreFailure(error) => Response::new(error.to_string()),
-            _ => Response::new(String::new()),
-        },
-    );
+    let layer =
+        RateLimitLayer::new(BoxStore::new(failing_store()), policy(OnStoreFailure::Refuse)).on_refused(|refused| {
+            match refused.reason() {
+                Reason::StoreFailure(error) => Response::new(error.to_string()),
+                _ => Response::new(String::new()),
+            }
+        });
     let response = layer.layer(Inner::default()).oneshot(Request::new(())).await.unwrap();
     assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
     assert_eq!(text(response).await, "secret-host:6379 is on fire");
@@ -95,7 +94,7 @@ async fn every_failed_decision_is_told_once_whatever_the_limits_do() {
         let layer = RateLimitLayer::new(failing_store(), policy(choice))
             .on_store_error(|_| panic!("another has replaced this one"))
             .on_store_error(heard.listener())
-            .refusal(|refused: &Refused<'_>| {
+            .on_refused(|refused| {
                 let mut response = Response::new("no");
                 *response.status_mut() = refused.status();
                 response

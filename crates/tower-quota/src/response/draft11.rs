@@ -1,0 +1,164 @@
+//! `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers-11, on the wire since draft 8.
+
+use http::header::{Entry, HeaderMap, HeaderName, HeaderValue};
+use tower_quota_core::Quota;
+
+use super::text::{FieldText, ceil_secs, members, push_integer, push_separator, push_string, text_value};
+use super::write_headers::{HeaderReport, LimitInfo, LimitReport, WriteHeaders};
+
+/// `RateLimit` and `RateLimit-Policy`.
+pub(super) static FIELDS: [HeaderName; 2] =
+    [HeaderName::from_static("ratelimit"), HeaderName::from_static("ratelimit-policy")];
+static RATE_LIMIT: &HeaderName = &FIELDS[0];
+static RATE_LIMIT_POLICY: &HeaderName = &FIELDS[1];
+
+/// The style.
+#[derive(Default)]
+pub(super) struct Draft11 {
+    /// `RateLimit-Policy` where all limits apply, each by its own quota.
+    policy: Option<HeaderValue>,
+}
+
+impl WriteHeaders for Draft11 {
+    fn fields(&self) -> &'static [HeaderName] {
+        &FIELDS
+    }
+
+    fn for_limits(&self, limits: &[LimitInfo]) -> Option<Box<dyn WriteHeaders>> {
+        let mut list = FieldText::new();
+        for limit in limits {
+            push_separator(&mut list);
+            push_policy(&mut list, limit, limit.quota(), None);
+        }
+        Some(Box::new(Self { policy: text_value(&list) }))
+    }
+
+    fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
+        if report.is_local() {
+            return;
+        }
+        let mut list = FieldText::new();
+        for limit in report.heeded_limits() {
+            push_separator(&mut list);
+            push_status(&mut list, &limit);
+        }
+        let (Some(status), Some(policy)) = (text_value(&list), self.policy(report)) else { return };
+        if let Entry::Vacant(vacant) = headers.entry(RATE_LIMIT) {
+            vacant.insert(status);
+            if let Entry::Vacant(vacant) = headers.entry(RATE_LIMIT_POLICY) {
+                vacant.insert(policy);
+                return;
+            }
+        }
+        add_to_inner_lists(report, headers);
+    }
+}
+
+impl Draft11 {
+    fn policy(&self, report: &HeaderReport<'_>) -> Option<HeaderValue> {
+        if let Some(policy) = &self.policy
+            && report.has_all_limits()
+        {
+            return Some(policy.clone());
+        }
+        let mut list = FieldText::new();
+        for limit in report.limits() {
+            push_separator(&mut list);
+            push_policy_of(&mut list, &limit);
+        }
+        text_value(&list)
+    }
+}
+
+/// Appends `"burst";r=19;t=2`.
+fn push_status(out: &mut FieldText, limit: &LimitReport<'_>) {
+    out.extend_from_slice(limit.info().quoted_name());
+    out.extend_from_slice(b";r=");
+    push_integer(out, limit.remaining());
+    if let Some(window) = limit.effective_window() {
+        out.extend_from_slice(b";t=");
+        push_integer(out, ceil_secs(window));
+    }
+    push_partition(out, limit.partition_key());
+}
+
+fn push_policy_of(out: &mut FieldText, limit: &LimitReport<'_>) {
+    push_policy(out, limit.info(), limit.quota(), limit.partition_key());
+}
+
+/// Appends `"burst";q=20;w=2`.
+fn push_policy(out: &mut FieldText, limit: &LimitInfo, quota: &Quota, partition: Option<&str>) {
+    out.extend_from_slice(limit.quoted_name());
+    out.extend_from_slice(b";q=");
+    push_integer(out, quota.capacity());
+    if let Some(unit) = limit.unit() {
+        out.extend_from_slice(b";qu=");
+        push_string(out, unit.as_str());
+    }
+    out.extend_from_slice(b";w=");
+    push_integer(out, ceil_secs(quota.horizon()).max(1));
+    push_partition(out, partition);
+}
+
+/// Appends `;pk=:aGVsbG8gdGhlcmU=:`.
+fn push_partition(out: &mut FieldText, partition: Option<&str>) {
+    if let Some(partition) = partition {
+        out.extend_from_slice(b";pk=:");
+        out.extend_from_slice(partition.as_bytes());
+        out.push(b':');
+    }
+}
+
+/// Adds to the lists that an inner limiter wrote.
+///
+/// No name appears twice: of two limits with one name the one with fewer units left stays. What another draft wrote is
+/// left as it is, since clients would understand neither format.
+fn add_to_inner_lists(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
+    let inner: Vec<String> = members(headers, RATE_LIMIT).map(str::to_owned).collect();
+    let is_stricter = |limit: &LimitReport<'_>| {
+        let same = inner.iter().find(|member| is_named(member, limit.info()));
+        same.is_some_and(|member| left(member).is_some_and(|left| left > limit.remaining()))
+    };
+    add(headers, RATE_LIMIT, report.heeded_limits(), is_stricter, push_status);
+    add(headers, RATE_LIMIT_POLICY, report.limits(), is_stricter, push_policy_of);
+}
+
+fn add<'a>(
+    headers: &mut HeaderMap,
+    field: &'static HeaderName,
+    limits: impl Iterator<Item = LimitReport<'a>>,
+    is_stricter: impl Fn(&LimitReport<'a>) -> bool,
+    push: fn(&mut FieldText, &LimitReport<'a>),
+) {
+    if headers.get(field).is_some_and(|line| !line.as_bytes().starts_with(b"\"")) {
+        return;
+    }
+    let mut list: Vec<String> = members(headers, field).map(str::to_owned).collect();
+    for limit in limits {
+        let mut member = FieldText::new();
+        push(&mut member, &limit);
+        let member = String::from_utf8_lossy(&member).into_owned();
+        match list.iter_mut().find(|inner| is_named(inner, limit.info())) {
+            None => list.push(member),
+            Some(inner) if is_stricter(&limit) => *inner = member,
+            Some(_) => {}
+        }
+    }
+    if let Some(value) = text_value(list.join(", ").as_bytes()) {
+        headers.insert(field, value);
+    }
+}
+
+/// Returns whether a member of a list has this limit's name.
+fn is_named(member: &str, limit: &LimitInfo) -> bool {
+    member
+        .as_bytes()
+        .strip_prefix(limit.quoted_name())
+        .is_some_and(|rest| matches!(rest.first(), None | Some(b';' | b' ')))
+}
+
+/// Returns the units left that a member of `RateLimit` reports.
+fn left(member: &str) -> Option<u64> {
+    let parameters = member.rsplit_once('"')?.1;
+    parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("r="))?.parse().ok()
+}

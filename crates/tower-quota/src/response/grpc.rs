@@ -1,0 +1,270 @@
+//! Refusals in gRPC's own way: a Trailers-Only response, which clients may retry (gRPC over HTTP/2; gRFC A6).
+
+use core::fmt::Write;
+use core::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use http::Response;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use tower_quota_core::{LimitStatus, Name, Outcome};
+
+use super::refusal_body::RefusalBody;
+use super::refused::{Reason, Refused};
+use crate::protocol::GrpcContentType;
+
+const STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
+const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
+
+const UNKNOWN: i32 = 2;
+const INVALID_ARGUMENT: i32 = 3;
+const PERMISSION_DENIED: i32 = 7;
+const RESOURCE_EXHAUSTED: i32 = 8;
+const INTERNAL: i32 = 13;
+const UNAVAILABLE: i32 = 14;
+const UNAUTHENTICATED: i32 = 16;
+
+/// The status of a refused gRPC call: a code, a message, and details for programs.
+///
+/// [`GrpcStatus::of`] is the status that fits a refusal; a layer sends another where
+/// [`RateLimitLayer::on_refused_grpc`](crate::RateLimitLayer::on_refused_grpc) makes one. With the feature `tonic` it is
+/// also made from a `tonic::Status`, with its details and metadata.
+///
+/// ```
+/// use tower_quota::{GrpcStatus, MemoryStore, Policy, RateLimitLayer};
+///
+/// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new())
+///     .on_refused_grpc(|refused| GrpcStatus::new(GrpcStatus::of(refused).code(), "Slow down, please."));
+/// # let _ = layer;
+/// ```
+#[derive(Clone, Debug)]
+pub struct GrpcStatus {
+    code: i32,
+    message: String,
+    /// A `google.rpc.Status`; without one the layer makes one of the decision.
+    details: Option<Vec<u8>>,
+    metadata: HeaderMap,
+}
+
+impl GrpcStatus {
+    /// Makes a status of one of gRPC's codes, such as 8 for `RESOURCE_EXHAUSTED`, and a message.
+    ///
+    /// A refusal is never `OK`: of the code 0, and of codes below, it makes `UNKNOWN`. The details are those of the
+    /// [refusal](Self::of) that it answers: when to retry, and which limits refused.
+    #[must_use]
+    pub fn new(code: i32, message: impl Into<String>) -> Self {
+        let code = if code > 0 { code } else { UNKNOWN };
+        Self { code, message: message.into(), details: None, metadata: HeaderMap::new() }
+    }
+
+    /// Returns the status that fits a refusal, with its sentence for people.
+    ///
+    /// `RESOURCE_EXHAUSTED` over a quota, `INVALID_ARGUMENT` for a missing key, `UNAUTHENTICATED` for missing
+    /// credentials, `PERMISSION_DENIED` for blocked requests, `UNAVAILABLE` when the store is, `INTERNAL` when the server
+    /// did not attach the peer's address.
+    #[must_use]
+    pub fn of(refused: &Refused<'_>) -> Self {
+        let code = match refused.reason() {
+            Reason::OverQuota(_) | Reason::NeverFits(_) => RESOURCE_EXHAUSTED,
+            Reason::MissingKey(_) => INVALID_ARGUMENT,
+            Reason::Unauthenticated(_) => UNAUTHENTICATED,
+            Reason::NoPeerAddress => INTERNAL,
+            Reason::Blocked => PERMISSION_DENIED,
+            Reason::StoreFailure(_) => UNAVAILABLE,
+        };
+        Self::new(code, refused.detail())
+    }
+
+    /// Returns the code.
+    #[must_use]
+    pub const fn code(&self) -> i32 {
+        self.code
+    }
+
+    /// Returns the message.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+#[cfg(feature = "tonic")]
+impl From<tonic::Status> for GrpcStatus {
+    fn from(status: tonic::Status) -> Self {
+        let details = Some(status.details()).filter(|details| !details.is_empty()).map(<[u8]>::to_vec);
+        let metadata = status.metadata().clone().into_headers();
+        Self { details, metadata, ..Self::new(status.code().into(), status.message()) }
+    }
+}
+
+/// Returns the response to a refused gRPC call with this status, from this domain.
+pub(super) fn respond(
+    status: GrpcStatus,
+    content_type: GrpcContentType,
+    refused: &Refused<'_>,
+    domain: Name,
+) -> Response<RefusalBody> {
+    let mut response = Response::new(RefusalBody::default());
+    let GrpcStatus { code, message, details, mut metadata } = status;
+    metadata.insert(CONTENT_TYPE, HeaderValue::from_static(content_type.0));
+    metadata.insert(STATUS, code.into());
+    // Clients compare it with the message in the details: the two must be the same.
+    if let Ok(message) = HeaderValue::try_from(percent_encoded(&message)) {
+        metadata.insert(MESSAGE, message);
+    }
+    let details = details.or_else(|| error_details(refused, code, &message, domain));
+    if let Some(value) = details.and_then(|details| HeaderValue::try_from(STANDARD_NO_PAD.encode(details)).ok()) {
+        metadata.insert(DETAILS, value);
+    }
+    metadata.insert(PUSHBACK, push_back(refused));
+    *response.headers_mut() = metadata;
+    response
+}
+
+/// Returns how long clients that retry by themselves have to wait, in signed 32-bit milliseconds, rounded up.
+///
+/// A negative number stops their retries.
+fn push_back(refused: &Refused<'_>) -> HeaderValue {
+    let Some(wait) = refused.retry_after() else { return HeaderValue::from_static("-1") };
+    HeaderValue::from(i32::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX))
+}
+
+/// Returns a text with everything but printable ASCII, and the percent sign, as `%XX` of its UTF-8 bytes.
+fn percent_encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'%' | ..b' ' | 0x7f.. => {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "%{byte:02X}");
+            }
+            _ => out.push(char::from(byte)),
+        }
+    }
+    out
+}
+
+/// The most bytes of details. In base64 that is 4 KiB, half of what servers and proxies allow all headers together.
+const MAX_DETAILS_BYTES: usize = 3_072;
+
+const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
+const QUOTA_FAILURE: &str = "type.googleapis.com/google.rpc.QuotaFailure";
+const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
+
+/// The field of a `google.rpc.Status` that holds its details.
+const STATUS_DETAILS: u64 = 3;
+
+/// Returns a `google.rpc.Status` with the messages of `google/rpc/error_details.proto` that say when to retry, which
+/// quotas were exceeded, and what kind of error it is. `None` when even the message alone is too long.
+fn error_details(refused: &Refused<'_>, code: i32, message: &str, domain: Name) -> Option<Vec<u8>> {
+    let code = u64::try_from(code).unwrap_or_default();
+    let info = Message::default().string(1, error_reason(refused.reason())).string(2, domain.as_str());
+    let mut status = Message::default().integer(1, code).string(2, message).any(STATUS_DETAILS, ERROR_INFO, &info);
+    if let Some(wait) = refused.retry_after() {
+        // Clients that do not find this one do not retry.
+        status = status.any(STATUS_DETAILS, RETRY_INFO, &Message::default().message(1, &duration(wait)));
+    }
+    let violations = violations(refused, MAX_DETAILS_BYTES.saturating_sub(status.0.len()));
+    if !violations.0.is_empty() {
+        status = status.any(STATUS_DETAILS, QUOTA_FAILURE, &violations);
+    }
+    (status.0.len() <= MAX_DETAILS_BYTES).then_some(status.0)
+}
+
+/// Returns the kind of error for programs (`ErrorInfo.reason`).
+const fn error_reason(reason: Reason<'_>) -> &'static str {
+    match reason {
+        Reason::OverQuota(_) => "RATE_LIMIT_EXCEEDED",
+        Reason::NeverFits(_) => "COST_ABOVE_RATE_LIMIT",
+        Reason::MissingKey(_) => "RATE_LIMIT_KEY_MISSING",
+        Reason::Unauthenticated(_) => "CREDENTIALS_MISSING",
+        Reason::NoPeerAddress => "PEER_ADDRESS_MISSING",
+        Reason::Blocked => "CLIENT_BLOCKED",
+        Reason::StoreFailure(_) => "RATE_LIMIT_UNAVAILABLE",
+    }
+}
+
+/// Returns a `QuotaFailure` with the limits that refuse, as many as there is room for.
+fn violations(refused: &Refused<'_>, room: usize) -> Message {
+    // Of an `Any`: the type's name, two tags, three lengths.
+    let room = room.saturating_sub(QUOTA_FAILURE.len() + 12);
+    let mut all = Message::default();
+    for status in refused.refusing_statuses() {
+        let violation = violation(status);
+        if all.0.len() + violation.0.len() + 4 > room {
+            break;
+        }
+        all = all.message(1, &violation);
+    }
+    all
+}
+
+/// Returns a `QuotaFailure.Violation`: subject, description, `quota_id` and `quota_value`.
+fn violation(status: &LimitStatus) -> Message {
+    let name = status.name;
+    let description = match status.outcome {
+        Outcome::Never => format!("The request costs more than the limit \"{name}\" can ever admit."),
+        _ => format!("Over the limit \"{name}\"."),
+    };
+    Message::default()
+        .string(1, &format!("limit:{name}"))
+        .string(2, &description)
+        .string(5, name.as_str())
+        .integer(7, status.limit)
+}
+
+/// Returns a `google.protobuf.Duration`, which spans at most 10,000 years.
+fn duration(span: Duration) -> Message {
+    const MAX_SECS: u64 = 315_576_000_000;
+    Message::default().integer(1, span.as_secs().min(MAX_SECS)).integer(2, u64::from(span.subsec_nanos()))
+}
+
+/// A Protocol Buffers message: the little of the format that the details need, so that no code generator's runtime is
+/// compiled.
+#[derive(Debug, Default)]
+struct Message(Vec<u8>);
+
+/// The wire type of fields with a length: strings and messages.
+const LENGTH_DELIMITED: u64 = 2;
+
+impl Message {
+    /// Adds an integer. A zero is left out, as the format wants.
+    fn integer(mut self, field: u64, value: u64) -> Self {
+        if value > 0 {
+            self.varint(field << 3);
+            self.varint(value);
+        }
+        self
+    }
+
+    fn string(self, field: u64, text: &str) -> Self {
+        self.bytes(field, text.as_bytes())
+    }
+
+    fn message(self, field: u64, message: &Self) -> Self {
+        self.bytes(field, &message.0)
+    }
+
+    /// Adds a message with the name of its type (`google.protobuf.Any`).
+    fn any(self, field: u64, type_url: &str, message: &Self) -> Self {
+        self.message(field, &Self::default().string(1, type_url).message(2, message))
+    }
+
+    fn bytes(mut self, field: u64, bytes: &[u8]) -> Self {
+        self.varint(field << 3 | LENGTH_DELIMITED);
+        self.varint(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    /// Appends seven bits to a byte, the lowest first; all but the last have the top bit.
+    fn varint(&mut self, mut value: u64) {
+        while value > 0x7f {
+            self.0.push((value & 0x7f) as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push((value & 0x7f) as u8);
+    }
+}

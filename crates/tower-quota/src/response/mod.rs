@@ -1,0 +1,44 @@
+//! Responses: the header fields of admitted requests, and the answers to refused ones.
+//!
+//! [`Responses`] is the only writer. The pipeline hands it a [`Report`] of the decision; header styles read that as a
+//! [`HeaderReport`] and write their fields by name. What is refused is a [`Refused`], answered by a [`Refusal`] or, where
+//! the [protocol](crate::Protocol) is gRPC, by a [`GrpcStatus`].
+//!
+//! | file | holds |
+//! |---|---|
+//! | `responses` | the writer and its settings |
+//! | `report` | what the pipeline hands over; partition keys |
+//! | `write_headers` | the trait of header styles, and the report as they see it |
+//! | `style` | the choice of styles; each of `draft11`, `older_drafts` and `x_ratelimit` implements some |
+//! | `refused` | why a request is refused, and what follows from that |
+//! | `refusal`, `refusal_body` | the trait that answers, and its body |
+//! | `negotiated`, `problem`, `grpc` | the built-in refusals |
+//! | `text` | numbers, strings and lists in header fields |
+
+mod draft11;
+mod grpc;
+mod negotiated;
+mod older_drafts;
+mod problem;
+mod refusal;
+mod refusal_body;
+mod refused;
+mod report;
+mod responses;
+mod style;
+mod text;
+mod write_headers;
+mod x_ratelimit;
+
+pub use self::grpc::GrpcStatus;
+pub use self::negotiated::Negotiated;
+pub use self::problem::ProblemDetails;
+pub(crate) use self::refusal::OnRefused;
+pub use self::refusal::Refusal;
+pub use self::refusal_body::RefusalBody;
+pub use self::refused::{Reason, Refused};
+pub(crate) use self::report::{PartitionKey, Partitions, Report};
+pub(crate) use self::responses::{ResponseSettings, Responses};
+pub use self::style::{CustomStyle, HeaderStyle, exposed_headers};
+pub use self::write_headers::{HeaderReport, LimitInfo, LimitReport, WriteHeaders};
+pub use self::x_ratelimit::Reset;

@@ -1,0 +1,78 @@
+//! Refusals as problem details.
+
+use core::fmt::Write;
+
+use http::Response;
+use http::header::{CONTENT_TYPE, HeaderValue};
+
+use super::refusal::Refusal;
+use super::refusal_body::RefusalBody;
+use super::refused::{Reason, Refused};
+
+/// Answers with problem details (RFC 9457).
+///
+/// The body is `application/problem+json` with a type, a title, the status, a sentence that names the limit and when to
+/// retry, and `violated-policies`, the names of the limits that refuse.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProblemDetails;
+
+impl Refusal for ProblemDetails {
+    fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
+        let mut response = Response::new(json(refused).into());
+        *response.status_mut() = refused.status();
+        response.headers_mut().insert(CONTENT_TYPE, const { HeaderValue::from_static("application/problem+json") });
+        response
+    }
+}
+
+fn json(refused: &Refused<'_>) -> String {
+    let (kind, title) = type_and_title(refused);
+    let mut json = String::with_capacity(384);
+    // Writing to a string cannot fail.
+    let _ = write!(json, "{{\"type\":\"{kind}\",\"title\":\"{title}\",\"status\":{}", refused.status().as_u16());
+    json.push_str(",\"detail\":\"");
+    push_escaped(&mut json, &refused.detail());
+    json.push('"');
+    for (position, name) in refused.limits().enumerate() {
+        json.push_str(if position == 0 { ",\"violated-policies\":[\"" } else { ",\"" });
+        push_escaped(&mut json, name.as_str());
+        json.push('"');
+    }
+    json.push_str(if refused.decision().is_some() { "]}" } else { "}" });
+    json
+}
+
+/// Returns the problem's type and title: those of draft-ietf-httpapi-ratelimit-headers-11, section 5, or none but those
+/// of the status (RFC 9457, section 4.2.1).
+fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
+    match refused.reason() {
+        Reason::OverQuota(_) | Reason::NeverFits(_) => (
+            "https://iana.org/assignments/http-problem-types#quota-exceeded",
+            "Request cannot be satisfied as assigned quota has been exceeded",
+        ),
+        Reason::StoreFailure(_) => (
+            "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+            "Request cannot be satisfied due to temporary server capacity constraints",
+        ),
+        Reason::MissingKey(_) | Reason::Unauthenticated(_) | Reason::NoPeerAddress | Reason::Blocked => {
+            ("about:blank", refused.status().canonical_reason().unwrap_or("Refused"))
+        }
+    }
+}
+
+/// Appends what stands between the quotes of a JSON string (RFC 8259, section 7).
+fn push_escaped(json: &mut String, text: &str) {
+    let mut rest = text;
+    while let Some(position) = rest.find(|character| matches!(character, '"' | '\\' | ..' ')) {
+        let (before, special) = rest.split_at(position);
+        json.push_str(before);
+        match special.as_bytes() {
+            [byte @ (b'"' | b'\\'), ..] => json.extend(['\\', char::from(*byte)]),
+            [byte, ..] => _ = write!(json, "\\u{byte:04x}"),
+            [] => {}
+        }
+        // All of these are one byte long.
+        rest = special.get(1..).unwrap_or_default();
+    }
+    json.push_str(rest);
+}

@@ -1,0 +1,79 @@
+//! The seam that answers refused requests.
+
+use core::fmt;
+use std::sync::Arc;
+
+use http::Response;
+
+use super::refusal_body::RefusalBody;
+use super::refused::Refused;
+
+/// Answers refused HTTP requests. The default is [`Negotiated`](crate::Negotiated).
+///
+/// For closures there is [`RateLimitLayer::on_refused`](crate::RateLimitLayer::on_refused). This trait is for refusals
+/// with a name and fields, which are given to [`RateLimitLayer::refusal`](crate::RateLimitLayer::refusal); so are
+/// `Box<dyn Refusal>` and `Arc<dyn Refusal>`.
+///
+/// The layer adds `Retry-After`, `Cache-Control: no-store` and `WWW-Authenticate` where they are left out, adds the rate
+/// limit fields, and empties the body in answer to `HEAD`. Refused gRPC calls are answered in gRPC's own way and do not
+/// come here: see [`Protocol`](crate::Protocol).
+///
+/// ```
+/// use http::Response;
+/// use tower_quota::{MemoryStore, Policy, RateLimitLayer, Refusal, RefusalBody, Refused};
+///
+/// struct Sorry {
+///     contact: &'static str,
+/// }
+///
+/// impl Refusal for Sorry {
+///     fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
+///         let mut response = Response::new(format!("{} Ask {}.\n", refused.detail(), self.contact).into());
+///         *response.status_mut() = refused.status();
+///         response
+///     }
+/// }
+///
+/// let sorry = Sorry { contact: "support@example.com" };
+/// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).refusal(sorry);
+/// # let _ = layer;
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not answer refused requests",
+    note = "give closures to `RateLimitLayer::on_refused`, or implement `Refusal`"
+)]
+pub trait Refusal: Send + Sync + 'static {
+    /// Returns the response to a refused request.
+    fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody>;
+}
+
+impl<R: Refusal + ?Sized> Refusal for Box<R> {
+    fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
+        (**self).respond(refused)
+    }
+}
+
+impl<R: Refusal + ?Sized> Refusal for Arc<R> {
+    fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
+        (**self).respond(refused)
+    }
+}
+
+/// A closure that answers refused requests.
+pub(crate) struct OnRefused<F>(pub(crate) F);
+
+impl<F, B> Refusal for OnRefused<F>
+where
+    F: Fn(&Refused<'_>) -> Response<B> + Send + Sync + 'static,
+    B: Into<RefusalBody>,
+{
+    fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
+        (self.0)(refused).map(Into::into)
+    }
+}
+
+impl fmt::Debug for dyn Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("dyn Refusal")
+    }
+}

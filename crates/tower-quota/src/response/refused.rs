@@ -1,0 +1,214 @@
+//! Refused requests: why, and what clients learn of it.
+
+use core::error::Error;
+use core::fmt::{self, Write};
+use core::time::Duration;
+
+use http::StatusCode;
+use http::header::HeaderValue;
+use tower_quota_core::{Decision, LimitStatus, Name};
+
+use super::text::ceil_secs;
+use crate::head::RequestHead;
+use crate::key::CLOSURE_MARK;
+
+/// The time to retry after the store failed: it may be back at once.
+const STORE_RETRY: Duration = Duration::from_secs(1);
+
+/// The most limits that a sentence names. It travels in a header to gRPC clients.
+const MAX_NAMED_LIMITS: usize = 5;
+
+/// A refused request, and why it is refused.
+#[derive(Clone, Copy, Debug)]
+pub struct Refused<'a> {
+    reason: Reason<'a>,
+    head: RequestHead<'a>,
+    jitter: Duration,
+}
+
+/// Why a request is refused.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Reason<'a> {
+    /// It is over a quota, and would be admitted later.
+    OverQuota(&'a Decision),
+    /// It costs more than a limit ever holds.
+    NeverFits(&'a Decision),
+    /// It lacks a key of this scope, and a limit refuses such requests.
+    MissingKey(Name),
+    /// It lacks credentials of this scope, and a limit counts authenticated clients only.
+    Unauthenticated(Name),
+    /// The server did not attach the peer's address, without which a limit cannot count. The server's fault.
+    NoPeerAddress,
+    /// The policy [blocks](crate::Policy::block) it.
+    Blocked,
+    /// The store was unavailable, and a limit [refuses](crate::OnStoreFailure::Refuse) then, or this instance's share is
+    /// too small for the request. The error is for logs, not for clients.
+    StoreFailure(&'a (dyn Error + Send + Sync + 'static)),
+}
+
+impl<'a> Refused<'a> {
+    /// Makes a refusal whose wait is longer by this jitter, if there is a wait.
+    pub(crate) const fn new(reason: Reason<'a>, head: RequestHead<'a>, jitter: Duration) -> Self {
+        Self { reason, head, jitter }
+    }
+
+    /// Returns why the request is refused.
+    #[must_use]
+    pub const fn reason(&self) -> Reason<'a> {
+        self.reason
+    }
+
+    /// Returns the head of the request.
+    #[must_use]
+    pub const fn head(&self) -> RequestHead<'a> {
+        self.head
+    }
+
+    /// Returns the store's decision, if there was one.
+    #[must_use]
+    pub const fn decision(&self) -> Option<&'a Decision> {
+        match self.reason {
+            Reason::OverQuota(decision) | Reason::NeverFits(decision) => Some(decision),
+            Reason::MissingKey(_)
+            | Reason::Unauthenticated(_)
+            | Reason::NoPeerAddress
+            | Reason::Blocked
+            | Reason::StoreFailure(_) => None,
+        }
+    }
+
+    /// Returns the names of the limits that refuse.
+    pub fn limits(&self) -> impl Iterator<Item = Name> + 'a {
+        self.refusing_statuses().map(|status| status.name)
+    }
+
+    /// Returns the statuses of the limits that refuse.
+    pub(super) fn refusing_statuses(&self) -> impl Iterator<Item = &'a LimitStatus> + 'a {
+        self.decision().into_iter().flat_map(Decision::enforced).filter(|status| status.outcome.is_refusal())
+    }
+
+    /// Returns how long to wait before asking again, [jitter](crate::RateLimitLayer::retry_jitter) included.
+    ///
+    /// `None` when waiting does not help. On the wire it is [`retry_after_secs`](Self::retry_after_secs).
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        let wait = match self.reason {
+            Reason::OverQuota(decision) => decision.retry_after(),
+            Reason::StoreFailure(_) => Some(STORE_RETRY),
+            Reason::NeverFits(_)
+            | Reason::MissingKey(_)
+            | Reason::Unauthenticated(_)
+            | Reason::NoPeerAddress
+            | Reason::Blocked => None,
+        };
+        match wait {
+            Some(wait) => Some(wait.saturating_add(self.jitter)),
+            None => None,
+        }
+    }
+
+    /// Returns the seconds to wait before asking again, as `Retry-After` has them: rounded up, and at least 1.
+    #[must_use]
+    pub const fn retry_after_secs(&self) -> Option<u64> {
+        match self.retry_after() {
+            Some(Duration::ZERO) => Some(1),
+            Some(wait) => Some(ceil_secs(wait)),
+            None => None,
+        }
+    }
+
+    /// Returns the fitting HTTP status.
+    ///
+    /// 429 over a quota, 400 for a missing key, 401 for missing credentials, 403 for blocked requests, 503 when the store
+    /// is unavailable, 500 when the server did not attach the peer's address.
+    #[must_use]
+    pub const fn status(&self) -> StatusCode {
+        match self.reason {
+            Reason::OverQuota(_) | Reason::NeverFits(_) => StatusCode::TOO_MANY_REQUESTS,
+            Reason::MissingKey(_) => StatusCode::BAD_REQUEST,
+            Reason::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+            Reason::NoPeerAddress => StatusCode::INTERNAL_SERVER_ERROR,
+            Reason::Blocked => StatusCode::FORBIDDEN,
+            Reason::StoreFailure(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// Returns a sentence for people: which limit, what is missing, when to retry.
+    ///
+    /// It holds nothing that the client sent and nothing about the store.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        let mut sentence = String::with_capacity(64);
+        // Writing to a string cannot fail.
+        let _ = self.write_detail(&mut sentence);
+        sentence
+    }
+
+    /// Returns the challenge of a request without credentials, for `WWW-Authenticate` (RFC 9110, section 11.6.1).
+    pub(super) fn challenge(&self) -> Option<HeaderValue> {
+        let Reason::Unauthenticated(scope) = self.reason else { return None };
+        // The scopes of `key::basic_user`, `key::bearer` and `key::jwt_claim`.
+        let scope = scope.as_str();
+        Some(HeaderValue::from_static(match scope {
+            "basic user" => "Basic realm=\"api\", charset=\"UTF-8\"",
+            _ if scope.ends_with("bearer token") => "Bearer",
+            // Schemes are registered, and there is none for keys in headers; clients skip those they do not know.
+            _ => "ApiKey",
+        }))
+    }
+
+    fn write_detail(&self, out: &mut String) -> fmt::Result {
+        match self.reason {
+            Reason::OverQuota(_) => {
+                out.push_str("Over the ");
+                self.write_limits(out)?;
+            }
+            Reason::NeverFits(_) => {
+                out.push_str("The request costs more than the ");
+                self.write_limits(out)?;
+                out.push_str(" can ever admit");
+            }
+            Reason::MissingKey(scope) => {
+                write!(out, "The request cannot be counted: it has no {}", readable(scope))?;
+            }
+            Reason::Unauthenticated(scope) => {
+                write!(out, "The request is not authenticated: it has no {}", readable(scope))?;
+            }
+            Reason::NoPeerAddress => out.push_str("The server does not know the client's address"),
+            Reason::Blocked => out.push_str("Requests like this one are not served"),
+            Reason::StoreFailure(_) => out.push_str("Rate limits cannot be checked at the moment"),
+        }
+        match self.retry_after_secs() {
+            None => out.push('.'),
+            Some(1) => out.push_str(": retry in 1 second."),
+            Some(seconds) => write!(out, ": retry in {seconds} seconds.")?,
+        }
+        Ok(())
+    }
+
+    /// Writes `limit "a"`, `limits "a" and "b"`, or `limits "a", "b", "c", "d", "e" and 2 others`.
+    fn write_limits(&self, out: &mut String) -> fmt::Result {
+        let count = self.limits().count();
+        out.push_str(if count > 1 { "limits" } else { "limit" });
+        for (position, name) in self.limits().take(MAX_NAMED_LIMITS).enumerate() {
+            out.push_str(match position {
+                0 => " ",
+                _ if position + 1 == count => " and ",
+                _ => ", ",
+            });
+            write!(out, "\"{name}\"")?;
+        }
+        match count.saturating_sub(MAX_NAMED_LIMITS) {
+            0 => Ok(()),
+            1 => write!(out, " and 1 other"),
+            others => write!(out, " and {others} others"),
+        }
+    }
+}
+
+/// Returns a scope as clients read it: that a closure would have read the key means nothing to them.
+fn readable(scope: Name) -> &'static str {
+    let scope = scope.as_str();
+    scope.strip_prefix(CLOSURE_MARK).unwrap_or(scope)
+}

@@ -1,0 +1,103 @@
+//! What a response reports of the decision about its request.
+
+use core::fmt;
+use core::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use tower_quota_core::{Decision, Key, Name, Quota};
+
+use crate::settle::Counted;
+
+/// The decision about one request, and what else its response needs. It owns all of it: the request is gone by then.
+#[derive(Debug)]
+pub(crate) struct Report {
+    /// The decision; `None` when the store failed and nothing was counted.
+    pub(crate) decision: Option<Decision>,
+    /// Who counted the request.
+    pub(crate) by: Counted,
+    /// The quotas of limits whose quota depends on the request.
+    pub(crate) overrides: Vec<(Name, Quota)>,
+    /// The partition keys of the limits, if clients see them.
+    pub(crate) partitions: Box<[(Name, PartitionKey)]>,
+    /// What is added to the wait of a refused client.
+    pub(crate) jitter: Duration,
+    /// Says whether all limits that apply are shadows: clients then do not even see that the store is unavailable.
+    pub(crate) only_shadows: bool,
+}
+
+impl Report {
+    /// Returns a report of a decision by the store, or of none yet, with nothing else to say.
+    #[cfg(test)]
+    pub(crate) fn new(decision: Option<Decision>) -> Self {
+        Self {
+            decision,
+            by: Counted::Shared,
+            overrides: Vec::new(),
+            partitions: Box::default(),
+            jitter: Duration::ZERO,
+            only_shadows: false,
+        }
+    }
+
+    /// Returns whether the store had no part in the decision.
+    pub(super) fn is_degraded(&self) -> bool {
+        self.decision.is_none() || self.by == Counted::Locally
+    }
+
+    /// Returns the quota of a limit, if it is not the one that the limit was made with.
+    pub(super) fn other_quota(&self, limit: Name) -> Option<&Quota> {
+        find(&self.overrides, limit)
+    }
+
+    /// Returns the partition key of a limit in base64.
+    pub(super) fn partition_key(&self, limit: Name) -> Option<&str> {
+        find(&self.partitions, limit).map(|partition| &*partition.0)
+    }
+
+    /// Returns whether each limit has its own quota and no partition key.
+    pub(super) const fn has_own_quotas(&self) -> bool {
+        self.overrides.is_empty() && self.partitions.is_empty()
+    }
+}
+
+fn find<T>(list: &[(Name, T)], limit: Name) -> Option<&T> {
+    list.iter().find(|(name, _)| *name == limit).map(|(_, value)| value)
+}
+
+/// Bytes of a hash that clients see. They tell a service's partitions apart and reveal nothing of the key.
+const PARTITION_BYTES: usize = 12;
+
+/// Makes partition keys from keys, by a secret.
+#[derive(Clone)]
+pub(crate) struct Partitions {
+    seed: [u8; 16],
+}
+
+/// A partition key in base64, as it stands between the colons of a Byte Sequence (RFC 9651, section 3.3.5).
+#[derive(Debug)]
+pub(crate) struct PartitionKey(String);
+
+impl Partitions {
+    /// Makes partition keys by this secret.
+    pub(crate) fn new(secret: &[u8]) -> Self {
+        // A seed of this use alone: were the secret also the seed of a store, the two would make different hashes.
+        Self { seed: Key::new(const { Name::new("partition key") }, secret).digest(&[0; 16]).to_be_bytes() }
+    }
+
+    /// Returns the partition key of a key; `None` for the key that all requests share.
+    pub(crate) fn of(&self, key: &Key<'_>) -> Option<PartitionKey> {
+        if *key == Key::EVERYONE {
+            return None;
+        }
+        let digest = key.digest(&self.seed).to_be_bytes();
+        Some(PartitionKey(STANDARD.encode(&digest[..PARTITION_BYTES])))
+    }
+}
+
+impl fmt::Debug for Partitions {
+    /// Keeps the secret out of logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Partitions")
+    }
+}

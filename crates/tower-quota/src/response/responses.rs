@@ -1,0 +1,276 @@
+//! The one place where responses are written: fields on admitted ones, and refusals.
+
+use core::fmt;
+use core::time::Duration;
+use std::sync::Arc;
+
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{Method, Response};
+use tower_quota_core::{Decision, Name};
+
+use super::grpc::{self, GrpcStatus};
+use super::negotiated::Negotiated;
+use super::refusal::Refusal;
+use super::refusal_body::RefusalBody;
+use super::refused::{Reason, Refused};
+use super::report::{Partitions, Report};
+use super::style::HeaderStyle;
+use super::text::{FieldText, members, push_separator, push_string, text_value};
+use super::write_headers::{HeaderReport, LimitInfo, WriteHeaders};
+use crate::limit::Limit;
+use crate::protocol::Protocol;
+
+/// Says that the store had no part in a response.
+const X_POLICY: HeaderName = HeaderName::from_static("x-ratelimit-policy");
+/// Names the shadow limits that would have refused.
+const X_SHADOW: HeaderName = HeaderName::from_static("x-ratelimit-shadow");
+
+/// Makes the status of a refused gRPC call.
+pub(crate) type OnRefusedGrpc = dyn Fn(&Refused<'_>) -> GrpcStatus + Send + Sync;
+
+/// How a layer responds, whatever its policy.
+#[derive(Clone)]
+pub(crate) struct ResponseSettings {
+    pub(crate) styles: Vec<HeaderStyle>,
+    pub(crate) refusal: Arc<dyn Refusal>,
+    pub(crate) on_refused_grpc: Arc<OnRefusedGrpc>,
+    /// Makes partition keys, if clients see them.
+    pub(crate) partitions: Option<Partitions>,
+    /// Names the service that refuses to gRPC clients.
+    pub(crate) grpc_domain: Name,
+    pub(crate) protocol: Protocol,
+    /// Says whether clients see the names of shadow limits that would have refused.
+    pub(crate) tells_shadows: bool,
+    /// The most that is added to a refused client's wait.
+    pub(crate) most_jitter: Duration,
+}
+
+impl Default for ResponseSettings {
+    fn default() -> Self {
+        Self {
+            styles: HeaderStyle::DEFAULT.to_vec(),
+            refusal: Arc::new(Negotiated),
+            on_refused_grpc: Arc::new(GrpcStatus::of),
+            partitions: None,
+            grpc_domain: const { Name::new("tower-quota") },
+            protocol: Protocol::default(),
+            tells_shadows: false,
+            most_jitter: Duration::ZERO,
+        }
+    }
+}
+
+/// Writes the responses of a layer, by its settings and the limits of one policy.
+pub(crate) struct Responses {
+    settings: ResponseSettings,
+    limits: Vec<LimitInfo>,
+    writers: Vec<Arc<dyn WriteHeaders>>,
+}
+
+impl Responses {
+    /// Renders what never changes for these limits.
+    pub(crate) fn new<'a>(settings: &ResponseSettings, limits: impl IntoIterator<Item = &'a Limit>) -> Self {
+        let limits: Vec<LimitInfo> =
+            limits.into_iter().filter(|limit| !limit.is_shadow()).map(LimitInfo::new).collect();
+        let writers = settings.styles.iter().map(|style| {
+            let writer = style.writer();
+            writer.for_limits(&limits).map_or(writer, Arc::from)
+        });
+        Self { settings: settings.clone(), writers: writers.collect(), limits }
+    }
+
+    /// Returns whether admitted responses never get fields, unless the store is unavailable.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.writers.is_empty() && !self.settings.tells_shadows
+    }
+
+    /// Returns what makes partition keys, if clients see them.
+    pub(crate) const fn partitions(&self) -> Option<&Partitions> {
+        self.settings.partitions.as_ref()
+    }
+
+    /// Returns a random addition to the wait of one refused client, within the settings.
+    pub(crate) fn draw_jitter(&self) -> Duration {
+        match u64::try_from(self.settings.most_jitter.as_micros()) {
+            Ok(0) => Duration::ZERO,
+            most => Duration::from_micros(fastrand::u64(0..=most.unwrap_or(u64::MAX))),
+        }
+    }
+
+    /// Adds the fields of a decision to the response of an admitted request.
+    pub(crate) fn admitted(&self, report: &Report, headers: &mut HeaderMap) {
+        // An inner limiter or the service itself refused, and says when to retry: our wait must not stand beside it.
+        if !headers.contains_key(RETRY_AFTER) {
+            self.write_fields(report, headers);
+        }
+        self.write_marks(report, headers);
+    }
+
+    /// Returns the response to a refused request, with the fields of the decision if there was one.
+    pub(crate) fn refuse(&self, refused: &Refused<'_>, report: Option<&Report>) -> Response<RefusalBody> {
+        let settings = &self.settings;
+        let content_type = settings.protocol.grpc_content_type(refused.head());
+        let mut response = match content_type {
+            Some(content_type) => {
+                grpc::respond((settings.on_refused_grpc)(refused), content_type, refused, settings.grpc_domain)
+            }
+            None => settings.refusal.respond(refused),
+        };
+        if refused.head().method() == Method::HEAD {
+            // What a GET would have brought, without bringing it.
+            if let Some(length) = core::mem::take(response.body_mut()).exact_len() {
+                response.headers_mut().insert(CONTENT_LENGTH, length.into());
+            }
+        }
+        let headers = response.headers_mut();
+        headers.entry(CACHE_CONTROL).or_insert(const { HeaderValue::from_static("no-store") });
+        if let Some(seconds) = refused.retry_after_secs() {
+            headers.entry(RETRY_AFTER).or_insert_with(|| seconds.into());
+        }
+        if let (None, Some(challenge)) = (content_type, refused.challenge()) {
+            headers.entry(WWW_AUTHENTICATE).or_insert(challenge);
+        }
+        match (refused.reason(), report) {
+            (Reason::StoreFailure(_), _) => self.mark_degraded(headers),
+            (_, Some(report)) => {
+                self.write_fields(report, headers);
+                self.write_marks(report, headers);
+            }
+            (_, None) => {}
+        }
+        response
+    }
+
+    fn write_fields(&self, report: &Report, headers: &mut HeaderMap) {
+        if report.is_degraded() && report.only_shadows {
+            return;
+        }
+        let report = HeaderReport::new(report, &self.limits);
+        for writer in &self.writers {
+            writer.write(&report, headers);
+        }
+    }
+
+    /// Says that the store was unavailable, and which shadow limits would have refused.
+    fn write_marks(&self, report: &Report, headers: &mut HeaderMap) {
+        if report.is_degraded() && !report.only_shadows {
+            self.mark_degraded(headers);
+        }
+        if let (true, Some(decision)) = (self.settings.tells_shadows, &report.decision) {
+            write_shadows(decision, headers);
+        }
+    }
+
+    /// Says that the store had no part in a response, if there is a style that speaks of limits at all.
+    fn mark_degraded(&self, headers: &mut HeaderMap) {
+        if !self.writers.is_empty() {
+            headers.insert(X_POLICY, const { HeaderValue::from_static("degraded") });
+        }
+    }
+}
+
+/// Adds `X-RateLimit-Shadow: "new", "newer"`: the shadow limits that would have refused.
+fn write_shadows(decision: &Decision, headers: &mut HeaderMap) {
+    let mut list = FieldText::new();
+    for status in decision.would_refuse() {
+        let mut name = FieldText::new();
+        push_string(&mut name, status.name.as_str());
+        // An inner layer may have a limit of this name.
+        if !members(headers, &X_SHADOW).any(|inner| inner.as_bytes() == &name[..]) {
+            push_separator(&mut list);
+            list.extend_from_slice(&name);
+        }
+    }
+    if let Some(value) = text_value(&list) {
+        headers.append(X_SHADOW, value);
+    }
+}
+
+impl fmt::Debug for Responses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Responses").field("styles", &self.settings.styles).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use http::Request;
+    use http::header::HeaderMap;
+    use tower_quota_core::{Decision, Left, LimitStatus, Name, Operation, Outcome, Quota, Timestamp};
+
+    use super::{ResponseSettings, Responses};
+    use crate::head::RequestHead;
+    use crate::limit::Limit;
+    use crate::protocol::Protocol;
+    use crate::response::style::HeaderStyle::{self, Draft3, Draft6, Draft7, Draft11, PerWindow};
+    use crate::response::{Reason, Refused, Report};
+
+    /// Returns the fields of a request of which one limit counts by 500 an hour instead of its own 100 a minute.
+    fn fields(style: HeaderStyle) -> HeaderMap {
+        let limits = [Limit::new("tier", Quota::per_minute(100)), Limit::new("burst", Quota::per_second(900))];
+        let settings = ResponseSettings { styles: vec![style], ..ResponseSettings::default() };
+        let status = |name, limit, remaining| LimitStatus {
+            name: Name::new(name),
+            limit,
+            left: Left::new(remaining, Duration::from_secs(7)),
+            outcome: Outcome::Allow,
+            taken: 1,
+            is_shadow: false,
+        };
+        let statuses = [status("tier", 500, 499), status("burst", 900, 899)];
+        let decision = Decision::from_statuses(Operation::Check, Timestamp::EPOCH, statuses);
+        let overrides = vec![(Name::new("tier"), Quota::per_hour(500))];
+        let mut headers = HeaderMap::new();
+        let report = Report { overrides, ..Report::new(Some(decision)) };
+        Responses::new(&settings, &limits).admitted(&report, &mut headers);
+        headers
+    }
+
+    #[test]
+    fn quota_of_the_request_is_reported() {
+        for (style, name, expected) in [
+            (Draft11, "ratelimit-policy", r#""tier";q=500;w=3600, "burst";q=900;w=1"#),
+            (Draft11, "ratelimit", r#""tier";r=499;t=3593, "burst";r=899;t=7"#),
+            (Draft7, "ratelimit-policy", "500;w=3600, 900;w=1"),
+            (Draft6, "ratelimit-policy", "500;w=3600, 900;w=1"),
+            (Draft6, "ratelimit-limit", "500"),
+            (Draft3, "x-ratelimit-limit", r#"500, 500;w=3600;name="tier", 900;w=1;name="burst""#),
+            (PerWindow, "x-ratelimit-remaining-hour", "499"),
+        ] {
+            assert_eq!(fields(style.clone())[name], expected, "{style:?}");
+        }
+        assert!(!fields(PerWindow).contains_key("x-ratelimit-limit-minute"));
+    }
+
+    /// Returns the status, challenge and gRPC code of a refusal for this reason.
+    fn refusal(reason: Reason<'_>, protocol: Protocol) -> (u16, Option<String>, Option<String>) {
+        let settings = ResponseSettings { protocol, ..ResponseSettings::default() };
+        let request = Request::new(());
+        let refused = Refused::new(reason, RequestHead::of(&request), Duration::ZERO);
+        let response = Responses::new(&settings, &[]).refuse(&refused, None);
+        let field = |name| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        (response.status().as_u16(), field("www-authenticate"), field("grpc-status"))
+    }
+
+    #[test]
+    fn missing_credentials_are_challenged() {
+        for (scope, challenge) in [
+            ("bearer token", "Bearer"),
+            ("claim sub of bearer token", "Bearer"),
+            ("basic user", "Basic realm=\"api\", charset=\"UTF-8\""),
+            ("header x-api-key", "ApiKey"),
+        ] {
+            let reason = Reason::Unauthenticated(Name::new(scope));
+            assert_eq!(refusal(reason, Protocol::Http), (401, Some(challenge.to_owned()), None));
+            assert_eq!(refusal(reason, Protocol::Grpc), (200, None, Some("16".to_owned())));
+        }
+    }
+
+    #[test]
+    fn missing_peer_address_is_an_internal_error() {
+        assert_eq!(refusal(Reason::NoPeerAddress, Protocol::Http), (500, None, None));
+        assert_eq!(refusal(Reason::NoPeerAddress, Protocol::Grpc), (200, None, Some("13".to_owned())));
+    }
+}

@@ -1,0 +1,162 @@
+//! The header styles that a layer chooses from.
+
+use core::fmt;
+use core::iter::{Once, once};
+use std::sync::Arc;
+
+use http::header::{HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use tower_quota_core::ConfigError;
+
+use super::draft11::Draft11;
+use super::older_drafts::{Draft3, Draft6, Draft7};
+use super::write_headers::WriteHeaders;
+use super::x_ratelimit::{GitHub, PerWindow, Reset, XRateLimit};
+
+/// A convention of header fields that report the status of limits to clients.
+///
+/// A layer takes several styles, but no two that write the same field: of [`Draft11`](Self::Draft11),
+/// [`Draft7`](Self::Draft7) and [`Draft6`](Self::Draft6) one; of [`XRateLimit`](Self::XRateLimit),
+/// [`GitHub`](Self::GitHub) and [`Draft3`](Self::Draft3) one. [`PerWindow`](Self::PerWindow) goes with all. Numbers have
+/// at most 15 digits, and seconds are rounded up.
+///
+/// Where a service behind the layer wrote such fields itself, the response grows no more permissive: members are added
+/// to lists, of other fields the stricter stays, and so does what is written in another convention under the same name.
+/// If that service answers with `Retry-After`, its fields alone stay: they belong to its refusal.
+///
+/// A style is an iterator of itself, so one is enough where several are taken:
+///
+/// ```
+/// use tower_quota::{HeaderStyle, MemoryStore, Policy, RateLimitLayer};
+///
+/// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).headers(HeaderStyle::Draft7);
+/// # let _ = layer;
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum HeaderStyle {
+    /// `RateLimit: "burst";r=19;t=2` and `RateLimit-Policy: "burst";q=20;w=2`
+    /// (draft-ietf-httpapi-ratelimit-headers-11; the same on the wire since draft 8).
+    Draft11,
+    /// `RateLimit: limit=20, remaining=19, reset=1` and `RateLimit-Policy: 20;w=2` (draft 7). The first reports the
+    /// limit that binds, and `reset` is equal to `Retry-After` where there is one.
+    Draft7,
+    /// `RateLimit-Limit: 20`, `RateLimit-Remaining: 19`, `RateLimit-Reset: 1` and `RateLimit-Policy: 20;w=2` (draft 6).
+    /// The first three report the limit that binds, and the reset is equal to `Retry-After` where there is one.
+    Draft6,
+    /// `X-RateLimit-Limit: 20, 20;w=2;name="burst"`, `X-RateLimit-Remaining: 19` and `X-RateLimit-Reset: 1`, as Envoy's
+    /// `DRAFT_VERSION_03`.
+    Draft3,
+    /// `X-RateLimit-Limit: 20`, `X-RateLimit-Remaining: 19` and `X-RateLimit-Reset`, of the limit that binds.
+    XRateLimit(Reset),
+    /// The same with [`Reset::Epoch`], `X-RateLimit-Used: 1` and `X-RateLimit-Resource: burst`, as GitHub's API.
+    GitHub,
+    /// `X-RateLimit-Limit-Minute: 100` and `X-RateLimit-Remaining-Minute: 99`, and the same with `-Second`, `-Hour` and
+    /// `-Day`. Limits of other windows are left out; a bucket's window is the time in which an empty one fills up.
+    PerWindow,
+    /// A style of one's own, made by [`HeaderStyle::custom`].
+    Custom(CustomStyle),
+}
+
+/// A header style of one's own: see [`HeaderStyle::custom`].
+#[derive(Clone)]
+pub struct CustomStyle(Arc<dyn WriteHeaders>);
+
+impl HeaderStyle {
+    /// Draft 8, which is the same on the wire as draft 11.
+    #[expect(non_upper_case_globals, reason = "it is written where a variant would be")]
+    pub const Draft8: Self = Self::Draft11;
+
+    /// The styles of a layer that chooses none: what the newest draft says, and what most deployed clients read.
+    pub(crate) const DEFAULT: [Self; 2] = [Self::Draft11, Self::XRateLimit(Reset::Epoch)];
+
+    /// One style of each kind that is built in.
+    const BUILT_IN: [Self; 7] = [
+        Self::Draft11,
+        Self::Draft7,
+        Self::Draft6,
+        Self::Draft3,
+        Self::XRateLimit(Reset::Epoch),
+        Self::GitHub,
+        Self::PerWindow,
+    ];
+
+    /// Makes a style of your own: see [`WriteHeaders`] for an example.
+    #[must_use]
+    pub fn custom(style: impl WriteHeaders) -> Self {
+        Self::Custom(CustomStyle(Arc::new(style)))
+    }
+
+    /// Returns what writes the fields of this style.
+    pub(super) fn writer(&self) -> Arc<dyn WriteHeaders> {
+        match self {
+            Self::Draft11 => Arc::new(Draft11::default()),
+            Self::Draft7 => Arc::new(Draft7),
+            Self::Draft6 => Arc::new(Draft6),
+            Self::Draft3 => Arc::new(Draft3),
+            Self::XRateLimit(reset) => Arc::new(XRateLimit(*reset)),
+            Self::GitHub => Arc::new(GitHub),
+            Self::PerWindow => Arc::new(PerWindow),
+            Self::Custom(CustomStyle(style)) => Arc::clone(style),
+        }
+    }
+
+    /// Returns an error if two of these styles write the same field.
+    pub(crate) fn check(styles: &[Self]) -> Result<(), ConfigError> {
+        let mut taken: Vec<&'static HeaderName> = Vec::new();
+        for style in styles {
+            let fields = style.writer().fields();
+            if let Some(shared) = fields.iter().find(|field| taken.contains(field)) {
+                return Err(ConfigError::SharedField(shared.as_str()));
+            }
+            taken.extend(fields);
+        }
+        Ok(())
+    }
+}
+
+impl IntoIterator for HeaderStyle {
+    type Item = Self;
+    type IntoIter = Once<Self>;
+
+    /// Returns the style itself, once.
+    fn into_iter(self) -> Self::IntoIter {
+        once(self)
+    }
+}
+
+impl fmt::Debug for CustomStyle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CustomStyle").field(&self.0.fields()).finish()
+    }
+}
+
+/// Returns the header fields that scripts in browsers cannot read unless CORS exposes them.
+///
+/// These are the fields of all built-in [styles](HeaderStyle), of refusals and of gRPC-Web. Give them to
+/// `CorsLayer::expose_headers` of tower-http, with those of a style of your own, and put that layer outside this one.
+///
+/// ```
+/// let exposed = tower_quota::exposed_headers();
+/// assert!(exposed.contains(&http::header::RETRY_AFTER));
+/// ```
+#[must_use]
+pub fn exposed_headers() -> Vec<HeaderName> {
+    let mut fields = vec![RETRY_AFTER, WWW_AUTHENTICATE];
+    fields.extend(
+        [
+            "x-ratelimit-policy",
+            "x-ratelimit-shadow",
+            "grpc-status",
+            "grpc-message",
+            "grpc-status-details-bin",
+            "grpc-retry-pushback-ms",
+        ]
+        .map(HeaderName::from_static),
+    );
+    for field in HeaderStyle::BUILT_IN.iter().flat_map(|style| style.writer().fields()) {
+        if !fields.contains(field) {
+            fields.push(field.clone());
+        }
+    }
+    fields
+}

@@ -1,0 +1,312 @@
+//! The seam of header styles: the trait that styles implement, and what they learn of a decision.
+
+use core::time::Duration;
+
+use http::header::{HeaderMap, HeaderName};
+use tower_quota_core::{Algorithm, Decision, LimitStatus, Name, Outcome, Quota};
+
+use super::report::Report;
+use super::text::{FieldText, ceil_secs, epoch_second, push_string};
+use crate::limit::Limit;
+
+/// Writes rate limit header fields in one convention: a header style.
+///
+/// All built-in [styles](crate::HeaderStyle) implement this trait. A style of your own becomes a part of a layer by
+/// [`HeaderStyle::custom`](crate::HeaderStyle::custom):
+///
+/// ```
+/// use http::header::{HeaderMap, HeaderName, HeaderValue};
+/// use tower_quota::{HeaderReport, HeaderStyle, MemoryStore, Policy, RateLimitLayer, WriteHeaders};
+///
+/// /// Writes `X-Quota: 19/20` of the limit that is closest to its end.
+/// struct Fraction;
+///
+/// static FIELDS: [HeaderName; 1] = [HeaderName::from_static("x-quota")];
+///
+/// impl WriteHeaders for Fraction {
+///     fn fields(&self) -> &'static [HeaderName] {
+///         &FIELDS
+///     }
+///
+///     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
+///         let Some(limit) = report.tightest() else { return };
+///         let fraction = format!("{}/{}", limit.remaining(), limit.capacity());
+///         if let Ok(value) = HeaderValue::try_from(fraction) {
+///             headers.insert(&FIELDS[0], value);
+///         }
+///     }
+/// }
+///
+/// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new())
+///     .headers([HeaderStyle::Draft11, HeaderStyle::custom(Fraction)]);
+/// # let _ = layer;
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a header style",
+    note = "implement `WriteHeaders` for it: `fields` names the fields, `write` inserts them"
+)]
+pub trait WriteHeaders: Send + Sync + 'static {
+    /// Returns the names of all fields that this style may write.
+    ///
+    /// A layer takes no two styles that write the same field:
+    /// [`ConfigError::SharedField`](crate::ConfigError::SharedField).
+    fn fields(&self) -> &'static [HeaderName];
+
+    /// Writes the fields of one response.
+    ///
+    /// It is called for refusals and for admitted requests, whoever decided: see [`HeaderReport::is_local`] and
+    /// [`HeaderReport::is_uncounted`]. It is not called where no limit applied, nor on an admitted response with a
+    /// `Retry-After` of an inner limiter. The headers are those of the response: a service behind the layer may have
+    /// written fields of the same names, and what it wrote should not grow more permissive.
+    fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap);
+
+    /// Returns this style made ready for the limits of a policy; `None` leaves it as it is, which is the default.
+    ///
+    /// A style may render here what never changes. It is called when a layer is built and when its policy is replaced.
+    fn for_limits(&self, limits: &[LimitInfo]) -> Option<Box<dyn WriteHeaders>> {
+        let _ = limits;
+        None
+    }
+}
+
+/// A limit of a policy, as clients see it.
+#[derive(Clone, Debug)]
+pub struct LimitInfo {
+    name: Name,
+    quota: Quota,
+    unit: Option<Name>,
+    /// The name as a String of structured fields.
+    quoted_name: FieldText,
+}
+
+impl LimitInfo {
+    pub(super) fn new(limit: &Limit) -> Self {
+        let mut quoted_name = FieldText::new();
+        push_string(&mut quoted_name, limit.name.as_str());
+        Self { name: limit.name, quota: limit.quota, unit: limit.unit, quoted_name }
+    }
+
+    /// Returns the limit's name.
+    #[must_use]
+    pub const fn name(&self) -> Name {
+        self.name
+    }
+
+    /// Returns the limit's own quota. A request may have [another](LimitReport::quota).
+    #[must_use]
+    pub const fn quota(&self) -> &Quota {
+        &self.quota
+    }
+
+    /// Returns what the limit counts, if that is not requests: see [`Limit::unit`](crate::Limit::unit).
+    #[must_use]
+    pub const fn unit(&self) -> Option<Name> {
+        self.unit
+    }
+
+    pub(super) fn quoted_name(&self) -> &[u8] {
+        &self.quoted_name
+    }
+}
+
+/// A decision about one request, as header styles see it. Limits that are [shadows](crate::Limit::shadow) are left out.
+#[derive(Clone, Copy, Debug)]
+pub struct HeaderReport<'a> {
+    report: &'a Report,
+    limits: &'a [LimitInfo],
+}
+
+/// The status of one limit after a decision, as header styles see it.
+#[derive(Clone, Copy, Debug)]
+pub struct LimitReport<'a> {
+    status: &'a LimitStatus,
+    info: &'a LimitInfo,
+    report: &'a Report,
+}
+
+impl<'a> HeaderReport<'a> {
+    pub(super) const fn new(report: &'a Report, limits: &'a [LimitInfo]) -> Self {
+        Self { report, limits }
+    }
+
+    /// Returns the decision; `None` when the store failed and nothing was counted.
+    #[must_use]
+    pub const fn decision(&self) -> Option<&'a Decision> {
+        self.report.decision.as_ref()
+    }
+
+    /// Returns whether this instance decided, or nobody did, since the store was unavailable.
+    ///
+    /// The standard fields speak of quotas that hold wherever the client asks, and a local decision does not: the
+    /// built-in drafts write nothing then.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.report.is_degraded()
+    }
+
+    /// Returns whether nothing was counted, since the store was unavailable.
+    #[must_use]
+    pub fn is_uncounted(&self) -> bool {
+        self.is_local() && self.decision().is_none_or(|decision| decision.enforced().next().is_none())
+    }
+
+    /// Returns whether the request was refused.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.decision().is_some_and(|decision| !decision.is_allowed())
+    }
+
+    /// Returns the limits that applied, in the order of the policy.
+    pub fn limits(&self) -> impl Iterator<Item = LimitReport<'a>> + use<'a> {
+        let Self { report, limits } = *self;
+        let statuses = report.decision.iter().flat_map(Decision::enforced);
+        statuses.enumerate().filter_map(move |(position, status)| LimitReport::of(status, report, limits, position))
+    }
+
+    /// Returns the limits that a client has to heed: of a refusal only those that refuse.
+    ///
+    /// The others would let the client come back too early.
+    pub fn heeded_limits(&self) -> impl Iterator<Item = LimitReport<'a>> + use<'a> {
+        let is_refused = self.is_refused();
+        self.limits().filter(move |limit| !is_refused || limit.is_refused())
+    }
+
+    /// Returns the limit that binds: see [`Decision::binding`].
+    #[must_use]
+    pub fn tightest(&self) -> Option<LimitReport<'a>> {
+        LimitReport::of(self.decision()?.binding()?, self.report, self.limits, 0)
+    }
+
+    /// Returns whether all limits of the policy applied, each by its own quota and without a partition key.
+    pub(super) fn has_all_limits(&self) -> bool {
+        self.report.has_own_quotas()
+            && self.decision().is_some_and(|decision| decision.enforced().count() == self.limits.len())
+    }
+}
+
+impl<'a> LimitReport<'a> {
+    /// The limit is nearly always at the position of its status.
+    fn of(status: &'a LimitStatus, report: &'a Report, limits: &'a [LimitInfo], position: usize) -> Option<Self> {
+        // Within a policy no two limits share a number.
+        let is_it = |info: &&LimitInfo| info.name.id() == status.name.id();
+        let info = limits.get(position).filter(is_it).or_else(|| limits.iter().find(is_it))?;
+        Some(Self { status, info, report })
+    }
+
+    /// Returns the limit as the policy defines it.
+    #[must_use]
+    pub const fn info(&self) -> &'a LimitInfo {
+        self.info
+    }
+
+    /// Returns the limit's name.
+    #[must_use]
+    pub const fn name(&self) -> Name {
+        self.info.name
+    }
+
+    /// Returns the status that the store gave.
+    #[must_use]
+    pub const fn status(&self) -> &'a LimitStatus {
+        self.status
+    }
+
+    /// Returns the quota that this request was counted by: the limit's own, or the one that the request has.
+    #[must_use]
+    pub fn quota(&self) -> &'a Quota {
+        self.report.other_quota(self.info.name).unwrap_or(&self.info.quota)
+    }
+
+    /// Returns the most units that the limit admits at once. Of a local decision it is this instance's share.
+    #[must_use]
+    pub const fn capacity(&self) -> u64 {
+        self.status.limit
+    }
+
+    /// Returns the units left.
+    #[must_use]
+    pub const fn remaining(&self) -> u64 {
+        self.status.remaining()
+    }
+
+    /// Returns whether this limit refused the request.
+    #[must_use]
+    pub const fn is_refused(&self) -> bool {
+        self.status.outcome.is_refusal()
+    }
+
+    /// Returns when the refused request would pass, [jitter](crate::RateLimitLayer::retry_jitter) included.
+    ///
+    /// `None` if the limit did not refuse it, or never admits it.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self.status.outcome {
+            Outcome::Refuse(retry) => Some(retry.saturating_add(self.report.jitter)),
+            Outcome::Allow | Outcome::Wait(_) | Outcome::Never => None,
+        }
+    }
+
+    /// Returns the time until the limit is full, and never less than [`retry_after`](Self::retry_after).
+    #[must_use]
+    pub fn reset_after(&self) -> Duration {
+        let reset = self.status.reset_after();
+        self.retry_after().map_or(reset, |retry| retry.max(reset))
+    }
+
+    /// Returns the second of the Unix epoch at which the limit is full, by the clock that decided.
+    #[must_use]
+    pub fn reset_at_secs(&self) -> u64 {
+        self.report.decision.as_ref().map_or(0, |decision| epoch_second(decision.at(), self.reset_after()))
+    }
+
+    /// Returns the time over which the client should spread the remaining units: `t` of draft 11.
+    ///
+    /// Of a refusal it is [`retry_after`](Self::retry_after). With nothing left it is the time until a unit is there.
+    /// Otherwise it is the time until the limit is full or in which it refills the remaining units, whichever is longer:
+    /// a client that spreads them over it is always admitted, and does not pause before it must. A sliding window does
+    /// not say when its next unit is there; the time of one unit at its rate stands for it.
+    #[must_use]
+    pub fn effective_window(&self) -> Option<Duration> {
+        if self.is_refused() {
+            return self.retry_after();
+        }
+        let (quota, reset) = (self.quota(), self.status.reset_after());
+        Some(match (self.remaining(), quota.algorithm()) {
+            (0, algorithm) if algorithm.is_bucket() => reset.saturating_sub(refill_of_all_but_one(quota)),
+            (0, Algorithm::FixedWindow) => reset,
+            (0, _) => reset.min(time_of(1, quota)),
+            (remaining, _) => reset.max(time_of(remaining, quota)),
+        })
+    }
+
+    /// Returns the key of the client's [partition](crate::RateLimitLayer::partition_keys), in base64.
+    #[must_use]
+    pub fn partition_key(&self) -> Option<&'a str> {
+        self.report.partition_key(self.info.name)
+    }
+
+    /// Returns [`reset_after`](Self::reset_after) in whole seconds, rounded up.
+    pub(super) fn reset_after_secs(&self) -> u64 {
+        ceil_secs(self.reset_after())
+    }
+}
+
+/// Returns the time in which an empty bucket gains all units but one.
+const fn refill_of_all_but_one(bucket: &Quota) -> Duration {
+    // Below 2^53, as all numbers of grains.
+    Duration::from_micros((bucket.capacity() - 1) * bucket.grain() / bucket.refill())
+}
+
+/// Returns the time in which a quota allows this many units in the long run, rounded up to a microsecond.
+fn time_of(units: u64, quota: &Quota) -> Duration {
+    let period = quota.period().as_micros();
+    // 64 bits are enough for all but extreme quotas, and divide several times faster.
+    let micros = match u64::try_from(period).ok().and_then(|period| period.checked_mul(units)) {
+        Some(product) => product.div_ceil(quota.units()),
+        None => {
+            let micros = (period * u128::from(units)).div_ceil(u128::from(quota.units()));
+            u64::try_from(micros).unwrap_or(u64::MAX)
+        }
+    };
+    Duration::from_micros(micros)
+}

@@ -1,0 +1,105 @@
+//! A policy over a service that counts its calls, on a clock that stands still.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use tower::{Layer, Service, ServiceExt};
+use tower_quota::{HeaderStyle, MemoryStore, Policy, RateLimit, RateLimitLayer, Reset, ResponseBody};
+pub(crate) use tower_quota_testkit::ScriptedStore;
+use tower_quota_testkit::{ManualClock, ScriptedAnswer};
+
+/// Answers `inner` to everything.
+#[derive(Clone, Default)]
+pub(crate) struct Inner {
+    calls: Arc<AtomicUsize>,
+}
+
+impl Inner {
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
+    }
+}
+
+impl Service<Request<()>> for Inner {
+    type Response = Response<Full<Bytes>>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<()>) -> Self::Future {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        ready(Ok(Response::new(Full::from("inner"))))
+    }
+}
+
+/// Draft 11, and the `X-RateLimit` fields with a reset that does not depend on the clock.
+pub(crate) const WITH_X: [HeaderStyle; 2] = [HeaderStyle::Draft11, HeaderStyle::XRateLimit(Reset::Delta)];
+
+pub(crate) type Answer = Response<ResponseBody<Full<Bytes>>>;
+
+/// A policy over `Inner`, counted in memory.
+pub(crate) struct Limited {
+    pub(crate) service: RateLimit<Inner, MemoryStore>,
+    pub(crate) inner: Inner,
+    pub(crate) clock: ManualClock,
+}
+
+impl Limited {
+    pub(crate) fn new(policy: Policy) -> Self {
+        Self::with(policy, |layer| layer)
+    }
+
+    pub(crate) fn with(
+        policy: Policy,
+        change: impl FnOnce(RateLimitLayer<MemoryStore>) -> RateLimitLayer<MemoryStore>,
+    ) -> Self {
+        let (inner, clock) = (Inner::default(), ManualClock::default());
+        let layer = RateLimitLayer::new(MemoryStore::with_clock(1_000, clock.clone()), policy).attach_decision();
+        Self { service: change(layer).layer(inner.clone()), inner, clock }
+    }
+
+    pub(crate) async fn get(&self) -> Answer {
+        self.send(Request::get("/")).await
+    }
+
+    pub(crate) async fn send(&self, request: http::request::Builder) -> Answer {
+        self.service.clone().oneshot(request.body(()).unwrap()).await.unwrap()
+    }
+}
+
+/// Returns the lines of a header field, joined as a proxy might.
+pub(crate) fn field<B>(response: &Response<B>, name: &str) -> Option<String> {
+    let lines: Vec<&str> = response.headers().get_all(name).iter().map(|line| line.to_str().unwrap()).collect();
+    (!lines.is_empty()).then(|| lines.join(", "))
+}
+
+pub(crate) async fn text<B>(response: Response<B>) -> String
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: std::fmt::Debug,
+{
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Returns a store that always fails. Clients must not see its message.
+pub(crate) fn failing_store() -> ScriptedStore {
+    let store = ScriptedStore::new();
+    store.set_default(ScriptedAnswer::error("secret-host:6379 is on fire"));
+    store
+}
+
+/// Returns the whole seconds that `Retry-After` asks for.
+pub(crate) fn retry_after<B>(response: &Response<B>) -> Duration {
+    Duration::from_secs(field(response, "retry-after").unwrap().parse().unwrap())
+}

@@ -1,0 +1,17 @@
+//! Responses, seen from outside: header fields and refusals, over HTTP and gRPC.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod custom_styles;
+mod fields;
+mod fixture;
+mod grpc;
+mod grpc_details;
+mod grpc_sockets;
+mod hostile;
+mod inner_refusals;
+mod jitter;
+mod negotiation;
+mod nested;
+mod partitions;
+mod refusals;
+mod styles;

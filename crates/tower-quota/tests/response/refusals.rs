@@ -1,0 +1,201 @@
+//! The answers to refused requests.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use http::{Request, Response, StatusCode};
+use http_body::Body as _;
+use http_body_util::Full;
+use serde_json::{Value, json};
+use tower_quota::{Limit, MissingKey, Policy, ProblemDetails, Quota, Reason, Refusal, RefusalBody, Refused, key};
+
+use crate::fixture::{Limited, WITH_X, field, text};
+
+fn twice() -> Policy {
+    Policy::new().limit(Limit::new("say \"when\"", Quota::per_minute(2)))
+}
+
+/// Spends both units.
+async fn spent(limited: Limited) -> Limited {
+    for _ in 0..2 {
+        assert_eq!(text(limited.get().await).await, "inner");
+    }
+    limited
+}
+
+#[tokio::test]
+async fn problem_details_say_which_limit_and_when() {
+    let limited = spent(Limited::new(twice())).await;
+    let response = limited.get().await;
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(field(&response, "content-type").as_deref(), Some("application/problem+json"));
+    assert_eq!(field(&response, "cache-control").as_deref(), Some("no-store"));
+    let problem: Value = serde_json::from_str(&text(response).await).unwrap();
+    assert_eq!(
+        problem,
+        json!({
+            "type": "https://iana.org/assignments/http-problem-types#quota-exceeded",
+            "title": "Request cannot be satisfied as assigned quota has been exceeded",
+            "status": 429,
+            "detail": "Over the limit \"say \"when\"\": retry in 30 seconds.",
+            "violated-policies": ["say \"when\""],
+        })
+    );
+    assert_eq!(limited.inner.calls(), 2);
+}
+
+#[tokio::test]
+async fn all_violated_policies_are_named() {
+    let policy = Policy::new()
+        .limit(Limit::new("a", Quota::per_second(1)))
+        .limit(Limit::new("roomy", Quota::per_second(100)))
+        .limit(Limit::new("b", Quota::per_second(1)))
+        .limit(Limit::new("c", Quota::per_second(1)));
+    let limited = Limited::new(policy);
+    limited.get().await;
+    let problem: Value = serde_json::from_str(&text(limited.get().await).await).unwrap();
+    assert_eq!(problem["violated-policies"], json!(["a", "b", "c"]));
+    assert_eq!(problem["detail"], "Over the limits \"a\", \"b\" and \"c\": retry in 1 second.");
+}
+
+#[tokio::test]
+async fn cost_above_capacity_is_explained() {
+    let limited = Limited::new(Policy::new().limit(Limit::new("units", Quota::per_minute(10)).cost_with(|_| 11)));
+    let response = limited.get().await;
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(response.headers().get(RETRY_AFTER), None);
+    let problem: Value = serde_json::from_str(&text(response).await).unwrap();
+    assert_eq!(problem["detail"], "The request costs more than the limit \"units\" can ever admit.");
+    assert_eq!(problem["violated-policies"], json!(["units"]));
+}
+
+#[tokio::test]
+async fn scope_of_any_text_makes_valid_json() {
+    let nobody = key::from_fn("tenant \"x\"\n\u{1}é", |_| None::<String>);
+    let limit = Limit::new("one", Quota::per_minute(1)).by(nobody).when_missing(MissingKey::Refuse);
+    let response = Limited::new(Policy::new().limit(limit)).get().await;
+    let problem: Value = serde_json::from_str(&text(response).await).unwrap();
+    assert_eq!(problem["detail"], "The request cannot be counted: it has no tenant \"x\"\n\u{1}é.");
+    assert_eq!(problem["type"], "about:blank");
+    assert_eq!(problem["title"], "Bad Request");
+    assert_eq!(problem.get("violated-policies"), None);
+}
+
+#[tokio::test]
+async fn custom_refusal_gets_the_fields() {
+    let limited = Limited::with(twice(), |layer| {
+        layer.headers(WITH_X).on_refused(|refused| {
+            assert!(matches!(refused.reason(), Reason::OverQuota(_)));
+            let body = format!("{} {}", refused.head().uri().path(), refused.detail());
+            Response::builder().status(StatusCode::IM_A_TEAPOT).header(CONTENT_TYPE, "text/plain").body(body).unwrap()
+        })
+    });
+    let response = spent(limited).await.send(Request::get("/tea?milk")).await;
+    assert_eq!(response.status(), StatusCode::IM_A_TEAPOT);
+    assert_eq!(field(&response, "content-type").as_deref(), Some("text/plain"));
+    assert_eq!(field(&response, "retry-after").as_deref(), Some("30"));
+    assert_eq!(field(&response, "ratelimit").as_deref(), Some(r#""say \"when\"";r=0;t=30"#));
+    assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("0"));
+    assert_eq!(field(&response, "cache-control").as_deref(), Some("no-store"));
+    assert_eq!(text(response).await, "/tea Over the limit \"say \"when\"\": retry in 30 seconds.");
+}
+
+#[tokio::test]
+async fn custom_refusal_keeps_its_own_headers() {
+    struct Patient;
+
+    impl Refusal for Patient {
+        fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
+            let mut response = ProblemDetails.respond(refused);
+            response.headers_mut().insert(RETRY_AFTER, 99.into());
+            response.headers_mut().insert(CACHE_CONTROL, "private, no-store".parse().unwrap());
+            response
+        }
+    }
+
+    let response = spent(Limited::with(twice(), |layer| layer.refusal(Patient))).await.get().await;
+    assert_eq!(field(&response, "retry-after").as_deref(), Some("99"));
+    assert_eq!(field(&response, "cache-control").as_deref(), Some("private, no-store"));
+}
+
+#[tokio::test]
+async fn head_gets_headers_and_no_body() {
+    let limited = spent(Limited::new(twice())).await;
+    let get = limited.get().await;
+    let head = limited.send(Request::head("/")).await;
+    assert_eq!(head.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(field(&head, "ratelimit"), field(&get, "ratelimit"));
+    assert_eq!(field(&head, "content-type"), field(&get, "content-type"));
+    let length = text(get).await.len();
+    assert_eq!(field(&head, "content-length"), Some(length.to_string()));
+    assert!(head.body().is_end_stream());
+    assert_eq!(text(head).await, "");
+}
+
+#[tokio::test]
+async fn bodies_know_their_size() {
+    let limited = spent(Limited::new(twice())).await;
+    let refusal = limited.get().await;
+    assert!(!refusal.body().is_end_stream());
+    let told = refusal.body().size_hint().exact().unwrap();
+    assert_eq!(text(refusal).await.len() as u64, told);
+
+    let admitted = Limited::new(twice()).get().await;
+    assert_eq!(admitted.body().size_hint().exact(), Some(5));
+}
+
+#[tokio::test]
+async fn boxed_refusals_are_refusals() {
+    let boxed: Box<dyn Refusal> = Box::new(ProblemDetails);
+    let shared: Arc<dyn Refusal> = Arc::new(boxed);
+    let response = spent(Limited::with(twice(), |layer| layer.refusal(shared))).await.get().await;
+    assert_eq!(field(&response, "content-type").as_deref(), Some("application/problem+json"));
+}
+
+#[tokio::test]
+async fn refusal_sees_seconds_of_the_wire() {
+    let policy = Policy::new().limit(Limit::new("fast", Quota::per_second(8).burst(1)));
+    let limited = Limited::with(policy, |layer| {
+        layer.on_refused(|refused| {
+            let wait = refused.retry_after().unwrap();
+            Response::new(format!("{} ms, {} s", wait.as_millis(), refused.retry_after_secs().unwrap()))
+        })
+    });
+    limited.get().await;
+    let response = limited.get().await;
+    assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
+    assert_eq!(text(response).await, "125 ms, 1 s");
+}
+
+#[tokio::test]
+async fn refusal_may_be_a_stream() {
+    let limited = Limited::with(twice(), |layer| {
+        layer.on_refused(|_| Response::new(RefusalBody::new(Full::new(Bytes::from("streamed")))))
+    });
+    let limited = spent(limited).await;
+    assert_eq!(text(limited.get().await).await, "streamed");
+    let head = limited.send(Request::head("/")).await;
+    assert_eq!(field(&head, "content-length").as_deref(), Some("8"));
+    assert_eq!(text(head).await, "");
+}
+
+#[cfg(feature = "axum")]
+#[tokio::test]
+async fn refusal_may_be_an_axum_response() {
+    use axum::response::{Html, IntoResponse};
+
+    let limited = Limited::with(twice(), |layer| {
+        layer.on_refused(|refused| (refused.status(), Html(refused.detail())).into_response())
+    });
+    let response = spent(limited).await.get().await;
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(field(&response, "content-type").as_deref(), Some("text/html; charset=utf-8"));
+    assert!(text(response).await.starts_with("Over the limit"));
+}
+
+#[tokio::test]
+async fn refusal_without_body_is_empty() {
+    let response = spent(Limited::with(twice(), |layer| layer.on_refused(|_| Response::new(())))).await.get().await;
+    assert_eq!(text(response).await, "");
+}

@@ -1,0 +1,236 @@
+//! Every style of header fields, on admitted, refused and degraded answers.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use tower::{Layer, ServiceExt};
+use tower_quota::HeaderStyle::{self, Draft3, Draft6, Draft7, Draft11, GitHub, PerWindow, XRateLimit};
+use tower_quota::Reset::{Delta, Epoch};
+use tower_quota::{
+    Clock, ConfigError, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, exposed_headers,
+};
+use tower_quota_testkit::{ManualClock, ScriptedAnswer};
+
+use crate::fixture::{Answer, Inner, Limited, ScriptedStore, field};
+
+/// Two requests in two seconds, four in a minute, many an hour.
+fn policy() -> Policy {
+    Policy::new()
+        .limit(Limit::new("burst", Quota::new(2, Duration::from_secs(2))))
+        .limit(Limit::new("minute", Quota::per_minute(4)))
+        .limit(Limit::new("hour", Quota::per_hour(1_000)))
+}
+
+fn limited(styles: &[HeaderStyle], policy: Policy) -> Limited {
+    Limited::with(policy, |layer| layer.headers(styles.to_vec()))
+}
+
+/// Returns all fields of a response, in the order of their names, having seen that each is exposed.
+fn lines(response: &Answer) -> Vec<String> {
+    let exposed = exposed_headers();
+    let mut lines: Vec<String> = response
+        .headers()
+        .keys()
+        .filter(|name| !["content-type", "cache-control", "vary"].contains(&name.as_str()))
+        .inspect(|name| assert!(exposed.contains(name), "{name}"))
+        .map(|name| format!("{name}: {}", field(response, name.as_str()).unwrap()))
+        .collect();
+    lines.sort_by(|one, other| one.split_once(": ").cmp(&other.split_once(": ")));
+    lines
+}
+
+/// Returns the fields of the first response, and of the third, which is a refusal.
+async fn answers(style: HeaderStyle) -> [Vec<String>; 2] {
+    let limited = limited(&[style], policy());
+    let first = limited.get().await;
+    limited.get().await;
+    let third = limited.get().await;
+    assert_eq!([first.status(), third.status()], [StatusCode::OK, StatusCode::TOO_MANY_REQUESTS]);
+    [lines(&first), lines(&third)]
+}
+
+#[tokio::test]
+async fn draft_11_names_every_limit() {
+    let [admitted, refused] = answers(Draft11).await;
+    let policy = r#"ratelimit-policy: "burst";q=2;w=2, "minute";q=4;w=60, "hour";q=1000;w=3600"#;
+    assert_eq!(admitted, [r#"ratelimit: "burst";r=1;t=1, "minute";r=3;t=45, "hour";r=999;t=3597"#, policy]);
+    assert_eq!(refused, [r#"ratelimit: "burst";r=0;t=1"#, policy, "retry-after: 1"]);
+}
+
+#[tokio::test]
+async fn draft_7_is_a_dictionary() {
+    let [admitted, refused] = answers(Draft7).await;
+    let policy = "ratelimit-policy: 2;w=2, 4;w=60, 1000;w=3600";
+    assert_eq!(admitted, ["ratelimit: limit=2, remaining=1, reset=1", policy]);
+    assert_eq!(refused, ["ratelimit: limit=2, remaining=0, reset=1", policy, "retry-after: 1"]);
+}
+
+#[tokio::test]
+async fn draft_6_has_four_fields() {
+    let [admitted, refused] = answers(Draft6).await;
+    let [limit, policy] = ["ratelimit-limit: 2", "ratelimit-policy: 2;w=2, 4;w=60, 1000;w=3600"];
+    assert_eq!(admitted, [limit, policy, "ratelimit-remaining: 1", "ratelimit-reset: 1"]);
+    assert_eq!(refused, [limit, policy, "ratelimit-remaining: 0", "ratelimit-reset: 1", "retry-after: 1"]);
+}
+
+#[tokio::test]
+async fn quotas_without_names_are_listed_once() {
+    let policy = || {
+        Policy::new()
+            .limit(Limit::new("minute", Quota::per_minute(100)))
+            .limit(Limit::new("other minute", Quota::per_minute(100)))
+            .limit(Limit::new("second", Quota::per_second(5)))
+            .limit(Limit::new("hour", Quota::per_hour(100)))
+    };
+    for style in [Draft6, Draft7] {
+        let response = limited(&[style], policy()).get().await;
+        assert_eq!(field(&response, "ratelimit-policy").as_deref(), Some("5;w=1, 100;w=3600"));
+    }
+    let twins = Policy::new()
+        .limit(Limit::new("minute", Quota::per_minute(100)))
+        .limit(Limit::new("other minute", Quota::per_minute(100)));
+    let response = limited(&[Draft6], twins).get().await;
+    assert_eq!(field(&response, "ratelimit-policy").as_deref(), Some("100;w=60"));
+}
+
+#[tokio::test]
+async fn draft_3_is_that_of_envoy() {
+    let [admitted, refused] = answers(Draft3).await;
+    let limit = r#"x-ratelimit-limit: 2, 2;w=2;name="burst", 4;w=60;name="minute", 1000;w=3600;name="hour""#;
+    assert_eq!(admitted, [limit, "x-ratelimit-remaining: 1", "x-ratelimit-reset: 1"]);
+    assert_eq!(refused, ["retry-after: 1", limit, "x-ratelimit-remaining: 0", "x-ratelimit-reset: 2"]);
+}
+
+#[tokio::test]
+async fn epoch_is_that_of_the_store() {
+    let limited = limited(&[XRateLimit(Epoch)], policy());
+    limited.clock.advance(Duration::from_micros(500_001));
+    let now = limited.clock.now().as_micros();
+    let response = limited.get().await;
+    // A unit of "burst" takes a second.
+    let reset = (now + 1_000_000).div_ceil(1_000_000);
+    let expected = ["x-ratelimit-limit: 2", "x-ratelimit-remaining: 1", &format!("x-ratelimit-reset: {reset}")];
+    assert_eq!(lines(&response), expected);
+}
+
+#[tokio::test]
+async fn github_reports_used_units_and_limit() {
+    let limited = limited(&[GitHub], policy());
+    let reset = limited.clock.now().as_micros().div_ceil(1_000_000) + 1;
+    let response = limited.get().await;
+    assert_eq!(
+        lines(&response),
+        [
+            "x-ratelimit-limit: 2",
+            "x-ratelimit-remaining: 1",
+            &format!("x-ratelimit-reset: {reset}"),
+            "x-ratelimit-resource: burst",
+            "x-ratelimit-used: 1"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn each_window_has_its_fields() {
+    let policy = Policy::new()
+        .limit(Limit::new("second", Quota::per_second(7)))
+        .limit(Limit::new("minute", Quota::per_minute(7)))
+        .limit(Limit::new("stricter minute", Quota::per_minute(6).sliding_log()))
+        // Full after six seconds, which is no window with a name.
+        .limit(Limit::new("burst", Quota::per_minute(10).burst(1)))
+        // Full after a minute, and so told with those of a minute; there is less of the stricter one.
+        .limit(Limit::new("steady", Quota::per_hour(1_440).burst(24)))
+        .limit(Limit::new("day", Quota::per_day(7_000)));
+    assert_eq!(
+        lines(&limited(&[PerWindow], policy).get().await),
+        [
+            "x-ratelimit-limit-day: 7000",
+            "x-ratelimit-limit-minute: 6",
+            "x-ratelimit-limit-second: 7",
+            "x-ratelimit-remaining-day: 6999",
+            "x-ratelimit-remaining-minute: 5",
+            "x-ratelimit-remaining-second: 6",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn several_styles_or_none_are_written() {
+    let both = limited(&[Draft7, GitHub, PerWindow], policy()).get().await;
+    for name in ["ratelimit", "ratelimit-policy", "x-ratelimit-used", "x-ratelimit-remaining-minute"] {
+        assert!(both.headers().contains_key(name), "{name}");
+    }
+    let none = limited(&[], policy());
+    assert_eq!(lines(&none.get().await), [""; 0]);
+    none.get().await;
+    assert_eq!(lines(&none.get().await), ["retry-after: 1"]);
+}
+
+#[tokio::test]
+async fn defaults_are_draft_11_and_x_ratelimit() {
+    let default = Limited::new(policy()).get().await;
+    let chosen = limited(&[Draft11, XRateLimit(Epoch)], policy()).get().await;
+    assert_eq!(lines(&default), lines(&chosen));
+    assert_eq!(lines(&default).len(), 5);
+}
+
+#[tokio::test]
+async fn one_style_needs_no_list() {
+    let limited = Limited::with(policy(), |layer| layer.headers(HeaderStyle::Draft8));
+    let draft11 = self::limited(&[Draft11], policy());
+    assert_eq!(lines(&limited.get().await), lines(&draft11.get().await));
+}
+
+#[test]
+fn styles_that_share_a_field_are_refused() {
+    let layer = || RateLimitLayer::new(MemoryStore::new(), Policy::new());
+    for (styles, field) in [
+        ([Draft11, Draft7], "ratelimit"),
+        ([Draft6, Draft11], "ratelimit-policy"),
+        ([Draft6, Draft6], "ratelimit-limit"),
+        ([XRateLimit(Delta), XRateLimit(Epoch)], "x-ratelimit-limit"),
+        ([Draft3, GitHub], "x-ratelimit-limit"),
+        ([PerWindow, PerWindow], "x-ratelimit-limit-second"),
+    ] {
+        assert_eq!(layer().try_headers(styles).unwrap_err(), ConfigError::SharedField(field));
+    }
+    assert!(layer().try_headers([Draft7, Draft3, PerWindow]).is_ok());
+}
+
+#[test]
+#[should_panic(expected = "two of the header styles write ratelimit")]
+fn styles_that_share_a_field_panic() {
+    let _ = RateLimitLayer::new(MemoryStore::new(), Policy::new()).headers([Draft11, Draft7]);
+}
+
+/// Returns the fields while the store is unavailable and the limit does this; half of 4 a minute is the local share.
+async fn degraded(style: &HeaderStyle, choice: OnStoreFailure) -> Vec<String> {
+    let clock = ManualClock::default();
+    let store = ScriptedStore::with_clock(clock.clone());
+    store.set_default(ScriptedAnswer::error("out of order"));
+    let policy = Policy::new().limit(Limit::new("minute", Quota::per_minute(4)).on_store_failure(choice)).instances(2);
+    let layer =
+        RateLimitLayer::new(store, policy).local_store(MemoryStore::with_clock(10, clock)).headers(style.clone());
+    let response = layer.layer(Inner::default()).oneshot(http::Request::new(())).await.unwrap();
+    lines(&response)
+}
+
+#[tokio::test]
+async fn every_style_marks_degraded_responses() {
+    let mark = "x-ratelimit-policy: degraded";
+    for style in [Draft11, Draft7, Draft6, PerWindow, Draft3, GitHub, XRateLimit(Delta), XRateLimit(Epoch)] {
+        let legacy = matches!(style, Draft3 | GitHub | XRateLimit(_));
+        let uncounted = degraded(&style, OnStoreFailure::Allow).await;
+        assert_eq!(uncounted, if legacy { vec![mark, "x-ratelimit-remaining: -1"] } else { vec![mark] }, "{style:?}");
+        let refused = degraded(&style, OnStoreFailure::Refuse).await;
+        assert_eq!(refused, ["retry-after: 1", mark], "{style:?}");
+        let local = degraded(&style, OnStoreFailure::Local).await;
+        assert!(local.iter().any(|line| line == mark), "{style:?}");
+        let share = ["x-ratelimit-limit: 2", "x-ratelimit-remaining: 1"].map(String::from);
+        assert_eq!(share.iter().all(|line| local.contains(line)), legacy, "{style:?}: {local:?}");
+        let standard = local.iter().any(|line| line.starts_with("ratelimit"));
+        assert!(!standard, "{style:?}: {local:?}");
+    }
+    let windows = degraded(&PerWindow, OnStoreFailure::Local).await;
+    assert_eq!(windows, ["x-ratelimit-limit-minute: 2", mark, "x-ratelimit-remaining-minute: 1"]);
+}
