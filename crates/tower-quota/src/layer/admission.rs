@@ -9,8 +9,8 @@ use tower_quota_core::Decision;
 use super::body::ResponseBody;
 use super::pipeline::Case;
 use super::shared::Rules;
-use crate::response::Report;
 use crate::degraded::Degraded;
+use crate::response::Report;
 use crate::settle::{ChargeRecord, Counted, Meter, Reservation};
 
 /// An admitted request, until it is forwarded. Dropped before, it gives back what was recorded of its charges.

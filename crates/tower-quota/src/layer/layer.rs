@@ -11,10 +11,10 @@ use tower_quota_core::{MemoryStore, Store};
 use super::service::RateLimit;
 use super::shared::{Settings, Shared};
 use super::stage::Queue;
-use crate::response::ResponseSettings;
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
 use crate::policy::Policy;
+use crate::response::ResponseSettings;
 
 /// Puts a [`Policy`] in front of services, see the [crate](crate). Clones, and all the services they make, share one
 /// store and one policy.

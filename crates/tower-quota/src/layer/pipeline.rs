@@ -10,9 +10,9 @@ use tower_quota_core::{Decision, Key, LimitStatus, Name, Operation, Outcome, Quo
 use super::admission::Admission;
 use super::shared::{Rules, Shared};
 use super::stage::{Event, Queued, Stage};
-use crate::response::{PartitionKey, Reason, RefusalBody, Report};
 use crate::head::RequestHead;
 use crate::policy::{Ask, Fallback, Listed, LookUps, NotAsked};
+use crate::response::{PartitionKey, Reason, RefusalBody, Report};
 use crate::settle::{ChargeRecord, Counted, InFlight, RecordedCharge, Settler};
 
 /// What happens to a request next.

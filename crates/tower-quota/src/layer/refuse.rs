@@ -11,9 +11,9 @@ use tower_quota_core::{Charge, Decision, Operation, Outcome, Store};
 use super::admission::Admission;
 use super::pipeline::{Case, Step};
 use super::shared::{Rules, Shared};
-use crate::response::{Reason, RefusalBody, Refused};
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
+use crate::response::{Reason, RefusalBody, Refused};
 use crate::settle::Counted;
 
 impl<S: Store> Shared<S> {

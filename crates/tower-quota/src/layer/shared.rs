@@ -11,12 +11,12 @@ use tokio::runtime::Handle;
 use tower_quota_core::{Charge, Decision, Operation, Store};
 
 use super::stage::Queue;
-use crate::response::{Reason, ResponseSettings, Responses};
 use crate::clients::{Blocks, RecentRefusals};
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
 use crate::head::RequestHead;
 use crate::policy::{Plan, Policy};
+use crate::response::{Reason, ResponseSettings, Responses};
 use crate::settle::{Counted, Settler, detach};
 
 /// What a layer, its clones and all their services share.
