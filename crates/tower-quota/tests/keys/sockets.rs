@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::connect_info::MockConnectInfo;
 use axum::routing::get;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket};
 use tower::ServiceExt;
 use tower_quota::key::{self, KeyExtractor, Proxies, Source};
 use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, when};
@@ -37,7 +37,14 @@ fn root() -> Router {
 
 /// The status of the answer to a request with these lines.
 async fn status(app: SocketAddr, path: &str, lines: &[&str]) -> u16 {
-    let mut stream = TcpStream::connect(app).await.unwrap();
+    status_from("127.0.0.1", app, path, lines).await
+}
+
+/// The same for a client of this address of the machine.
+async fn status_from(client: &str, app: SocketAddr, path: &str, lines: &[&str]) -> u16 {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(format!("{client}:0").parse().unwrap()).unwrap();
+    let mut stream = socket.connect(app).await.unwrap();
     let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
     let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n{lines}\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -138,8 +145,9 @@ async fn api_key_else_address_is_one_limit() {
         assert_eq!(status(app, "/", &[key]).await, 200, "{key}");
         assert_eq!(status(app, "/", &[key]).await, 429, "{key}");
     }
-    // An anonymous client that spends its own counter does not lock out others.
-    assert_eq!(status(app, "/", &["x-api-key: eve"]).await, 200);
+    // A client without a key that spends its counter locks out no other client without one.
+    assert_eq!(status_from("127.0.0.2", app, "/", &[]).await, 200);
+    assert_eq!(status_from("127.0.0.2", app, "/", &[]).await, 429);
 }
 
 #[tokio::test]

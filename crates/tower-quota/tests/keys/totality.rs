@@ -136,6 +136,21 @@ proptest! {
         }
     }
 
+    #[test]
+    fn address_key_is_formatted_as_std_does(groups in any::<[u16; 8]>(), zeros in any::<u8>(), bits in 1_u8..=128) {
+        let groups = core::array::from_fn(|at| if zeros >> at & 1 == 0 { groups[at] } else { 0 });
+        let address = std::net::Ipv6Addr::from(groups);
+        prop_assume!(IpAddr::from(address).to_canonical().is_ipv6());
+        let network = std::net::Ipv6Addr::from_bits(address.to_bits() & u128::MAX << (128 - u32::from(bits)));
+        let key = key::client_ip().prefix_v6(bits).key_of(address.into());
+        prop_assert_eq!(String::from_utf8_lossy(key.as_bytes()), format!("{network}/{bits}"));
+
+        let [a, b] = groups[0].to_be_bytes();
+        let [c, d] = groups[1].to_be_bytes();
+        let key = key::client_ip().key_of(IpAddr::from([a, b, c, d]));
+        prop_assert_eq!(String::from_utf8_lossy(key.as_bytes()), format!("{a}.{b}.{c}.{d}/32"));
+    }
+
     /// Whatever stands before it: what a trusted proxy appends on the right decides.
     #[test]
     fn client_cannot_change_what_the_proxy_appends(forged in line(), v6 in any::<bool>()) {

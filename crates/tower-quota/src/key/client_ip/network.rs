@@ -104,8 +104,7 @@ impl Prefix {
             }
             IpAddr::V6(v6) => {
                 let mask = u128::MAX << (128 - u32::from(self.v6));
-                // Cannot fail: the longest network fits.
-                let _ = write!(text, "{}/{}", Ipv6Addr::from_bits(v6.to_bits() & mask), self.v6);
+                text.write_v6(Ipv6Addr::from_bits(v6.to_bits() & mask), self.v6);
             }
         }
         Key::owned(scope, &text.bytes[..text.length])
@@ -130,13 +129,42 @@ struct Text {
 }
 
 impl Text {
-    /// Writes an IPv4 network. Most clients have such an address: this takes a fraction of the time of formatting it.
+    /// Writes an IPv4 network without the machinery of formatting, which takes several times as long.
     fn write_v4(&mut self, network: Ipv4Addr, bits: u8) {
         for (octet, after) in network.octets().into_iter().zip(*b".../") {
             self.push_number(octet);
             self.push(after);
         }
         self.push_number(bits);
+    }
+
+    /// Writes an IPv6 network as RFC 5952 recommends, up to 64 bits without the machinery of formatting.
+    fn write_v6(&mut self, network: Ipv6Addr, bits: u8) {
+        if bits > 64 {
+            // Cannot fail: the longest network fits.
+            let _ = write!(self, "{network}/{bits}");
+            return;
+        }
+        // The zeros at the end are the longest run of zeros, which is left out.
+        let groups = network.segments();
+        let used = groups.iter().rposition(|group| *group != 0).map_or(0, |last| last + 1);
+        for group in &groups[..used] {
+            self.push_hex(*group);
+            self.push(b':');
+        }
+        if used == 0 {
+            self.push(b':');
+        }
+        self.push(b':');
+        self.push(b'/');
+        self.push_number(bits);
+    }
+
+    fn push_hex(&mut self, group: u16) {
+        let digits = group.max(1).ilog2() / 4;
+        for digit in (0..=digits).rev() {
+            self.push(b"0123456789abcdef"[usize::from(group >> (4 * digit) & 15)]);
+        }
     }
 
     fn push_number(&mut self, number: u8) {
