@@ -100,11 +100,11 @@
 //! queued, refusals are plain text, and a handler reads what is left:
 //!
 //! ```
-//! use axum::{Extension, Router, routing::get};
+//! use axum::{Router, routing::get};
 //! use http::Method;
 //! use std::time::Duration;
 //! use tower_quota::{
-//!     BoxStore, Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer, key,
+//!     BoxStore, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer, RequestDecision, key,
 //! };
 //!
 //! #[derive(Clone)]
@@ -132,10 +132,8 @@
 //!     })
 //!     .attach_decision();
 //!
-//! // Optional: where no limit applies, or the store failed and its limits allow, there is no decision, and a plain
-//! // `Extension<Decision>` would answer 500.
-//! async fn left(decision: Option<Extension<Decision>>) -> String {
-//!     let Some(Extension(decision)) = decision else { return String::from("not counted") };
+//! async fn left(RequestDecision(decision): RequestDecision) -> String {
+//!     let Some(decision) = decision else { return String::from("not counted") };
 //!     decision.statuses().iter().map(|limit| format!("{}: {}\n", limit.name, limit.remaining())).collect()
 //! }
 //!
@@ -175,7 +173,7 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `axum` | `key::route`, `key::path_parameter`, `when::route`; peer addresses from axum's `ConnectInfo`; `settle::Reservation` as an extractor; axum responses as refusals |
+//! | `axum` | `key::route`, `key::path_parameter`, `when::route`; peer addresses from axum's `ConnectInfo`; `settle::Reservation` and `RequestDecision` as extractors; axum responses as refusals |
 //! | `tonic` | peer addresses of tonic servers; refusals in gRPC to what a tonic server received |
 //! | `jwt` | `key::jwt_claim`, for applications that have picked a crypto backend of the crate `jsonwebtoken` |
 //! | `jwt-rust-crypto` | `jwt`, and that crate's backend `rust_crypto` |
@@ -197,6 +195,8 @@ mod layer;
 mod limit;
 mod policy;
 mod protocol;
+#[cfg(feature = "axum")]
+mod request_decision;
 mod response;
 pub mod settle;
 mod valid;
@@ -211,6 +211,8 @@ pub use self::layer::{RateLimit, RateLimitLayer, ResponseBody, ResponseFuture, S
 pub use self::limit::{Limit, MissingKey};
 pub use self::policy::Policy;
 pub use self::protocol::Protocol;
+#[cfg(feature = "axum")]
+pub use self::request_decision::RequestDecision;
 pub use self::response::{
     CustomStyle, GrpcStatus, HeaderReport, HeaderStyle, LimitInfo, LimitReport, Negotiated, ProblemDetails, Reason,
     Refusal, RefusalBody, Refused, Reset, WriteHeaders, exposed_headers,

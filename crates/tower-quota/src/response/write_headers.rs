@@ -246,7 +246,7 @@ impl<'a> LimitReport<'a> {
     pub const fn retry_after(&self) -> Option<Duration> {
         match self.status.outcome {
             Outcome::Refuse(retry) => Some(retry.saturating_add(self.report.jitter)),
-            Outcome::Allow | Outcome::Wait(_) | Outcome::Never => None,
+            _ => None,
         }
     }
 

@@ -1,5 +1,7 @@
 //! The seam between a response and what its request turns out to cost.
 
+use std::sync::Arc;
+
 use http::response::Parts;
 
 use super::ResponseEnd;
@@ -47,6 +49,26 @@ pub trait Rule: Send + Sync + 'static {
 impl<F: Fn(&Parts) -> Settle + Send + Sync + 'static> Rule for F {
     fn at_head(&self, response: &Parts) -> Option<Settle> {
         Some(self(response))
+    }
+}
+
+impl Rule for Box<dyn Rule> {
+    fn at_head(&self, response: &Parts) -> Option<Settle> {
+        (**self).at_head(response)
+    }
+
+    fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
+        (**self).at_end(end)
+    }
+}
+
+impl Rule for Arc<dyn Rule> {
+    fn at_head(&self, response: &Parts) -> Option<Settle> {
+        (**self).at_head(response)
+    }
+
+    fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
+        (**self).at_end(end)
     }
 }
 
