@@ -39,6 +39,15 @@ pub trait Rule: Send + Sync + 'static {
     /// What the head of the response tells; `None` when the end of the body has to be waited for.
     fn at_head(&self, response: &Parts) -> Option<Settle>;
 
+    /// Returns how many bytes of the body may be sent, given the units that the request could take when it was admitted.
+    ///
+    /// The body ends before the frame that would exceed it: a gRPC call with `RESOURCE_EXHAUSTED`, other responses like a
+    /// body that was cut off. By default bodies are sent whole, and what the quota did not have becomes a debt.
+    fn most_bytes(&self, units: u64) -> Option<u64> {
+        let _ = units;
+        None
+    }
+
     /// What the end of the body tells, where the head told nothing. Unless told otherwise, that the estimate stays.
     fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
         let _ = end;
@@ -57,6 +66,10 @@ impl Rule for Box<dyn Rule> {
         (**self).at_head(response)
     }
 
+    fn most_bytes(&self, units: u64) -> Option<u64> {
+        (**self).most_bytes(units)
+    }
+
     fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
         (**self).at_end(end)
     }
@@ -65,6 +78,10 @@ impl Rule for Box<dyn Rule> {
 impl Rule for Arc<dyn Rule> {
     fn at_head(&self, response: &Parts) -> Option<Settle> {
         (**self).at_head(response)
+    }
+
+    fn most_bytes(&self, units: u64) -> Option<u64> {
+        (**self).most_bytes(units)
     }
 
     fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
