@@ -30,7 +30,7 @@ pub(super) enum Step<S: Store> {
 pub(super) struct Case {
     pub(super) rules: Arc<Rules>,
     pub(super) by: Counted,
-    /// The keys of its limits, where it may be refused.
+    /// The keys of its limits, where it may be refused or a listener hears of it.
     pub(super) keys: Vec<(Name, Key<'static>)>,
     overrides: Vec<(Name, Quota)>,
     partitions: Box<[(Name, PartitionKey)]>,
@@ -107,7 +107,8 @@ impl<S: Store> Shared<S> {
                 return Step::Forward(Admission::default());
             }
             let recorded = rules.plan.record(&charges);
-            let case = Case::new(rules, &ask, recorded, Fallback::default(), !decision.is_allowed());
+            let needs_keys = !decision.is_allowed() || self.settings.on_decision.is_some();
+            let case = Case::new(rules, &ask, recorded, Fallback::default(), needs_keys);
             // They borrow from the request.
             drop(charges);
             drop(ask);
@@ -134,7 +135,7 @@ impl<S: Store> Shared<S> {
         let mut admission = Admission::new(record);
         if decision.wait().is_zero() {
             case.rules.attach_to_request(&decision, request);
-            self.notify(Some(&decision), None, case.is_local(), request);
+            self.notify(Some(&decision), None, case.is_local(), &case.keys, request);
             admission.report(case, Some(decision));
             return Step::Forward(admission);
         }
@@ -143,7 +144,7 @@ impl<S: Store> Shared<S> {
             return Step::Respond(self.refuse_over_quota(without_waiting(&decision), case, request));
         };
         case.rules.attach_to_request(&decision, request);
-        self.notify(Some(&decision), None, case.is_local(), request);
+        self.notify(Some(&decision), None, case.is_local(), &case.keys, request);
         let jitter = case.rules.plan.wait_jitter(&decision);
         let wait = decision.wait().saturating_add(random_up_to(jitter));
         Step::Wait(Stage::queue(wait, place, Box::new(Queued { admission, decision, case })))
@@ -160,10 +161,10 @@ impl Case {
         ask: &Ask<'_, '_>,
         recorded: Vec<RecordedCharge>,
         fallback: Fallback,
-        may_be_refused: bool,
+        needs_keys: bool,
     ) -> Self {
         let owned = |(limit, key): (Name, &Key<'_>)| (limit, Key::owned(key.scope(), key.as_bytes()));
-        let keys = if may_be_refused { ask.parts().map(owned).collect() } else { Vec::new() };
+        let keys = if needs_keys { ask.parts().map(owned).collect() } else { Vec::new() };
         let partitions = rules
             .responses
             .partitions()

@@ -21,12 +21,12 @@ impl<S: Store> Shared<S> {
     pub(super) fn refuse_over_quota<B>(
         &self,
         decision: Decision,
-        case: Case,
+        mut case: Case,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
         self.note_refusal(&decision, &case);
         let jitter = case.rules.responses.draw_jitter();
-        let is_local = case.is_local();
+        let (is_local, keys) = (case.is_local(), core::mem::take(&mut case.keys));
         let (rules, mut report) = case.into_report(Some(decision), jitter);
         let mut response = {
             let Some(decision) = &report.decision else { return Response::default() };
@@ -34,7 +34,7 @@ impl<S: Store> Shared<S> {
                 Outcome::Never => Reason::NeverFits(decision),
                 _ => Reason::OverQuota(decision),
             };
-            self.notify(Some(decision), Some(reason), is_local, request);
+            self.notify(Some(decision), Some(reason), is_local, &keys, request);
             let refused = Refused::new(reason, RequestHead::of(request), jitter);
             rules.responses.refuse(&refused, Some(&report))
         };
@@ -57,7 +57,7 @@ impl<S: Store> Shared<S> {
         reason: Reason<'_>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
-        self.notify(None, Some(reason), false, request);
+        self.notify(None, Some(reason), false, &[], request);
         rules.responses.refuse(&Refused::new(reason, RequestHead::of(request), Duration::ZERO), None)
     }
 
@@ -76,7 +76,7 @@ impl<S: Store> Shared<S> {
         }
         case.by = Counted::Locally;
         if case.fallback.local.is_empty() {
-            self.notify(None, None, true, request);
+            self.notify(None, None, true, &case.keys, request);
             let mut admission = Admission::default();
             admission.report(case, None);
             return Step::Forward(admission);
@@ -100,7 +100,7 @@ impl<S: Store> Shared<S> {
         request: &Request<B>,
     ) -> Response<RefusalBody> {
         let reason = Reason::StoreFailure(error);
-        self.notify(None, Some(reason), true, request);
+        self.notify(None, Some(reason), true, &case.keys, request);
         let jitter = case.rules.responses.draw_jitter();
         let (rules, mut report) = case.into_report(None, jitter);
         let refused = Refused::new(reason, RequestHead::of(request), jitter);
