@@ -110,7 +110,7 @@ impl<'p, 'r> Ask<'p, 'r> {
         let charge = |part| {
             let charge = self.charge(part);
             match max_wait {
-                Some(longest) if charge.patience_micros() > 0 => charge.patience(longest),
+                Some(longest) if charge.max_wait_micros() > 0 => charge.max_wait(longest),
                 _ => charge,
             }
         };
