@@ -7,4 +7,5 @@ mod example;
 mod grpc;
 mod http;
 mod limiter;
+mod operations;
 mod redis;
