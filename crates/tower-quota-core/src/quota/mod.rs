@@ -11,6 +11,7 @@ pub use self::algorithm::Algorithm;
 pub(crate) use self::algorithm::Anchor;
 use self::fault::Fault;
 pub(crate) use self::rate::MOST_GRAINS;
+pub use self::rate::MOST_USED;
 use crate::error::ConfigError;
 use crate::time::micros;
 

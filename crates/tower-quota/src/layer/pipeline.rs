@@ -179,9 +179,10 @@ impl Case {
     fn new(rules: &Arc<Rules>, ask: &Ask<'_, '_>, may_be_refused: bool) -> Box<Self> {
         let owned = |(limit, key): (Name, &Key<'_>)| (limit, Key::owned(key.scope(), key.as_bytes()));
         let keys = if may_be_refused { ask.parts().map(owned).collect() } else { Vec::new() };
-        let partitions = rules.responses.partitions().map(|partitions| {
-            ask.parts().filter_map(|(limit, key)| Some((limit, partitions.of(key)?))).collect()
-        });
+        let partitions = rules
+            .responses
+            .partitions()
+            .map(|partitions| ask.parts().filter_map(|(limit, key)| Some((limit, partitions.of(key)?))).collect());
         let report = Report {
             decision: None,
             by: Counted::Shared,
