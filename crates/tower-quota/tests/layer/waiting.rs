@@ -15,7 +15,7 @@ use crate::fixture::{Inner, Limited, ScriptedStore, StoreControl, field, tokio_n
 const TICK: Duration = Duration::from_millis(2);
 
 fn queue(places: u64) -> Limit {
-    Limit::new("queue", Quota::per_second(2).burst(places).leaky_bucket())
+    Limit::new("queue", Quota::per_second(2).leaky_bucket().queue(places))
 }
 
 #[tokio::test(start_paused = true)]
@@ -204,7 +204,7 @@ async fn jitter_only_ever_adds() {
 
 #[test]
 fn a_runtime_is_needed_only_where_the_turn_is_waited_for() {
-    let policy = Policy::new().limit(Limit::new("queue", Quota::per_second(10).burst(9).leaky_bucket()));
+    let policy = Policy::new().limit(Limit::new("queue", Quota::per_second(10).leaky_bucket().queue(9)));
     let store = MemoryStore::with_clock(10, ManualClock::default());
     let mut service = RateLimitLayer::new(store, policy).layer(Inner::default());
     let calls = [service.call(Request::new(())), service.call(Request::new(()))];
