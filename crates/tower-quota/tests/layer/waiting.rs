@@ -55,6 +55,23 @@ async fn nobody_waits_longer_than_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn longest_wait_sets_the_queue() {
+    let quota = Quota::per_second(5).leaky_bucket();
+    let (by_limit, longest) = (Limit::new("calls", quota), Duration::from_secs(60));
+    let by_request = Limit::new("calls", Quota::per_second(1)).quota_with(move |_| Some(quota));
+    for limit in [by_limit.max_wait(longest), by_request.max_wait(longest)] {
+        let limited = Limited::new(Policy::new().limit(limit));
+        let calls = (0..302).map(|_| tokio::spawn(limited.service.clone().oneshot(Request::new(()))));
+        let mut admitted = 0;
+        for call in calls.collect::<Vec<_>>() {
+            admitted += u32::from(call.await.unwrap().unwrap().status() == StatusCode::OK);
+        }
+        // At once, and each fifth of a second up to 60.
+        assert_eq!(admitted, 301);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_leaky_bucket_waits_half_a_minute_at_most_unless_told_otherwise() {
     let limited = Limited::new(Policy::new().limit(queue(1_000)));
     let requests: Vec<_> = (0..100).map(|_| tokio::spawn(limited.service.clone().oneshot(Request::new(())))).collect();
