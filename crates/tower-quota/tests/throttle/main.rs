@@ -1,5 +1,5 @@
 //! Throttled services: one module per promise.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod failures;
 mod fixture;
