@@ -21,7 +21,7 @@ pub enum ConfigError {
         /// The period.
         period: Duration,
     },
-    /// A burst of 0: no request could ever pass.
+    /// A burst or a queue of 0: no request could ever pass.
     ZeroBurst,
     /// A burst that fills up within a microsecond, so that the rate could never be reached.
     BurstTooSmall {
@@ -34,6 +34,8 @@ pub enum ConfigError {
     BurstOnWindow(Algorithm),
     /// An offset, or an anchor, on an algorithm other than the fixed window.
     NotAFixedWindow(Algorithm),
+    /// A queue on an algorithm other than the leaky bucket.
+    NotALeakyBucket(Algorithm),
     /// An offset that is not shorter than the period.
     Offset {
         /// The offset.
@@ -113,7 +115,7 @@ impl fmt::Display for ConfigError {
                 f,
                 "{units} units per {period:?} is more than 10 million per second: give fewer units or a longer period"
             ),
-            Self::ZeroBurst => f.write_str("a burst of 0 admits nothing: give at least 1, or leave it out"),
+            Self::ZeroBurst => f.write_str("a burst or a queue of 0 admits nothing: give at least 1, or leave it out"),
             Self::BurstTooSmall { burst, least } => {
                 write!(f, "a burst of {burst} fills up within a microsecond at this rate: give at least {least}")
             }
@@ -123,6 +125,9 @@ impl fmt::Display for ConfigError {
             ),
             Self::NotAFixedWindow(algorithm) => {
                 write!(f, "a {algorithm} has no window to place: only a fixed window takes an offset or an anchor")
+            }
+            Self::NotALeakyBucket(algorithm) => {
+                write!(f, "a {algorithm} has no queue: count by a leaky bucket, or give a burst")
             }
             Self::Offset { offset, period } => {
                 write!(f, "an offset of {offset:?} is not shorter than its window of {period:?}: give the remainder")

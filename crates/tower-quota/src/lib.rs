@@ -118,7 +118,7 @@
 //!             .cost_with(|head| if head.uri().path() == "/search" { 10 } else { 1 }),
 //!     )
 //!     .limit(
-//!         Limit::new("uploads", Quota::per_second(2).burst(50).leaky_bucket())
+//!         Limit::new("uploads", Quota::per_second(2).leaky_bucket().queue(50))
 //!             .when(|head| head.method() == Method::PUT)
 //!             .max_wait(Duration::from_secs(5)),
 //!     )
@@ -199,6 +199,7 @@ mod protocol;
 mod request_decision;
 mod response;
 pub mod settle;
+pub mod throttle;
 mod valid;
 pub mod when;
 
@@ -217,6 +218,7 @@ pub use self::response::{
     CustomStyle, GrpcStatus, HeaderReport, HeaderStyle, LimitInfo, LimitReport, Negotiated, ProblemDetails, Reason,
     Refusal, RefusalBody, Refused, Reset, WriteHeaders, exposed_headers,
 };
+pub use self::throttle::{Throttle, ThrottleError, ThrottleLayer};
 pub use tower_quota_core::{
     Algorithm, Answer, AsKey, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Entry, Key, Left,
     LimitStatus, Limiter, MemoryStats, MemoryStore, MonotonicClock, Name, NotReady, Operation, Outcome, OwnedCharge,

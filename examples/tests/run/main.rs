@@ -8,3 +8,4 @@ mod grpc;
 mod http;
 mod limiter;
 mod redis;
+mod throttle;

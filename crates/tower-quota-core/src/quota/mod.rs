@@ -2,6 +2,7 @@
 
 pub(crate) mod algorithm;
 mod fault;
+mod queue;
 mod rate;
 mod share;
 
@@ -123,7 +124,9 @@ impl Quota {
         raised(Self::build(units, period))
     }
 
-    /// Sets the capacity of a bucket: what may pass at once after a pause, or the places of a leaky bucket's queue.
+    /// Sets the capacity of a bucket: what may pass at once after a pause.
+    ///
+    /// Of a leaky bucket it is the length of the queue, which [`Quota::queue`] says in its own word.
     ///
     /// # Panics
     /// When `burst` is 0, fills up within a microsecond, cannot be counted exactly enough, or the algorithm is a
@@ -400,6 +403,9 @@ impl Quota {
 
     const fn with_algorithm(mut self, algorithm: Algorithm) -> Result<Self, Fault> {
         self.algorithm = algorithm;
+        if !self.burst_given {
+            self.capacity = self.units;
+        }
         self.anchor = Anchor::Epoch { offset: 0 };
         self.in_integers()
     }

@@ -30,7 +30,9 @@ impl Limit {
     /// Returns the quota that a request has instead of the limit's own.
     #[inline]
     pub(crate) fn other_quota(&self, head: &RequestHead<'_>) -> Option<Quota> {
-        self.run_time_quota.as_ref()?(head).filter(|quota| *quota != self.quota)
+        let quota = self.run_time_quota.as_ref()?(head)?;
+        let quota = quota.for_waits_of(self.longest_wait.unwrap_or(Self::DEFAULT_MAX_WAIT));
+        (quota != self.quota).then_some(quota)
     }
 
     /// Returns what a request costs.
