@@ -209,7 +209,7 @@ impl Limit {
     /// Sets how long a request waits for its turn, at most, instead of being refused.
     ///
     /// The default is [`DEFAULT_MAX_WAIT`](Self::DEFAULT_MAX_WAIT) for leaky buckets, and no wait for other buckets. Windows
-    /// never make requests wait.
+    /// never make requests wait: a policy refuses such a limit with [`ConfigError::WaitOnWindow`](crate::ConfigError).
     ///
     /// While it waits, a request holds its connection and its memory: keep this short where clients are many, and see
     /// [`max_waiting`](crate::RateLimitLayer::max_waiting). One that is dropped gives its turn back, and everything else
