@@ -25,6 +25,9 @@ impl<S: Store> Shared<S> {
         request: &Request<B>,
     ) -> Response<RefusalBody> {
         self.note_refusal(&decision, &case);
+        if case.rules.watch.is_open() && !case.is_local() {
+            case.rules.watch.refused(self.checks(), &decision, &case.keys);
+        }
         let jitter = case.rules.responses.draw_jitter();
         let is_local = case.is_local();
         let (rules, mut report) = case.into_report(Some(decision), jitter);
@@ -57,6 +60,9 @@ impl<S: Store> Shared<S> {
         reason: Reason<'_>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
+        if matches!(reason, Reason::Blocked) {
+            rules.watch.refused_for_good(self.checks());
+        }
         self.notify(None, Some(reason), false, request);
         rules.responses.refuse(&Refused::new(reason, RequestHead::of(request), Duration::ZERO), None)
     }
@@ -69,6 +75,7 @@ impl<S: Store> Shared<S> {
         mut case: Case,
         request: &mut Request<B>,
     ) -> Step<S> {
+        self.checks().store_failed();
         (self.settings.on_store_error)(error);
         request.extensions_mut().insert(Degraded);
         if case.fallback.refuses {

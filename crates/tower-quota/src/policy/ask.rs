@@ -133,6 +133,23 @@ impl<'p, 'r> Ask<'p, 'r> {
         self.parts.iter().map(|part| (part.planned.limit.name, &self.keys[part.key].key))
     }
 
+    /// Returns the keys that were read: the position of each in the plan, and whether it is missing.
+    pub(crate) fn keys_read(&self) -> impl Iterator<Item = (usize, bool)> {
+        self.keys.iter().map(|key| (key.planned, key.is_missing))
+    }
+
+    /// Returns the scope of the key that a limit counts, and the units that it takes, if it applies.
+    pub(crate) fn part_of(&self, limit: Name) -> Option<(Name, u64)> {
+        let part = self.parts.iter().find(|part| part.planned.limit.name == limit)?;
+        Some((self.keys[part.key].key.scope(), part.units))
+    }
+
+    /// Returns whether the key that a limit counts by was read and is missing.
+    pub(crate) fn lacks_key_of(&self, limit: Name) -> bool {
+        let planned = self.plan.limits.iter().find(|planned| planned.limit.name == limit);
+        planned.is_some_and(|planned| self.keys.iter().any(|key| key.is_missing && key.planned == planned.key))
+    }
+
     /// Returns what the limits do if the store fails.
     pub(crate) fn fallback(&self) -> Fallback {
         let mut fallback = Fallback { only_shadows: true, ..Fallback::default() };
