@@ -89,6 +89,13 @@ pub enum ConfigError {
         /// The capacity of the limit.
         capacity: u64,
     },
+    /// A longest wait on a limit whose quota makes no request wait: one that counts in windows.
+    WaitOnWindow {
+        /// The limit.
+        limit: Name,
+        /// The algorithm of its quota.
+        algorithm: Algorithm,
+    },
     /// A text that is not a network of trusted proxies.
     Network(String),
     /// A number of proxies that is 0 or more than 32.
@@ -174,6 +181,11 @@ impl fmt::Display for ConfigError {
                 f,
                 "a request costs {cost} but the limit {limit:?} never holds more than {capacity}: lower the cost or \
                  raise the quota"
+            ),
+            Self::WaitOnWindow { limit, algorithm } => write!(
+                f,
+                "the limit {limit:?} cannot make requests wait, since a {algorithm} has no turns: leave `max_wait` out, \
+                 or count in a bucket"
             ),
             Self::Network(text) => {
                 write!(

@@ -142,6 +142,8 @@
 //!
 //! # Caveats
 //!
+//! * **Mistakes are logged.** What only traffic shows of a wrong configuration is logged through `tracing`, once each, with
+//!   what to write instead: see [`Check`], [`RateLimitHandle::mistakes`] and `docs/MISTAKES.md`.
 //! * **Peer addresses.** [`key::client_ip`] needs the feature `axum` or `tonic`, and an axum app must be served with
 //!   `into_make_service_with_connect_info::<SocketAddr>()`. Without an address the answer is 500, unless the limit chooses
 //!   [otherwise](Limit::when_missing). Behind a proxy the peer is the proxy, until
@@ -184,6 +186,7 @@
 
 #![forbid(unsafe_code)]
 
+mod checks;
 mod clients;
 pub mod cost;
 mod decided;
@@ -203,6 +206,7 @@ pub mod throttle;
 mod valid;
 pub mod when;
 
+pub use self::checks::{Check, ChecksReport};
 pub use self::clients::RefusedClient;
 pub use self::decided::Decided;
 pub use self::degraded::{Degraded, OnStoreFailure};

@@ -11,6 +11,7 @@ use tower_quota_core::{MemoryStore, Store};
 use super::service::RateLimit;
 use super::shared::{Settings, Shared};
 use super::stage::Queue;
+use crate::checks::{Check, CheckSet};
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
 use crate::policy::Policy;
@@ -40,6 +41,7 @@ impl<S: Store> RateLimitLayer<S> {
             queue: Arc::new(Queue::new(Self::DEFAULT_MAX_WAITING)),
             store_timeout: None,
             attaches_decision: false,
+            checks_off: CheckSet::default(),
         };
         Self { shared: Arc::new(Shared::new(Arc::new(store), settings)) }
     }
@@ -146,6 +148,19 @@ impl<S: Store> RateLimitLayer<S> {
     /// None unless called. A `RedisStore` has a deadline of its own; this is for stores that have none.
     pub fn store_timeout(self, longest: Duration) -> Self {
         self.with(|settings| settings.store_timeout = Some(longest))
+    }
+
+    /// Turns off one of the [checks](Check) for mistakes in the configuration: it neither logs nor counts.
+    ///
+    /// ```
+    /// use tower_quota::{Check, MemoryStore, Policy, RateLimitLayer};
+    ///
+    /// // Here a policy comes later, if at all.
+    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).without_check(Check::NoLimits);
+    /// # let _ = layer;
+    /// ```
+    pub fn without_check(self, check: Check) -> Self {
+        self.with(|settings| settings.checks_off.insert(check))
     }
 
     pub(crate) const fn shared(&self) -> &Arc<Shared<S>> {

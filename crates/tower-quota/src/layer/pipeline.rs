@@ -10,6 +10,7 @@ use tower_quota_core::{Decision, Key, LimitStatus, Name, Operation, Outcome, Sto
 use super::admission::Admission;
 use super::shared::{Rules, Shared};
 use super::stage::{Event, Queued, Stage};
+use crate::checks::Mark;
 use crate::head::RequestHead;
 use crate::policy::{Ask, Fallback, Listed, LookUps, NotAsked};
 use crate::response::{Reason, RefusalBody, Report};
@@ -53,6 +54,10 @@ impl<S: Store> Shared<S> {
             }
             Event::Answered(Ok(decision), case) => {
                 self.settings.local.store_answered();
+                self.checks().store_answered();
+                if decision.is_allowed() && case.rules.watch.is_open() {
+                    case.rules.watch.admitted();
+                }
                 self.decided(decision, case, request)
             }
             Event::Answered(Err(failure), case) => self.fall_back(failure.error(), case, request),
@@ -70,9 +75,13 @@ impl<S: Store> Shared<S> {
     /// Sorts a request by the lists of the policy, and begins its look-ups.
     #[inline(never)]
     fn look_up<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
-        let head = RequestHead::of(request);
+        let head = RequestHead::of(request).noting_missing_peer(rules.watch.lacks_peer());
         match rules.plan.lists.find(&head) {
-            Listed::Uncounted => Step::Forward(Admission::default()),
+            Listed::Skipped => Step::Forward(Admission::default()),
+            Listed::Allowed => {
+                rules.watch.admitted();
+                Step::Forward(Admission::default())
+            }
             Listed::Blocked => Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request)),
             Listed::Unlisted if rules.plan.look_ups.is_empty() => self.ask(rules, request),
             Listed::Unlisted => Step::Wait(Stage::LookUp { look_ups: LookUps::begin(&rules.plan.look_ups, &head) }),
@@ -82,13 +91,45 @@ impl<S: Store> Shared<S> {
     /// Asks the store about a request, by the limits that apply to it.
     #[inline]
     fn ask<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
+        // Once the watch has ended, this load and this branch are all that the checks cost an admitted request.
+        if rules.watch.is_open() { self.ask_watched(rules, request) } else { self.ask_limits(rules, request, None) }
+    }
+
+    /// Asks the store about one of the first requests, and looks for mistakes in the configuration.
+    #[inline(never)]
+    fn ask_watched<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
+        let mut mark = Mark::default();
+        let step = self.ask_limits(rules, request, Some(&mut mark));
+        mark.leave_in(request);
+        step
+    }
+
+    /// Does the same; with a mark the request is watched. A copy for each, so that the usual one has no branches for it.
+    #[inline(always)]
+    fn ask_limits<B>(
+        self: &Arc<Self>,
+        rules: &Arc<Rules>,
+        request: &mut Request<B>,
+        mut mark: Option<&mut Mark>,
+    ) -> Step<S> {
+        let mut head = RequestHead::of(request);
+        if mark.is_some() {
+            head = head.noting_missing_peer(rules.watch.lacks_peer());
+        }
         let mut ask = Ask::new(&rules.plan);
-        if let Err(not_asked) = ask.read(&RequestHead::of(request)) {
+        let read = ask.read(&head);
+        if let Some(mark) = mark.as_deref_mut() {
+            *mark = rules.watch.examine(self.checks(), &rules.plan, &ask, read.as_ref().err(), &head);
+        }
+        if let Err(not_asked) = read {
             let reason = match not_asked {
                 NotAsked::NoLimit => return Step::Forward(Admission::default()),
                 NotAsked::MissingKey(scope) => Reason::MissingKey(scope),
                 NotAsked::Unauthenticated(scope) => Reason::Unauthenticated(scope),
-                NotAsked::NoPeerAddress => Reason::NoPeerAddress,
+                NotAsked::NoPeerAddress => {
+                    self.checks().no_peer_address();
+                    Reason::NoPeerAddress
+                }
             };
             return Step::Respond(self.refuse_undecided(rules, reason, request));
         }
@@ -99,6 +140,12 @@ impl<S: Store> Shared<S> {
         let mut decision = Decision::default();
         if self.store.check_at_once(&charges, &mut decision) {
             self.settings.local.store_answered();
+            if mark.is_some() {
+                self.checks().store_answered();
+                if decision.is_allowed() {
+                    rules.watch.admitted();
+                }
+            }
             if rules.ends_with_decision && decision.is_allowed() {
                 return Step::Forward(Admission::default());
             }

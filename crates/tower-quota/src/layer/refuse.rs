@@ -23,6 +23,9 @@ impl<S: Store> Shared<S> {
         case.report.jitter = case.rules.responses.draw_jitter();
         let Some(decision) = &case.report.decision else { return Response::default() };
         self.note_refusal(decision, &case);
+        if case.rules.watch.is_open() && case.report.by == Counted::Shared {
+            case.rules.watch.refused(self.checks(), decision, &case.keys);
+        }
         let reason = match decision.outcome() {
             Outcome::Never => Reason::NeverFits(decision),
             _ => Reason::OverQuota(decision),
@@ -50,6 +53,9 @@ impl<S: Store> Shared<S> {
         reason: Reason<'_>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
+        if matches!(reason, Reason::Blocked) {
+            rules.watch.refused_for_good(self.checks());
+        }
         self.notify(None, Some(reason), false, request);
         rules.responses.refuse(&Refused::new(reason, RequestHead::of(request), Duration::ZERO), None)
     }
@@ -62,6 +68,7 @@ impl<S: Store> Shared<S> {
         mut case: Box<Case>,
         request: &mut Request<B>,
     ) -> Step<S> {
+        self.checks().store_failed();
         (self.settings.on_store_error)(error);
         request.extensions_mut().insert(Degraded);
         if case.fallback.refuses {

@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 use tower_quota_core::{Charge, Decision, Operation, Store};
 
 use super::stage::Queue;
+use crate::checks::{CheckSet, Checks, Watch};
 use crate::clients::{Blocks, RecentRefusals};
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
@@ -25,6 +26,7 @@ pub(crate) struct Shared<S> {
     pub(super) settings: Settings,
     /// The rules in force. A request takes them once, and keeps what it took.
     rules: ArcSwap<Rules>,
+    checks: Checks,
     blocks: Blocks,
     recent_refusals: RecentRefusals,
 }
@@ -41,6 +43,8 @@ pub(super) struct Settings {
     pub(super) store_timeout: Option<Duration>,
     /// Says whether requests and responses carry the decision.
     pub(super) attaches_decision: bool,
+    /// The checks that are turned off.
+    pub(super) checks_off: CheckSet,
 }
 
 /// A policy and the responses it makes, compiled together.
@@ -50,6 +54,7 @@ pub(crate) struct Rules {
     pub(super) attaches_decision: bool,
     /// Says whether nothing is left to do for a request that is admitted at once.
     pub(super) ends_with_decision: bool,
+    pub(super) watch: Watch,
 }
 
 /// Hears of every failure of the store.
@@ -58,21 +63,36 @@ pub(super) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 /// Hears of every decision.
 pub(super) type OnDecision = dyn Fn(&Decided<'_>) + Send + Sync;
 
-impl<S> Shared<S> {
+impl<S: Store> Shared<S> {
     pub(super) fn new(store: Arc<S>, settings: Settings) -> Self {
-        let rules = ArcSwap::from_pointee(Rules::new(settings.policy.clone(), &settings));
-        Self { store, settings, rules, blocks: Blocks::default(), recent_refusals: RecentRefusals::default() }
+        let checks = Checks::new(settings.checks_off);
+        let rules = Rules::new(settings.policy.clone(), &settings, &checks, number_of(&store));
+        let (rules, blocks, recent_refusals) =
+            (ArcSwap::from_pointee(rules), Blocks::default(), RecentRefusals::default());
+        Self { store, settings, rules, checks, blocks, recent_refusals }
     }
 
+    /// Puts another policy in force.
+    pub(crate) fn replace_policy(&self, policy: Policy) {
+        let rules = Rules::new(policy, &self.settings, &self.checks, number_of(&self.store));
+        self.rules.store(Arc::new(rules));
+    }
+}
+
+/// Returns a number that stands for a store among those of the process.
+fn number_of<S: Store>(store: &Arc<S>) -> usize {
+    store.identity().unwrap_or_else(|| Arc::as_ptr(store).addr())
+}
+
+impl<S> Shared<S> {
     /// Returns the rules in force.
     #[inline]
     pub(crate) fn rules(&self) -> Guard<Arc<Rules>> {
         self.rules.load()
     }
 
-    /// Puts another policy in force.
-    pub(crate) fn replace_policy(&self, policy: Policy) {
-        self.rules.store(Arc::new(Rules::new(policy, &self.settings)));
+    pub(crate) const fn checks(&self) -> &Checks {
+        &self.checks
     }
 
     pub(crate) fn store(&self) -> &S {
@@ -107,13 +127,14 @@ impl<S> Shared<S> {
 }
 
 impl Rules {
-    pub(super) fn new(policy: Policy, settings: &Settings) -> Self {
+    fn new(policy: Policy, settings: &Settings, checks: &Checks, store: usize) -> Self {
         let plan = Plan::new(policy);
+        let watch = Watch::new(&plan, checks, store);
         let responses = Responses::new(&settings.responses, plan.limits());
         let attaches_decision = settings.attaches_decision;
         let ends_with_decision =
             settings.on_decision.is_none() && !attaches_decision && responses.is_silent() && plan.ends_with_decision();
-        Self { plan, responses, attaches_decision, ends_with_decision }
+        Self { plan, responses, attaches_decision, ends_with_decision, watch }
     }
 }
 

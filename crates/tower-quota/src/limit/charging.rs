@@ -135,6 +135,11 @@ impl Limit {
         if self.penalty.is_some() && self.shares_by_default() {
             return Err(ConfigError::PenaltyOnSharedCounter(self.name));
         }
+        // A quota that a request chooses may be a bucket.
+        let waits = self.run_time_quota.is_some() || self.quota.algorithm().is_bucket();
+        if !waits && self.longest_wait.is_some_and(|longest| !longest.is_zero()) {
+            return Err(ConfigError::WaitOnWindow { limit: self.name, algorithm: self.quota.algorithm() });
+        }
         match self.cost {
             Cost::Constant(cost) if cost > self.quota.capacity() && !self.is_at_most => {
                 Err(ConfigError::CostAboveCapacity { limit: self.name, cost, capacity: self.quota.capacity() })

@@ -210,7 +210,7 @@ impl Limit {
     /// Sets how long a request waits for its turn, at most, instead of being refused.
     ///
     /// The default is [`DEFAULT_MAX_WAIT`](Self::DEFAULT_MAX_WAIT) for leaky buckets, and no wait for other buckets. Windows
-    /// never make requests wait.
+    /// never make requests wait: a policy refuses such a limit with [`ConfigError::WaitOnWindow`](crate::ConfigError).
     ///
     /// The queue of a leaky bucket is as long as this wait, unless [`Quota::queue`] sets its length.
     ///
