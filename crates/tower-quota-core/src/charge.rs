@@ -247,7 +247,8 @@ impl<'a> Charge<'a> {
 
 /// Names what a store does with the charges of a request.
 ///
-/// `Check`, `Refuse` and `Peek` ask the limits for a verdict. The others always succeed.
+/// `Check`, `Refuse` and `Peek` ask the limits for a verdict. The others always succeed. The list is exhaustive on purpose: a
+/// store has to do every operation, and one that is added must not be missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Takes every charge if all of them fit, and none otherwise.

@@ -6,6 +6,7 @@ use crate::algorithm::Verdict;
 
 /// Says whether a request may pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Outcome {
     /// It may pass at once.
     Allow,

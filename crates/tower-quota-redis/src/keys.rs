@@ -1,5 +1,6 @@
 //! The names of keys in Redis: `PREFIX:3:{TAG}:ID`.
 
+use core::net::IpAddr;
 use core::num::NonZeroUsize;
 
 use smallvec::SmallVec;
@@ -85,10 +86,13 @@ impl KeyNames {
     fn push_id(&self, name: &mut SmallVec<[u8; 40]>, key: &Key<'_>, digest: u128) {
         let before = name.len();
         if self.readable {
-            push_readable(name, key.scope().as_str().as_bytes(), b"-_.");
+            push_readable(name, key.scope().as_str().as_bytes());
             name.push(b':');
-            // Networks are written with both. The scope has ended at the first colon.
-            push_readable(name, key.as_bytes(), b"-_.:/");
+            match address_of(key) {
+                // No text begins with this sign: in texts it is written in percent form.
+                Some(address) => name.extend_from_slice(format!("@{address}").as_bytes()),
+                None => push_readable(name, key.as_bytes()),
+            }
         }
         if !self.readable || name.len() - before > LONGEST_READABLE {
             name.truncate(before);
@@ -97,11 +101,26 @@ impl KeyNames {
     }
 }
 
-/// Appends bytes as they are where they are letters, digits or one of `plain`, and in percent form otherwise.
-fn push_readable(name: &mut SmallVec<[u8; 40]>, bytes: &[u8], plain: &[u8]) {
+/// Returns the address that a key of a client's address stands for; of IPv6 the network, without its zeros.
+fn address_of(key: &Key<'_>) -> Option<IpAddr> {
+    let scope = key.scope().as_str();
+    if scope != "ip" && !scope.starts_with("ip ") {
+        return None;
+    }
+    if let Ok(v4) = <[u8; 4]>::try_from(key.as_bytes()) {
+        return Some(IpAddr::from(v4));
+    }
+    let mut v6 = [0; 16];
+    let bytes = key.as_bytes();
+    v6.get_mut(..bytes.len()).filter(|network| network.len() >= 8)?.copy_from_slice(bytes);
+    Some(IpAddr::from(v6))
+}
+
+/// Appends bytes as they are where they are letters, digits or `-_.`, and in percent form otherwise.
+fn push_readable(name: &mut SmallVec<[u8; 40]>, bytes: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for &byte in bytes {
-        if byte.is_ascii_alphanumeric() || plain.contains(&byte) {
+        if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) {
             name.push(byte);
         } else {
             name.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
@@ -144,8 +163,12 @@ mod tests {
         assert!(start.starts_with("shop:3:{") && start.ends_with("}:"), "{start}");
         let id = |bytes: &[u8]| names.key_of(&Key::new(USER, bytes)).strip_prefix(start).unwrap().to_owned();
         assert_eq!(id(b"ann"), "user:ann");
-        assert_eq!(id(b"a:{b}\xff"), "user:a:%7Bb%7D%FF");
-        assert_eq!(id(b"2001:db8:0:1::/64"), "user:2001:db8:0:1::/64");
+        assert_eq!(id(b"a:{b}\xff"), "user:a%3A%7Bb%7D%FF");
+        assert_eq!(id(b"@203.0.113.7"), "user:%40203.0.113.7");
+        for (address, text) in [("203.0.113.7", "ip:@203.0.113.7"), ("2001:db8:0:1::7", "ip:@2001:db8:0:1::")] {
+            let key = Key::address(Name::new("ip"), address.parse().unwrap());
+            assert_eq!(names.key_of(&key).strip_prefix(start).unwrap(), text);
+        }
         let scoped = names.key_of(&Key::new(Name::new("user:a"), b"b"));
         assert_eq!(scoped.strip_prefix(start).unwrap(), "user%3Aa:b");
         assert_eq!(id(&[b'x'; 500]).len(), 16);

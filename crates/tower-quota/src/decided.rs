@@ -1,4 +1,4 @@
-//! What the layer tells whoever counts its decisions.
+//! What listeners hear of a decision.
 
 use core::time::Duration;
 
@@ -7,8 +7,7 @@ use tower_quota_core::Decision;
 use crate::head::RequestHead;
 use crate::response::Reason;
 
-/// What has been decided about a request, as [`RateLimitLayer::on_decision`](crate::RateLimitLayer::on_decision) hears
-/// it.
+/// A decision as [`RateLimitLayer::on_decision`](crate::RateLimitLayer::on_decision) hears of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Decided<'a> {
     pub(crate) head: RequestHead<'a>,
@@ -18,26 +17,27 @@ pub struct Decided<'a> {
 }
 
 impl<'a> Decided<'a> {
-    /// The request, with what look-ups have found in its extensions.
+    /// Returns the request, with what look-ups have found in its extensions.
     #[must_use]
     pub const fn head(&self) -> RequestHead<'a> {
         self.head
     }
 
-    /// The decision of the store, or of this instance in its place. There is none where nothing was counted: for blocked
-    /// requests, missing keys, and a store that failed.
+    /// Returns the decision of the store, or of this instance in its place.
+    ///
+    /// There is none where nothing was counted: for blocked requests, missing keys, and a store that failed.
     #[must_use]
     pub const fn decision(&self) -> Option<&'a Decision> {
         self.decision
     }
 
-    /// Why the request is refused; `None` when it is admitted.
+    /// Returns why the request is refused; `None` when it is admitted.
     #[must_use]
     pub const fn reason(&self) -> Option<Reason<'a>> {
         self.reason
     }
 
-    /// How long an admitted request waits for its turn; zero for all others.
+    /// Returns how long an admitted request waits for its turn; zero for all others.
     #[must_use]
     pub fn wait(&self) -> Duration {
         match (self.reason, self.decision) {
@@ -46,15 +46,18 @@ impl<'a> Decided<'a> {
         }
     }
 
-    /// Whether the store could not be asked. Requests that no limit counts then have no [`decision`](Self::decision).
+    /// Returns whether the store was unavailable. Requests that no limit counts then have no
+    /// [`decision`](Self::decision).
     #[must_use]
     pub const fn is_degraded(&self) -> bool {
         self.degraded
     }
 
-    /// One word for it, as a metric's label: `allowed`, `waiting` or `uncounted` (the store failed, and the limits
-    /// allow) when the request is admitted; `refused`, `never` (it costs more than a limit ever holds), `blocked`,
-    /// `missing_key` or `store_failure` when it is not.
+    /// Returns one word for it, as a label of a metric.
+    ///
+    /// An admitted request is `allowed`, `waiting` or `uncounted` (the store failed, and the limits allow). A refused one
+    /// is `refused`, `never` (it costs more than a limit ever holds), `blocked`, `missing_key`, `unauthenticated`,
+    /// `no_peer_address` or `store_failure`.
     #[must_use]
     pub fn label(&self) -> &'static str {
         match self.reason {

@@ -13,6 +13,7 @@ use core::fmt;
 /// | `SlidingWindow` | an estimate over the last window, from two counters; a little less than the rate | a window without the jump at its border |
 /// | `SlidingLog` | exactly `units` in any window | few units that must never be exceeded: logins, payments |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Algorithm {
     /// Tokens are added to a bucket that holds `burst` of them; a request takes its cost in tokens.
     TokenBucket,

@@ -27,6 +27,7 @@ pub(crate) fn most(quota: &Quota, first: u64, last: u64) -> u128 {
             units * (window(last) - window(first) + 1)
         }
         Algorithm::SlidingLog => units * (span / u128::from(period) + 1),
+        other => unreachable!("no bound is known for a {other}"),
     }
 }
 

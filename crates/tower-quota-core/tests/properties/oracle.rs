@@ -31,6 +31,7 @@ impl Oracle {
             Algorithm::LeakyBucket => Self::Queue { empty_at: 0 },
             Algorithm::FixedWindow | Algorithm::SlidingWindow => Self::Windows { counts: HashMap::new(), first: None },
             Algorithm::SlidingLog => Self::Log { stamps: Vec::new() },
+            other => unreachable!("there is no oracle for a {other}"),
         }
     }
 
@@ -115,5 +116,6 @@ pub(crate) fn is_exact(quota: &Quota) -> bool {
             let given = u128::from(quota.refill()) * u128::from(micros(quota.period()));
             given == u128::from(quota.grain()) * u128::from(quota.units())
         }
+        other => unreachable!("there is no oracle for a {other}"),
     }
 }

@@ -50,7 +50,7 @@ proptest! {
                     prop_assert!(!sooner.is_allowed());
                 }
                 Outcome::Allow => {}
-                Outcome::Never => prop_assert!(false, "a cost within the capacity"),
+                other => prop_assert!(false, "{other:?} for a cost within the capacity"),
             }
             play.check(cost);
         }

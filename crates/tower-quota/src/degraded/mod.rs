@@ -4,33 +4,34 @@ mod local;
 
 pub(crate) use self::local::LocalCounters;
 
-/// What a limit does with a request when the store cannot be asked.
+/// What a limit does with a request while the store is unavailable.
 ///
-/// A request often has several limits. If one of those that apply says `Refuse`, it is refused; otherwise those that
-/// say `Local` are decided together, in this process; those that say `Allow` are left out.
+/// A request often has several limits. If one that applies says `Refuse`, it is refused; otherwise those that say `Local`
+/// are decided together, in this process; those that say `Allow` are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnStoreFailure {
-    /// It is as if the limit were not there. The default, because a limiter must not take the service down: what it
-    /// protects from is rare, and every request depends on it.
+    /// Lets the request through, as if the limit were not there: fail open. It is the default because a limiter must not
+    /// take the service down: what it protects from is rare, and every request depends on it.
     #[default]
+    #[doc(alias = "fail open")]
     Allow,
-    /// The request is refused: 503, or `UNAVAILABLE` for gRPC. For logins and payments, where uncounted is worse than
-    /// unserved.
+    /// Refuses the request, with 503 or `UNAVAILABLE` for gRPC: fail closed. For logins and payments, where uncounted is
+    /// worse than unserved.
+    #[doc(alias = "fail closed")]
     Refuse,
-    /// The limit is counted in this process, by this instance's [share](tower_quota_core::Quota::divided) of its quota:
-    /// see [`Policy::instances`](crate::Policy::instances). For limits that protect what stands behind the service.
+    /// Counts the request in this process, by this instance's [share](tower_quota_core::Quota::divided) of the quota: see
+    /// [`Policy::instances`](crate::Policy::instances). For limits that protect what stands behind the service.
     ///
-    /// The counters begin whole when the store fails. They are dropped at the store's first good answer after a second
-    /// in which no request had to be counted here: the store learns nothing of them. So a client may have, once per
-    /// outage and instance, its share on top of what the store has admitted; and a store of which only a part is away,
-    /// or that answers now and then, sets nobody free.
+    /// Local counters start full. They are discarded at the store's first success after a second without local decisions,
+    /// and the store learns nothing of them. So a client may have, once per outage and instance, its share on top of what
+    /// the store has admitted; a store of which only a part is away, or that answers now and then, releases no client.
     ///
     /// A request that costs more than the share holds at once is refused with 503, since the store would admit it.
     Local,
 }
 
-/// In the extensions of a request that was decided without the store, and of its response.
+/// Marks a request that was decided without the store, and its response, in their extensions.
 ///
 /// A [`Decision`](crate::Decision) beside it, where the layer [attaches](crate::RateLimitLayer::attach_decision) any, is
 /// that of the [local](OnStoreFailure::Local) limits alone; where there is none, nothing was counted.

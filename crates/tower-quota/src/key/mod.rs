@@ -22,7 +22,7 @@
 //!
 //! | extractor | counts by | missing when | scope of `"x"` | key by hand |
 //! |---|---|---|---|---|
-//! | [`client_ip`] | the client's address, IPv6 by its /64; [behind proxies](ClientIp::behind) too | the server attached no address | `ip`; `ip of x-forwarded-for /48 v4/24` | [`ClientIp::key_of`]: `203.0.113.7/32`, `2001:db8:0:1::/64` |
+//! | [`client_ip`] | the client's address, IPv6 by its /64; [behind proxies](ClientIp::behind) too | the server attached no address | `ip`; `ip of x-forwarded-for /48 v4/24` | [`ClientIp::key_of`]: the leading bytes of the network |
 //! | [`header()`] | a header's value | absent or empty | `header x` | [`HeaderKey::key_of`]: the value |
 //! | [`bearer`] | a bearer token | not sent | `bearer token` | [`BearerKey::key_of`]: the token |
 //! | [`basic_user`] | the user of Basic authentication | not sent, or unreadable | `basic user` | [`BasicUserKey::key_of`]: the name |

@@ -34,6 +34,8 @@ pin_project! {
             #[pin]
             body: RefusalBody,
         },
+        // Cut off where its quota ended.
+        Cut,
     }
 }
 
@@ -59,9 +61,15 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
     type Error = B::Error;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        match self.project().kind.project() {
+        let mut kind = self.project().kind;
+        match kind.as_mut().project() {
             KindProjection::Inner { mut body, meter } => {
                 let frame = ready!(body.as_mut().poll_frame(cx));
+                if let Some(open) = meter.as_ref().filter(|open| open.exceeds(frame.as_ref())) {
+                    let trailers = open.cut_trailers();
+                    kind.set(Kind::Cut);
+                    return Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(trailers))));
+                }
                 if let Some(open) = meter
                     && open.pass(frame.as_ref(), body.is_end_stream())
                 {
@@ -69,6 +77,7 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
                 }
                 Poll::Ready(frame)
             }
+            KindProjection::Cut => Poll::Ready(None),
             KindProjection::Refusal { body } => {
                 body.poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(|never| match never {})))
             }
@@ -84,6 +93,7 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
                 }
                 is_end
             }
+            Kind::Cut => true,
             Kind::Refusal { body } => body.is_end_stream(),
         }
     }
@@ -91,6 +101,7 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
             Kind::Inner { body, .. } => body.size_hint(),
+            Kind::Cut => SizeHint::with_exact(0),
             Kind::Refusal { body } => body.size_hint(),
         }
     }

@@ -5,14 +5,14 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::{Request, Response};
-use tower_quota_core::{Decision, Key, LimitStatus, Name, Operation, Outcome, Quota, Store};
+use tower_quota_core::{Decision, Key, LimitStatus, Name, Operation, Outcome, Store};
 
 use super::admission::Admission;
 use super::shared::{Rules, Shared};
 use super::stage::{Event, Queued, Stage};
 use crate::head::RequestHead;
 use crate::policy::{Ask, Fallback, Listed, LookUps, NotAsked};
-use crate::response::{PartitionKey, Reason, RefusalBody, Report};
+use crate::response::{Reason, RefusalBody, Report};
 use crate::settle::{ChargeRecord, Counted, InFlight, RecordedCharge, Settler};
 
 /// What happens to a request next.
@@ -26,16 +26,14 @@ pub(super) enum Step<S: Store> {
     Wait(Stage<S>),
 }
 
-/// What is known of a request before it is decided.
+/// A request that the store is asked about, and what its response needs. Boxed once: it goes from stage to stage.
 pub(super) struct Case {
     pub(super) rules: Arc<Rules>,
-    pub(super) by: Counted,
     /// The keys of its limits, where it may be refused.
     pub(super) keys: Vec<(Name, Key<'static>)>,
-    overrides: Vec<(Name, Quota)>,
-    partitions: Box<[(Name, PartitionKey)]>,
     pub(super) recorded: Vec<RecordedCharge>,
     pub(super) fallback: Fallback,
+    pub(super) report: Report,
 }
 
 impl<S: Store> Shared<S> {
@@ -55,18 +53,16 @@ impl<S: Store> Shared<S> {
             }
             Event::Answered(Ok(decision), case) => {
                 self.settings.local.store_answered();
-                self.decided(decision, *case, request)
+                self.decided(decision, case, request)
             }
-            Event::Answered(Err(failure), case) => self.fall_back(failure.error(), *case, request),
-            Event::Turn(queued) => {
-                let Queued { mut admission, decision, case } = *queued;
-                admission.report(case, Some(decision));
+            Event::Answered(Err(failure), case) => self.fall_back(failure.error(), case, request),
+            Event::Turn(Queued { mut admission, case }) => {
+                admission.report(case);
                 Step::Forward(admission)
             }
-            Event::QueueClosed(queued) => {
-                let Queued { admission, decision, case } = *queued;
+            Event::QueueClosed(Queued { admission, case }) => {
                 drop(admission);
-                Step::Respond(self.refuse_over_quota(without_waiting(&decision), case, request))
+                Step::Respond(self.refuse_waiting(case, request))
             }
         }
     }
@@ -106,47 +102,71 @@ impl<S: Store> Shared<S> {
             if rules.ends_with_decision && decision.is_allowed() {
                 return Step::Forward(Admission::default());
             }
-            let recorded = rules.plan.record(&charges);
-            let case = Case::new(rules, &ask, recorded, Fallback::default(), !decision.is_allowed());
+            let mut case = Case::new(rules, &ask, !decision.is_allowed());
+            case.recorded = rules.plan.record(&charges);
             // They borrow from the request.
             drop(charges);
             drop(ask);
             return self.decided(decision, case, request);
         }
-        let case = Case::new(rules, &ask, Vec::new(), ask.fallback(), true);
+        let mut case = Case::new(rules, &ask, true);
+        case.fallback = ask.fallback();
         let call = InFlight::new(self.store.check(&charges), rules.plan.record(&charges), self.settler());
-        Step::Wait(Stage::decide(call, self.settings.store_timeout, Box::new(case)))
+        Step::Wait(Stage::decide(call, self.settings.store_timeout, case))
     }
 
     /// Carries out a decision.
     pub(super) fn decided<B>(
         self: &Arc<Self>,
         decision: Decision,
-        mut case: Case,
+        mut case: Box<Case>,
         request: &mut Request<B>,
     ) -> Step<S> {
+        let decision = case.report.decision.insert(decision);
         if !decision.is_allowed() {
-            return Step::Respond(self.refuse_over_quota(decision, case, request));
+            return Step::Respond(self.refuse_over_quota(case, request));
         }
-        let recorded = core::mem::take(&mut case.recorded);
-        let record = (!recorded.is_empty()).then(|| ChargeRecord::new(self.settler(), case.by, &decision, recorded));
+        let (recorded, by) = (core::mem::take(&mut case.recorded), case.report.by);
+        let record = (!recorded.is_empty()).then(|| ChargeRecord::new(self.settler(), by, decision, recorded));
         // From here on a panic gives the charges back.
         let mut admission = Admission::new(record);
-        if decision.wait().is_zero() {
-            case.rules.attach_to_request(&decision, request);
-            self.notify(Some(&decision), None, case.is_local(), request);
-            admission.report(case, Some(decision));
-            return Step::Forward(admission);
-        }
-        let Some(place) = self.settings.queue.place() else {
+        let wait = decision.wait();
+        let place = if wait.is_zero() { None } else { self.settings.queue.place() };
+        if place.is_none() && !wait.is_zero() {
             drop(admission);
-            return Step::Respond(self.refuse_over_quota(without_waiting(&decision), case, request));
-        };
-        case.rules.attach_to_request(&decision, request);
-        self.notify(Some(&decision), None, case.is_local(), request);
-        let jitter = case.rules.plan.wait_jitter(&decision);
-        let wait = decision.wait().saturating_add(random_up_to(jitter));
-        Step::Wait(Stage::queue(wait, place, Box::new(Queued { admission, decision, case })))
+            return Step::Respond(self.refuse_waiting(case, request));
+        }
+        let jitter = case.rules.plan.wait_jitter(decision);
+        case.rules.attach_to_request(decision, request);
+        self.notify(Some(decision), None, by == Counted::Locally, request);
+        match place {
+            None => {
+                admission.report(case);
+                Step::Forward(admission)
+            }
+            Some(place) => {
+                let wait = wait.saturating_add(random_up_to(jitter));
+                Step::Wait(Stage::queue(wait, place, Queued { admission, case }))
+            }
+        }
+    }
+
+    /// Refuses a request that cannot wait: its limits refuse for as long as they would have made it wait.
+    ///
+    /// What is left is told as if it had waited, so it is never too much.
+    fn refuse_waiting<B>(&self, mut case: Box<Case>, request: &Request<B>) -> Response<RefusalBody> {
+        let refused = case.report.decision.as_ref().map(|decision| {
+            let statuses = decision.statuses().iter().map(|status| {
+                let outcome = match status.outcome {
+                    Outcome::Wait(wait) => Outcome::Refuse(wait),
+                    outcome => outcome,
+                };
+                LimitStatus { outcome, taken: 0, ..*status }
+            });
+            Decision::from_statuses(Operation::Check, decision.at(), statuses)
+        });
+        case.report.decision = refused;
+        self.refuse_over_quota(case, request)
     }
 
     fn settler(self: &Arc<Self>) -> Arc<dyn Settler> {
@@ -155,48 +175,24 @@ impl<S: Store> Shared<S> {
 }
 
 impl Case {
-    fn new(
-        rules: &Arc<Rules>,
-        ask: &Ask<'_, '_>,
-        recorded: Vec<RecordedCharge>,
-        fallback: Fallback,
-        may_be_refused: bool,
-    ) -> Self {
+    /// Keeps what is needed of a request after it was asked about.
+    fn new(rules: &Arc<Rules>, ask: &Ask<'_, '_>, may_be_refused: bool) -> Box<Self> {
         let owned = |(limit, key): (Name, &Key<'_>)| (limit, Key::owned(key.scope(), key.as_bytes()));
         let keys = if may_be_refused { ask.parts().map(owned).collect() } else { Vec::new() };
-        let partitions = rules
-            .responses
-            .partitions()
-            .map(|partitions| ask.parts().filter_map(|(limit, key)| Some((limit, partitions.of(key)?))).collect());
-        let (rules, overrides, partitions) = (Arc::clone(rules), ask.overrides(), partitions.unwrap_or_default());
-        Self { rules, by: Counted::Shared, keys, overrides, partitions, recorded, fallback }
-    }
-
-    /// Returns whether this process decides in place of the store.
-    pub(super) fn is_local(&self) -> bool {
-        self.by == Counted::Locally
-    }
-
-    /// Returns what responses say of the decision, and the rules by which they do.
-    pub(super) fn into_report(self, decision: Option<Decision>, jitter: Duration) -> (Arc<Rules>, Report) {
-        let Self { rules, by, overrides, partitions, fallback, .. } = self;
-        let only_shadows = fallback.only_shadows;
-        (rules, Report { decision, by, overrides, partitions, jitter, only_shadows })
-    }
-}
-
-/// Returns the decision about a request that cannot wait: limits refuse for as long as they would have made it wait.
-///
-/// What is left is told as if it had waited, so it is never too much.
-fn without_waiting(decision: &Decision) -> Decision {
-    let statuses = decision.statuses().iter().map(|status| {
-        let outcome = match status.outcome {
-            Outcome::Wait(wait) => Outcome::Refuse(wait),
-            outcome => outcome,
+        let partitions = rules.responses.partitions().map(|partitions| {
+            ask.parts().filter_map(|(limit, key)| Some((limit, partitions.of(key)?))).collect()
+        });
+        let report = Report {
+            decision: None,
+            by: Counted::Shared,
+            overrides: ask.overrides(),
+            partitions: partitions.unwrap_or_default(),
+            jitter: Duration::ZERO,
+            only_shadows: false,
         };
-        LimitStatus { outcome, taken: 0, ..*status }
-    });
-    Decision::from_statuses(Operation::Check, decision.at(), statuses)
+        let fallback = Fallback::default();
+        Box::new(Self { rules: Arc::clone(rules), keys, recorded: Vec::new(), fallback, report })
+    }
 }
 
 /// Returns a random duration in whole microseconds.

@@ -45,7 +45,7 @@ pin_project! {
             #[pin]
             closed: OwnedNotified,
             place: Place,
-            queued: Option<Box<Queued>>,
+            queued: Option<Queued>,
         },
     }
 }
@@ -57,16 +57,15 @@ pub(super) enum Event<S: Store> {
     /// The answer of the store.
     Answered(Result<Decision, StoreFailure<S::Error>>, Box<Case>),
     /// The turn of a queued request.
-    Turn(Box<Queued>),
+    Turn(Queued),
     /// The end of the queue, before the turn.
-    QueueClosed(Box<Queued>),
+    QueueClosed(Queued),
 }
 
 /// A request in the queue. Dropped, it gives its turn back.
 pub(super) struct Queued {
     pub(super) admission: Admission,
-    pub(super) decision: Decision,
-    pub(super) case: Case,
+    pub(super) case: Box<Case>,
 }
 
 /// Why there is no decision of the store.
@@ -107,7 +106,7 @@ impl<S: Store> Stage<S> {
         Self::Decide { call, deadline: Deadline::new(timeout), case: Some(case) }
     }
 
-    pub(super) fn queue(wait: Duration, place: Place, queued: Box<Queued>) -> Self {
+    pub(super) fn queue(wait: Duration, place: Place, queued: Queued) -> Self {
         let closed = Arc::clone(&place.0.closed).notified_owned();
         Self::Queue { turn: Deadline::new(Some(wait)), closed, place, queued: Some(queued) }
     }

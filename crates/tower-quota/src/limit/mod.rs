@@ -18,7 +18,7 @@ pub(crate) use self::charging::WithoutKey;
 
 /// A named quota: the key it is counted by, what a request costs, when it applies.
 ///
-/// Until told otherwise a limit counts everyone together, applies to every request, and each costs 1.
+/// By default a limit counts all requests together, applies to each, and each costs 1.
 ///
 /// ```
 /// use http::Method;
@@ -40,13 +40,13 @@ pub struct Limit {
     /// The choice for requests without a key, if one was made.
     missing: Option<MissingKey>,
     on_store_failure: Option<OnStoreFailure>,
-    /// One instance's part of the quota.
+    /// One instance's share of the quota.
     pub(crate) share: Quota,
     cost: Cost,
     /// All of them hold of the requests that the limit counts.
     conditions: Vec<Arc<dyn Condition>>,
     run_time_quota: Option<Arc<QuotaOf>>,
-    /// If it was told; otherwise that depends on the quota, which a request may choose.
+    /// The longest wait, if one was given; otherwise it depends on the quota.
     longest_wait: Option<Duration>,
     counts_refusals: bool,
     /// How it settles, if it does.
@@ -87,16 +87,18 @@ enum Cost {
 }
 
 impl Limit {
-    /// The longest a leaky bucket keeps a request waiting unless [`max_wait`](Self::max_wait) says otherwise: 30
-    /// seconds, the patience of common clients and load balancers.
+    /// The longest wait at a leaky bucket unless [`max_wait`](Self::max_wait) sets another: 30 seconds, the patience of
+    /// common clients and load balancers.
     pub const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(30);
 
-    /// A limit on everyone together, of this name and quota. The name shows in headers and refusals and tells counters
-    /// apart: 1 to 64 printable ASCII characters, once per policy. The quota may change under it.
+    /// Makes a limit of this name and quota, on all requests together.
+    ///
+    /// The name shows in headers and refusals and tells counters apart: 1 to 64 printable ASCII characters, once per policy.
+    /// The quota may change under it.
     ///
     /// Limits of one name that count the same key in one store share one counter, wherever they are: in other layers and
     /// policies too, and in other services whose Redis prefix is the same. Name limits apart, as `"login-minute"` and
-    /// `"search-minute"`, unless sharing is wanted. Those that share should have one quota: where quotas differ, each
+    /// `"search-minute"`, unless sharing is wanted. Limits that share should have one quota: where quotas differ, each
     /// request converts what was counted by the other quota, as if the limit had just been changed.
     pub fn new(name: impl Into<Name>, quota: Quota) -> Self {
         Self {
@@ -143,21 +145,21 @@ impl Limit {
         self
     }
 
-    /// What each request costs, in units of the quota. 0 is a peek: it reports and charges nothing.
+    /// Sets what each request costs, in units of the quota. 0 reports and charges nothing.
     pub fn cost(mut self, units: u64) -> Self {
         self.cost = Cost::Constant(units);
         self
     }
 
-    /// What a request costs, worked out from its head by a closure or a function of [`cost`](crate::cost). More than the
-    /// quota's capacity can never pass: it is refused without a time to retry.
+    /// Sets what a request costs by a closure on its head, or a function of [`cost`](crate::cost).
+    ///
+    /// A cost above the quota's capacity can never pass: it is refused without a time to retry.
     pub fn cost_with(mut self, cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static) -> Self {
         self.cost = Cost::Computed(Arc::new(cost));
         self
     }
 
-    /// Applies only to requests of which this holds, see [`when`](crate::when); others are not counted. Of several
-    /// conditions all must hold.
+    /// Applies only to requests of which this holds, see [`when`](crate::when). Of several conditions all must hold.
     pub fn when(mut self, condition: impl Condition) -> Self {
         self.conditions.push(Arc::new(condition));
         self
@@ -168,15 +170,12 @@ impl Limit {
         self.when(not(condition))
     }
 
-    /// Lets the request choose its quota: that of its tier or tenant, where these are known only at run time. `None`
-    /// means the limit's own quota.
+    /// Sets the quota of each request by a closure: that of its tier or tenant. `None` means the limit's own quota.
     ///
     /// Clients may have different quotas; one client should have one. So choose by what the limit is counted by, or by
     /// something that follows from it: requests that count one key by different quotas keep converting what was counted.
-    /// A shared store remembers every quota it meets: have as many as there are tiers, not as there are clients.
     ///
-    /// What the closure reads may have been [looked up](crate::Policy::look_up). It is asked once per request, and once
-    /// more if the store fails. A cost above the capacity of such a quota never passes; a quota that cannot be divided
+    /// What the closure reads may have been [looked up](crate::Policy::look_up). It runs once per request. A cost above the capacity of such a quota never passes; a quota that cannot be divided
     /// among the [instances](crate::Policy::instances) is not counted by one alone: such a request is refused with 503.
     ///
     /// ```
@@ -207,28 +206,32 @@ impl Limit {
         self
     }
 
-    /// The longest a request waits for its turn instead of being refused. A leaky bucket makes requests wait up to
-    /// [`DEFAULT_MAX_WAIT`](Self::DEFAULT_MAX_WAIT) unless told otherwise; other buckets do not wait, unless told to;
-    /// windows never do.
+    /// Sets how long a request waits for its turn, at most, instead of being refused.
+    ///
+    /// The default is [`DEFAULT_MAX_WAIT`](Self::DEFAULT_MAX_WAIT) for leaky buckets, and no wait for other buckets. Windows
+    /// never make requests wait.
     ///
     /// While it waits, a request holds its connection and its memory: keep this short where clients are many, and see
     /// [`max_waiting`](crate::RateLimitLayer::max_waiting). One that is dropped gives its turn back, and everything else
-    /// it was charged: whoever comes next is as early as if it had never been, and those who wait keep their turns.
+    /// it was charged: the next arrival is as early as if it had never been, and queued requests keep their turns.
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.longest_wait = Some(longest);
         self.has_options = true;
         self
     }
 
-    /// Lets a request that waits because of this limit wait up to this much longer, by chance: so that clients that came
-    /// together do not go on together. It never shortens a wait, and it comes on top of [`max_wait`](Self::max_wait).
+    /// Adds a random time, at most this long, to each wait at this limit: clients that came together do not go on together.
+    ///
+    /// It comes on top of [`max_wait`](Self::max_wait).
     pub const fn wait_jitter(mut self, longest: Duration) -> Self {
         self.jitter = longest;
         self
     }
 
-    /// Settles what a request costs when it is over: its [cost](Self::cost) is an estimate, charged up front, that this
-    /// rule puts right, or the handler by a [`Reservation`](crate::settle::Reservation). See [`settle`](crate::settle).
+    /// Settles what a request costs when it is over, by this rule or by the handler: see [`settle`](crate::settle).
+    ///
+    /// The [cost](Self::cost) is then an estimate that is charged up front. The handler settles it by a
+    /// [`Reservation`](crate::settle::Reservation).
     pub fn settle(mut self, rule: impl Rule) -> Self {
         let abandoned = self.settle_rule.map(|settle| settle.abandoned).unwrap_or_default();
         self.settle_rule = Some(SettleRule { rule: Arc::new(rule), abandoned });
@@ -236,10 +239,11 @@ impl Limit {
         self
     }
 
-    /// What becomes of the estimate when there is no response, because the handler panicked, was cancelled with its
-    /// client, or its service failed; and the handler has said nothing. Unless told otherwise the estimate stays, and a
-    /// client gains nothing by going away. The limit settles then, [by its handler](crate::settle::by_handler) unless
-    /// another rule is given.
+    /// Chooses what happens to the estimate when there is no response and the handler has said nothing.
+    ///
+    /// That is when the handler panicked, was cancelled with its client, or its service failed. By default the estimate
+    /// stays, and a client gains nothing by going away. The limit settles then, [by its handler](crate::settle::by_handler)
+    /// unless another rule is given.
     pub fn on_abandoned(mut self, choice: Settle) -> Self {
         let rule = self.settle_rule.map_or_else(|| Arc::new(by_handler()) as Arc<dyn Rule>, |settle| settle.rule);
         self.settle_rule = Some(SettleRule { rule, abandoned: choice });
@@ -247,25 +251,27 @@ impl Limit {
         self
     }
 
-    /// Charges refused requests too, down to an empty bucket and never into debt: a client who keeps asking keeps
-    /// waiting.
+    /// Charges refused requests too, down to empty and never into debt: clients who keep asking keep waiting.
     pub const fn count_refusals(mut self) -> Self {
         self.counts_refusals = true;
         self.has_options = true;
         self
     }
 
-    /// Counts and tells, and never enforces: to see what a limit would do before it does it. It refuses nobody, not for
-    /// want of a key or of the store either, makes nobody wait, and is in no header. A request takes of it what it would
-    /// if it were enforced beside the others; [`Decision::would_refuse`](crate::Decision::would_refuse) has those that
-    /// would have refused.
+    /// Makes it a shadow, a dry run: it is evaluated and reported, and never enforced.
+    ///
+    /// It refuses no request, for want of a key or of the store either, makes none wait, and is in no header. A request takes
+    /// of it what it would if it were enforced beside the others;
+    /// [`Decision::would_refuse`](crate::Decision::would_refuse) has the limits that would have refused.
+    #[doc(alias = "dry run")]
     pub const fn shadow(mut self) -> Self {
         self.is_shadow = true;
         self.has_options = true;
         self
     }
 
-    /// Makes the cost the most that a request takes: as much of it as is left, and refused only when not one unit is.
+    /// Allows partial grants: a request takes as much of its cost as is left, and is refused only when no unit is.
+    ///
     /// For batches, of which a handler does as many as [`LimitStatus::taken`](crate::LimitStatus::taken) says. All such limits
     /// of a request take the same number of units.
     pub const fn at_most(mut self) -> Self {
@@ -285,8 +291,10 @@ impl Limit {
         self
     }
 
-    /// What this limit does when the store cannot be asked; left out, it does what its policy
-    /// [says](crate::Policy::on_store_failure).
+    /// Chooses what this limit does while the store is unavailable. The default is the choice of its
+    /// [policy](crate::Policy::on_store_failure).
+    #[doc(alias = "fail open")]
+    #[doc(alias = "fail closed")]
     pub const fn on_store_failure(mut self, choice: OnStoreFailure) -> Self {
         self.on_store_failure = Some(choice);
         self

@@ -5,7 +5,7 @@ use core::time::Duration;
 use smallvec::SmallVec;
 use tower_quota_core::{Charge, Key, Name, OwnedCharge, Quota};
 
-use super::plan::{Plan, PlannedLimit};
+use super::plan::{Plan, PlannedKey, PlannedLimit};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::limit::WithoutKey;
@@ -18,15 +18,16 @@ const FEW: usize = 4;
 /// Extractors, conditions, quotas and costs run once to make it, whatever happens to the store afterwards.
 pub(crate) struct Ask<'p, 'r> {
     plan: &'p Plan,
-    keys: SmallVec<[RequestKey<'r>; FEW]>,
+    keys: SmallVec<[RequestKey<'p, 'r>; FEW]>,
     parts: SmallVec<[Part<'p>; FEW]>,
+    /// The quotas that limits have for this request instead of their own.
+    overrides: Vec<(Name, Quota)>,
 }
 
-/// A key of the request, and its position in the plan.
-struct RequestKey<'r> {
-    planned: usize,
-    is_missing: bool,
-    key: Key<'r>,
+/// A key of the request, if it has it, and where the plan reads it.
+struct RequestKey<'p, 'r> {
+    source: &'p PlannedKey,
+    found: Option<Key<'r>>,
 }
 
 /// One limit's part in the request.
@@ -34,8 +35,6 @@ struct Part<'p> {
     planned: &'p PlannedLimit,
     /// The position of its key among those of the request.
     key: usize,
-    /// The quota that the request has instead of the limit's own.
-    quota: Option<Quota>,
     units: u64,
 }
 
@@ -66,7 +65,7 @@ impl<'p, 'r> Ask<'p, 'r> {
     /// Makes an empty one, to be [filled](Self::read) in place: it is large.
     #[inline]
     pub(crate) fn new(plan: &'p Plan) -> Self {
-        Self { plan, keys: SmallVec::new(), parts: SmallVec::new() }
+        Self { plan, keys: SmallVec::new(), parts: SmallVec::new(), overrides: Vec::new() }
     }
 
     /// Reads what the limits of the plan need to know of a request.
@@ -78,7 +77,7 @@ impl<'p, 'r> Ask<'p, 'r> {
                 continue;
             }
             let key = self.key(planned.key, head);
-            if self.keys[key].is_missing {
+            if self.keys[key].found.is_none() {
                 match limit.without_key(head) {
                     WithoutKey::Share => {}
                     WithoutKey::Skip => continue,
@@ -87,7 +86,10 @@ impl<'p, 'r> Ask<'p, 'r> {
                     WithoutKey::NoPeerAddress => return Err(NotAsked::NoPeerAddress),
                 }
             }
-            self.parts.push(Part { planned, key, quota: limit.other_quota(head), units: limit.units(head) });
+            if let Some(quota) = limit.other_quota(head) {
+                self.overrides.push((limit.name, quota));
+            }
+            self.parts.push(Part { planned, key, units: limit.units(head) });
         }
         if self.parts.is_empty() { Err(NotAsked::NoLimit) } else { Ok(()) }
     }
@@ -95,11 +97,9 @@ impl<'p, 'r> Ask<'p, 'r> {
     /// Returns the position of a key among those of the request, read now if it was not.
     #[inline]
     fn key(&mut self, planned: usize, head: &RequestHead<'r>) -> usize {
-        self.keys.iter().position(|known| known.planned == planned).unwrap_or_else(|| {
-            let source = &self.plan.keys[planned];
-            let found = source.extractor.extract(head);
-            let is_missing = found.is_none();
-            self.keys.push(RequestKey { planned, is_missing, key: found.unwrap_or_else(|| source.shared.clone()) });
+        let source = &self.plan.keys[planned];
+        self.keys.iter().position(|known| core::ptr::eq(known.source, source)).unwrap_or_else(|| {
+            self.keys.push(RequestKey { source, found: source.extractor.extract(head) });
             self.keys.len() - 1
         })
     }
@@ -107,30 +107,36 @@ impl<'p, 'r> Ask<'p, 'r> {
     /// Returns the charges of the request, that may wait at most this long if there is a bound.
     #[inline]
     pub(crate) fn charges(&self, max_wait: Option<Duration>) -> SmallVec<[Charge<'_>; FEW]> {
-        let charge = |part| {
+        let mut charges = SmallVec::new();
+        for part in &self.parts {
             let charge = self.charge(part);
-            match max_wait {
+            charges.push(match max_wait {
                 Some(longest) if charge.patience_micros() > 0 => charge.patience(longest),
                 _ => charge,
-            }
-        };
-        self.parts.iter().map(charge).collect()
+            });
+        }
+        charges
     }
 
     #[inline]
     fn charge<'a>(&'a self, part: &'a Part<'p>) -> Charge<'a> {
         let limit = &part.planned.limit;
-        limit.charge(part.quota.as_ref().unwrap_or(&limit.quota), &self.keys[part.key].key, part.units)
+        limit.charge(self.other_quota(limit.name).unwrap_or(&limit.quota), self.keys[part.key].get(), part.units)
+    }
+
+    #[inline]
+    fn other_quota(&self, limit: Name) -> Option<&Quota> {
+        self.overrides.iter().find(|(name, _)| *name == limit).map(|(_, quota)| quota)
     }
 
     /// Returns the quotas that the request has instead of those of the limits of these names.
     pub(crate) fn overrides(&self) -> Vec<(Name, Quota)> {
-        self.parts.iter().filter_map(|part| Some((part.planned.limit.name, part.quota?))).collect()
+        self.overrides.clone()
     }
 
     /// Returns the limits that apply, each with the key it counts.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (Name, &Key<'r>)> {
-        self.parts.iter().map(|part| (part.planned.limit.name, &self.keys[part.key].key))
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Name, &Key<'_>)> {
+        self.parts.iter().map(|part| (part.planned.limit.name, self.keys[part.key].get()))
     }
 
     /// Returns what the limits do if the store fails.
@@ -143,7 +149,7 @@ impl<'p, 'r> Ask<'p, 'r> {
                 OnStoreFailure::Allow => {}
                 OnStoreFailure::Refuse => fallback.refuses = true,
                 OnStoreFailure::Local => {
-                    let share = match &part.quota {
+                    let share = match self.other_quota(limit.name) {
                         Some(quota) => quota.try_divided(self.plan.instances).ok(),
                         None => Some(limit.share),
                     };
@@ -156,5 +162,13 @@ impl<'p, 'r> Ask<'p, 'r> {
             }
         }
         fallback
+    }
+}
+
+impl RequestKey<'_, '_> {
+    /// Returns the key, or the one that requests without a key share.
+    #[inline]
+    fn get(&self) -> &Key<'_> {
+        self.found.as_ref().unwrap_or(&self.source.shared)
     }
 }

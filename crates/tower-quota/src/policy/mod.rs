@@ -45,7 +45,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// A policy without limits: every request passes, and the store is never asked.
+    /// Makes a policy without limits: every request passes, and the store is never asked.
     pub const fn new() -> Self {
         Self {
             limits: Vec::new(),
@@ -69,13 +69,15 @@ impl Policy {
         }
     }
 
-    /// [`Policy::limit`] for limits that were not written in code.
+    /// Adds a limit that was not written in code.
     ///
     /// # Errors
-    /// [`ConfigError`] when the name fits no header, is taken, or shares its stored number with another; when what the
-    /// limit is counted by shares its stored number with what another is counted by, or its scope with a different
-    /// extractor; when the constant cost is above the quota's capacity; or when the quota cannot be
-    /// [divided](tower_quota_core::Quota::divided) among the [instances](Self::instances).
+    /// [`ConfigError`] when
+    /// * the name fits no header, is taken, or shares its stored number with another,
+    /// * the key's scope shares its stored number with another scope, or is that of a different extractor,
+    /// * the constant cost is above the quota's capacity,
+    /// * a penalty would punish all clients without a key for one of them,
+    /// * or the quota cannot be [divided](tower_quota_core::Quota::divided) among the [instances](Self::instances).
     pub fn try_limit(mut self, mut limit: Limit) -> Result<Self, ConfigError> {
         limit.check()?;
         limit.divide(self.instances)?;
@@ -96,8 +98,10 @@ impl Policy {
         Ok(self)
     }
 
-    /// Requests of which this holds are not limited at all, and the store is not asked: health checks, what is cheap to
-    /// serve. Whoever is [blocked](Self::block) stays so. Of several such conditions, one is enough.
+    /// Skips requests of which this holds: they are not limited, and the store is not asked.
+    ///
+    /// For health checks, and what is cheap to serve. [Blocked](Self::block) clients stay blocked. Of several such conditions,
+    /// one is enough.
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, when};
@@ -113,16 +117,20 @@ impl Policy {
         self
     }
 
-    /// Requests of which this holds are not limited at all, and not [blocked](Self::block) either: an allow list. Of
-    /// several, one is enough. Asked first of all, before anything is [looked up](Self::look_up).
+    /// Allows requests of which this holds: they are not limited, and not [blocked](Self::block) either.
+    ///
+    /// Of several conditions, one is enough. They are asked before anything is [looked up](Self::look_up). A request with
+    /// conflicting values, such as two API keys, is not allowed for one of them.
     pub fn allow(mut self, condition: impl Condition) -> Self {
         self.lists.allowed.push(Arc::new(condition));
         self
     }
 
-    /// Requests of which this holds are refused, unless they are [allowed](Self::allow): a block list. Of several, one is
-    /// enough. The answer is the [`Refusal`](crate::Refusal)'s, with status 403, or `PERMISSION_DENIED` for gRPC; it
-    /// tells nothing of limits. The store is not asked, and nothing is [looked up](Self::look_up).
+    /// Blocks requests of which this holds, unless they are [allowed](Self::allow).
+    ///
+    /// Of several conditions, one is enough; of conflicting values, such as two API keys, one listed is enough. The answer is
+    /// the [`Refusal`](crate::Refusal)'s, with status 403, or `PERMISSION_DENIED` for gRPC, and says nothing of limits. The
+    /// store is not asked, and nothing is [looked up](Self::look_up).
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, key, when};
@@ -138,18 +146,17 @@ impl Policy {
         self
     }
 
-    /// Looks something up for each request before its limits are asked, such as whose an API key is, and puts it into the
-    /// request's extensions: limits read it there for their keys, conditions, costs and
-    /// [quotas](crate::Limit::quota_with), and so do handlers.
+    /// Looks up a value for each request before its limits are asked, such as the owner of an API key.
     ///
-    /// What is late or `None` is not there. A key made of it is then missing, and the limit
-    /// [says](crate::Limit::when_missing) what that means.
+    /// The value is put into the request's extensions. Limits read it there for their keys, conditions, costs and
+    /// [quotas](crate::Limit::quota_with), and so do handlers. A value that is late or `None` is not there. A key made of it is
+    /// then missing, and the limit [chooses](crate::Limit::when_missing) what that means.
     ///
     /// The closure copies what it needs out of the head and returns a future that owns it. All look-ups of a request run
-    /// together, each up to its own deadline, which is kept on tokio's timer; give each a type of its own to find.
+    /// together, each up to its own deadline on tokio's timer; give each a type of its own to find.
     /// Requests that are [skipped](Self::skip), [allowed](Self::allow) or [blocked](Self::block) look nothing up. A
     /// look-up is dropped with its request, and a panic in it is the request's. It runs for every other request, also for
-    /// those that are then refused: have it answer from a cache, and made-up keys too.
+    /// those that are then refused: let it answer from a cache, made-up keys too.
     ///
     /// ```
     /// use std::time::Duration;
@@ -192,16 +199,18 @@ impl Policy {
         self
     }
 
-    /// What limits that do not [say](Limit::on_store_failure) themselves do when the store cannot be asked. The default
-    /// is [`OnStoreFailure::Allow`].
+    /// Chooses what limits do while the store is unavailable that do not [choose](Limit::on_store_failure) themselves.
+    ///
+    /// The default is [`OnStoreFailure::Allow`].
     pub const fn on_store_failure(mut self, choice: OnStoreFailure) -> Self {
         self.on_store_failure = choice;
         self
     }
 
-    /// How many instances of the service there are, at most: each takes this part of a quota where a limit is
-    /// [`OnStoreFailure::Local`] and the store cannot be asked. The default is 1, by which every instance takes all of
-    /// it; more instances than are told here admit more than the quota together.
+    /// Sets how many instances of the service there are, at most.
+    ///
+    /// Each takes this part of a quota where a limit is [`OnStoreFailure::Local`] and the store is unavailable. The default
+    /// is 1, by which every instance takes all of it; more instances than this admit more than the quota together.
     ///
     /// # Panics
     /// When this is 0, or a quota cannot be divided so; see [`Policy::try_instances`].
@@ -214,7 +223,7 @@ impl Policy {
         }
     }
 
-    /// [`Policy::instances`] for a number that was not written in code.
+    /// Sets the number of instances when it was not written in code.
     ///
     /// # Errors
     /// [`ConfigError`] when this is 0, or when the quota of one of the limits, whatever it does when the store fails,
@@ -237,7 +246,7 @@ impl Default for Policy {
     }
 }
 
-/// Names that differ must differ in their stored numbers too.
+/// Checks that names which differ have different stored numbers.
 fn distinct(one: Name, other: Name) -> Result<(), ConfigError> {
     if one != other && one.id() == other.id() {
         return Err(ConfigError::CollidingNames(other, one));

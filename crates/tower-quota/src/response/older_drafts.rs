@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use tower_quota_core::Quota;
 
 use super::draft11;
-use super::text::{FieldText, ceil_secs, members, number_value, push_integer, push_separator, push_string, text_value};
+use super::text::{FieldText, ceil_secs, members, push_integer, push_separator, push_string, text_value};
 use super::write_headers::{HeaderReport, LimitReport, WriteHeaders};
 use super::x_ratelimit::{Triple, X, X_FIELDS};
 
@@ -68,7 +68,7 @@ impl WriteHeaders for Draft6 {
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
         let Some(limit) = report.tightest().filter(|_| !report.is_local()) else { return };
         add_unnamed_policies(report, headers);
-        DRAFT6.write(headers, number_value(limit.capacity()), limit.remaining(), draft_reset(&limit));
+        DRAFT6.write(headers, limit.capacity_value(), limit.remaining(), draft_reset(&limit));
     }
 }
 

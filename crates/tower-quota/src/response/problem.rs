@@ -28,9 +28,11 @@ impl Refusal for ProblemDetails {
 fn json(refused: &Refused<'_>) -> String {
     let (kind, title) = type_and_title(refused);
     let mut json = String::with_capacity(384);
-    // Writing to a string cannot fail.
-    let _ = write!(json, "{{\"type\":\"{kind}\",\"title\":\"{title}\",\"status\":{}", refused.status().as_u16());
-    json.push_str(",\"detail\":\"");
+    for part in
+        ["{\"type\":\"", kind, "\",\"title\":\"", title, "\",\"status\":", refused.status().as_str(), ",\"detail\":\""]
+    {
+        json.push_str(part);
+    }
     push_escaped(&mut json, &refused.detail());
     json.push('"');
     for (position, name) in refused.limits().enumerate() {
@@ -62,17 +64,18 @@ fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
 
 /// Appends what stands between the quotes of a JSON string (RFC 8259, section 7).
 fn push_escaped(json: &mut String, text: &str) {
-    let mut rest = text;
-    while let Some(position) = rest.find(|character| matches!(character, '"' | '\\' | ..' ')) {
-        let (before, special) = rest.split_at(position);
-        json.push_str(before);
-        match special.as_bytes() {
-            [byte @ (b'"' | b'\\'), ..] => json.extend(['\\', char::from(*byte)]),
-            [byte, ..] => _ = write!(json, "\\u{byte:04x}"),
-            [] => {}
+    let mut begin = 0;
+    for (position, byte) in text.bytes().enumerate() {
+        if !matches!(byte, b'"' | b'\\' | ..b' ') {
+            continue;
         }
-        // All of these are one byte long.
-        rest = special.get(1..).unwrap_or_default();
+        json.push_str(text.get(begin..position).unwrap_or_default());
+        begin = position + 1;
+        match byte {
+            b'"' | b'\\' => json.extend(['\\', char::from(byte)]),
+            // Writing to a string cannot fail.
+            _ => _ = write!(json, "\\u{byte:04x}"),
+        }
     }
-    json.push_str(rest);
+    json.push_str(text.get(begin..).unwrap_or_default());
 }

@@ -197,7 +197,9 @@ impl<'a> Refused<'a> {
                 _ if position + 1 == count => " and ",
                 _ => ", ",
             });
-            write!(out, "\"{name}\"")?;
+            for part in ["\"", name.as_str(), "\""] {
+                out.push_str(part);
+            }
         }
         match count.saturating_sub(MAX_NAMED_LIMITS) {
             0 => Ok(()),

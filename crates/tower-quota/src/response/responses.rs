@@ -123,6 +123,8 @@ impl Responses {
             }
         }
         let headers = response.headers_mut();
+        // Nearly always more fields than a map first has room for: let it grow once.
+        headers.reserve(8);
         headers.entry(CACHE_CONTROL).or_insert(const { HeaderValue::from_static("no-store") });
         if let Some(seconds) = refused.retry_after_secs() {
             headers.entry(RETRY_AFTER).or_insert_with(|| seconds.into());

@@ -2,11 +2,11 @@
 
 use core::time::Duration;
 
-use http::header::{HeaderMap, HeaderName};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use tower_quota_core::{Algorithm, Decision, LimitStatus, Name, Outcome, Quota};
 
 use super::report::Report;
-use super::text::{FieldText, ceil_secs, epoch_second, push_string};
+use super::text::{FieldText, ceil_secs, epoch_second, number_value, push_string};
 use crate::limit::Limit;
 
 /// Writes rate limit header fields in one convention: a header style.
@@ -54,7 +54,7 @@ pub trait WriteHeaders: Send + Sync + 'static {
 
     /// Writes the fields of one response.
     ///
-    /// It is called for refusals and for admitted requests, whoever decided: see [`HeaderReport::is_local`] and
+    /// It is called for refusals and for admitted requests, local decisions included: see [`HeaderReport::is_local`] and
     /// [`HeaderReport::is_uncounted`]. It is not called where no limit applied, nor on an admitted response with a
     /// `Retry-After` of an inner limiter. The headers are those of the response: a service behind the layer may have
     /// written fields of the same names, and what it wrote should not grow more permissive.
@@ -77,13 +77,16 @@ pub struct LimitInfo {
     unit: Option<Name>,
     /// The name as a String of structured fields.
     quoted_name: FieldText,
+    /// The capacity of its own quota as the value of a field.
+    capacity: Option<HeaderValue>,
 }
 
 impl LimitInfo {
     pub(super) fn new(limit: &Limit) -> Self {
         let mut quoted_name = FieldText::new();
         push_string(&mut quoted_name, limit.name.as_str());
-        Self { name: limit.name, quota: limit.quota, unit: limit.unit, quoted_name }
+        let capacity = number_value(limit.quota.capacity());
+        Self { name: limit.name, quota: limit.quota, unit: limit.unit, quoted_name, capacity }
     }
 
     /// Returns the limit's name.
@@ -135,7 +138,7 @@ impl<'a> HeaderReport<'a> {
         self.report.decision.as_ref()
     }
 
-    /// Returns whether this instance decided, or nobody did, since the store was unavailable.
+    /// Returns whether the store was unavailable, so that this instance decided or nothing was counted.
     ///
     /// The standard fields speak of quotas that hold wherever the client asks, and a local decision does not: the
     /// built-in drafts write nothing then.
@@ -159,8 +162,9 @@ impl<'a> HeaderReport<'a> {
     /// Returns the limits that applied, in the order of the policy.
     pub fn limits(&self) -> impl Iterator<Item = LimitReport<'a>> + use<'a> {
         let Self { report, limits } = *self;
-        let statuses = report.decision.iter().flat_map(Decision::enforced);
-        statuses.enumerate().filter_map(move |(position, status)| LimitReport::of(status, report, limits, position))
+        let statuses = report.decision.as_ref().map_or(&[][..], Decision::statuses);
+        let enforced = statuses.iter().filter(|status| !status.is_shadow);
+        enforced.enumerate().filter_map(move |(position, status)| LimitReport::of(status, report, limits, position))
     }
 
     /// Returns the limits that a client has to heed: of a refusal only those that refuse.
@@ -242,7 +246,7 @@ impl<'a> LimitReport<'a> {
     pub const fn retry_after(&self) -> Option<Duration> {
         match self.status.outcome {
             Outcome::Refuse(retry) => Some(retry.saturating_add(self.report.jitter)),
-            Outcome::Allow | Outcome::Wait(_) | Outcome::Never => None,
+            _ => None,
         }
     }
 
@@ -283,6 +287,12 @@ impl<'a> LimitReport<'a> {
     #[must_use]
     pub fn partition_key(&self) -> Option<&'a str> {
         self.report.partition_key(self.info.name)
+    }
+
+    /// Returns [`capacity`](Self::capacity) as the value of a field.
+    pub(super) fn capacity_value(&self) -> Option<HeaderValue> {
+        let is_own = self.capacity() == self.info.quota.capacity();
+        if is_own { self.info.capacity.clone() } else { number_value(self.capacity()) }
     }
 
     /// Returns [`reset_after`](Self::reset_after) in whole seconds, rounded up.

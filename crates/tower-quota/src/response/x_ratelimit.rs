@@ -63,7 +63,7 @@ impl WriteHeaders for XRateLimit {
             Reset::Delta => limit.reset_after_secs(),
             Reset::Epoch => limit.reset_at_secs(),
         };
-        X.write(headers, number_value(limit.capacity()), limit.remaining(), reset);
+        X.write(headers, limit.capacity_value(), limit.remaining(), reset);
     }
 }
 
@@ -74,7 +74,7 @@ impl WriteHeaders for GitHub {
 
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
         let Some(limit) = report.tightest() else { return X.write_uncounted(report, headers) };
-        if !X.write(headers, number_value(limit.capacity()), limit.remaining(), limit.reset_at_secs()) {
+        if !X.write(headers, limit.capacity_value(), limit.remaining(), limit.reset_at_secs()) {
             return;
         }
         let used = number_value(limit.capacity().saturating_sub(limit.remaining()));
@@ -158,7 +158,7 @@ impl WriteHeaders for PerWindow {
             if inner.is_some_and(|inner| inner <= limit.remaining()) {
                 continue;
             }
-            if let (Some(capacity), Some(left)) = (number_value(limit.capacity()), number_value(limit.remaining())) {
+            if let (Some(capacity), Some(left)) = (limit.capacity_value(), number_value(limit.remaining())) {
                 headers.insert(limit_field, capacity);
                 headers.insert(remaining_field, left);
             }

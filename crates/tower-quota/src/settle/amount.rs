@@ -30,20 +30,48 @@ pub fn try_cost_header(name: &str) -> Result<impl Rule + use<>, InvalidHeaderNam
     Ok(move |response: &Parts| number_in(&response.headers, &name).map_or(Settle::Keep, Settle::Cost))
 }
 
-/// The request costs the length of the response's body, in units of `bytes_per_unit` (0 counts as 1), rounded up.
+/// Settles by the length of the response's body, in units of `bytes_per_unit` (0 counts as 1), rounded up.
+///
 /// Counted are the bytes that the server took to send: of a client that goes away, those up to then.
-#[must_use]
-pub fn body_bytes(bytes_per_unit: u64) -> impl Rule {
-    BodyBytes { bytes_per_unit: bytes_per_unit.max(1) }
+pub const fn body_bytes(bytes_per_unit: u64) -> BodyBytes {
+    let bytes_per_unit = if bytes_per_unit == 0 { 1 } else { bytes_per_unit };
+    BodyBytes { bytes_per_unit, is_cut: false }
 }
 
-struct BodyBytes {
+/// The rule of [`body_bytes`].
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct BodyBytes {
     bytes_per_unit: u64,
+    is_cut: bool,
+}
+
+impl BodyBytes {
+    /// Cuts the body off where the quota ends, instead of letting it run into debt.
+    ///
+    /// The quota ends at the units that were left when the request was admitted: what other requests take meanwhile is not
+    /// seen, and becomes a debt. A gRPC stream ends with `RESOURCE_EXHAUSTED`; of other responses the client sees an
+    /// incomplete body if its length was announced, and a short one otherwise.
+    ///
+    /// ```
+    /// use tower_quota::{Limit, Quota, settle};
+    ///
+    /// let megabytes = Limit::new("download", Quota::per_hour(100)).settle(settle::body_bytes(1_000_000).cut_when_spent());
+    /// # let _ = megabytes;
+    /// ```
+    pub const fn cut_when_spent(mut self) -> Self {
+        self.is_cut = true;
+        self
+    }
 }
 
 impl Rule for BodyBytes {
     fn at_head(&self, _: &Parts) -> Option<Settle> {
         None
+    }
+
+    fn most_bytes(&self, units: u64) -> Option<u64> {
+        self.is_cut.then(|| units.saturating_mul(self.bytes_per_unit))
     }
 
     fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {

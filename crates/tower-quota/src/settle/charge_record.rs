@@ -41,6 +41,8 @@ pub(crate) struct SettleRule {
 pub(crate) struct RecordedCharge {
     charge: OwnedCharge,
     taken: u64,
+    /// The units that the request could have taken.
+    available: u64,
     rule: Option<SettleRule>,
 }
 
@@ -55,7 +57,7 @@ pub(crate) struct ChargeRecord {
 
 impl RecordedCharge {
     pub(crate) fn new(charge: &Charge<'_>, rule: Option<SettleRule>) -> Self {
-        Self { charge: OwnedCharge::from(charge), taken: 0, rule }
+        Self { charge: OwnedCharge::from(charge), taken: 0, available: 0, rule }
     }
 
     /// Returns the limit's name.
@@ -66,6 +68,11 @@ impl RecordedCharge {
     /// Returns the units that were taken.
     pub(super) const fn taken(&self) -> u64 {
         self.taken
+    }
+
+    /// Returns the units that the request could have taken.
+    pub(super) const fn available(&self) -> u64 {
+        self.available
     }
 
     /// Returns how it settles; `None` if it was recorded only to be given back.
@@ -92,6 +99,7 @@ impl ChargeRecord {
         charges.retain_mut(|recorded| {
             let status = decision.statuses().iter().find(|status| status.name == recorded.name());
             recorded.taken = status.map_or(0, |status| status.taken);
+            recorded.available = status.map_or(0, |status| status.taken.saturating_add(status.remaining()));
             status.is_some_and(|status| !status.outcome.is_refusal())
         });
         Self { settler, runtime: Handle::try_current().ok(), counted, at: decision.at(), charges }

@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::response::Parts;
 use http::{HeaderMap, StatusCode};
 use http_body::Frame;
@@ -15,6 +16,9 @@ pub(crate) struct Meter {
     reservation: Reservation,
     status: StatusCode,
     bytes: u64,
+    /// How many bytes may be sent, if that is bounded.
+    most_bytes: Option<u64>,
+    is_grpc: bool,
     /// Servers may stop polling once `is_end_stream(&self)` is true, hence the atomic.
     is_complete: AtomicBool,
     is_over: bool,
@@ -26,13 +30,28 @@ impl Meter {
         if reservation.is_empty() || reservation.head(response) {
             return None;
         }
-        Some(Box::new(Self::new(response.status, reservation)))
-    }
-
-    fn new(status: StatusCode, reservation: Reservation) -> Self {
+        let status = response.status;
         // Servers drop these bodies unread.
         let is_empty = reservation.is_head() || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        Self { reservation, status, bytes: 0, is_complete: AtomicBool::new(is_empty), is_over: false }
+        let content_type = response.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+        let is_grpc = content_type.is_some_and(|kind| kind.starts_with(b"application/grpc") && !kind.contains(&b'w'));
+        let (most_bytes, is_complete) = (reservation.most_bytes(), AtomicBool::new(is_empty));
+        Some(Box::new(Self { reservation, status, bytes: 0, most_bytes, is_grpc, is_complete, is_over: false }))
+    }
+
+    /// Returns whether a frame would send more than may be sent.
+    pub(crate) fn exceeds<E>(&self, frame: Option<&Result<Frame<Bytes>, E>>) -> bool {
+        let Some((most, Ok(frame))) = self.most_bytes.zip(frame) else { return false };
+        frame.data_ref().is_some_and(|data| self.bytes.saturating_add(data.len() as u64) > most)
+    }
+
+    /// Returns the trailers that end a body which was cut off, where the protocol has some.
+    pub(crate) fn cut_trailers(&self) -> Option<HeaderMap> {
+        self.is_grpc.then(|| {
+            let status = (HeaderName::from_static("grpc-status"), HeaderValue::from_static("8"));
+            let message = HeaderValue::from_static("the quota ended during this response");
+            HeaderMap::from_iter([status, (HeaderName::from_static("grpc-message"), message)])
+        })
     }
 
     /// Notes a frame, or the end. Returns whether the body is over.

@@ -96,7 +96,7 @@ mod reservation;
 mod rule;
 mod status;
 
-pub use self::amount::{body_bytes, cost_header, try_cost_header};
+pub use self::amount::{BodyBytes, body_bytes, cost_header, try_cost_header};
 pub(crate) use self::charge_record::{ChargeRecord, Counted, RecordedCharge, SettleRule, Settler};
 pub(crate) use self::detach::detach;
 pub use self::end::ResponseEnd;

@@ -109,6 +109,12 @@ impl Reservation {
         self.rule(|recorded| recorded.rule().and_then(|settle| settle.rule.at_head(response)))
     }
 
+    /// Returns how many bytes of the body may be sent, if a rule says so.
+    pub(crate) fn most_bytes(&self) -> Option<u64> {
+        let most = |recorded: &RecordedCharge| recorded.rule()?.rule.most_bytes(recorded.available());
+        self.0.as_ref()?.record.charges().iter().filter_map(most).min()
+    }
+
     /// Asks the rules that did not answer at the head.
     pub(crate) fn end(&self, end: &ResponseEnd<'_>) {
         self.rule(|recorded| recorded.rule().map(|settle| settle.rule.at_end(end)));

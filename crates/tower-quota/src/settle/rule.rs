@@ -1,5 +1,7 @@
 //! The seam between a response and what its request turns out to cost.
 
+use std::sync::Arc;
+
 use http::response::Parts;
 
 use super::ResponseEnd;
@@ -37,6 +39,15 @@ pub trait Rule: Send + Sync + 'static {
     /// What the head of the response tells; `None` when the end of the body has to be waited for.
     fn at_head(&self, response: &Parts) -> Option<Settle>;
 
+    /// Returns how many bytes of the body may be sent, given the units that the request could take when it was admitted.
+    ///
+    /// The body ends before the frame that would exceed it: a gRPC call with `RESOURCE_EXHAUSTED`, other responses like a
+    /// body that was cut off. By default bodies are sent whole, and what the quota did not have becomes a debt.
+    fn most_bytes(&self, units: u64) -> Option<u64> {
+        let _ = units;
+        None
+    }
+
     /// What the end of the body tells, where the head told nothing. Unless told otherwise, that the estimate stays.
     fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
         let _ = end;
@@ -47,6 +58,34 @@ pub trait Rule: Send + Sync + 'static {
 impl<F: Fn(&Parts) -> Settle + Send + Sync + 'static> Rule for F {
     fn at_head(&self, response: &Parts) -> Option<Settle> {
         Some(self(response))
+    }
+}
+
+impl Rule for Box<dyn Rule> {
+    fn at_head(&self, response: &Parts) -> Option<Settle> {
+        (**self).at_head(response)
+    }
+
+    fn most_bytes(&self, units: u64) -> Option<u64> {
+        (**self).most_bytes(units)
+    }
+
+    fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
+        (**self).at_end(end)
+    }
+}
+
+impl Rule for Arc<dyn Rule> {
+    fn at_head(&self, response: &Parts) -> Option<Settle> {
+        (**self).at_head(response)
+    }
+
+    fn most_bytes(&self, units: u64) -> Option<u64> {
+        (**self).most_bytes(units)
+    }
+
+    fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
+        (**self).at_end(end)
     }
 }
 

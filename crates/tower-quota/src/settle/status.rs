@@ -11,6 +11,7 @@ const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 
 /// How a request went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Status {
     /// The status of an HTTP response.
     Http(StatusCode),

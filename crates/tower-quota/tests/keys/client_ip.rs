@@ -147,9 +147,9 @@ fn nat64_address_is_the_ipv4_inside() {
 fn outer_layers_address_comes_before_axums() {
     let mut request = Request::new(());
     request.extensions_mut().insert(axum::extract::ConnectInfo(std::net::SocketAddr::from(([192, 0, 2, 7], 1))));
-    assert_eq!(read(&key::client_ip(), &request), crate::one("192.0.2.7/32"));
+    assert_eq!(read(&key::client_ip(), &request).as_deref(), Some(&[192, 0, 2, 7][..]));
     request.extensions_mut().insert("198.51.100.1".parse::<IpAddr>().unwrap());
-    assert_eq!(read(&key::client_ip(), &request), crate::one("198.51.100.1/32"));
+    assert_eq!(read(&key::client_ip(), &request).as_deref(), Some(&[198, 51, 100, 1][..]));
 }
 
 /// The mistake that a request from this peer with this line shows.

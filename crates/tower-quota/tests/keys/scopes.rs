@@ -100,16 +100,18 @@ fn text_that_is_no_key_is_refused() {
 }
 
 #[test]
-fn address_key_is_text_of_its_network() {
-    let text = |client: key::ClientIp, address: &str| {
-        String::from_utf8(client.key_of(address.parse().unwrap()).as_bytes().to_vec()).unwrap()
-    };
+fn address_key_is_leading_bytes() {
     let client = key::client_ip;
+    let bytes = |client: key::ClientIp, address: &str| client.key_of(address.parse().unwrap()).as_bytes().to_vec();
     assert_eq!(client().scope().as_str(), "ip");
-    assert_eq!(text(client(), "203.0.113.7"), "203.0.113.7/32");
-    assert_eq!(text(client(), "::ffff:203.0.113.7"), "203.0.113.7/32");
-    assert_eq!(text(client().prefix_v4(20), "255.255.255.255"), "255.255.240.0/20");
-    assert_eq!(text(client(), "2001:db8:0:1:2:3:4:5"), "2001:db8:0:1::/64");
-    let longest = "2001:1db8:2222:3333:4444:5555:6666:7777";
-    assert_eq!(text(client().prefix_v6(128), longest), format!("{longest}/128"));
+    assert_eq!(bytes(client(), "203.0.113.7"), [203, 0, 113, 7]);
+    assert_eq!(bytes(client(), "::ffff:203.0.113.7"), [203, 0, 113, 7]);
+    assert_eq!(bytes(client().prefix_v4(20), "255.255.255.255"), [255, 255, 240, 0]);
+    assert_eq!(bytes(client(), "2001:db8:0:1:2:3:4:5"), [0x20, 1, 0xd, 0xb8, 0, 0, 0, 1]);
+    assert_eq!(bytes(client().prefix_v6(20), "2001:db8::1"), [0x20, 1, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(bytes(client().prefix_v6(128), "::1").len(), 16);
+    for address in ["203.0.113.7", "2001:db8:0:1:2:3:4:5"] {
+        let address = address.parse().unwrap();
+        assert_eq!(client().key_of(address), Key::address(client().scope(), address));
+    }
 }

@@ -8,6 +8,7 @@ mod axum_extractors;
 mod axum_tiers;
 mod conditions;
 mod costs;
+mod cut_streams;
 mod decisions_told;
 mod degraded;
 mod errors;

@@ -119,7 +119,7 @@ async fn grpc_web_works_around_its_translator() {
             assert_eq!(status, "http/1.1 200 ok");
             let expected = format!("content-type: {content_type}");
             for line in [&expected, "grpc-status: 8", "retry-after: 60", "grpc-retry-pushback-ms: 60000"] {
-                assert!(refused.iter().any(|told| told == line), "{line}: {refused:?}");
+                assert!(refused.iter().any(|refused| refused == line), "{line}: {refused:?}");
             }
             assert!(refused.iter().any(|line| line.starts_with("grpc-status-details-bin: ")), "{refused:?}");
         }

@@ -73,11 +73,11 @@ async fn assert_sound(response: Answer, is_head: bool) {
         assert!(field(&response, lines).is_none_or(|line| line.len() < 500), "{lines}");
     }
     let is_refused = status != 200 || field(&response, "grpc-status").is_some();
-    let told = field(&response, "content-length");
+    let length = field(&response, "content-length");
     let body = text(response).await;
     assert_eq!(body == "inner", !is_refused);
     assert!(body.len() < 1_000);
-    assert!(!is_head || !is_refused || (body.is_empty() && told.is_some()));
+    assert!(!is_head || !is_refused || (body.is_empty() && length.is_some()));
 }
 
 proptest! {

@@ -53,8 +53,8 @@ async fn page_escapes_names_and_loads_nothing() {
 
 #[tokio::test]
 async fn missing_key_refusal_is_negotiated() {
-    let nobody = key::from_fn("<b>tenant</b>", |_| None::<String>);
-    let limit = Limit::new("one", Quota::per_minute(1)).by(nobody).when_missing(MissingKey::Refuse);
+    let missing = key::from_fn("<b>tenant</b>", |_| None::<String>);
+    let limit = Limit::new("one", Quota::per_minute(1)).by(missing).when_missing(MissingKey::Refuse);
     let limited = Limited::new(Policy::new().limit(limit));
     let response = limited.send(Request::get("/").header("accept", BROWSER)).await;
     assert_eq!(response.status(), 400);

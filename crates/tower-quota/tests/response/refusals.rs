@@ -72,8 +72,8 @@ async fn cost_above_capacity_is_explained() {
 
 #[tokio::test]
 async fn scope_of_any_text_makes_valid_json() {
-    let nobody = key::from_fn("tenant \"x\"\n\u{1}é", |_| None::<String>);
-    let limit = Limit::new("one", Quota::per_minute(1)).by(nobody).when_missing(MissingKey::Refuse);
+    let missing = key::from_fn("tenant \"x\"\n\u{1}é", |_| None::<String>);
+    let limit = Limit::new("one", Quota::per_minute(1)).by(missing).when_missing(MissingKey::Refuse);
     let response = Limited::new(Policy::new().limit(limit)).get().await;
     let problem: Value = serde_json::from_str(&text(response).await).unwrap();
     assert_eq!(problem["detail"], "The request cannot be counted: it has no tenant \"x\"\n\u{1}é.");
@@ -138,8 +138,8 @@ async fn bodies_know_their_size() {
     let limited = spent(Limited::new(twice())).await;
     let refusal = limited.get().await;
     assert!(!refusal.body().is_end_stream());
-    let told = refusal.body().size_hint().exact().unwrap();
-    assert_eq!(text(refusal).await.len() as u64, told);
+    let size = refusal.body().size_hint().exact().unwrap();
+    assert_eq!(text(refusal).await.len() as u64, size);
 
     let admitted = Limited::new(twice()).get().await;
     assert_eq!(admitted.body().size_hint().exact(), Some(5));

@@ -138,7 +138,7 @@ async fn each_window_has_its_fields() {
         .limit(Limit::new("stricter minute", Quota::per_minute(6).sliding_log()))
         // Full after six seconds, which is no window with a name.
         .limit(Limit::new("burst", Quota::per_minute(10).burst(1)))
-        // Full after a minute, and so told with those of a minute; there is less of the stricter one.
+        // Full after a minute, and so reported with those of a minute; there is less of the stricter one.
         .limit(Limit::new("steady", Quota::per_hour(1_440).burst(24)))
         .limit(Limit::new("day", Quota::per_day(7_000)));
     assert_eq!(

@@ -160,8 +160,8 @@ impl ClientIp {
     /// use tower_quota::key;
     ///
     /// let address = "2001:db8:1:2:3:4:5:6".parse().unwrap();
-    /// assert_eq!(key::client_ip().key_of(address).as_bytes(), b"2001:db8:1:2::/64");
-    /// assert_eq!(key::client_ip().prefix_v6(48).key_of(address).as_bytes(), b"2001:db8:1::/48");
+    /// assert_eq!(key::client_ip().key_of(address).as_bytes(), [0x20, 1, 0xd, 0xb8, 0, 1, 0, 2]);
+    /// assert_eq!(key::client_ip().prefix_v6(32).key_of(address).as_bytes(), [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0]);
     /// ```
     #[must_use]
     pub fn key_of(&self, address: IpAddr) -> Key<'static> {

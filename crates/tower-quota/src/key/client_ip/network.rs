@@ -1,6 +1,5 @@
 //! Addresses and networks, in the one form that they are compared and counted in.
 
-use core::fmt::{self, Write};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net};
@@ -94,20 +93,20 @@ impl Prefix {
         Name::from(scope)
     }
 
-    /// Returns the key of an address: the text of its network, such as `203.0.113.7/32` or `2001:db8:0:1::/64`.
+    /// Returns the key of an address: the leading bytes of its network. By default it is [`Key::address`].
     pub(super) fn key(self, scope: Name, address: IpAddr) -> Key<'static> {
-        let mut text = Text { bytes: [0; LONGEST], length: 0 };
         match address {
             IpAddr::V4(v4) => {
                 let mask = u32::MAX << (32 - u32::from(self.v4));
-                text.write_v4(Ipv4Addr::from_bits(v4.to_bits() & mask), self.v4);
+                Key::owned(scope, (v4.to_bits() & mask).to_be_bytes())
             }
             IpAddr::V6(v6) => {
                 let mask = u128::MAX << (128 - u32::from(self.v6));
-                text.write_v6(Ipv6Addr::from_bits(v6.to_bits() & mask), self.v6);
+                let network = (v6.to_bits() & mask).to_be_bytes();
+                // At least eight bytes: with four it would be an IPv4 address.
+                Key::owned(scope, &network[..usize::from(self.v6.div_ceil(8)).max(8)])
             }
         }
-        Key::owned(scope, &text.bytes[..text.length])
     }
 
     /// Returns the key of the network that a text means, if it is one of those that are counted.
@@ -116,80 +115,5 @@ impl Prefix {
         let bits = if matches!(network, IpNet::V4(_)) { self.v4 } else { self.v6 };
         let fits = network.prefix_len() == network.max_prefix_len() || network.prefix_len() == bits;
         fits.then(|| self.key(scope, network.network()))
-    }
-}
-
-/// The bytes of the longest network: eight groups of four digits, seven colons, and `/128`.
-const LONGEST: usize = 43;
-
-/// A text of a network, without an allocation.
-struct Text {
-    bytes: [u8; LONGEST],
-    length: usize,
-}
-
-impl Text {
-    /// Writes an IPv4 network without the machinery of formatting, which takes several times as long.
-    fn write_v4(&mut self, network: Ipv4Addr, bits: u8) {
-        for (octet, after) in network.octets().into_iter().zip(*b".../") {
-            self.push_number(octet);
-            self.push(after);
-        }
-        self.push_number(bits);
-    }
-
-    /// Writes an IPv6 network as RFC 5952 recommends, up to 64 bits without the machinery of formatting.
-    fn write_v6(&mut self, network: Ipv6Addr, bits: u8) {
-        if bits > 64 {
-            // Cannot fail: the longest network fits.
-            let _ = write!(self, "{network}/{bits}");
-            return;
-        }
-        // The zeros at the end are the longest run of zeros, which is left out.
-        let groups = network.segments();
-        let used = groups.iter().rposition(|group| *group != 0).map_or(0, |last| last + 1);
-        for group in &groups[..used] {
-            self.push_hex(*group);
-            self.push(b':');
-        }
-        if used == 0 {
-            self.push(b':');
-        }
-        self.push(b':');
-        self.push(b'/');
-        self.push_number(bits);
-    }
-
-    fn push_hex(&mut self, group: u16) {
-        let digits = group.max(1).ilog2() / 4;
-        for digit in (0..=digits).rev() {
-            self.push(b"0123456789abcdef"[usize::from(group >> (4 * digit) & 15)]);
-        }
-    }
-
-    fn push_number(&mut self, number: u8) {
-        if number >= 100 {
-            self.push(b'0' + number / 100);
-        }
-        if number >= 10 {
-            self.push(b'0' + number / 10 % 10);
-        }
-        self.push(b'0' + number % 10);
-    }
-
-    fn push(&mut self, byte: u8) {
-        if let Some(place) = self.bytes.get_mut(self.length) {
-            *place = byte;
-            self.length += 1;
-        }
-    }
-}
-
-impl Write for Text {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = self.length + text.len();
-        self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
-        self.length = end;
-        Ok(())
     }
 }

@@ -1,0 +1,33 @@
+//! The decision about a request, as an argument of axum handlers.
+
+use core::convert::Infallible;
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use tower_quota_core::Decision;
+
+/// The [`Decision`] about a request, as an argument of axum handlers.
+///
+/// It is `None` where no limit applies, where the store failed and its limits allow, and where the layer does not
+/// [attach decisions](crate::RateLimitLayer::attach_decision).
+///
+/// ```
+/// use tower_quota::RequestDecision;
+///
+/// async fn left(RequestDecision(decision): RequestDecision) -> String {
+///     match decision.as_ref().and_then(|decision| decision.status("minute")) {
+///         Some(minute) => format!("{} left this minute", minute.remaining()),
+///         None => String::from("not counted"),
+///     }
+/// }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestDecision(pub Option<Decision>);
+
+impl<S: Sync> FromRequestParts<S> for RequestDecision {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(parts.extensions.get().cloned()))
+    }
+}

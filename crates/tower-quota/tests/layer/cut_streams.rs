@@ -1,0 +1,52 @@
+//! Bodies that end where their quota ends.
+
+use std::convert::Infallible;
+
+use http::{HeaderMap, Request, Response};
+use http_body_util::BodyExt;
+use tower::{Layer, ServiceExt, service_fn};
+use tower_quota::{Key, Limit, MemoryStore, Policy, Quota, RateLimitLayer, settle};
+use tower_quota_testkit::ManualClock;
+
+use crate::settling_by_rule::Frames;
+
+/// Returns the body and trailers of a response of 30 frames of ten bytes, and the units that are left of 200 afterwards.
+async fn streamed(rule: settle::BodyBytes, content_type: &'static str) -> (usize, Option<HeaderMap>, u64) {
+    let limit = Limit::new("stream", Quota::per_hour(200)).cost(1).settle(rule);
+    let store = MemoryStore::with_clock(10, ManualClock::default());
+    let layer = RateLimitLayer::new(store, Policy::new().limit(limit));
+    let inner = service_fn(move |_: Request<()>| async move {
+        let body = Frames { data: vec!["0123456789"; 30], ..Frames::default() };
+        Ok::<_, Infallible>(Response::builder().header("content-type", content_type).body(body).unwrap())
+    });
+    let response = layer.layer(inner).oneshot(Request::new(())).await.unwrap();
+    let body = response.into_body().collect().await.unwrap();
+    let trailers = body.trailers().cloned();
+    let length = body.to_bytes().len();
+    (length, trailers, layer.handle().peek("stream", &Key::EVERYONE).await.unwrap().remaining())
+}
+
+#[tokio::test]
+async fn uncut_stream_runs_into_debt() {
+    let (length, trailers, left) = streamed(settle::body_bytes(1), "text/plain").await;
+    assert_eq!((length, trailers, left), (300, None, 0));
+}
+
+#[tokio::test]
+async fn cut_stream_ends_with_its_quota() {
+    let (length, trailers, left) = streamed(settle::body_bytes(1).cut_when_spent(), "text/plain").await;
+    assert_eq!((length, trailers, left), (200, None, 0));
+}
+
+#[tokio::test]
+async fn cut_grpc_stream_says_resource_exhausted() {
+    let (length, trailers, left) = streamed(settle::body_bytes(1).cut_when_spent(), "application/grpc").await;
+    assert_eq!((length, left), (200, 0));
+    assert_eq!(trailers.unwrap()["grpc-status"], "8");
+}
+
+#[tokio::test]
+async fn stream_within_quota_is_whole() {
+    let (length, _, left) = streamed(settle::body_bytes(2).cut_when_spent(), "text/plain").await;
+    assert_eq!((length, left), (300, 50));
+}
