@@ -21,7 +21,7 @@ use crate::policy::{Plan, Policy};
 /// Operates a running [`RateLimitLayer`]: made by [`RateLimitLayer::handle`].
 ///
 /// A client is named by a limit and a [`ClientKey`]: text that the limit's extractor reads (an address, an API key), an
-/// address, or a [`Key`]. Clones operate the same layer.
+/// address, a [`Key`], or a request of the client. Clones operate the same layer.
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,6 +38,20 @@ use crate::policy::{Plan, Policy};
 /// handle.block("login", "198.51.100.9", Duration::from_secs(600))?;
 /// # Ok(())
 /// # }
+/// ```
+///
+/// In a handler the request itself says which client it is, whatever the limit counts by:
+///
+/// ```
+/// use axum::extract::State;
+/// use http::request::Parts;
+/// use tower_quota::{MemoryStore, RateLimitHandle};
+///
+/// async fn logged_in(State(limits): State<RateLimitHandle<MemoryStore>>, head: Parts) {
+///     if let Err(error) = limits.reset("login", &head).await {
+///         eprintln!("{error}");
+///     }
+/// }
 /// ```
 pub struct RateLimitHandle<S> {
     shared: Arc<Shared<S>>,
@@ -174,6 +188,12 @@ impl<S: Store> RateLimitHandle<S> {
     /// What was counted stays: limits keep their counters by name, and a quota that has changed converts them.
     pub fn replace_policy(&self, policy: Policy) {
         self.shared.replace_policy(policy);
+    }
+
+    /// Returns how many requests wait for their turn in this process, behind this layer and its clones: for a gauge.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.shared.queue().waiting()
     }
 
     /// Refuses the requests that wait for their turn, and those that would have to wait from now on: for shutdown.

@@ -44,7 +44,8 @@
 //! | [`all`](all()) | several of them together | a part is missing | `(ip + method)` | [`All::key_of`]: the keys of the parts |
 //! | [`first_of`](first_of()), `a.or(b)` | the first of them that is there | all parts are missing | that of the part; `(header x or ip)` when missing | the part's |
 //!
-//! By text, as an operator types it, [`KeyExtractor::parse`] makes the key.
+//! By text, as an operator types it, [`KeyExtractor::parse`] makes the key. A [`RateLimitHandle`](crate::RateLimitHandle)
+//! takes such text, a key, or a request of the client.
 //!
 //! # Caveats
 //!

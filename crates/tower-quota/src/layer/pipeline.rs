@@ -30,7 +30,7 @@ pub(super) enum Step<S: Store> {
 /// A request that the store is asked about, and what its response needs. Boxed once: it goes from stage to stage.
 pub(super) struct Case {
     pub(super) rules: Arc<Rules>,
-    /// The keys of its limits, where it may be refused.
+    /// The keys of its limits, where it may be refused or a listener hears of it.
     pub(super) keys: Vec<(Name, Key<'static>)>,
     pub(super) recorded: Vec<RecordedCharge>,
     pub(super) fallback: Fallback,
@@ -149,7 +149,8 @@ impl<S: Store> Shared<S> {
             if rules.ends_with_decision && decision.is_allowed() {
                 return Step::Forward(Admission::default());
             }
-            let mut case = Case::new(rules, &ask, !decision.is_allowed());
+            let needs_keys = !decision.is_allowed() || self.settings.on_decision.is_some();
+            let mut case = Case::new(rules, &ask, needs_keys);
             case.recorded = rules.plan.record(&charges);
             // They borrow from the request.
             drop(charges);
@@ -185,7 +186,7 @@ impl<S: Store> Shared<S> {
         }
         let jitter = case.rules.plan.wait_jitter(decision);
         case.rules.attach_to_request(decision, request);
-        self.notify(Some(decision), None, by == Counted::Locally, request);
+        self.notify(Some(decision), None, by == Counted::Locally, &case.keys, request);
         match place {
             None => {
                 admission.report(case);
@@ -223,9 +224,9 @@ impl<S: Store> Shared<S> {
 
 impl Case {
     /// Keeps what is needed of a request after it was asked about.
-    fn new(rules: &Arc<Rules>, ask: &Ask<'_, '_>, may_be_refused: bool) -> Box<Self> {
+    fn new(rules: &Arc<Rules>, ask: &Ask<'_, '_>, needs_keys: bool) -> Box<Self> {
         let owned = |(limit, key): (Name, &Key<'_>)| (limit, Key::owned(key.scope(), key.as_bytes()));
-        let keys = if may_be_refused { ask.parts().map(owned).collect() } else { Vec::new() };
+        let keys = if needs_keys { ask.parts().map(owned).collect() } else { Vec::new() };
         let partitions = rules
             .responses
             .partitions()

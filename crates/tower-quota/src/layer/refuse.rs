@@ -30,7 +30,7 @@ impl<S: Store> Shared<S> {
             Outcome::Never => Reason::NeverFits(decision),
             _ => Reason::OverQuota(decision),
         };
-        self.notify(Some(decision), Some(reason), case.report.by == Counted::Locally, request);
+        self.notify(Some(decision), Some(reason), case.report.by == Counted::Locally, &case.keys, request);
         let refused = Refused::new(reason, RequestHead::of(request), case.report.jitter);
         let mut response = case.rules.responses.refuse(&refused, Some(&case.report));
         case.attach(&mut response);
@@ -56,7 +56,7 @@ impl<S: Store> Shared<S> {
         if matches!(reason, Reason::Blocked) {
             rules.watch.refused_for_good(self.checks());
         }
-        self.notify(None, Some(reason), false, request);
+        self.notify(None, Some(reason), false, &[], request);
         rules.responses.refuse(&Refused::new(reason, RequestHead::of(request), Duration::ZERO), None)
     }
 
@@ -76,7 +76,7 @@ impl<S: Store> Shared<S> {
         }
         case.report.by = Counted::Locally;
         if case.fallback.local.is_empty() {
-            self.notify(None, None, true, request);
+            self.notify(None, None, true, &case.keys, request);
             let mut admission = Admission::default();
             admission.report(case);
             return Step::Forward(admission);
@@ -100,7 +100,7 @@ impl<S: Store> Shared<S> {
         request: &Request<B>,
     ) -> Response<RefusalBody> {
         let reason = Reason::StoreFailure(error);
-        self.notify(None, Some(reason), true, request);
+        self.notify(None, Some(reason), true, &case.keys, request);
         case.report.only_shadows = case.fallback.only_shadows;
         case.report.jitter = case.rules.responses.draw_jitter();
         let refused = Refused::new(reason, RequestHead::of(request), case.report.jitter);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Guard};
 use http::Request;
 use tokio::runtime::Handle;
-use tower_quota_core::{Charge, Decision, Operation, Store};
+use tower_quota_core::{Charge, Decision, Key, Name, Operation, Store};
 
 use super::stage::Queue;
 use crate::checks::{CheckSet, Checks, Watch};
@@ -118,10 +118,11 @@ impl<S> Shared<S> {
         decision: Option<&Decision>,
         reason: Option<Reason<'_>>,
         degraded: bool,
+        keys: &[(Name, Key<'static>)],
         request: &Request<B>,
     ) {
         if let Some(listener) = &self.settings.on_decision {
-            listener(&Decided { head: RequestHead::of(request), decision, reason, degraded });
+            listener(&Decided { head: RequestHead::of(request), decision, reason, degraded, keys });
         }
     }
 }

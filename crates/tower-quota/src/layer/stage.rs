@@ -205,6 +205,11 @@ impl Queue {
         Some(Place(Arc::clone(self)))
     }
 
+    /// Returns how many places are taken.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
     /// Ends all waits, and lets none begin.
     pub(crate) fn close(&self) {
         self.capacity.store(0, Ordering::Release);

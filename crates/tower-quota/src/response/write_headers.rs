@@ -181,6 +181,14 @@ impl<'a> HeaderReport<'a> {
         LimitReport::of(self.decision()?.binding()?, self.report, self.limits, 0)
     }
 
+    /// Returns the seconds after which a refused request would pass, as `Retry-After` has them: rounded up, at least 1.
+    ///
+    /// `None` if the request was admitted, or never passes.
+    #[must_use]
+    pub fn retry_after_secs(&self) -> Option<u64> {
+        Some(ceil_secs(self.decision()?.retry_after()?.saturating_add(self.report.jitter)).max(1))
+    }
+
     /// Returns whether all limits of the policy applied, each by its own quota and without a partition key.
     pub(super) fn has_all_limits(&self) -> bool {
         self.report.has_own_quotas()

@@ -128,3 +128,24 @@ async fn a_layer_within_a_sick_one_is_not_sick() {
     service.oneshot(Request::new(())).await.unwrap();
     assert_eq!(*heard.lock().unwrap(), [("allowed", String::from("/"), false)]);
 }
+
+#[tokio::test]
+async fn listener_hears_keys_and_refusing_limits() {
+    let heard: Arc<Mutex<Vec<(Vec<String>, Vec<String>, Option<Duration>)>>> = Arc::default();
+    let told = Arc::clone(&heard);
+    let policy = Policy::new()
+        .limit(Limit::new("user", Quota::per_minute(1)).by(key::from_fn("user", |_| Some("s3cret"))))
+        .limit(Limit::new("everyone", Quota::per_minute(9)));
+    let store = MemoryStore::with_clock(100, ManualClock::default());
+    let layer = RateLimitLayer::new(store, policy).on_decision(move |decided| {
+        assert!(!format!("{decided:?}").contains("s3cret"));
+        let keys = decided.keys().map(|(limit, key)| format!("{limit} {}", String::from_utf8_lossy(key.as_bytes())));
+        let limits = decided.refusing_limits().map(|limit| limit.to_string()).collect();
+        told.lock().unwrap().push((keys.collect(), limits, decided.retry_after()));
+    });
+    ask(&layer, "/").await;
+    ask(&layer, "/").await;
+    let keys = ["user s3cret", "everyone "].map(String::from).to_vec();
+    let expected = [(keys.clone(), Vec::new(), None), (keys, vec!["user".into()], Some(Duration::from_secs(60)))];
+    assert_eq!(*heard.lock().unwrap(), expected);
+}

@@ -188,6 +188,10 @@ impl KeyExtractor for ClientIp {
         self.prefix.parse(self.scope, text)
     }
 
+    fn counts_addresses(&self) -> bool {
+        true
+    }
+
     fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
         let peer = peer::of(head.extensions());
         match (&self.behind, peer) {
