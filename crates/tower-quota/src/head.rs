@@ -123,8 +123,8 @@ impl<'a> RequestHead<'a> {
         self.path() != self.uri.path()
     }
 
-    /// Makes conditions compare what they would compare if they saw the path inside the `nest`, and if a route had been
-    /// matched: to find conditions that were written for that.
+    /// Makes conditions hold that would if they saw the path inside the `nest`, or if a `Router` had matched their route:
+    /// to find conditions that were written for that.
     pub(crate) const fn as_nested(self) -> Self {
         Self { is_as_nested: true, ..self }
     }
@@ -134,12 +134,12 @@ impl<'a> RequestHead<'a> {
         self.is_as_nested
     }
 
-    /// Returns whether axum has matched a route. Without the feature `axum` no condition asks for one.
-    pub(crate) fn has_matched_route(&self) -> bool {
+    /// Returns whether no axum `Router` has seen the request yet. Without the feature `axum` that is not known.
+    pub(crate) fn is_outside_router(&self) -> bool {
         #[cfg(feature = "axum")]
-        return self.extensions.get::<axum::extract::MatchedPath>().is_some();
+        return self.extensions.get::<axum::extract::OriginalUri>().is_none();
         #[cfg(not(feature = "axum"))]
-        true
+        false
     }
 
     /// Notes here whether the address of the peer is asked for and missing.

@@ -29,7 +29,7 @@ pub enum Check {
     ///
     /// Proved by 1,000 requests without the key, and disproved by one with it.
     KeyNeverFound,
-    /// A limit applies to no request, because its conditions compare another path than its author thought.
+    /// A limit applies to no request, because its conditions compare another path than was meant.
     ///
     /// Its [`when::path`](crate::when::path) or `when::route` matches the path inside axum's `nest`, without the prefix; or
     /// its `when::route` stands where no route has been matched yet. Proved by 100 such requests, and disproved by one that
@@ -46,8 +46,8 @@ pub enum Check {
     /// All requests are refused.
     ///
     /// Proved by 1,000 requests that were blocked, that cost more than a limit ever holds, or that a limit on everyone
-    /// together refused; and disproved by one that a limit admits. A client's own limit proves nothing: one busy client may have been
-    /// refused before the server started.
+    /// together refused; and disproved by one that a limit or the allow list admits. A client's own limit proves nothing:
+    /// one busy client may have been over its quota before the server started.
     RefusesAll,
     /// The policy has no limits and blocks no client.
     ///

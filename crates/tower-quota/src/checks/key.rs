@@ -31,7 +31,9 @@ pub(super) struct WatchedKey {
 struct Paths([AtomicU64; 4]);
 
 impl WatchedKey {
-    /// Looks at what a request shows of the key that this limit counts by. Returns whether the address of the peer is missing.
+    /// Looks at what a request shows of the key that this limit counts by.
+    ///
+    /// Returns whether the address of the peer is missing.
     pub(super) fn examine(
         &self,
         checks: &Checks,

@@ -1,9 +1,11 @@
-//! Mistakes in the configuration that only traffic shows: each is logged once, with what to write instead, and counted.
+//! Mistakes in the configuration that only traffic shows.
+//!
+//! Each is logged once, with what to write instead, and counted.
 //!
 //! 1. `check` names the mistakes.
-//! 2. `watch` looks at the first requests of a policy, one after the other: a thousand, and up to ten thousand while some key has
-//!    not been found. `key` is what it knows of each key, `limit` of each limit, `mark` what a layer leaves in requests
-//!    for the layers inside it.
+//! 2. `watch` looks at the first requests of a policy: a thousand, and up to ten thousand while some key has not been
+//!    found. `key` is what it knows of each key, `limit` of each limit, `mark` what a layer leaves in requests for the
+//!    layers inside it.
 //! 3. `Checks` counts what was found and logs it; `report` is what operators read of it.
 //!
 //! A warning must be right, so each takes more than one request to prove; [`Check`] says how many. No warning holds an
@@ -35,7 +37,7 @@ const MOST_WARNINGS: usize = 64;
 /// How many requests prove a mistake that one request shows.
 const FEW: u64 = 20;
 
-/// How many requests prove a mistake that a request without it disproves, or failures that the store is not there.
+/// How many requests prove a mistake that one good request disproves.
 const MANY: u64 = 100;
 
 /// How many requests prove that something never happens.

@@ -35,7 +35,9 @@ impl ChecksReport {
         self.counts.is_empty()
     }
 
-    /// Returns each mistake that was found, with the number of requests that showed it while it was looked for.
+    /// Returns each mistake that was found, with the number of requests that showed it.
+    ///
+    /// Requests count while the mistake is looked for: the first thousand, or up to ten thousand while it is unproved.
     pub fn counts(&self) -> impl Iterator<Item = (Check, u64)> {
         self.counts.iter().copied()
     }

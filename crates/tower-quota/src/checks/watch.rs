@@ -27,8 +27,6 @@ pub(crate) struct Watch {
     requests: AtomicU64,
     /// Set where the address of the peer was asked for and is missing.
     lacks_peer: AtomicBool,
-    /// Says whether a request had a matched route.
-    is_routed: AtomicBool,
     has_admitted: AtomicBool,
     refused: AtomicU64,
     unlimited: AtomicU64,
@@ -43,7 +41,6 @@ impl Watch {
             store,
             requests: AtomicU64::new(0),
             lacks_peer: AtomicBool::new(false),
-            is_routed: AtomicBool::new(false),
             has_admitted: AtomicBool::new(false),
             refused: AtomicU64::new(0),
             unlimited: AtomicU64::new(0),
@@ -108,10 +105,6 @@ impl Watch {
     }
 
     fn examine_limits(&self, checks: &Checks, plan: &Plan, ask: &Ask<'_, '_>, head: &RequestHead<'_>) -> Mark {
-        if head.has_matched_route() && !self.is_routed.load(Ordering::Relaxed) {
-            self.is_routed.store(true, Ordering::Relaxed);
-        }
-        let is_routed = self.is_routed.load(Ordering::Relaxed);
         let mut mark = Mark::default();
         for (watched, limit) in self.limits.iter().zip(plan.limits()) {
             let Some((scope, units)) = ask.part_of(limit.name) else {
@@ -119,7 +112,7 @@ impl Watch {
                 if ask.lacks_key_of(limit.name) {
                     watched.applies();
                 } else {
-                    watched.does_not_apply(checks, limit, head, is_routed);
+                    watched.does_not_apply(checks, limit, head);
                 }
                 continue;
             };

@@ -47,16 +47,6 @@ pub(super) struct Settings {
     pub(super) checks_off: CheckSet,
 }
 
-/// A policy and the responses it makes, compiled together.
-pub(crate) struct Rules {
-    pub(crate) plan: Plan,
-    pub(super) responses: Responses,
-    pub(super) attaches_decision: bool,
-    /// Says whether nothing is left to do for a request that is admitted at once.
-    pub(super) ends_with_decision: bool,
-    pub(super) watch: Watch,
-}
-
 /// Hears of every failure of the store.
 pub(super) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 
@@ -124,18 +114,6 @@ impl<S> Shared<S> {
         if let Some(listener) = &self.settings.on_decision {
             listener(&Decided { head: RequestHead::of(request), decision, reason, degraded, keys });
         }
-    }
-}
-
-impl Rules {
-    fn new(policy: Policy, settings: &Settings, checks: &Checks, store: usize) -> Self {
-        let plan = Plan::new(policy);
-        let watch = Watch::new(&plan, checks, store);
-        let responses = Responses::new(&settings.responses, plan.limits());
-        let attaches_decision = settings.attaches_decision;
-        let ends_with_decision =
-            settings.on_decision.is_none() && !attaches_decision && responses.is_silent() && plan.ends_with_decision();
-        Self { plan, responses, attaches_decision, ends_with_decision, watch }
     }
 }
 

@@ -65,7 +65,7 @@ pub fn route(pattern: impl Into<String>) -> Box<dyn Condition> {
     Box::new(move |head: &RequestHead<'_>| match head.extensions().get::<axum::extract::MatchedPath>() {
         Some(matched) if head.is_as_nested() => inner_route(matched.as_str(), head) == pattern,
         Some(matched) => matched.as_str() == pattern,
-        None => head.is_as_nested(),
+        None => head.is_as_nested() && head.is_outside_router(),
     })
 }
 

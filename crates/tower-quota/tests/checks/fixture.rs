@@ -2,11 +2,15 @@
 
 use std::net::SocketAddr;
 
-use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::Response;
 use axum::routing::get;
+use axum::{Router, ServiceExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tower_quota::{Check, Limit, MemoryStore, Policy, Quota, RateLimitLayer, Store, key};
+use tower::util::MapResponse;
+use tower_quota::{Check, Limit, MemoryStore, Policy, Quota, RateLimit, RateLimitLayer, ResponseBody, Store, key};
 use tracing::Level;
 use tracing::subscriber::set_default;
 
@@ -48,11 +52,21 @@ impl Client {
         Self::to(address).await
     }
 
-    /// Serves the app as its author did who has forgotten the addresses.
+    /// Serves the app without the address of its peers.
     pub(crate) async fn of_app_without_peers(app: Router) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        Self::to(address).await
+    }
+
+    /// Serves a service around an app.
+    pub(crate) async fn of_service<S: Store>(service: RateLimit<Router, S>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let service = MapResponse::new(service, |response: Response<ResponseBody<Body>>| response.map(Body::new));
+        let service = ServiceExt::<Request>::into_make_service(service);
+        tokio::spawn(async move { axum::serve(listener, service).await.unwrap() });
         Self::to(address).await
     }
 
@@ -90,7 +104,9 @@ fn complete(answer: &[u8]) -> Option<(u16, usize)> {
     (answer.len() >= length).then(|| (text[9..12].parse().unwrap(), length))
 }
 
-/// Runs a server and its clients with the check, which must log one warning and count so many requests; then without.
+/// Runs a server and its client with the check, then without it.
+///
+/// With it one warning must be logged, that of the page, and so many requests counted.
 pub(crate) async fn proves<S: Store>(
     check: Check,
     requests: u64,

@@ -62,8 +62,13 @@ async fn path_with_its_prefix_is_silent() {
 async fn route_condition_around_app_is_reported() {
     let limited = || in_memory(Policy::new().limit(minute().when(when::route("/{*path}"))));
     proves(Check::UnreachableLimit, 110, limited, async |layer| {
-        let around = Router::new().fallback_service(layer.layer(app()));
-        Client::of(around).await.get_paths(110, "").await;
+        Client::of_service(layer.layer(app())).await.get_paths(110, "").await;
+    })
+    .await;
+    // Scans of paths that no route has prove nothing.
+    is_silent(limited(), async |layer| {
+        let routes = Router::new().route("/login", get(|| async {})).layer(layer);
+        Client::of(routes).await.get_paths(110, "").await;
     })
     .await;
 }
@@ -82,7 +87,7 @@ async fn limit_of_two_layers_is_reported() {
 }
 
 #[tokio::test]
-async fn limit_in_clones_of_one_store_is_reported() {
+async fn cloned_store_of_two_layers_is_reported() {
     let store = MemoryStore::new();
     let layer = || RateLimitLayer::new(store.clone(), Policy::new().limit(minute()));
     proves(Check::CountedTwice, 30, layer, async |inner| {

@@ -1,4 +1,7 @@
-//! Mistakes in the configuration: each is logged once and counted, and turned off it is silent. Innocent apps log nothing.
+//! Mistakes in the configuration that only traffic shows.
+//!
+//! Each is logged once and counted; its check turned off, it is silent. Apps without mistakes log nothing.
+#![cfg(feature = "axum")]
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod addresses;

@@ -1,4 +1,6 @@
-//! The page of mistakes names each check. That its warnings are those that are logged is checked where they are made.
+//! The page of mistakes names each check.
+//!
+//! That its warnings are those that are logged is checked where they are made.
 
 use tower_quota::Check;
 
