@@ -198,6 +198,7 @@ mod layer;
 mod limit;
 mod policy;
 mod protocol;
+mod request;
 #[cfg(feature = "axum")]
 mod request_decision;
 mod response;

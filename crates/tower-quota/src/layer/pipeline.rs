@@ -5,16 +5,17 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::{Request, Response};
-use tower_quota_core::{Decision, Key, LimitStatus, Name, Operation, Outcome, Store};
+use tower_quota_core::{Decision, LimitStatus, Operation, Outcome, Store};
 
 use super::admission::Admission;
-use super::shared::{Rules, Shared};
+use super::shared::Shared;
 use super::stage::{Event, Queued, Stage};
 use crate::checks::Mark;
 use crate::head::RequestHead;
-use crate::policy::{Ask, Fallback, Listed, LookUps, NotAsked};
-use crate::response::{Reason, RefusalBody, Report};
-use crate::settle::{ChargeRecord, Counted, InFlight, RecordedCharge, Settler};
+use crate::policy::{Ask, Listed, LookUps, NotAsked};
+use crate::request::{Case, Rules};
+use crate::response::{Reason, RefusalBody};
+use crate::settle::{ChargeRecord, Counted, InFlight, Settler};
 
 /// What happens to a request next.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
@@ -25,16 +26,6 @@ pub(super) enum Step<S: Store> {
     Respond(Response<RefusalBody>),
     /// It waits.
     Wait(Stage<S>),
-}
-
-/// A request that the store is asked about, and what its response needs. Boxed once: it goes from stage to stage.
-pub(super) struct Case {
-    pub(super) rules: Arc<Rules>,
-    /// The keys of its limits, where it may be refused or a listener hears of it.
-    pub(super) keys: Vec<(Name, Key<'static>)>,
-    pub(super) recorded: Vec<RecordedCharge>,
-    pub(super) fallback: Fallback,
-    pub(super) report: Report,
 }
 
 impl<S: Store> Shared<S> {
@@ -219,28 +210,6 @@ impl<S: Store> Shared<S> {
 
     fn settler(self: &Arc<Self>) -> Arc<dyn Settler> {
         Arc::clone(self) as Arc<dyn Settler>
-    }
-}
-
-impl Case {
-    /// Keeps what is needed of a request after it was asked about.
-    fn new(rules: &Arc<Rules>, ask: &Ask<'_, '_>, needs_keys: bool) -> Box<Self> {
-        let owned = |(limit, key): (Name, &Key<'_>)| (limit, Key::owned(key.scope(), key.as_bytes()));
-        let keys = if needs_keys { ask.parts().map(owned).collect() } else { Vec::new() };
-        let partitions = rules
-            .responses
-            .partitions()
-            .map(|partitions| ask.parts().filter_map(|(limit, key)| Some((limit, partitions.of(key)?))).collect());
-        let report = Report {
-            decision: None,
-            by: Counted::Shared,
-            overrides: ask.overrides(),
-            partitions: partitions.unwrap_or_default(),
-            jitter: Duration::ZERO,
-            only_shadows: false,
-        };
-        let fallback = Fallback::default();
-        Box::new(Self { rules: Arc::clone(rules), keys, recorded: Vec::new(), fallback, report })
     }
 }
 

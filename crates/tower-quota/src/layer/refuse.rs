@@ -9,10 +9,11 @@ use http::{Request, Response};
 use tower_quota_core::{Charge, Decision, Operation, Outcome, Store};
 
 use super::admission::Admission;
-use super::pipeline::{Case, Step};
-use super::shared::{Rules, Shared};
+use super::pipeline::Step;
+use super::shared::Shared;
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
+use crate::request::{Case, Rules};
 use crate::response::{Reason, RefusalBody, Refused};
 use crate::settle::Counted;
 

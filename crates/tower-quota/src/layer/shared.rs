@@ -10,14 +10,14 @@ use http::Request;
 use tokio::runtime::Handle;
 use tower_quota_core::{Charge, Decision, Key, Name, Operation, Store};
 
-use super::stage::Queue;
-use crate::checks::{CheckSet, Checks, Watch};
+use crate::checks::{CheckSet, Checks};
 use crate::clients::{Blocks, RecentRefusals};
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
 use crate::head::RequestHead;
-use crate::policy::{Plan, Policy};
-use crate::response::{Reason, ResponseSettings, Responses};
+use crate::policy::Policy;
+use crate::request::{Queue, Rules};
+use crate::response::{Reason, ResponseSettings};
 use crate::settle::{Counted, Settler, detach};
 
 /// What a layer, its clones and all their services share.
@@ -56,7 +56,7 @@ pub(super) type OnDecision = dyn Fn(&Decided<'_>) + Send + Sync;
 impl<S: Store> Shared<S> {
     pub(super) fn new(store: Arc<S>, settings: Settings) -> Self {
         let checks = Checks::new(settings.checks_off);
-        let rules = Rules::new(settings.policy.clone(), &settings, &checks, number_of(&store));
+        let rules = rules(settings.policy.clone(), &settings, &checks, &store);
         let (rules, blocks, recent_refusals) =
             (ArcSwap::from_pointee(rules), Blocks::default(), RecentRefusals::default());
         Self { store, settings, rules, checks, blocks, recent_refusals }
@@ -64,14 +64,15 @@ impl<S: Store> Shared<S> {
 
     /// Puts another policy in force.
     pub(crate) fn replace_policy(&self, policy: Policy) {
-        let rules = Rules::new(policy, &self.settings, &self.checks, number_of(&self.store));
-        self.rules.store(Arc::new(rules));
+        self.rules.store(Arc::new(rules(policy, &self.settings, &self.checks, &self.store)));
     }
 }
 
-/// Returns a number that stands for a store among those of the process.
-fn number_of<S: Store>(store: &Arc<S>) -> usize {
-    store.identity().unwrap_or_else(|| Arc::as_ptr(store).addr())
+/// Compiles a policy.
+fn rules<S: Store>(policy: Policy, settings: &Settings, checks: &Checks, store: &Arc<S>) -> Rules {
+    let number = store.identity().unwrap_or_else(|| Arc::as_ptr(store).addr());
+    let is_heard = settings.on_decision.is_some();
+    Rules::new(policy, &settings.responses, settings.attaches_decision, is_heard, checks, number)
 }
 
 impl<S> Shared<S> {

@@ -4,21 +4,18 @@ use core::error::Error;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
-use std::sync::Arc;
 
 use http::Extensions;
 use pin_project_lite::pin_project;
-use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 use tokio::time::Sleep;
 use tower_quota_core::{Decision, Store};
 
 use super::admission::Admission;
-use super::pipeline::Case;
 use crate::policy::LookUps;
+use crate::request::{Case, Place};
 use crate::settle::InFlight;
 
 pin_project! {
@@ -94,7 +91,7 @@ impl<S: Store> Stage<S> {
     }
 
     pub(super) fn queue(wait: Duration, place: Place, queued: Queued) -> Self {
-        let closed = Arc::clone(&place.0.closed).notified_owned();
+        let closed = place.closed();
         Self::Queue { turn: Deadline::new(Some(wait)), closed, place, queued: Some(queued) }
     }
 
@@ -133,7 +130,7 @@ impl<S: Store> Future for Stage<S> {
                 }
                 let is_notified = closed.poll(cx).is_ready();
                 // The queue may have been closed between the place and the notification.
-                if !is_notified && !place.0.is_closed() {
+                if !is_notified && !place.is_closed() {
                     return Poll::Pending;
                 }
                 Event::QueueClosed(take(queued))
