@@ -115,7 +115,7 @@ fn shares() {
     assert_eq!(Quota::new(3, LONGEST).divided(2), Quota::new(1, Duration::from_secs(244 * 86_400)));
     // Down to whole units per 366 days where nothing else is left.
     assert_eq!(Quota::new(7, LONGEST).divided(2), Quota::new(3, LONGEST));
-    assert_eq!(Quota::per_second(9).burst(5).leaky_bucket().divided(100).capacity(), 1);
+    assert_eq!(Quota::per_second(9).leaky_bucket().queue(5).divided(100).capacity(), 1);
 
     let hour = Duration::from_secs(3_600);
     let window = Quota::per_day(7).fixed_window().offset(hour);
@@ -135,6 +135,27 @@ fn shares() {
     // What has become a burst is one: a window has none.
     let share = Quota::per_second(10).divided(4);
     assert_eq!(share.try_algorithm(Algorithm::SlidingLog), Err(ConfigError::BurstOnWindow(Algorithm::SlidingLog)));
+}
+
+#[test]
+fn queue_is_for_leaky_buckets() {
+    assert_eq!(Quota::per_second(9).leaky_bucket().queue(5), Quota::per_second(9).burst(5).leaky_bucket());
+    assert_eq!(Quota::per_second(9).try_queue(5), Err(ConfigError::NotALeakyBucket(Algorithm::TokenBucket)));
+    assert_eq!(Quota::per_second(9).leaky_bucket().try_queue(0), Err(ConfigError::ZeroBurst));
+}
+
+#[test]
+fn longest_queue_stays_exact() {
+    for quota in [Quota::per_second(10_000_000), Quota::new(1, LONGEST), Quota::per_day(7), Quota::per_second(3)] {
+        let queue = quota.leaky_bucket();
+        for wait in [Duration::ZERO, SECOND, LONGEST, Duration::MAX] {
+            let long = queue.for_waits_of(wait);
+            assert_eq!((long.grain(), long.refill()), (queue.grain(), queue.refill()));
+            assert!(long.capacity() >= queue.capacity() && long.capacity() <= (1 << 50) / long.grain(), "{long:?}");
+            assert_eq!(long.for_waits_of(Duration::ZERO), queue);
+            assert_eq!(long.token_bucket(), quota);
+        }
+    }
 }
 
 #[test]

@@ -9,3 +9,4 @@ mod http;
 mod limiter;
 mod operations;
 mod redis;
+mod throttle;

@@ -9,7 +9,7 @@ use super::failure::expect;
 use super::samples::{at_once, expect_allowed, expect_remaining, key};
 use super::trial::Trial;
 
-const FIVE_PLACES: Quota = Quota::per_second(10).burst(5).leaky_bucket();
+const FIVE_PLACES: Quota = Quota::per_second(10).leaky_bucket().queue(5);
 
 pub(super) async fn turns_are_evenly_spaced<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let ann = key("ann");

@@ -12,6 +12,7 @@ use tower_quota_core::{Charge, Key, LimitStatus, Name, Operation, Store};
 
 pub use self::client::ClientKey;
 pub use self::error::HandleError;
+use crate::checks::ChecksReport;
 use crate::clients::RefusedClient;
 use crate::layer::{RateLimitLayer, Shared};
 use crate::limit::Limit;
@@ -168,6 +169,18 @@ impl<S: Store> RateLimitHandle<S> {
     #[must_use]
     pub fn refused_clients(&self) -> Vec<RefusedClient> {
         self.shared.recent_refusals().list()
+    }
+
+    /// Returns the mistakes in the configuration that requests have shown so far, and the warnings that were logged.
+    ///
+    /// ```
+    /// use tower_quota::{Check, MemoryStore, Policy, RateLimitLayer};
+    ///
+    /// let handle = RateLimitLayer::new(MemoryStore::new(), Policy::new()).handle();
+    /// assert_eq!(handle.mistakes().count(Check::NoPeerAddress), 0);
+    /// ```
+    pub fn mistakes(&self) -> ChecksReport {
+        self.shared.checks().report()
     }
 
     /// Replaces the policy. Requests that were read by the old one are decided and answered by it to the end.

@@ -96,7 +96,7 @@ mod uri;
 pub use self::all::{All, all};
 pub use self::authorization::{BasicUserKey, BearerKey, basic_user, bearer};
 pub use self::client_ip::{ClientIp, Proxies, Source, client_ip};
-pub(crate) use self::client_ip::{canonical, network};
+pub(crate) use self::client_ip::{canonical, forwarding_header, network};
 pub(crate) use self::custom::CLOSURE_MARK;
 pub use self::custom::{EveryoneKey, ExtensionKey, FromFnKey, everyone, extension, from_fn};
 pub use self::extractor::{KeyExtractor, identity_of};

@@ -5,15 +5,17 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::{Request, Response};
-use tower_quota_core::{Decision, Key, LimitStatus, Name, Operation, Outcome, Quota, Store};
+use tower_quota_core::{Decision, LimitStatus, Operation, Outcome, Store};
 
 use super::admission::Admission;
-use super::shared::{Rules, Shared};
+use super::shared::Shared;
 use super::stage::{Event, Queued, Stage};
+use crate::checks::Mark;
 use crate::head::RequestHead;
-use crate::policy::{Ask, Fallback, Listed, LookUps, NotAsked};
-use crate::response::{PartitionKey, Reason, RefusalBody, Report};
-use crate::settle::{ChargeRecord, Counted, InFlight, RecordedCharge, Settler};
+use crate::policy::{Ask, Listed, LookUps, NotAsked};
+use crate::request::{Case, Rules};
+use crate::response::{Reason, RefusalBody};
+use crate::settle::{ChargeRecord, Counted, InFlight, Settler};
 
 /// What happens to a request next.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
@@ -24,18 +26,6 @@ pub(super) enum Step<S: Store> {
     Respond(Response<RefusalBody>),
     /// It waits.
     Wait(Stage<S>),
-}
-
-/// What is known of a request before it is decided.
-pub(super) struct Case {
-    pub(super) rules: Arc<Rules>,
-    pub(super) by: Counted,
-    /// The keys of its limits, where it may be refused or a listener hears of it.
-    pub(super) keys: Vec<(Name, Key<'static>)>,
-    overrides: Vec<(Name, Quota)>,
-    partitions: Box<[(Name, PartitionKey)]>,
-    pub(super) recorded: Vec<RecordedCharge>,
-    pub(super) fallback: Fallback,
 }
 
 impl<S: Store> Shared<S> {
@@ -55,18 +45,20 @@ impl<S: Store> Shared<S> {
             }
             Event::Answered(Ok(decision), case) => {
                 self.settings.local.store_answered();
-                self.decided(decision, *case, request)
+                self.checks().store_answered();
+                if decision.is_allowed() && case.rules.watch.is_open() {
+                    case.rules.watch.admitted();
+                }
+                self.decided(decision, case, request)
             }
-            Event::Answered(Err(failure), case) => self.fall_back(failure.error(), *case, request),
-            Event::Turn(queued) => {
-                let Queued { mut admission, decision, case } = *queued;
-                admission.report(case, Some(decision));
+            Event::Answered(Err(failure), case) => self.fall_back(failure.error(), case, request),
+            Event::Turn(Queued { mut admission, case }) => {
+                admission.report(case);
                 Step::Forward(admission)
             }
-            Event::QueueClosed(queued) => {
-                let Queued { admission, decision, case } = *queued;
+            Event::QueueClosed(Queued { admission, case }) => {
                 drop(admission);
-                Step::Respond(self.refuse_over_quota(without_waiting(&decision), case, request))
+                Step::Respond(self.refuse_waiting(case, request))
             }
         }
     }
@@ -74,9 +66,13 @@ impl<S: Store> Shared<S> {
     /// Sorts a request by the lists of the policy, and begins its look-ups.
     #[inline(never)]
     fn look_up<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
-        let head = RequestHead::of(request);
+        let head = RequestHead::of(request).noting_missing_peer(rules.watch.lacks_peer());
         match rules.plan.lists.find(&head) {
-            Listed::Uncounted => Step::Forward(Admission::default()),
+            Listed::Skipped => Step::Forward(Admission::default()),
+            Listed::Allowed => {
+                rules.watch.admitted();
+                Step::Forward(Admission::default())
+            }
             Listed::Blocked => Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request)),
             Listed::Unlisted if rules.plan.look_ups.is_empty() => self.ask(rules, request),
             Listed::Unlisted => Step::Wait(Stage::LookUp { look_ups: LookUps::begin(&rules.plan.look_ups, &head) }),
@@ -86,13 +82,45 @@ impl<S: Store> Shared<S> {
     /// Asks the store about a request, by the limits that apply to it.
     #[inline]
     fn ask<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
+        // Once the watch has ended, this load and this branch are all that the checks cost an admitted request.
+        if rules.watch.is_open() { self.ask_watched(rules, request) } else { self.ask_limits(rules, request, None) }
+    }
+
+    /// Asks the store about one of the first requests, and looks for mistakes in the configuration.
+    #[inline(never)]
+    fn ask_watched<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
+        let mut mark = Mark::default();
+        let step = self.ask_limits(rules, request, Some(&mut mark));
+        mark.leave_in(request);
+        step
+    }
+
+    /// Does the same; with a mark the request is watched. A copy for each, so that the usual one has no branches for it.
+    #[inline(always)]
+    fn ask_limits<B>(
+        self: &Arc<Self>,
+        rules: &Arc<Rules>,
+        request: &mut Request<B>,
+        mut mark: Option<&mut Mark>,
+    ) -> Step<S> {
+        let mut head = RequestHead::of(request);
+        if mark.is_some() {
+            head = head.noting_missing_peer(rules.watch.lacks_peer());
+        }
         let mut ask = Ask::new(&rules.plan);
-        if let Err(not_asked) = ask.read(&RequestHead::of(request)) {
+        let read = ask.read(&head);
+        if let Some(mark) = mark.as_deref_mut() {
+            *mark = rules.watch.examine(self.checks(), &rules.plan, &ask, read.as_ref().err(), &head);
+        }
+        if let Err(not_asked) = read {
             let reason = match not_asked {
                 NotAsked::NoLimit => return Step::Forward(Admission::default()),
                 NotAsked::MissingKey(scope) => Reason::MissingKey(scope),
                 NotAsked::Unauthenticated(scope) => Reason::Unauthenticated(scope),
-                NotAsked::NoPeerAddress => Reason::NoPeerAddress,
+                NotAsked::NoPeerAddress => {
+                    self.checks().no_peer_address();
+                    Reason::NoPeerAddress
+                }
             };
             return Step::Respond(self.refuse_undecided(rules, reason, request));
         }
@@ -103,101 +131,86 @@ impl<S: Store> Shared<S> {
         let mut decision = Decision::default();
         if self.store.check_at_once(&charges, &mut decision) {
             self.settings.local.store_answered();
+            if mark.is_some() {
+                self.checks().store_answered();
+                if decision.is_allowed() {
+                    rules.watch.admitted();
+                }
+            }
             if rules.ends_with_decision && decision.is_allowed() {
                 return Step::Forward(Admission::default());
             }
-            let recorded = rules.plan.record(&charges);
             let needs_keys = !decision.is_allowed() || self.settings.on_decision.is_some();
-            let case = Case::new(rules, &ask, recorded, Fallback::default(), needs_keys);
+            let mut case = Case::new(rules, &ask, needs_keys);
+            case.recorded = rules.plan.record(&charges);
             // They borrow from the request.
             drop(charges);
             drop(ask);
             return self.decided(decision, case, request);
         }
-        let case = Case::new(rules, &ask, Vec::new(), ask.fallback(), true);
+        let mut case = Case::new(rules, &ask, true);
+        case.fallback = ask.fallback();
         let call = InFlight::new(self.store.check(&charges), rules.plan.record(&charges), self.settler());
-        Step::Wait(Stage::decide(call, self.settings.store_timeout, Box::new(case)))
+        Step::Wait(Stage::decide(call, self.settings.store_timeout, case))
     }
 
     /// Carries out a decision.
     pub(super) fn decided<B>(
         self: &Arc<Self>,
         decision: Decision,
-        mut case: Case,
+        mut case: Box<Case>,
         request: &mut Request<B>,
     ) -> Step<S> {
+        let decision = case.report.decision.insert(decision);
         if !decision.is_allowed() {
-            return Step::Respond(self.refuse_over_quota(decision, case, request));
+            return Step::Respond(self.refuse_over_quota(case, request));
         }
-        let recorded = core::mem::take(&mut case.recorded);
-        let record = (!recorded.is_empty()).then(|| ChargeRecord::new(self.settler(), case.by, &decision, recorded));
+        let (recorded, by) = (core::mem::take(&mut case.recorded), case.report.by);
+        let record = (!recorded.is_empty()).then(|| ChargeRecord::new(self.settler(), by, decision, recorded));
         // From here on a panic gives the charges back.
         let mut admission = Admission::new(record);
-        if decision.wait().is_zero() {
-            case.rules.attach_to_request(&decision, request);
-            self.notify(Some(&decision), None, case.is_local(), &case.keys, request);
-            admission.report(case, Some(decision));
-            return Step::Forward(admission);
-        }
-        let Some(place) = self.settings.queue.place() else {
+        let wait = decision.wait();
+        let place = if wait.is_zero() { None } else { self.settings.queue.place() };
+        if place.is_none() && !wait.is_zero() {
             drop(admission);
-            return Step::Respond(self.refuse_over_quota(without_waiting(&decision), case, request));
-        };
-        case.rules.attach_to_request(&decision, request);
-        self.notify(Some(&decision), None, case.is_local(), &case.keys, request);
-        let jitter = case.rules.plan.wait_jitter(&decision);
-        let wait = decision.wait().saturating_add(random_up_to(jitter));
-        Step::Wait(Stage::queue(wait, place, Box::new(Queued { admission, decision, case })))
+            return Step::Respond(self.refuse_waiting(case, request));
+        }
+        let jitter = case.rules.plan.wait_jitter(decision);
+        case.rules.attach_to_request(decision, request);
+        self.notify(Some(decision), None, by == Counted::Locally, &case.keys, request);
+        match place {
+            None => {
+                admission.report(case);
+                Step::Forward(admission)
+            }
+            Some(place) => {
+                let wait = wait.saturating_add(random_up_to(jitter));
+                Step::Wait(Stage::queue(wait, place, Queued { admission, case }))
+            }
+        }
+    }
+
+    /// Refuses a request that cannot wait: its limits refuse for as long as they would have made it wait.
+    ///
+    /// What is left is told as if it had waited, so it is never too much.
+    fn refuse_waiting<B>(&self, mut case: Box<Case>, request: &Request<B>) -> Response<RefusalBody> {
+        let refused = case.report.decision.as_ref().map(|decision| {
+            let statuses = decision.statuses().iter().map(|status| {
+                let outcome = match status.outcome {
+                    Outcome::Wait(wait) => Outcome::Refuse(wait),
+                    outcome => outcome,
+                };
+                LimitStatus { outcome, taken: 0, ..*status }
+            });
+            Decision::from_statuses(Operation::Check, decision.at(), statuses)
+        });
+        case.report.decision = refused;
+        self.refuse_over_quota(case, request)
     }
 
     fn settler(self: &Arc<Self>) -> Arc<dyn Settler> {
         Arc::clone(self) as Arc<dyn Settler>
     }
-}
-
-impl Case {
-    fn new(
-        rules: &Arc<Rules>,
-        ask: &Ask<'_, '_>,
-        recorded: Vec<RecordedCharge>,
-        fallback: Fallback,
-        needs_keys: bool,
-    ) -> Self {
-        let owned = |(limit, key): (Name, &Key<'_>)| (limit, Key::owned(key.scope(), key.as_bytes()));
-        let keys = if needs_keys { ask.parts().map(owned).collect() } else { Vec::new() };
-        let partitions = rules
-            .responses
-            .partitions()
-            .map(|partitions| ask.parts().filter_map(|(limit, key)| Some((limit, partitions.of(key)?))).collect());
-        let (rules, overrides, partitions) = (Arc::clone(rules), ask.overrides(), partitions.unwrap_or_default());
-        Self { rules, by: Counted::Shared, keys, overrides, partitions, recorded, fallback }
-    }
-
-    /// Returns whether this process decides in place of the store.
-    pub(super) fn is_local(&self) -> bool {
-        self.by == Counted::Locally
-    }
-
-    /// Returns what responses say of the decision, and the rules by which they do.
-    pub(super) fn into_report(self, decision: Option<Decision>, jitter: Duration) -> (Arc<Rules>, Report) {
-        let Self { rules, by, overrides, partitions, fallback, .. } = self;
-        let only_shadows = fallback.only_shadows;
-        (rules, Report { decision, by, overrides, partitions, jitter, only_shadows })
-    }
-}
-
-/// Returns the decision about a request that cannot wait: limits refuse for as long as they would have made it wait.
-///
-/// What is left is told as if it had waited, so it is never too much.
-fn without_waiting(decision: &Decision) -> Decision {
-    let statuses = decision.statuses().iter().map(|status| {
-        let outcome = match status.outcome {
-            Outcome::Wait(wait) => Outcome::Refuse(wait),
-            outcome => outcome,
-        };
-        LimitStatus { outcome, taken: 0, ..*status }
-    });
-    Decision::from_statuses(Operation::Check, decision.at(), statuses)
 }
 
 /// Returns a random duration in whole microseconds.

@@ -9,36 +9,32 @@ use http::{Request, Response};
 use tower_quota_core::{Charge, Decision, Operation, Outcome, Store};
 
 use super::admission::Admission;
-use super::pipeline::{Case, Step};
-use super::shared::{Rules, Shared};
+use super::pipeline::Step;
+use super::shared::Shared;
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
+use crate::request::{Case, Rules};
 use crate::response::{Reason, RefusalBody, Refused};
 use crate::settle::Counted;
 
 impl<S: Store> Shared<S> {
-    /// Returns the answer to a request that a decision refuses.
-    pub(super) fn refuse_over_quota<B>(
-        &self,
-        decision: Decision,
-        mut case: Case,
-        request: &Request<B>,
-    ) -> Response<RefusalBody> {
-        self.note_refusal(&decision, &case);
-        let jitter = case.rules.responses.draw_jitter();
-        let (is_local, keys) = (case.is_local(), core::mem::take(&mut case.keys));
-        let (rules, mut report) = case.into_report(Some(decision), jitter);
-        let mut response = {
-            let Some(decision) = &report.decision else { return Response::default() };
-            let reason = match decision.outcome() {
-                Outcome::Never => Reason::NeverFits(decision),
-                _ => Reason::OverQuota(decision),
-            };
-            self.notify(Some(decision), Some(reason), is_local, &keys, request);
-            let refused = Refused::new(reason, RequestHead::of(request), jitter);
-            rules.responses.refuse(&refused, Some(&report))
+    /// Returns the answer to a request that its decision refuses.
+    pub(super) fn refuse_over_quota<B>(&self, mut case: Box<Case>, request: &Request<B>) -> Response<RefusalBody> {
+        case.report.only_shadows = case.fallback.only_shadows;
+        case.report.jitter = case.rules.responses.draw_jitter();
+        let Some(decision) = &case.report.decision else { return Response::default() };
+        self.note_refusal(decision, &case);
+        if case.rules.watch.is_open() && case.report.by == Counted::Shared {
+            case.rules.watch.refused(self.checks(), decision, &case.keys);
+        }
+        let reason = match decision.outcome() {
+            Outcome::Never => Reason::NeverFits(decision),
+            _ => Reason::OverQuota(decision),
         };
-        rules.attach(&mut report, &mut response);
+        self.notify(Some(decision), Some(reason), case.report.by == Counted::Locally, &case.keys, request);
+        let refused = Refused::new(reason, RequestHead::of(request), case.report.jitter);
+        let mut response = case.rules.responses.refuse(&refused, Some(&case.report));
+        case.attach(&mut response);
         response
     }
 
@@ -46,8 +42,9 @@ impl<S: Store> Shared<S> {
     fn note_refusal(&self, decision: &Decision, case: &Case) {
         let Some(status) = decision.tightest() else { return };
         let Some((limit, key)) = case.keys.iter().find(|(limit, _)| *limit == status.name) else { return };
-        let until = Instant::now().checked_add(decision.retry_after().unwrap_or_default());
-        self.recent_refusals().note(*limit, key, until.unwrap_or_else(Instant::now));
+        let now = Instant::now();
+        let until = now.checked_add(decision.retry_after().unwrap_or_default());
+        self.recent_refusals().note(*limit, key, until.unwrap_or(now));
     }
 
     /// Returns the answer to a request that is refused without a decision.
@@ -57,6 +54,9 @@ impl<S: Store> Shared<S> {
         reason: Reason<'_>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
+        if matches!(reason, Reason::Blocked) {
+            rules.watch.refused_for_good(self.checks());
+        }
         self.notify(None, Some(reason), false, &[], request);
         rules.responses.refuse(&Refused::new(reason, RequestHead::of(request), Duration::ZERO), None)
     }
@@ -66,19 +66,20 @@ impl<S: Store> Shared<S> {
     pub(super) fn fall_back<B>(
         self: &Arc<Self>,
         error: &(dyn Error + Send + Sync + 'static),
-        mut case: Case,
+        mut case: Box<Case>,
         request: &mut Request<B>,
     ) -> Step<S> {
+        self.checks().store_failed();
         (self.settings.on_store_error)(error);
         request.extensions_mut().insert(Degraded);
         if case.fallback.refuses {
             return Step::Respond(self.refuse_unavailable(error, case, request));
         }
-        case.by = Counted::Locally;
+        case.report.by = Counted::Locally;
         if case.fallback.local.is_empty() {
             self.notify(None, None, true, &case.keys, request);
             let mut admission = Admission::default();
-            admission.report(case, None);
+            admission.report(case);
             return Step::Forward(admission);
         }
         let local = core::mem::take(&mut case.fallback.local);
@@ -96,16 +97,16 @@ impl<S: Store> Shared<S> {
     fn refuse_unavailable<B>(
         &self,
         error: &(dyn Error + Send + Sync + 'static),
-        case: Case,
+        mut case: Box<Case>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
         let reason = Reason::StoreFailure(error);
         self.notify(None, Some(reason), true, &case.keys, request);
-        let jitter = case.rules.responses.draw_jitter();
-        let (rules, mut report) = case.into_report(None, jitter);
-        let refused = Refused::new(reason, RequestHead::of(request), jitter);
-        let mut response = rules.responses.refuse(&refused, Some(&report));
-        rules.attach(&mut report, &mut response);
+        case.report.only_shadows = case.fallback.only_shadows;
+        case.report.jitter = case.rules.responses.draw_jitter();
+        let refused = Refused::new(reason, RequestHead::of(request), case.report.jitter);
+        let mut response = case.rules.responses.refuse(&refused, Some(&case.report));
+        case.attach(&mut response);
         response
     }
 }

@@ -18,7 +18,7 @@ use super::shared::Shared;
 /// Its errors are those of the inner service: refusals and failures of the store are responses. It is ready when the
 /// inner service is, and takes no quota to become so. A request that has to wait, for the store or for its turn, does not
 /// keep the inner service's readiness meanwhile: other requests go ahead, and it goes to a clone that is polled ready
-/// after the wait.
+/// after the wait. A refused request gives that readiness back.
 pub struct RateLimit<Svc, S> {
     inner: Svc,
     shared: Arc<Shared<S>>,
@@ -68,7 +68,11 @@ where
                 let finish = admission.forward(&mut request);
                 ResponseFuture::running(self.inner.call(request), finish)
             }
-            Step::Respond(response) => ResponseFuture::respond(response),
+            Step::Respond(response) => {
+                // The service that was polled ready goes, with what it reserved: a permit may be shared with others.
+                self.inner = self.inner.clone();
+                ResponseFuture::respond(response)
+            }
             Step::Wait(stage) => {
                 let service = self.inner.clone();
                 // The service that was polled ready goes: what it reserved is for requests that do not wait.

@@ -5,7 +5,7 @@ use core::time::Duration;
 use smallvec::SmallVec;
 use tower_quota_core::{Charge, Key, Name, OwnedCharge, Quota};
 
-use super::plan::{Plan, PlannedLimit};
+use super::plan::{Plan, PlannedKey, PlannedLimit};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::limit::WithoutKey;
@@ -18,15 +18,18 @@ const FEW: usize = 4;
 /// Extractors, conditions, quotas and costs run once to make it, whatever happens to the store afterwards.
 pub(crate) struct Ask<'p, 'r> {
     plan: &'p Plan,
-    keys: SmallVec<[RequestKey<'r>; FEW]>,
+    keys: SmallVec<[RequestKey<'p, 'r>; FEW]>,
     parts: SmallVec<[Part<'p>; FEW]>,
+    /// The quotas that limits have for this request instead of their own.
+    overrides: Vec<(Name, Quota)>,
 }
 
-/// A key of the request, and its position in the plan.
-struct RequestKey<'r> {
+/// A key of the request, if it has it, and where the plan reads it.
+struct RequestKey<'p, 'r> {
+    /// The position in the plan.
     planned: usize,
-    is_missing: bool,
-    key: Key<'r>,
+    source: &'p PlannedKey,
+    found: Option<Key<'r>>,
 }
 
 /// One limit's part in the request.
@@ -34,8 +37,6 @@ struct Part<'p> {
     planned: &'p PlannedLimit,
     /// The position of its key among those of the request.
     key: usize,
-    /// The quota that the request has instead of the limit's own.
-    quota: Option<Quota>,
     units: u64,
 }
 
@@ -66,7 +67,7 @@ impl<'p, 'r> Ask<'p, 'r> {
     /// Makes an empty one, to be [filled](Self::read) in place: it is large.
     #[inline]
     pub(crate) fn new(plan: &'p Plan) -> Self {
-        Self { plan, keys: SmallVec::new(), parts: SmallVec::new() }
+        Self { plan, keys: SmallVec::new(), parts: SmallVec::new(), overrides: Vec::new() }
     }
 
     /// Reads what the limits of the plan need to know of a request.
@@ -78,7 +79,7 @@ impl<'p, 'r> Ask<'p, 'r> {
                 continue;
             }
             let key = self.key(planned.key, head);
-            if self.keys[key].is_missing {
+            if self.keys[key].found.is_none() {
                 match limit.without_key(head) {
                     WithoutKey::Share => {}
                     WithoutKey::Skip => continue,
@@ -87,7 +88,10 @@ impl<'p, 'r> Ask<'p, 'r> {
                     WithoutKey::NoPeerAddress => return Err(NotAsked::NoPeerAddress),
                 }
             }
-            self.parts.push(Part { planned, key, quota: limit.other_quota(head), units: limit.units(head) });
+            if let Some(quota) = limit.other_quota(head) {
+                self.overrides.push((limit.name, quota));
+            }
+            self.parts.push(Part { planned, key, units: limit.units(head) });
         }
         if self.parts.is_empty() { Err(NotAsked::NoLimit) } else { Ok(()) }
     }
@@ -97,9 +101,7 @@ impl<'p, 'r> Ask<'p, 'r> {
     fn key(&mut self, planned: usize, head: &RequestHead<'r>) -> usize {
         self.keys.iter().position(|known| known.planned == planned).unwrap_or_else(|| {
             let source = &self.plan.keys[planned];
-            let found = source.extractor.extract(head);
-            let is_missing = found.is_none();
-            self.keys.push(RequestKey { planned, is_missing, key: found.unwrap_or_else(|| source.shared.clone()) });
+            self.keys.push(RequestKey { planned, source, found: source.extractor.extract(head) });
             self.keys.len() - 1
         })
     }
@@ -107,30 +109,53 @@ impl<'p, 'r> Ask<'p, 'r> {
     /// Returns the charges of the request, that may wait at most this long if there is a bound.
     #[inline]
     pub(crate) fn charges(&self, max_wait: Option<Duration>) -> SmallVec<[Charge<'_>; FEW]> {
-        let charge = |part| {
+        let mut charges = SmallVec::new();
+        for part in &self.parts {
             let charge = self.charge(part);
-            match max_wait {
+            charges.push(match max_wait {
                 Some(longest) if charge.max_wait_micros() > 0 => charge.max_wait(longest),
                 _ => charge,
-            }
-        };
-        self.parts.iter().map(charge).collect()
+            });
+        }
+        charges
     }
 
     #[inline]
     fn charge<'a>(&'a self, part: &'a Part<'p>) -> Charge<'a> {
         let limit = &part.planned.limit;
-        limit.charge(part.quota.as_ref().unwrap_or(&limit.quota), &self.keys[part.key].key, part.units)
+        limit.charge(self.other_quota(limit.name).unwrap_or(&limit.quota), self.keys[part.key].get(), part.units)
+    }
+
+    #[inline]
+    fn other_quota(&self, limit: Name) -> Option<&Quota> {
+        self.overrides.iter().find(|(name, _)| *name == limit).map(|(_, quota)| quota)
     }
 
     /// Returns the quotas that the request has instead of those of the limits of these names.
     pub(crate) fn overrides(&self) -> Vec<(Name, Quota)> {
-        self.parts.iter().filter_map(|part| Some((part.planned.limit.name, part.quota?))).collect()
+        self.overrides.clone()
     }
 
     /// Returns the limits that apply, each with the key it counts.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (Name, &Key<'r>)> {
-        self.parts.iter().map(|part| (part.planned.limit.name, &self.keys[part.key].key))
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Name, &Key<'_>)> {
+        self.parts.iter().map(|part| (part.planned.limit.name, self.keys[part.key].get()))
+    }
+
+    /// Returns the keys that were read: the position of each in the plan, and whether it is missing.
+    pub(crate) fn keys_read(&self) -> impl Iterator<Item = (usize, bool)> {
+        self.keys.iter().map(|key| (key.planned, key.found.is_none()))
+    }
+
+    /// Returns the scope of the key that a limit counts, and the units that it takes, if it applies.
+    pub(crate) fn part_of(&self, limit: Name) -> Option<(Name, u64)> {
+        let part = self.parts.iter().find(|part| part.planned.limit.name == limit)?;
+        Some((self.keys[part.key].get().scope(), part.units))
+    }
+
+    /// Returns whether the key that a limit counts by was read and is missing.
+    pub(crate) fn lacks_key_of(&self, limit: Name) -> bool {
+        let planned = self.plan.limits.iter().find(|planned| planned.limit.name == limit);
+        planned.is_some_and(|planned| self.keys.iter().any(|key| key.found.is_none() && key.planned == planned.key))
     }
 
     /// Returns what the limits do if the store fails.
@@ -143,7 +168,7 @@ impl<'p, 'r> Ask<'p, 'r> {
                 OnStoreFailure::Allow => {}
                 OnStoreFailure::Refuse => fallback.refuses = true,
                 OnStoreFailure::Local => {
-                    let share = match &part.quota {
+                    let share = match self.other_quota(limit.name) {
                         Some(quota) => quota.try_divided(self.plan.instances).ok(),
                         None => Some(limit.share),
                     };
@@ -156,5 +181,13 @@ impl<'p, 'r> Ask<'p, 'r> {
             }
         }
         fallback
+    }
+}
+
+impl RequestKey<'_, '_> {
+    /// Returns the key, or the one that requests without a key share.
+    #[inline]
+    fn get(&self) -> &Key<'_> {
+        self.found.as_ref().unwrap_or(&self.source.shared)
     }
 }

@@ -37,7 +37,7 @@ pub(crate) use self::refusal::OnRefused;
 pub use self::refusal::Refusal;
 pub use self::refusal_body::RefusalBody;
 pub use self::refused::{Reason, Refused};
-pub(crate) use self::report::{PartitionKey, Partitions, Report};
+pub(crate) use self::report::{Partitions, Report};
 pub(crate) use self::responses::{ResponseSettings, Responses};
 pub use self::style::{CustomStyle, HeaderStyle, exposed_headers};
 pub use self::write_headers::{HeaderReport, LimitInfo, LimitReport, WriteHeaders};

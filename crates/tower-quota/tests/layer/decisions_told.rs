@@ -49,7 +49,7 @@ async fn each_decision_is_told_once() {
         .block(when::path("/blocked"))
         .look_up(Duration::from_secs(1), |_| std::future::ready(Some(7_u8)))
         .limit(Limit::new("once", Quota::per_minute(1)).when(on("/once")))
-        .limit(Limit::new("queue", Quota::per_second(10).burst(9).leaky_bucket()).when(on("/queue")))
+        .limit(Limit::new("queue", Quota::per_second(10).leaky_bucket().queue(9)).when(on("/queue")))
         .limit(Limit::new("dear", Quota::per_minute(1)).cost_with(|_| 2).when(on("/dear")))
         .limit(
             Limit::new("keyed", Quota::per_minute(1))
@@ -78,7 +78,7 @@ async fn each_decision_is_told_once() {
 #[tokio::test(start_paused = true)]
 async fn who_finds_the_line_full_is_told_of_once_as_refused() {
     let queue =
-        Limit::new("queue", Quota::per_second(1).burst(9).leaky_bucket()).on_store_failure(OnStoreFailure::Local);
+        Limit::new("queue", Quota::per_second(1).leaky_bucket().queue(9)).on_store_failure(OnStoreFailure::Local);
     for sick in [false, true] {
         let store = ScriptedStore::new();
         store.fail(sick);

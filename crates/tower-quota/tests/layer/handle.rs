@@ -175,7 +175,7 @@ async fn replaced_policies_mix_no_decision() {
 
 #[tokio::test(start_paused = true)]
 async fn closed_queue_refuses_waiting_requests() {
-    let quota = Quota::per_hour(1).burst(10).leaky_bucket();
+    let quota = Quota::per_hour(1).leaky_bucket().queue(10);
     let queue = Limit::new("queue", quota).max_wait(Duration::from_secs(86_400));
     let layer = layer(Policy::new().limit(queue));
     let (service, handle) = (layer.layer(Inner::default()), layer.handle());

@@ -50,12 +50,12 @@ const KNOWN: [&str; 8] = [
     "x-envoy-external-address",
 ];
 
-impl Source {
-    /// Returns the first known header of proxies that a request has.
-    pub(super) fn sent(headers: &HeaderMap) -> Option<&'static str> {
-        KNOWN.into_iter().find(|name| headers.contains_key(*name))
-    }
+/// Returns the first known header of proxies that a request has.
+pub(crate) fn sent(headers: &HeaderMap) -> Option<&'static str> {
+    KNOWN.into_iter().find(|name| headers.contains_key(*name))
+}
 
+impl Source {
     /// Returns the header's name, in lower case.
     pub(super) fn name(&self) -> &str {
         match self {

@@ -1,0 +1,50 @@
+//! The layer under test: three requests, on a clock that stands still.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+
+use tower_quota::{Charge, Decision, Limit, MemoryStore, Operation, Policy, Quota, RateLimitLayer, Store};
+use tower_quota_testkit::ManualClock;
+
+/// The layer under test.
+pub(crate) type Limited = RateLimitLayer<SlowOrQuick>;
+
+/// A store in memory that decides at once, or after other tasks have had their turn.
+pub(crate) struct SlowOrQuick {
+    memory: MemoryStore,
+    is_slow: bool,
+}
+
+impl Store for SlowOrQuick {
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Decision, Infallible>> + Send>>;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        let Ok(decision) = self.memory.apply(operation, charges).into_inner();
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            Ok(decision)
+        })
+    }
+
+    fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
+        !self.is_slow && self.memory.check_at_once(charges, decision)
+    }
+}
+
+/// Three requests a minute.
+pub(crate) fn thrice() -> Limit {
+    Limit::new("thrice", Quota::per_minute(3))
+}
+
+/// Limits requests by this limit, with a store that decides at once or takes its time.
+pub(crate) fn limited_by(limit: Limit, is_slow: bool) -> Limited {
+    let memory = MemoryStore::with_clock(100, ManualClock::default());
+    RateLimitLayer::new(SlowOrQuick { memory, is_slow }, Policy::new().limit(limit))
+}
+
+/// Three requests a minute, decided at once.
+pub(crate) fn limited() -> Limited {
+    limited_by(thrice(), false)
+}
