@@ -38,7 +38,7 @@ fn policy(per_minute: u64) -> Option<Policy> {
         )
         // Requests wait for their turn: one every 20 seconds, and none for more than a minute.
         .limit(
-            Limit::new("slow", Quota::per_minute(3).burst(3).leaky_bucket())
+            Limit::new("slow", Quota::per_minute(3).leaky_bucket())
                 .when(when::path("/slow"))
                 .max_wait(Duration::from_secs(60)),
         );

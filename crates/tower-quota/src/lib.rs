@@ -46,8 +46,8 @@
 //! | `X-RateLimit-Limit`, `-Remaining`, `-Reset` | the same of the tightest limit; the reset is a Unix timestamp | the limit that refuses |
 //! | `Retry-After` | | seconds until this request would pass, never 0; absent when it never would |
 //!
-//! All seconds are rounded up. The first two fields follow draft-ietf-httpapi-ratelimit-headers-11. A client that spreads
-//! `r` units over `t` seconds is admitted, unless others share its key.
+//! All seconds are rounded up. The first two fields follow draft-ietf-httpapi-ratelimit-headers-11, which is the same on
+//! the wire since draft 8. A client that spreads `r` units over `t` seconds is admitted, unless others share its key.
 //!
 //! [`RateLimitLayer::headers`] chooses other styles. [`RateLimitLayer::retry_jitter`] spreads the returns of refused
 //! clients. `docs/ANSWERS.md` has every answer in each protocol.
@@ -150,8 +150,8 @@
 //!   [`ClientIp::behind`](key::ClientIp::behind) names the trusted proxies.
 //! * **`layer` or `route_layer`.** `Router::layer` covers the routes added before it and the router's own fallback: a scan
 //!   that hits 404s is counted. A nested router without a fallback of its own uses the outer one, which its layer does not
-//!   cover: put the layer around the outer router to count such 404s. `Router::route_layer` covers matched
-//!   routes only: 404s are free.
+//!   cover: put the layer around the outer router to count such 404s. `Router::route_layer` covers matched routes only:
+//!   404s are free.
 //! * **Matched routes.** `key::route()` sees the whole pattern under `nest`, and nothing in fallbacks or around a whole
 //!   app.
 //! * **CORS.** Put `CorsLayer` outside this layer, so that refusals carry its headers and preflight requests are

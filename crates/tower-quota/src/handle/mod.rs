@@ -185,7 +185,9 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Replaces the policy. Requests that were read by the old one are decided and answered by it to the end.
     ///
-    /// What was counted stays: limits keep their counters by name, and a quota that has changed converts them.
+    /// What was counted stays: limits keep their counters by name, and a quota that has changed converts them. A raised
+    /// window helps its clients at once. A bucket keeps what is left and refills at the new rate: to free a client now,
+    /// [`reset`](Self::reset) it or [`grant`](Self::grant) it units.
     pub fn replace_policy(&self, policy: Policy) {
         self.shared.replace_policy(policy);
     }

@@ -89,6 +89,17 @@ async fn layer_counts_the_fallback_and_route_layer_does_not() {
 }
 
 #[tokio::test]
+async fn nested_layer_leaves_outer_fallback_uncounted() {
+    let nested = Router::new().route("/", get(|| async { "hello" })).layer(layer(twice()));
+    let address = served(Router::new().nest("/api", nested)).await;
+    for _ in 0..3 {
+        assert_eq!(status(address, "/api/nothing").await, 404);
+    }
+    assert_eq!(status(address, "/api").await, 200);
+    assert!(!ask(address, "GET", "/api/nothing").await.contains("ratelimit"));
+}
+
+#[tokio::test]
 async fn nested_routers_and_method_routers_can_be_limited_alone() {
     let inner = hello().layer(layer(twice()));
     let handler = get(|| async { "one" }).layer(layer(Limit::new("once", Quota::per_minute(1))));
