@@ -89,7 +89,7 @@ fn sync_checks_agree_on_shared_entries() {
         let answer = ones[which].check_n_now(&key, cost);
         let Ok(decision) = others[which].check_n(&key, cost).into_inner();
         assert_eq!(answer.is_allowed(), decision.is_allowed(), "{step}");
-        assert_eq!(answer.remaining(), decision.binding().unwrap().remaining(), "{step}");
+        assert_eq!(answer.remaining(), decision.tightest().unwrap().remaining(), "{step}");
         assert_eq!(answer.retry_after(), decision.retry_after(), "{step}");
     }
 }

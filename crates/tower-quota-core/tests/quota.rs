@@ -163,9 +163,9 @@ fn accessors_return_the_numbers() {
     let quota = Quota::per_second(10).burst(25);
     assert_eq!((quota.units(), quota.period(), quota.capacity()), (10, SECOND, 25));
     assert_eq!((quota.grain(), quota.refill()), (100_000, 1));
-    assert_eq!(quota.horizon(), Duration::from_millis(2_500));
-    assert_eq!(Quota::per_minute(7).fixed_window().horizon(), Duration::from_secs(60));
-    assert_eq!(Quota::per_second(3).burst(1).horizon(), Duration::from_micros(333_334));
+    assert_eq!(quota.window(), Duration::from_millis(2_500));
+    assert_eq!(Quota::per_minute(7).fixed_window().window(), Duration::from_secs(60));
+    assert_eq!(Quota::per_second(3).burst(1).window(), Duration::from_micros(333_334));
     assert_eq!(Quota::per_hour(5).period(), Duration::from_secs(3_600));
     assert_eq!(Quota::per_day(5).period(), Duration::from_secs(86_400));
 }

@@ -149,7 +149,8 @@
 //!   [otherwise](Limit::when_missing). Behind a proxy the peer is the proxy, until
 //!   [`ClientIp::behind`](key::ClientIp::behind) names the trusted proxies.
 //! * **`layer` or `route_layer`.** `Router::layer` covers the routes added before it and the router's own fallback: a scan
-//!   that hits 404s is counted. A router that is nested has no fallback of its own. `Router::route_layer` covers matched
+//!   that hits 404s is counted. A nested router without a fallback of its own uses the outer one, which its layer does not
+//!   cover: put the layer around the outer router to count such 404s. `Router::route_layer` covers matched
 //!   routes only: 404s are free.
 //! * **Matched routes.** `key::route()` sees the whole pattern under `nest`, and nothing in fallbacks or around a whole
 //!   app.

@@ -268,7 +268,7 @@ impl<S: Store + Clone> Limiter<S> {
             // A charge without patience is a plain one, which stores decide faster. Leaky buckets wait by default.
             match patience.is_zero() && limit.quota.algorithm() != Algorithm::LeakyBucket {
                 true => charge,
-                false => charge.patience(patience),
+                false => charge.max_wait(patience),
             }
         };
         self.limits().map(charge).collect()

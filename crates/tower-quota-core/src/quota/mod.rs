@@ -272,7 +272,7 @@ impl Quota {
     ///
     /// It is the span over which [`capacity`](Self::capacity) units are the quota.
     #[must_use]
-    pub const fn horizon(&self) -> Duration {
+    pub const fn window(&self) -> Duration {
         match self.algorithm.is_bucket() {
             true => Duration::from_micros((self.capacity * self.grain).div_ceil(self.refill)),
             false => self.period(),

@@ -142,7 +142,7 @@ impl Watch {
 
     /// Notes a request that a limit has refused, given the keys of its limits.
     pub(crate) fn refused(&self, checks: &Checks, decision: &Decision, keys: &[(Name, Key<'static>)]) {
-        let Some(binding) = decision.binding() else { return };
+        let Some(binding) = decision.tightest() else { return };
         let is_everyone = keys.iter().any(|(limit, key)| *limit == binding.name && *key == Key::EVERYONE);
         if is_everyone || decision.outcome() == Outcome::Never {
             self.refused_for_good(checks);

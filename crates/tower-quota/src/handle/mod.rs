@@ -88,7 +88,7 @@ impl<S: Store> RateLimitHandle<S> {
         self.apply(Operation::Peek, limit, client.into(), 1).await
     }
 
-    /// Forgets what a limit has counted for a client, its strikes included, and [unblocks](Self::unblock) it.
+    /// Forgets what a limit has counted for a client, its [penalty](Limit::penalty) included, and [unblocks](Self::unblock) it.
     ///
     /// # Errors
     /// As those of [`peek`](Self::peek).

@@ -40,7 +40,7 @@ impl<S: Store> Shared<S> {
 
     /// Remembers the client of the limit that refuses for longest.
     fn note_refusal(&self, decision: &Decision, case: &Case) {
-        let Some(status) = decision.binding() else { return };
+        let Some(status) = decision.tightest() else { return };
         let Some((limit, key)) = case.keys.iter().find(|(limit, _)| *limit == status.name) else { return };
         let now = Instant::now();
         let until = now.checked_add(decision.retry_after().unwrap_or_default());

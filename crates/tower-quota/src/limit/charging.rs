@@ -54,7 +54,7 @@ impl Limit {
     fn with_options<'a>(&'a self, mut charge: Charge<'a>) -> Charge<'a> {
         let queue = || (charge.quota().algorithm() == Algorithm::LeakyBucket).then_some(Self::DEFAULT_MAX_WAIT);
         if let Some(longest) = self.longest_wait.or_else(queue) {
-            charge = charge.patience(longest);
+            charge = charge.max_wait(longest);
         }
         if self.is_shadow {
             charge = charge.shadow();

@@ -87,7 +87,7 @@ enum Cost {
 }
 
 impl Limit {
-    /// The longest wait at a leaky bucket unless [`max_wait`](Self::max_wait) sets another: 30 seconds, the patience of
+    /// The longest wait at a leaky bucket unless [`max_wait`](Self::max_wait) sets another: 30 seconds, the timeout of
     /// common clients and load balancers.
     pub const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(30);
 

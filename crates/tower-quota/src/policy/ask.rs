@@ -113,7 +113,7 @@ impl<'p, 'r> Ask<'p, 'r> {
         for part in &self.parts {
             let charge = self.charge(part);
             charges.push(match max_wait {
-                Some(longest) if charge.patience_micros() > 0 => charge.patience(longest),
+                Some(longest) if charge.max_wait_micros() > 0 => charge.max_wait(longest),
                 _ => charge,
             });
         }

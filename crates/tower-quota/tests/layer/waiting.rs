@@ -164,7 +164,7 @@ async fn one_more_than_may_wait_is_refused_and_charged_nothing() {
         assert_eq!(field(&refused, "retry-after").as_deref(), Some("2"));
         let decision = refused.extensions().get::<Decision>().unwrap();
         assert_eq!(decision.retry_after(), Some(Duration::from_millis(1_500)));
-        assert_eq!(decision.binding().unwrap().name.as_str(), "queue");
+        assert_eq!(decision.tightest().unwrap().name.as_str(), "queue");
     }
     // A place that becomes free is somebody else's.
     assert_eq!(second.await.status(), StatusCode::OK);

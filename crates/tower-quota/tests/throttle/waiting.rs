@@ -51,7 +51,7 @@ async fn longer_wait_fails_with_the_decision() {
     assert_eq!(start.elapsed(), Duration::ZERO);
     assert_eq!(error.throttled().unwrap().retry_after(), Some(SECOND));
     assert_eq!(refusal(&error).outcome(), Outcome::Refuse(SECOND));
-    assert_eq!(refusal(&error).binding().unwrap().name.as_str(), "limit");
+    assert_eq!(refusal(&error).tightest().unwrap().name.as_str(), "limit");
     one.await.unwrap();
     two.await.unwrap();
     assert_eq!(printer.calls(), 2);
