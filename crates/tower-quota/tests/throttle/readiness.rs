@@ -5,6 +5,7 @@ use std::future::{Ready, ready};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 use tower_quota::{Quota, Store, ThrottleError, ThrottleLayer};
@@ -70,6 +71,19 @@ async fn waiting_request_holds_no_readiness() {
     let of_bob = tokio::time::timeout(SECOND, service.oneshot(Order::of("bob")));
     of_bob.await.expect("bob need not wait for ann").unwrap();
     waiting.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_request_holds_no_readiness() {
+    let throttle = ThrottleLayer::new(limiter(Quota::per_minute(1)), user).max_wait(Duration::ZERO);
+    let service = ServiceBuilder::new().layer(throttle).concurrency_limit(1).service(Printer::default());
+    let mut of_ann = service.clone();
+    of_ann.ready().await.unwrap().call(Order::of("ann")).await.unwrap();
+    of_ann.ready().await.unwrap().call(Order::of("ann")).await.unwrap_err();
+    // The service of the refused request lives on.
+    let of_bob = tokio::time::timeout(SECOND, service.oneshot(Order::of("bob")));
+    of_bob.await.expect("a refusal takes no place").unwrap();
+    drop(of_ann);
 }
 
 #[tokio::test(start_paused = true)]
