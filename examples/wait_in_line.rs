@@ -23,7 +23,7 @@ async fn main() -> io::Result<()> {
     let policy = Policy::new()
         // One line for everybody: two go on each second, evenly spaced, and there are ten places to wait.
         .limit(
-            Limit::new("line", Quota::per_second(2).burst(10).leaky_bucket())
+            Limit::new("line", Quota::per_second(2).leaky_bucket().queue(10))
                 // Whoever would wait longer is refused at once, and told when there is room. A client that hangs up
                 // gives its turn back.
                 .max_wait(Duration::from_secs(2))

@@ -97,7 +97,7 @@ impl<'a, S: Store> Player<'a, S> {
             "force" => {
                 let decision = self.subject.apply(Apply::Charge, n).await;
                 self.same_left(&decision, expect.rem)?;
-                let empty = self.setup.limits.iter().map(Quota::horizon).max().unwrap_or_default();
+                let empty = self.setup.limits.iter().map(Quota::window).max().unwrap_or_default();
                 let wait = reset_after(&decision).saturating_sub(empty);
                 self.same(Column::RetryAfter, Some(wait), expect.wait.map(|wait| self.span(wait)))
             }

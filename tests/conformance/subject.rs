@@ -40,7 +40,7 @@ impl<'a, S: Store> Subject<'a, S> {
 
     /// Checks for a request that would wait up to `longest`.
     pub(crate) async fn check_patiently(&self, cost: u64, longest: Duration) -> Decision {
-        let charges: Vec<Charge<'_>> = self.charges(cost).map(|charge| charge.patience(longest)).collect();
+        let charges: Vec<Charge<'_>> = self.charges(cost).map(|charge| charge.max_wait(longest)).collect();
         self.store.check(&charges).await.unwrap()
     }
 

@@ -78,7 +78,7 @@ impl<'a> Charge<'a> {
     ///
     /// The default is any wait for a leaky bucket and none for the other buckets. Windows always refuse.
     #[must_use]
-    pub const fn patience(mut self, longest: Duration) -> Self {
+    pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.patience = Some(longest);
         self.is_special = true;
         self
@@ -177,7 +177,7 @@ impl<'a> Charge<'a> {
 
     /// Returns the longest accepted wait in microseconds, at most what the quota can promise.
     #[must_use]
-    pub fn patience_micros(&self) -> u64 {
+    pub fn max_wait_micros(&self) -> u64 {
         let asked = match (self.patience, self.quota.algorithm()) {
             (Some(longest), _) => micros(longest),
             (None, Algorithm::LeakyBucket) => u64::MAX,
@@ -194,7 +194,7 @@ impl<'a> Charge<'a> {
     /// Returns whether a bucket prepares for a refund: where it was asked for, and where requests wait.
     #[must_use]
     pub fn is_refundable(&self) -> bool {
-        self.is_refundable || self.patience_micros() > 0
+        self.is_refundable || self.max_wait_micros() > 0
     }
 
     /// Returns whether a refused request is charged too.

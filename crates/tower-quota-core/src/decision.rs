@@ -8,7 +8,7 @@ use crate::status::LimitStatus;
 use crate::statuses::Statuses;
 use crate::time::Timestamp;
 
-/// The answer of a store to one request: the outcome, the limit that binds, and the status of each limit.
+/// The answer of a store to one request: the outcome, and the status of each limit.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Decision {
     outcome: Outcome,
@@ -20,7 +20,7 @@ pub struct Decision {
 impl Decision {
     /// Makes a decision from the statuses of a request's limits, in the order of its charges.
     ///
-    /// The outcome is that of the enforced limit that binds. Only what a check or a charge took can be refunded.
+    /// The outcome is that of the [tightest](Self::tightest) enforced limit. Only what a check or a charge took can be refunded.
     #[must_use]
     pub fn from_statuses(operation: Operation, at: Timestamp, statuses: impl IntoIterator<Item = LimitStatus>) -> Self {
         let statuses: Statuses = statuses.into_iter().collect();
@@ -102,12 +102,13 @@ impl Decision {
         self.statuses.iter().filter(|status| status.is_shadow && status.outcome.is_refusal())
     }
 
-    /// Returns the status of the enforced limit that binds; `None` if the request had no limit.
+    /// Returns the status of the tightest enforced limit; `None` if the request had no limit.
     ///
     /// Of a refusal it is the limit with the longest wait, otherwise the one with the fewest units left, and of those
     /// the one that takes longest to reset.
     #[must_use]
-    pub fn binding(&self) -> Option<&LimitStatus> {
+    #[doc(alias = "binding")]
+    pub fn tightest(&self) -> Option<&LimitStatus> {
         self.enforced().max_by(|one, other| {
             one.outcome
                 .severity()
@@ -144,7 +145,7 @@ impl Clone for Decision {
     }
 }
 
-/// Returns the outcome of a request with these statuses: that of the enforced limit that binds.
+/// Returns the outcome of a request with these statuses: that of the tightest enforced limit.
 fn outcome_of(statuses: &[LimitStatus]) -> Outcome {
     let enforced = statuses.iter().filter(|status| !status.is_shadow);
     enforced.map(|status| status.outcome).fold(Outcome::Allow, Outcome::or)

@@ -21,7 +21,7 @@ pub enum ConfigError {
         /// The period.
         period: Duration,
     },
-    /// A burst of 0: no request could ever pass.
+    /// A burst or a queue of 0: no request could ever pass.
     ZeroBurst,
     /// A burst that fills up within a microsecond, so that the rate could never be reached.
     BurstTooSmall {
@@ -34,6 +34,8 @@ pub enum ConfigError {
     BurstOnWindow(Algorithm),
     /// An offset, or an anchor, on an algorithm other than the fixed window.
     NotAFixedWindow(Algorithm),
+    /// A queue on an algorithm other than the leaky bucket.
+    NotALeakyBucket(Algorithm),
     /// An offset that is not shorter than the period.
     Offset {
         /// The offset.
@@ -87,6 +89,13 @@ pub enum ConfigError {
         /// The capacity of the limit.
         capacity: u64,
     },
+    /// A longest wait on a limit whose quota makes no request wait: one that counts in windows.
+    WaitOnWindow {
+        /// The limit.
+        limit: Name,
+        /// The algorithm of its quota.
+        algorithm: Algorithm,
+    },
     /// A text that is not a network of trusted proxies.
     Network(String),
     /// A number of proxies that is 0 or more than 32.
@@ -113,7 +122,7 @@ impl fmt::Display for ConfigError {
                 f,
                 "{units} units per {period:?} is more than 10 million per second: give fewer units or a longer period"
             ),
-            Self::ZeroBurst => f.write_str("a burst of 0 admits nothing: give at least 1, or leave it out"),
+            Self::ZeroBurst => f.write_str("a burst or a queue of 0 admits nothing: give at least 1, or leave it out"),
             Self::BurstTooSmall { burst, least } => {
                 write!(f, "a burst of {burst} fills up within a microsecond at this rate: give at least {least}")
             }
@@ -123,6 +132,9 @@ impl fmt::Display for ConfigError {
             ),
             Self::NotAFixedWindow(algorithm) => {
                 write!(f, "a {algorithm} has no window to place: only a fixed window takes an offset or an anchor")
+            }
+            Self::NotALeakyBucket(algorithm) => {
+                write!(f, "a {algorithm} has no queue: count by a leaky bucket, or give a burst")
             }
             Self::Offset { offset, period } => {
                 write!(f, "an offset of {offset:?} is not shorter than its window of {period:?}: give the remainder")
@@ -169,6 +181,11 @@ impl fmt::Display for ConfigError {
                 f,
                 "a request costs {cost} but the limit {limit:?} never holds more than {capacity}: lower the cost or \
                  raise the quota"
+            ),
+            Self::WaitOnWindow { limit, algorithm } => write!(
+                f,
+                "the limit {limit:?} cannot make requests wait, since a {algorithm} has no turns: leave `max_wait` out, \
+                 or count in a bucket"
             ),
             Self::Network(text) => {
                 write!(

@@ -142,6 +142,13 @@ impl PartialEq for Key<'_> {
 
 impl Eq for Key<'_> {}
 
+impl core::hash::Hash for Key<'_> {
+    fn hash<H: core::hash::Hasher>(&self, hasher: &mut H) {
+        self.scope.id().hash(hasher);
+        self.as_bytes().hash(hasher);
+    }
+}
+
 impl fmt::Debug for Key<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Key({}, {} bytes)", self.scope, self.as_bytes().len())

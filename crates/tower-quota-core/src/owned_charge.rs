@@ -53,7 +53,7 @@ impl OwnedCharge {
     pub fn as_charge(&self) -> Charge<'_> {
         let mut charge = Charge::new(self.name, &self.quota, &self.key).cost(self.cost);
         if let Some(longest) = self.patience {
-            charge = charge.patience(longest);
+            charge = charge.max_wait(longest);
         }
         if self.is_shadow {
             charge = charge.shadow();

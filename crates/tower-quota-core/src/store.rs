@@ -72,6 +72,14 @@ pub trait Store: Send + Sync + 'static {
         false
     }
 
+    /// Returns a number that this store shares with its clones, and with no other store of the process.
+    ///
+    /// By it a layer notices that another has counted the same request in the same store. `None`, the default, means
+    /// that this is not known.
+    fn identity(&self) -> Option<usize> {
+        None
+    }
+
     /// Waits until refunds and settlements in flight have reached the store, at most until the deadline has passed.
     ///
     /// Returns whether they have. Call it when a service shuts down and makes no more requests. By default it is ready
@@ -93,6 +101,10 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         (**self).apply(operation, charges)
+    }
+
+    fn identity(&self) -> Option<usize> {
+        (**self).identity()
     }
 
     fn close(&self, deadline: Duration) -> impl Future<Output = bool> + Send {
@@ -127,6 +139,8 @@ trait ErasedStore: Send + Sync {
 
     fn check_in_place(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool;
 
+    fn identity_of_store(&self) -> Option<usize>;
+
     fn close_boxed(&self, deadline: Duration) -> Pin<Box<dyn Future<Output = bool> + Send + '_>>;
 }
 
@@ -138,6 +152,10 @@ impl<S: Store> ErasedStore for S {
 
     fn check_in_place(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
         self.check_at_once(charges, decision)
+    }
+
+    fn identity_of_store(&self) -> Option<usize> {
+        self.identity()
     }
 
     fn close_boxed(&self, deadline: Duration) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
@@ -163,6 +181,10 @@ impl Store for BoxStore {
 
     fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
         self.0.check_in_place(charges, decision)
+    }
+
+    fn identity(&self) -> Option<usize> {
+        self.0.identity_of_store()
     }
 
     fn close(&self, deadline: Duration) -> impl Future<Output = bool> + Send {

@@ -38,7 +38,7 @@ fn sync_and_async_checks_agree() {
     let quotas = [
         Quota::per_second(7).burst(3),
         Quota::per_minute(90).burst(4).gcra(),
-        Quota::per_second(5).burst(2).leaky_bucket(),
+        Quota::per_second(5).leaky_bucket().queue(2),
         Quota::per_second(3).fixed_window(),
         Quota::per_second(3).sliding_window(),
         Quota::per_second(3).sliding_log(),
@@ -89,14 +89,14 @@ fn sync_checks_agree_on_shared_entries() {
         let answer = ones[which].check_n_now(&key, cost);
         let Ok(decision) = others[which].check_n(&key, cost).into_inner();
         assert_eq!(answer.is_allowed(), decision.is_allowed(), "{step}");
-        assert_eq!(answer.remaining(), decision.binding().unwrap().remaining(), "{step}");
+        assert_eq!(answer.remaining(), decision.tightest().unwrap().remaining(), "{step}");
         assert_eq!(answer.retry_after(), decision.retry_after(), "{step}");
     }
 }
 
 #[test]
 fn leaky_bucket_allows_only_present_turns() {
-    let (clock, limiter) = manual(Quota::per_second(1).burst(5).leaky_bucket());
+    let (clock, limiter) = manual(Quota::per_second(1).leaky_bucket().queue(5));
     assert!(check(&limiter, "ann").is_allowed());
     assert_eq!(check(&limiter, "ann").outcome(), Outcome::Refuse(SECOND));
     clock.advance(SECOND);
@@ -274,7 +274,7 @@ async fn turns_come_in_their_order() {
 
 #[tokio::test(start_paused = true)]
 async fn cancelled_wait_gives_its_turn_back() {
-    for quota in [Quota::per_second(1), Quota::per_second(1).gcra(), Quota::per_second(1).burst(5).leaky_bucket()] {
+    for quota in [Quota::per_second(1), Quota::per_second(1).gcra(), Quota::per_second(1).leaky_bucket().queue(5)] {
         let limiter = Limiter::new(memory(), "limit", quota.burst(2)).limit("hour", Quota::per_hour(100));
         while limiter.check_now("ann").is_allowed() {}
         let before = remaining(&limiter, "ann");
@@ -309,6 +309,38 @@ async fn longer_wait_is_refused_at_once() {
     assert_eq!([one, two, three].map(Result::unwrap), [SECOND, SECOND * 2, SECOND * 3]);
     assert_eq!(four.unwrap_err().decision().unwrap().retry_after(), Some(SECOND));
     assert!(now().duration_since(start) <= SECOND * 3 + Duration::from_millis(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn queue_is_as_long_as_the_wait() {
+    let limiter = || Limiter::new(memory(), "limit", Quota::per_second(5).leaky_bucket());
+    for (limiter, longest, accepted) in [
+        (limiter(), SECOND * 60, 301),
+        (limiter().max_wait(SECOND * 6), SECOND * 6, 31),
+        (limiter().max_wait(SECOND * 6), SECOND * 60, 31),
+        (limiter().max_wait(SECOND * 6), SECOND, 6),
+        (Limiter::new(memory(), "limit", Quota::per_second(5).leaky_bucket().queue(8)), SECOND * 60, 8),
+    ] {
+        let mut waits = Vec::new();
+        loop {
+            let mut wait = Box::pin(limiter.until_ready_within("ann", longest));
+            match wait.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(Err(_)) => break,
+                _ => waits.push(wait),
+            }
+        }
+        assert_eq!(waits.len(), accepted, "{limiter:?}, {longest:?}");
+    }
+}
+
+#[test]
+fn queue_is_set_in_any_order() {
+    let quota = Quota::per_second(5).leaky_bucket();
+    let one = Limiter::new(MemoryStore::with_capacity(1), "a", quota).max_wait(SECOND * 6).limit("b", quota);
+    let other = Limiter::new(MemoryStore::with_capacity(1), "a", quota).limit("b", quota).max_wait(SECOND * 6);
+    for limiter in [one, other] {
+        assert_eq!(remaining(&limiter, "ann"), [31, 31]);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -115,7 +115,7 @@ fn shares() {
     assert_eq!(Quota::new(3, LONGEST).divided(2), Quota::new(1, Duration::from_secs(244 * 86_400)));
     // Down to whole units per 366 days where nothing else is left.
     assert_eq!(Quota::new(7, LONGEST).divided(2), Quota::new(3, LONGEST));
-    assert_eq!(Quota::per_second(9).burst(5).leaky_bucket().divided(100).capacity(), 1);
+    assert_eq!(Quota::per_second(9).leaky_bucket().queue(5).divided(100).capacity(), 1);
 
     let hour = Duration::from_secs(3_600);
     let window = Quota::per_day(7).fixed_window().offset(hour);
@@ -138,13 +138,34 @@ fn shares() {
 }
 
 #[test]
+fn queue_is_for_leaky_buckets() {
+    assert_eq!(Quota::per_second(9).leaky_bucket().queue(5), Quota::per_second(9).burst(5).leaky_bucket());
+    assert_eq!(Quota::per_second(9).try_queue(5), Err(ConfigError::NotALeakyBucket(Algorithm::TokenBucket)));
+    assert_eq!(Quota::per_second(9).leaky_bucket().try_queue(0), Err(ConfigError::ZeroBurst));
+}
+
+#[test]
+fn longest_queue_stays_exact() {
+    for quota in [Quota::per_second(10_000_000), Quota::new(1, LONGEST), Quota::per_day(7), Quota::per_second(3)] {
+        let queue = quota.leaky_bucket();
+        for wait in [Duration::ZERO, SECOND, LONGEST, Duration::MAX] {
+            let long = queue.for_waits_of(wait);
+            assert_eq!((long.grain(), long.refill()), (queue.grain(), queue.refill()));
+            assert!(long.capacity() >= queue.capacity() && long.capacity() <= (1 << 50) / long.grain(), "{long:?}");
+            assert_eq!(long.for_waits_of(Duration::ZERO), queue);
+            assert_eq!(long.token_bucket(), quota);
+        }
+    }
+}
+
+#[test]
 fn accessors_return_the_numbers() {
     let quota = Quota::per_second(10).burst(25);
     assert_eq!((quota.units(), quota.period(), quota.capacity()), (10, SECOND, 25));
     assert_eq!((quota.grain(), quota.refill()), (100_000, 1));
-    assert_eq!(quota.horizon(), Duration::from_millis(2_500));
-    assert_eq!(Quota::per_minute(7).fixed_window().horizon(), Duration::from_secs(60));
-    assert_eq!(Quota::per_second(3).burst(1).horizon(), Duration::from_micros(333_334));
+    assert_eq!(quota.window(), Duration::from_millis(2_500));
+    assert_eq!(Quota::per_minute(7).fixed_window().window(), Duration::from_secs(60));
+    assert_eq!(Quota::per_second(3).burst(1).window(), Duration::from_micros(333_334));
     assert_eq!(Quota::per_hour(5).period(), Duration::from_secs(3_600));
     assert_eq!(Quota::per_day(5).period(), Duration::from_secs(86_400));
 }

@@ -38,15 +38,17 @@ pub(crate) struct KeyNames {
 
 impl KeyNames {
     pub(crate) fn new(
-        prefix: &str,
+        given: &str,
         secret: Option<&[u8]>,
         readable: bool,
         partitions: NonZeroUsize,
     ) -> Result<Self, RedisConfigError> {
+        // Other limiters have the colon in the prefix: theirs may be given as it was.
+        let prefix = given.strip_suffix(':').unwrap_or(given);
         // Braces would choose a cluster slot; asterisks and their like would mean something in an ACL's pattern.
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/".contains(&byte);
         if prefix.is_empty() || prefix.len() > 64 || !prefix.bytes().all(fits) {
-            return Err(RedisConfigError::Prefix(prefix.to_owned()));
+            return Err(RedisConfigError::Prefix(given.to_owned()));
         }
         let seed = match secret {
             Some(secret) if secret.len() < 16 => return Err(RedisConfigError::ShortSecret { bytes: secret.len() }),
@@ -175,6 +177,14 @@ mod tests {
     }
 
     #[test]
+    fn prefix_with_colon_is_the_same() {
+        let name =
+            |prefix| KeyNames::new(prefix, None, true, NonZeroUsize::MIN).unwrap().key_of(&Key::new(USER, b"ann"));
+        assert!(name("rl:").starts_with("rl:3:{"), "{}", name("rl:"));
+        assert_eq!(name("rl:"), name("rl"));
+    }
+
+    #[test]
     fn base64url_matches_the_rfc() {
         let encoded = |bytes: &[u8]| {
             let mut name = SmallVec::new();
@@ -187,7 +197,7 @@ mod tests {
 
     #[test]
     fn prefixes_and_secrets_are_checked() {
-        for wrong in ["", "a b", "{a}", "shop*", "é", &"x".repeat(65)] {
+        for wrong in ["", ":", "a b", "{a}", "shop*", "é", &"x".repeat(65)] {
             let error = KeyNames::new(wrong, None, false, NonZeroUsize::MIN).err();
             assert!(matches!(error, Some(RedisConfigError::Prefix(ref named)) if named == wrong), "{wrong:?}");
         }

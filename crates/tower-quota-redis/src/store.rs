@@ -140,6 +140,10 @@ impl Store for RedisStore {
         tokio::time::timeout(deadline, self.inner.until_idle()).await.is_ok()
     }
 
+    fn identity(&self) -> Option<usize> {
+        Some(Arc::as_ptr(&self.inner).addr())
+    }
+
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let inner = Arc::clone(&self.inner);
         let is_settlement = matches!(operation, Operation::Refund { .. } | Operation::Charge);

@@ -44,7 +44,7 @@ impl Template {
                 quota: *charge.quota(),
                 client: client_of(i),
                 cost: charge.units(),
-                patience: charge.patience_micros(),
+                patience: charge.max_wait_micros(),
                 counts_refusals: charge.counts_refusals(),
                 is_shadow: charge.is_shadow(),
                 is_at_most: charge.is_at_most(),

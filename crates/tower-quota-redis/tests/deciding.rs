@@ -71,7 +71,7 @@ async fn refusals_and_peeks_write_nothing() {
 
     let refused = store.check(&both).await.unwrap();
     assert!(!refused.is_allowed());
-    assert_eq!(refused.binding().unwrap().name, "ann's".into());
+    assert_eq!(refused.tightest().unwrap().name, "ann's".into());
     assert_eq!(refused.statuses()[1].remaining(), 9, "all or nothing");
     store.check(&[both[0].cost(0), both[1].cost(0)]).await.unwrap();
     let peeked = store.apply(Operation::Peek, &both).await.unwrap();

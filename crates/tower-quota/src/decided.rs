@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tower_quota_core::Decision;
+use tower_quota_core::{Decision, Key, Name};
 
 use crate::head::RequestHead;
 use crate::response::Reason;
@@ -14,6 +14,7 @@ pub struct Decided<'a> {
     pub(crate) decision: Option<&'a Decision>,
     pub(crate) reason: Option<Reason<'a>>,
     pub(crate) degraded: bool,
+    pub(crate) keys: &'a [(Name, Key<'static>)],
 }
 
 impl<'a> Decided<'a> {
@@ -35,6 +36,28 @@ impl<'a> Decided<'a> {
     #[must_use]
     pub const fn reason(&self) -> Option<Reason<'a>> {
         self.reason
+    }
+
+    /// Returns the key by which each limit counts the request, shadows included, for logs of your own.
+    ///
+    /// Keys may be secrets: `Debug` shows none of their bytes. There are none where no limit was asked: for requests that
+    /// a list or an operator blocks, and where a key is missing.
+    pub fn keys(&self) -> impl Iterator<Item = (Name, &'a Key<'static>)> + use<'a> {
+        self.keys.iter().map(|(limit, key)| (*limit, key))
+    }
+
+    /// Returns the limits that refuse the request.
+    ///
+    /// What each limit has left is in the [`decision`](Self::decision).
+    pub fn refusing_limits(&self) -> impl Iterator<Item = Name> + use<'a> {
+        let statuses = self.decision.into_iter().flat_map(Decision::enforced);
+        statuses.filter(|status| status.outcome.is_refusal()).map(|status| status.name)
+    }
+
+    /// Returns how long a refused request has to wait, without jitter; `None` if it is admitted or waiting does not help.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.decision.and_then(Decision::retry_after)
     }
 
     /// Returns how long an admitted request waits for its turn; zero for all others.

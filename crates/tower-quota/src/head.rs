@@ -1,6 +1,7 @@
 //! The part of a request that rate limits read.
 
 use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
@@ -17,6 +18,10 @@ pub struct RequestHead<'a> {
     extensions: &'a Extensions,
     /// See [`RequestHead::holds_in_doubt`].
     holds_in_doubt: bool,
+    /// See [`RequestHead::as_nested`].
+    is_as_nested: bool,
+    /// Set when the address of the peer is asked for and missing.
+    lacks_peer: Option<&'a AtomicBool>,
 }
 
 impl<'a> RequestHead<'a> {
@@ -46,6 +51,8 @@ impl<'a> RequestHead<'a> {
             headers: &parts.headers,
             extensions: &parts.extensions,
             holds_in_doubt: false,
+            is_as_nested: false,
+            lacks_peer: None,
         }
     }
 
@@ -67,6 +74,9 @@ impl<'a> RequestHead<'a> {
     /// `OriginalUri`, which every axum `Router` adds to the request.
     #[must_use]
     pub fn path(&self) -> &'a str {
+        if self.is_as_nested {
+            return self.uri.path();
+        }
         #[cfg(feature = "axum")]
         if let Some(axum::extract::OriginalUri(original)) = self.extensions.get() {
             return original.path();
@@ -107,6 +117,42 @@ impl<'a> RequestHead<'a> {
     pub(crate) const fn in_doubt(self, holds: bool) -> Self {
         Self { holds_in_doubt: holds, ..self }
     }
+
+    /// Returns whether the request is inside axum's `nest`, where the target has lost a prefix.
+    pub(crate) fn is_nested(&self) -> bool {
+        self.path() != self.uri.path()
+    }
+
+    /// Makes conditions hold that would if they saw the path inside the `nest`, or if a `Router` had matched their route:
+    /// to find conditions that were written for that.
+    pub(crate) const fn as_nested(self) -> Self {
+        Self { is_as_nested: true, ..self }
+    }
+
+    #[cfg(feature = "axum")]
+    pub(crate) const fn is_as_nested(&self) -> bool {
+        self.is_as_nested
+    }
+
+    /// Returns whether no axum `Router` has seen the request yet. Without the feature `axum` that is not known.
+    pub(crate) fn is_outside_router(&self) -> bool {
+        #[cfg(feature = "axum")]
+        return self.extensions.get::<axum::extract::OriginalUri>().is_none();
+        #[cfg(not(feature = "axum"))]
+        false
+    }
+
+    /// Notes here whether the address of the peer is asked for and missing.
+    pub(crate) const fn noting_missing_peer(self, lacks_peer: &'a AtomicBool) -> Self {
+        Self { lacks_peer: Some(lacks_peer), ..self }
+    }
+
+    /// Notes that the address of the peer is missing.
+    pub(crate) fn note_missing_peer(&self) {
+        if let Some(lacks_peer) = self.lacks_peer {
+            lacks_peer.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 /// A request with or without its body.
@@ -124,6 +170,8 @@ impl<B> AsRequestHead for Request<B> {
             headers: self.headers(),
             extensions: self.extensions(),
             holds_in_doubt: false,
+            is_as_nested: false,
+            lacks_peer: None,
         }
     }
 }

@@ -118,7 +118,7 @@
 //!             .cost_with(|head| if head.uri().path() == "/search" { 10 } else { 1 }),
 //!     )
 //!     .limit(
-//!         Limit::new("uploads", Quota::per_second(2).burst(50).leaky_bucket())
+//!         Limit::new("uploads", Quota::per_second(2).leaky_bucket().queue(50))
 //!             .when(|head| head.method() == Method::PUT)
 //!             .max_wait(Duration::from_secs(5)),
 //!     )
@@ -142,12 +142,15 @@
 //!
 //! # Caveats
 //!
+//! * **Mistakes are logged.** What only traffic shows of a wrong configuration is logged through `tracing`, once each, with
+//!   what to write instead: see [`Check`], [`RateLimitHandle::mistakes`] and `docs/MISTAKES.md`.
 //! * **Peer addresses.** [`key::client_ip`] needs the feature `axum` or `tonic`, and an axum app must be served with
 //!   `into_make_service_with_connect_info::<SocketAddr>()`. Without an address the answer is 500, unless the limit chooses
 //!   [otherwise](Limit::when_missing). Behind a proxy the peer is the proxy, until
 //!   [`ClientIp::behind`](key::ClientIp::behind) names the trusted proxies.
 //! * **`layer` or `route_layer`.** `Router::layer` covers the routes added before it and the router's own fallback: a scan
-//!   that hits 404s is counted. A router that is nested has no fallback of its own. `Router::route_layer` covers matched
+//!   that hits 404s is counted. A nested router without a fallback of its own uses the outer one, which its layer does not
+//!   cover: put the layer around the outer router to count such 404s. `Router::route_layer` covers matched
 //!   routes only: 404s are free.
 //! * **Matched routes.** `key::route()` sees the whole pattern under `nest`, and nothing in fallbacks or around a whole
 //!   app.
@@ -184,6 +187,7 @@
 
 #![forbid(unsafe_code)]
 
+mod checks;
 mod clients;
 pub mod cost;
 mod decided;
@@ -195,13 +199,16 @@ mod layer;
 mod limit;
 mod policy;
 mod protocol;
+mod request;
 #[cfg(feature = "axum")]
 mod request_decision;
 mod response;
 pub mod settle;
+pub mod throttle;
 mod valid;
 pub mod when;
 
+pub use self::checks::{Check, ChecksReport};
 pub use self::clients::RefusedClient;
 pub use self::decided::Decided;
 pub use self::degraded::{Degraded, OnStoreFailure};
@@ -217,6 +224,7 @@ pub use self::response::{
     CustomStyle, GrpcStatus, HeaderReport, HeaderStyle, LimitInfo, LimitReport, Negotiated, ProblemDetails, Reason,
     Refusal, RefusalBody, Refused, Reset, WriteHeaders, exposed_headers,
 };
+pub use self::throttle::{Throttle, ThrottleError, ThrottleLayer};
 pub use tower_quota_core::{
     Algorithm, Answer, AsKey, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Entry, Key, Left,
     LimitStatus, Limiter, MemoryStats, MemoryStore, MonotonicClock, Name, NotReady, Operation, Outcome, OwnedCharge,

@@ -25,7 +25,12 @@ pub(crate) struct Request {
 }
 
 pub(crate) fn get(path: &str) -> Request {
-    Request { line: format!("GET {path} HTTP/1.1"), headers: String::new(), body: String::new() }
+    request("GET", path)
+}
+
+/// A request without a body.
+pub(crate) fn request(method: &str, path: &str) -> Request {
+    Request { line: format!("{method} {path} HTTP/1.1"), headers: String::new(), body: String::new() }
 }
 
 pub(crate) fn post(path: &str, body: &str) -> Request {
@@ -42,12 +47,27 @@ impl Request {
 
     /// Sends it over a connection of its own; the status and the whole answer in lower case.
     pub(crate) fn send(&self, address: &str) -> (u16, String) {
+        self.begin(address).end()
+    }
+
+    /// Sends it over a connection of its own.
+    pub(crate) fn begin(&self, address: &str) -> Sent {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let Self { line, headers, body } = self;
         write!(stream, "{line}\r\nhost: {address}\r\n{headers}connection: close\r\n\r\n{body}").unwrap();
+        Sent(stream)
+    }
+}
+
+/// A request that was sent.
+pub(crate) struct Sent(TcpStream);
+
+impl Sent {
+    /// Waits for the answer: the status, and all of it in lower case.
+    pub(crate) fn end(mut self) -> (u16, String) {
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        self.0.read_to_string(&mut answer).unwrap();
         let status = answer[9..12].parse().unwrap();
         (status, answer.to_lowercase())
     }
@@ -83,6 +103,17 @@ impl Example {
     /// The next line that it prints.
     pub(crate) fn line(&self) -> String {
         self.lines.recv_timeout(PATIENCE).expect("the example goes on talking")
+    }
+
+    /// The next line that it prints which begins like this.
+    pub(crate) fn line_beginning(&self, start: &str) -> String {
+        let mut lines = core::iter::repeat_with(|| self.line());
+        lines.find(|line| line.starts_with(start)).expect("such a line in the end")
+    }
+
+    /// The id of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// Asks; the status and the whole answer in lower case.

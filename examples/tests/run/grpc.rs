@@ -59,3 +59,15 @@ async fn http_and_grpc_share_a_budget() {
     assert_eq!(call("bob").await, Code::Ok);
     example.expect(&get("/nothing-here").header("x-api-key: bob"), 404, &[]);
 }
+
+#[test]
+fn tonic_custom_refuses_in_its_own_words() {
+    let example = Example::start("tonic_custom", &[]);
+    let lines: Vec<String> = (0..7).map(|_| example.line()).collect();
+    assert_eq!(lines[0], "no key: Unauthenticated, send your API key as x-api-key");
+    assert!(lines[1..4].iter().all(|line| line == "ann: served"), "{lines:?}");
+    assert!(lines[4].starts_with("ann: ResourceExhausted, your plan has more calls in "), "{lines:?}");
+    assert_eq!(lines[5], "ann: asked for 15 messages, got 15, Ok");
+    // Five are left. The stream ends there, and goes into no debt.
+    assert_eq!(lines[6], "ann: asked for 30 messages, got 5, ResourceExhausted");
+}

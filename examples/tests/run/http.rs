@@ -167,3 +167,60 @@ fn shadows_tell_and_penalties_grow() {
     };
     example.until(|_| get("/"), blocked);
 }
+
+#[test]
+fn from_tower_governor_keeps_its_rate() {
+    let example = Example::start("from_tower_governor", &[]);
+    example.expect(&post("/signup", ""), 200, &["x-ratelimit-limit: 2", "x-ratelimit-remaining: 1"]);
+    let refused = example.until(|_| post("/signup", ""), |status, _| status == 429);
+    let wait = field(&refused, "retry-after");
+    assert!((1..=60).contains(&wait.parse::<u32>().unwrap()), "{refused}");
+    assert_eq!(field(&refused, "x-ratelimit-after"), wait, "{refused}");
+    assert!(refused.contains("content-type: application/json"), "{refused}");
+    assert!(refused.contains(&format!("\"error\":\"slow down\",\"retry_after_secs\":{wait}")), "{refused}");
+    // One request every two seconds: no wait is longer. Two a second, which looks alike, would be half a second.
+    let refused = example.until(|_| get("/"), |status, _| status == 429);
+    assert!(["1", "2"].contains(&field(&refused, "retry-after")), "{refused}");
+    assert_eq!(field(&refused, "x-ratelimit-limit"), "5", "{refused}");
+}
+
+#[test]
+fn from_express_counts_users_else_addresses() {
+    let example = Example::start("from_express_rate_limit", &[]);
+    let ann = || get("/").header("x-session: session-of-ann");
+    example.expect(&ann(), 200, &["ratelimit-policy: \"api\";q=5;w=60", "\"api\";r=4"]);
+    let refused = example.until(|_| ann(), |status, _| status == 429);
+    assert!(refused.contains("{\"error\":\"too many requests, please try again later.\"}"), "{refused}");
+    assert!(!refused.contains("x-ratelimit-limit"), "{refused}");
+    example.expect(&get("/").header("x-session: session-of-bob"), 200, &["\"api\";r=4"]);
+    example.expect(&get("/"), 200, &["\"api\";r=4"]);
+    let health = example.expect(&get("/health"), 200, &["well"]);
+    assert!(!health.contains("ratelimit"), "{health}");
+}
+
+#[test]
+fn from_express_login_counts_failures_until_success() {
+    let example = Example::start("from_express_rate_limit", &[]);
+    let login = |name: &str, password: &str| {
+        let body = format!("{{\"username\":\"{name}\",\"password\":\"{password}\"}}");
+        post("/login", &body).header("content-type: application/json")
+    };
+    for _ in 0..3 {
+        // Two mistakes are forgotten after the right password, which costs nothing itself.
+        example.expect(&login("ann", "guess"), 401, &["\"login\";r=2"]);
+        example.expect(&login("Ann", "guess"), 401, &["\"login\";r=1"]);
+        example.expect(&login("ann", "secret"), 200, &["session-of-ann"]);
+    }
+    for _ in 0..3 {
+        example.expect(&login("ann", "guess"), 401, &[]);
+    }
+    example.expect(&login("ann", "secret"), 429, &["retry-after"]);
+    example.expect(&login("bob", "guess"), 401, &[]);
+    example.expect(&post("/login", "no json"), 400, &[]);
+}
+
+/// The value of a header field, in an answer in lower case.
+fn field<'a>(answer: &'a str, name: &str) -> &'a str {
+    let value = answer.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    value.unwrap_or_else(|| panic!("no {name}: {answer}"))
+}

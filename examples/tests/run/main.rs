@@ -7,4 +7,6 @@ mod example;
 mod grpc;
 mod http;
 mod limiter;
+mod operations;
 mod redis;
+mod throttle;

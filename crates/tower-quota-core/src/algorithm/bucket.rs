@@ -12,10 +12,7 @@ use super::counting::{Counting, Readable, Refund};
 use super::lows::Lows;
 use super::verdict::Verdict;
 use crate::bytes::{push_u56, read_u56};
-use crate::quota::{Algorithm, MOST_GRAINS, Quota};
-
-/// The most grains a bucket remembers as taken, debts included.
-pub const MOST_USED: u64 = 2 * MOST_GRAINS;
+use crate::quota::{Algorithm, MOST_USED, Quota};
 
 /// Returns the longest wait, in microseconds, that can be promised without counting beyond [`MOST_USED`].
 pub(crate) const fn longest_wait(quota: &Quota) -> u64 {

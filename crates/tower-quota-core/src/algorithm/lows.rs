@@ -9,8 +9,7 @@
 //! They begin anew where the bucket was full or was converted to another quota. So as far back as they reach, time has
 //! refilled the bucket at one rate. (A charge of the very microsecond of a conversion counts as later.)
 
-use super::bucket::MOST_USED;
-use crate::quota::Quota;
+use crate::quota::{MOST_USED, Quota};
 
 /// The least grains used in two spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

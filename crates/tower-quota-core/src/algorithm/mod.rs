@@ -13,7 +13,6 @@ mod sliding_log;
 mod sliding_window;
 mod verdict;
 
-pub use self::bucket::MOST_USED;
 pub(crate) use self::bucket::{Bucket, longest_wait};
 pub(crate) use self::convert::bucket_used;
 pub(crate) use self::counting::Refund;

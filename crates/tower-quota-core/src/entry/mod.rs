@@ -117,7 +117,7 @@ impl Entry {
 
     /// Judges this many units of a charge.
     pub(crate) fn judge(&self, charge: &Charge<'_>, units: u64, now: u64) -> Verdict {
-        let verdict = self.state_for(charge.counter(), now).judge(charge.quota(), now, units, charge.patience_micros());
+        let verdict = self.state_for(charge.counter(), now).judge(charge.quota(), now, units, charge.max_wait_micros());
         if units > 0 { verdict.blocked_for(self.blocked(charge, now)) } else { verdict }
     }
 

@@ -34,7 +34,7 @@ impl<'a> Answer<'a> {
     }
 
     pub(super) fn of_decision(decision: &Decision) -> Self {
-        let remaining = decision.binding().map_or(u64::MAX, |status| status.remaining());
+        let remaining = decision.tightest().map_or(u64::MAX, |status| status.remaining());
         Self(Form::Known { outcome: decision.outcome(), remaining })
     }
 
@@ -48,7 +48,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Returns the units left of the limit that binds.
+    /// Returns the units left of the tightest limit.
     #[must_use]
     pub const fn remaining(&self) -> u64 {
         match self.0 {

@@ -138,6 +138,8 @@ impl<S: Store + Clone> Limiter<S> {
     pub fn try_new(store: S, name: impl Into<Name>, quota: Quota) -> Result<Self, ConfigError> {
         let name = name.into();
         name.check_limit()?;
+        #[cfg(feature = "tokio")]
+        let quota = quota.for_waits_of(Self::DEFAULT_MAX_WAIT);
         Ok(Self {
             store,
             scope: name,
@@ -176,6 +178,8 @@ impl<S: Store + Clone> Limiter<S> {
                 return Err(ConfigError::CollidingNames(other, name));
             }
         }
+        #[cfg(feature = "tokio")]
+        let quota = quota.for_waits_of(self.longest_wait);
         self.others.push(NamedQuota { name, quota });
         self.is_one_bucket = false;
         Ok(self)
@@ -193,6 +197,15 @@ impl<S: Store + Clone> Limiter<S> {
     #[must_use]
     pub const fn store(&self) -> &S {
         &self.store
+    }
+
+    /// Returns the key that this limiter counts a value by, as a value of its own.
+    ///
+    /// Checked, it is counted as the value is.
+    #[must_use]
+    pub fn key_of<K: AsKey + ?Sized>(&self, value: &K) -> Key<'static> {
+        let key = value.as_key(self.scope);
+        Key::owned(key.scope(), key.as_bytes())
     }
 
     /// Charges one unit to every limit if it fits into all of them now, and nothing otherwise.
@@ -255,7 +268,7 @@ impl<S: Store + Clone> Limiter<S> {
             // A charge without patience is a plain one, which stores decide faster. Leaky buckets wait by default.
             match patience.is_zero() && limit.quota.algorithm() != Algorithm::LeakyBucket {
                 true => charge,
-                false => charge.patience(patience),
+                false => charge.max_wait(patience),
             }
         };
         self.limits().map(charge).collect()

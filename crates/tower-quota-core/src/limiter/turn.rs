@@ -17,9 +17,32 @@ impl<S: Store + Clone> Limiter<S> {
     pub const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(60);
 
     /// Sets the longest wait of [`until_ready`](Self::until_ready). The default is 60 seconds.
+    ///
+    /// The queue of a leaky bucket is as long as this wait, unless [`Quota::queue`](crate::Quota::queue) sets its length.
+    /// A longer wait that one call accepts does not make it longer.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_quota_core::{Limiter, MemoryStore, Quota};
+    ///
+    /// // Up to 300 calls wait for their turns, the last of them for a minute.
+    /// let limiter = Limiter::new(MemoryStore::new(), "calls", Quota::per_second(5).leaky_bucket())
+    ///     .max_wait(Duration::from_secs(60));
+    /// # let _ = limiter;
+    /// ```
     #[must_use]
-    pub fn max_wait(self, longest: Duration) -> Self {
-        Self { longest_wait: longest, ..self }
+    pub fn max_wait(mut self, longest: Duration) -> Self {
+        self.longest_wait = longest;
+        for limit in core::iter::once(&mut self.first).chain(&mut self.others) {
+            limit.quota = limit.quota.for_waits_of(longest);
+        }
+        self
+    }
+
+    /// Returns the longest wait of [`until_ready`](Self::until_ready).
+    #[must_use]
+    pub const fn longest_wait(&self) -> Duration {
+        self.longest_wait
     }
 
     /// Waits until one unit fits into every limit, at most as long as [`max_wait`](Self::max_wait) says.
@@ -65,9 +88,9 @@ impl<S: Store + Clone> Limiter<S> {
         longest: Duration,
     ) -> Result<Decision, NotReady<S::Error>> {
         let turn = {
-            let key = key.as_key(self.scope);
+            let key = self.key_of(key);
             let answer = self.apply(Operation::Check, &key, cost, longest);
-            Turn::new(self.clone(), Key::owned(key.scope(), key.as_bytes()), answer)
+            Turn::new(self.clone(), key, answer)
         };
         turn.take().await
     }

@@ -6,11 +6,10 @@ use super::filter::STEP;
 use super::interned::{Definition, Interned};
 use super::row::{Count, MOST_LIMITS, Row};
 use super::table::Table;
-use crate::algorithm::bucket::MOST_USED;
 use crate::algorithm::{Bucket, State, Verdict, bucket};
 use crate::charge::Counter;
 use crate::entry::{Entry, Slot, TRUSTED_LEAD};
-use crate::quota::Quota;
+use crate::quota::{MOST_USED, Quota};
 
 /// The balance after an entry's last change.
 #[derive(Clone, Copy)]

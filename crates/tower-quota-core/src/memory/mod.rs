@@ -298,6 +298,10 @@ impl Store for MemoryStore {
         self.inner.decide(Operation::Check, charges, decision);
         true
     }
+
+    fn identity(&self) -> Option<usize> {
+        Some(Arc::as_ptr(&self.inner).addr())
+    }
 }
 
 impl fmt::Debug for MemoryStore {

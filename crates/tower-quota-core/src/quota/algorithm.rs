@@ -8,7 +8,7 @@ use core::fmt;
 /// |---|---|---|
 /// | `TokenBucket` | bursts up to `burst`, refilled continuously at the rate | in doubt: it is the default |
 /// | `Gcra` | the same stream of decisions as a token bucket of that burst | you know it by that name |
-/// | `LeakyBucket` | a queue of `burst` places drained evenly at the rate | what is behind must see an even stream |
+/// | `LeakyBucket` | a queue of `queue` places drained evenly at the rate | what is behind must see an even stream |
 /// | `FixedWindow` | `units` per window; up to twice that across a border | people are billed by the calendar |
 /// | `SlidingWindow` | an estimate over the last window, from two counters; a little less than the rate | a window without the jump at its border |
 /// | `SlidingLog` | exactly `units` in any window | few units that must never be exceeded: logins, payments |
@@ -21,7 +21,7 @@ pub enum Algorithm {
     /// arrival time less the burst tolerance. The same decisions as a token bucket whose capacity is `burst`: the
     /// arrival time is ahead of the clock by exactly the time the missing tokens take to come back.
     Gcra,
-    /// A queue of `burst` places that empties at the rate. A request waits for its turn, or is refused if the queue is
+    /// A queue of [`queue`](crate::Quota::queue) places that empties at the rate. A request waits for its turn, or is refused if the queue is
     /// full or the wait is longer than it accepts.
     LeakyBucket,
     /// A counter per window of one period. Windows start at multiples of the period since the Unix epoch, so hours and

@@ -14,6 +14,7 @@ pub(super) enum Fault {
     ZeroBurst,
     BurstOnWindow(Algorithm),
     NotAFixedWindow(Algorithm),
+    NotALeakyBucket(Algorithm),
     Offset { offset: Duration, period: Duration },
     BurstTooSmall { burst: u64, least: u64 },
     NotRepresentable { units: u64, period: Duration, capacity: u64 },
@@ -29,9 +30,10 @@ impl Fault {
             Self::ZeroUnits => "a quota of 0 admits nothing: give at least 1 unit per period",
             Self::Period(_) => "a quota's period must be whole microseconds, from 1 ms to 366 days",
             Self::TooFast { .. } => "a quota may not exceed 10 million units per second",
-            Self::ZeroBurst => "a burst of 0 admits nothing: give at least 1, or leave it out",
+            Self::ZeroBurst => "a burst or a queue of 0 admits nothing: give at least 1, or leave it out",
             Self::BurstOnWindow(_) => "a window has no burst: its limit is the units per window",
             Self::NotAFixedWindow(_) => "only a fixed window takes an offset or an anchor",
+            Self::NotALeakyBucket(_) => "only a leaky bucket has a queue: call leaky_bucket() first, or give a burst",
             Self::Offset { .. } => "an offset must be whole microseconds and shorter than its window",
             Self::BurstTooSmall { .. } => "this burst fills up within a microsecond at this rate: give a larger one",
             Self::NotRepresentable { .. } => {
@@ -51,6 +53,7 @@ impl Fault {
             Self::ZeroBurst => ConfigError::ZeroBurst,
             Self::BurstOnWindow(algorithm) => ConfigError::BurstOnWindow(algorithm),
             Self::NotAFixedWindow(algorithm) => ConfigError::NotAFixedWindow(algorithm),
+            Self::NotALeakyBucket(algorithm) => ConfigError::NotALeakyBucket(algorithm),
             Self::Offset { offset, period } => ConfigError::Offset { offset, period },
             Self::BurstTooSmall { burst, least } => ConfigError::BurstTooSmall { burst, least },
             Self::NotRepresentable { units, period, capacity } => {

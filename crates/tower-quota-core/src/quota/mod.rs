@@ -2,6 +2,7 @@
 
 pub(crate) mod algorithm;
 mod fault;
+mod queue;
 mod rate;
 mod share;
 
@@ -11,6 +12,7 @@ pub use self::algorithm::Algorithm;
 pub(crate) use self::algorithm::Anchor;
 use self::fault::Fault;
 pub(crate) use self::rate::MOST_GRAINS;
+pub use self::rate::MOST_USED;
 use crate::error::ConfigError;
 use crate::time::micros;
 
@@ -122,7 +124,9 @@ impl Quota {
         raised(Self::build(units, period))
     }
 
-    /// Sets the capacity of a bucket: what may pass at once after a pause, or the places of a leaky bucket's queue.
+    /// Sets the capacity of a bucket: what may pass at once after a pause.
+    ///
+    /// Of a leaky bucket it is the length of the queue, which [`Quota::queue`] says in its own word.
     ///
     /// # Panics
     /// When `burst` is 0, fills up within a microsecond, cannot be counted exactly enough, or the algorithm is a
@@ -268,7 +272,7 @@ impl Quota {
     ///
     /// It is the span over which [`capacity`](Self::capacity) units are the quota.
     #[must_use]
-    pub const fn horizon(&self) -> Duration {
+    pub const fn window(&self) -> Duration {
         match self.algorithm.is_bucket() {
             true => Duration::from_micros((self.capacity * self.grain).div_ceil(self.refill)),
             false => self.period(),
@@ -399,6 +403,9 @@ impl Quota {
 
     const fn with_algorithm(mut self, algorithm: Algorithm) -> Result<Self, Fault> {
         self.algorithm = algorithm;
+        if !self.burst_given {
+            self.capacity = self.units;
+        }
         self.anchor = Anchor::Epoch { offset: 0 };
         self.in_integers()
     }

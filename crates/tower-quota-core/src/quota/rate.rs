@@ -8,6 +8,9 @@
 /// and Lua still count exactly.
 pub(crate) const MOST_GRAINS: u64 = 1 << 50;
 
+/// The most grains a bucket remembers as taken, debts included.
+pub const MOST_USED: u64 = 2 * MOST_GRAINS;
+
 /// Grains per unit and grains per microsecond for `units` per `period` microseconds, or `None` when no such pair holds
 /// `capacity` units to within 1 part per million of the rate.
 pub(super) const fn grains(units: u64, period: u64, capacity: u64) -> Option<(u64, u64)> {

@@ -56,7 +56,7 @@ proptest! {
             play.check(cost);
         }
         let mut check = |now: u64, cost| {
-            let charge = Charge::new("limit", &new, &ANYBODY).cost(cost).patience(Duration::ZERO);
+            let charge = Charge::new("limit", &new, &ANYBODY).cost(cost).max_wait(Duration::ZERO);
             play.entry.decide(Operation::Check, &[charge], Timestamp::from_micros(now))
         };
         let cost = check(play.now, 0).statuses()[0].remaining() + 1;

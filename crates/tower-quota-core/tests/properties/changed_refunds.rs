@@ -74,7 +74,7 @@ fn play(quotas: &[Quota], steps: &[Step], is_prepared: bool) -> TestCaseResult {
         let quota = quotas[step.quota];
         // No two versions decide in one microsecond.
         let is_changed = asked.last().is_some_and(|last| last.quota != quota);
-        now += fraction(micros(quota.horizon()), step.pause).max(u64::from(is_changed));
+        now += fraction(micros(quota.window()), step.pause).max(u64::from(is_changed));
         let cost = fraction(quota.capacity(), step.cost).max(1);
         let is_allowed = decide(&mut entry, Operation::Check, &quota, cost, now);
         asked.push(Asked { at: now, quota, cost: if is_allowed { cost } else { 0 } });

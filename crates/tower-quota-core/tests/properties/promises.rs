@@ -16,7 +16,7 @@ proptest! {
         let mut play = Play::new(quota);
         for ask in trace {
             let cost = play.arrive(ask);
-            for charge in [play.charge(cost), play.charge(cost).patience(Duration::ZERO)] {
+            for charge in [play.charge(cost), play.charge(cost).max_wait(Duration::ZERO)] {
                 let decision = play.ask_at(play.now, charge);
                 let Some(retry) = decision.retry_after() else { continue };
                 prop_assert!(retry > Duration::ZERO);
@@ -39,14 +39,14 @@ proptest! {
         for ask in trace {
             let cost = play.arrive(ask);
             let longest = Duration::from_micros(longest);
-            let decision = play.ask_at(play.now, play.charge(cost).patience(longest));
+            let decision = play.ask_at(play.now, play.charge(cost).max_wait(longest));
             match decision.outcome() {
                 Outcome::Wait(wait) => prop_assert!(wait <= longest && !wait.is_zero()),
                 Outcome::Refuse(retry) => {
-                    let later = play.ask_at(play.now + micros(retry), play.charge(cost).patience(longest));
+                    let later = play.ask_at(play.now + micros(retry), play.charge(cost).max_wait(longest));
                     prop_assert!(later.is_allowed());
                     prop_assert!(later.wait() <= longest);
-                    let sooner = play.ask_at(play.now + micros(retry) - 1, play.charge(cost).patience(longest));
+                    let sooner = play.ask_at(play.now + micros(retry) - 1, play.charge(cost).max_wait(longest));
                     prop_assert!(!sooner.is_allowed());
                 }
                 Outcome::Allow => {}

@@ -79,7 +79,7 @@ proptest! {
             let decision = ask(&mut one, &limits, &order, &costs, now);
             let shuffled = ask(&mut other, &limits, &other_order, &costs, now);
             prop_assert_eq!(decision.outcome(), shuffled.outcome());
-            prop_assert_eq!(decision.binding(), shuffled.binding());
+            prop_assert_eq!(decision.tightest(), shuffled.tightest());
             prop_assert_eq!(by_name(&decision), by_name(&shuffled));
             prop_assert_eq!(decision.at(), shuffled.at());
         }

@@ -55,7 +55,7 @@ pub(crate) fn quota_by(algorithm: Algorithm) -> impl Strategy<Value = Quota> {
 pub(crate) enum Pause {
     /// A fixed time, in microseconds.
     Micros(u64),
-    /// A share of the quota's horizon, in parts of 2^16.
+    /// A share of the quota's window, in parts of 2^16.
     Share(u32),
     /// As long as the last refusal said, this much sooner or later.
     Retry(i8),
@@ -116,7 +116,7 @@ impl Play {
         let near = |span: Duration, by: i8| micros(span).saturating_add_signed(i64::from(by));
         self.now += match (ask.pause, status) {
             (Pause::Micros(micros), _) => micros,
-            (Pause::Share(share), _) => fraction(micros(self.quota.horizon()), share),
+            (Pause::Share(share), _) => fraction(micros(self.quota.window()), share),
             (Pause::Retry(by), _) => {
                 self.last.as_ref().and_then(Decision::retry_after).map_or(0, |retry| near(retry, by))
             }

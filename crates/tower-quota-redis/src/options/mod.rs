@@ -54,7 +54,7 @@ impl RedisOptions {
     }
 
     /// Sets what every key in Redis begins with; `quota` by default. 1 to 64 letters, digits or characters of `-_.:/`.
-    /// Stores with different prefixes share nothing.
+    /// Stores with different prefixes share nothing. A colon follows it, unless it ends in one: `rl:` and `rl` are the same.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();

@@ -55,7 +55,7 @@ pub(super) async fn partial_grants_take_the_same<S: Store>(trial: &mut Trial<S>)
         let decision = trial.check(&step, &wanted).await?;
         expect_remaining(&step, &decision, &[0, 90, 99])?;
         let step = format!("{name}: one has nothing left");
-        let decision = trial.check(&step, &wanted.map(|charge| charge.patience(Duration::ZERO))).await?;
+        let decision = trial.check(&step, &wanted.map(|charge| charge.max_wait(Duration::ZERO))).await?;
         expect_allowed(&step, &decision, false)?;
         expect_remaining(&step, &decision, &[0, 90, 99])?;
     }

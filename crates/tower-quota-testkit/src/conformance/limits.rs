@@ -69,7 +69,7 @@ pub(super) async fn binding_limit_is_named<S: Store>(trial: &mut Trial<S>) -> Ou
     let second = Quota::per_second(5);
     let minute = Quota::per_minute(6).fixed_window();
     let charges = |cost| [at_once("second", &second, &ann, cost), at_once("minute", &minute, &ann, cost)];
-    let bound = |decision: &tower_quota_core::Decision| decision.binding().map(|status| status.name);
+    let bound = |decision: &tower_quota_core::Decision| decision.tightest().map(|status| status.name);
 
     let step = "admitted: the fewest left bind";
     expect(step, "binding", bound(&trial.check(step, &charges(1)).await?), Some(Name::new("second")))?;
@@ -94,7 +94,7 @@ pub(super) async fn order_of_limits_does_not_matter<S: Store>(trial: &mut Trial<
         let back = [at_once("wide", &WIDE, &bob, 1), at_once("tight", &TIGHT, &bob, 1)];
         let (one, other) = (trial.check(step, &forth).await?, trial.check(step, &back).await?);
         expect(step, "outcome", other.outcome(), one.outcome())?;
-        expect(step, "binding", other.binding(), one.binding())?;
+        expect(step, "binding", other.tightest(), one.tightest())?;
         let reversed: Vec<_> = other.statuses().iter().rev().copied().collect();
         expect(step, "statuses", reversed.as_slice(), one.statuses())?;
     }

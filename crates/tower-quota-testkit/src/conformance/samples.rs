@@ -31,7 +31,7 @@ pub(super) fn key(name: &str) -> Key<'static> {
 
 /// A charge that never waits, so that a leaky bucket refuses where the others do.
 pub(super) fn at_once<'a>(limit: &'static str, quota: &'a Quota, key: &'a Key<'a>, cost: u64) -> Charge<'a> {
-    Charge::new(limit, quota, key).cost(cost).patience(Duration::ZERO)
+    Charge::new(limit, quota, key).cost(cost).max_wait(Duration::ZERO)
 }
 
 /// A charge that takes its turn where there is a queue, however long, and is refused at once elsewhere.

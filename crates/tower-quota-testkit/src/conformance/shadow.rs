@@ -33,7 +33,7 @@ pub(super) async fn shadow_never_refuses<S: Store>(trial: &mut Trial<S>) -> Outc
         expect(&step, "outcome", decision.outcome(), Answer::Allow)?;
         expect(&step, "would refuse", would_refuse(&decision), vec!["dry"])?;
         expect(&step, "taken", taken(&decision), vec![1, 0])?;
-        expect(&step, "binding", decision.binding().map(|status| status.name), Some(Name::new("real")))?;
+        expect(&step, "binding", decision.tightest().map(|status| status.name), Some(Name::new("real")))?;
         expect_remaining(&step, &decision, &[98, 0])?;
         let step = format!("{name}: what was taken can be given back");
         if let Some(refund) = decision.refund() {
@@ -72,7 +72,7 @@ pub(super) async fn shadow_hides_no_refusal<S: Store>(trial: &mut Trial<S>) -> O
     let step = "both say so, and the wait is that of the enforced one";
     let decision = trial.check(step, &both).await?;
     expect(step, "outcome", decision.outcome(), Answer::Refuse(Duration::from_secs(60)))?;
-    expect(step, "binding", decision.binding().map(|status| status.name), Some(Name::new("minute")))?;
+    expect(step, "binding", decision.tightest().map(|status| status.name), Some(Name::new("minute")))?;
     expect(step, "would refuse", would_refuse(&decision), vec!["hour"])?;
     let enforced: Vec<_> = decision.enforced().map(|status| status.name.as_str()).collect();
     expect(step, "enforced", enforced, vec!["minute"])

@@ -9,7 +9,7 @@ use super::failure::expect;
 use super::samples::{at_once, expect_allowed, expect_remaining, key};
 use super::trial::Trial;
 
-const FIVE_PLACES: Quota = Quota::per_second(10).burst(5).leaky_bucket();
+const FIVE_PLACES: Quota = Quota::per_second(10).leaky_bucket().queue(5);
 
 pub(super) async fn turns_are_evenly_spaced<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let ann = key("ann");
@@ -32,7 +32,7 @@ pub(super) async fn turns_are_evenly_spaced<S: Store>(trial: &mut Trial<S>) -> O
 
 pub(super) async fn patience_bounds_the_wait<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let ann = key("ann");
-    let patient = |millis| [Charge::new("queue", &FIVE_PLACES, &ann).patience(Duration::from_millis(millis))];
+    let patient = |millis| [Charge::new("queue", &FIVE_PLACES, &ann).max_wait(Duration::from_millis(millis))];
     let step = "three places are taken";
     trial.check(step, &[Charge::new("queue", &FIVE_PLACES, &ann).cost(3)]).await?;
     let step = "a turn in 300 ms is too late for a request that waits 299";
@@ -50,7 +50,7 @@ pub(super) async fn bucket_can_make_requests_wait<S: Store>(trial: &mut Trial<S>
         [("token bucket", Quota::per_second(10).burst(5)), ("gcra", Quota::per_second(10).burst(5).gcra())]
     {
         let ann = key(name);
-        let patient = |cost, millis| [at_once("limit", &quota, &ann, cost).patience(Duration::from_millis(millis))];
+        let patient = |cost, millis| [at_once("limit", &quota, &ann, cost).max_wait(Duration::from_millis(millis))];
         let step = format!("{name}: 4 of 5 at once");
         expect(&step, "outcome", trial.check(&step, &patient(4, 1_000)).await?.outcome(), Answer::Allow)?;
         let step = format!("{name}: 3 more would be there in 200 ms, too late for 199");
@@ -67,7 +67,7 @@ pub(super) async fn bucket_can_make_requests_wait<S: Store>(trial: &mut Trial<S>
     for quota in [Quota::per_second(5).fixed_window(), Quota::per_second(5).sliding_log()] {
         let step = format!("a {} never makes a request wait", quota.algorithm());
         let ann = key(&step);
-        let ask = [at_once("limit", &quota, &ann, 5).patience(Duration::MAX)];
+        let ask = [at_once("limit", &quota, &ann, 5).max_wait(Duration::MAX)];
         expect(&step, "outcome", trial.check(&step, &ask).await?.outcome(), Answer::Allow)?;
         expect_allowed(&step, &trial.check(&step, &ask).await?, false)?;
     }

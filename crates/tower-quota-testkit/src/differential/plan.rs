@@ -38,7 +38,7 @@ pub(super) struct Step {
 pub(super) enum Pause {
     Micros(u64),
     Back(u64),
-    /// Thousandths of the first charge's horizon, and some microseconds.
+    /// Thousandths of the first charge's window, and some microseconds.
     Horizon(u64, i64),
     /// Until the wait of the last decision is over, and some microseconds.
     Wait(i64),
@@ -109,8 +109,7 @@ impl Plan {
             Pause::Back(micros) => now.saturating_sub(micros),
             Pause::Horizon(thousandths, by) => {
                 let quota = step.charges.first().map(|charge| &self.quotas[charge.quota]);
-                (now + part(micros(quota.map_or(Duration::ZERO, Quota::horizon)), thousandths))
-                    .saturating_add_signed(by)
+                (now + part(micros(quota.map_or(Duration::ZERO, Quota::window)), thousandths)).saturating_add_signed(by)
             }
             Pause::Wait(by) => match last.map(Decision::outcome) {
                 Some(Outcome::Refuse(span) | Outcome::Wait(span)) => after(span, by),
@@ -179,7 +178,7 @@ impl ChargePlan {
         };
         let mut charge = Charge::new(LIMITS[self.limit], quota, &keys[self.key]).cost(cost);
         if let Some(micros) = self.patience {
-            charge = charge.patience(Duration::from_micros(micros));
+            charge = charge.max_wait(Duration::from_micros(micros));
         }
         if let Some(penalty) = self.penalty {
             charge = charge.penalty(&plan.penalties[penalty]);

@@ -1,5 +1,6 @@
 //! The clients that this process has refused lately.
 
+use core::net::IpAddr;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Instant;
@@ -35,6 +36,20 @@ impl RefusedClient {
         &self.key
     }
 
+    /// Returns the text that [names](crate::ClientKey::Text) this client, which may be a secret.
+    ///
+    /// It is an address, of IPv6 the first of the network that is counted, or the value that was sent. `None` where the
+    /// key is not text: bytes of a closure, or several parts.
+    #[must_use]
+    pub fn text(&self) -> Option<String> {
+        let (scope, bytes) = (self.key.scope().as_str(), self.key.as_bytes());
+        if scope == "ip" || scope.starts_with("ip ") {
+            return address(bytes).map(|address| address.to_string());
+        }
+        let text = core::str::from_utf8(bytes).ok().filter(|text| !text.is_empty() && !text.contains(char::is_control));
+        text.map(str::to_owned)
+    }
+
     /// Returns how many of its requests were refused while it was remembered. Under load some are not counted.
     #[must_use]
     pub const fn refusals(&self) -> u64 {
@@ -46,6 +61,20 @@ impl RefusedClient {
     pub const fn until(&self) -> Instant {
         self.until
     }
+}
+
+/// Returns the address that the bytes of a key begin.
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    if let Ok(v4) = <[u8; 4]>::try_from(bytes) {
+        return Some(IpAddr::from(v4));
+    }
+    let mut v6 = [0; 16];
+    // A shorter key is one that was made by hand.
+    if bytes.len() < 8 {
+        return None;
+    }
+    v6.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    Some(IpAddr::from(v6))
 }
 
 /// A bounded list of refused clients, the latest first.

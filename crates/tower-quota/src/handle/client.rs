@@ -1,32 +1,43 @@
 //! How operators name a client.
 
+use core::fmt;
 use core::net::IpAddr;
 
+use http::request::Parts;
 use tower_quota_core::Key;
 
+use crate::head::RequestHead;
 use crate::key::KeyExtractor;
 
-/// Names a client of a limit.
-#[derive(Clone, Copy, Debug)]
+/// Names a client of a limit. `Debug` shows neither text nor keys: they may be secrets.
+#[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum ClientKey<'a> {
-    /// Text that the limit's extractor reads: `203.0.113.7` for addresses, the value itself for headers and the like.
+    /// Text that the limit's extractor [reads](KeyExtractor::parse): `203.0.113.7` for addresses, the value itself for
+    /// headers and the like.
     Text(&'a str),
     /// An address.
     Address(IpAddr),
     /// The key itself, as an extractor makes it.
     Key(&'a Key<'a>),
+    /// The client that sent this request, as the limit's extractor counts it.
+    Request(RequestHead<'a>),
 }
 
 impl ClientKey<'_> {
-    /// Returns the key by which an extractor counts the client; `None` if it cannot read the text.
+    /// Returns the key by which an extractor counts the client; `None` if it cannot read one.
     pub(super) fn read_by(self, extractor: &dyn KeyExtractor) -> Option<Key<'static>> {
         match self {
             Self::Text(text) => extractor.parse(text),
             Self::Address(address) => extractor.parse(&address.to_string()),
-            Self::Key(key) => Some(Key::owned(key.scope(), key.as_bytes())),
+            Self::Key(key) => Some(owned(key)),
+            Self::Request(head) => extractor.extract(&head).as_ref().map(owned),
         }
     }
+}
+
+fn owned(key: &Key<'_>) -> Key<'static> {
+    Key::owned(key.scope(), key.as_bytes())
 }
 
 impl<'a> From<&'a str> for ClientKey<'a> {
@@ -50,5 +61,28 @@ impl From<IpAddr> for ClientKey<'_> {
 impl<'a> From<&'a Key<'a>> for ClientKey<'a> {
     fn from(key: &'a Key<'a>) -> Self {
         Self::Key(key)
+    }
+}
+
+impl<'a> From<RequestHead<'a>> for ClientKey<'a> {
+    fn from(head: RequestHead<'a>) -> Self {
+        Self::Request(head)
+    }
+}
+
+impl<'a> From<&'a Parts> for ClientKey<'a> {
+    fn from(parts: &'a Parts) -> Self {
+        Self::Request(RequestHead::from_parts(parts))
+    }
+}
+
+impl fmt::Debug for ClientKey<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "Text({} bytes)", text.len()),
+            Self::Address(address) => f.debug_tuple("Address").field(address).finish(),
+            Self::Key(key) => f.debug_tuple("Key").field(key).finish(),
+            Self::Request(head) => f.debug_tuple("Request").field(head).finish(),
+        }
     }
 }

@@ -16,7 +16,8 @@ pub enum HandleError<E> {
         /// The names that there are.
         known: Vec<Name>,
     },
-    /// The extractor of this limit cannot read the text: it is no address, or counts by something without a text.
+    /// The extractor of this limit cannot read a key: the text is no address, one text does not name the parts of
+    /// [`key::all`](crate::key::all()), or the request has no key.
     UnreadableKey(Name),
     /// There are as many blocks as this process holds: 100,000. Block by a condition of the policy instead.
     TooManyBlocks,
@@ -44,7 +45,8 @@ impl<E: fmt::Display> fmt::Display for HandleError<E> {
             }
             Self::UnreadableKey(limit) => write!(
                 f,
-                "the limit \"{limit}\" cannot read this text as a key: give an address where it counts addresses, or a `Key`"
+                "the limit \"{limit}\" cannot read a key from this: give an address where it counts addresses, a request \
+                 that it counts, or the `Key` that its extractor's `key_of` makes"
             ),
             Self::TooManyBlocks => f.write_str("too many blocks: block by a condition of the policy instead"),
             Self::Store(error) => write!(f, "the store failed: {error}"),

@@ -12,6 +12,7 @@ use tower_quota_core::{Charge, Key, LimitStatus, Name, Operation, Store};
 
 pub use self::client::ClientKey;
 pub use self::error::HandleError;
+use crate::checks::ChecksReport;
 use crate::clients::RefusedClient;
 use crate::layer::{RateLimitLayer, Shared};
 use crate::limit::Limit;
@@ -20,7 +21,7 @@ use crate::policy::{Plan, Policy};
 /// Operates a running [`RateLimitLayer`]: made by [`RateLimitLayer::handle`].
 ///
 /// A client is named by a limit and a [`ClientKey`]: text that the limit's extractor reads (an address, an API key), an
-/// address, or a [`Key`]. Clones operate the same layer.
+/// address, a [`Key`], or a request of the client. Clones operate the same layer.
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,6 +38,20 @@ use crate::policy::{Plan, Policy};
 /// handle.block("login", "198.51.100.9", Duration::from_secs(600))?;
 /// # Ok(())
 /// # }
+/// ```
+///
+/// In a handler the request itself says which client it is, whatever the limit counts by:
+///
+/// ```
+/// use axum::extract::State;
+/// use http::request::Parts;
+/// use tower_quota::{MemoryStore, RateLimitHandle};
+///
+/// async fn logged_in(State(limits): State<RateLimitHandle<MemoryStore>>, head: Parts) {
+///     if let Err(error) = limits.reset("login", &head).await {
+///         eprintln!("{error}");
+///     }
+/// }
 /// ```
 pub struct RateLimitHandle<S> {
     shared: Arc<Shared<S>>,
@@ -73,7 +88,7 @@ impl<S: Store> RateLimitHandle<S> {
         self.apply(Operation::Peek, limit, client.into(), 1).await
     }
 
-    /// Forgets what a limit has counted for a client, its strikes included, and [unblocks](Self::unblock) it.
+    /// Forgets what a limit has counted for a client, its [penalty](Limit::penalty) included, and [unblocks](Self::unblock) it.
     ///
     /// # Errors
     /// As those of [`peek`](Self::peek).
@@ -156,11 +171,29 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.recent_refusals().list()
     }
 
+    /// Returns the mistakes in the configuration that requests have shown so far, and the warnings that were logged.
+    ///
+    /// ```
+    /// use tower_quota::{Check, MemoryStore, Policy, RateLimitLayer};
+    ///
+    /// let handle = RateLimitLayer::new(MemoryStore::new(), Policy::new()).handle();
+    /// assert_eq!(handle.mistakes().count(Check::NoPeerAddress), 0);
+    /// ```
+    pub fn mistakes(&self) -> ChecksReport {
+        self.shared.checks().report()
+    }
+
     /// Replaces the policy. Requests that were read by the old one are decided and answered by it to the end.
     ///
     /// What was counted stays: limits keep their counters by name, and a quota that has changed converts them.
     pub fn replace_policy(&self, policy: Policy) {
         self.shared.replace_policy(policy);
+    }
+
+    /// Returns how many requests wait for their turn in this process, behind this layer and its clones: for a gauge.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.shared.queue().waiting()
     }
 
     /// Refuses the requests that wait for their turn, and those that would have to wait from now on: for shutdown.

@@ -60,10 +60,16 @@ pub trait KeyExtractor: Send + Sync + 'static {
 
     /// Returns the key that this text stands for, as an operator types it: an API key, a user's name, an address.
     ///
-    /// The default is the text itself. It is `None` where the text cannot be a key, and for extractors with several
-    /// parts, whose keys one text cannot tell apart.
+    /// The default is the text itself. It is `None` where the text cannot be a key, and for [`all`](super::all()), whose
+    /// parts one text cannot tell apart. Of [`first_of`](super::first_of()) the parts that [count
+    /// addresses](Self::counts_addresses) are asked first, then the others in their order.
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         (!text.is_empty()).then(|| Key::owned(self.scope(), text))
+    }
+
+    /// Returns whether it counts addresses and [reads](Self::parse) no other text. The default is `false`.
+    fn counts_addresses(&self) -> bool {
+        false
     }
 
     /// Returns what the server's configuration gets wrong, as far as this request shows it.
@@ -112,6 +118,10 @@ macro_rules! pointers {
 
             fn parse(&self, text: &str) -> Option<Key<'static>> {
                 (**self).parse(text)
+            }
+
+            fn counts_addresses(&self) -> bool {
+                (**self).counts_addresses()
             }
 
             fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {

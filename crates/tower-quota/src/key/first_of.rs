@@ -68,8 +68,10 @@ impl KeyExtractor for FirstOf {
         self.parts.0.iter().for_each(|part| part.each_value(head, visit));
     }
 
-    fn parse(&self, _: &str) -> Option<Key<'static>> {
-        None
+    fn parse(&self, text: &str) -> Option<Key<'static>> {
+        // Every other part would take an address for a key of its own.
+        let parts = |of_addresses| self.parts.0.iter().filter(move |part| part.counts_addresses() == of_addresses);
+        parts(true).chain(parts(false)).find_map(|part| part.parse(text))
     }
 
     fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {

@@ -41,11 +41,12 @@ impl fmt::Display for Mistake {
                  `into_make_service_with_connect_info::<SocketAddr>()`; with tonic, enable the feature `tonic`; \
                  otherwise insert a `std::net::SocketAddr` into the request's extensions in an outer layer",
             ),
-            Self::UntrustedProxy { peer, header } => write!(
+            // An address is personal data, and texts are logged.
+            Self::UntrustedProxy { header, .. } => write!(
                 f,
-                "the peer {peer} sends `{header}` and looks like a proxy, but is counted as one client. If it is a \
-                 proxy, trust it: `key::client_ip().behind(Proxies::networks([\"{peer}\"]), ..)` with the source that \
-                 it writes"
+                "a peer with a private address sends `{header}` and looks like a proxy, but is counted as one client. If it \
+                 is a proxy, trust its network: `key::client_ip().behind(Proxies::networks([\"10.0.0.0/8\"]), \
+                 Source::XForwardedFor)`, with the `Source` that it writes"
             ),
             Self::NoForwardedAddress { header } => write!(
                 f,

@@ -44,7 +44,8 @@
 //! | [`all`](all()) | several of them together | a part is missing | `(ip + method)` | [`All::key_of`]: the keys of the parts |
 //! | [`first_of`](first_of()), `a.or(b)` | the first of them that is there | all parts are missing | that of the part; `(header x or ip)` when missing | the part's |
 //!
-//! By text, as an operator types it, [`KeyExtractor::parse`] makes the key.
+//! By text, as an operator types it, [`KeyExtractor::parse`] makes the key. A [`RateLimitHandle`](crate::RateLimitHandle)
+//! takes such text, a key, or a request of the client.
 //!
 //! # Caveats
 //!
@@ -95,7 +96,7 @@ mod uri;
 pub use self::all::{All, all};
 pub use self::authorization::{BasicUserKey, BearerKey, basic_user, bearer};
 pub use self::client_ip::{ClientIp, Proxies, Source, client_ip};
-pub(crate) use self::client_ip::{canonical, network};
+pub(crate) use self::client_ip::{canonical, forwarding_header, network};
 pub(crate) use self::custom::CLOSURE_MARK;
 pub use self::custom::{EveryoneKey, ExtensionKey, FromFnKey, everyone, extension, from_fn};
 pub use self::extractor::{KeyExtractor, identity_of};

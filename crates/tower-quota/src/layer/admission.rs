@@ -1,12 +1,9 @@
 //! An admitted request until it is forwarded, and what is left to do with its response.
 
 use http::{Request, Response};
-use tower_quota_core::Decision;
 
 use super::body::ResponseBody;
-use super::pipeline::Case;
-use super::shared::Rules;
-use crate::degraded::Degraded;
+use crate::request::Case;
 use crate::settle::{ChargeRecord, Counted, Meter, Reservation};
 
 /// An admitted request, until it is forwarded. Dropped before, it gives back what was recorded of its charges.
@@ -85,35 +82,5 @@ impl Finish {
         let (parts, body) = response.into_parts();
         let meter = Meter::start(&parts, self.reservation);
         Response::from_parts(parts, ResponseBody::inner(body, meter))
-    }
-}
-
-impl Rules {
-    /// Leaves the decision in the extensions of an admitted request, for its handler.
-    pub(super) fn attach_to_request<B>(&self, decision: &Decision, request: &mut Request<B>) {
-        if self.attaches_decision {
-            request.extensions_mut().insert(decision.clone());
-        }
-    }
-}
-
-impl Case {
-    /// Leaves in a response's extensions what is not for clients.
-    ///
-    /// The decision is the original, which can be refunded, unless the store has taken nothing that it could give back.
-    /// The decision of an inner layer that refused stays: it says more.
-    pub(super) fn attach<B>(&mut self, response: &mut Response<B>) {
-        let is_local = self.report.by == Counted::Locally;
-        if is_local || self.report.decision.is_none() {
-            response.extensions_mut().insert(Degraded);
-        }
-        let Some(decision) = &mut self.report.decision else { return };
-        if self.rules.attaches_decision && response.extensions().get().is_none_or(Decision::is_allowed) {
-            let mut attached = decision.clone();
-            if !is_local {
-                core::mem::swap(&mut attached, decision);
-            }
-            response.extensions_mut().insert(attached);
-        }
     }
 }

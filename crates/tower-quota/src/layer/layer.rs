@@ -1,20 +1,25 @@
-//! The layer.
+//! The layer, and everything that its builder can be told.
 
 use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
+use http::Response;
 use tower_layer::Layer;
-use tower_quota_core::{MemoryStore, Store};
+use tower_quota_core::{ConfigError, MemoryStore, Name, Store};
 
 use super::service::RateLimit;
 use super::shared::{Settings, Shared};
-use super::stage::Queue;
+use crate::checks::{Check, CheckSet};
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
 use crate::policy::Policy;
-use crate::response::ResponseSettings;
+use crate::protocol::Protocol;
+use crate::request::Queue;
+use crate::response::{
+    GrpcStatus, HeaderStyle, OnRefused, Partitions, Refusal, RefusalBody, Refused, ResponseSettings,
+};
 
 /// Puts a [`Policy`] in front of services, see the [crate](crate). Clones, and all the services they make, share one
 /// store and one policy.
@@ -26,7 +31,7 @@ pub struct RateLimitLayer<S> {
 }
 
 impl<S: Store> RateLimitLayer<S> {
-    /// The most requests that wait at once unless [`max_waiting`](Self::max_waiting) says otherwise.
+    /// The most requests that wait at once unless [`max_waiting`](Self::max_waiting) sets another number.
     pub const DEFAULT_MAX_WAITING: usize = 10_000;
 
     /// Makes a layer that decides by this policy and counts in this store.
@@ -40,25 +45,29 @@ impl<S: Store> RateLimitLayer<S> {
             queue: Arc::new(Queue::new(Self::DEFAULT_MAX_WAITING)),
             store_timeout: None,
             attaches_decision: false,
+            checks_off: CheckSet::default(),
         };
         Self { shared: Arc::new(Shared::new(Arc::new(store), settings)) }
     }
 
-    /// Where [`OnStoreFailure::Local`](crate::OnStoreFailure::Local) limits are counted while the store is sick, instead
-    /// of in a memory store with its default capacity. Layers that are given clones of one store count together, which
-    /// is right for layers whose limits have the same names and keys. It is cleared when the real store is well again:
+    /// Sets the store in which [`OnStoreFailure::Local`](crate::OnStoreFailure::Local) limits are counted while the real one is
+    /// unavailable.
+    ///
+    /// The default is a memory store with its default capacity. Layers that are given clones of one store count together,
+    /// which is right for layers whose limits have the same names and keys. It is cleared when the real store has recovered:
     /// let nothing else count in it.
     pub fn local_store(self, store: MemoryStore) -> Self {
         self.with(|settings| settings.local = Arc::new(LocalCounters::new(store)))
     }
 
-    /// Hands the error to this closure whenever the store could not decide, once per request and whatever the limits do
-    /// then, and whenever it could not [settle](crate::settle) or give a turn back: for logs and metrics. Unless told
-    /// otherwise nobody hears of it, and a service whose limits [allow](crate::OnStoreFailure::Allow) runs unlimited in
-    /// silence. A second closure replaces the first.
+    /// Calls this closure with each failure of the store: for logs and metrics.
+    ///
+    /// That is once per request that the store could not decide, whatever its limits do then, and whenever the store could
+    /// not [settle](crate::settle) or take a turn back. Without it, a service whose limits
+    /// [allow](crate::OnStoreFailure::Allow) runs unlimited in silence. A second closure replaces the first.
     ///
     /// It runs before the request goes on, or where it is dropped, for every request of an outage: it must be quick and
-    /// never block or panic, and a log is better given one line in a while than one per request. The error is the
+    /// never block or panic, and a log needs one line in a while, not one per request. The error is the
     /// store's own and can be downcast; a [`BoxStore`](crate::BoxStore) passes on the text and the source of its store's
     /// error, not the type. The text may name the server, and with tower-quota's stores it contains no keys.
     ///
@@ -81,13 +90,14 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| settings.on_store_error = Arc::new(listener))
     }
 
-    /// Tells this closure of every decision, once per request: admitted, waiting, refused, blocked, without a key, and
-    /// what becomes of requests while the store is sick. For metrics and logs. Requests that nothing was decided about,
-    /// because no limit applies or they are [skipped](Policy::skip) or [allowed](Policy::allow), are not told. A second
-    /// closure replaces the first.
+    /// Calls this closure with every decision, once per request: for metrics and logs.
     ///
-    /// It runs before the request goes on: it must be quick and never block. Of a request that waits it hears when the
-    /// wait begins.
+    /// It hears of admitted, waiting, refused and blocked requests, of missing keys, and of what happens to requests while the
+    /// store is unavailable. It does not hear of requests without a decision, because no limit applies or they are
+    /// [skipped](Policy::skip) or [allowed](Policy::allow). A second closure replaces the first.
+    ///
+    /// It runs before the request goes on: it must be quick and never block. It hears of a request that waits when the wait
+    /// begins.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -107,9 +117,11 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| settings.on_decision = Some(Arc::new(listener)))
     }
 
-    /// Puts the [`Decision`](crate::Decision) into the extensions of each request that is admitted, for handlers, and of
-    /// each response, for layers around this one; of nested layers a refusal's stays. Off unless called: it costs each
-    /// request a few allocations, and [`on_decision`](Self::on_decision) hears of the same without.
+    /// Puts the [`Decision`](crate::Decision) into the extensions of admitted requests and of responses.
+    ///
+    /// Handlers find it in the request, with the feature `axum` by the extractor `RequestDecision`; layers around this one find
+    /// it in the response, where of nested layers a refusal's stays. Off unless called: it costs each request a few
+    /// allocations, and [`on_decision`](Self::on_decision) hears of the same without.
     ///
     /// ```
     /// use axum::{Extension, Router, routing::get};
@@ -129,10 +141,11 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| settings.attaches_decision = true)
     }
 
-    /// The most requests that wait for their turn at once in this process, behind this layer and its clones: see
-    /// [`Limit::max_wait`](crate::Limit::max_wait). One more is refused as if it were over its quota, with the wait that it
-    /// would have had as `Retry-After`, and is charged nothing. The default is
-    /// [`DEFAULT_MAX_WAITING`](Self::DEFAULT_MAX_WAITING); with 0 nobody waits.
+    /// Sets how many requests may wait for their turn at once, behind this layer and its clones: see
+    /// [`Limit::max_wait`](crate::Limit::max_wait).
+    ///
+    /// One more is refused as if it were over its quota, with the wait that it would have had as `Retry-After`, and is charged
+    /// nothing. The default is [`DEFAULT_MAX_WAITING`](Self::DEFAULT_MAX_WAITING); with 0 no request waits.
     ///
     /// Each holds its connection, its request and a timer, no task and no thread: a few kilobytes, unless bodies are read
     /// before they get here.
@@ -146,6 +159,136 @@ impl<S: Store> RateLimitLayer<S> {
     /// None unless called. A `RedisStore` has a deadline of its own; this is for stores that have none.
     pub fn store_timeout(self, longest: Duration) -> Self {
         self.with(|settings| settings.store_timeout = Some(longest))
+    }
+
+    /// Turns off one of the [checks](Check) for mistakes in the configuration: it neither logs nor counts.
+    ///
+    /// ```
+    /// use tower_quota::{Check, MemoryStore, Policy, RateLimitLayer};
+    ///
+    /// // Here a policy comes later, if at all.
+    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).without_check(Check::NoLimits);
+    /// # let _ = layer;
+    /// ```
+    pub fn without_check(self, check: Check) -> Self {
+        self.with(|settings| settings.checks_off.insert(check))
+    }
+
+    /// Answers refused HTTP requests by this closure instead of in the [form that the client asks
+    /// for](crate::Negotiated).
+    ///
+    /// The body is text, bytes, or a [`RefusalBody`]; with the feature `axum` the response may be one of axum. The layer
+    /// adds what the closure leaves out: see [`Refusal`].
+    ///
+    /// ```
+    /// use http::Response;
+    /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+    ///
+    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).on_refused(|refused| {
+    ///     let mut response = Response::new(refused.detail());
+    ///     *response.status_mut() = refused.status();
+    ///     response
+    /// });
+    /// # let _ = layer;
+    /// ```
+    pub fn on_refused<F, B>(self, respond: F) -> Self
+    where
+        F: Fn(&Refused<'_>) -> Response<B> + Send + Sync + 'static,
+        B: Into<RefusalBody> + 'static,
+    {
+        self.refusal(OnRefused(respond))
+    }
+
+    /// Answers refused HTTP requests by this value: see [`Refusal`].
+    pub fn refusal(self, refusal: impl Refusal) -> Self {
+        self.responding(|settings| settings.refusal = Arc::new(refusal))
+    }
+
+    /// Answers refused gRPC calls with the status that this closure returns.
+    ///
+    /// It returns a [`GrpcStatus`], or with the feature `tonic` a `tonic::Status`. Unless it is called, the status is
+    /// [`GrpcStatus::of`] the refusal. Which calls are answered in gRPC depends on the [protocol](Self::protocol).
+    pub fn on_refused_grpc<F, G>(self, status: F) -> Self
+    where
+        F: Fn(&Refused<'_>) -> G + Send + Sync + 'static,
+        G: Into<GrpcStatus>,
+    {
+        self.responding(|settings| settings.on_refused_grpc = Arc::new(move |refused| status(refused).into()))
+    }
+
+    /// Chooses which refusals are gRPC responses. The default is [`Protocol::Auto`].
+    pub fn protocol(self, protocol: Protocol) -> Self {
+        self.responding(|settings| settings.protocol = protocol)
+    }
+
+    /// Reports the limits to clients in these header styles.
+    ///
+    /// The default is [`HeaderStyle::Draft11`] and [`HeaderStyle::XRateLimit`] with [`Reset::Epoch`](crate::Reset::Epoch)
+    /// together. With none, admitted responses have no fields; the `Retry-After` of refusals stays.
+    ///
+    /// ```
+    /// use tower_quota::{HeaderStyle, MemoryStore, Policy, RateLimitLayer};
+    ///
+    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new())
+    ///     .headers([HeaderStyle::Draft11, HeaderStyle::GitHub, HeaderStyle::PerWindow]);
+    /// # let _ = layer;
+    /// ```
+    ///
+    /// # Panics
+    /// When two of them write the same field; see [`RateLimitLayer::try_headers`].
+    #[track_caller]
+    pub fn headers(self, styles: impl IntoIterator<Item = HeaderStyle>) -> Self {
+        match self.try_headers(styles) {
+            Ok(layer) => layer,
+            #[expect(clippy::panic, reason = "documented: a layer written in code fails at start")]
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Is [`RateLimitLayer::headers`] for styles that are not written in code.
+    ///
+    /// # Errors
+    /// [`ConfigError::SharedField`] when two of them write the same field.
+    pub fn try_headers(self, styles: impl IntoIterator<Item = HeaderStyle>) -> Result<Self, ConfigError> {
+        let styles: Vec<HeaderStyle> = styles.into_iter().collect();
+        HeaderStyle::check(&styles)?;
+        Ok(self.responding(|settings| settings.styles = styles))
+    }
+
+    /// Shows clients the partition of each limit that counted them, as `pk` in the fields of [`HeaderStyle::Draft11`].
+    ///
+    /// It is 12 bytes of a hash of the limit's key, keyed by this secret: a client that speaks for several can tell them
+    /// apart, and the key cannot be read out of it without the secret, which should be 16 random bytes or more, and the
+    /// same in all instances.
+    pub fn partition_keys(self, secret: impl AsRef<[u8]>) -> Self {
+        self.responding(|settings| settings.partitions = Some(Partitions::new(secret.as_ref())))
+    }
+
+    /// Adds a random time, at most this long, to the wait of each refused client.
+    ///
+    /// Clients that were refused together then do not come back together. The wait is never shorter than it must be, and
+    /// the same throughout a response: `Retry-After`, the sentence, the draft fields, gRPC's `RetryInfo` and push-back.
+    /// The [`Decision`](crate::Decision) keeps the exact time. The default is none.
+    pub fn retry_jitter(self, most: Duration) -> Self {
+        self.responding(|settings| settings.most_jitter = most)
+    }
+
+    /// Names the shadow limits that would have refused a request in `X-RateLimit-Shadow`, a list of strings.
+    ///
+    /// Clients see nothing of such limits otherwise.
+    pub fn shadow_header(self) -> Self {
+        self.responding(|settings| settings.tells_shadows = true)
+    }
+
+    /// Names the service that refuses to gRPC clients, such as `api.example.com`: the domain of `ErrorInfo`.
+    ///
+    /// The default is `tower-quota`.
+    pub fn grpc_domain(self, domain: impl Into<Name>) -> Self {
+        self.responding(|settings| settings.grpc_domain = domain.into())
+    }
+
+    fn responding(self, change: impl FnOnce(&mut ResponseSettings)) -> Self {
+        self.with(|settings| change(&mut settings.responses))
     }
 
     pub(crate) const fn shared(&self) -> &Arc<Shared<S>> {

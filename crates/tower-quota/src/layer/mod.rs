@@ -15,7 +15,6 @@ mod layer;
 mod pipeline;
 mod refuse;
 mod service;
-mod settings;
 mod shared;
 mod stage;
 

@@ -5,15 +5,17 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::{Request, Response};
-use tower_quota_core::{Decision, Key, LimitStatus, Name, Operation, Outcome, Store};
+use tower_quota_core::{Decision, LimitStatus, Operation, Outcome, Store};
 
 use super::admission::Admission;
-use super::shared::{Rules, Shared};
+use super::shared::Shared;
 use super::stage::{Event, Queued, Stage};
+use crate::checks::Mark;
 use crate::head::RequestHead;
-use crate::policy::{Ask, Fallback, Listed, LookUps, NotAsked};
-use crate::response::{Reason, RefusalBody, Report};
-use crate::settle::{ChargeRecord, Counted, InFlight, RecordedCharge, Settler};
+use crate::policy::{Ask, Listed, LookUps, NotAsked};
+use crate::request::{Case, Rules};
+use crate::response::{Reason, RefusalBody};
+use crate::settle::{ChargeRecord, Counted, InFlight, Settler};
 
 /// What happens to a request next.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
@@ -24,16 +26,6 @@ pub(super) enum Step<S: Store> {
     Respond(Response<RefusalBody>),
     /// It waits.
     Wait(Stage<S>),
-}
-
-/// A request that the store is asked about, and what its response needs. Boxed once: it goes from stage to stage.
-pub(super) struct Case {
-    pub(super) rules: Arc<Rules>,
-    /// The keys of its limits, where it may be refused.
-    pub(super) keys: Vec<(Name, Key<'static>)>,
-    pub(super) recorded: Vec<RecordedCharge>,
-    pub(super) fallback: Fallback,
-    pub(super) report: Report,
 }
 
 impl<S: Store> Shared<S> {
@@ -53,6 +45,10 @@ impl<S: Store> Shared<S> {
             }
             Event::Answered(Ok(decision), case) => {
                 self.settings.local.store_answered();
+                self.checks().store_answered();
+                if decision.is_allowed() && case.rules.watch.is_open() {
+                    case.rules.watch.admitted();
+                }
                 self.decided(decision, case, request)
             }
             Event::Answered(Err(failure), case) => self.fall_back(failure.error(), case, request),
@@ -70,9 +66,13 @@ impl<S: Store> Shared<S> {
     /// Sorts a request by the lists of the policy, and begins its look-ups.
     #[inline(never)]
     fn look_up<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
-        let head = RequestHead::of(request);
+        let head = RequestHead::of(request).noting_missing_peer(rules.watch.lacks_peer());
         match rules.plan.lists.find(&head) {
-            Listed::Uncounted => Step::Forward(Admission::default()),
+            Listed::Skipped => Step::Forward(Admission::default()),
+            Listed::Allowed => {
+                rules.watch.admitted();
+                Step::Forward(Admission::default())
+            }
             Listed::Blocked => Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request)),
             Listed::Unlisted if rules.plan.look_ups.is_empty() => self.ask(rules, request),
             Listed::Unlisted => Step::Wait(Stage::LookUp { look_ups: LookUps::begin(&rules.plan.look_ups, &head) }),
@@ -82,13 +82,45 @@ impl<S: Store> Shared<S> {
     /// Asks the store about a request, by the limits that apply to it.
     #[inline]
     fn ask<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
+        // Once the watch has ended, this load and this branch are all that the checks cost an admitted request.
+        if rules.watch.is_open() { self.ask_watched(rules, request) } else { self.ask_limits(rules, request, None) }
+    }
+
+    /// Asks the store about one of the first requests, and looks for mistakes in the configuration.
+    #[inline(never)]
+    fn ask_watched<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
+        let mut mark = Mark::default();
+        let step = self.ask_limits(rules, request, Some(&mut mark));
+        mark.leave_in(request);
+        step
+    }
+
+    /// Does the same; with a mark the request is watched. A copy for each, so that the usual one has no branches for it.
+    #[inline(always)]
+    fn ask_limits<B>(
+        self: &Arc<Self>,
+        rules: &Arc<Rules>,
+        request: &mut Request<B>,
+        mut mark: Option<&mut Mark>,
+    ) -> Step<S> {
+        let mut head = RequestHead::of(request);
+        if mark.is_some() {
+            head = head.noting_missing_peer(rules.watch.lacks_peer());
+        }
         let mut ask = Ask::new(&rules.plan);
-        if let Err(not_asked) = ask.read(&RequestHead::of(request)) {
+        let read = ask.read(&head);
+        if let Some(mark) = mark.as_deref_mut() {
+            *mark = rules.watch.examine(self.checks(), &rules.plan, &ask, read.as_ref().err(), &head);
+        }
+        if let Err(not_asked) = read {
             let reason = match not_asked {
                 NotAsked::NoLimit => return Step::Forward(Admission::default()),
                 NotAsked::MissingKey(scope) => Reason::MissingKey(scope),
                 NotAsked::Unauthenticated(scope) => Reason::Unauthenticated(scope),
-                NotAsked::NoPeerAddress => Reason::NoPeerAddress,
+                NotAsked::NoPeerAddress => {
+                    self.checks().no_peer_address();
+                    Reason::NoPeerAddress
+                }
             };
             return Step::Respond(self.refuse_undecided(rules, reason, request));
         }
@@ -99,10 +131,17 @@ impl<S: Store> Shared<S> {
         let mut decision = Decision::default();
         if self.store.check_at_once(&charges, &mut decision) {
             self.settings.local.store_answered();
+            if mark.is_some() {
+                self.checks().store_answered();
+                if decision.is_allowed() {
+                    rules.watch.admitted();
+                }
+            }
             if rules.ends_with_decision && decision.is_allowed() {
                 return Step::Forward(Admission::default());
             }
-            let mut case = Case::new(rules, &ask, !decision.is_allowed());
+            let needs_keys = !decision.is_allowed() || self.settings.on_decision.is_some();
+            let mut case = Case::new(rules, &ask, needs_keys);
             case.recorded = rules.plan.record(&charges);
             // They borrow from the request.
             drop(charges);
@@ -138,7 +177,7 @@ impl<S: Store> Shared<S> {
         }
         let jitter = case.rules.plan.wait_jitter(decision);
         case.rules.attach_to_request(decision, request);
-        self.notify(Some(decision), None, by == Counted::Locally, request);
+        self.notify(Some(decision), None, by == Counted::Locally, &case.keys, request);
         match place {
             None => {
                 admission.report(case);
@@ -171,27 +210,6 @@ impl<S: Store> Shared<S> {
 
     fn settler(self: &Arc<Self>) -> Arc<dyn Settler> {
         Arc::clone(self) as Arc<dyn Settler>
-    }
-}
-
-impl Case {
-    /// Keeps what is needed of a request after it was asked about.
-    fn new(rules: &Arc<Rules>, ask: &Ask<'_, '_>, may_be_refused: bool) -> Box<Self> {
-        let owned = |(limit, key): (Name, &Key<'_>)| (limit, Key::owned(key.scope(), key.as_bytes()));
-        let keys = if may_be_refused { ask.parts().map(owned).collect() } else { Vec::new() };
-        let partitions = rules.responses.partitions().map(|partitions| {
-            ask.parts().filter_map(|(limit, key)| Some((limit, partitions.of(key)?))).collect()
-        });
-        let report = Report {
-            decision: None,
-            by: Counted::Shared,
-            overrides: ask.overrides(),
-            partitions: partitions.unwrap_or_default(),
-            jitter: Duration::ZERO,
-            only_shadows: false,
-        };
-        let fallback = Fallback::default();
-        Box::new(Self { rules: Arc::clone(rules), keys, recorded: Vec::new(), fallback, report })
     }
 }
 

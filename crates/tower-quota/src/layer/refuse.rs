@@ -9,10 +9,11 @@ use http::{Request, Response};
 use tower_quota_core::{Charge, Decision, Operation, Outcome, Store};
 
 use super::admission::Admission;
-use super::pipeline::{Case, Step};
-use super::shared::{Rules, Shared};
+use super::pipeline::Step;
+use super::shared::Shared;
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
+use crate::request::{Case, Rules};
 use crate::response::{Reason, RefusalBody, Refused};
 use crate::settle::Counted;
 
@@ -23,11 +24,14 @@ impl<S: Store> Shared<S> {
         case.report.jitter = case.rules.responses.draw_jitter();
         let Some(decision) = &case.report.decision else { return Response::default() };
         self.note_refusal(decision, &case);
+        if case.rules.watch.is_open() && case.report.by == Counted::Shared {
+            case.rules.watch.refused(self.checks(), decision, &case.keys);
+        }
         let reason = match decision.outcome() {
             Outcome::Never => Reason::NeverFits(decision),
             _ => Reason::OverQuota(decision),
         };
-        self.notify(Some(decision), Some(reason), case.report.by == Counted::Locally, request);
+        self.notify(Some(decision), Some(reason), case.report.by == Counted::Locally, &case.keys, request);
         let refused = Refused::new(reason, RequestHead::of(request), case.report.jitter);
         let mut response = case.rules.responses.refuse(&refused, Some(&case.report));
         case.attach(&mut response);
@@ -36,7 +40,7 @@ impl<S: Store> Shared<S> {
 
     /// Remembers the client of the limit that refuses for longest.
     fn note_refusal(&self, decision: &Decision, case: &Case) {
-        let Some(status) = decision.binding() else { return };
+        let Some(status) = decision.tightest() else { return };
         let Some((limit, key)) = case.keys.iter().find(|(limit, _)| *limit == status.name) else { return };
         let now = Instant::now();
         let until = now.checked_add(decision.retry_after().unwrap_or_default());
@@ -50,7 +54,10 @@ impl<S: Store> Shared<S> {
         reason: Reason<'_>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
-        self.notify(None, Some(reason), false, request);
+        if matches!(reason, Reason::Blocked) {
+            rules.watch.refused_for_good(self.checks());
+        }
+        self.notify(None, Some(reason), false, &[], request);
         rules.responses.refuse(&Refused::new(reason, RequestHead::of(request), Duration::ZERO), None)
     }
 
@@ -62,6 +69,7 @@ impl<S: Store> Shared<S> {
         mut case: Box<Case>,
         request: &mut Request<B>,
     ) -> Step<S> {
+        self.checks().store_failed();
         (self.settings.on_store_error)(error);
         request.extensions_mut().insert(Degraded);
         if case.fallback.refuses {
@@ -69,7 +77,7 @@ impl<S: Store> Shared<S> {
         }
         case.report.by = Counted::Locally;
         if case.fallback.local.is_empty() {
-            self.notify(None, None, true, request);
+            self.notify(None, None, true, &case.keys, request);
             let mut admission = Admission::default();
             admission.report(case);
             return Step::Forward(admission);
@@ -93,7 +101,7 @@ impl<S: Store> Shared<S> {
         request: &Request<B>,
     ) -> Response<RefusalBody> {
         let reason = Reason::StoreFailure(error);
-        self.notify(None, Some(reason), true, request);
+        self.notify(None, Some(reason), true, &case.keys, request);
         case.report.only_shadows = case.fallback.only_shadows;
         case.report.jitter = case.rules.responses.draw_jitter();
         let refused = Refused::new(reason, RequestHead::of(request), case.report.jitter);

@@ -8,15 +8,16 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Guard};
 use http::Request;
 use tokio::runtime::Handle;
-use tower_quota_core::{Charge, Decision, Operation, Store};
+use tower_quota_core::{Charge, Decision, Key, Name, Operation, Store};
 
-use super::stage::Queue;
+use crate::checks::{CheckSet, Checks};
 use crate::clients::{Blocks, RecentRefusals};
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
 use crate::head::RequestHead;
-use crate::policy::{Plan, Policy};
-use crate::response::{Reason, ResponseSettings, Responses};
+use crate::policy::Policy;
+use crate::request::{Queue, Rules};
+use crate::response::{Reason, ResponseSettings};
 use crate::settle::{Counted, Settler, detach};
 
 /// What a layer, its clones and all their services share.
@@ -25,6 +26,7 @@ pub(crate) struct Shared<S> {
     pub(super) settings: Settings,
     /// The rules in force. A request takes them once, and keeps what it took.
     rules: ArcSwap<Rules>,
+    checks: Checks,
     blocks: Blocks,
     recent_refusals: RecentRefusals,
 }
@@ -41,15 +43,8 @@ pub(super) struct Settings {
     pub(super) store_timeout: Option<Duration>,
     /// Says whether requests and responses carry the decision.
     pub(super) attaches_decision: bool,
-}
-
-/// A policy and the responses it makes, compiled together.
-pub(crate) struct Rules {
-    pub(crate) plan: Plan,
-    pub(super) responses: Responses,
-    pub(super) attaches_decision: bool,
-    /// Says whether nothing is left to do for a request that is admitted at once.
-    pub(super) ends_with_decision: bool,
+    /// The checks that are turned off.
+    pub(super) checks_off: CheckSet,
 }
 
 /// Hears of every failure of the store.
@@ -58,21 +53,37 @@ pub(super) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 /// Hears of every decision.
 pub(super) type OnDecision = dyn Fn(&Decided<'_>) + Send + Sync;
 
-impl<S> Shared<S> {
+impl<S: Store> Shared<S> {
     pub(super) fn new(store: Arc<S>, settings: Settings) -> Self {
-        let rules = ArcSwap::from_pointee(Rules::new(settings.policy.clone(), &settings));
-        Self { store, settings, rules, blocks: Blocks::default(), recent_refusals: RecentRefusals::default() }
+        let checks = Checks::new(settings.checks_off);
+        let rules = rules(settings.policy.clone(), &settings, &checks, &store);
+        let (rules, blocks, recent_refusals) =
+            (ArcSwap::from_pointee(rules), Blocks::default(), RecentRefusals::default());
+        Self { store, settings, rules, checks, blocks, recent_refusals }
     }
 
+    /// Puts another policy in force.
+    pub(crate) fn replace_policy(&self, policy: Policy) {
+        self.rules.store(Arc::new(rules(policy, &self.settings, &self.checks, &self.store)));
+    }
+}
+
+/// Compiles a policy.
+fn rules<S: Store>(policy: Policy, settings: &Settings, checks: &Checks, store: &Arc<S>) -> Rules {
+    let number = store.identity().unwrap_or_else(|| Arc::as_ptr(store).addr());
+    let is_heard = settings.on_decision.is_some();
+    Rules::new(policy, &settings.responses, settings.attaches_decision, is_heard, checks, number)
+}
+
+impl<S> Shared<S> {
     /// Returns the rules in force.
     #[inline]
     pub(crate) fn rules(&self) -> Guard<Arc<Rules>> {
         self.rules.load()
     }
 
-    /// Puts another policy in force.
-    pub(crate) fn replace_policy(&self, policy: Policy) {
-        self.rules.store(Arc::new(Rules::new(policy, &self.settings)));
+    pub(crate) const fn checks(&self) -> &Checks {
+        &self.checks
     }
 
     pub(crate) fn store(&self) -> &S {
@@ -98,22 +109,12 @@ impl<S> Shared<S> {
         decision: Option<&Decision>,
         reason: Option<Reason<'_>>,
         degraded: bool,
+        keys: &[(Name, Key<'static>)],
         request: &Request<B>,
     ) {
         if let Some(listener) = &self.settings.on_decision {
-            listener(&Decided { head: RequestHead::of(request), decision, reason, degraded });
+            listener(&Decided { head: RequestHead::of(request), decision, reason, degraded, keys });
         }
-    }
-}
-
-impl Rules {
-    pub(super) fn new(policy: Policy, settings: &Settings) -> Self {
-        let plan = Plan::new(policy);
-        let responses = Responses::new(&settings.responses, plan.limits());
-        let attaches_decision = settings.attaches_decision;
-        let ends_with_decision =
-            settings.on_decision.is_none() && !attaches_decision && responses.is_silent() && plan.ends_with_decision();
-        Self { plan, responses, attaches_decision, ends_with_decision }
     }
 }
 

@@ -4,21 +4,18 @@ use core::error::Error;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
-use std::sync::Arc;
 
 use http::Extensions;
 use pin_project_lite::pin_project;
-use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 use tokio::time::Sleep;
 use tower_quota_core::{Decision, Store};
 
 use super::admission::Admission;
-use super::pipeline::Case;
 use crate::policy::LookUps;
+use crate::request::{Case, Place};
 use crate::settle::InFlight;
 
 pin_project! {
@@ -88,26 +85,13 @@ pin_project! {
     }
 }
 
-/// The requests that wait for their turn, counted.
-#[derive(Debug)]
-pub(crate) struct Queue {
-    waiting: AtomicUsize,
-    /// 0 once the queue is closed.
-    capacity: AtomicUsize,
-    closed: Arc<Notify>,
-}
-
-/// A place in the queue. Dropped, it is free again.
-#[derive(Debug)]
-pub(super) struct Place(Arc<Queue>);
-
 impl<S: Store> Stage<S> {
     pub(super) fn decide(call: InFlight<S>, timeout: Option<Duration>, case: Box<Case>) -> Self {
         Self::Decide { call, deadline: Deadline::new(timeout), case: Some(case) }
     }
 
     pub(super) fn queue(wait: Duration, place: Place, queued: Queued) -> Self {
-        let closed = Arc::clone(&place.0.closed).notified_owned();
+        let closed = place.closed();
         Self::Queue { turn: Deadline::new(Some(wait)), closed, place, queued: Some(queued) }
     }
 
@@ -146,7 +130,7 @@ impl<S: Store> Future for Stage<S> {
                 }
                 let is_notified = closed.poll(cx).is_ready();
                 // The queue may have been closed between the place and the notification.
-                if !is_notified && !place.0.is_closed() {
+                if !is_notified && !place.is_closed() {
                     return Poll::Pending;
                 }
                 Event::QueueClosed(take(queued))
@@ -181,44 +165,6 @@ impl Future for Deadline {
             Some(sleep) => sleep.poll(cx),
             None => Poll::Pending,
         }
-    }
-}
-
-impl Queue {
-    pub(super) fn new(capacity: usize) -> Self {
-        Self { waiting: AtomicUsize::new(0), capacity: AtomicUsize::new(capacity), closed: Arc::default() }
-    }
-
-    /// Returns the longest wait that it has room for: none while all places are taken, and any otherwise.
-    #[inline]
-    pub(super) fn longest_wait(&self) -> Option<Duration> {
-        let is_full = self.waiting.load(Ordering::Relaxed) >= self.capacity.load(Ordering::Relaxed);
-        is_full.then_some(Duration::ZERO)
-    }
-
-    /// Takes a place, unless all are taken.
-    pub(super) fn place(self: &Arc<Self>) -> Option<Place> {
-        let capacity = self.capacity.load(Ordering::Acquire);
-        // Only the count matters: no other memory depends on it.
-        let enter = |waiting| (waiting < capacity).then_some(waiting + 1);
-        self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, enter).ok()?;
-        Some(Place(Arc::clone(self)))
-    }
-
-    /// Ends all waits, and lets none begin.
-    pub(crate) fn close(&self) {
-        self.capacity.store(0, Ordering::Release);
-        self.closed.notify_waiters();
-    }
-
-    fn is_closed(&self) -> bool {
-        self.capacity.load(Ordering::Acquire) == 0
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

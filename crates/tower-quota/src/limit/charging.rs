@@ -30,7 +30,9 @@ impl Limit {
     /// Returns the quota that a request has instead of the limit's own.
     #[inline]
     pub(crate) fn other_quota(&self, head: &RequestHead<'_>) -> Option<Quota> {
-        self.run_time_quota.as_ref()?(head).filter(|quota| *quota != self.quota)
+        let quota = self.run_time_quota.as_ref()?(head)?;
+        let quota = quota.for_waits_of(self.longest_wait.unwrap_or(Self::DEFAULT_MAX_WAIT));
+        (quota != self.quota).then_some(quota)
     }
 
     /// Returns what a request costs.
@@ -52,7 +54,7 @@ impl Limit {
     fn with_options<'a>(&'a self, mut charge: Charge<'a>) -> Charge<'a> {
         let queue = || (charge.quota().algorithm() == Algorithm::LeakyBucket).then_some(Self::DEFAULT_MAX_WAIT);
         if let Some(longest) = self.longest_wait.or_else(queue) {
-            charge = charge.patience(longest);
+            charge = charge.max_wait(longest);
         }
         if self.is_shadow {
             charge = charge.shadow();
@@ -132,6 +134,11 @@ impl Limit {
         self.unit.map_or(Ok(()), Name::check_limit)?;
         if self.penalty.is_some() && self.shares_by_default() {
             return Err(ConfigError::PenaltyOnSharedCounter(self.name));
+        }
+        // A quota that a request chooses may be a bucket.
+        let waits = self.run_time_quota.is_some() || self.quota.algorithm().is_bucket();
+        if !waits && self.longest_wait.is_some_and(|longest| !longest.is_zero()) {
+            return Err(ConfigError::WaitOnWindow { limit: self.name, algorithm: self.quota.algorithm() });
         }
         match self.cost {
             Cost::Constant(cost) if cost > self.quota.capacity() && !self.is_at_most => {

@@ -87,7 +87,7 @@ enum Cost {
 }
 
 impl Limit {
-    /// The longest wait at a leaky bucket unless [`max_wait`](Self::max_wait) sets another: 30 seconds, the patience of
+    /// The longest wait at a leaky bucket unless [`max_wait`](Self::max_wait) sets another: 30 seconds, the timeout of
     /// common clients and load balancers.
     pub const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(30);
 
@@ -101,6 +101,7 @@ impl Limit {
     /// `"search-minute"`, unless sharing is wanted. Limits that share should have one quota: where quotas differ, each
     /// request converts what was counted by the other quota, as if the limit had just been changed.
     pub fn new(name: impl Into<Name>, quota: Quota) -> Self {
+        let quota = quota.for_waits_of(Self::DEFAULT_MAX_WAIT);
         Self {
             name: name.into(),
             quota,
@@ -209,13 +210,17 @@ impl Limit {
     /// Sets how long a request waits for its turn, at most, instead of being refused.
     ///
     /// The default is [`DEFAULT_MAX_WAIT`](Self::DEFAULT_MAX_WAIT) for leaky buckets, and no wait for other buckets. Windows
-    /// never make requests wait.
+    /// never make requests wait: a policy refuses such a limit with [`ConfigError::WaitOnWindow`](crate::ConfigError).
+    ///
+    /// The queue of a leaky bucket is as long as this wait, unless [`Quota::queue`] sets its length.
     ///
     /// While it waits, a request holds its connection and its memory: keep this short where clients are many, and see
     /// [`max_waiting`](crate::RateLimitLayer::max_waiting). One that is dropped gives its turn back, and everything else
     /// it was charged: the next arrival is as early as if it had never been, and queued requests keep their turns.
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.longest_wait = Some(longest);
+        self.quota = self.quota.for_waits_of(longest);
+        self.share = self.quota;
         self.has_options = true;
         self
     }

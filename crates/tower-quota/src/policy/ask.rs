@@ -26,6 +26,8 @@ pub(crate) struct Ask<'p, 'r> {
 
 /// A key of the request, if it has it, and where the plan reads it.
 struct RequestKey<'p, 'r> {
+    /// The position in the plan.
+    planned: usize,
     source: &'p PlannedKey,
     found: Option<Key<'r>>,
 }
@@ -97,9 +99,9 @@ impl<'p, 'r> Ask<'p, 'r> {
     /// Returns the position of a key among those of the request, read now if it was not.
     #[inline]
     fn key(&mut self, planned: usize, head: &RequestHead<'r>) -> usize {
-        let source = &self.plan.keys[planned];
-        self.keys.iter().position(|known| core::ptr::eq(known.source, source)).unwrap_or_else(|| {
-            self.keys.push(RequestKey { source, found: source.extractor.extract(head) });
+        self.keys.iter().position(|known| known.planned == planned).unwrap_or_else(|| {
+            let source = &self.plan.keys[planned];
+            self.keys.push(RequestKey { planned, source, found: source.extractor.extract(head) });
             self.keys.len() - 1
         })
     }
@@ -111,7 +113,7 @@ impl<'p, 'r> Ask<'p, 'r> {
         for part in &self.parts {
             let charge = self.charge(part);
             charges.push(match max_wait {
-                Some(longest) if charge.patience_micros() > 0 => charge.patience(longest),
+                Some(longest) if charge.max_wait_micros() > 0 => charge.max_wait(longest),
                 _ => charge,
             });
         }
@@ -137,6 +139,23 @@ impl<'p, 'r> Ask<'p, 'r> {
     /// Returns the limits that apply, each with the key it counts.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (Name, &Key<'_>)> {
         self.parts.iter().map(|part| (part.planned.limit.name, self.keys[part.key].get()))
+    }
+
+    /// Returns the keys that were read: the position of each in the plan, and whether it is missing.
+    pub(crate) fn keys_read(&self) -> impl Iterator<Item = (usize, bool)> {
+        self.keys.iter().map(|key| (key.planned, key.found.is_none()))
+    }
+
+    /// Returns the scope of the key that a limit counts, and the units that it takes, if it applies.
+    pub(crate) fn part_of(&self, limit: Name) -> Option<(Name, u64)> {
+        let part = self.parts.iter().find(|part| part.planned.limit.name == limit)?;
+        Some((self.keys[part.key].get().scope(), part.units))
+    }
+
+    /// Returns whether the key that a limit counts by was read and is missing.
+    pub(crate) fn lacks_key_of(&self, limit: Name) -> bool {
+        let planned = self.plan.limits.iter().find(|planned| planned.limit.name == limit);
+        planned.is_some_and(|planned| self.keys.iter().any(|key| key.found.is_none() && key.planned == planned.key))
     }
 
     /// Returns what the limits do if the store fails.

@@ -18,8 +18,10 @@ pub(crate) struct Lists {
 pub(crate) enum Listed {
     /// Nothing: its limits decide.
     Unlisted,
+    /// It passes uncounted, whatever else the lists say.
+    Allowed,
     /// It passes uncounted.
-    Uncounted,
+    Skipped,
     /// It is refused.
     Blocked,
 }
@@ -42,11 +44,11 @@ impl Lists {
             conditions.iter().any(|condition| condition(&head))
         };
         if is_listed(&self.allowed, false) {
-            Listed::Uncounted
+            Listed::Allowed
         } else if is_listed(&self.blocked, true) {
             Listed::Blocked
         } else if is_listed(&self.skipped, false) {
-            Listed::Uncounted
+            Listed::Skipped
         } else {
             Listed::Unlisted
         }

@@ -76,6 +76,7 @@ impl Policy {
     /// * the name fits no header, is taken, or shares its stored number with another,
     /// * the key's scope shares its stored number with another scope, or is that of a different extractor,
     /// * the constant cost is above the quota's capacity,
+    /// * requests are to wait for a quota that counts in windows,
     /// * a penalty would punish all clients without a key for one of them,
     /// * or the quota cannot be [divided](tower_quota_core::Quota::divided) among the [instances](Self::instances).
     pub fn try_limit(mut self, mut limit: Limit) -> Result<Self, ConfigError> {

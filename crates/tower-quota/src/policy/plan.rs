@@ -67,6 +67,22 @@ impl Plan {
         self.limits.iter().map(|planned| &planned.limit)
     }
 
+    /// Returns how many keys the limits count by.
+    pub(crate) const fn key_count(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Returns the extractor of a key, and the first limit that counts by it.
+    pub(crate) fn key(&self, position: usize) -> Option<(&dyn KeyExtractor, Name)> {
+        let counting = self.limits.iter().find(|planned| planned.key == position)?;
+        Some((&*self.keys.get(position)?.extractor, counting.limit.name))
+    }
+
+    /// Returns whether it has neither limits nor a block list.
+    pub(crate) const fn admits_everything(&self) -> bool {
+        self.limits.is_empty() && self.lists.blocked.is_empty()
+    }
+
     /// Returns whether requests pass without lists and look-ups before their limits.
     #[inline]
     pub(crate) const fn begins_with_limits(&self) -> bool {
@@ -85,7 +101,7 @@ impl Plan {
     }
 
     fn record_each(&self, charges: &[Charge<'_>]) -> Vec<RecordedCharge> {
-        let may_wait = charges.iter().any(|charge| !charge.is_shadow() && charge.patience_micros() > 0);
+        let may_wait = charges.iter().any(|charge| !charge.is_shadow() && charge.max_wait_micros() > 0);
         let recorded = charges.iter().filter_map(|charge| {
             let rule = self.limit(charge.name()).and_then(|limit| limit.settle_rule.clone());
             (may_wait || rule.is_some()).then(|| RecordedCharge::new(charge, rule))

@@ -96,7 +96,7 @@ fn push_policy(out: &mut FieldText, limit: &LimitInfo, quota: &Quota, partition:
         push_string(out, unit.as_str());
     }
     out.extend_from_slice(b";w=");
-    push_integer(out, ceil_secs(quota.horizon()).max(1));
+    push_integer(out, ceil_secs(quota.window()).max(1));
     push_partition(out, partition);
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Draft7;
 /// `RateLimit-Limit`, `-Remaining`, `-Reset`, and `RateLimit-Policy` without names.
 pub(super) struct Draft6;
 
-/// Draft 3 with an `X-` before each name, as Envoy's `DRAFT_VERSION_03`: the limit that binds, followed by all quotas.
+/// Draft 3 with an `X-` before each name, as Envoy's `DRAFT_VERSION_03`: the tightest limit, followed by all quotas.
 pub(super) struct Draft3;
 
 static RATE_LIMIT: &HeaderName = &draft11::FIELDS[0];
@@ -111,7 +111,7 @@ fn push_quota(out: &mut FieldText, quota: &Quota) {
 }
 
 fn window_secs(quota: &Quota) -> u64 {
-    ceil_secs(quota.horizon()).max(1)
+    ceil_secs(quota.window()).max(1)
 }
 
 /// Adds quotas without names to those of an inner limiter: `10;w=1, 1000;w=3600`.

@@ -38,15 +38,15 @@ pub enum HeaderStyle {
     /// (draft-ietf-httpapi-ratelimit-headers-11; the same on the wire since draft 8).
     Draft11,
     /// `RateLimit: limit=20, remaining=19, reset=1` and `RateLimit-Policy: 20;w=2` (draft 7). The first reports the
-    /// limit that binds, and `reset` is equal to `Retry-After` where there is one.
+    /// tightest limit, and `reset` is equal to `Retry-After` where there is one.
     Draft7,
     /// `RateLimit-Limit: 20`, `RateLimit-Remaining: 19`, `RateLimit-Reset: 1` and `RateLimit-Policy: 20;w=2` (draft 6).
-    /// The first three report the limit that binds, and the reset is equal to `Retry-After` where there is one.
+    /// The first three report the tightest limit, and the reset is equal to `Retry-After` where there is one.
     Draft6,
     /// `X-RateLimit-Limit: 20, 20;w=2;name="burst"`, `X-RateLimit-Remaining: 19` and `X-RateLimit-Reset: 1`, as Envoy's
     /// `DRAFT_VERSION_03`.
     Draft3,
-    /// `X-RateLimit-Limit: 20`, `X-RateLimit-Remaining: 19` and `X-RateLimit-Reset`, of the limit that binds.
+    /// `X-RateLimit-Limit: 20`, `X-RateLimit-Remaining: 19` and `X-RateLimit-Reset`, of the tightest limit.
     XRateLimit(Reset),
     /// The same with [`Reset::Epoch`], `X-RateLimit-Used: 1` and `X-RateLimit-Resource: burst`, as GitHub's API.
     GitHub,

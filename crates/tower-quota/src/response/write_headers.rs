@@ -175,10 +175,18 @@ impl<'a> HeaderReport<'a> {
         self.limits().filter(move |limit| !is_refused || limit.is_refused())
     }
 
-    /// Returns the limit that binds: see [`Decision::binding`].
+    /// Returns the tightest limit: see [`Decision::tightest`].
     #[must_use]
     pub fn tightest(&self) -> Option<LimitReport<'a>> {
-        LimitReport::of(self.decision()?.binding()?, self.report, self.limits, 0)
+        LimitReport::of(self.decision()?.tightest()?, self.report, self.limits, 0)
+    }
+
+    /// Returns the seconds after which a refused request would pass, as `Retry-After` has them: rounded up, at least 1.
+    ///
+    /// `None` if the request was admitted, or never passes.
+    #[must_use]
+    pub fn retry_after_secs(&self) -> Option<u64> {
+        Some(ceil_secs(self.decision()?.retry_after()?.saturating_add(self.report.jitter)).max(1))
     }
 
     /// Returns whether all limits of the policy applied, each by its own quota and without a partition key.

@@ -169,9 +169,9 @@ impl WriteHeaders for PerWindow {
 /// Returns the fields of a limit; `None` if its quota is of another window.
 fn window_fields(limit: &LimitReport<'_>) -> Option<(&'static HeaderName, &'static HeaderName)> {
     let quota = limit.quota();
-    // A bucket's rate may have been rounded, and its horizon with it; one that holds just the units of a period is of that
+    // A bucket's rate may have been rounded, and its window with it; one that holds just the units of a period is of that
     // period.
-    let window = if quota.capacity() == quota.units() { quota.period() } else { quota.horizon() };
+    let window = if quota.capacity() == quota.units() { quota.period() } else { quota.window() };
     let position = WINDOWS.iter().position(|known| *known == window)?;
     match WINDOW_FIELDS.get(2 * position..)? {
         [limit, remaining, ..] => Some((limit, remaining)),

@@ -33,6 +33,8 @@ impl Status {
 /// Counts only requests that [fail](Status::is_failure): what others were charged is given back. For logins, so that
 /// only wrong passwords count. A gRPC call that was cut off before its status counts.
 #[must_use]
+#[doc(alias = "count_only_failures")]
+#[doc(alias = "skipSuccessfulRequests")]
 pub fn only_failures() -> impl Rule {
     only_status(Status::is_failure)
 }
@@ -40,6 +42,7 @@ pub fn only_failures() -> impl Rule {
 /// Counts only requests that do not [fail](Status::is_failure): what others were charged is given back. A gRPC call
 /// that was cut off before its status counts.
 #[must_use]
+#[doc(alias = "skipFailedRequests")]
 pub fn only_successes() -> impl Rule {
     only_status(|status| !status.is_failure())
 }

@@ -62,10 +62,20 @@ pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
 #[doc(alias = "MatchedPath")]
 pub fn route(pattern: impl Into<String>) -> Box<dyn Condition> {
     let pattern = pattern.into();
-    Box::new(move |head: &RequestHead<'_>| {
-        let matched = head.extensions().get::<axum::extract::MatchedPath>();
-        matched.is_some_and(|matched| matched.as_str() == pattern)
+    Box::new(move |head: &RequestHead<'_>| match head.extensions().get::<axum::extract::MatchedPath>() {
+        Some(matched) if head.is_as_nested() => inner_route(matched.as_str(), head) == pattern,
+        Some(matched) => matched.as_str() == pattern,
+        None => head.is_as_nested() && head.is_outside_router(),
     })
+}
+
+/// Returns what is left of a matched route without the prefix of the `nest`, which has as many segments as the path has lost.
+#[cfg(feature = "axum")]
+fn inner_route<'a>(matched: &'a str, head: &RequestHead<'_>) -> &'a str {
+    let original = head.extensions().get().map_or("", |axum::extract::OriginalUri(original)| original.path());
+    let slashes = |path: &str| path.matches('/').count();
+    let prefix = slashes(original).saturating_sub(slashes(head.uri().path()));
+    matched.match_indices('/').nth(prefix).map_or(matched, |(start, _)| &matched[start..])
 }
 
 /// Holds of requests for this host, `api.example.com`, or for every name under a domain, `*.example.com`.

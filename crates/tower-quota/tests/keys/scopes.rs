@@ -95,8 +95,23 @@ fn text_that_is_no_key_is_refused() {
         assert_eq!(key::client_ip().parse(text), None, "{text}");
     }
     assert_eq!(key::header("k").parse(""), None);
-    assert_eq!(key::header("k").or(key::client_ip()).parse("192.0.2.1"), None);
     assert_eq!(key::all((key::header("k"), key::client_ip())).parse("192.0.2.1"), None);
+}
+
+#[test]
+fn alternatives_read_addresses_first() {
+    let (header, address) = (key::header("k"), key::client_ip());
+    let of_address = Some(address.key_of("192.0.2.1".parse().unwrap()));
+    let of_header = Some(header.key_of("ann"));
+    for alternatives in [
+        header.clone().or(address.clone()),
+        address.clone().or(header.clone()),
+        header.clone().or(address.clone()).or(key::everyone()),
+        header.clone().or(key::cookie("k")).or(address),
+    ] {
+        assert_eq!(alternatives.parse("192.0.2.1"), of_address, "{alternatives:?}");
+        assert_eq!(alternatives.parse("ann"), of_header, "{alternatives:?}");
+    }
 }
 
 #[test]

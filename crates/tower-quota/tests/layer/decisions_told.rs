@@ -49,7 +49,7 @@ async fn each_decision_is_told_once() {
         .block(when::path("/blocked"))
         .look_up(Duration::from_secs(1), |_| std::future::ready(Some(7_u8)))
         .limit(Limit::new("once", Quota::per_minute(1)).when(on("/once")))
-        .limit(Limit::new("queue", Quota::per_second(10).burst(9).leaky_bucket()).when(on("/queue")))
+        .limit(Limit::new("queue", Quota::per_second(10).leaky_bucket().queue(9)).when(on("/queue")))
         .limit(Limit::new("dear", Quota::per_minute(1)).cost_with(|_| 2).when(on("/dear")))
         .limit(
             Limit::new("keyed", Quota::per_minute(1))
@@ -78,7 +78,7 @@ async fn each_decision_is_told_once() {
 #[tokio::test(start_paused = true)]
 async fn who_finds_the_line_full_is_told_of_once_as_refused() {
     let queue =
-        Limit::new("queue", Quota::per_second(1).burst(9).leaky_bucket()).on_store_failure(OnStoreFailure::Local);
+        Limit::new("queue", Quota::per_second(1).leaky_bucket().queue(9)).on_store_failure(OnStoreFailure::Local);
     for sick in [false, true] {
         let store = ScriptedStore::new();
         store.fail(sick);
@@ -127,4 +127,25 @@ async fn a_layer_within_a_sick_one_is_not_sick() {
     let service = RateLimitLayer::new(store, policy()).layer(inner.layer(Inner::default()));
     service.oneshot(Request::new(())).await.unwrap();
     assert_eq!(*heard.lock().unwrap(), [("allowed", String::from("/"), false)]);
+}
+
+#[tokio::test]
+async fn listener_hears_keys_and_refusing_limits() {
+    let heard: Arc<Mutex<Vec<(Vec<String>, Vec<String>, Option<Duration>)>>> = Arc::default();
+    let told = Arc::clone(&heard);
+    let policy = Policy::new()
+        .limit(Limit::new("user", Quota::per_minute(1)).by(key::from_fn("user", |_| Some("s3cret"))))
+        .limit(Limit::new("everyone", Quota::per_minute(9)));
+    let store = MemoryStore::with_clock(100, ManualClock::default());
+    let layer = RateLimitLayer::new(store, policy).on_decision(move |decided| {
+        assert!(!format!("{decided:?}").contains("s3cret"));
+        let keys = decided.keys().map(|(limit, key)| format!("{limit} {}", String::from_utf8_lossy(key.as_bytes())));
+        let limits = decided.refusing_limits().map(|limit| limit.to_string()).collect();
+        told.lock().unwrap().push((keys.collect(), limits, decided.retry_after()));
+    });
+    ask(&layer, "/").await;
+    ask(&layer, "/").await;
+    let keys = ["user s3cret", "everyone "].map(String::from).to_vec();
+    let expected = [(keys.clone(), Vec::new(), None), (keys, vec!["user".into()], Some(Duration::from_secs(60)))];
+    assert_eq!(*heard.lock().unwrap(), expected);
 }

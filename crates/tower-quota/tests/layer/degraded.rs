@@ -191,7 +191,7 @@ async fn keys_costs_conditions_and_turns_are_those_of_the_request() {
 
 #[tokio::test(start_paused = true)]
 async fn a_local_queue_makes_requests_wait() {
-    let queue = Quota::per_second(4).burst(8).leaky_bucket();
+    let queue = Quota::per_second(4).leaky_bucket().queue(8);
     let setting = Setting::sick(Policy::new().limit(limit("queue", queue, OnStoreFailure::Local)).instances(2));
     setting.get().await;
     let response = setting.get().await;

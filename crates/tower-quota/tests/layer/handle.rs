@@ -8,7 +8,8 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use tower::{Layer, Service, ServiceExt};
 use tower_quota::{
-    HandleError, Key, Limit, MemoryStore, Name, OnStoreFailure, Outcome, Policy, Quota, RateLimitLayer, key,
+    ClientKey, HandleError, Key, Limit, MemoryStore, Name, OnStoreFailure, Outcome, Policy, Quota, RateLimitLayer,
+    RequestHead, key,
 };
 use tower_quota_testkit::{ManualClock, ScriptedAnswer};
 
@@ -174,7 +175,7 @@ async fn replaced_policies_mix_no_decision() {
 
 #[tokio::test(start_paused = true)]
 async fn closed_queue_refuses_waiting_requests() {
-    let quota = Quota::per_hour(1).burst(10).leaky_bucket();
+    let quota = Quota::per_hour(1).leaky_bucket().queue(10);
     let queue = Limit::new("queue", quota).max_wait(Duration::from_secs(86_400));
     let layer = layer(Policy::new().limit(queue));
     let (service, handle) = (layer.layer(Inner::default()), layer.handle());
@@ -243,4 +244,62 @@ async fn addresses_are_named_by_text() {
     assert!(handle.peek("address", "203.0.113.7").await.is_ok());
     assert!(handle.peek("address", address).await.is_ok());
     assert!(matches!(handle.peek("address", "ann").await, Err(HandleError::UnreadableKey(_))));
+}
+
+/// A client whose key depends on the request: the first part that it has.
+#[tokio::test]
+async fn request_names_its_own_client() {
+    let by = key::header("x-api-key").or(key::from_fn("tenant", |_| Some("everyone else")));
+    let layer = layer(Policy::new().limit(Limit::new("key", Quota::per_minute(2)).by(by)));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    for request in [request_of("ann"), Request::new(())] {
+        service.clone().oneshot(request.clone()).await.unwrap();
+        let (head, ()) = request.into_parts();
+        assert_eq!(handle.peek("key", &head).await.unwrap().remaining(), 1);
+        assert_eq!(handle.reset("key", &head).await.unwrap().remaining(), 2);
+    }
+}
+
+#[tokio::test]
+async fn request_without_key_names_no_client() {
+    let (head, ()) = Request::new(()).into_parts();
+    let error = layer(per_api_key(1)).handle().peek("key", &head).await.unwrap_err();
+    assert!(error.to_string().contains("\"key\""), "{error}");
+}
+
+#[test]
+fn client_keys_hide_secrets_in_debug() {
+    let request = request_of("s3cret");
+    let key = Key::owned(status_scope(), "s3cret");
+    for client in [ClientKey::from("s3cret"), ClientKey::from(&key), ClientKey::from(RequestHead::of(&request))] {
+        let shown = format!("{client:?}");
+        assert!(!shown.contains("s3cret"), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn refused_client_is_named_by_text() {
+    let by = key::header("x-api-key").or(key::client_ip());
+    let layer = layer(Policy::new().limit(Limit::new("key", Quota::per_minute(1)).by(by)));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    for _ in 0..2 {
+        service.clone().oneshot(request_of("ann")).await.unwrap();
+    }
+    let text = handle.refused_clients()[0].text().unwrap();
+    assert_eq!(text, "ann");
+    handle.reset("key", &text).await.unwrap();
+    assert_eq!(service.oneshot(request_of("ann")).await.unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_requests_are_counted() {
+    let layer = layer(Policy::new().limit(Limit::new("queue", Quota::per_second(1).burst(9).leaky_bucket())));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    assert_eq!(handle.waiting(), 0);
+    service.clone().oneshot(Request::new(())).await.unwrap();
+    let waiting = tokio::spawn(service.clone().oneshot(Request::new(())));
+    tokio::task::yield_now().await;
+    assert_eq!(handle.waiting(), 1);
+    waiting.await.unwrap().unwrap();
+    assert_eq!(handle.waiting(), 0);
 }

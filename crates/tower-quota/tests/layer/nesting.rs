@@ -54,7 +54,7 @@ async fn an_inner_refusal_keeps_its_answer_and_its_decision() {
     assert_eq!(field(&response, "retry-after").as_deref(), Some("60"));
     assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("0"));
     let decision = response.extensions().get::<Decision>().unwrap();
-    assert_eq!(decision.binding().unwrap().name.as_str(), "inner");
+    assert_eq!(decision.tightest().unwrap().name.as_str(), "inner");
 }
 
 /// The `X-RateLimit` fields behind a limit of 10 a minute, where the service itself has written some: limit, remaining,

@@ -56,6 +56,22 @@ fn a_name_fits_a_header() {
 }
 
 #[test]
+fn wait_for_a_window_is_refused() {
+    let waiting = |quota: Quota| Limit::new("uploads", quota).max_wait(Duration::from_secs(5));
+    let quota = || Quota::per_minute(10);
+    for window in [quota().fixed_window(), quota().sliding_window(), quota().sliding_log()] {
+        let error = Policy::new().try_limit(waiting(window)).unwrap_err();
+        assert_eq!(error, ConfigError::WaitOnWindow { limit: Name::new("uploads"), algorithm: window.algorithm() });
+        assert!(error.to_string().contains("leave `max_wait` out"), "{error}");
+        assert!(Policy::new().try_limit(waiting(window).max_wait(Duration::ZERO)).is_ok());
+        assert!(Policy::new().try_limit(waiting(window).quota_with(|_| None)).is_ok(), "a request may choose a bucket");
+    }
+    for bucket in [quota(), quota().leaky_bucket()] {
+        assert!(Policy::new().try_limit(waiting(bucket)).is_ok());
+    }
+}
+
+#[test]
 fn a_constant_cost_fits_its_quota() {
     let name = Name::new("dear");
     let error = Policy::new().try_limit(limit(name).cost(11)).unwrap_err();

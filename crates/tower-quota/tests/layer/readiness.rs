@@ -85,14 +85,14 @@ fn behind_a_store_in_memory_it_is_called_at_once_and_not_cloned() {
 
 #[tokio::test(start_paused = true)]
 async fn called_service_is_ready_after_wait() {
-    let queue = Quota::per_second(10).burst(9).leaky_bucket();
+    let queue = Quota::per_second(10).leaky_bucket().queue(9);
     calls_are_ready(slow_store(), Policy::new().limit(Limit::new("queue", queue))).await;
 }
 
 /// A queue of one request an hour for each user, in front of a service that takes one request at a time.
 fn queue_before_one_place() -> Policy {
     let user = key::from_fn("user", |head| head.extensions().get::<&'static str>().copied());
-    let quota = Quota::per_hour(1).burst(10).leaky_bucket();
+    let quota = Quota::per_hour(1).leaky_bucket().queue(10);
     Policy::new().limit(Limit::new("queue", quota).by(user).max_wait(Duration::from_secs(86_400)))
 }
 

@@ -97,7 +97,7 @@ async fn a_cost_above_it_never_passes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_queue_chosen_at_run_time_makes_requests_wait() {
-    let queue = Quota::per_second(2).burst(8).leaky_bucket();
+    let queue = Quota::per_second(2).leaky_bucket().queue(8);
     let limit = Limit::new("l", Quota::per_minute(1).burst(8))
         .quota_with(move |head| head.headers().contains_key("queue").then_some(queue));
     let limited = with_x(Policy::new().limit(limit));

@@ -58,7 +58,7 @@ async fn requests_are_settled() {
 async fn a_request_that_goes_away_while_it_waits_gives_its_turn_back() {
     let redis = RedisServer::start();
     let store = store(&redis, "turns").await;
-    let quota = Quota::per_hour(1).burst(10).leaky_bucket();
+    let quota = Quota::per_hour(1).leaky_bucket().queue(10);
     let policy = Policy::new().limit(Limit::new("queue", quota).max_wait(Duration::from_secs(86_400)));
     let mut service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
     service.clone().oneshot(Request::new(())).await.unwrap();

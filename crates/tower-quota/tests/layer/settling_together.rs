@@ -87,7 +87,7 @@ async fn a_store_that_is_well_again_is_not_charged_for_what_was_counted_here() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_came_is_settled_alone() {
-    let queue = Limit::new("queue", Quota::per_second(2).burst(9).leaky_bucket());
+    let queue = Limit::new("queue", Quota::per_second(2).leaky_bucket().queue(9));
     let tokens = Limit::new("tokens", Quota::per_hour(100)).cost(10).settle(by_handler());
     let store = ScriptedStore::new();
     let layer = RateLimitLayer::new(store.clone(), Policy::new().limit(queue).limit(tokens));

@@ -18,7 +18,7 @@ fn shadows() -> [Limit; 7] {
     let rare = Quota::new(1, Duration::from_secs(300 * 86_400));
     [
         Limit::new("strict", Quota::per_minute(1)),
-        Limit::new("queue", Quota::per_minute(1).burst(3).leaky_bucket()).wait_jitter(Duration::from_secs(60)),
+        Limit::new("queue", Quota::per_minute(1).leaky_bucket().queue(3)).wait_jitter(Duration::from_secs(60)),
         Limit::new("dear", Quota::per_minute(1)).cost_with(|_| u64::MAX).settle(only_failures()),
         Limit::new("keyed", Quota::per_minute(1)).by(key::header("x-api-key")).when_missing(MissingKey::Refuse),
         Limit::new("grim", Quota::per_minute(1)).penalty(Penalty::after(1)).count_refusals(),
@@ -62,7 +62,7 @@ const STYLES: [HeaderStyle; 8] =
 #[tokio::test(start_paused = true)]
 async fn clients_notice_nothing_of_them() {
     let two = Policy::new().instances(2).limit(Limit::new("two", Quota::per_minute(4).burst(2)));
-    let queue = two.clone().limit(Limit::new("line", Quota::per_second(1).burst(3).leaky_bucket()));
+    let queue = two.clone().limit(Limit::new("line", Quota::per_second(1).leaky_bucket().queue(3)));
     for policy in [two, queue].map(|policy| move || policy.clone()) {
         for style in &STYLES {
             assert_eq!(answers(with_shadows(policy()), style, false).await, answers(policy(), style, false).await);

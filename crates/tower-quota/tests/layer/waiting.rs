@@ -15,7 +15,7 @@ use crate::fixture::{Inner, Limited, ScriptedStore, StoreControl, field, tokio_n
 const TICK: Duration = Duration::from_millis(2);
 
 fn queue(places: u64) -> Limit {
-    Limit::new("queue", Quota::per_second(2).burst(places).leaky_bucket())
+    Limit::new("queue", Quota::per_second(2).leaky_bucket().queue(places))
 }
 
 #[tokio::test(start_paused = true)]
@@ -52,6 +52,23 @@ async fn nobody_waits_longer_than_told() {
     let third = limited.get().await;
     assert_eq!(third.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(field(&third, "ratelimit").as_deref(), Some(r#""queue";r=98;t=1"#));
+}
+
+#[tokio::test(start_paused = true)]
+async fn longest_wait_sets_the_queue() {
+    let quota = Quota::per_second(5).leaky_bucket();
+    let (by_limit, longest) = (Limit::new("calls", quota), Duration::from_secs(60));
+    let by_request = Limit::new("calls", Quota::per_second(1)).quota_with(move |_| Some(quota));
+    for limit in [by_limit.max_wait(longest), by_request.max_wait(longest)] {
+        let limited = Limited::new(Policy::new().limit(limit));
+        let calls = (0..302).map(|_| tokio::spawn(limited.service.clone().oneshot(Request::new(()))));
+        let mut admitted = 0;
+        for call in calls.collect::<Vec<_>>() {
+            admitted += u32::from(call.await.unwrap().unwrap().status() == StatusCode::OK);
+        }
+        // At once, and each fifth of a second up to 60.
+        assert_eq!(admitted, 301);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,7 +164,7 @@ async fn one_more_than_may_wait_is_refused_and_charged_nothing() {
         assert_eq!(field(&refused, "retry-after").as_deref(), Some("2"));
         let decision = refused.extensions().get::<Decision>().unwrap();
         assert_eq!(decision.retry_after(), Some(Duration::from_millis(1_500)));
-        assert_eq!(decision.binding().unwrap().name.as_str(), "queue");
+        assert_eq!(decision.tightest().unwrap().name.as_str(), "queue");
     }
     // A place that becomes free is somebody else's.
     assert_eq!(second.await.status(), StatusCode::OK);
@@ -204,7 +221,7 @@ async fn jitter_only_ever_adds() {
 
 #[test]
 fn a_runtime_is_needed_only_where_the_turn_is_waited_for() {
-    let policy = Policy::new().limit(Limit::new("queue", Quota::per_second(10).burst(9).leaky_bucket()));
+    let policy = Policy::new().limit(Limit::new("queue", Quota::per_second(10).leaky_bucket().queue(9)));
     let store = MemoryStore::with_clock(10, ManualClock::default());
     let mut service = RateLimitLayer::new(store, policy).layer(Inner::default());
     let calls = [service.call(Request::new(())), service.call(Request::new(()))];

@@ -45,7 +45,7 @@ async fn one_response_has_one_time() {
 
 #[tokio::test]
 async fn full_queue_refusals_are_spread() {
-    let queue = Limit::new("queue", Quota::per_second(1).burst(9).leaky_bucket());
+    let queue = Limit::new("queue", Quota::per_second(1).leaky_bucket().queue(9));
     let limited = Limited::with(Policy::new().limit(queue), |layer| layer.max_waiting(0).retry_jitter(JITTER));
     limited.get().await;
     let mut times = BTreeSet::new();

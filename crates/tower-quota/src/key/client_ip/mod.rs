@@ -10,13 +10,13 @@ mod proxies;
 mod source;
 
 use core::net::IpAddr;
-use core::sync::atomic::{AtomicBool, Ordering};
 
 use tower_quota_core::{ConfigError, Key, Name};
 
 pub(crate) use self::network::{canonical, network};
 pub use self::proxies::Proxies;
 pub use self::source::Source;
+pub(crate) use self::source::sent as forwarding_header;
 
 use self::network::Prefix;
 use self::proxies::{Behind, untrusted};
@@ -41,8 +41,8 @@ use crate::valid::valid;
 /// 3. with the feature `tonic`, `TcpConnectInfo`, which tonic's `Server` attaches on TCP, with TLS and without. It is not
 ///    there when axum serves tonic's routes (then see 2), and for connections that are not TCP.
 ///
-/// Requests without an address are the server's fault, see [`Mistake::NoPeerAddress`]: the first one is logged through
-/// `tracing`, once per process, as an error that says what to add.
+/// Requests without an address are the server's fault, see [`Mistake::NoPeerAddress`]: the layer logs the first one through
+/// `tracing`, as a warning that says what to add ([`Check::NoPeerAddress`](crate::Check::NoPeerAddress)).
 ///
 /// ```
 /// use tower_quota::{Limit, Policy, Quota, key};
@@ -149,7 +149,7 @@ impl ClientIp {
             Some(behind) => behind.client(peer, head.headers()),
         };
         if client.is_none() {
-            report_missing_peer();
+            head.note_missing_peer();
         }
         client
     }
@@ -188,6 +188,10 @@ impl KeyExtractor for ClientIp {
         self.prefix.parse(self.scope, text)
     }
 
+    fn counts_addresses(&self) -> bool {
+        true
+    }
+
     fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
         let peer = peer::of(head.extensions());
         match (&self.behind, peer) {
@@ -200,13 +204,5 @@ impl KeyExtractor for ClientIp {
     fn identity(&self) -> u64 {
         // Prefix and source are in the scope.
         identity_of::<Self>(&self.behind.as_ref().map(|behind| &behind.proxies))
-    }
-}
-
-/// Logs what to add, once per process.
-fn report_missing_peer() {
-    static REPORTED: AtomicBool = AtomicBool::new(false);
-    if !REPORTED.swap(true, Ordering::Relaxed) {
-        tracing::error!("{}. This is logged once.", Mistake::NoPeerAddress);
     }
 }

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use tower_quota_core::ConfigError;
 
 use super::network::{is_private, network};
-use super::source::Source;
+use super::source::{Source, sent};
 use crate::key::mistake::Mistake;
 use crate::valid::valid;
 
@@ -149,6 +149,6 @@ impl Behind {
 
 /// Returns the mistake of a peer that is not trusted and looks like a proxy.
 pub(super) fn untrusted(peer: IpAddr, headers: &HeaderMap) -> Option<Mistake> {
-    let header = is_private(peer).then(|| Source::sent(headers))??;
+    let header = is_private(peer).then(|| sent(headers))??;
     Some(Mistake::UntrustedProxy { peer, header: header.to_owned() })
 }

@@ -1,0 +1,94 @@
+//! The mistakes that are looked for.
+
+/// A mistake in the configuration that only traffic shows.
+///
+/// A layer looks for all of them in its first requests, logs each once as a warning of `tracing` that says what to write
+/// instead, and counts the requests that showed it: see [`RateLimitHandle::mistakes`](crate::RateLimitHandle::mistakes).
+/// [`RateLimitLayer::without_check`](crate::RateLimitLayer::without_check) turns one off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Check {
+    /// The server attached no address of the peer, where a limit or a list asks for the client's address.
+    ///
+    /// Proved by one request.
+    NoPeerAddress,
+    /// Peers with private addresses send forwarding headers and are not trusted as proxies.
+    ///
+    /// Proved by 20 requests.
+    UntrustedProxy,
+    /// Trusted proxies never send the header that the client's address is read from.
+    ///
+    /// Health checks of a proxy have no such header either. So it takes 100 requests after four different paths were asked
+    /// for, and one request with the header disproves it.
+    NoForwardedAddress,
+    /// The number of [`Proxies::hops`](crate::key::Proxies::hops) never fits the list of addresses.
+    ///
+    /// Proved by 100 requests, and disproved by one that fits.
+    WrongHopCount,
+    /// No request that a limit applies to has the key that it counts by.
+    ///
+    /// Proved by 1,000 requests without the key, and disproved by one with it.
+    KeyNeverFound,
+    /// A limit applies to no request, because its conditions compare another path than was meant.
+    ///
+    /// Its [`when::path`](crate::when::path) or `when::route` matches the path inside axum's `nest`, without the prefix; or
+    /// its `when::route` stands where no route has been matched yet. Proved by 100 such requests, and disproved by one that
+    /// the limit applies to.
+    UnreachableLimit,
+    /// The store has failed from the start.
+    ///
+    /// Proved by 100 failures without an answer before them.
+    StoreNeverAnswered,
+    /// Two layers count one limit for the same key in the same store, so each request is counted twice.
+    ///
+    /// Proved by 20 requests.
+    CountedTwice,
+    /// All requests are refused.
+    ///
+    /// Proved by 1,000 requests that were blocked, that cost more than a limit ever holds, or that a limit on everyone
+    /// together refused; and disproved by one that a limit or the allow list admits. A client's own limit proves nothing:
+    /// one busy client may have been over its quota before the server started.
+    RefusesAll,
+    /// The policy has no limits and blocks no client.
+    ///
+    /// Proved by 1,000 requests, since a policy may come later.
+    NoLimits,
+}
+
+impl Check {
+    /// All of them, in the order of their numbers.
+    pub(super) const ALL: [Self; 10] = [
+        Self::NoPeerAddress,
+        Self::UntrustedProxy,
+        Self::NoForwardedAddress,
+        Self::WrongHopCount,
+        Self::KeyNeverFound,
+        Self::UnreachableLimit,
+        Self::StoreNeverAnswered,
+        Self::CountedTwice,
+        Self::RefusesAll,
+        Self::NoLimits,
+    ];
+
+    pub(super) const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// A set of checks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CheckSet(u16);
+
+impl CheckSet {
+    pub(crate) const fn insert(&mut self, check: Check) {
+        self.0 |= 1 << check.index();
+    }
+
+    pub(super) const fn has(self, check: Check) -> bool {
+        self.0 & (1 << check.index()) != 0
+    }
+
+    pub(super) const fn has_all(self) -> bool {
+        self.0.count_ones() as usize == Check::ALL.len()
+    }
+}

@@ -1,0 +1,133 @@
+//! What is known of a key while its requests are watched.
+
+use core::hash::{Hash, Hasher};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::hash::DefaultHasher;
+use std::sync::OnceLock;
+
+use tower_quota_core::Name;
+
+use super::{Check, Checks, FEW, MANY, THOUSAND};
+use crate::head::RequestHead;
+use crate::key::{KeyExtractor, Mistake, forwarding_header};
+
+/// What is known of one key.
+#[derive(Debug, Default)]
+pub(super) struct WatchedKey {
+    is_found: AtomicBool,
+    missing: AtomicU64,
+    /// Says whether a request with a forwarding header showed no mistake: proxies and configuration fit.
+    fits: AtomicBool,
+    untrusted: AtomicU64,
+    unsent: AtomicU64,
+    misfits: AtomicU64,
+    /// The header that proxies do not send.
+    unsent_header: OnceLock<String>,
+    paths: Paths,
+}
+
+/// Hashes of the first different paths; 0 stands for none.
+#[derive(Debug, Default)]
+struct Paths([AtomicU64; 4]);
+
+impl WatchedKey {
+    /// Looks at what a request shows of the key that this limit counts by.
+    ///
+    /// Returns whether the address of the peer is missing.
+    pub(super) fn examine(
+        &self,
+        checks: &Checks,
+        limit: Name,
+        extractor: &dyn KeyExtractor,
+        head: &RequestHead<'_>,
+        is_missing: bool,
+    ) -> bool {
+        let mistake = extractor.mistake(head);
+        if mistake == Some(Mistake::NoPeerAddress) {
+            return true;
+        }
+        if is_missing {
+            self.miss(checks, limit, extractor.scope());
+        } else if !self.is_found.load(Ordering::Relaxed) {
+            self.is_found.store(true, Ordering::Relaxed);
+        }
+        if !self.fits.load(Ordering::Relaxed) {
+            match mistake {
+                Some(mistake) => self.observe(checks, limit, &mistake, head),
+                None if self.is_forwarded(head) => self.fits.store(true, Ordering::Relaxed),
+                None => {}
+            }
+        }
+        false
+    }
+
+    fn miss(&self, checks: &Checks, limit: Name, scope: Name) {
+        if self.is_found.load(Ordering::Relaxed) {
+            return;
+        }
+        checks.observe(Check::KeyNeverFound, Some(limit), &self.missing, THOUSAND, || {
+            format!(
+                "none of the first {THOUSAND} requests that it applies to has its key, {:?}. Check the spelling, and that what \
+                 provides the key runs before this layer: with axum the layer that is added last runs first. Or count by a \
+                 key that is always there, as by `.or(key::client_ip())`",
+                scope.as_str()
+            )
+        });
+    }
+
+    fn observe(&self, checks: &Checks, limit: Name, mistake: &Mistake, head: &RequestHead<'_>) {
+        let (check, seen, proof) = match mistake {
+            Mistake::NoPeerAddress => return,
+            Mistake::UntrustedProxy { .. } => (Check::UntrustedProxy, &self.untrusted, FEW),
+            Mistake::NoForwardedAddress { header } => {
+                self.unsent_header.get_or_init(|| header.clone());
+                // Health checks ask for the same few paths.
+                if !self.paths.are_many(head.path()) {
+                    return;
+                }
+                (Check::NoForwardedAddress, &self.unsent, MANY)
+            }
+            Mistake::WrongHopCount { .. } => (Check::WrongHopCount, &self.misfits, MANY),
+        };
+        checks.observe(check, Some(limit), seen, proof, || mistake.to_string());
+    }
+
+    fn is_forwarded(&self, head: &RequestHead<'_>) -> bool {
+        let is_sent = |header: &String| head.headers().contains_key(header);
+        forwarding_header(head.headers()).is_some() || self.unsent_header.get().is_some_and(is_sent)
+    }
+
+    /// Returns whether more requests could prove something.
+    pub(super) fn is_open(&self) -> bool {
+        let is_pending = |seen: &AtomicU64, proof| (1..proof).contains(&seen.load(Ordering::Relaxed));
+        let is_missing = !self.is_found.load(Ordering::Relaxed) && self.missing.load(Ordering::Relaxed) < THOUSAND;
+        let is_forwarding = self.unsent_header.get().is_some() && self.unsent.load(Ordering::Relaxed) < MANY
+            || is_pending(&self.misfits, MANY);
+        is_missing || is_forwarding && !self.fits.load(Ordering::Relaxed)
+    }
+}
+
+impl Paths {
+    /// Adds a path. Returns whether four different ones were added.
+    fn are_many(&self, path: &str) -> bool {
+        let [.., last] = &self.0;
+        if last.load(Ordering::Relaxed) != 0 {
+            return true;
+        }
+        let mut hasher = DefaultHasher::new();
+        path.hash(&mut hasher);
+        let hash = hasher.finish().max(1);
+        // Of two requests at once one may be lost.
+        for known in &self.0 {
+            match known.load(Ordering::Relaxed) {
+                0 => {
+                    known.store(hash, Ordering::Relaxed);
+                    break;
+                }
+                other if other == hash => break,
+                _ => {}
+            }
+        }
+        last.load(Ordering::Relaxed) != 0
+    }
+}

@@ -1,0 +1,64 @@
+//! A request that the store is asked about.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use http::Response;
+use tower_quota_core::{Decision, Key, Name};
+
+use super::rules::Rules;
+use crate::degraded::Degraded;
+use crate::policy::{Ask, Fallback};
+use crate::response::Report;
+use crate::settle::{Counted, RecordedCharge};
+
+/// A request that the store is asked about, and what its response needs. Boxed once: it goes from stage to stage.
+pub(crate) struct Case {
+    pub(crate) rules: Arc<Rules>,
+    /// The keys of its limits, where it may be refused or a listener hears of it.
+    pub(crate) keys: Vec<(Name, Key<'static>)>,
+    pub(crate) recorded: Vec<RecordedCharge>,
+    pub(crate) fallback: Fallback,
+    pub(crate) report: Report,
+}
+
+impl Case {
+    /// Keeps what is needed of a request after it was asked about.
+    pub(crate) fn new(rules: &Arc<Rules>, ask: &Ask<'_, '_>, needs_keys: bool) -> Box<Self> {
+        let owned = |(limit, key): (Name, &Key<'_>)| (limit, Key::owned(key.scope(), key.as_bytes()));
+        let keys = if needs_keys { ask.parts().map(owned).collect() } else { Vec::new() };
+        let partitions = rules
+            .responses
+            .partitions()
+            .map(|partitions| ask.parts().filter_map(|(limit, key)| Some((limit, partitions.of(key)?))).collect());
+        let report = Report {
+            decision: None,
+            by: Counted::Shared,
+            overrides: ask.overrides(),
+            partitions: partitions.unwrap_or_default(),
+            jitter: Duration::ZERO,
+            only_shadows: false,
+        };
+        let fallback = Fallback::default();
+        Box::new(Self { rules: Arc::clone(rules), keys, recorded: Vec::new(), fallback, report })
+    }
+
+    /// Leaves in a response's extensions what is not for clients.
+    ///
+    /// The decision is the original, which can be refunded, unless the store has taken nothing that it could give back.
+    /// The decision of an inner layer that refused stays: it says more.
+    pub(crate) fn attach<B>(&mut self, response: &mut Response<B>) {
+        let is_local = self.report.by == Counted::Locally;
+        if is_local || self.report.decision.is_none() {
+            response.extensions_mut().insert(Degraded);
+        }
+        let Some(decision) = &mut self.report.decision else { return };
+        if self.rules.attaches_decision && response.extensions().get().is_none_or(Decision::is_allowed) {
+            let mut attached = decision.clone();
+            if !is_local {
+                core::mem::swap(&mut attached, decision);
+            }
+            response.extensions_mut().insert(attached);
+        }
+    }
+}

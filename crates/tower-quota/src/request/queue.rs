@@ -1,0 +1,72 @@
+//! The queue of requests that wait for their turn.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::time::Duration;
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
+
+/// The requests that wait for their turn, counted.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    waiting: AtomicUsize,
+    /// 0 once the queue is closed.
+    capacity: AtomicUsize,
+    closed: Arc<Notify>,
+}
+
+/// A place in the queue. Dropped, it is free again.
+#[derive(Debug)]
+pub(crate) struct Place(Arc<Queue>);
+
+impl Queue {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self { waiting: AtomicUsize::new(0), capacity: AtomicUsize::new(capacity), closed: Arc::default() }
+    }
+
+    /// Returns the longest wait that it has room for: none while all places are taken, and any otherwise.
+    #[inline]
+    pub(crate) fn longest_wait(&self) -> Option<Duration> {
+        let is_full = self.waiting.load(Ordering::Relaxed) >= self.capacity.load(Ordering::Relaxed);
+        is_full.then_some(Duration::ZERO)
+    }
+
+    /// Takes a place, unless all are taken.
+    pub(crate) fn place(self: &Arc<Self>) -> Option<Place> {
+        let capacity = self.capacity.load(Ordering::Acquire);
+        // Only the count matters: no other memory depends on it.
+        let enter = |waiting| (waiting < capacity).then_some(waiting + 1);
+        self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, enter).ok()?;
+        Some(Place(Arc::clone(self)))
+    }
+
+    /// Returns how many places are taken.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Ends all waits, and lets none begin.
+    pub(crate) fn close(&self) {
+        self.capacity.store(0, Ordering::Release);
+        self.closed.notify_waiters();
+    }
+}
+
+impl Place {
+    /// Returns a future that ends when the queue is closed.
+    pub(crate) fn closed(&self) -> OwnedNotified {
+        Arc::clone(&self.0.closed).notified_owned()
+    }
+
+    /// Returns whether the queue is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.capacity.load(Ordering::Acquire) == 0
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,105 @@
+//! The errors of a throttled service.
+
+use core::convert::Infallible;
+use core::fmt;
+use core::time::Duration;
+use std::error::Error;
+
+use tower_quota_core::Decision;
+
+/// The error of a [`Throttle`](crate::Throttle): its own refusal, a failure of the store, or the inner service's error.
+///
+/// It is an error for tower's `BoxError` stacks whatever `E` is, a `BoxError` included. Its source is the [`Throttled`]
+/// or the store's error; the inner error has the same text as this one and a source of its own.
+#[derive(Debug)]
+pub enum ThrottleError<E> {
+    /// The request was refused here and did not reach the inner service. Nothing was charged.
+    Throttled(Throttled),
+    /// The store failed, and [`StoreFailure::Fail`](super::StoreFailure::Fail) was chosen.
+    Store(Box<dyn Error + Send + Sync>),
+    /// The inner service failed.
+    Inner(E),
+}
+
+/// A refusal: the turn is further away than the request may wait, or never comes.
+#[derive(Debug)]
+pub struct Throttled {
+    retry_after: Option<Duration>,
+    decision: Option<Box<Decision>>,
+}
+
+impl Throttled {
+    pub(super) fn by_limiter(decision: Box<Decision>) -> Self {
+        Self { retry_after: decision.retry_after(), decision: Some(decision) }
+    }
+
+    pub(super) const fn by_remote(retry_after: Duration) -> Self {
+        Self { retry_after: Some(retry_after), decision: None }
+    }
+
+    /// Returns after how long the same request would be accepted; `None` if it never would.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    /// Returns the decision of the limiter; `None` if the remote has pushed the key back.
+    #[must_use]
+    pub fn decision(&self) -> Option<&Decision> {
+        self.decision.as_deref()
+    }
+}
+
+impl<E> ThrottleError<E> {
+    /// Returns the refusal, if it is one.
+    #[must_use]
+    pub const fn throttled(&self) -> Option<&Throttled> {
+        match self {
+            Self::Throttled(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+}
+
+impl ThrottleError<Infallible> {
+    /// Returns it as the error of a service.
+    pub(super) fn widen<E>(self) -> ThrottleError<E> {
+        match self {
+            Self::Throttled(refusal) => ThrottleError::Throttled(refusal),
+            Self::Store(error) => ThrottleError::Store(error),
+            Self::Inner(never) => match never {},
+        }
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for ThrottleError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Throttled(_) => f.write_str("the request was throttled and not sent"),
+            Self::Store(_) => f.write_str("the request was not sent: its limit could not be checked"),
+            Self::Inner(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> Error for ThrottleError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Throttled(refusal) => Some(refusal),
+            Self::Store(error) => Some(&**error),
+            Self::Inner(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Throttled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.retry_after, &self.decision) {
+            (Some(retry), Some(_)) => write!(f, "the turn is too far away: try again in {retry:?}"),
+            (Some(retry), None) => write!(f, "the remote asked for a pause: try again in {retry:?}"),
+            (None, _) => f.write_str("the turn never comes: the cost is above the capacity of a limit"),
+        }
+    }
+}
+
+impl Error for Throttled {}

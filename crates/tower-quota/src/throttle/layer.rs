@@ -1,0 +1,139 @@
+//! The layer that throttles a service.
+
+use core::error::Error;
+use core::time::Duration;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tower_layer::Layer;
+use tower_quota_core::{Key, Limiter, Store};
+
+use super::gate::{Gate, StoreFailure};
+use super::reader::Constant;
+use super::service::Throttle;
+
+/// Makes requests of any tower service wait for their turn, or fail with a [`ThrottleError`](crate::ThrottleError).
+///
+/// The [module](crate::throttle) has an example, and what happens to a request. Type parameters: the store, and the
+/// [readers](super::Reader) of keys, costs and pushbacks.
+#[derive(Clone, Debug)]
+#[must_use = "a layer limits nothing before it is put around a service"]
+pub struct ThrottleLayer<S, K, C = Constant<u64>, H = Constant<Option<Duration>>> {
+    gate: Gate<S>,
+    key: K,
+    cost: C,
+    heed: H,
+}
+
+impl<S: Store + Clone, K> ThrottleLayer<S, K> {
+    /// Makes a layer that counts requests by what a closure reads from them.
+    ///
+    /// The closure returns any value that [`AsKey`](crate::AsKey) accepts and that borrows nothing from the request: a
+    /// `String`, a number, an address, a [`Key`](crate::Key). Write the type of its argument, as
+    /// `|request: &MyRequest| request.tenant.clone()`.
+    ///
+    /// A request costs one unit, waits as long as [`Limiter::max_wait`](crate::Limiter::max_wait) says, and goes ahead
+    /// uncounted if the store fails. Windows have no turns to wait for: they refuse at once.
+    pub fn new(limiter: Limiter<S>, key: K) -> Self {
+        let gate = Gate {
+            limiter,
+            pushbacks: Arc::default(),
+            max_pushback: Self::DEFAULT_MAX_PUSHBACK,
+            places: Arc::new(Semaphore::new(Self::DEFAULT_MAX_WAITING)),
+            on_store_failure: StoreFailure::default(),
+            on_store_error: None,
+        };
+        Self { gate, key, cost: Constant(1), heed: Constant(None) }
+    }
+
+    /// The most requests that wait at once unless [`max_waiting`](Self::max_waiting) says otherwise.
+    pub const DEFAULT_MAX_WAITING: usize = 10_000;
+
+    /// The longest pushback unless [`max_pushback`](Self::max_pushback) says otherwise: 5 minutes.
+    pub const DEFAULT_MAX_PUSHBACK: Duration = Duration::from_secs(300);
+}
+
+impl<S: Store + Clone> ThrottleLayer<S, Constant<Key<'static>>> {
+    /// Makes a layer that counts all requests together.
+    pub fn global(limiter: Limiter<S>) -> Self {
+        Self::new(limiter, Constant(Key::EVERYONE))
+    }
+}
+
+impl<S: Store + Clone, K, C, H> ThrottleLayer<S, K, C, H> {
+    /// Sets the longest wait of a request, in the limiter. Zero makes every request fail that would have to wait.
+    pub fn max_wait(mut self, longest: Duration) -> Self {
+        self.gate.limiter = self.gate.limiter.max_wait(longest);
+        self
+    }
+
+    /// Sets the most requests that wait at once in this process, behind this layer and its clones.
+    ///
+    /// One more does not wait: it passes now, or fails. Requests that wait for the store's answer are counted too. Each
+    /// that waits holds its request and a timer.
+    pub fn max_waiting(mut self, requests: usize) -> Self {
+        self.gate.places = Arc::new(Semaphore::new(requests.min(Semaphore::MAX_PERMITS)));
+        self
+    }
+
+    /// Charges each request what a closure reads from it, in units of the quota. The default is one unit.
+    ///
+    /// A cost above the capacity of a limit never passes. A cost of 0 never waits for a turn.
+    pub fn cost_with<N>(self, cost: N) -> ThrottleLayer<S, K, N, H> {
+        ThrottleLayer { gate: self.gate, key: self.key, cost, heed: self.heed }
+    }
+
+    /// Holds back the next requests of a key for as long as its response says.
+    ///
+    /// Takes [`remote_headers()`](super::remote_headers) for responses over HTTP, or a closure that returns
+    /// `Option<Duration>`. Requests of the key that are not with the inner service yet wait until then, or fail with
+    /// that time if they may not wait so long. Of several pushbacks the one that ends last holds.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_quota::{Limiter, MemoryStore, Quota, ThrottleLayer};
+    ///
+    /// enum Delivery {
+    ///     Done,
+    ///     Busy { seconds: u64 },
+    /// }
+    ///
+    /// let limiter = Limiter::new(MemoryStore::new(), "deliveries", Quota::per_second(50));
+    /// let throttle = ThrottleLayer::global(limiter).heed(|delivery: &Delivery| match delivery {
+    ///     Delivery::Done => None,
+    ///     Delivery::Busy { seconds } => Some(Duration::from_secs(*seconds)),
+    /// });
+    /// # let _ = (throttle, [Delivery::Done, Delivery::Busy { seconds: 1 }]);
+    /// ```
+    pub fn heed<N>(self, pushback: N) -> ThrottleLayer<S, K, C, N> {
+        ThrottleLayer { gate: self.gate, key: self.key, cost: self.cost, heed: pushback }
+    }
+
+    /// Sets the longest pushback of one response, up to 366 days. The default is 5 minutes.
+    pub fn max_pushback(mut self, longest: Duration) -> Self {
+        self.gate.max_pushback = longest.min(Duration::from_secs(366 * 86_400));
+        self
+    }
+
+    /// Sets what happens to requests while the store cannot decide. The default is [`StoreFailure::Allow`].
+    pub const fn on_store_failure(mut self, choice: StoreFailure) -> Self {
+        self.gate.on_store_failure = choice;
+        self
+    }
+
+    /// Calls this closure with each error of the store, before the request goes on: for logs and metrics.
+    ///
+    /// Without it, a layer that allows requests runs unlimited in silence. It must be quick and never block.
+    pub fn on_store_error(mut self, listener: impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static) -> Self {
+        self.gate.on_store_error = Some(Arc::new(listener));
+        self
+    }
+}
+
+impl<Svc, S: Store + Clone, K: Clone, C: Clone, H: Clone> Layer<Svc> for ThrottleLayer<S, K, C, H> {
+    type Service = Throttle<Svc, S, K, C, H>;
+
+    fn layer(&self, inner: Svc) -> Self::Service {
+        Throttle::new(inner, Arc::new(self.gate.clone()), self.key.clone(), self.cost.clone(), self.heed.clone())
+    }
+}

@@ -1,0 +1,30 @@
+//! What is read from requests and responses: keys, costs, pushbacks.
+
+/// Reads a value from a request or a response. Closures and functions of a reference do.
+pub trait Reader<T: ?Sized> {
+    /// The value that is read.
+    type Value;
+
+    /// Reads the value.
+    fn read(&self, from: &T) -> Self::Value;
+}
+
+impl<T: ?Sized, V, F: Fn(&T) -> V> Reader<T> for F {
+    type Value = V;
+
+    fn read(&self, from: &T) -> V {
+        self(from)
+    }
+}
+
+/// Reads nothing and returns the same value always.
+#[derive(Clone, Copy, Debug)]
+pub struct Constant<V>(pub V);
+
+impl<T: ?Sized, V: Clone> Reader<T> for Constant<V> {
+    type Value = V;
+
+    fn read(&self, _: &T) -> V {
+        self.0.clone()
+    }
+}

@@ -1,0 +1,110 @@
+//! Header fields that push back, each read from bounded bytes.
+
+use core::time::Duration;
+
+use http::HeaderMap;
+use http::header::{AGE, RETRY_AFTER};
+
+use super::date;
+
+/// The longest value that is read.
+const LONGEST_VALUE: usize = 1_024;
+
+/// The most lines of one field that are read.
+const MOST_LINES: usize = 8;
+
+/// A number of seconds from here on is an instant: 2001 as a Unix timestamp, 31 years as a span.
+const FIRST_TIMESTAMP: u64 = 1_000_000_000;
+
+/// Names of a field for the units left, and of one for the reset.
+const PAIRS: [[&str; 2]; 3] = [
+    ["ratelimit-remaining", "ratelimit-reset"],
+    ["x-ratelimit-remaining", "x-ratelimit-reset"],
+    ["x-rate-limit-remaining", "x-rate-limit-reset"],
+];
+
+pub(super) fn is_from_cache(headers: &HeaderMap) -> bool {
+    lines(headers, AGE.as_str()).filter_map(digits).any(|age| age > 0)
+}
+
+pub(super) fn is_grpc_error(headers: &HeaderMap) -> bool {
+    lines(headers, "grpc-status").filter_map(digits).any(|code| code > 0)
+}
+
+/// Returns what `Retry-After` asks for: the longest of several lines.
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let until = |date: &str| Some(date::parse(date)?.saturating_sub(date::response_time(headers)));
+    let seconds = lines(headers, RETRY_AFTER.as_str()).filter_map(|value| digits(value).or_else(|| until(value)));
+    seconds.max().map(Duration::from_secs)
+}
+
+/// Returns what gRPC asks for. A negative number says not to retry, which is for the client to know.
+pub(super) fn grpc_pushback(headers: &HeaderMap) -> Option<Duration> {
+    lines(headers, "grpc-retry-pushback-ms").filter_map(digits).max().map(Duration::from_millis)
+}
+
+/// Returns how long nothing is left of a quota that is spent.
+pub(super) fn spent_quota(headers: &HeaderMap) -> Option<Duration> {
+    let window = lines(headers, "ratelimit").filter_map(spent_window).max();
+    let window = window.or_else(|| PAIRS.iter().find_map(|[remaining, reset]| spent_pair(headers, remaining, reset)));
+    window.map(Duration::from_secs)
+}
+
+/// Returns the seconds until the reset of a field for the units left that says 0.
+fn spent_pair(headers: &HeaderMap, remaining: &str, reset: &str) -> Option<u64> {
+    if lines(headers, remaining).map(digits).any(|left| left != Some(0)) {
+        return None;
+    }
+    lines(headers, remaining).next()?;
+    match lines(headers, reset).filter_map(digits).max()? {
+        instant if instant >= FIRST_TIMESTAMP => Some(instant.saturating_sub(date::response_time(headers))),
+        seconds => Some(seconds),
+    }
+}
+
+/// Returns the longest window of the spent quotas in a value of `RateLimit`, in seconds.
+fn spent_window(value: &str) -> Option<u64> {
+    // "minute";r=0;t=12, "day";r=90;t=3600 as of draft 8, and limit=100, remaining=0, reset=12 as of draft 7.
+    let list = parts(value, ',').filter_map(|member| window(parts(member, ';'), "r", "t")).max();
+    list.max(window(parts(value, ','), "remaining", "reset"))
+}
+
+/// Returns the seconds of a window of which nothing is left.
+fn window<'a>(pairs: impl Iterator<Item = &'a str>, left: &str, seconds: &str) -> Option<u64> {
+    let (mut is_spent, mut length) = (false, None);
+    for (name, number) in pairs.filter_map(|pair| pair.split_once('=')) {
+        match name.trim() {
+            name if name == left => is_spent = digits(number) == Some(0),
+            name if name == seconds => length = digits(number),
+            _ => {}
+        }
+    }
+    length.filter(|_| is_spent)
+}
+
+/// Splits a structured field at a separator that is outside of quotes.
+fn parts(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    text.split(move |character| {
+        match character {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_quoted => is_escaped = true,
+            '"' => is_quoted = !is_quoted,
+            _ => return character == separator && !is_quoted,
+        }
+        false
+    })
+}
+
+/// Returns a non-negative integer; one that is too large is the largest there is.
+fn digits(text: &str) -> Option<u64> {
+    let text = text.trim_ascii();
+    let are_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let add = |number: u64, byte| number.saturating_mul(10).saturating_add(u64::from(byte - b'0'));
+    are_digits.then(|| text.bytes().fold(0, add))
+}
+
+fn lines<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
+    let values = headers.get_all(name).iter().take(MOST_LINES);
+    values.filter(|value| value.len() <= LONGEST_VALUE).filter_map(|value| value.to_str().ok())
+}

@@ -1,0 +1,71 @@
+//! What a remote says about its limits, in the header fields of a response.
+
+mod date;
+mod fields;
+
+use core::time::Duration;
+
+use http::{HeaderMap, Response, StatusCode};
+
+use super::reader::Reader;
+
+/// Reads the pushback of responses over HTTP; made by [`remote_headers`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RemoteHeaders(());
+
+/// Heeds `Retry-After` and the `RateLimit` fields of responses over HTTP, for [`heed`](crate::ThrottleLayer::heed).
+///
+/// It is [`pushback`] of the response's status and header fields.
+#[must_use]
+pub const fn remote_headers() -> RemoteHeaders {
+    RemoteHeaders(())
+}
+
+impl<B> Reader<Response<B>> for RemoteHeaders {
+    type Value = Option<Duration>;
+
+    fn read(&self, response: &Response<B>) -> Option<Duration> {
+        pushback(response.status(), response.headers())
+    }
+}
+
+/// Returns how long the next request should wait, by the status and the header fields of a response.
+///
+/// In this order, the first that is there and can be read:
+///
+/// 1. on an error (400 to 599, or a `grpc-status` that is not 0): `Retry-After`, in seconds or as a date, and
+///    `grpc-retry-pushback-ms`; the longer of the two,
+/// 2. `RateLimit` of the drafts 7 to 11: the longest window of a quota of which nothing is left,
+/// 3. `RateLimit-Remaining: 0` with `RateLimit-Reset`, as of the drafts 0 to 6,
+/// 4. `X-RateLimit-Remaining: 0` with `X-RateLimit-Reset`, and the same of `X-Rate-Limit`; a reset above 10^9 is a Unix
+///    timestamp.
+///
+/// Instants are compared with the `Date` of the response, so that the clocks need not agree, or else with the system's
+/// clock. Redirections and responses from a cache (`Age` above 0) push nothing back. Values of more than 1,024 bytes,
+/// fields of more than 8 lines, and everything that is not understood are ignored. The result is not bounded here:
+/// [`max_pushback`](crate::ThrottleLayer::max_pushback) does that.
+///
+/// ```
+/// use std::time::Duration;
+/// use http::{HeaderMap, StatusCode};
+/// use tower_quota::throttle::pushback;
+///
+/// let mut headers = HeaderMap::new();
+/// headers.insert("ratelimit", "\"minute\";r=0;t=12, \"day\";r=90;t=3600".parse()?);
+/// assert_eq!(pushback(StatusCode::OK, &headers), Some(Duration::from_secs(12)));
+/// headers.insert("retry-after", "30".parse()?);
+/// assert_eq!(pushback(StatusCode::TOO_MANY_REQUESTS, &headers), Some(Duration::from_secs(30)));
+/// # Ok::<(), http::header::InvalidHeaderValue>(())
+/// ```
+#[must_use]
+pub fn pushback(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
+    if status.is_redirection() || fields::is_from_cache(headers) {
+        return None;
+    }
+    let is_error = status.is_client_error() || status.is_server_error() || fields::is_grpc_error(headers);
+    let asked = if is_error { fields::retry_after(headers).max(fields::grpc_pushback(headers)) } else { None };
+    asked.or_else(|| fields::spent_quota(headers))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,26 @@
+//! The page of mistakes names each check.
+//!
+//! That its warnings are those that are logged is checked where they are made.
+
+use tower_quota::Check;
+
+pub(crate) const PAGE: &str = include_str!("../../../../docs/MISTAKES.md");
+
+#[test]
+fn page_has_a_row_for_each_check() {
+    let checks = [
+        Check::NoPeerAddress,
+        Check::UntrustedProxy,
+        Check::NoForwardedAddress,
+        Check::WrongHopCount,
+        Check::KeyNeverFound,
+        Check::UnreachableLimit,
+        Check::StoreNeverAnswered,
+        Check::CountedTwice,
+        Check::RefusesAll,
+        Check::NoLimits,
+    ];
+    for check in checks {
+        assert!(PAGE.contains(&format!("| `Check::{check:?}` |")), "{check:?}");
+    }
+}

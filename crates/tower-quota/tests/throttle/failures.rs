@@ -1,0 +1,72 @@
+//! Refusals, failures of the store and errors of the inner service can be told apart.
+
+use std::error::Error;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tower::buffer::Buffer;
+use tower::{BoxError, Layer, ServiceBuilder, ServiceExt, service_fn};
+use tower_quota::throttle::{StoreFailure, Throttled};
+use tower_quota::{Limiter, Quota, ThrottleError, ThrottleLayer};
+use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
+
+use crate::fixture::{Order, Printer, SECOND, limiter, user};
+
+fn unavailable() -> Limiter<ScriptedStore> {
+    let store = ScriptedStore::new();
+    store.set_default(ScriptedAnswer::error("connection refused"));
+    Limiter::new(store, "limit", Quota::per_second(1))
+}
+
+#[tokio::test]
+async fn failed_store_allows_by_default() {
+    let (printer, heard) = (Printer::default(), Arc::new(Mutex::new(Vec::new())));
+    let errors = Arc::clone(&heard);
+    let throttle = ThrottleLayer::new(unavailable(), user)
+        .on_store_error(move |error| errors.lock().unwrap().push(error.to_string()));
+    let service = throttle.layer(printer.clone());
+    for _ in 0..3 {
+        service.clone().oneshot(Order::of("ann")).await.unwrap();
+    }
+    assert_eq!((printer.calls(), heard.lock().unwrap().len()), (3, 3));
+}
+
+#[tokio::test]
+async fn failed_store_fails_by_choice() {
+    let printer = Printer::default();
+    let throttle = ThrottleLayer::new(unavailable(), user).on_store_failure(StoreFailure::Fail);
+    let error = throttle.layer(printer.clone()).oneshot(Order::of("ann")).await.unwrap_err();
+    assert!(matches!(error, ThrottleError::Store(_)), "{error:?}");
+    assert!(error.source().is_some() && error.throttled().is_none());
+    assert_eq!(error.to_string(), "the request was not sent: its limit could not be checked");
+    assert_eq!(printer.calls(), 0);
+}
+
+#[tokio::test]
+async fn inner_error_passes_unchanged() {
+    let broken = service_fn(async |_: Order| Err::<Order, _>(std::io::Error::other("no route to host")));
+    let limiter = limiter(Quota::per_hour(3));
+    let error = ThrottleLayer::new(limiter.clone(), user).layer(broken).oneshot(Order::of("ann")).await.unwrap_err();
+    assert_eq!(error.to_string(), "no route to host");
+    assert!(matches!(error, ThrottleError::Inner(error) if error.kind() == std::io::ErrorKind::Other));
+    // It was sent, and counts.
+    assert_eq!(limiter.check_now("ann").remaining(), 1);
+}
+
+#[tokio::test]
+async fn boxed_stacks_keep_the_refusal() {
+    let throttle = || ThrottleLayer::global(limiter(Quota::per_second(1))).max_wait(Duration::ZERO);
+    // Inside it is an error in a box, outside it becomes one.
+    let outer = Buffer::new(throttle().layer(Printer::default()), 1);
+    let inner = ServiceBuilder::new().layer(throttle()).buffer(1).service(Printer::default());
+    outer.clone().oneshot(Order::of("ann")).await.unwrap();
+    inner.clone().oneshot(Order::of("ann")).await.unwrap();
+    let from_outer: BoxError = outer.oneshot(Order::of("ann")).await.unwrap_err();
+    let from_inner: BoxError = inner.oneshot(Order::of("ann")).await.unwrap_err().into();
+    for error in [from_outer, from_inner] {
+        assert_eq!(error.to_string(), "the request was throttled and not sent");
+        let refusal = error.source().unwrap().downcast_ref::<Throttled>().unwrap();
+        assert!(refusal.retry_after() <= Some(SECOND) && refusal.decision().is_some());
+        assert!(refusal.to_string().starts_with("the turn is too far away: try again in "), "{refusal}");
+    }
+}

@@ -1,0 +1,136 @@
+//! The service that is called was polled ready, and a request that waits keeps no readiness.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
+use tower_quota::{Quota, Store, ThrottleError, ThrottleLayer};
+use tower_quota_testkit::ScriptedStore;
+
+use crate::fixture::{Order, Printer, SECOND, TICK, limiter, poll, user};
+
+/// A service whose clones have to be polled ready themselves, and that can be busy or broken.
+#[derive(Debug, Default)]
+struct Picky {
+    is_ready: bool,
+    is_busy: Arc<AtomicBool>,
+    is_broken: Arc<AtomicBool>,
+}
+
+impl Clone for Picky {
+    fn clone(&self) -> Self {
+        Self { is_ready: false, is_busy: Arc::clone(&self.is_busy), is_broken: Arc::clone(&self.is_broken) }
+    }
+}
+
+impl Service<Order> for Picky {
+    type Response = Order;
+    type Error = &'static str;
+    type Future = Ready<Result<Order, &'static str>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        if self.is_broken.load(Ordering::Relaxed) {
+            return Poll::Ready(Err("broken"));
+        }
+        self.is_ready = !self.is_busy.load(Ordering::Relaxed);
+        if self.is_ready { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    fn call(&mut self, order: Order) -> Self::Future {
+        assert!(std::mem::take(&mut self.is_ready), "called without having been polled ready");
+        ready(Ok(order))
+    }
+}
+
+async fn calls_are_ready(store: impl Store + Clone) {
+    let limiter = tower_quota::Limiter::new(store, "limit", Quota::per_second(1).burst(2));
+    let mut service = ThrottleLayer::new(limiter, user).layer(Picky::default());
+    for _ in 0..4 {
+        service.ready().await.unwrap().call(Order::of("ann")).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn called_service_was_polled_ready() {
+    calls_are_ready(crate::fixture::memory()).await;
+    calls_are_ready(ScriptedStore::with_clock(tower_quota_testkit::ManualClock::default())).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_request_holds_no_readiness() {
+    let throttle = ThrottleLayer::new(limiter(Quota::per_minute(1)), user);
+    let service = ServiceBuilder::new().layer(throttle).concurrency_limit(1).service(Printer::default());
+    service.clone().oneshot(Order::of("ann")).await.unwrap();
+    let mut of_ann = service.clone();
+    let mut waiting = Box::pin(of_ann.ready().await.unwrap().call(Order::of("ann")));
+    assert!(poll(waiting.as_mut()).is_pending());
+    let of_bob = tokio::time::timeout(SECOND, service.oneshot(Order::of("bob")));
+    of_bob.await.expect("bob need not wait for ann").unwrap();
+    waiting.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_request_holds_no_readiness() {
+    let throttle = ThrottleLayer::new(limiter(Quota::per_minute(1)), user).max_wait(Duration::ZERO);
+    let service = ServiceBuilder::new().layer(throttle).concurrency_limit(1).service(Printer::default());
+    let mut of_ann = service.clone();
+    of_ann.ready().await.unwrap().call(Order::of("ann")).await.unwrap();
+    of_ann.ready().await.unwrap().call(Order::of("ann")).await.unwrap_err();
+    // The service of the refused request lives on.
+    let of_bob = tokio::time::timeout(SECOND, service.oneshot(Order::of("bob")));
+    of_bob.await.expect("a refusal takes no place").unwrap();
+    drop(of_ann);
+}
+
+#[tokio::test(start_paused = true)]
+async fn busy_service_takes_no_turn() {
+    let limiter = limiter(Quota::per_hour(10));
+    let service = Picky::default();
+    service.is_busy.store(true, Ordering::Relaxed);
+    let mut throttled = ThrottleLayer::new(limiter.clone(), user).layer(service);
+    for _ in 0..10 {
+        assert!(poll(std::pin::pin!(throttled.ready())).is_pending());
+    }
+    assert_eq!(limiter.check_now("ann").remaining(), 9);
+}
+
+#[tokio::test(start_paused = true)]
+async fn turn_before_readiness_is_given_back() {
+    for is_broken in [false, true] {
+        let limiter = limiter(Quota::per_second(1).burst(1));
+        let service = Picky::default();
+        let (busy, broken) = (Arc::clone(&service.is_busy), Arc::clone(&service.is_broken));
+        let mut throttled = ThrottleLayer::new(limiter.clone(), user).layer(service);
+        throttled.ready().await.unwrap().call(Order::of("ann")).await.unwrap();
+        let mut waiting = Box::pin(throttled.ready().await.unwrap().call(Order::of("ann")));
+        assert!(poll(waiting.as_mut()).is_pending());
+        busy.store(true, Ordering::Relaxed);
+        broken.store(is_broken, Ordering::Relaxed);
+        tokio::time::advance(SECOND + TICK).await;
+        // Its turn has come, and the service is not ready.
+        match poll(waiting.as_mut()) {
+            Poll::Pending => assert!(!is_broken),
+            Poll::Ready(result) => assert!(is_broken && matches!(result, Err(ThrottleError::Inner("broken")))),
+        }
+        drop(waiting);
+        assert!(limiter.check_now("ann").is_allowed());
+    }
+}
+
+#[tokio::test]
+async fn immediate_call_clones_no_service() {
+    let clones = Arc::new(());
+    let held = Arc::clone(&clones);
+    let inner = service_fn(move |order: Order| {
+        let _ = &held;
+        ready(Ok::<_, Infallible>(order))
+    });
+    let mut service = ThrottleLayer::new(limiter(Quota::per_second(1)), user).layer(inner);
+    let call = service.call(Order::of("ann"));
+    assert_eq!(Arc::strong_count(&clones), 2, "the test's own and the service's");
+    call.await.unwrap();
+}

@@ -1,0 +1,72 @@
+//! A throttled reqwest client: its `Client` is a tower service of its own requests, so a layer goes around it.
+//!
+//!     cargo run --release --example client_reqwest
+//!
+//! Runs for about a second and ends. The API is a server in the same process.
+
+use std::error::Error;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use axum::{Router, routing::get};
+use reqwest::Url;
+use tower::{Layer, Service, ServiceExt};
+use tower_quota::{Limiter, MemoryStore, Quota, ThrottleError, ThrottleLayer, throttle};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let url = start_api().await?;
+
+    // Each host takes 10 requests a second. A request waits up to 5 seconds for its turn.
+    let limiter = Limiter::new(MemoryStore::new(), "requests", Quota::per_second(10).burst(5));
+    let host = |request: &reqwest::Request| request.url().host_str().unwrap_or_default().to_owned();
+    let throttle = ThrottleLayer::new(limiter, host)
+        .max_wait(Duration::from_secs(5))
+        // `remote_headers()` reads responses of the crate `http`; reqwest has its own.
+        .heed(|response: &reqwest::Response| throttle::pushback(response.status(), response.headers()));
+    let mut client = throttle.layer(reqwest::Client::new());
+
+    let start = started();
+    for number in 1..=3 {
+        let request = reqwest::Request::new(reqwest::Method::GET, url.clone());
+        match client.ready().await?.call(request).await {
+            // A refusal of the API: it says "try again in a second", and the next request waits that long.
+            Ok(response) if response.status() == StatusCode::TOO_MANY_REQUESTS => {
+                println!("request {number}: refused by the API after {} ms", start.elapsed().as_millis());
+            }
+            Ok(response) => {
+                println!(
+                    "request {number}: {} after {} ms",
+                    response.text().await?.trim(),
+                    start.elapsed().as_millis()
+                );
+            }
+            // A refusal of this process: nothing was sent.
+            Err(ThrottleError::Throttled(refusal)) => println!("request {number}: not sent, {refusal}"),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Starts an API that refuses its first request for a second, and returns its URL.
+async fn start_api() -> Result<Url, Box<dyn Error>> {
+    static REQUESTS: AtomicU32 = AtomicU32::new(0);
+    let answer = || async {
+        match REQUESTS.fetch_add(1, Ordering::Relaxed) {
+            0 => (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "1")], "not now\n").into_response(),
+            _ => "hello\n".into_response(),
+        }
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let url = Url::parse(&format!("http://{}/", listener.local_addr()?))?;
+    tokio::spawn(async move { axum::serve(listener, Router::new().route("/", get(answer))).await });
+    Ok(url)
+}
+
+#[expect(clippy::disallowed_methods, reason = "shows how long requests wait")]
+fn started() -> Instant {
+    Instant::now()
+}

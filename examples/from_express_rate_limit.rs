@@ -1,0 +1,145 @@
+//! An API that was limited by express-rate-limit, moved to tower-quota. The old options stand above the new lines.
+//!
+//!     cargo run --release --example from_express_rate_limit
+//!
+//! | express-rate-limit | tower-quota |
+//! |---|---|
+//! | `windowMs: 60_000, limit: 100` | `Quota::per_minute(100).fixed_window().from_first_request()`, or a bucket without the double burst |
+//! | `keyGenerator: (req) => req.user?.id ?? req.ip` | `.by(key::extension("user", ..).or(key::client_ip()))` |
+//! | `skip: (req) => ..` | `Policy::skip(..)`, for one limit `.unless(..)` |
+//! | `skipSuccessfulRequests: true` | `.settle(settle::only_failures())` |
+//! | `skipFailedRequests: true` | `.settle(settle::only_successes())` |
+//! | `standardHeaders: 'draft-8'` | `.headers(HeaderStyle::Draft8)`; drafts 8 to 11 are the same on the wire |
+//! | `legacyHeaders: true` | `HeaderStyle::XRateLimit(Reset::Epoch)` |
+//! | `message: {..}`, `handler: (req, res) => ..` | `.on_refused(\|refused\| ..)` |
+//! | `limiter.resetKey(key)` | `RateLimitHandle::reset(limit, client)`: a request, an address, a user's name |
+//! | `new RedisStore({ prefix: 'rl:' })` | `RedisStore::options().prefix("rl:")` |
+//! | `passOnStoreError: true` | the default; see `Limit::on_store_failure` |
+//! | `app.set('trust proxy', 1)` | `key::client_ip().behind(Proxies::hops(1), Source::XForwardedFor)` |
+//!
+//! Counts in memory, or in Redis when `REDIS_URL` is set. Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes
+//! any that is free).
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use axum::{Json, Router, routing::get, routing::post};
+use serde_json::{Value, json};
+use tower_quota::{
+    BoxStore, HeaderStyle, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitHandle, RateLimitLayer,
+    RedisStore, key, settle, when,
+};
+
+/// The user whom a session belongs to.
+#[derive(Clone)]
+struct User(String);
+
+/// The name in the body of a login, in one spelling.
+#[derive(Clone)]
+struct LoginName(String);
+
+/// Stands for your session middleware, `req.user`: it runs before the limits, as in Express.
+async fn authenticate(mut request: Request, next: Next) -> Response {
+    let session = request.headers().get("x-session").and_then(|value| value.to_str().ok());
+    if let Some(user) = session.and_then(|session| session.strip_prefix("session-of-")) {
+        let user = User(user.to_owned());
+        request.extensions_mut().insert(user);
+    }
+    next.run(request).await
+}
+
+/// Stands for `express.json()`: limits read heads, so what they need of a body is read before them.
+async fn read_login_name(request: Request, next: Next) -> Result<Response, StatusCode> {
+    let (mut head, body) = request.into_parts();
+    let body = to_bytes(body, 4_096).await.map_err(|_| StatusCode::PAYLOAD_TOO_LARGE)?;
+    let login: Value = serde_json::from_slice(&body).map_err(|_| StatusCode::BAD_REQUEST)?;
+    let name = login["username"].as_str().filter(|name| !name.is_empty()).ok_or(StatusCode::BAD_REQUEST)?;
+    head.extensions.insert(LoginName(name.to_lowercase()));
+    Ok(next.run(Request::from_parts(head, Body::from(body))).await)
+}
+
+/// Stands for a look at the password's hash: lets `ann` in, whose password is `secret`.
+async fn login(State(limits): State<RateLimitHandle<BoxStore>>, head: Parts, Json(login): Json<Value>) -> Response {
+    let name = head.extensions.get::<LoginName>().map(|LoginName(name)| name.as_str());
+    let ("ann", Some("secret")) = (name.unwrap_or_default(), login["password"].as_str()) else {
+        return (StatusCode::UNAUTHORIZED, Json(json!({ "error": "wrong name or password" }))).into_response();
+    };
+    // limiter.resetKey(req.ip + req.body.username): who knows the password may have mistyped it before.
+    if let Err(error) = limits.reset("login", &head).await {
+        eprintln!("the counter of a login stays: {error}");
+    }
+    Json(json!({ "session": "session-of-ann" })).into_response()
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let api = Policy::new()
+        // skip: (req) => req.path === '/health'
+        .skip(when::path("/health"))
+        // rateLimit({ windowMs: 60_000, limit: 5, keyGenerator: (req) => req.user?.id ?? req.ip })
+        .limit(
+            Limit::new("api", Quota::per_minute(5).fixed_window().from_first_request()).by(key::extension(
+                "user",
+                |User(name): &User| Some(name.clone()),
+            )
+            .or(key::client_ip())),
+        );
+    // rateLimit({ windowMs: 15 * 60_000, limit: 3, skipSuccessfulRequests: true,
+    //     keyGenerator: (req) => req.ip + req.body.username })
+    let logins = Policy::new().limit(
+        Limit::new("login", Quota::new(3, Duration::from_secs(900)).sliding_log())
+            .by(key::all((key::client_ip(), key::extension("login", |LoginName(name): &LoginName| Some(name.clone())))))
+            .settle(settle::only_failures())
+            // passOnStoreError: false
+            .on_store_failure(OnStoreFailure::Refuse),
+    );
+
+    // store: new RedisStore({ prefix: 'rl:', ... }); counts start afresh, under `rl:3:...`.
+    let store = match std::env::var("REDIS_URL") {
+        Ok(url) => BoxStore::new(RedisStore::options().prefix("rl:").connect_lazily().connect(&url).await?),
+        Err(_) => BoxStore::new(MemoryStore::new()),
+    };
+    let limiter = |policy: Policy| {
+        RateLimitLayer::new(store.clone(), policy)
+            // standardHeaders: 'draft-8', legacyHeaders: false
+            .headers(HeaderStyle::Draft8)
+            // message: { error: 'Too many requests, please try again later.' }
+            .on_refused(|refused| {
+                let message = json!({ "error": "Too many requests, please try again later." });
+                (refused.status(), Json(message)).into_response()
+            })
+            .on_store_error(|error| eprintln!("rate limits cannot be checked: {error}"))
+    };
+    let logins = limiter(logins);
+    let handle = logins.handle();
+
+    let app = Router::new()
+        .route("/", get(|| async { Json(json!({ "hello": "world" })) }))
+        .route("/health", get(|| async { "well\n" }))
+        // Layers that are added later run first: authenticate, then the limits, then the handlers.
+        .layer(limiter(api))
+        .layer(from_fn(authenticate))
+        .route("/login", post(login).layer(logins).layer(from_fn(read_login_name)))
+        .with_state(handle);
+
+    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let listener = tokio::net::TcpListener::bind(&address)
+        .await
+        .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
+    let address = listener.local_addr()?;
+    println!("listening on http://{address}");
+    println!("each user, else each address: 5 a minute; 3 wrong passwords in 15 minutes");
+    println!("try:  for i in $(seq 6); do curl -i http://{address}/ -H 'x-session: session-of-ann'; done");
+    println!("      for i in $(seq 4); do curl -i http://{address}/login -H 'content-type: application/json' \\");
+    println!("        -d '{{\"username\":\"ann\",\"password\":\"guess\"}}'; done");
+
+    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?;
+    Ok(())
+}

@@ -1,0 +1,224 @@
+//! A service and its admin port: operators look at clients, reset, grant, block and unblock them, and change the quota
+//! while requests run. On SIGTERM requests that wait are refused at once, those that run end, and then the store closes.
+//!
+//!     cargo run --release --example operations
+//!
+//! The admin port answers everyone who can reach it. Here that is this machine; elsewhere authenticate its callers.
+//!
+//! Serves on 127.0.0.1:3000, and admins on 127.0.0.1:3001; set `PORT` and `ADMIN_PORT` for others (0 takes any that is
+//! free). Counts in memory, or in Redis when `REDIS_URL` is set.
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post, put};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tower_quota::{
+    BoxStore, BoxStoreError, HandleError, Limit, LimitStatus, MemoryStore, Policy, Quota, RateLimitHandle,
+    RateLimitLayer, RedisStore, Store, key, when,
+};
+
+/// How long settlements and refunds may take at shutdown. Kubernetes waits 30 s before it kills.
+const STORE_DEADLINE: Duration = Duration::from_secs(5);
+
+type Limits = RateLimitHandle<BoxStore>;
+
+/// The policy, by what operators may change of it.
+fn policy(per_minute: u64) -> Option<Policy> {
+    let minute = Quota::try_new(per_minute, Duration::from_secs(60)).ok()?;
+    let policy = Policy::new()
+        .limit(
+            Limit::new("minute", minute).by(key::header("x-api-key").or(key::client_ip())).unless(when::path("/slow")),
+        )
+        // Requests wait for their turn: one every 20 seconds, and none for more than a minute.
+        .limit(
+            Limit::new("slow", Quota::per_minute(3).burst(3).leaky_bucket())
+                .when(when::path("/slow"))
+                .max_wait(Duration::from_secs(60)),
+        );
+    Some(policy)
+}
+
+fn admin(limits: Limits) -> Router {
+    Router::new()
+        .route(
+            "/limits",
+            get(async |State(limits): State<Limits>| json_of(limits.limits().iter().map(|name| json!(name.as_str())))),
+        )
+        .route("/refused", get(refused))
+        .route("/waiting", get(async |State(limits): State<Limits>| limits.waiting().to_string()))
+        .route("/clients/{limit}/{client}", get(peek).delete(reset))
+        .route("/clients/{limit}/{client}/grant/{units}", post(grant))
+        .route("/blocks/{limit}/{client}", delete(unblock))
+        .route("/blocks/{limit}/{client}/{seconds}", put(block))
+        .route("/per_minute/{units}", put(replace))
+        .with_state(limits)
+}
+
+/// What a request of one unit would get now, and what is left.
+async fn peek(State(limits): State<Limits>, Path((limit, client)): Path<(String, String)>) -> Result<Response, Failed> {
+    let status = limits.peek(&limit, &client).await?;
+    let blocked = limits.blocked_for(&limit, &client)?.map(|left| left.as_secs_f64().ceil());
+    Ok(Json(json!({ "status": status_of(&status), "blocked_secs": blocked })).into_response())
+}
+
+async fn reset(
+    State(limits): State<Limits>,
+    Path((limit, client)): Path<(String, String)>,
+) -> Result<Response, Failed> {
+    Ok(Json(status_of(&limits.reset(&limit, &client).await?)).into_response())
+}
+
+async fn grant(
+    State(limits): State<Limits>,
+    Path((limit, client, units)): Path<(String, String, u64)>,
+) -> Result<Response, Failed> {
+    Ok(Json(status_of(&limits.grant(&limit, &client, units).await?)).into_response())
+}
+
+async fn block(
+    State(limits): State<Limits>,
+    Path((limit, client, seconds)): Path<(String, String, u64)>,
+) -> Result<StatusCode, Failed> {
+    limits.block(&limit, &client, Duration::from_secs(seconds))?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn unblock(
+    State(limits): State<Limits>,
+    Path((limit, client)): Path<(String, String)>,
+) -> Result<StatusCode, Failed> {
+    Ok(if limits.unblock(&limit, &client)? { StatusCode::NO_CONTENT } else { StatusCode::NOT_FOUND })
+}
+
+/// The clients that were refused lately, the latest first. API keys are secrets: what is shown is enough to know them by.
+async fn refused(State(limits): State<Limits>) -> Json<Value> {
+    let shown =
+        |text: String| if text.parse::<std::net::IpAddr>().is_ok() { text } else { text.chars().take(4).collect() };
+    json_of(limits.refused_clients().into_iter().map(|client| {
+        json!({
+            "limit": client.limit().as_str(),
+            "client": client.text().map(shown),
+            "refusals": client.refusals(),
+            "retry_after_secs": client.until().saturating_duration_since(Instant::now()).as_secs_f64().ceil(),
+        })
+    }))
+}
+
+/// Requests that run are decided by the old policy to the end. What clients have used stays used.
+async fn replace(
+    State(limits): State<Limits>,
+    Path(per_minute): Path<u64>,
+) -> Result<StatusCode, (StatusCode, String)> {
+    let policy = policy(per_minute).ok_or((StatusCode::BAD_REQUEST, "no such quota: give at least 1\n".to_owned()))?;
+    limits.replace_policy(policy);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn json_of(values: impl Iterator<Item = Value>) -> Json<Value> {
+    Json(values.collect())
+}
+
+fn status_of(status: &LimitStatus) -> Value {
+    json!({
+        "limit": status.limit,
+        "remaining": status.remaining(),
+        "full_in_secs": status.reset_after().as_secs_f64().ceil(),
+        "admits": !status.outcome.is_refusal(),
+    })
+}
+
+/// Why an operator's request was not done.
+struct Failed(HandleError<BoxStoreError>);
+
+impl From<HandleError<BoxStoreError>> for Failed {
+    fn from(error: HandleError<BoxStoreError>) -> Self {
+        Self(error)
+    }
+}
+
+impl IntoResponse for Failed {
+    fn into_response(self) -> Response {
+        let status = match self.0 {
+            HandleError::UnknownLimit { .. } => StatusCode::NOT_FOUND,
+            HandleError::UnreadableKey(_) => StatusCode::BAD_REQUEST,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        (status, format!("{}\n", self.0)).into_response()
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let store = match std::env::var("REDIS_URL") {
+        Ok(url) => BoxStore::new(RedisStore::options().connect_lazily().connect(&url).await?),
+        Err(_) => BoxStore::new(MemoryStore::new()),
+    };
+    let layer = RateLimitLayer::new(store.clone(), policy(3).ok_or("no such quota")?);
+    // Taken last: a layer that a method of the builder changes is another one.
+    let limits = layer.handle();
+
+    let app = Router::new()
+        .route("/", get(|| async { "hello\n" }))
+        .route("/slow", get(|| async { "hello at last\n" }))
+        .layer(layer);
+
+    let (service, address) = listen("PORT", "3000").await?;
+    let (admins, admin_address) = listen("ADMIN_PORT", "3001").await?;
+    println!("listening on http://{address}");
+    println!("admin on http://{admin_address}");
+    println!("each API key, else each address: 3 a minute");
+    println!("try:  for i in $(seq 4); do curl -i -H 'x-api-key: ann-12345' http://{address}/; done");
+    println!("      curl http://{admin_address}/refused");
+    println!("      curl http://{admin_address}/clients/minute/ann-12345                 # -X DELETE resets");
+    println!("      curl -X POST http://{admin_address}/clients/minute/ann-12345/grant/2");
+    println!(
+        "      curl -i -X PUT http://{admin_address}/blocks/minute/ann-12345/600    # -X DELETE, without the seconds, ends it"
+    );
+    println!("      curl -i -X PUT http://{admin_address}/per_minute/100");
+    println!("      for i in $(seq 3); do curl -i http://{address}/slow & done; kill {}", std::process::id());
+
+    tokio::spawn(axum::serve(admins, admin(limits.clone())).into_future());
+    axum::serve(service, app.into_make_service_with_connect_info::<SocketAddr>())
+        .with_graceful_shutdown(async move {
+            terminated().await;
+            // Else the service would wait for all who wait.
+            limits.close_queue();
+        })
+        .await?;
+    // Every request has ended: what they give back is on its way.
+    let is_done = store.close(STORE_DEADLINE).await;
+    println!("stopped, {}", if is_done { "nothing is lost" } else { "the store was too slow: some refunds are lost" });
+    Ok(())
+}
+
+async fn listen(variable: &str, default: &str) -> Result<(TcpListener, SocketAddr), Box<dyn Error>> {
+    let address = format!("127.0.0.1:{}", std::env::var(variable).unwrap_or_else(|_| default.into()));
+    let listener = TcpListener::bind(&address)
+        .await
+        .inspect_err(|_| eprintln!("cannot listen on {address}; set {variable} to another port"))?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
+}
+
+/// Waits for SIGTERM, by which Kubernetes and systemd stop a service, or for ctrl-c.
+async fn terminated() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut sigterm) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = sigterm.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}

@@ -1,0 +1,65 @@
+//! Several processes that share one budget for another party's API: counters in Redis. Start it more than once.
+//!
+//!     REDIS_URL=redis://127.0.0.1:6379 cargo run --release --example shared_budget
+//!
+//! Sends what it may and ends.
+
+use std::error::Error;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tower::{Layer, Service, ServiceExt, service_fn};
+use tower_quota::throttle::StoreFailure;
+use tower_quota::{Limiter, Quota, RedisStore, ThrottleError, ThrottleLayer};
+
+struct Message {
+    account: &'static str,
+    number: u32,
+}
+
+/// Stands for a call over the network.
+async fn send(message: Message) -> Result<u32, std::io::Error> {
+    Ok(message.number)
+}
+
+#[tokio::main]
+async fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let url = std::env::var("REDIS_URL").unwrap_or_else(|_| "redis://127.0.0.1:6379".into());
+    let store = match RedisStore::connect(&url).await {
+        Ok(store) => store,
+        Err(error) => {
+            eprintln!("{error}");
+            eprintln!("start a server (redis-server), or name yours: REDIS_URL=redis://HOST:PORT");
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+
+    // The account may send 12 messages an hour, from however many processes.
+    let limiter = Limiter::new(store, "messages", Quota::per_hour(12));
+    let throttle = ThrottleLayer::new(limiter, |message: &Message| message.account.to_owned())
+        // An hour's messages are not waited for here.
+        .max_wait(Duration::ZERO)
+        // More messages than allowed cost money: without Redis none is sent.
+        .on_store_failure(StoreFailure::Fail);
+    let mut service = throttle.layer(service_fn(send));
+
+    let (mut sent, mut throttled, mut failed) = (0, 0, 0);
+    for number in 1..=10 {
+        match service.ready().await?.call(Message { account: "account-17", number }).await {
+            Ok(number) => {
+                sent += 1;
+                println!("message {number}: sent");
+            }
+            Err(ThrottleError::Throttled(refusal)) => {
+                throttled += 1;
+                println!("message {number}: not sent, {refusal}");
+            }
+            Err(error) => {
+                failed += 1;
+                println!("message {number}: {error}");
+            }
+        }
+    }
+    println!("{sent} sent, {throttled} throttled, {failed} failed");
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,135 @@
+//! A gRPC server whose refusals are its own: a call without an API key is `UNAUTHENTICATED`, a refused one says so in the
+//! service's words, and a stream ends where its quota ends. The service is written here, on the generated code of the
+//! standard health service.
+//!
+//!     cargo run --release --example tonic_custom
+//!
+//! Serves on 127.0.0.1:50051; set `PORT` for another one (0 takes any that is free).
+
+use std::error::Error;
+use std::pin::Pin;
+
+use tokio_stream::wrappers::TcpListenerStream;
+use tokio_stream::{Stream, StreamExt};
+use tonic::metadata::MetadataValue;
+use tonic::transport::{Channel, Endpoint, Server};
+use tonic::{Code, Request, Response, Status};
+use tonic_health::pb::health_client::HealthClient;
+use tonic_health::pb::health_server::{Health, HealthServer};
+use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
+use tower_quota::{
+    GrpcStatus, Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, Reason, key, settle, when,
+};
+
+/// An empty message takes five bytes on the wire; with a status of `SERVING` it takes two more.
+const MESSAGE_BYTES: u64 = 7;
+
+/// Sends as many messages as it is asked for, in the place of a service's name.
+struct Feed;
+
+#[tonic::async_trait]
+impl Health for Feed {
+    type WatchStream = Pin<Box<dyn Stream<Item = Result<HealthCheckResponse, Status>> + Send>>;
+
+    async fn check(&self, _: Request<HealthCheckRequest>) -> Result<Response<HealthCheckResponse>, Status> {
+        Ok(Response::new(HealthCheckResponse { status: 1 }))
+    }
+
+    async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<Self::WatchStream>, Status> {
+        let wanted: u32 =
+            request.get_ref().service.parse().map_err(|_| Status::invalid_argument("how many messages?"))?;
+        let messages = tokio_stream::iter(0..wanted).then(|_| async {
+            // They come one by one: tonic sends those that are there at once in one frame, which is cut off as one.
+            tokio::task::yield_now().await;
+            Ok(HealthCheckResponse { status: 1 })
+        });
+        Ok(Response::new(Box::pin(messages)))
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let policy = Policy::new()
+        .limit(
+            Limit::new("calls", Quota::per_minute(3))
+                .by(key::metadata("x-api-key"))
+                // By default calls without a key share one counter; `MissingKey::Refuse` is `INVALID_ARGUMENT`.
+                .when_missing(MissingKey::Unauthenticated)
+                .when(when::grpc_method("grpc.health.v1.Health/Check")),
+        )
+        .limit(
+            Limit::new("messages", Quota::per_hour(20))
+                .by(key::metadata("x-api-key"))
+                .when_missing(MissingKey::Unauthenticated)
+                .when(when::grpc_method("grpc.health.v1.Health/Watch"))
+                // Without `cut_when_spent` a stream goes on to its end, and what the quota did not have becomes a debt.
+                .settle(settle::body_bytes(MESSAGE_BYTES).cut_when_spent()),
+        );
+
+    let limits = RateLimitLayer::new(MemoryStore::new(), policy)
+        // The domain of `ErrorInfo`, for programs.
+        .grpc_domain("feed.example.com")
+        .on_refused_grpc(|refused| match refused.reason() {
+            Reason::Unauthenticated(_) => Status::unauthenticated("send your API key as x-api-key").into(),
+            Reason::OverQuota(_) => {
+                let seconds = refused.retry_after_secs().unwrap_or_default();
+                // Its details stay: when to retry, and which limits refused.
+                GrpcStatus::new(Code::ResourceExhausted.into(), format!("your plan has more calls in {seconds} s"))
+            }
+            _ => GrpcStatus::of(refused),
+        });
+
+    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "50051".into()));
+    let listener = tokio::net::TcpListener::bind(&address)
+        .await
+        .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
+    let address = listener.local_addr()?;
+    println!("listening on http://{address} (gRPC): each API key gets 3 calls a minute and 20 messages an hour");
+    tokio::spawn(
+        Server::builder()
+            .layer(limits)
+            .add_service(HealthServer::new(Feed))
+            .serve_with_incoming(TcpListenerStream::new(listener)),
+    );
+
+    // A client, to see what it does.
+    let mut client = HealthClient::new(Endpoint::from_shared(format!("http://{address}"))?.connect().await?);
+    if let Err(status) = client.check(HealthCheckRequest::default()).await {
+        println!("no key: {:?}, {}", status.code(), status.message());
+    }
+    for _ in 1..=4 {
+        match client.check(with_key("")).await {
+            Ok(_) => println!("ann: served"),
+            Err(status) => println!("ann: {:?}, {}", status.code(), status.message()),
+        }
+    }
+    for wanted in ["15", "30"] {
+        let (received, end) = watch(&mut client, wanted).await;
+        println!("ann: asked for {wanted} messages, got {received}, {end:?}");
+    }
+    println!("the server goes on; stop it with ctrl-c");
+    tokio::signal::ctrl_c().await?;
+    Ok(())
+}
+
+/// Returns how many messages came, and with which code the call ended.
+async fn watch(client: &mut HealthClient<Channel>, wanted: &str) -> (u32, Code) {
+    let mut stream = match client.watch(with_key(wanted)).await {
+        Ok(stream) => stream.into_inner(),
+        Err(status) => return (0, status.code()),
+    };
+    let mut received = 0;
+    loop {
+        match stream.message().await {
+            Ok(Some(_)) => received += 1,
+            Ok(None) => return (received, Code::Ok),
+            Err(status) => return (received, status.code()),
+        }
+    }
+}
+
+fn with_key(service: &str) -> Request<HealthCheckRequest> {
+    let mut request = Request::new(HealthCheckRequest { service: service.to_owned() });
+    request.metadata_mut().insert("x-api-key", MetadataValue::from_static("ann"));
+    request
+}

@@ -1,0 +1,81 @@
+//! The messages of a websocket, limited per user over all of the user's connections: a `Limiter`, and no layer.
+//!
+//!     cargo run --release --example websocket
+//!
+//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+
+use std::io;
+
+use axum::Router;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{Path, State};
+use axum::response::Response;
+use axum::routing::get;
+use tower_quota::{Limiter, MemoryStore, Quota};
+
+/// Refusals in a row after which a connection is closed.
+const MOST_REFUSALS: u32 = 10;
+
+async fn connect(upgrade: WebSocketUpgrade, user: Path<String>, limiter: State<Limiter<MemoryStore>>) -> Response {
+    // In an application the user comes from a verified token or session, not from the path.
+    upgrade.max_message_size(16 * 1_024).on_upgrade(move |socket| chat(socket, user.0, limiter.0))
+}
+
+/// Returns one unit for each started kilobyte.
+fn cost(message: &Message) -> u64 {
+    let length = match message {
+        Message::Text(text) => text.len(),
+        Message::Binary(bytes) | Message::Ping(bytes) | Message::Pong(bytes) => bytes.len(),
+        Message::Close(_) => 0,
+    };
+    1 + length as u64 / 1_024
+}
+
+async fn chat(mut socket: WebSocket, user: String, limiter: Limiter<MemoryStore>) {
+    let mut refusals = 0;
+    // Every message counts, whatever its kind: pings and binary messages cost work too. Long ones cost more.
+    while let Some(Ok(message)) = socket.recv().await {
+        let answer = limiter.check_n_now(&user, cost(&message));
+        let reply = match answer.retry_after() {
+            None if answer.is_allowed() => {
+                refusals = 0;
+                let Message::Text(text) = message else { continue };
+                format!("{user}: {text}")
+            }
+            Some(retry) => {
+                refusals += 1;
+                format!("slow down: try again in {} ms", retry.as_millis())
+            }
+            None => {
+                refusals += 1;
+                String::from("too long for this limit")
+            }
+        };
+        if refusals > MOST_REFUSALS {
+            let reason = "too many messages".into();
+            // The client may be gone already.
+            let _ = socket.send(Message::Close(Some(CloseFrame { code: close_code::POLICY, reason }))).await;
+            return;
+        }
+        if socket.send(Message::Text(reply.into())).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[tokio::main]
+async fn main() -> io::Result<()> {
+    // 20 messages a minute for each user, 5 at once.
+    let limiter = Limiter::new(MemoryStore::new(), "messages", Quota::per_minute(20).burst(5));
+    let app = Router::new().route("/chat/{user}", get(connect)).with_state(limiter);
+
+    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let listener = tokio::net::TcpListener::bind(&address)
+        .await
+        .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
+    let address = listener.local_addr()?;
+    println!("listening on http://{address}");
+    println!("20 messages a minute for each user, 5 at once");
+    println!("try:  websocat ws://{address}/chat/ann");
+    axum::serve(listener, app).await
+}

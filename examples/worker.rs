@@ -1,0 +1,73 @@
+//! A worker of a queue that does each tenant's jobs no faster than the tenant may: one tenant's backlog delays no other.
+//!
+//!     cargo run --release --example worker
+//!
+//! Runs for less than a second and ends.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tower::{Layer, Service, ServiceExt, service_fn};
+use tower_quota::{Limiter, MemoryStore, Quota, ThrottleError, ThrottleLayer};
+
+#[derive(Clone, Debug)]
+struct Job {
+    tenant: &'static str,
+    number: u32,
+    pages: u64,
+}
+
+/// Stands for the work.
+async fn print(job: Job) -> Result<String, Infallible> {
+    Ok(format!("{} {} printed", job.tenant, job.number))
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    // Stands for a queue of messages. It is filled by ann alone before bob's job comes.
+    let (queue, mut jobs) = mpsc::unbounded_channel();
+    for number in 1..=4 {
+        queue.send(Job { tenant: "ann", number, pages: 2 })?;
+    }
+    queue.send(Job { tenant: "bob", number: 1, pages: 2 })?;
+    queue.send(Job { tenant: "bob", number: 2, pages: 9 })?;
+    drop(queue);
+
+    // Each tenant prints 10 pages a second, 4 at once. A job waits up to 300 ms here, and at most 100 jobs do.
+    let limiter = Limiter::new(MemoryStore::new(), "pages", Quota::per_second(10).burst(4));
+    let throttle = ThrottleLayer::new(limiter, |job: &Job| job.tenant.to_owned())
+        .cost_with(|job: &Job| job.pages)
+        .max_wait(Duration::from_millis(300))
+        .max_waiting(100);
+    let mut worker = throttle.layer(service_fn(print));
+
+    let start = started();
+    let mut running = JoinSet::new();
+    while let Some(job) = jobs.recv().await {
+        let done = worker.ready().await?.call(job.clone());
+        running.spawn(async move { (job, done.await) });
+    }
+    while let Some(finished) = running.join_next().await {
+        let (job, result) = finished?;
+        match result {
+            Ok(done) => println!("{done} after {} ms", start.elapsed().as_millis()),
+            Err(ThrottleError::Throttled(refusal)) => match refusal.retry_after() {
+                // A queue of messages takes it back, to deliver it again then.
+                Some(retry) => {
+                    println!("{} {} goes back to the queue for {} ms", job.tenant, job.number, retry.as_millis())
+                }
+                None => println!("{} {} can never be printed: {} pages", job.tenant, job.number, job.pages),
+            },
+            Err(error) => println!("{} {} failed: {error}", job.tenant, job.number),
+        }
+    }
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "shows how long jobs wait")]
+fn started() -> Instant {
+    Instant::now()
+}
