@@ -10,7 +10,7 @@
 
 use std::error::Error;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -106,7 +106,7 @@ async fn refused(State(limits): State<Limits>) -> Json<Value> {
             "limit": client.limit().as_str(),
             "client": client.text().map(shown),
             "refusals": client.refusals(),
-            "retry_after_secs": client.until().saturating_duration_since(Instant::now()).as_secs_f64().ceil(),
+            "retry_after_secs": client.retry_after().as_secs_f64().ceil(),
         })
     }))
 }

@@ -7,10 +7,8 @@
 //! Serves on 127.0.0.1:50051; set `PORT` for another one (0 takes any that is free).
 
 use std::error::Error;
-use std::pin::Pin;
 
 use tokio_stream::wrappers::TcpListenerStream;
-use tokio_stream::{Stream, StreamExt};
 use tonic::metadata::MetadataValue;
 use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Code, Request, Response, Status};
@@ -29,21 +27,16 @@ struct Feed;
 
 #[tonic::async_trait]
 impl Health for Feed {
-    type WatchStream = Pin<Box<dyn Stream<Item = Result<HealthCheckResponse, Status>> + Send>>;
+    type WatchStream = tokio_stream::Iter<std::vec::IntoIter<Result<HealthCheckResponse, Status>>>;
 
     async fn check(&self, _: Request<HealthCheckRequest>) -> Result<Response<HealthCheckResponse>, Status> {
         Ok(Response::new(HealthCheckResponse { status: 1 }))
     }
 
     async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<Self::WatchStream>, Status> {
-        let wanted: u32 =
+        let wanted: usize =
             request.get_ref().service.parse().map_err(|_| Status::invalid_argument("how many messages?"))?;
-        let messages = tokio_stream::iter(0..wanted).then(|_| async {
-            // They come one by one: tonic sends those that are there at once in one frame, which is cut off as one.
-            tokio::task::yield_now().await;
-            Ok(HealthCheckResponse { status: 1 })
-        });
-        Ok(Response::new(Box::pin(messages)))
+        Ok(Response::new(tokio_stream::iter(vec![Ok(HealthCheckResponse { status: 1 }); wanted.min(1_000)])))
     }
 }
 

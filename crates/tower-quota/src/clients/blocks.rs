@@ -25,7 +25,7 @@ type Blocked = (Name, Name, Box<[u8]>);
 impl Blocks {
     /// Blocks a client, for longer than before if it was blocked. Returns `false` if there are too many blocks.
     pub(crate) fn insert(&self, limit: Name, key: &Key<'_>, length: Duration) -> bool {
-        let now = Instant::now();
+        let now = super::now();
         // A block without an end that can be represented lasts for a century.
         let until = now.checked_add(length).unwrap_or(now + Duration::from_secs(3_155_760_000));
         let mut blocks = self.lock();
@@ -45,13 +45,13 @@ impl Blocks {
         let mut blocks = self.lock();
         let until = blocks.remove(&blocked(limit, key));
         self.count.store(blocks.len(), Ordering::Release);
-        until.is_some_and(|until| until > Instant::now())
+        until.is_some_and(|until| until > super::now())
     }
 
     /// Returns how long a client stays blocked.
     pub(crate) fn remaining(&self, limit: Name, key: &Key<'_>) -> Option<Duration> {
         let until = *self.lock().get(&blocked(limit, key))?;
-        until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+        until.checked_duration_since(super::now()).filter(|left| !left.is_zero())
     }
 
     /// Returns whether there may be any.

@@ -1,6 +1,7 @@
 //! The clients that this process has refused lately.
 
 use core::net::IpAddr;
+use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Instant;
@@ -61,6 +62,12 @@ impl RefusedClient {
     pub const fn until(&self) -> Instant {
         self.until
     }
+
+    /// Returns how long from now its last refused request would have to wait; zero once it would be admitted.
+    #[must_use]
+    pub fn retry_after(&self) -> Duration {
+        self.until.saturating_duration_since(super::now())
+    }
 }
 
 /// Returns the address that the bytes of a key begin.
@@ -114,5 +121,45 @@ impl RecentRefusals {
             }
         }
         clients
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{KeyExtractor, all, client_ip, header, method};
+
+    fn refused(key: &Key<'_>) -> RefusedClient {
+        let recent = RecentRefusals::default();
+        recent.note(Name::new("limit"), key, super::super::now() + Duration::from_secs(600));
+        recent.list().remove(0)
+    }
+
+    #[test]
+    fn text_names_the_same_client() {
+        for (client, address) in [
+            (client_ip(), "203.0.113.7"),
+            (client_ip(), "2001:db8:1:2::"),
+            (client_ip().prefix_v6(48).prefix_v4(24), "2001:db8:1::"),
+            (client_ip().prefix_v6(128), "2001:db8::1"),
+        ] {
+            let key = client.parse(address).unwrap();
+            assert_eq!(refused(&key).text().as_deref(), Some(address));
+        }
+        assert_eq!(refused(&header("x").key_of("ann")).text().as_deref(), Some("ann"));
+    }
+
+    #[test]
+    fn key_of_parts_has_no_text() {
+        let (one, other) = (header("x"), method());
+        let both = all((one.clone(), other)).key_of([&one.key_of("ann"), &other.key_of(&http::Method::GET)]);
+        assert_eq!(refused(&both).text(), None);
+        assert_eq!(refused(&Key::EVERYONE).text(), None);
+    }
+
+    #[test]
+    fn refused_client_waits_from_now() {
+        let wait = refused(&header("x").key_of("ann")).retry_after();
+        assert!(!wait.is_zero() && wait <= Duration::from_secs(600), "{wait:?}");
     }
 }

@@ -4,6 +4,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
@@ -35,7 +36,7 @@ pin_project! {
             body: RefusalBody,
         },
         // Cut off where its quota ended.
-        Cut,
+        Cut { trailers: Option<HeaderMap> },
     }
 }
 
@@ -65,10 +66,14 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
         match kind.as_mut().project() {
             KindProjection::Inner { mut body, meter } => {
                 let frame = ready!(body.as_mut().poll_frame(cx));
-                if let Some(open) = meter.as_ref().filter(|open| open.exceeds(frame.as_ref())) {
+                if let Some(open) = meter
+                    && let Some(fitting) = open.cut(frame.as_ref())
+                {
                     let trailers = open.cut_trailers();
-                    kind.set(Kind::Cut);
-                    return Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(trailers))));
+                    let last = Ok(Frame::data(fitting));
+                    open.pass(Some(&last), false);
+                    kind.set(Kind::Cut { trailers });
+                    return Poll::Ready(Some(last));
                 }
                 if let Some(open) = meter
                     && open.pass(frame.as_ref(), body.is_end_stream())
@@ -77,7 +82,9 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
                 }
                 Poll::Ready(frame)
             }
-            KindProjection::Cut => Poll::Ready(None),
+            KindProjection::Cut { trailers } => {
+                Poll::Ready(trailers.take().map(|trailers| Ok(Frame::trailers(trailers))))
+            }
             KindProjection::Refusal { body } => {
                 body.poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(|never| match never {})))
             }
@@ -93,7 +100,7 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
                 }
                 is_end
             }
-            Kind::Cut => true,
+            Kind::Cut { trailers } => trailers.is_none(),
             Kind::Refusal { body } => body.is_end_stream(),
         }
     }
@@ -101,7 +108,7 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
             Kind::Inner { body, .. } => body.size_hint(),
-            Kind::Cut => SizeHint::with_exact(0),
+            Kind::Cut { .. } => SizeHint::with_exact(0),
             Kind::Refusal { body } => body.size_hint(),
         }
     }

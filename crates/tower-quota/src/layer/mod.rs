@@ -11,6 +11,7 @@
 mod admission;
 mod body;
 mod future;
+#[expect(clippy::module_inception, reason = "the folder holds the pipeline, the file the type")]
 mod layer;
 mod pipeline;
 mod refuse;

@@ -18,7 +18,6 @@ use crate::response::{Reason, RefusalBody};
 use crate::settle::{ChargeRecord, Counted, InFlight, Settler};
 
 /// What happens to a request next.
-#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 pub(super) enum Step<S: Store> {
     /// It goes to the inner service.
     Forward(Admission),

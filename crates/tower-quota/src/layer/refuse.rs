@@ -3,7 +3,6 @@
 use core::error::Error;
 use core::time::Duration;
 use std::sync::Arc;
-use std::time::Instant;
 
 use http::{Request, Response};
 use tower_quota_core::{Charge, Decision, Operation, Outcome, Store};
@@ -42,7 +41,7 @@ impl<S: Store> Shared<S> {
     fn note_refusal(&self, decision: &Decision, case: &Case) {
         let Some(status) = decision.tightest() else { return };
         let Some((limit, key)) = case.keys.iter().find(|(limit, _)| *limit == status.name) else { return };
-        let now = Instant::now();
+        let now = crate::clients::now();
         let until = now.checked_add(decision.retry_after().unwrap_or_default());
         self.recent_refusals().note(*limit, key, until.unwrap_or(now));
     }

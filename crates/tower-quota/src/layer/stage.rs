@@ -48,6 +48,7 @@ pin_project! {
 }
 
 /// What a request has waited for.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 pub(super) enum Event<S: Store> {
     /// The values that were looked up.
     Found(Extensions),

@@ -50,9 +50,8 @@ impl BodyBytes {
     /// Cuts the body off where the quota ends, instead of letting it run into debt.
     ///
     /// The quota ends at the units that were left when the request was admitted: what other requests take meanwhile is not
-    /// seen, and becomes a debt. The body ends with the last frame that fits: of one longer than what is left nothing is
-    /// sent. tonic puts messages that are ready at once into one frame, up to 32 KiB. A gRPC stream ends with `RESOURCE_EXHAUSTED`; of other responses the client sees an
-    /// incomplete body if its length was announced, and a short one otherwise.
+    /// seen, and becomes a debt. A gRPC stream ends after the last message that fits, with `RESOURCE_EXHAUSTED`; of other
+    /// responses the client sees an incomplete body if its length was announced, and a short one otherwise.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota, settle};

@@ -8,6 +8,7 @@ use http::response::Parts;
 use http::{HeaderMap, StatusCode};
 use http_body::Frame;
 
+use super::grpc_messages::GrpcMessages;
 use super::{Reservation, ResponseEnd};
 
 /// Counts the bytes of a body, and asks the rules that wait for its end once, at the latest when it is dropped.
@@ -18,7 +19,8 @@ pub(crate) struct Meter {
     bytes: u64,
     /// How many bytes may be sent, if that is bounded.
     most_bytes: Option<u64>,
-    is_grpc: bool,
+    /// Those of a gRPC body.
+    messages: Option<GrpcMessages>,
     /// Servers may stop polling once `is_end_stream(&self)` is true, hence the atomic.
     is_complete: AtomicBool,
     is_over: bool,
@@ -36,18 +38,27 @@ impl Meter {
         let content_type = response.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
         let is_grpc = content_type.is_some_and(|kind| kind.starts_with(b"application/grpc") && !kind.contains(&b'w'));
         let (most_bytes, is_complete) = (reservation.most_bytes(), AtomicBool::new(is_empty));
-        Some(Box::new(Self { reservation, status, bytes: 0, most_bytes, is_grpc, is_complete, is_over: false }))
+        let messages = is_grpc.then(GrpcMessages::new);
+        Some(Box::new(Self { reservation, status, bytes: 0, most_bytes, messages, is_complete, is_over: false }))
     }
 
-    /// Returns whether a frame would send more than may be sent.
-    pub(crate) fn exceeds<E>(&self, frame: Option<&Result<Frame<Bytes>, E>>) -> bool {
-        let Some((most, Ok(frame))) = self.most_bytes.zip(frame) else { return false };
-        frame.data_ref().is_some_and(|data| self.bytes.saturating_add(data.len() as u64) > most)
+    /// Returns what may be sent of a frame that would send more than may be sent: of a gRPC body whole messages. `None` if
+    /// all of it may be.
+    pub(crate) fn cut<E>(&self, frame: Option<&Result<Frame<Bytes>, E>>) -> Option<Bytes> {
+        let (most, Ok(frame)) = self.most_bytes.zip(frame)? else { return None };
+        let data = frame.data_ref()?;
+        let room = most.saturating_sub(self.bytes);
+        let is_cut = data.len() as u64 > room;
+        is_cut.then(|| {
+            let fitting = self.messages.as_ref().map_or(room, |messages| messages.whole_messages(data, room));
+            // Less than there is.
+            data.slice(..usize::try_from(fitting).unwrap_or_default())
+        })
     }
 
     /// Returns the trailers that end a body which was cut off, where the protocol has some.
     pub(crate) fn cut_trailers(&self) -> Option<HeaderMap> {
-        self.is_grpc.then(|| {
+        self.messages.is_some().then(|| {
             let status = (HeaderName::from_static("grpc-status"), HeaderValue::from_static("8"));
             let message = HeaderValue::from_static("the quota ended during this response");
             HeaderMap::from_iter([status, (HeaderName::from_static("grpc-message"), message)])
@@ -61,7 +72,12 @@ impl Meter {
             Some(Err(_)) => {}
             Some(Ok(frame)) => {
                 *self.is_complete.get_mut() |= is_last || frame.is_trailers();
-                self.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+                if let Some(data) = frame.data_ref() {
+                    self.bytes += data.len() as u64;
+                    if let (Some(messages), Some(_)) = (&mut self.messages, self.most_bytes) {
+                        messages.pass(data);
+                    }
+                }
                 if let Some(trailers) = frame.trailers_ref() {
                     self.end(Some(trailers));
                 }

@@ -90,6 +90,7 @@ mod detach;
 mod end;
 #[cfg(feature = "axum")]
 mod extract;
+mod grpc_messages;
 mod in_flight;
 mod meter;
 mod reservation;

@@ -41,8 +41,8 @@ pub trait Rule: Send + Sync + 'static {
 
     /// Returns how many bytes of the body may be sent, given the units that the request could take when it was admitted.
     ///
-    /// The body ends before the frame that would exceed it: a gRPC call with `RESOURCE_EXHAUSTED`, other responses like a
-    /// body that was cut off. By default bodies are sent whole, and what the quota did not have becomes a debt.
+    /// A gRPC call ends after the last message that fits, with `RESOURCE_EXHAUSTED`, other responses like a body that was
+    /// cut off. By default bodies are sent whole, and what the quota did not have becomes a debt.
     fn most_bytes(&self, units: u64) -> Option<u64> {
         let _ = units;
         None

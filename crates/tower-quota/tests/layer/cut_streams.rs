@@ -12,12 +12,20 @@ use crate::settling_by_rule::Frames;
 
 /// Returns the body and trailers of a response of 30 frames of ten bytes, and the units that are left of 200 afterwards.
 async fn streamed(rule: settle::BodyBytes, content_type: &'static str) -> (usize, Option<HeaderMap>, u64) {
+    streamed_in(vec!["0123456789"; 30], rule, content_type).await
+}
+
+async fn streamed_in(
+    data: Vec<&'static str>,
+    rule: settle::BodyBytes,
+    content_type: &'static str,
+) -> (usize, Option<HeaderMap>, u64) {
     let limit = Limit::new("stream", Quota::per_hour(200)).cost(1).settle(rule);
     let store = MemoryStore::with_clock(10, ManualClock::default());
     let layer = RateLimitLayer::new(store, Policy::new().limit(limit));
-    let inner = service_fn(move |_: Request<()>| async move {
-        let body = Frames { data: vec!["0123456789"; 30], ..Frames::default() };
-        Ok::<_, Infallible>(Response::builder().header("content-type", content_type).body(body).unwrap())
+    let inner = service_fn(move |_: Request<()>| {
+        let body = Frames { data: data.clone(), ..Frames::default() };
+        async move { Ok::<_, Infallible>(Response::builder().header("content-type", content_type).body(body).unwrap()) }
     });
     let response = layer.layer(inner).oneshot(Request::new(())).await.unwrap();
     let body = response.into_body().collect().await.unwrap();
@@ -49,4 +57,21 @@ async fn cut_grpc_stream_says_resource_exhausted() {
 async fn stream_within_quota_is_whole() {
     let (length, _, left) = streamed(settle::body_bytes(2).cut_when_spent(), "text/plain").await;
     assert_eq!((length, left), (300, 50));
+}
+
+/// A message of 55 bytes.
+const MESSAGE: &str = "\0\0\0\0\x320123456789012345678901234567890123456789012345678901234567";
+
+/// Servers send messages that are ready at once in one frame.
+#[tokio::test]
+async fn cut_grpc_frame_keeps_whole_messages() {
+    let message: &'static str = &MESSAGE[..55];
+    let frame: &'static str = message.repeat(30).leak();
+    let rule = || settle::body_bytes(1).cut_when_spent();
+    let (length, trailers, left) = streamed_in(vec![message, frame], rule(), "application/grpc").await;
+    assert_eq!((length, left), (165, 35));
+    assert_eq!(trailers.unwrap()["grpc-status"], "8");
+    // Other bodies have no messages.
+    let (length, _, left) = streamed_in(vec![message, frame], rule(), "text/plain").await;
+    assert_eq!((length, left), (200, 0));
 }

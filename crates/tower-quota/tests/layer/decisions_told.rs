@@ -131,7 +131,8 @@ async fn a_layer_within_a_sick_one_is_not_sick() {
 
 #[tokio::test]
 async fn listener_hears_keys_and_refusing_limits() {
-    let heard: Arc<Mutex<Vec<(Vec<String>, Vec<String>, Option<Duration>)>>> = Arc::default();
+    type Told = (Vec<String>, Vec<String>, Option<Duration>);
+    let heard: Arc<Mutex<Vec<Told>>> = Arc::default();
     let told = Arc::clone(&heard);
     let policy = Policy::new()
         .limit(Limit::new("user", Quota::per_minute(1)).by(key::from_fn("user", |_| Some("s3cret"))))

@@ -1,0 +1,83 @@
+//! Follows the messages of a gRPC body.
+
+/// Where the messages of a gRPC body end. Each is a byte of flags, four bytes of its length, and that many bytes (gRPC over
+/// HTTP/2).
+#[derive(Debug)]
+pub(super) struct GrpcMessages {
+    /// The bytes of the current message that are still to come; `None` after a header that was split between frames.
+    left: Option<u64>,
+}
+
+impl GrpcMessages {
+    pub(super) const fn new() -> Self {
+        Self { left: Some(0) }
+    }
+
+    /// Notes the data of a frame that was sent.
+    pub(super) fn pass(&mut self, data: &[u8]) {
+        self.left = self.left.and_then(|left| walk(left, data, |_| {}));
+    }
+
+    /// Returns how many bytes at the beginning of the data are whole messages and at most so many.
+    pub(super) fn whole_messages(&self, data: &[u8], most: u64) -> u64 {
+        let mut whole = 0;
+        if let Some(left) = self.left {
+            walk(left, data, |end| {
+                if end <= most {
+                    whole = end;
+                }
+            });
+        }
+        whole
+    }
+}
+
+/// Visits the ends of messages within the data. Returns the bytes of the last one that are still to come; `None` when its
+/// header is not all there.
+fn walk(left: u64, data: &[u8], mut visit: impl FnMut(u64)) -> Option<u64> {
+    let length = data.len() as u64;
+    let mut end = left;
+    while end < length {
+        visit(end);
+        let rest = data.get(usize::try_from(end).ok()?..)?;
+        let [_, size @ ..] = rest.first_chunk::<5>()?;
+        end += 5 + u64::from(u32::from_be_bytes(*size));
+    }
+    if end == length {
+        visit(end);
+    }
+    Some(end - length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two messages of seven bytes.
+    const TWO: &[u8] = &[0, 0, 0, 0, 2, 8, 1, 0, 0, 0, 0, 2, 8, 1];
+
+    #[test]
+    fn whole_messages_fit() {
+        let messages = GrpcMessages::new();
+        for (most, whole) in [(0, 0), (6, 0), (7, 7), (13, 7), (14, 14), (99, 14)] {
+            assert_eq!(messages.whole_messages(TWO, most), whole, "{most}");
+        }
+    }
+
+    #[test]
+    fn message_across_frames_is_followed() {
+        let mut messages = GrpcMessages::new();
+        messages.pass(&TWO[..6]);
+        assert_eq!(messages.whole_messages(&TWO[6..], 7), 1);
+        assert_eq!(messages.whole_messages(&TWO[6..], 8), 8);
+        messages.pass(&TWO[6..]);
+        assert_eq!(messages.whole_messages(TWO, 9), 7);
+    }
+
+    #[test]
+    fn split_header_ends_the_count() {
+        let mut messages = GrpcMessages::new();
+        messages.pass(&TWO[..9]);
+        assert_eq!(messages.whole_messages(&TWO[9..], 99), 0);
+    }
+}
