@@ -29,8 +29,8 @@ async fn print(job: Job) -> Result<String, Infallible> {
 async fn main() -> Result<(), Box<dyn Error>> {
     // Stands for a queue of messages. It is filled by ann alone before bob's job comes.
     let (queue, mut jobs) = mpsc::unbounded_channel();
-    for number in 1..=4 {
-        queue.send(Job { tenant: "ann", number, pages: 2 })?;
+    for (number, pages) in [(1, 2), (2, 2), (3, 2), (4, 4)] {
+        queue.send(Job { tenant: "ann", number, pages })?;
     }
     queue.send(Job { tenant: "bob", number: 1, pages: 2 })?;
     queue.send(Job { tenant: "bob", number: 2, pages: 9 })?;

@@ -81,7 +81,7 @@ fn events(last: Arc<Notify>) -> impl Stream<Item = Result<Event, Infallible>> {
 }
 
 #[tokio::test]
-async fn first_event_arrives_before_the_last_is_sent() {
+async fn first_event_arrives_before_last() {
     let last = Arc::new(Notify::new());
     let notified = Arc::clone(&last);
     let app = Router::new().route("/", get(move || async move { Sse::new(events(notified)) }));

@@ -38,7 +38,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(3_600);
 /// A header that layers set.
 pub(crate) const SET: HeaderName = HeaderName::from_static("x-set");
 
-/// Numbers no request: each gets the same id.
+/// Gives each request the same id.
 #[derive(Clone)]
 pub(crate) struct SameId;
 

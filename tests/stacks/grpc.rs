@@ -28,7 +28,6 @@ use crate::limited::{limited, limited_by, thrice};
 use crate::server::within;
 
 /// Admits calls with a token.
-#[expect(clippy::result_large_err, reason = "tonic's signature")]
 fn require_token(call: Request<()>) -> Result<Request<()>, Status> {
     if call.metadata().contains_key("x-token") { Ok(call) } else { Err(Status::unauthenticated("no token")) }
 }

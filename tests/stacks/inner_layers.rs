@@ -34,7 +34,7 @@ async fn inner_compression_leaves_refusal_plain() {
 }
 
 #[tokio::test]
-async fn compressed_bytes_are_counted_where_compression_is_inside() {
+async fn inner_compression_shrinks_counted_bytes() {
     let bytes = || limited_by(Limit::new("bytes", Quota::per_minute(10_000)).settle(settle::body_bytes(1)), false);
     let long = || Request::get("/long").header("accept-encoding", "gzip");
     let left = |reply: Reply| field(&reply, "x-ratelimit-remaining").unwrap().parse::<u64>().unwrap();

@@ -71,24 +71,29 @@ async fn outer_cors_answers_preflight_uncounted() {
     assert_admitted(&server.get("/").await, "2");
 }
 
+/// Ends requests that never end. Those that must not end are sent past it, however slow the machine is.
+fn timeout() -> TimeoutLayer {
+    TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_millis(20))
+}
+
 #[tokio::test]
 async fn outer_timeout_gives_turn_back() {
     let turns = Limit::new("turns", Quota::per_minute(1).burst(2).leaky_bucket()).max_wait(LONG);
-    let timeout = TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_millis(20));
-    let server = serve!(timeout, limited_by(turns, false));
-    assert_eq!(server.get("/").await.status(), 200);
+    let limited = limited_by(turns, false);
+    let (patient, hasty) = (serve!(limited.clone()), serve!(timeout(), limited));
+    assert_eq!(patient.get("/").await.status(), 200);
     // One place is left. Were it kept, the second of these would be refused.
-    assert_eq!(server.get("/").await.status(), 408);
-    assert_eq!(server.get("/").await.status(), 408);
+    assert_eq!(hasty.get("/").await.status(), 408);
+    assert_eq!(hasty.get("/").await.status(), 408);
 }
 
 #[tokio::test]
 async fn outer_timeout_gives_abandoned_charge_back() {
     for is_slow in [false, true] {
-        let timeout = TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_millis(200));
-        let server = serve!(timeout, limited_by(thrice().on_abandoned(Settle::Refund), is_slow));
-        assert_eq!(server.get("/never").await.status(), 408);
-        assert_admitted(&server.get("/").await, "2");
+        let limited = limited_by(thrice().on_abandoned(Settle::Refund), is_slow);
+        let (patient, hasty) = (serve!(limited.clone()), serve!(timeout(), limited));
+        assert_eq!(hasty.get("/never").await.status(), 408);
+        assert_admitted(&patient.get("/").await, "2");
     }
 }
 

@@ -30,7 +30,7 @@ fn rows_are_the_layers_under_test() {
 }
 
 #[test]
-fn tests_on_the_page_are_those_that_run() {
+fn page_names_all_tests() {
     let mut run: Vec<&str> = SOURCES.iter().flat_map(|source| tests_of(source)).collect();
     // Other code on the page is no single word of lower case with an underscore.
     let mut named: Vec<&str> = PAGE

@@ -8,13 +8,14 @@ use tower_quota_core::{AsKey, Store};
 use tower_service::Service;
 
 use super::error::ThrottleError;
-use super::future::ThrottleFuture;
+use super::future::{State, ThrottleFuture};
 use super::gate::{Gate, Turning};
 use super::reader::{Constant, Reader};
 
 /// A service behind a [`Limiter`](crate::Limiter), made by a [`ThrottleLayer`](crate::ThrottleLayer).
 ///
 /// It is ready when the inner service is, and takes no quota to become so. A request takes its turn when it is called.
+/// One that waits or is refused gives the inner service's readiness back.
 ///
 /// # Panics
 /// When a request has to wait and is called outside a tokio runtime with a timer.
@@ -73,19 +74,18 @@ where
         let mut turning: Turning<S> = Box::pin(Arc::clone(&self.gate).enter(key.clone(), cost));
         let future = |state| ThrottleFuture::new(state, Arc::clone(&self.gate), key, self.heed.clone());
         // Turns are taken in the order of the calls. One that is now goes to the service that was polled ready.
-        match turning.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Ok(turn)) => {
-                let response = self.inner.call(request);
-                turn.spend();
-                future(super::future::State::running(response))
-            }
-            Poll::Ready(Err(error)) => future(super::future::State::failed(error)),
-            Poll::Pending => {
-                let service = self.inner.clone();
-                // The service that was polled ready goes: what it reserved is for requests that do not wait.
-                self.inner = service.clone();
-                future(super::future::State::waiting(turning, service, request))
-            }
+        let turn = turning.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        if let Poll::Ready(Ok(turn)) = turn {
+            let response = self.inner.call(request);
+            turn.spend();
+            return future(State::running(response));
+        }
+        let service = self.inner.clone();
+        // The service that was polled ready goes, with what it reserved: a permit may be shared with others.
+        self.inner = service.clone();
+        match turn {
+            Poll::Ready(Err(error)) => future(State::failed(error)),
+            _ => future(State::waiting(turning, service, request)),
         }
     }
 }

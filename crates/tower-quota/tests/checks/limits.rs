@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::routing::get;
 use tower_layer::Layer;
-use tower_quota::{Check, MemoryStore, MissingKey, Policy, RateLimitLayer, key, when};
+use tower_quota::{BoxStore, Check, MemoryStore, MissingKey, Policy, RateLimitLayer, key, when};
 
 use crate::fixture::{Client, app, in_memory, is_silent, minute, proves};
 
@@ -89,7 +89,8 @@ async fn limit_of_two_layers_is_reported() {
 #[tokio::test]
 async fn cloned_store_of_two_layers_is_reported() {
     let store = MemoryStore::new();
-    let layer = || RateLimitLayer::new(store.clone(), Policy::new().limit(minute()));
+    // Each box is another value over the same store.
+    let layer = || RateLimitLayer::new(BoxStore::new(store.clone()), Policy::new().limit(minute()));
     proves(Check::CountedTwice, 30, layer, async |inner| {
         Client::of(app().layer(inner).layer(layer())).await.get_paths(30, "").await;
     })

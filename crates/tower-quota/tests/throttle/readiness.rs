@@ -5,12 +5,13 @@ use std::future::{Ready, ready};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 use tower_quota::{Quota, Store, ThrottleError, ThrottleLayer};
 use tower_quota_testkit::ScriptedStore;
 
-use crate::fixture::{Order, Printer, SECOND, limiter, now, poll, user};
+use crate::fixture::{Order, Printer, SECOND, TICK, limiter, poll, user};
 
 /// A service whose clones have to be polled ready themselves, and that can be busy or broken.
 #[derive(Debug, Default)]
@@ -67,10 +68,22 @@ async fn waiting_request_holds_no_readiness() {
     let mut of_ann = service.clone();
     let mut waiting = Box::pin(of_ann.ready().await.unwrap().call(Order::of("ann")));
     assert!(poll(waiting.as_mut()).is_pending());
-    let start = now();
-    service.oneshot(Order::of("bob")).await.unwrap();
-    assert_eq!(start.elapsed().as_secs(), 0);
+    let of_bob = tokio::time::timeout(SECOND, service.oneshot(Order::of("bob")));
+    of_bob.await.expect("bob need not wait for ann").unwrap();
     waiting.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_request_holds_no_readiness() {
+    let throttle = ThrottleLayer::new(limiter(Quota::per_minute(1)), user).max_wait(Duration::ZERO);
+    let service = ServiceBuilder::new().layer(throttle).concurrency_limit(1).service(Printer::default());
+    let mut of_ann = service.clone();
+    of_ann.ready().await.unwrap().call(Order::of("ann")).await.unwrap();
+    of_ann.ready().await.unwrap().call(Order::of("ann")).await.unwrap_err();
+    // The service of the refused request lives on.
+    let of_bob = tokio::time::timeout(SECOND, service.oneshot(Order::of("bob")));
+    of_bob.await.expect("a refusal takes no place").unwrap();
+    drop(of_ann);
 }
 
 #[tokio::test(start_paused = true)]
@@ -97,7 +110,7 @@ async fn turn_before_readiness_is_given_back() {
         assert!(poll(waiting.as_mut()).is_pending());
         busy.store(true, Ordering::Relaxed);
         broken.store(is_broken, Ordering::Relaxed);
-        tokio::time::advance(SECOND * 2).await;
+        tokio::time::advance(SECOND + TICK).await;
         // Its turn has come, and the service is not ready.
         match poll(waiting.as_mut()) {
             Poll::Pending => assert!(!is_broken),
