@@ -149,7 +149,7 @@ impl Watch {
         }
     }
 
-    /// Notes a request that is refused whoever sent it, or blocked.
+    /// Notes a request that is refused for all clients, or blocked.
     pub(crate) fn refused_for_good(&self, checks: &Checks) {
         if !self.is_open() || self.has_admitted.load(Ordering::Relaxed) {
             return;

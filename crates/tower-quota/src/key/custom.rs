@@ -83,7 +83,7 @@ impl<F> fmt::Debug for FromFnKey<F> {
     }
 }
 
-/// Counts by a value in the request's extensions, such as the user whom an outer layer has authenticated.
+/// Counts by a value in the request's extensions, such as the user that an outer layer has authenticated.
 ///
 /// The closure reads from the value what tells one client from another. The key is missing when there is no value of that
 /// type, and when the closure returns `None` or an empty text.

@@ -46,7 +46,7 @@ impl Admission {
             && !is_local
             && !reservation.is_empty()
         {
-            // Whoever finds the decision in the response must not refund what is settled already.
+            // A layer that finds the decision in the response must not refund what is settled already.
             let _ = decision.refund();
         }
         Finish { case, reservation }

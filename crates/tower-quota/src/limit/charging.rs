@@ -99,7 +99,7 @@ impl Limit {
         }
     }
 
-    /// Returns whether requests without a key share a counter though nobody has chosen that.
+    /// Returns whether requests without a key share a counter by default.
     fn shares_by_default(&self) -> bool {
         let request = Request::new(());
         let head = RequestHead::of(&request);

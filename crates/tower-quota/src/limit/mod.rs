@@ -1,4 +1,4 @@
-//! Limits: a named quota, and whom and what it counts.
+//! Limits: a named quota, the key it counts, what a request costs, and when it applies.
 
 mod charging;
 

@@ -1,4 +1,4 @@
-//! Reservations as arguments of axum's handlers.
+//! Reservations as arguments of axum handlers.
 
 use core::convert::Infallible;
 
@@ -10,7 +10,7 @@ use super::Reservation;
 impl<S: Send + Sync> FromRequestParts<S> for Reservation {
     type Rejection = Infallible;
 
-    /// The request's reservation; an empty one where there is none, as when the store is sick and nothing was counted.
+    /// Returns the request's reservation; an empty one where there is none, as when the store is unavailable.
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         Ok(parts.extensions.get().cloned().unwrap_or_default())
     }

@@ -1,9 +1,8 @@
 //! Second thoughts: what requests turned out to cost.
 //!
 //! A limit that [settles](crate::Limit::settle) charges an estimate before the handler runs, its
-//! [cost](crate::Limit::cost), and puts it right afterwards: what was too much is given back, what was too little is
-//! taken, into debt if need be. Since the estimate is taken first, requests that run at the same time cannot spend a
-//! quota twice.
+//! [cost](crate::Limit::cost), and corrects it afterwards: what was too much is refunded, what was too little is charged,
+//! into debt if need be. Since the estimate is taken first, requests that run at the same time cannot spend a quota twice.
 //!
 //! | rule | a request ends up costing |
 //! |---|---|
@@ -16,7 +15,7 @@
 //! | a closure | what it makes of the response's head |
 //! | a [`Rule`] of your own | what it makes of the head, or of how the body ended |
 //!
-//! A handler can say it under every rule, and its word goes before the rule's.
+//! A handler can settle under every rule, and its word goes before the rule's.
 //!
 //! Five failed logins in fifteen minutes, also when they are tried all at once; those who get in are not counted:
 //!
@@ -53,28 +52,27 @@
 //!
 //! # When
 //!
-//! Settling is done once, when everybody who could still say something is done: the response has reached the point that
-//! its rules wait for, its head or the end of its body, and the last clone of the [`Reservation`] is dropped. It takes
-//! one call of the store to give back, and one to take more, for all limits together. A cost above the estimate is
-//! charged at that time; a refund goes to the window that the estimate was taken from, and to nothing if that has
-//! passed.
+//! Settling is done once: when the response has reached the point that its rules wait for, its head or the end of its body,
+//! and the last clone of the [`Reservation`] is dropped. It takes one call of the store to refund, and one to charge more,
+//! for all limits together. A cost above the estimate is charged at that time; a refund goes to the window that the estimate
+//! was taken from, and to nothing if that has passed.
 //!
 //! | what happened | what the request costs |
 //! |---|---|
-//! | the handler said something | what it said last |
-//! | a response, and nothing said | what the rule says |
+//! | the handler settled | what it said last |
+//! | a response, and the handler did not settle | what the rule says |
 //! | a response whose body was cut off, by an error or because the client went away | what the rule says of the head, or of as much of the body as there was |
 //! | no response: the handler panicked, was cancelled with its client, or its service failed | the estimate, or what [`Limit::on_abandoned`](crate::Limit::on_abandoned) says |
 //! | a task of the handler keeps a clone of the reservation | it is settled when the task drops it; what the task says counts |
 //! | the client went away while the request waited for its turn | nothing, whatever the limits say: it never reached the handler |
 //! | the client went away before the store had answered | nothing by limits that settle, and nothing at all where one may make it wait; by others, what the store got to count |
-//! | the store was sick at first, and the limit is [local](crate::OnStoreFailure::Local) | the same, settled in this process |
-//! | the store was sick at first, and nothing was counted | nothing |
-//! | the store is sick when it should settle | the estimate; the error goes to [`on_store_error`](crate::RateLimitLayer::on_store_error) |
+//! | the store was unavailable at first, and the limit is [local](crate::OnStoreFailure::Local) | the same, settled in this process |
+//! | the store was unavailable at first, and nothing was counted | nothing |
+//! | the store is unavailable when it should settle | the estimate; the error goes to [`on_store_error`](crate::RateLimitLayer::on_store_error) |
 //!
 //! # Caveats
 //!
-//! * An estimate of 0 only looks, and passes even where there is a debt. Estimate at least 1 where quotas are to hold.
+//! * An estimate of 0 only peeks, and passes even where there is a debt. Estimate at least 1 where quotas are to hold.
 //! * The store is asked where the last handle is dropped. A [`MemoryStore`](crate::MemoryStore) has then settled; a store
 //!   that takes time is waited for in a task of its own on the tokio runtime that the request ran on. Where that runtime
 //!   is being shut down, or there is none, the estimate stays.

@@ -10,13 +10,13 @@ use smallvec::SmallVec;
 use super::charge_record::{ChargeRecord, RecordedCharge};
 use super::{ResponseEnd, Settle};
 
-/// What a request was charged by the limits that [settle](crate::Limit::settle), and the right to put it right.
+/// What a request was charged by the limits that [settle](crate::Limit::settle), and the right to correct it.
 ///
 /// It is in the extensions of a request that was charged by such a limit, and with the feature `axum` it is an extractor:
-/// an empty one where there is none, so that a handler need not care whether it was counted.
+/// an empty one where there is none, so that a handler need not know whether it was counted.
 ///
-/// Clones are one reservation. What is said last counts, before any rule of the limit; it is [carried out] when the last
-/// clone is dropped. Within nested layers a reservation speaks for the outer ones too.
+/// Clones are one reservation. The last word counts, before any rule of the limit; it is [carried out] when the last clone
+/// is dropped. Within nested layers a reservation covers the outer ones too.
 ///
 /// ```
 /// use http::{Request, Response};
@@ -39,9 +39,9 @@ struct Shared {
     record: ChargeRecord,
     /// What has been said of each charge in the record.
     words: Mutex<SmallVec<[Words; 2]>>,
-    /// That of a layer around this one.
+    /// The reservation of a layer around this one.
     outer: Reservation,
-    /// Whether no body is due, whatever the response's head says.
+    /// Says whether no body is due, whatever the response's head says.
     is_head: bool,
 }
 
@@ -52,29 +52,30 @@ struct Words {
 }
 
 impl Reservation {
-    /// The request costs this many units by this limit, instead of the estimate; 0 gives all of it back. In nested layers
-    /// that have limits of the same name, it costs this by each of them.
+    /// Sets what the request costs by this limit, instead of the estimate; 0 gives all of it back.
     ///
-    /// Whether the limit is a part of this reservation: it is not where it does not apply or does not settle, where the
-    /// store was sick and nothing was counted, or where it is a [shadow](crate::Limit::shadow) that would have refused.
+    /// Returns whether the limit is a part of this reservation: it is not where it does not apply or does not settle, where
+    /// the store was unavailable and nothing was counted, or where it is a [shadow](crate::Limit::shadow) that would have
+    /// refused. In nested layers that have limits of the same name, it is the cost by each of them.
     pub fn settle(&self, limit: &str, cost: u64) -> bool {
         let Some(shared) = &self.0 else { return false };
         let is_mine = shared.say(Settle::Cost(cost), |recorded| recorded.name().as_str() == limit);
         shared.outer.settle(limit, cost) || is_mine
     }
 
-    /// The request costs nothing, by any limit that settles.
+    /// Makes the request free, by every limit that settles.
     pub fn refund(&self) {
         self.say_of_all(Settle::Refund);
     }
 
-    /// The request costs its estimate, by every limit, whatever the rules say.
+    /// Keeps the estimate, by every limit, whatever the rules say.
     pub fn keep(&self) {
         self.say_of_all(Settle::Keep);
     }
 
-    /// The units that this limit charged up front; `None` when it is not a part of this reservation. Of nested layers with
-    /// limits of the same name, the innermost says it.
+    /// Returns the units that this limit charged up front; `None` when it is not a part of this reservation.
+    ///
+    /// Of nested layers with limits of the same name, it is that of the innermost.
     #[must_use]
     pub fn estimate(&self, limit: &str) -> Option<u64> {
         let shared = self.0.as_ref()?;
@@ -82,13 +83,13 @@ impl Reservation {
         mine.map(RecordedCharge::taken).or_else(|| shared.outer.estimate(limit))
     }
 
-    /// Whether there is nothing to settle.
+    /// Returns whether there is nothing to settle.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Leaves a clone with the request, if any of its limits settles.
+    /// Makes a reservation and leaves a clone with the request, if any of its limits settles.
     pub(crate) fn open<B>(record: ChargeRecord, request: &mut Request<B>) -> Self {
         let Some(record) = record.settling() else { return Self::default() };
         let words = Mutex::new(record.charges().iter().map(|_| Words::default()).collect());
@@ -99,12 +100,12 @@ impl Reservation {
         reservation
     }
 
-    /// Whether the response cannot have a body.
+    /// Returns whether the response cannot have a body.
     pub(crate) fn is_head(&self) -> bool {
         self.0.as_ref().is_some_and(|shared| shared.is_head)
     }
 
-    /// Asks the rules about the head of the response. Whether all of them have answered.
+    /// Asks the rules about the head of the response. Returns whether all of them have answered.
     pub(crate) fn head(&self, response: &Parts) -> bool {
         self.rule(|recorded| recorded.rule().and_then(|settle| settle.rule.at_head(response)))
     }
@@ -143,7 +144,7 @@ impl Reservation {
 }
 
 impl Shared {
-    /// Says it of these charges. Whether there are any.
+    /// Says it of these charges. Returns whether there are any.
     fn say(&self, word: Settle, of: impl Fn(&RecordedCharge) -> bool) -> bool {
         let mut is_said = false;
         for (recorded, words) in self.record.charges().iter().zip(self.words().iter_mut()) {
@@ -162,7 +163,7 @@ impl Shared {
 }
 
 impl Drop for Shared {
-    /// Nobody can say anything any more.
+    /// Settles: no handle is left that could say anything.
     fn drop(&mut self) {
         let words = self.words.get_mut().unwrap_or_else(PoisonError::into_inner);
         let verdicts = self.record.charges().iter().zip(words.iter()).map(|(recorded, said)| {
