@@ -159,7 +159,6 @@ mod error;
 mod error_counts;
 mod keys;
 mod link;
-mod now;
 mod options;
 mod pause;
 mod question;

@@ -39,14 +39,13 @@ use tower_quota_core::{Decision, Operation};
 
 use self::call_span::CallSpan;
 pub(crate) use self::caller::Caller;
-use self::caller::end_of;
+use self::caller::{end_of, now};
 use self::direct::Direct;
 use self::pending::Pending;
 use self::queue::{Batch, NotSent, Queue, Ticket};
 use self::slot::Slot;
 use crate::breaker::Breaker;
 use crate::error::RedisStoreError;
-use crate::now::now;
 use crate::question::Question;
 use crate::stats::RedisStats;
 use crate::wire::Reply;

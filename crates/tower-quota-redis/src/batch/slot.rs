@@ -6,8 +6,8 @@ use tokio::runtime::Handle;
 
 use super::Shared;
 use super::call_span::{CallEnd, CallSpan};
+use super::caller::now;
 use super::queue::NotSent;
-use crate::now::now;
 
 /// The right to have a call under way. Dropped, it passes to what waits, or is free for the next decision.
 pub(super) struct Slot {

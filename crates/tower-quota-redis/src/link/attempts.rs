@@ -5,10 +5,8 @@ use std::time::Instant;
 
 use crate::pause;
 
-/// The pause between the beginnings of the first two attempts to connect.
+/// The pause between the beginnings of the first two attempts to connect, and the longest.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-/// The longest such pause. A server that is back, or a successor, is used after it and the longest pause of a breaker,
-/// 400 ms: together less than a second.
 const LONGEST_PAUSE: Duration = Duration::from_millis(300);
 /// Attempts that may be under way at once.
 const MOST_ATTEMPTS: usize = 8;
@@ -16,11 +14,6 @@ const MOST_ATTEMPTS: usize = 8;
 const SLOW: Duration = Duration::from_millis(500);
 /// After this long without an attempt, pauses begin at the shortest again.
 const CALM: Duration = Duration::from_secs(5);
-
-/// Returns the pause after the beginning of an attempt that followed so many others.
-pub(super) fn pause_after(attempts: u32) -> Duration {
-    pause::with_jitter(SHORTEST_PAUSE, LONGEST_PAUSE, attempts)
-}
 
 /// The attempts to connect, past and under way.
 #[derive(Default)]
@@ -50,7 +43,7 @@ impl Attempts {
         if self.last.is_some_and(|last| now.duration_since(last) > CALM) {
             self.in_a_row = 0;
         }
-        self.next = Some(now + pause_after(self.in_a_row));
+        self.next = Some(now + pause::with_jitter(SHORTEST_PAUSE, LONGEST_PAUSE, self.in_a_row));
         self.last = Some(now);
         self.in_a_row = self.in_a_row.saturating_add(1);
         self.under_way += 1;
@@ -60,11 +53,15 @@ impl Attempts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::now::now;
+
+    #[expect(clippy::disallowed_methods, reason = "instants cannot be made from nothing")]
+    fn start() -> Instant {
+        Instant::now()
+    }
 
     #[test]
     fn attempts_have_growing_pauses() {
-        let (start, mut attempts, mut began) = (now(), Attempts::default(), Vec::new());
+        let (start, mut attempts, mut began) = (start(), Attempts::default(), Vec::new());
         for millis in 0..10_000 {
             let now = start + Duration::from_millis(millis);
             if attempts.is_due(now) {
@@ -86,7 +83,7 @@ mod tests {
 
     #[test]
     fn slow_attempts_overlap_up_to_a_bound() {
-        let (start, mut attempts) = (now(), Attempts::default());
+        let (start, mut attempts) = (start(), Attempts::default());
         attempts.begin(start);
         assert!(!attempts.is_due(start + SLOW - Duration::from_millis(1)));
         for number in 1..20 {

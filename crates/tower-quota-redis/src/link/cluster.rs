@@ -7,7 +7,7 @@
 //!    look as if they had never existed: clients over their limit would be admitted again, and what is written for them
 //!    would block the keys that follow. So nothing is decided while a slot is moved.
 //! 3. A node that is gone is the client's own affair: it dials that node alone, and sends calls to its replica
-//!    meanwhile. Where that is gone too, calls fail until a look at the owner has an answer (`nodes.rs`).
+//!    meanwhile.
 //! 4. A node that is silent sends nothing elsewhere, so its successor must be looked for. When a call has no answer,
 //!    another node is asked for the slots, on the connection there is. Only if they have other owners than when the
 //!    client was made, another client takes its place. So a dead node costs the healthy ones no connection.
@@ -18,15 +18,15 @@ use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
 use redis::cluster::ClusterClient;
+use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
 use redis::io::tcp::TcpSettings;
 use redis::{Cmd, ConnectionInfo, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 use tokio::task::JoinSet;
 
 use super::backend::{Backend, Verdict};
-use super::nodes::Nodes;
 use super::server::Dialer;
-use crate::script::Call;
+use crate::script::{self, Call};
 
 /// How long a node has to tell the slots' owners on a connection that is there. One that is silent is found soon.
 const QUICK: Duration = Duration::from_millis(100);
@@ -90,30 +90,31 @@ impl Cluster {
 }
 
 impl Backend for Cluster {
-    type Connection = Nodes;
+    type Connection = ClusterConnection;
 
     /// The other nodes' answers say nothing about one that is silent.
     const DOUBTED_AFTER: u32 = 1;
 
-    async fn dial(&self) -> RedisResult<Nodes> {
+    async fn dial(&self) -> RedisResult<ClusterConnection> {
         // The client would wait for all nodes, also for a silent one. One is enough to ask for the rest.
         let (node, owners) = self.first_to_answer().await?;
-        let client = self.client(vec![node.clone()])?.get_async_connection().await?;
+        let connection = self.client(vec![node])?.get_async_connection().await?;
         *self.owners.lock().unwrap_or_else(PoisonError::into_inner) = owners;
-        Ok(Nodes::new(client, node, self.node_timeout))
+        Ok(connection)
     }
 
-    async fn replace(&self, mut doubtful: Nodes) -> RedisResult<Option<Nodes>> {
+    async fn replace(&self, mut doubtful: ClusterConnection) -> RedisResult<Option<ClusterConnection>> {
         let any = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
-        let slots = tokio::time::timeout(QUICK, doubtful.client.route_command(ask_for_slots(), any)).await;
+        let slots = tokio::time::timeout(QUICK, doubtful.route_command(ask_for_slots(), any)).await;
         let slots = slots.unwrap_or_else(|_| Err((ErrorKind::Io, "no answer in time").into()));
         let owners = owners_in(slots.and_then(Value::extract_error)?);
         let is_known = *self.owners.lock().unwrap_or_else(PoisonError::into_inner) == owners;
         if is_known { Ok(None) } else { self.dial().await.map(Some) }
     }
 
-    async fn run(connection: &mut Nodes, key: &str, call: &Call) -> RedisResult<Value> {
-        connection.run(key, call).await
+    async fn run(connection: &mut ClusterConnection, key: &str, call: &Call) -> RedisResult<Value> {
+        let answer = script::run(connection, key, call).await;
+        if has_moved(&answer) { script::run(connection, key, call).await } else { answer }
     }
 
     fn verdict(error: &RedisError) -> Verdict {
@@ -124,6 +125,17 @@ impl Backend for Cluster {
             }
             _ => Verdict::Keep,
         }
+    }
+}
+
+/// Returns whether a node has sent a call elsewhere.
+fn has_moved(answer: &RedisResult<Value>) -> bool {
+    let moved = ErrorKind::Server(ServerErrorKind::Moved);
+    match answer {
+        Err(error) => error.kind() == moved,
+        // It may also come as a value.
+        Ok(Value::ServerError(error)) => RedisError::from(error.clone()).kind() == moved,
+        Ok(_) => false,
     }
 }
 

@@ -5,7 +5,6 @@ mod backend;
 mod call_error;
 mod cluster;
 mod election;
-mod nodes;
 mod pool;
 mod reconnecting;
 mod sentinel;

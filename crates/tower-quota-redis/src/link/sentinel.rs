@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::backend::{Backend, Verdict};
 use super::election::{self, Address, Report};
-use super::server::{Dialer, Server, with_address};
+use super::server::{Dialer, Server};
 use crate::script::Call;
 
 /// A primary under this name, at whatever address.
@@ -68,7 +68,13 @@ async fn connect(
     (found, at): Address,
     timeout: Duration,
 ) -> RedisResult<MultiplexedConnection> {
-    let mut connection = Dialer::new(with_address(primary, found, at), timeout)?.dial().await?;
+    let address = match primary.addr().clone() {
+        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+            ConnectionAddr::TcpTls { host: found, port: at, insecure, tls_params }
+        }
+        _ => ConnectionAddr::Tcp(found, at),
+    };
+    let mut connection = Dialer::new(primary.set_addr(address), timeout)?.dial().await?;
     match redis::cmd("ROLE").query_async(&mut connection).await {
         Ok(Value::Array(role)) if role.first() == Some(&Value::BulkString(b"slave".to_vec())) => {
             Err((ErrorKind::MasterNameNotFoundBySentinel, "what the sentinels name as primary is a replica").into())

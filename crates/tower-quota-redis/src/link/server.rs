@@ -4,8 +4,7 @@ use core::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{
-    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, ErrorKind, RedisError, RedisResult, ServerErrorKind,
-    Value,
+    AsyncConnectionConfig, Client, ConnectionInfo, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value,
 };
 
 use super::backend::{Backend, Verdict};
@@ -69,17 +68,6 @@ impl Backend for Server {
             Verdict::Keep
         }
     }
-}
-
-/// Returns how to connect to a server, with another address.
-pub(super) fn with_address(server: ConnectionInfo, host: String, port: u16) -> ConnectionInfo {
-    let address = match server.addr().clone() {
-        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
-            ConnectionAddr::TcpTls { host, port, insecure, tls_params }
-        }
-        _ => ConnectionAddr::Tcp(host, port),
-    };
-    server.set_addr(address)
 }
 
 pub(super) fn is_the_end_of_a_connection(error: &RedisError) -> bool {

@@ -62,11 +62,7 @@ pub(crate) fn entries(server: &RedisServer) -> Vec<(String, usize)> {
 /// Returns how often the server has run a command since it was started or its statistics were reset.
 pub(crate) fn calls(server: &RedisServer, command: &str) -> u64 {
     let statistics: String = redis::cmd("INFO").arg("commandstats").query(&mut look_at(server)).unwrap();
-    number_after(&statistics, &format!("cmdstat_{command}:calls="))
-}
-
-/// Returns the number that follows the beginning of a line in the reply to `INFO`; 0 if there is no such line.
-pub(crate) fn number_after(statistics: &str, start: &str) -> u64 {
-    let Some(rest) = statistics.lines().find_map(|line| line.strip_prefix(start)) else { return 0 };
-    rest.split(',').next().unwrap().trim().parse().unwrap()
+    let start = format!("cmdstat_{command}:calls=");
+    let Some(line) = statistics.lines().find_map(|line| line.strip_prefix(&start)) else { return 0 };
+    line.split(',').next().unwrap().parse().unwrap()
 }

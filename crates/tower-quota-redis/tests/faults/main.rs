@@ -4,13 +4,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
 mod books;
-#[path = "../common/mod.rs"]
-mod common;
 mod groups;
 mod lag;
 mod load;
 mod network;
 mod overload;
+
 mod rig;
 mod server;
 mod skew;

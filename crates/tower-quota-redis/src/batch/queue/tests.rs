@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 use tokio::sync::oneshot;
 use tower_quota_core::{Charge, Decision, Key, Name, Operation, Quota, Timestamp};
 
+use super::super::caller::now;
 use super::*;
 use crate::breaker::DEFAULT_FAILURES;
 use crate::error::RedisStoreError;
 use crate::keys::KeyNames;
-use crate::now::now;
 use crate::question::Question;
 
 const DEADLINE: Duration = Duration::from_millis(60);
