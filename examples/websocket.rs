@@ -5,6 +5,7 @@
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
 
 use std::io;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
@@ -55,6 +56,10 @@ async fn chat(mut socket: WebSocket, user: String, limiter: Limiter<MemoryStore>
             let reason = "too many messages".into();
             // The client may be gone already.
             let _ = socket.send(Message::Close(Some(CloseFrame { code: close_code::POLICY, reason }))).await;
+            // What the client has sent meanwhile is read up to its own close frame: a socket that is dropped with unread
+            // bytes is reset, and the client may never see why.
+            let drained = async { while let Some(Ok(_)) = socket.recv().await {} };
+            let _ = tokio::time::timeout(Duration::from_secs(5), drained).await;
             return;
         }
         if socket.send(Message::Text(reply.into())).await.is_err() {
