@@ -7,6 +7,7 @@ use axum::extract::connect_info::MockConnectInfo;
 use axum::routing::get;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket};
+#[cfg(feature = "tonic")]
 use tower::ServiceExt;
 use tower_quota::key::{self, KeyExtractor, Proxies, Source};
 use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, when};
