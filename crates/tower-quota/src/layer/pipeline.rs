@@ -38,9 +38,9 @@ impl<S: Store> Shared<S> {
     /// Goes on with a request that has waited.
     pub(super) fn resume<B>(self: &Arc<Self>, event: Event<S>, request: &mut Request<B>) -> Step<S> {
         match event {
-            Event::Found(found) => {
+            Event::Found(found, rules) => {
                 request.extensions_mut().extend(found);
-                self.ask(&self.rules(), request)
+                self.ask(&rules, request)
             }
             Event::Answered(Ok(decision), case) => {
                 self.settings.local.store_answered();
@@ -74,7 +74,10 @@ impl<S: Store> Shared<S> {
             }
             Listed::Blocked => Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request)),
             Listed::Unlisted if rules.plan.look_ups.is_empty() => self.ask(rules, request),
-            Listed::Unlisted => Step::Wait(Stage::LookUp { look_ups: LookUps::begin(&rules.plan.look_ups, &head) }),
+            Listed::Unlisted => {
+                let look_ups = LookUps::begin(&rules.plan.look_ups, &head);
+                Step::Wait(Stage::LookUp { look_ups, rules: Arc::clone(rules) })
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
+use std::sync::Arc;
 
 use http::Extensions;
 use pin_project_lite::pin_project;
@@ -15,7 +16,7 @@ use tower_quota_core::{Decision, Store};
 
 use super::admission::Admission;
 use crate::policy::LookUps;
-use crate::request::{Case, Place};
+use crate::request::{Case, Place, Rules};
 use crate::settle::InFlight;
 
 pin_project! {
@@ -28,6 +29,8 @@ pin_project! {
         LookUp {
             #[pin]
             look_ups: LookUps,
+            // The policy that looks up is the one that decides.
+            rules: Arc<Rules>,
         },
         Decide {
             #[pin]
@@ -50,8 +53,8 @@ pin_project! {
 /// What a request has waited for.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 pub(super) enum Event<S: Store> {
-    /// The values that were looked up.
-    Found(Extensions),
+    /// The values that were looked up, and the rules that look them up.
+    Found(Extensions, Arc<Rules>),
     /// The answer of the store.
     Answered(Result<Decision, StoreFailure<S::Error>>, Box<Case>),
     /// The turn of a queued request.
@@ -111,7 +114,7 @@ impl<S: Store> Future for Stage<S> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Event<S>> {
         Poll::Ready(match self.project() {
-            StageProjection::LookUp { look_ups } => Event::Found(ready!(look_ups.poll(cx))),
+            StageProjection::LookUp { look_ups, rules } => Event::Found(ready!(look_ups.poll(cx)), Arc::clone(rules)),
             StageProjection::Decide { call, mut deadline, case } => {
                 let (answer, recorded) = match call.poll(cx) {
                     Poll::Ready((answer, recorded)) => (answer.map_err(StoreFailure::Store), recorded),

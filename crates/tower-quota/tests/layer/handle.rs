@@ -303,3 +303,26 @@ async fn waiting_requests_are_counted() {
     waiting.await.unwrap().unwrap();
     assert_eq!(handle.waiting(), 0);
 }
+
+/// The lists and look-ups of a request belong to the policy that its limits come from.
+#[tokio::test(start_paused = true)]
+async fn policy_replaced_during_look_up_waits() {
+    let policy = |name: &'static str| {
+        let late = |_: &tower_quota::RequestHead<'_>| async {
+            #[expect(clippy::disallowed_methods, reason = "on tokio's paused clock")]
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            Some(7_u64)
+        };
+        Policy::new().look_up(Duration::from_secs(1), late).limit(Limit::new(name, Quota::per_minute(9)))
+    };
+    let layer = layer(policy("old"));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    let request = tokio::spawn(service.clone().oneshot(Request::new(())));
+    tokio::task::yield_now().await;
+    handle.replace_policy(policy("new"));
+    let names = |response: &http::Response<tower_quota::ResponseBody<http_body_util::Full<bytes::Bytes>>>| {
+        response.headers()["ratelimit-policy"].to_str().unwrap().to_owned()
+    };
+    assert!(names(&request.await.unwrap().unwrap()).starts_with("\"old\""));
+    assert!(names(&service.oneshot(Request::new(())).await.unwrap()).starts_with("\"new\""));
+}
