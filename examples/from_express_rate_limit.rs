@@ -37,7 +37,7 @@ use tower_quota::{
     RedisStore, key, settle, when,
 };
 
-/// The user whom a session belongs to.
+/// The user that a session belongs to.
 #[derive(Clone)]
 struct User(String);
 

@@ -74,7 +74,7 @@ pub enum ConfigError {
     CollidingNames(Name, Name),
     /// Different extractors of one policy whose keys have one scope, so that each would count what the other reads.
     SharedScope(Name),
-    /// A penalty on a limit whose requests without a key share a counter, though nobody has chosen that.
+    /// A penalty on a limit whose requests without a key share a counter by default.
     PenaltyOnSharedCounter(Name),
     /// Two styles of header fields that both write this field.
     SharedField(&'static str),

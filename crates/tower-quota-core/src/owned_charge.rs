@@ -8,7 +8,7 @@ use crate::name::Name;
 use crate::penalty::Penalty;
 use crate::quota::Quota;
 
-/// A [`Charge`] that owns its key and its quota, for whoever has to decide or refund it later.
+/// A [`Charge`] that owns its key and its quota, to be decided or refunded later.
 ///
 /// ```
 /// use tower_quota_core::{Charge, Key, Name, OwnedCharge, Quota};

@@ -62,8 +62,8 @@ fn family_has_no_address_of_the_other() {
         assert_eq!(holds(&v4, from(address)), expected, "{address}");
         assert_eq!(holds(&v6, from(address)), !expected, "{address}");
     }
-    let nobody = when::address_in(key::client_ip(), [""; 0]);
-    assert!(!holds(&nobody, from("192.0.2.1")));
+    let none = when::address_in(key::client_ip(), [""; 0]);
+    assert!(!holds(&none, from("192.0.2.1")));
 }
 
 #[test]
