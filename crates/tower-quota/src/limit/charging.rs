@@ -23,8 +23,7 @@ impl Limit {
     #[inline]
     pub(crate) fn applies(&self, head: &RequestHead<'_>) -> bool {
         // A limit that may apply does.
-        let head = head.in_doubt(true);
-        self.conditions.iter().all(|holds| holds(&head))
+        self.conditions.is_empty() || self.conditions.iter().all(|holds| holds(&head.in_doubt(true)))
     }
 
     /// Returns the quota that a request has instead of the limit's own.
@@ -47,10 +46,14 @@ impl Limit {
     /// Returns its charge for a request of this cost.
     #[inline]
     pub(crate) fn charge<'a>(&'a self, quota: &'a Quota, key: &'a Key<'a>, units: u64) -> Charge<'a> {
-        let charge = Charge::new(self.name, quota, key).cost(units);
-        if self.has_options || quota.algorithm() == Algorithm::LeakyBucket { self.with_options(charge) } else { charge }
+        let mut charge = Charge::new(self.name, quota, key).cost(units);
+        if self.has_options || quota.algorithm() == Algorithm::LeakyBucket {
+            charge = self.with_options(charge);
+        }
+        charge
     }
 
+    #[inline(never)]
     fn with_options<'a>(&'a self, mut charge: Charge<'a>) -> Charge<'a> {
         let queue = || (charge.quota().algorithm() == Algorithm::LeakyBucket).then_some(Self::DEFAULT_MAX_WAIT);
         if let Some(longest) = self.longest_wait.or_else(queue) {

@@ -5,7 +5,7 @@ use core::time::Duration;
 use smallvec::SmallVec;
 use tower_quota_core::{Charge, Key, Name, OwnedCharge, Quota};
 
-use super::plan::{Plan, PlannedKey, PlannedLimit};
+use super::plan::{Plan, PlannedLimit};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::limit::WithoutKey;
@@ -18,25 +18,22 @@ const FEW: usize = 4;
 /// Extractors, conditions, quotas and costs run once to make it, whatever happens to the store afterwards.
 pub(crate) struct Ask<'p, 'r> {
     plan: &'p Plan,
-    keys: SmallVec<[RequestKey<'p, 'r>; FEW]>,
+    /// The keys of the plan, up to the last that was read: none where no limit that applies counts by it.
+    keys: SmallVec<[Option<Found<'r>>; FEW]>,
     parts: SmallVec<[Part<'p>; FEW]>,
     /// The quotas that limits have for this request instead of their own.
     overrides: Vec<(Name, Quota)>,
 }
 
-/// A key of the request, if it has it, and where the plan reads it.
-struct RequestKey<'p, 'r> {
-    /// The position in the plan.
-    planned: usize,
-    source: &'p PlannedKey,
-    found: Option<Key<'r>>,
-}
+/// The charges of one request.
+pub(crate) type Charges<'a> = SmallVec<[Charge<'a>; FEW]>;
+
+/// A key as a request has it; `None` where it is missing.
+type Found<'r> = Option<Key<'r>>;
 
 /// One limit's part in the request.
 struct Part<'p> {
     planned: &'p PlannedLimit,
-    /// The position of its key among those of the request.
-    key: usize,
     units: u64,
 }
 
@@ -78,8 +75,7 @@ impl<'p, 'r> Ask<'p, 'r> {
             if !limit.applies(head) {
                 continue;
             }
-            let key = self.key(planned.key, head);
-            if self.keys[key].found.is_none() {
+            if !self.has_key(planned.key, head) {
                 match limit.without_key(head) {
                     WithoutKey::Share => {}
                     WithoutKey::Skip => continue,
@@ -91,31 +87,38 @@ impl<'p, 'r> Ask<'p, 'r> {
             if let Some(quota) = limit.other_quota(head) {
                 self.overrides.push((limit.name, quota));
             }
-            self.parts.push(Part { planned, key, units: limit.units(head) });
+            self.parts.push(Part { planned, units: limit.units(head) });
         }
         if self.parts.is_empty() { Err(NotAsked::NoLimit) } else { Ok(()) }
     }
 
-    /// Returns the position of a key among those of the request, read now if it was not.
+    /// Returns whether the request has a key, which is read now if it was not.
     #[inline]
-    fn key(&mut self, planned: usize, head: &RequestHead<'r>) -> usize {
-        self.keys.iter().position(|known| known.planned == planned).unwrap_or_else(|| {
-            let source = &self.plan.keys[planned];
-            self.keys.push(RequestKey { planned, source, found: source.extractor.extract(head) });
-            self.keys.len() - 1
-        })
+    fn has_key(&mut self, position: usize, head: &RequestHead<'r>) -> bool {
+        while self.keys.len() <= position {
+            self.keys.push(None);
+        }
+        self.keys[position].get_or_insert_with(|| self.plan.keys[position].extractor.extract(head)).is_some()
+    }
+
+    /// Returns a key, or the one that requests without it share.
+    #[inline]
+    fn key(&self, position: usize) -> &Key<'_> {
+        self.keys[position].as_ref().and_then(Option::as_ref).unwrap_or(&self.plan.keys[position].shared)
     }
 
     /// Returns the charges of the request, that may wait at most this long if there is a bound.
-    #[inline]
-    pub(crate) fn charges(&self, max_wait: Option<Duration>) -> SmallVec<[Charge<'_>; FEW]> {
-        let mut charges = SmallVec::new();
+    #[inline(always)] // Where it is called it fills its list in place: charges are large.
+    pub(crate) fn charges(&self, max_wait: Option<Duration>) -> Charges<'_> {
+        let mut charges = Charges::new();
         for part in &self.parts {
-            let charge = self.charge(part);
-            charges.push(match max_wait {
-                Some(longest) if charge.max_wait_micros() > 0 => charge.max_wait(longest),
-                _ => charge,
-            });
+            let mut charge = self.charge(part);
+            if let Some(longest) = max_wait
+                && charge.max_wait_micros() > 0
+            {
+                charge = charge.max_wait(longest);
+            }
+            charges.push(charge);
         }
         charges
     }
@@ -123,7 +126,7 @@ impl<'p, 'r> Ask<'p, 'r> {
     #[inline]
     fn charge<'a>(&'a self, part: &'a Part<'p>) -> Charge<'a> {
         let limit = &part.planned.limit;
-        limit.charge(self.other_quota(limit.name).unwrap_or(&limit.quota), self.keys[part.key].get(), part.units)
+        limit.charge(self.other_quota(limit.name).unwrap_or(&limit.quota), self.key(part.planned.key), part.units)
     }
 
     #[inline]
@@ -138,24 +141,24 @@ impl<'p, 'r> Ask<'p, 'r> {
 
     /// Returns the limits that apply, each with the key it counts.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (Name, &Key<'_>)> {
-        self.parts.iter().map(|part| (part.planned.limit.name, self.keys[part.key].get()))
+        self.parts.iter().map(|part| (part.planned.limit.name, self.key(part.planned.key)))
     }
 
     /// Returns the keys that were read: the position of each in the plan, and whether it is missing.
     pub(crate) fn keys_read(&self) -> impl Iterator<Item = (usize, bool)> {
-        self.keys.iter().map(|key| (key.planned, key.found.is_none()))
+        self.keys.iter().enumerate().filter_map(|(position, key)| Some((position, key.as_ref()?.is_none())))
     }
 
     /// Returns the scope of the key that a limit counts, and the units that it takes, if it applies.
     pub(crate) fn part_of(&self, limit: Name) -> Option<(Name, u64)> {
         let part = self.parts.iter().find(|part| part.planned.limit.name == limit)?;
-        Some((self.keys[part.key].get().scope(), part.units))
+        Some((self.key(part.planned.key).scope(), part.units))
     }
 
     /// Returns whether the key that a limit counts by was read and is missing.
     pub(crate) fn lacks_key_of(&self, limit: Name) -> bool {
         let planned = self.plan.limits.iter().find(|planned| planned.limit.name == limit);
-        planned.is_some_and(|planned| self.keys.iter().any(|key| key.found.is_none() && key.planned == planned.key))
+        planned.is_some_and(|planned| matches!(self.keys.get(planned.key), Some(Some(None))))
     }
 
     /// Returns what the limits do if the store fails.
@@ -181,13 +184,5 @@ impl<'p, 'r> Ask<'p, 'r> {
             }
         }
         fallback
-    }
-}
-
-impl RequestKey<'_, '_> {
-    /// Returns the key, or the one that requests without a key share.
-    #[inline]
-    fn get(&self) -> &Key<'_> {
-        self.found.as_ref().unwrap_or(&self.source.shared)
     }
 }

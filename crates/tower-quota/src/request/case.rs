@@ -40,7 +40,8 @@ impl Case {
             only_shadows: false,
         };
         let fallback = Fallback::default();
-        Box::new(Self { rules: Arc::clone(rules), keys, recorded: Vec::new(), fallback, report })
+        // In place: it is large.
+        Box::write(Box::new_uninit(), Self { rules: Arc::clone(rules), keys, recorded: Vec::new(), fallback, report })
     }
 
     /// Leaves in a response's extensions what is not for clients.

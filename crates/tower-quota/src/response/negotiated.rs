@@ -1,11 +1,10 @@
 //! Refusals in the form that the client asks for.
 
-use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, VARY};
-use http::{Response, StatusCode};
+use http::Response;
+use http::header::{ACCEPT, HeaderMap, HeaderValue, VARY};
 
 use super::problem::ProblemDetails;
-use super::refusal::Refusal;
+use super::refusal::{Refusal, respond};
 use super::refusal_body::RefusalBody;
 use super::refused::Refused;
 
@@ -26,13 +25,6 @@ impl Refusal for Negotiated {
         response.headers_mut().insert(VARY, const { HeaderValue::from_static("accept") });
         response
     }
-}
-
-fn respond(status: StatusCode, content_type: &'static str, body: String) -> Response<RefusalBody> {
-    let mut response = Response::new(Bytes::from(body).into());
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
 }
 
 /// Returns a page that needs nothing else: no script, font or picture, and colours as the reader has chosen.

@@ -3,9 +3,8 @@
 use core::fmt::Write;
 
 use http::Response;
-use http::header::{CONTENT_TYPE, HeaderValue};
 
-use super::refusal::Refusal;
+use super::refusal::{Refusal, respond};
 use super::refusal_body::RefusalBody;
 use super::refused::{Reason, Refused};
 
@@ -18,10 +17,7 @@ pub struct ProblemDetails;
 
 impl Refusal for ProblemDetails {
     fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
-        let mut response = Response::new(json(refused).into());
-        *response.status_mut() = refused.status();
-        response.headers_mut().insert(CONTENT_TYPE, const { HeaderValue::from_static("application/problem+json") });
-        response
+        respond(refused.status(), "application/problem+json", json(refused))
     }
 }
 
@@ -64,18 +60,19 @@ fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
 
 /// Appends what stands between the quotes of a JSON string (RFC 8259, section 7).
 fn push_escaped(json: &mut String, text: &str) {
-    let mut begin = 0;
-    for (position, byte) in text.bytes().enumerate() {
-        if !matches!(byte, b'"' | b'\\' | ..b' ') {
-            continue;
-        }
-        json.push_str(text.get(begin..position).unwrap_or_default());
-        begin = position + 1;
-        match byte {
-            b'"' | b'\\' => json.extend(['\\', char::from(byte)]),
+    let is_special = |byte: u8| matches!(byte, b'"' | b'\\' | ..b' ');
+    let mut rest = text;
+    while let Some(position) = rest.bytes().position(is_special) {
+        let (plain, special) = rest.split_at(position);
+        json.push_str(plain);
+        let (special, behind) = special.split_at(1);
+        match special {
+            "\"" => json.push_str("\\\""),
+            "\\" => json.push_str("\\\\"),
             // Writing to a string cannot fail.
-            _ => _ = write!(json, "\\u{byte:04x}"),
+            control => control.bytes().for_each(|byte| _ = write!(json, "\\u{byte:04x}")),
         }
+        rest = behind;
     }
-    json.push_str(text.get(begin..).unwrap_or_default());
+    json.push_str(rest);
 }

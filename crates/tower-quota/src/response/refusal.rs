@@ -3,10 +3,14 @@
 use core::fmt;
 use std::sync::Arc;
 
-use http::Response;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
 
 use super::refusal_body::RefusalBody;
 use super::refused::Refused;
+
+/// The fields of most refusals, with those that a server adds.
+pub(super) const USUAL_FIELDS: usize = 12;
 
 /// Answers refused HTTP requests. The default is [`Negotiated`](crate::Negotiated).
 ///
@@ -70,6 +74,16 @@ where
     fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
         (self.0)(refused).map(Into::into)
     }
+}
+
+/// Returns a response with room for the fields that the layer adds.
+pub(super) fn respond(status: StatusCode, content_type: &'static str, body: String) -> Response<RefusalBody> {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.reserve(USUAL_FIELDS);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
 }
 
 impl fmt::Debug for dyn Refusal {

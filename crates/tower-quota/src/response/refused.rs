@@ -139,7 +139,7 @@ impl<'a> Refused<'a> {
     /// It holds nothing that the client sent and nothing about the store.
     #[must_use]
     pub fn detail(&self) -> String {
-        let mut sentence = String::with_capacity(64);
+        let mut sentence = String::with_capacity(128);
         // Writing to a string cannot fail.
         let _ = self.write_detail(&mut sentence);
         sentence

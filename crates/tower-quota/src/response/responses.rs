@@ -10,7 +10,7 @@ use tower_quota_core::{Decision, Name};
 
 use super::grpc::{self, GrpcStatus};
 use super::negotiated::Negotiated;
-use super::refusal::Refusal;
+use super::refusal::{Refusal, USUAL_FIELDS};
 use super::refusal_body::RefusalBody;
 use super::refused::{Reason, Refused};
 use super::report::{Partitions, Report};
@@ -124,7 +124,7 @@ impl Responses {
         }
         let headers = response.headers_mut();
         // Nearly always more fields than a map first has room for: let it grow once.
-        headers.reserve(8);
+        headers.reserve(USUAL_FIELDS.saturating_sub(headers.len()));
         headers.entry(CACHE_CONTROL).or_insert(const { HeaderValue::from_static("no-store") });
         if let Some(seconds) = refused.retry_after_secs() {
             headers.entry(RETRY_AFTER).or_insert_with(|| seconds.into());
