@@ -36,6 +36,10 @@ fn policy(per_minute: u64) -> Option<Policy> {
         .limit(
             Limit::new("minute", minute).by(key::header("x-api-key").or(key::client_ip())).unless(when::path("/slow")),
         )
+        // Made-up keys get a fresh counter each: their address is counted too.
+        .limit(Limit::new("address", Quota::per_minute(60)).by(key::client_ip()))
+        // One client alone cannot keep the others out of the queue below.
+        .limit(Limit::new("slow-client", Quota::per_minute(1).burst(2)).by(key::client_ip()).when(when::path("/slow")))
         // Requests wait for their turn: one every 20 seconds, and none for more than a minute.
         .limit(
             Limit::new("slow", Quota::per_minute(3).leaky_bucket())
