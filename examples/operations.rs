@@ -12,8 +12,10 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
+use axum::http::header::{HOST, ORIGIN};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
@@ -62,7 +64,20 @@ fn admin(limits: Limits) -> Router {
         .route("/blocks/{limit}/{client}", delete(unblock))
         .route("/blocks/{limit}/{client}/{seconds}", put(block))
         .route("/per_minute/{units}", put(replace))
+        .layer(from_fn(refuse_browsers))
         .with_state(limits)
+}
+
+/// Refuses what a page of another site makes an operator's browser send: across sites it has an `Origin`, and by a name
+/// that the page's owner points to this machine it has that name.
+async fn refuse_browsers(request: Request, next: Next) -> Result<Response, StatusCode> {
+    let headers = request.headers();
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let is_address = host.parse::<SocketAddr>().is_ok() || host.starts_with("localhost:");
+    if headers.contains_key(ORIGIN) || !is_address {
+        return Err(StatusCode::FORBIDDEN);
+    }
+    Ok(next.run(request).await)
 }
 
 /// What a request of one unit would get now, and what is left.

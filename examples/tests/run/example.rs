@@ -23,6 +23,7 @@ pub(crate) struct Request {
     headers: String,
     body: String,
     source: Ipv4Addr,
+    host: Option<String>,
 }
 
 pub(crate) fn get(path: &str) -> Request {
@@ -32,7 +33,7 @@ pub(crate) fn get(path: &str) -> Request {
 /// A request without a body.
 pub(crate) fn request(method: &str, path: &str) -> Request {
     let line = format!("{method} {path} HTTP/1.1");
-    Request { line, headers: String::new(), body: String::new(), source: Ipv4Addr::LOCALHOST }
+    Request { line, headers: String::new(), body: String::new(), source: Ipv4Addr::LOCALHOST, host: None }
 }
 
 pub(crate) fn post(path: &str, body: &str) -> Request {
@@ -55,6 +56,12 @@ impl Request {
         self.header("transfer-encoding: chunked")
     }
 
+    /// By another name than the address that it is sent to.
+    pub(crate) fn host(mut self, host: &str) -> Self {
+        self.host = Some(host.to_owned());
+        self
+    }
+
     /// Sends it from another address of this machine; Linux has all of 127.0.0.0/8.
     pub(crate) fn from(mut self, source: [u8; 4]) -> Self {
         self.source = source.into();
@@ -71,8 +78,9 @@ impl Request {
         let mut stream = connect(self.source, address);
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let Self { line, headers, body, .. } = self;
+        let host = self.host.as_deref().unwrap_or(address);
         let close = if headers.contains("upgrade") { "" } else { "connection: close\r\n" };
-        write!(stream, "{line}\r\nhost: {address}\r\n{headers}{close}\r\n").unwrap();
+        write!(stream, "{line}\r\nhost: {host}\r\n{headers}{close}\r\n").unwrap();
         // A server that refuses the head may close before it has read the body.
         let _ = stream.write_all(body.as_bytes());
         Sent(stream)

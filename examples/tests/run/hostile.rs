@@ -111,6 +111,16 @@ fn slow_queue_keeps_places_for_others() {
 }
 
 #[test]
+fn admin_port_refuses_pages_of_others() {
+    let example = Example::start("operations", &[("ADMIN_PORT", "0")]);
+    let admin = example.line().strip_prefix("admin on http://").unwrap().to_owned();
+    let grant = || post("/clients/minute/ann/grant/5", "");
+    assert_eq!(grant().header("origin: http://evil.example").send(&admin).0, 403);
+    assert_eq!(grant().host("evil.example:3001").send(&admin).0, 403);
+    assert_eq!(grant().send(&admin).0, 200);
+}
+
+#[test]
 fn websocket_frame_is_refused_by_its_header() {
     let example = Example::start("websocket", &[]);
     let upgrade = get("/chat/ann")
