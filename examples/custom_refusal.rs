@@ -6,6 +6,7 @@
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
 
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
@@ -46,9 +47,10 @@ fn is_browser(headers: &HeaderMap) -> bool {
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
-    let policy = Policy::new().limit(
-        Limit::new("minute", Quota::per_minute(3)).by(key::header("x-api-key")).when_missing(MissingKey::Refuse),
-    );
+    let policy = Policy::new()
+        .limit(Limit::new("minute", Quota::per_minute(3)).by(key::header("x-api-key")).when_missing(MissingKey::Refuse))
+        // Made-up keys get a fresh counter each: their address is counted too.
+        .limit(Limit::new("address", Quota::per_minute(60)).by(key::client_ip()));
 
     let limits = RateLimitLayer::new(MemoryStore::new(), policy)
         .refusal(ApiErrors)
@@ -69,5 +71,5 @@ async fn main() -> io::Result<()> {
     println!("      curl -i http://{address}/                              # no key: 400, in the same form");
     println!("      curl -i -H 'accept: text/html' http://{address}/       # a page");
 
-    axum::serve(listener, app).await
+    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
 }

@@ -47,10 +47,15 @@ struct LoginName(String);
 
 /// Stands for your session middleware, `req.user`: it runs before the limits, as in Express.
 async fn authenticate(mut request: Request, next: Next) -> Response {
-    let session = request.headers().get("x-session").and_then(|value| value.to_str().ok());
-    if let Some(user) = session.and_then(|session| session.strip_prefix("session-of-")) {
-        let user = User(user.to_owned());
-        request.extensions_mut().insert(user);
+    // Only sessions that were opened: made-up ones would get a fresh counter each.
+    let session = request.headers().get("x-session").map(|value| value.as_bytes());
+    let user = match session {
+        Some(b"session-of-ann") => Some("ann"),
+        Some(b"session-of-bob") => Some("bob"),
+        _ => None,
+    };
+    if let Some(user) = user {
+        request.extensions_mut().insert(User(user.to_owned()));
     }
     next.run(request).await
 }
@@ -93,13 +98,23 @@ async fn main() -> Result<(), Box<dyn Error>> {
         );
     // rateLimit({ windowMs: 15 * 60_000, limit: 3, skipSuccessfulRequests: true,
     //     keyGenerator: (req) => req.ip + req.body.username })
-    let logins = Policy::new().limit(
-        Limit::new("login", Quota::new(3, Duration::from_secs(900)).sliding_log())
-            .by(key::all((key::client_ip(), key::extension("login", |LoginName(name): &LoginName| Some(name.clone())))))
-            .settle(settle::only_failures())
-            // passOnStoreError: false
-            .on_store_failure(OnStoreFailure::Refuse),
-    );
+    let logins = Policy::new()
+        .limit(
+            Limit::new("login", Quota::new(3, Duration::from_secs(900)).sliding_log())
+                .by(key::all((
+                    key::client_ip(),
+                    key::extension("login", |LoginName(name): &LoginName| Some(name.clone())),
+                )))
+                .settle(settle::only_failures()),
+        )
+        // What the line above forgets: one address that tries a password on many names.
+        .limit(
+            Limit::new("login-address", Quota::per_hour(20).sliding_log())
+                .by(key::client_ip())
+                .settle(settle::only_failures()),
+        )
+        // passOnStoreError: false
+        .on_store_failure(OnStoreFailure::Refuse);
 
     // store: new RedisStore({ prefix: 'rl:', ... }); counts start afresh, under `rl:3:...`.
     let store = match std::env::var("REDIS_URL") {

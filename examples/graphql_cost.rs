@@ -16,9 +16,9 @@ use axum::response::Response;
 use axum::{Extension, Router, routing::post};
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 
-/// What a query costs, in fields to be resolved.
+/// What a query costs, in fields to be resolved; `None` when it cannot be measured.
 #[derive(Clone, Copy)]
-struct Complexity(u64);
+struct Complexity(Option<u64>);
 
 /// Queries are short: a long one is not worth reading.
 const LONGEST_QUERY: usize = 16 * 1024;
@@ -31,38 +31,48 @@ async fn measure(request: Request, next: Next) -> Result<Response, StatusCode> {
 }
 
 /// Stands for what your GraphQL library measures: a unit for each field, times the `first` of every list around it.
-fn complexity(query: &str) -> u64 {
-    let is_punctuation = |c: char| !c.is_alphanumeric() && c != '_';
-    let (mut units, mut times, mut first) = (0_u64, 1_u64, 1_u64);
-    let (mut outer, mut in_arguments, mut argument) = (Vec::new(), false, "");
-    for piece in query.split_inclusive(is_punctuation) {
+///
+/// `None` for what it cannot measure, such as variables, strings, fragments and other arguments: a guess is what a
+/// hostile client makes wrong.
+fn complexity(query: &str) -> Option<u64> {
+    let is_punctuation = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    let pieces = query.split_inclusive(is_punctuation).flat_map(|piece| {
         let word = piece.trim_end_matches(is_punctuation);
-        if in_arguments && !word.is_empty() {
-            if argument == "first" {
-                first = word.parse().unwrap_or(1);
-            }
-            argument = word;
-        } else if !outer.is_empty() && !word.is_empty() {
-            units = units.saturating_add(times);
-            first = 1;
-        }
-        match &piece[word.len()..] {
-            "(" => in_arguments = true,
-            ")" => in_arguments = false,
+        [word, piece[word.len()..].trim()]
+    });
+    let mut tokens = pieces.filter(|token| !token.is_empty());
+    let (mut units, mut times, mut first, mut outer) = (0_u64, 1_u64, 1_u64, Vec::new());
+    while let Some(token) = tokens.next() {
+        match token {
             "{" => {
                 outer.push(times);
                 times = times.saturating_mul(first);
+                first = 1;
             }
-            "}" => times = outer.pop().unwrap_or(1),
-            _ => {}
+            "}" => times = outer.pop()?,
+            "(" => {
+                let argument = [tokens.next()?, tokens.next()?];
+                first = tokens.next()?.parse::<u64>().ok()?.max(1);
+                if argument != ["first", ":"] || tokens.next()? != ")" {
+                    return None;
+                }
+            }
+            word if !word.contains(is_punctuation) => {
+                if !outer.is_empty() {
+                    units = units.saturating_add(times);
+                }
+                first = 1;
+            }
+            _ => return None,
         }
     }
-    units
+    outer.is_empty().then_some(units)
 }
 
 /// Stands for the schema.
-async fn resolve(Extension(Complexity(units)): Extension<Complexity>) -> String {
-    format!("{{\"data\":{{\"fields\":{units}}}}}\n")
+async fn resolve(Extension(Complexity(units)): Extension<Complexity>) -> Result<String, StatusCode> {
+    let units = units.ok_or(StatusCode::BAD_REQUEST)?;
+    Ok(format!("{{\"data\":{{\"fields\":{units}}}}}\n"))
 }
 
 #[tokio::main]
@@ -70,9 +80,9 @@ async fn main() -> io::Result<()> {
     let policy = Policy::new().limit(
         Limit::new("fields", Quota::per_hour(1_000))
             .by(key::client_ip())
-            // At least one unit, for the request itself. More than 1000 can never pass: such a query is told no time to
-            // retry.
-            .cost_with(|head| head.extensions().get().map_or(1, |Complexity(units)| *units.max(&1))),
+            // At least one unit, for the request itself, also where the handler refuses it. More than 1000 can never pass:
+            // such a query gets no time to retry.
+            .cost_with(|head| head.extensions().get().and_then(|Complexity(units)| *units).unwrap_or(1).max(1)),
     );
 
     let app = Router::new()

@@ -14,13 +14,16 @@ use tower_quota::{Limit, MemoryStore, Policy, Protocol, Quota, RateLimitLayer, k
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
+    // A header over HTTP is metadata over gRPC: one client, one counter. Clients without a key are told apart by address.
+    let client = || key::header("x-api-key").or(key::client_ip());
     let policy = Policy::new()
-        // A header over HTTP is metadata over gRPC: one client, one counter.
-        .limit(Limit::new("requests", Quota::per_hour(5)).by(key::header("x-api-key")))
+        // Keys are not verified here, and made-up ones get a fresh counter each: their address is counted too.
+        .limit(Limit::new("address", Quota::per_minute(60)).by(key::client_ip()))
+        .limit(Limit::new("requests", Quota::per_hour(5)).by(client()))
         // Counted by the path, as the server chooses the method: what a call says of its content type changes nothing.
         .limit(
             Limit::new("calls", Quota::per_hour(3))
-                .by(key::all((key::header("x-api-key"), key::grpc_method())))
+                .by(key::all((client(), key::grpc_method())))
                 .when(when::grpc_service("grpc.health.v1.Health")),
         );
     // On two ports it would be two services, each with a clone of this layer: clones share one store and one policy.

@@ -7,8 +7,10 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 
 use axum::body::Body;
+use axum::extract::DefaultBodyLimit;
 use axum::{Router, routing::post};
 use tokio_stream::StreamExt;
 use tower_quota::settle::{self, Reservation};
@@ -16,6 +18,12 @@ use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer,
 
 /// What an answer is reckoned to take until it is known.
 const ANSWER: u64 = 500;
+
+/// Roughly, of English text.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// The longest prompt that is accepted, in tokens.
+const LONGEST_PROMPT: usize = 2_000;
 
 /// Stands for a model: says in capitals what it was told, word by word.
 async fn complete(reservation: Reservation, prompt: String) -> Body {
@@ -33,9 +41,8 @@ async fn complete(reservation: Reservation, prompt: String) -> Body {
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
-    // About four bytes a token. Who does not tell the length pays for the longest prompt that is accepted, until the
-    // handler knows better.
-    let prompt = cost::body_size(4, 2_000);
+    // A client that does not tell the length pays for the longest prompt that is accepted, until the handler knows better.
+    let prompt = cost::body_size(BYTES_PER_TOKEN as u64, LONGEST_PROMPT as u64);
 
     let policy = Policy::new()
         .limit(
@@ -48,9 +55,15 @@ async fn main() -> io::Result<()> {
                 // More than the estimate is taken too, if need be into debt, which has to be waited off.
                 .settle(settle::only_successes()),
         )
-        .limit(Limit::new("requests", Quota::per_minute(600)).by(key::header("x-api-key")));
+        .limit(Limit::new("requests", Quota::per_minute(600)).by(key::header("x-api-key")))
+        // Made-up keys get a fresh counter each: their address is counted too.
+        .limit(Limit::new("address", Quota::per_minute(600)).by(key::client_ip()));
 
-    let app = Router::new().route("/", post(complete)).layer(RateLimitLayer::new(MemoryStore::new(), policy));
+    let app = Router::new()
+        .route("/", post(complete))
+        // The promise of the estimate: no prompt is longer, also where the client does not tell the length.
+        .layer(DefaultBodyLimit::max(LONGEST_PROMPT * BYTES_PER_TOKEN))
+        .layer(RateLimitLayer::new(MemoryStore::new(), policy));
 
     let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
     let listener = tokio::net::TcpListener::bind(&address)
@@ -61,7 +74,7 @@ async fn main() -> io::Result<()> {
     println!("each API key: 20000 tokens a day, those of prompts and answers together");
     println!("try:  curl -i -H 'x-api-key: ann' -d 'to be or not to be' http://{address}/");
     println!("      # again: what is left is 12 tokens less, though some 500 were reserved");
-    println!("      curl -i -H 'x-api-key: ann' -d \"$(seq 3000)\" http://{address}/   # a few of them: 429");
+    println!("      curl -i -H 'x-api-key: ann' -d \"$(seq 1500)\" http://{address}/   # a few of them: 429");
 
-    axum::serve(listener, app).await
+    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
 }

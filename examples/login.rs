@@ -14,7 +14,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Router, routing::post};
 use tower_quota::{
-    BoxStore, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore, key, settle,
+    BoxStore, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore, key, settle,
 };
 
 /// Stands for a look at the password's hash: lets `ann` in, whose password is `secret`.
@@ -33,6 +33,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .limit(
             Limit::new("login-guesses", Quota::new(5, Duration::from_secs(900)).sliding_log())
                 .by(key::all((key::client_ip(), key::basic_user())))
+                // Such requests guess nothing, and `login-name` refuses them.
+                .when_missing(MissingKey::Skip)
                 .settle(settle::only_failures()),
         )
         // Somebody tries one password on many accounts.
@@ -45,6 +47,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .limit(
             Limit::new("login-name", Quota::per_hour(100).sliding_log())
                 .by(key::basic_user())
+                // Browsers ask without credentials first: 401, uncounted. Else all of them would share one counter, which
+                // anyone can use up.
+                .when_missing(MissingKey::Unauthenticated)
                 .settle(settle::only_failures()),
         )
         // Uncounted would be worse than unserved: 503 until the store is well again.

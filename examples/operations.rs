@@ -12,8 +12,10 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
+use axum::http::header::{HOST, ORIGIN};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
@@ -36,6 +38,10 @@ fn policy(per_minute: u64) -> Option<Policy> {
         .limit(
             Limit::new("minute", minute).by(key::header("x-api-key").or(key::client_ip())).unless(when::path("/slow")),
         )
+        // Made-up keys get a fresh counter each: their address is counted too.
+        .limit(Limit::new("address", Quota::per_minute(60)).by(key::client_ip()))
+        // One client alone cannot keep the others out of the queue below.
+        .limit(Limit::new("slow-client", Quota::per_minute(1).burst(2)).by(key::client_ip()).when(when::path("/slow")))
         // Requests wait for their turn: one every 20 seconds, and none for more than a minute.
         .limit(
             Limit::new("slow", Quota::per_minute(3).leaky_bucket())
@@ -58,7 +64,20 @@ fn admin(limits: Limits) -> Router {
         .route("/blocks/{limit}/{client}", delete(unblock))
         .route("/blocks/{limit}/{client}/{seconds}", put(block))
         .route("/per_minute/{units}", put(replace))
+        .layer(from_fn(refuse_browsers))
         .with_state(limits)
+}
+
+/// Refuses what a page of another site makes an operator's browser send: across sites it has an `Origin`, and by a name
+/// that the page's owner points to this machine it has that name.
+async fn refuse_browsers(request: Request, next: Next) -> Result<Response, StatusCode> {
+    let headers = request.headers();
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let is_address = host.parse::<SocketAddr>().is_ok() || host.starts_with("localhost:");
+    if headers.contains_key(ORIGIN) || !is_address {
+        return Err(StatusCode::FORBIDDEN);
+    }
+    Ok(next.run(request).await)
 }
 
 /// What a request of one unit would get now, and what is left.

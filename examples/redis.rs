@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use axum::{Router, routing::get};
-use tower_quota::{Limit, Policy, Quota, RateLimitLayer, RedisStore, key};
+use tower_quota::{Limit, MissingKey, Policy, Quota, RateLimitLayer, RedisStore, key};
 
 #[tokio::main]
 async fn main() -> std::io::Result<ExitCode> {
@@ -23,11 +23,18 @@ async fn main() -> std::io::Result<ExitCode> {
     };
 
     let policy = Policy::new()
-        .limit(Limit::new("second", Quota::per_second(5_000)).by(key::header("x-api-key")))
+        // Made-up keys get a fresh counter each: their address is counted too.
+        .limit(Limit::new("address", Quota::per_second(10_000)).by(key::client_ip()))
+        .limit(
+            Limit::new("second", Quota::per_second(5_000))
+                .by(key::header("x-api-key"))
+                // By default all clients without a key would share one counter.
+                .when_missing(MissingKey::Refuse),
+        )
         .limit(Limit::new("minute", Quota::per_minute(60_000)).by(key::header("x-api-key")))
         .limit(Limit::new("day", Quota::per_day(10_000).fixed_window()).by(key::header("x-api-key")));
 
-    // One round trip to Redis decides all three.
+    // One round trip to Redis decides all four.
     let app = Router::new().route("/", get(|| async { "hello\n" })).layer(RateLimitLayer::new(store, policy));
 
     let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));

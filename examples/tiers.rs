@@ -39,7 +39,7 @@ impl Tier {
     }
 }
 
-/// Stands for a database with a cache in front of it.
+/// Stands for a database with a cache in front of it, which also remembers the keys that there are not.
 async fn account_of(api_key: String) -> Option<Account> {
     match api_key.as_str() {
         "key-of-fay" => Some(Account { name: "fay", tier: Tier::Free }),
@@ -80,10 +80,16 @@ async fn main() -> io::Result<()> {
                 .unless(|head| head.extensions().get::<Account>().is_some()),
         );
 
+    let flood = Policy::new()
+        .skip(when::path("/healthz"))
+        .limit(Limit::new("flood", Quota::per_second(100)).by(key::client_ip()));
+
     let app = Router::new()
         .route("/", get(hello))
         .route("/healthz", get(|| async { "well\n" }))
-        .layer(RateLimitLayer::new(MemoryStore::new(), policy));
+        .layer(RateLimitLayer::new(MemoryStore::new(), policy))
+        // Runs first: a flood of made-up keys is refused before it is looked up.
+        .layer(RateLimitLayer::new(MemoryStore::new(), flood).headers([]));
 
     let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
     let listener = tokio::net::TcpListener::bind(&address)

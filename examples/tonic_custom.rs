@@ -43,6 +43,8 @@ impl Health for Feed {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let policy = Policy::new()
+        // The service verifies no key, and made-up ones get a fresh counter each: their address is counted too.
+        .limit(Limit::new("address", Quota::per_minute(60)).by(key::client_ip()))
         .limit(
             Limit::new("calls", Quota::per_minute(3))
                 .by(key::metadata("x-api-key"))

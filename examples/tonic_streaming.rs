@@ -17,6 +17,9 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use tower_quota::settle::{self, Reservation};
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key, when};
 
+/// The most messages of one call. A stream is settled when it ends: one without an end would never be charged.
+const MOST_MESSAGES: u64 = 100;
+
 /// Sends as many messages as it is asked for, in the place of a service's name.
 struct Feed;
 
@@ -31,6 +34,9 @@ impl Health for Feed {
     async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<Self::WatchStream>, Status> {
         let wanted: u64 =
             request.get_ref().service.parse().map_err(|_| Status::invalid_argument("how many messages?"))?;
+        if wanted > MOST_MESSAGES {
+            return Err(Status::invalid_argument("at most 100 messages a call"));
+        }
         // There is none while the store is sick and nothing is counted; an empty one takes its place.
         let reservation = request.extensions().get::<Reservation>().cloned().unwrap_or_default();
         let (sender, messages) = mpsc::channel(16);

@@ -30,8 +30,8 @@ async fn main() -> io::Result<()> {
                 // Later by chance, never sooner: those who came together do not go on in step.
                 .wait_jitter(Duration::from_millis(50)),
         )
-        // Nobody takes all the places for long.
-        .limit(Limit::new("client", Quota::per_minute(60)).by(key::client_ip()));
+        // Half of the pace, and two places at once: one client alone cannot keep the others out.
+        .limit(Limit::new("client", Quota::per_second(1).burst(2)).by(key::client_ip()));
 
     let limits = RateLimitLayer::new(MemoryStore::new(), policy)
         // However many lines there are: each request that waits holds its connection and its memory.
@@ -46,7 +46,7 @@ async fn main() -> io::Result<()> {
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
-    println!("2 a second; nobody waits for more than 2 seconds");
+    println!("2 a second, of which each client gets 1; none waits for more than 2 seconds");
     println!("try:  for i in $(seq 8); do curl -s -w '%{{http_code}}\\n' http://{address}/ & done; wait");
 
     axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await

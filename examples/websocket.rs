@@ -17,9 +17,14 @@ use tower_quota::{Limiter, MemoryStore, Quota};
 /// Refusals in a row after which a connection is closed.
 const MOST_REFUSALS: u32 = 10;
 
+/// In bytes. The default of the library would let each connection make the server hold 16 MiB.
+const LONGEST_MESSAGE: usize = 16 * 1_024;
+
 async fn connect(upgrade: WebSocketUpgrade, user: Path<String>, limiter: State<Limiter<MemoryStore>>) -> Response {
     // In an application the user comes from a verified token or session, not from the path.
-    upgrade.max_message_size(16 * 1_024).on_upgrade(move |socket| chat(socket, user.0, limiter.0))
+    // Both sizes: a frame is read to its end before the message that it belongs to is measured.
+    let upgrade = upgrade.max_message_size(LONGEST_MESSAGE).max_frame_size(LONGEST_MESSAGE);
+    upgrade.on_upgrade(move |socket| chat(socket, user.0, limiter.0))
 }
 
 /// Returns one unit for each started kilobyte.

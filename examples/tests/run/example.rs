@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -22,6 +22,8 @@ pub(crate) struct Request {
     line: String,
     headers: String,
     body: String,
+    source: Ipv4Addr,
+    host: Option<String>,
 }
 
 pub(crate) fn get(path: &str) -> Request {
@@ -30,18 +32,39 @@ pub(crate) fn get(path: &str) -> Request {
 
 /// A request without a body.
 pub(crate) fn request(method: &str, path: &str) -> Request {
-    Request { line: format!("{method} {path} HTTP/1.1"), headers: String::new(), body: String::new() }
+    let line = format!("{method} {path} HTTP/1.1");
+    Request { line, headers: String::new(), body: String::new(), source: Ipv4Addr::LOCALHOST, host: None }
 }
 
 pub(crate) fn post(path: &str, body: &str) -> Request {
-    let headers = format!("content-length: {}\r\n", body.len());
-    Request { line: format!("POST {path} HTTP/1.1"), headers, body: body.to_owned() }
+    let mut post = request("POST", path).header(&format!("content-length: {}", body.len()));
+    post.body = body.to_owned();
+    post
 }
 
 impl Request {
     /// With a header more, `name: value`.
     pub(crate) fn header(mut self, header: &str) -> Self {
         write!(self.headers, "{header}\r\n").unwrap();
+        self
+    }
+
+    /// As a POST whose body is sent in these chunks.
+    pub(crate) fn chunked(mut self, chunks: &str) -> Self {
+        self.line = self.line.replace("GET", "POST");
+        self.body = chunks.to_owned();
+        self.header("transfer-encoding: chunked")
+    }
+
+    /// By another name than the address that it is sent to.
+    pub(crate) fn host(mut self, host: &str) -> Self {
+        self.host = Some(host.to_owned());
+        self
+    }
+
+    /// Sends it from another address of this machine; Linux has all of 127.0.0.0/8.
+    pub(crate) fn from(mut self, source: [u8; 4]) -> Self {
+        self.source = source.into();
         self
     }
 
@@ -52,18 +75,49 @@ impl Request {
 
     /// Sends it over a connection of its own.
     pub(crate) fn begin(&self, address: &str) -> Sent {
-        let mut stream = TcpStream::connect(address).unwrap();
+        let mut stream = connect(self.source, address);
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let Self { line, headers, body } = self;
-        write!(stream, "{line}\r\nhost: {address}\r\n{headers}connection: close\r\n\r\n{body}").unwrap();
+        let Self { line, headers, body, .. } = self;
+        let host = self.host.as_deref().unwrap_or(address);
+        let close = if headers.contains("upgrade") { "" } else { "connection: close\r\n" };
+        write!(stream, "{line}\r\nhost: {host}\r\n{headers}{close}\r\n").unwrap();
+        // A server that refuses the head may close before it has read the body.
+        let _ = stream.write_all(body.as_bytes());
         Sent(stream)
     }
+}
+
+/// Connects from an address. The standard library chooses it itself, so tokio does this.
+fn connect(source: Ipv4Addr, address: &str) -> TcpStream {
+    if source == Ipv4Addr::LOCALHOST {
+        return TcpStream::connect(address).unwrap();
+    }
+    let connecting = async {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::from((source, 0))).unwrap();
+        socket.connect(address.parse().unwrap()).await.unwrap().into_std().unwrap()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+    let stream = runtime.block_on(connecting);
+    stream.set_nonblocking(false).unwrap();
+    stream
 }
 
 /// A request that was sent.
 pub(crate) struct Sent(TcpStream);
 
 impl Sent {
+    /// Returns whether the server closes the connection after these bytes, rather than wait for more.
+    pub(crate) fn ends_after(mut self, bytes: &[u8], patience: Duration) -> bool {
+        self.0.set_read_timeout(Some(patience)).unwrap();
+        self.0.write_all(bytes).unwrap();
+        // An upgraded connection has no end of its own but this.
+        match self.0.read_to_end(&mut Vec::new()) {
+            Ok(_) => true,
+            Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+        }
+    }
+
     /// Waits for the answer: the status, and all of it in lower case.
     pub(crate) fn end(mut self) -> (u16, String) {
         let mut answer = String::new();

@@ -5,6 +5,7 @@
 mod custom_store;
 mod example;
 mod grpc;
+mod hostile;
 mod http;
 mod limiter;
 mod operations;

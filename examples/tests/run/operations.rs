@@ -25,7 +25,7 @@ fn operations_admin_changes_what_clients_get() {
     };
     let peek = || operate("GET", "/clients/minute/ann-12345", 200);
 
-    assert!(operate("GET", "/limits", 200).contains("[\"minute\",\"slow\"]"));
+    assert!(operate("GET", "/limits", 200).contains("[\"minute\",\"address\",\"slow-client\",\"slow\"]"));
     for _ in 0..3 {
         example.expect(&ann(), 200, &[]);
     }
@@ -54,7 +54,9 @@ fn operations_admin_changes_what_clients_get() {
     operate("PUT", "/per_minute/100", 204);
     example.expect(&ann(), 200, &["\"minute\";q=100"]);
     operate("PUT", "/per_minute/0", 400);
-    assert!(operate("GET", "/clients/hour/ann-12345", 404).contains("its limits are minute, slow"));
+    assert!(
+        operate("GET", "/clients/hour/ann-12345", 404).contains("its limits are minute, address, slow-client, slow")
+    );
 }
 
 #[cfg(unix)]

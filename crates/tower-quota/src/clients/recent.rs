@@ -25,6 +25,9 @@ impl RefusedClient {
     /// The most clients that are remembered.
     pub const MOST: usize = 256;
 
+    /// The longest key that is remembered, in bytes. Clients choose their keys, and long ones would fill the memory.
+    pub const LONGEST_KEY: usize = 1_024;
+
     /// Returns the limit that refused it last.
     #[must_use]
     pub const fn limit(&self) -> Name {
@@ -91,6 +94,9 @@ pub(crate) struct RecentRefusals(Mutex<VecDeque<RefusedClient>>);
 impl RecentRefusals {
     /// Notes a refusal. Never waits: while another thread notes one, this one is not counted.
     pub(crate) fn note(&self, limit: Name, key: &Key<'_>, until: Instant) {
+        if key.as_bytes().len() > RefusedClient::LONGEST_KEY {
+            return;
+        }
         let mut clients = match self.0.try_lock() {
             Ok(clients) => clients,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -147,6 +153,16 @@ mod tests {
             assert_eq!(refused(&key).text().as_deref(), Some(address));
         }
         assert_eq!(refused(&header("x").key_of("ann")).text().as_deref(), Some("ann"));
+    }
+
+    #[test]
+    fn long_key_is_not_remembered() {
+        let recent = RecentRefusals::default();
+        for (bytes, remembered) in [(RefusedClient::LONGEST_KEY, 1), (RefusedClient::LONGEST_KEY + 1, 1)] {
+            let key = header("x").key_of("k".repeat(bytes));
+            recent.note(Name::new("limit"), &key, super::super::now());
+            assert_eq!(recent.list().len(), remembered, "{bytes} bytes");
+        }
     }
 
     #[test]

@@ -165,7 +165,8 @@ impl<S: Store> RateLimitHandle<S> {
     }
 
     /// Returns the clients that this process has refused lately, the latest first: at most
-    /// [`RefusedClient::MOST`], each with the limit that refused it.
+    /// [`RefusedClient::MOST`], each with the limit that refused it. Clients with a key above
+    /// [`RefusedClient::LONGEST_KEY`] are left out.
     #[must_use]
     pub fn refused_clients(&self) -> Vec<RefusedClient> {
         self.shared.recent_refusals().list()
