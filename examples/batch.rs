@@ -1,6 +1,6 @@
 //! Batches: a request that asks for many things gets as many as its quota has left, instead of none.
 //!
-//!     cargo run --release --example batch
+//!     cargo run --release -p tower-quota-examples --example batch
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
 

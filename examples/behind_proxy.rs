@@ -1,7 +1,7 @@
 //! Behind a reverse proxy: every connection comes from the proxy, and the client is who it says. Only proxies that are
 //! named here are believed, and only in one header. Whoever owns a large IPv6 network is counted by it, too.
 //!
-//!     cargo run --release --example behind_proxy
+//!     cargo run --release -p tower-quota-examples --example behind_proxy
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
 

@@ -1,6 +1,6 @@
 //! A client of another party's API that keeps to its limits: hyper-util's client behind a throttle.
 //!
-//!     cargo run --release --example client_hyper
+//!     cargo run --release -p tower-quota-examples --example client_hyper
 //!
 //! Runs for about two seconds and ends. The API is a server in the same process.
 

@@ -1,6 +1,6 @@
 //! A throttled reqwest client: its `Client` is a tower service of its own requests, so a layer goes around it.
 //!
-//!     cargo run --release --example client_reqwest
+//!     cargo run --release -p tower-quota-examples --example client_reqwest
 //!
 //! Runs for about a second and ends. The API is a server in the same process.
 

@@ -1,6 +1,6 @@
 //! A throttled gRPC client: a tonic `Channel` behind a throttle, for each method apart.
 //!
-//!     cargo run --release --example client_tonic
+//!     cargo run --release -p tower-quota-examples --example client_tonic
 //!
 //! Ends at once. The server is in the same process.
 

@@ -1,7 +1,7 @@
 //! Several limits on one request, decided together: per second, per minute and per hour by API key, per second by
 //! address, and one for everyone. If any of them refuses, none is charged.
 //!
-//!     cargo run --release --example compose
+//!     cargo run --release -p tower-quota-examples --example compose
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
 

@@ -1,7 +1,7 @@
 //! Refusals in the service's own words, and header fields that its clients have always read. Whatever the answer, the
 //! layer adds those fields, `Retry-After` and `Cache-Control: no-store`.
 //!
-//!     cargo run --release --example custom_refusal
+//!     cargo run --release -p tower-quota-examples --example custom_refusal
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
 

@@ -1,6 +1,6 @@
 //! A store of your own: counters in redb, an embedded database, that survive a restart of the process.
 //!
-//!     cargo run --release --example custom_store
+//!     cargo run --release -p tower-quota-examples --example custom_store
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free), `COUNTERS` for another file.
 //!

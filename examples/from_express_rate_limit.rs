@@ -1,6 +1,6 @@
 //! An API that was limited by express-rate-limit, moved to tower-quota. The old options stand above the new lines.
 //!
-//!     cargo run --release --example from_express_rate_limit
+//!     cargo run --release -p tower-quota-examples --example from_express_rate_limit
 //!
 //! | express-rate-limit | tower-quota |
 //! |---|---|

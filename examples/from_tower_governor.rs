@@ -1,6 +1,6 @@
 //! A service that was limited by tower_governor, moved to tower-quota. The old lines stand above the new ones.
 //!
-//!     cargo run --release --example from_tower_governor
+//!     cargo run --release -p tower-quota-examples --example from_tower_governor
 //!
 //! The trap: tower_governor's `per_second(2)` is one request every 2 seconds, tower-quota's `Quota::per_second(2)` is two
 //! requests in each second. One request every two seconds, 5 at once after a pause, is

@@ -1,7 +1,7 @@
 //! GraphQL: a request costs what its query asks for. The query is in the body, so a middleware around the limits reads
 //! and measures it; the cost is what it has left in the request's extensions.
 //!
-//!     cargo run --release --example graphql_cost
+//!     cargo run --release -p tower-quota-examples --example graphql_cost
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
 

@@ -1,7 +1,7 @@
 //! HTTP and gRPC in one process, on one port, by one budget: the layer stands around an axum router that serves both,
 //! and answers each in its own way.
 //!
-//!     cargo run --release --example http_and_grpc
+//!     cargo run --release -p tower-quota-examples --example http_and_grpc
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
 

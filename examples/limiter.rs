@@ -1,6 +1,6 @@
 //! Limits without HTTP: a job that calls another party's API no faster than that party allows.
 //!
-//!     cargo run --release --example limiter
+//!     cargo run --release -p tower-quota-examples --example limiter
 //!
 //! Runs for less than a second and ends.
 

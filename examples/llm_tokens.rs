@@ -1,7 +1,7 @@
 //! Tokens of a language model: an estimate is reserved before the model runs, and what the answer took is settled when
 //! its stream ends, or when the client hangs up.
 //!
-//!     cargo run --release --example llm_tokens
+//!     cargo run --release -p tower-quota-examples --example llm_tokens
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
 

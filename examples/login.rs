@@ -1,7 +1,7 @@
 //! A login: only wrong passwords count, also when they are tried all at once, and while the store cannot be asked
 //! nobody may guess.
 //!
-//!     cargo run --release --example login
+//!     cargo run --release -p tower-quota-examples --example login
 //!
 //! Counts in memory, or in Redis when `REDIS_URL` is set. Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes
 //! any that is free).

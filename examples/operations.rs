@@ -1,7 +1,7 @@
 //! A service and its admin port: operators look at clients, reset, grant, block and unblock them, and change the quota
 //! while requests run. On SIGTERM requests that wait are refused at once, those that run end, and then the store closes.
 //!
-//!     cargo run --release --example operations
+//!     cargo run --release -p tower-quota-examples --example operations
 //!
 //! The admin port answers everyone who can reach it. Here that is this machine; elsewhere authenticate its callers.
 //!

@@ -1,6 +1,6 @@
 //! The same limits for every instance: counters in Redis. Start it twice, on two ports, and the two share one budget.
 //!
-//!     REDIS_URL=redis://127.0.0.1:6379 cargo run --release --example redis
+//!     REDIS_URL=redis://127.0.0.1:6379 cargo run --release -p tower-quota-examples --example redis
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
 
@@ -45,7 +45,9 @@ async fn main() -> std::io::Result<ExitCode> {
     println!("listening on http://{address}");
     println!("each API key: 5000 a second, 60000 a minute, 10000 a day (UTC), over all instances");
     println!("try:  curl -i -H 'x-api-key: ann' http://{address}/");
-    println!("      PORT=3001 cargo run --release --example redis       # another instance, the same budget");
+    println!(
+        "      PORT=3001 cargo run --release -p tower-quota-examples --example redis       # another instance, the same budget"
+    );
 
     axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?;
     Ok(ExitCode::SUCCESS)

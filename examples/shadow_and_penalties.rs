@@ -1,7 +1,7 @@
 //! A limit that is only tried out, and one that loses its patience: a shadow counts and tells what it would refuse, and
 //! clients who keep asking while they are refused are blocked for longer and longer.
 //!
-//!     cargo run --release --example shadow_and_penalties
+//!     cargo run --release -p tower-quota-examples --example shadow_and_penalties
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
 

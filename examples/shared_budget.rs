@@ -1,6 +1,6 @@
 //! Several processes that share one budget for another party's API: counters in Redis. Start it more than once.
 //!
-//!     REDIS_URL=redis://127.0.0.1:6379 cargo run --release --example shared_budget
+//!     REDIS_URL=redis://127.0.0.1:6379 cargo run --release -p tower-quota-examples --example shared_budget
 //!
 //! Sends what it may and ends.
 

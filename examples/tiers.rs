@@ -1,7 +1,7 @@
 //! Tiers: a look-up says whose an API key is, and each account has the quota of its tier. Health checks are never
 //! limited, and what only scanners ask for is blocked.
 //!
-//!     cargo run --release --example tiers
+//!     cargo run --release -p tower-quota-examples --example tiers
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
 

@@ -1,6 +1,6 @@
 //! A limited gRPC server and its client, in one process: the standard health service behind a limit of 3 calls.
 //!
-//!     cargo run --release --example tonic
+//!     cargo run --release -p tower-quota-examples --example tonic
 //!
 //! Serves on 127.0.0.1:50051; set `PORT` for another one (0 takes any that is free).
 

@@ -2,7 +2,7 @@
 //! service's words, and a stream ends where its quota ends. The service is written here, on the generated code of the
 //! standard health service.
 //!
-//!     cargo run --release --example tonic_custom
+//!     cargo run --release -p tower-quota-examples --example tonic_custom
 //!
 //! Serves on 127.0.0.1:50051; set `PORT` for another one (0 takes any that is free).
 

@@ -1,7 +1,7 @@
 //! A streaming gRPC call: an estimate is charged when it begins, and settled by the messages that were sent when it
 //! ends or the client hangs up. The service is written here, on the generated code of the standard health service.
 //!
-//!     cargo run --release --example tonic_streaming
+//!     cargo run --release -p tower-quota-examples --example tonic_streaming
 //!
 //! Serves on 127.0.0.1:50051; set `PORT` for another one (0 takes any that is free).
 

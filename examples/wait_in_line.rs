@@ -1,7 +1,7 @@
 //! Waiting instead of refusing: a leaky bucket sends requests on to something fragile at an even pace. Each waits for
 //! its turn, as long as that is not too far away.
 //!
-//!     cargo run --release --example wait_in_line
+//!     cargo run --release -p tower-quota-examples --example wait_in_line
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
 

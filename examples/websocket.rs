@@ -1,6 +1,6 @@
 //! The messages of a websocket, limited per user over all of the user's connections: a `Limiter`, and no layer.
 //!
-//!     cargo run --release --example websocket
+//!     cargo run --release -p tower-quota-examples --example websocket
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
 

@@ -1,6 +1,6 @@
 //! A worker of a queue that does each tenant's jobs no faster than the tenant may: one tenant's backlog delays no other.
 //!
-//!     cargo run --release --example worker
+//!     cargo run --release -p tower-quota-examples --example worker
 //!
 //! Runs for less than a second and ends.
 

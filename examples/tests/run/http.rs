@@ -3,16 +3,6 @@
 use crate::example::{Example, get, post};
 
 #[test]
-fn quickstart_limits_a_client() {
-    let example = Example::start("quickstart", &[]);
-    let told = ["ratelimit-policy: \"burst\";q=5;w=3", "\r\nratelimit: \"burst\";r=4;t=2", "\r\n\r\nhello\n"];
-    example.expect(&get("/"), 200, &told);
-    let refused = example.until(|_| get("/"), |status, _| status == 429);
-    assert!(refused.contains("content-type: application/problem+json"), "{refused}");
-    assert!(refused.contains("\r\nretry-after: ") && !refused.contains("\r\nretry-after: 0\r\n"), "{refused}");
-}
-
-#[test]
 fn compose_decides_five_limits_at_once() {
     let example = Example::start("compose", &[]);
     example.expect(&get("/"), 400, &["x-api-key"]);

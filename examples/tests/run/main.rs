@@ -9,5 +9,6 @@ mod hostile;
 mod http;
 mod limiter;
 mod operations;
+mod quickstart;
 mod redis;
 mod throttle;
