@@ -32,11 +32,11 @@ pub(crate) struct Breaker {
     allowed_failures: NonZeroU32,
     /// A trial that has not ended after this long was lost, for instance with its runtime.
     trial_limit: Duration,
-    state: State,
+    state: BreakerState,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum BreakerState {
     Closed { failures: u32, last_failure: Option<Instant> },
     Open { until: Instant, trials: u32 },
     Trial { since: Instant, trials: u32 },
@@ -44,24 +44,24 @@ enum State {
 
 impl Breaker {
     pub(crate) fn new(allowed_failures: NonZeroU32, trial_limit: Duration) -> Self {
-        Self { allowed_failures, trial_limit, state: State::CLOSED }
+        Self { allowed_failures, trial_limit, state: BreakerState::CLOSED }
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed { .. })
+        matches!(self.state, BreakerState::Closed { .. })
     }
 
     /// Returns whether the last calls have failed.
     pub(crate) fn has_failed(&self) -> bool {
-        !matches!(self.state, State::Closed { failures: 0, .. })
+        !matches!(self.state, BreakerState::Closed { failures: 0, .. })
     }
 
     /// Returns whether a decision that arrives now would be sent.
     pub(crate) fn would_admit(&self, now: Instant) -> bool {
         match self.state {
-            State::Closed { .. } => true,
-            State::Open { until, .. } => now >= until,
-            State::Trial { since, .. } => now.saturating_duration_since(since) >= self.trial_limit,
+            BreakerState::Closed { .. } => true,
+            BreakerState::Open { until, .. } => now >= until,
+            BreakerState::Trial { since, .. } => now.saturating_duration_since(since) >= self.trial_limit,
         }
     }
 
@@ -70,8 +70,8 @@ impl Breaker {
     pub(crate) fn admit(&mut self, now: Instant) -> bool {
         let is_admitted = self.would_admit(now);
         match self.state {
-            State::Open { trials, .. } | State::Trial { trials, .. } if is_admitted => {
-                self.state = State::Trial { since: now, trials };
+            BreakerState::Open { trials, .. } | BreakerState::Trial { trials, .. } if is_admitted => {
+                self.state = BreakerState::Trial { since: now, trials };
             }
             _ => {}
         }
@@ -81,23 +81,23 @@ impl Breaker {
     /// Notes an answer to a call. Returns true if it closes the breaker.
     pub(crate) fn answered(&mut self, began: Instant) -> bool {
         match self.state {
-            State::Closed { .. } => {
-                self.state = State::CLOSED;
+            BreakerState::Closed { .. } => {
+                self.state = BreakerState::CLOSED;
                 false
             }
-            State::Trial { since, .. } if began >= since => {
-                self.state = State::CLOSED;
+            BreakerState::Trial { since, .. } if began >= since => {
+                self.state = BreakerState::CLOSED;
                 true
             }
             // Answers to calls that were sent before it opened say nothing about the server now.
-            State::Open { .. } | State::Trial { .. } => false,
+            BreakerState::Open { .. } | BreakerState::Trial { .. } => false,
         }
     }
 
     /// Notes that a call failed. Returns true if that opens the breaker.
     pub(crate) fn failed(&mut self, began: Instant, ended: Instant) -> bool {
         match &mut self.state {
-            State::Closed { failures, last_failure } => {
+            BreakerState::Closed { failures, last_failure } => {
                 if last_failure.is_some_and(|last| began < last) {
                     return false;
                 }
@@ -109,21 +109,22 @@ impl Breaker {
                 self.open(ended, 0);
                 true
             }
-            State::Trial { since, trials } if began >= *since => {
+            BreakerState::Trial { since, trials } if began >= *since => {
                 let trials = trials.saturating_add(1);
                 self.open(ended, trials);
                 true
             }
-            State::Open { .. } | State::Trial { .. } => false,
+            BreakerState::Open { .. } | BreakerState::Trial { .. } => false,
         }
     }
 
     fn open(&mut self, now: Instant, trials: u32) {
-        self.state = State::Open { until: now + pause::with_jitter(SHORTEST_PAUSE, LONGEST_PAUSE, trials), trials };
+        self.state =
+            BreakerState::Open { until: now + pause::with_jitter(SHORTEST_PAUSE, LONGEST_PAUSE, trials), trials };
     }
 }
 
-impl State {
+impl BreakerState {
     const CLOSED: Self = Self::Closed { failures: 0, last_failure: None };
 }
 
@@ -162,7 +163,7 @@ mod tests {
         }
     }
 
-    /// Plays calls on several connections, each with a call after the other, on a server that is silent from 0 ms on.
+    /// Plays calls on several connections to a server that is silent from 0 ms on.
     /// Returns when the breaker opened, in milliseconds.
     fn opens_after(connections: u64, silent_millis: u64) -> Option<u64> {
         let mut trace = Trace::new(DEFAULT_FAILURES);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum RedisConfigError {
-    /// A prefix that is empty, longer than 64 bytes, or has other characters than letters, digits and `-_.:/`.
+    /// A prefix that is not 1 to 64 letters, digits or characters of `-_.:/`.
     Prefix(String),
     /// A deadline of zero.
     ZeroDeadline,

@@ -9,7 +9,7 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::config_error::RedisConfigError;
 
-/// Why a decision of a [`RedisStore`](crate::RedisStore) failed, or a store could not be set up.
+/// The error of a decision by a [`RedisStore`](crate::RedisStore), or of setting one up.
 ///
 /// Every variant that concerns a server names it, as host and port, and says whether anything was charged. No text, and
 /// no `Debug` form, contains a password.
@@ -25,7 +25,7 @@ pub enum RedisStoreError {
         /// The cause.
         source: Arc<dyn Error + Send + Sync>,
     },
-    /// The server has left so many calls in a row unanswered that it is not asked for the moment. Nothing was charged.
+    /// The breaker is open: the server has left too many calls in a row unanswered. Nothing was charged.
     BreakerOpen {
         /// The server.
         server: Arc<str>,
@@ -95,8 +95,9 @@ pub enum RedisStoreError {
 }
 
 impl RedisStoreError {
-    /// Returns whether the same call may succeed before long by itself: the server is away, busy, overloaded, loading,
-    /// full, changing roles or moving slots. The others need a change of configuration or of the program.
+    /// Returns whether the same call may succeed soon without a change of configuration or program.
+    ///
+    /// That is so if the server is away, busy, overloaded, loading, full, changing roles or moving slots.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {

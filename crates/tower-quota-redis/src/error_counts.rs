@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::RedisStoreError;
 
-/// How many decisions ended in each kind of [`RedisStoreError`].
+/// The decisions that ended in an error, by kind of [`RedisStoreError`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedisErrorCounts {

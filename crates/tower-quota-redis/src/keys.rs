@@ -103,7 +103,7 @@ impl KeyNames {
     }
 }
 
-/// Returns the address that a key of a client's address stands for; of IPv6 the network, without its zeros.
+/// Returns the address in a key of scope `ip`; for IPv6 the network, without trailing zeros.
 fn address_of(key: &Key<'_>) -> Option<IpAddr> {
     let scope = key.scope().as_str();
     if scope != "ip" && !scope.starts_with("ip ") {

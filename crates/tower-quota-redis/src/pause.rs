@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::hash::{BuildHasher, RandomState};
 
-/// Returns a random pause between half of `shortest`, doubled `times` times but at most `longest`, and all of it.
+/// Returns a random pause of at least half of the full one: `shortest * 2^times`, at most `longest`.
 pub(crate) fn with_jitter(shortest: Duration, longest: Duration, times: u32) -> Duration {
     let full = shortest.saturating_mul(2_u32.saturating_pow(times)).min(longest);
     let half = u64::try_from((full / 2).as_micros()).unwrap_or(u64::MAX / 2);

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use tower_quota_core::{Algorithm, Charge, Key, Operation, Timestamp};
 
 use crate::keys::{EntryKey, KeyNames};
-use crate::template::{Part, Template};
+use crate::template::{ChargeTemplate, Template};
 
 /// A decision to make, and the clients it counts. All of them are in one partition.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ impl Question {
         Self { template, clients, partition }
     }
 
-    /// Returns the question that gives back units taken at an instant, as many of each charge as `units` says.
+    /// Returns the question that refunds `units` of each charge, taken at this instant.
     pub(crate) fn to_refund(&self, taken_at: Timestamp, units: impl Iterator<Item = u64>) -> Self {
         let mut refund = self.clone();
         refund.template.operation = Operation::Refund { taken_at };
@@ -94,7 +94,7 @@ impl Question {
 }
 
 /// Returns what a charge weighs where the model decides.
-fn weight(part: &Part) -> usize {
+fn weight(part: &ChargeTemplate) -> usize {
     let counters = if part.penalty.is_some() { 2 } else { 1 };
     let looks = if part.is_at_most { 2 } else { 1 };
     let stamps = match part.quota.algorithm() {

@@ -7,8 +7,9 @@
 /// The hash slots of a cluster.
 pub(crate) const SLOTS: usize = 16_384;
 
-/// Returns the tags of so many partitions, at most one for each slot: the shortest numbers to the base of 36 whose
-/// slots lie in the middles of as many equal ranges. Each byte of a tag is stored with every client.
+/// Returns the tags of so many partitions, at most one for each slot.
+///
+/// They are the shortest numbers to the base of 36 whose slots lie in the middles of as many equal ranges. Each byte of a tag is stored with every client.
 pub(crate) fn tags(partitions: usize) -> Vec<String> {
     let count = partitions.clamp(1, SLOTS);
     let mut partition_at = vec![None; SLOTS];
@@ -47,7 +48,7 @@ fn slot(tag: &[u8]) -> usize {
     usize::from(crc16(tag)) % SLOTS
 }
 
-/// CRC-16/XMODEM: polynomial 0x1021, nothing reflected, starts with 0.
+/// Computes CRC-16/XMODEM: polynomial 0x1021, nothing reflected, starts with 0.
 fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, &byte| {
         let [high, low] = crc.to_be_bytes();

@@ -24,7 +24,7 @@ use crate::batch::Batcher;
 use crate::error::RedisStoreError;
 use crate::keys::KeyNames;
 use crate::question::Question;
-use crate::template::Part as Charged;
+use crate::template::ChargeTemplate;
 
 /// A decision in parts.
 pub(crate) struct Spread {
@@ -78,7 +78,7 @@ impl Spread {
         {
             return Err(error);
         }
-        self.parts.sort_by_key(|part| batchers[part.partition].is_well());
+        self.parts.sort_by_key(|part| batchers[part.partition].is_closed());
         Ok(())
     }
 
@@ -130,7 +130,7 @@ impl Spread {
         Ok(self.join(answers))
     }
 
-    /// Returns the least units that a charge which takes at most its cost has taken; `None` if there is no such charge.
+    /// Returns the least units that an at-most charge has taken; `None` if there is no such charge.
     fn common_units(&self, answers: &[Decision]) -> Option<u64> {
         if self.operation != Operation::Check {
             return None;
@@ -150,7 +150,7 @@ impl Spread {
     /// Refunds what charges that take at most their cost have taken beyond what all of them have.
     async fn level(&self, batchers: &[Batcher], answers: &mut [Decision], most: u64) {
         for (part, answer) in self.parts.iter().zip(answers) {
-            let surplus = |charge: &Charged, status: &LimitStatus| match charge.is_at_most {
+            let surplus = |charge: &ChargeTemplate, status: &LimitStatus| match charge.is_at_most {
                 true => status.taken.saturating_sub(most),
                 false => 0,
             };
@@ -193,7 +193,7 @@ impl Spread {
 
 impl Part {
     /// Returns the charges of this part, each with its status.
-    fn charges<'a>(&'a self, answer: &'a Decision) -> impl Iterator<Item = (&'a Charged, &'a LimitStatus)> {
+    fn charges<'a>(&'a self, answer: &'a Decision) -> impl Iterator<Item = (&'a ChargeTemplate, &'a LimitStatus)> {
         self.question.template.charges.iter().zip(answer.statuses())
     }
 
@@ -203,7 +203,7 @@ impl Part {
         &self,
         batchers: &[Batcher],
         answer: &Decision,
-        units: impl Fn(&Charged, &LimitStatus) -> u64,
+        units: impl Fn(&ChargeTemplate, &LimitStatus) -> u64,
     ) -> Option<Decision> {
         let units = self.charges(answer).map(|(charge, status)| units(charge, status));
         batchers[self.partition].decide(self.question.to_refund(answer.at(), units)).await.ok()

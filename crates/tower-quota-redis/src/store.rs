@@ -23,7 +23,7 @@ use crate::stats::RedisStats;
 /// where they are plain, 0.5 ms otherwise, and twice to three times that where each has a penalty or takes what is
 /// left; a sliding log takes up to 1 ms by itself when it holds its 10,000 stamps. (Redis 7.0.15, two busy cores.)
 const MOST_CHARGES: usize = 32;
-/// How often a store that is being closed looks for what is still to be done.
+/// The pause between two checks of a closing store for unfinished work.
 const CLOSE_POLL: Duration = Duration::from_millis(1);
 
 /// Counters in Redis, shared by every instance that uses the same server and prefix.
@@ -64,8 +64,7 @@ struct Inner {
     runtime: Option<Handle>,
     errors: ErrorCounters,
     is_closed: AtomicBool,
-    /// Refunds and settlements from when they are asked for, and decisions about several partitions that go on by
-    /// themselves, with their refunds.
+    /// Refunds, settlements and decisions over several partitions that may outlive their callers.
     detached: Arc<AtomicUsize>,
 }
 
@@ -129,10 +128,9 @@ impl Store for RedisStore {
     type Error = RedisStoreError;
     type Future = Pin<Box<dyn Future<Output = Result<Decision, RedisStoreError>> + Send>>;
 
-    /// Closes this store and its clones, and waits up to a deadline until queued decisions, calls under way and refunds
-    /// are done. Returns whether they are.
+    /// Closes this store and its clones, and returns whether all work was done by the deadline.
     ///
-    /// Decisions that are asked for from now on fail with [`RedisStoreError::Closed`], refunds too: let the requests
+    /// It waits for queued decisions, calls under way and refunds. Decisions that are asked for from now on fail with [`RedisStoreError::Closed`], refunds too: let the requests
     /// that may still settle end first. A refund or a settlement asked for before holds this up until its future has
     /// ended or is dropped, also if it is not polled. What is not done by the deadline goes on for as long as the runtime does.
     async fn close(&self, deadline: Duration) -> bool {

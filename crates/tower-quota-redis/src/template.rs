@@ -7,8 +7,8 @@ use tower_quota_core::{Charge, Name, Operation, Penalty, Quota};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template {
     pub(crate) operation: Operation,
-    pub(crate) charges: SmallVec<[Part; 4]>,
-    /// How many clients it counts.
+    pub(crate) charges: SmallVec<[ChargeTemplate; 4]>,
+    /// The number of clients it counts.
     pub(crate) clients: usize,
     /// Says whether it is a check of plain charges only, which the script decides without the model.
     pub(crate) is_plain: bool,
@@ -16,14 +16,13 @@ pub(crate) struct Template {
 
 /// A charge that holds a position where it had a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct ChargeTemplate {
     pub(crate) name: Name,
     pub(crate) quota: Quota,
-    /// Which of the decision's clients it counts, from 0.
+    /// The position of its client among the decision's clients, from 0.
     pub(crate) client: usize,
     pub(crate) cost: u64,
-    /// In microseconds.
-    pub(crate) patience: u64,
+    pub(crate) max_wait_micros: u64,
     pub(crate) counts_refusals: bool,
     pub(crate) is_shadow: bool,
     pub(crate) is_at_most: bool,
@@ -36,15 +35,15 @@ impl Template {
     /// Makes the template of these charges; the one at position `i` counts the client at `client_of(i)`.
     pub(crate) fn new(operation: Operation, charges: &[Charge<'_>], client_of: impl Fn(usize) -> usize) -> Self {
         let is_plain = operation == Operation::Check && !charges.is_empty() && charges.iter().all(Charge::is_plain);
-        let charges: SmallVec<[Part; 4]> = charges
+        let charges: SmallVec<[ChargeTemplate; 4]> = charges
             .iter()
             .enumerate()
-            .map(|(i, charge)| Part {
+            .map(|(i, charge)| ChargeTemplate {
                 name: charge.name(),
                 quota: *charge.quota(),
                 client: client_of(i),
                 cost: charge.units(),
-                patience: charge.max_wait_micros(),
+                max_wait_micros: charge.max_wait_micros(),
                 counts_refusals: charge.counts_refusals(),
                 is_shadow: charge.is_shadow(),
                 is_at_most: charge.is_at_most(),
@@ -58,7 +57,7 @@ impl Template {
 
     /// Returns the charges client after client, each with its position: the order in which they are sent and answered.
     /// The order of charges of different clients makes no difference to what is decided.
-    pub(crate) fn by_client(&self) -> impl Iterator<Item = (usize, &Part)> {
+    pub(crate) fn by_client(&self) -> impl Iterator<Item = (usize, &ChargeTemplate)> {
         (0..self.clients)
             .flat_map(|client| self.charges.iter().enumerate().filter(move |(_, part)| part.client == client))
     }

@@ -16,7 +16,7 @@ use tower_quota_testkit::RedisServer;
 use self::common::{calls, options, store_on, until_answered, user};
 
 const HOUR: Quota = Quota::per_hour(1_000);
-/// How long a slow machine may take beyond a deadline.
+/// The time that a slow machine may take beyond a deadline.
 const MARGIN: Duration = Duration::from_secs(10);
 
 type Asked = JoinHandle<Result<Decision, RedisStoreError>>;

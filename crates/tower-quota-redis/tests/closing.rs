@@ -12,7 +12,7 @@ use tower_quota_core::{Charge, Decision, Key, Quota, Store};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
-use self::common::{PATIENT, options, store_on, until_answered, user};
+use self::common::{TEST_TIMEOUT, options, store_on, until_answered, user};
 
 const HOUR: Quota = Quota::per_hour(1_000);
 const ONE: Quota = Quota::per_hour(1);
@@ -74,7 +74,7 @@ async fn close_waits_for_what_is_under_way() {
     assert!(matches!(error, RedisStoreError::Closed) && !error.is_transient(), "{error:?}");
     let closing = tokio::spawn({
         let store = store.clone();
-        async move { store.close(PATIENT).await }
+        async move { store.close(TEST_TIMEOUT).await }
     });
     pass_turns().await;
     assert!(!closing.is_finished());
@@ -96,10 +96,10 @@ async fn close_waits_for_refund_not_yet_polled() {
     let refunding = store.apply(refund, &charges);
     assert!(!store.close(SHORT).await, "the refund is not sent");
     assert_eq!(refunding.await.unwrap().statuses()[0].remaining(), 1_000);
-    assert!(store.close(PATIENT).await);
+    assert!(store.close(TEST_TIMEOUT).await);
 }
 
-/// The caller of a decision in two parts gives up while the second is under way.
+// The caller of a decision in two parts gives up while the second is under way.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn close_waits_for_refunds_of_abandoned_decisions() {
     let server = RedisServer::start();
@@ -118,7 +118,7 @@ async fn close_waits_for_refunds_of_abandoned_decisions() {
         tokio::task::yield_now().await;
     }
     asked.abort();
-    assert!(slow.close(PATIENT).await);
+    assert!(slow.close(TEST_TIMEOUT).await);
     for charge in &charges {
         assert_eq!(direct.check(&[charge.cost(0)]).await.unwrap().statuses()[0].remaining(), 1);
     }

@@ -16,10 +16,10 @@ use tower_quota_core::{Charge, Clock, MonotonicClock, Quota, Store, Timestamp};
 use tower_quota_redis::{RedisConfigError, RedisStore, RedisStoreError};
 use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisServer};
 
-use self::common::{PATIENT, entries, look_at, options, store_on, until_answered, user};
+use self::common::{TEST_TIMEOUT, entries, look_at, options, store_on, until_answered, user};
 
 const QUOTA: Quota = Quota::per_hour(100);
-/// How long a slow machine may take beyond a deadline.
+/// The time that a slow machine may take beyond a deadline.
 const MARGIN: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_millis(100);
 
@@ -76,7 +76,7 @@ async fn slow_handshakes_connect_to_a_cluster() {
     let cluster = RedisCluster::start();
     let proxy = FaultProxy::to(cluster.node(0).port());
     proxy.inflict(Fault::SlowStart(Duration::from_millis(600)));
-    let store = RedisStore::options().deadline(PATIENT).cluster([proxy.url()]).await.unwrap();
+    let store = RedisStore::options().deadline(TEST_TIMEOUT).cluster([proxy.url()]).await.unwrap();
     assert_eq!(check(&store).await.unwrap(), 99);
 }
 
@@ -87,14 +87,14 @@ async fn slow_handshake_does_not_delay_recovery() {
     let store = options().deadline(SHORT).connect_lazily().connect(&proxy.url()).await.unwrap();
     until_answered(&store).await;
     // Packets are swallowed for good on the connections of now, as when a host dies without notice.
-    proxy.inflict(Fault::SlowStart(PATIENT));
+    proxy.inflict(Fault::SlowStart(TEST_TIMEOUT));
     proxy.cut();
     while check(&store).await.is_ok() {}
     let clock = MonotonicClock::new();
     let began = clock.now();
     proxy.heal();
     until_answered(&store).await;
-    assert!(clock.now().since(began) < PATIENT / 2, "another attempt begins beside the one that hangs");
+    assert!(clock.now().since(began) < TEST_TIMEOUT / 2, "another attempt begins beside the one that hangs");
 }
 
 #[tokio::test]

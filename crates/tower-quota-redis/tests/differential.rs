@@ -1,4 +1,4 @@
-//! The script and the model in `tower-quota-core` agree, step by step, in every field and in every stored byte.
+//! Tests that the script and the model agree, step by step, in every field and every stored byte.
 //!
 //! `PROPTEST_CASES=20000 cargo test -p tower-quota-redis --release --test differential` runs longer.
 

@@ -10,7 +10,7 @@ use tower_quota_core::{Charge, Quota, Store};
 use tower_quota_redis::{RedisConfigError, RedisOptions, RedisStore, RedisStoreError};
 use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisSentinel, RedisServer};
 
-use self::common::{PATIENT, options, until_answered, user};
+use self::common::{TEST_TIMEOUT, options, until_answered, user};
 
 const HOUR: Quota = Quota::per_hour(1_000);
 
@@ -47,7 +47,7 @@ async fn constructor_does_not_wait_for_server() {
     let proxy = FaultProxy::to(server.port());
     proxy.inflict(Fault::Stall);
     // With deadlines that would be noticed.
-    drop(lazily().deadline(10 * PATIENT).connect_timeout(10 * PATIENT).connect(&proxy.url()).await.unwrap());
+    drop(lazily().deadline(10 * TEST_TIMEOUT).connect_timeout(10 * TEST_TIMEOUT).connect(&proxy.url()).await.unwrap());
     let store = lazily().deadline(DEADLINE).connect(&proxy.url()).await.unwrap();
     let error = check(&store).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Deadline { after: DEADLINE, .. }), "{error:?}");

@@ -39,7 +39,7 @@ async fn each_operation(store: &RedisStore) {
     assert_eq!(refunded.statuses()[0].remaining(), 99);
 }
 
-/// Managed services give their users no more than this.
+// Managed services give their users no more rights than these.
 #[tokio::test]
 async fn user_without_admin_commands_may_decide() {
     let server = RedisServer::start();
@@ -111,7 +111,7 @@ async fn documented_rights_suffice_for_a_cluster() {
     }
 }
 
-/// The sentinels' user is another, with one right.
+// The sentinels have a user of their own, with one right.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn documented_rights_suffice_under_sentinels() {
     let group = RedisSentinel::start();

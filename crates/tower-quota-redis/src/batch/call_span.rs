@@ -9,7 +9,7 @@ pub(super) struct CallSpan {
     pub(super) is_full: bool,
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallEnd {
     /// With an answer of any kind.

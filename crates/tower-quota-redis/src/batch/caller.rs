@@ -26,8 +26,7 @@ pub(crate) struct Caller {
     pub(crate) deadline: Duration,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) server: Arc<str>,
-    /// In-flight slots that all partitions share, so that they do not send many small calls where few large ones would
-    /// do.
+    /// In-flight slots that all partitions share. They keep the partitions from sending many small calls.
     pub(crate) shared_slots: Arc<Semaphore>,
     /// The runtime for calls; that of each decision's caller if there is none.
     pub(crate) runtime: Option<Handle>,

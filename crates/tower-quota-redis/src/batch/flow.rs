@@ -1,14 +1,14 @@
-//! How much is sent at once, so that answers come in time: flow control as in TCP, with decisions for bytes.
+//! Flow control as in TCP: limits how many decisions are under way, so that answers come in time.
 //!
-//! A server that is asked for more than it can do answers everything late, and late answers are worth nothing. So each
-//! partition keeps the weight under way below a limit, and follows its server by it:
+//! An overloaded server answers everything late, and late answers are useless. So each partition keeps the weight under
+//! way below a limit, and adapts that limit to its server:
 //!
-//! 1. Calls are to take a third of the deadline: a decision may wait for one call, travel in the next, and have a
-//!    third to spare. After a call the limit is multiplied by what it was to take over what it took, by a half to two.
-//!    It grows only if it was what held decisions back.
+//! 1. The target time of a call is a third of the deadline: a decision may wait for one call, travel in the next, and
+//!    has a third to spare. After a call the limit is multiplied by the target time over the measured time, by a half
+//!    to two. It grows only if it held decisions back.
 //! 2. A decision is refused on arrival if those before it, at the limit in each call time, leave it too little time.
 //! 3. One that has less time left than a call takes is not sent.
-//! 4. When the breaker closes, the limit begins at 1 and doubles: the load returns in steps that the server has
+//! 4. When the breaker closes, the limit starts at 1 and doubles: the load returns in steps that the server has
 //!    answered.
 //!
 //! Nothing here reads a clock: instants are passed in.
@@ -16,7 +16,7 @@
 use core::time::Duration;
 use std::time::Instant;
 
-/// The share of the deadline that a call is to take.
+/// The target time of a call is the deadline divided by this.
 const TARGET_SHARE: u32 = 3;
 /// A measurement older than this says nothing about the server now.
 const LONGEST_VALID: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// Controls the flow to a server of which nothing is known: up to `most` weight at once.
+    /// Creates the control for a server that was not measured yet: up to `most` weight at once.
     pub(super) fn new(deadline: Duration, most: usize) -> Self {
         Self { deadline, most, limit: most, changed: None, times: [Duration::ZERO; 3], measured: None }
     }
@@ -72,7 +72,7 @@ impl Flow {
         }
     }
 
-    /// Begins anew with the smallest limit.
+    /// Restarts with the smallest limit.
     pub(super) fn restart(&mut self, now: Instant) {
         *self = Self { limit: 1, changed: Some(now), ..Self::new(self.deadline, self.most) };
     }

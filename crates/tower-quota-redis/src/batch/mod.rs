@@ -12,12 +12,12 @@
 //! 4. Calls are tasks of their own: a caller that never polls again holds no slot. The exception is a decision that
 //!    arrives while nothing else is going on: its caller makes the call, in a slot kept for that, and saves two
 //!    changes of task. If the caller leaves, a task finishes the call.
-//! 5. How calls end decides whether the server is asked at all (`breaker.rs`).
+//! 5. The breaker stops asking a server whose calls fail (`breaker.rs`).
 //!
 //! | file | holds |
 //! |---|---|
-//! | `queue.rs` | what waits, what is under way, and what may be sent: one lock |
-//! | `flow.rs` | how much may be under way |
+//! | `queue.rs` | waiting decisions, calls under way, and what may be sent, under one lock |
+//! | `flow.rs` | the limit of the weight under way |
 //! | `caller.rs` | the call itself, and its errors |
 //! | `slot.rs` | the right to have a call under way |
 //! | `direct.rs` | a call made by the caller of a decision |
@@ -52,10 +52,10 @@ use crate::wire::Reply;
 
 /// Takes decisions about the keys of one partition.
 pub(crate) struct Batcher {
-    shared: Arc<Shared>,
+    shared: Arc<Partition>,
 }
 
-struct Shared {
+struct Partition {
     caller: Caller,
     queue: Mutex<Queue>,
 }
@@ -71,10 +71,10 @@ struct Asked {
 }
 
 impl Batcher {
-    /// `slots` calls may be under way at once.
+    /// Creates a batcher with `slots` calls under way at once.
     pub(crate) fn new(caller: Caller, slots: usize, breaker: Breaker) -> Self {
         let queue = Mutex::new(Queue::new(slots, caller.deadline, breaker));
-        Self { shared: Arc::new(Shared { caller, queue }) }
+        Self { shared: Arc::new(Partition { caller, queue }) }
     }
 
     /// Decides, within the deadline. Fails at once while the breaker is open, and when an answer would come too late.
@@ -85,7 +85,7 @@ impl Batcher {
             Ok(asked) => asked,
             Err(reason) => {
                 if reason == NotSent::Overloaded {
-                    // A caller that asks again at once would keep the tasks from running that read the answers.
+                    // Without this, a caller that asks again at once would starve the tasks that read the answers.
                     tokio::task::yield_now().await;
                 }
                 return Err(caller.not_sent(reason));
@@ -93,7 +93,7 @@ impl Batcher {
         };
         let answered = async {
             match asked.slot {
-                Some(slot) => Direct::new(Shared::drain(slot), caller.runtime.as_ref()).until(asked.answered).await,
+                Some(slot) => Direct::new(Partition::drain(slot), caller.runtime.as_ref()).until(asked.answered).await,
                 None => asked.answered.await,
             }
         };
@@ -110,7 +110,7 @@ impl Batcher {
     }
 
     /// Returns whether the breaker is closed.
-    pub(crate) fn is_well(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.shared.lock().breaker().is_closed()
     }
 
@@ -132,7 +132,7 @@ impl Batcher {
     }
 }
 
-impl Shared {
+impl Partition {
     /// Has a question sent, in a call of its own if a slot is free.
     fn ask(self: &Arc<Self>, question: Question, now: Instant) -> Result<Asked, NotSent> {
         let operation = question.template.operation;
@@ -202,7 +202,7 @@ impl Shared {
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        // No change of a queue is ever left half done.
+        // A panic cannot leave a queue half changed, so a poisoned lock is safe to use.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

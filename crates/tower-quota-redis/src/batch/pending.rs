@@ -11,7 +11,7 @@ use crate::question::Question;
 pub(super) struct Pending {
     pub(super) question: Question,
     pub(super) answer: oneshot::Sender<Result<Decision, RedisStoreError>>,
-    /// When its caller gives up. `None` for a deadline so far off that no instant can express it.
+    /// The instant at which its caller gives up; `None` if that is too far away for an `Instant`.
     pub(super) expiry: Option<Instant>,
 }
 

@@ -19,12 +19,12 @@ pub(super) const MOST_WEIGHT: usize = 128;
 /// The most refunds that wait at once.
 const MOST_REFUNDS: usize = 10_000;
 
-/// Guarded by one lock: everything that decides whether and when a decision is sent.
+/// The state that decides whether and when a decision is sent, under one lock.
 pub(super) struct Queue {
     waiting: VecDeque<Pending>,
     waiting_weight: usize,
     waiting_refunds: usize,
-    /// How many decisions have left the queue so far.
+    /// Decisions that have left the queue so far.
     left: u64,
     slots: usize,
     free_slots: Vec<usize>,
@@ -37,7 +37,7 @@ pub(super) struct Queue {
     calls: u64,
 }
 
-/// Why a decision is not sent.
+/// The reason for which a decision is not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotSent {
     BreakerOpen,
@@ -192,8 +192,7 @@ impl Queue {
         stats.calls += self.calls;
     }
 
-    /// Notes that a call is over, and what came of it if it ran to its end. Returns what waits if that opens the
-    /// breaker.
+    /// Notes the end of a call, `None` if it was cut short. Returns the waiting decisions if that opens the breaker.
     pub(super) fn call_ended(&mut self, batch: &CallSpan, end: Option<CallEnd>, now: Instant) -> Vec<Pending> {
         self.weight_under_way -= batch.weight;
         match end {

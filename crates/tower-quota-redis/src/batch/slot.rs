@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use super::Shared;
+use super::Partition;
 use super::call_span::{CallEnd, CallSpan};
 use super::caller::now;
 use super::queue::NotSent;
 
 /// The right to have a call under way. Dropped, it passes to what waits, or is free for the next decision.
 pub(super) struct Slot {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<Partition>,
     pub(super) number: usize,
     /// Says whether a caller makes the call: one that stops polling must not keep others waiting.
     pub(super) is_direct: bool,
@@ -20,11 +20,11 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub(super) fn new(shared: &Arc<Shared>, number: usize) -> Self {
+    pub(super) fn new(shared: &Arc<Partition>, number: usize) -> Self {
         Self { shared: Arc::clone(shared), number, is_direct: false, call: None }
     }
 
-    pub(super) fn direct(shared: &Arc<Shared>, number: usize) -> Self {
+    pub(super) fn direct(shared: &Arc<Partition>, number: usize) -> Self {
         Self { shared: Arc::clone(shared), number, is_direct: true, call: None }
     }
 
@@ -53,7 +53,7 @@ impl Drop for Slot {
             runtime.spawn(async move {
                 let slot = shared.lock().take_slot();
                 if let Some(number) = slot {
-                    Shared::drain(Slot::new(&shared, number)).await;
+                    Partition::drain(Slot::new(&shared, number)).await;
                 }
             });
         }

@@ -1,4 +1,4 @@
-//! When to connect: the pauses between attempts.
+//! Schedules attempts to connect, with pauses between them.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -10,16 +10,16 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(300);
 /// Attempts that may be under way at once.
 const MOST_ATTEMPTS: usize = 8;
-/// How long an attempt is waited for before another begins beside it.
-const SLOW: Duration = Duration::from_millis(500);
+/// The time after which another attempt begins beside one that is under way.
+const OVERLAP_AFTER: Duration = Duration::from_millis(500);
 /// After this long without an attempt, pauses begin at the shortest again.
-const CALM: Duration = Duration::from_secs(5);
+const PAUSES_RESET_AFTER: Duration = Duration::from_secs(5);
 
 /// The attempts to connect, past and under way.
 #[derive(Default)]
 pub(super) struct Attempts {
     pub(super) under_way: usize,
-    /// Attempts without a calm between them.
+    /// Attempts since pauses began at the shortest.
     in_a_row: u32,
     last: Option<Instant>,
     /// The earliest instant for another.
@@ -29,7 +29,8 @@ pub(super) struct Attempts {
 impl Attempts {
     /// Returns whether another may begin.
     pub(super) fn is_due(&self, now: Instant) -> bool {
-        let is_another_slow = self.under_way > 0 && self.last.is_some_and(|last| now.duration_since(last) < SLOW);
+        let is_another_slow =
+            self.under_way > 0 && self.last.is_some_and(|last| now.duration_since(last) < OVERLAP_AFTER);
         self.next.is_none_or(|next| now >= next) && !is_another_slow && self.under_way < MOST_ATTEMPTS
     }
 
@@ -40,7 +41,7 @@ impl Attempts {
 
     /// Notes that one begins.
     pub(super) fn begin(&mut self, now: Instant) {
-        if self.last.is_some_and(|last| now.duration_since(last) > CALM) {
+        if self.last.is_some_and(|last| now.duration_since(last) > PAUSES_RESET_AFTER) {
             self.in_a_row = 0;
         }
         self.next = Some(now + pause::with_jitter(SHORTEST_PAUSE, LONGEST_PAUSE, self.in_a_row));
@@ -85,9 +86,9 @@ mod tests {
     fn slow_attempts_overlap_up_to_a_bound() {
         let (start, mut attempts) = (start(), Attempts::default());
         attempts.begin(start);
-        assert!(!attempts.is_due(start + SLOW - Duration::from_millis(1)));
+        assert!(!attempts.is_due(start + OVERLAP_AFTER - Duration::from_millis(1)));
         for number in 1..20 {
-            let now = start + number * LONGEST_PAUSE.max(SLOW);
+            let now = start + number * LONGEST_PAUSE.max(OVERLAP_AFTER);
             if attempts.is_due(now) {
                 attempts.begin(now);
             }

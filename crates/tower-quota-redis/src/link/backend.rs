@@ -16,7 +16,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// Makes a connection, or gives up when the connect timeout has passed.
     fn dial(&self) -> impl Future<Output = RedisResult<Self::Connection>> + Send;
 
-    /// Makes a connection to replace one that is in doubt, or returns `None` if nothing better is to be had.
+    /// Makes a connection to replace one that is in doubt; returns `None` to keep the old one.
     fn replace(
         &self,
         doubtful: Self::Connection,
@@ -38,12 +38,12 @@ pub(crate) trait Backend: Send + Sync + 'static {
 
 /// The fate of a connection after an error.
 pub(crate) enum Verdict {
-    /// Nothing is wrong with it.
+    /// The connection works.
     Keep,
-    /// It may lead to the wrong place: another is made in the background, and this one serves until then.
+    /// The connection may lead to the wrong server: it serves until a new one is made in the background.
     Replace,
-    /// No reply received; other requests may still succeed: the same, but it is dropped if that happens often in a row.
+    /// No reply was received: as `Replace`, but the connection is dropped after many of these in a row.
     Doubt,
-    /// It is gone.
+    /// The connection is lost.
     Drop,
 }

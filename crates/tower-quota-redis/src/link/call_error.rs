@@ -1,4 +1,4 @@
-//! Why a call failed.
+//! Errors of calls.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
@@ -7,7 +7,7 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 pub(crate) enum CallError {
     /// There was no connection to its server. Nothing was charged.
     NotSent(RedisError),
-    /// It was sent, and failed.
+    /// The call was sent, and failed.
     Failed(RedisError),
 }
 

@@ -6,8 +6,7 @@
 //! 2. `ASK` is not followed. It says that one key has gone ahead to another node, where the keys that have yet to come
 //!    look as if they had never existed: clients over their limit would be admitted again, and what is written for them
 //!    would block the keys that follow. So nothing is decided while a slot is moved.
-//! 3. A node that is gone is the client's own affair: it dials that node alone, and sends calls to its replica
-//!    meanwhile.
+//! 3. The client handles a lost node itself: it dials that node alone, and sends calls to its replica meanwhile.
 //! 4. A node that is silent sends nothing elsewhere, so its successor must be looked for. When a call has no answer,
 //!    another node is asked for the slots, on the connection there is. Only if they have other owners than when the
 //!    client was made, another client takes its place. So a dead node costs the healthy ones no connection.
@@ -28,8 +27,8 @@ use super::backend::{Backend, Verdict};
 use super::server::Dialer;
 use crate::script::{self, Call};
 
-/// How long a node has to tell the slots' owners on a connection that is there. One that is silent is found soon.
-const QUICK: Duration = Duration::from_millis(100);
+/// The longest that a connected node may take to report the slots' owners. Short, to find a silent node soon.
+const SLOTS_TIMEOUT: Duration = Duration::from_millis(100);
 
 pub(crate) struct Cluster {
     nodes: Vec<ConnectionInfo>,
@@ -44,7 +43,7 @@ pub(crate) struct Cluster {
 type Owners = Vec<(i64, i64, Vec<u8>)>;
 
 impl Cluster {
-    /// `node_timeout` is for connecting to a node, and for what the client asks on its own account.
+    /// Creates the backend. `node_timeout` bounds connecting to a node, and requests that the client makes by itself.
     pub(super) fn new(nodes: Vec<ConnectionInfo>, trust: Option<Vec<u8>>, node_timeout: Duration) -> RedisResult<Self> {
         let cluster = Self { nodes, trust, node_timeout, owners: Mutex::default() };
         // Finds nodes that do not belong together now.
@@ -62,7 +61,7 @@ impl Cluster {
         builder
             .retries(0)
             .connection_timeout(self.node_timeout)
-            // Each call has the store's deadline. This bounds what the client asks on its own account.
+            // Each call has the store's deadline. This bounds requests that the client makes by itself.
             .response_timeout(self.node_timeout)
             .overall_response_timeout(Some(self.node_timeout))
             .tcp_settings(TcpSettings::default().set_nodelay(true))
@@ -105,7 +104,7 @@ impl Backend for Cluster {
 
     async fn replace(&self, mut doubtful: ClusterConnection) -> RedisResult<Option<ClusterConnection>> {
         let any = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
-        let slots = tokio::time::timeout(QUICK, doubtful.route_command(ask_for_slots(), any)).await;
+        let slots = tokio::time::timeout(SLOTS_TIMEOUT, doubtful.route_command(ask_for_slots(), any)).await;
         let slots = slots.unwrap_or_else(|_| Err((ErrorKind::Io, "no answer in time").into()));
         let owners = owners_in(slots.and_then(Value::extract_error)?);
         let is_known = *self.owners.lock().unwrap_or_else(PoisonError::into_inner) == owners;

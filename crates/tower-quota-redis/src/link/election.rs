@@ -11,8 +11,8 @@ use core::time::Duration;
 use redis::{ErrorKind, RedisError, RedisResult};
 use tokio::task::JoinSet;
 
-/// How long the server that most sentinels name may stay silent while another has answered.
-const GRACE: Duration = Duration::from_millis(50);
+/// The time that the server with most votes has to answer once another has answered.
+const MAJORITY_GRACE: Duration = Duration::from_millis(50);
 
 pub(super) type Address = (String, u16);
 
@@ -49,7 +49,7 @@ where
         let is_there = candidates.iter().any(|candidate| candidate.connection.is_some());
         let next = if silent == 0 && is_there {
             // The sentinels differ, and the server with more votes has not answered yet.
-            tokio::time::timeout(GRACE, reports.join_next()).await.unwrap_or_default()
+            tokio::time::timeout(MAJORITY_GRACE, reports.join_next()).await.unwrap_or_default()
         } else {
             reports.join_next().await
         };

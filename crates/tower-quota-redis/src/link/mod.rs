@@ -1,4 +1,4 @@
-//! How the server is reached: the one place that knows what kind of connection is behind a store.
+//! Connections to a server, a primary under sentinels, a cluster or a pool, behind one type.
 
 mod attempts;
 mod backend;
@@ -43,7 +43,7 @@ pub(crate) enum Link {
     Pool(Arc<Reconnecting<Pooled>>),
 }
 
-/// How a link connects.
+/// The settings of a link's connections.
 #[derive(Clone)]
 pub(crate) struct LinkSettings {
     /// The longest that an attempt to connect may take.

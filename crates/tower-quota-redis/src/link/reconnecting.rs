@@ -34,14 +34,14 @@ pub(crate) struct Reconnecting<B: Backend> {
 
 struct Shared<B: Backend> {
     backend: B,
-    state: Mutex<State<B::Connection>>,
+    state: Mutex<LinkState<B::Connection>>,
     /// Changes whenever an attempt ends.
     ended: watch::Sender<()>,
     /// The runtime that connections live on; that of the first caller if there is none.
     runtime: Option<Handle>,
 }
 
-struct State<C> {
+struct LinkState<C> {
     connection: Option<Tracked<C>>,
     attempts: Attempts,
     last_error: Option<RedisError>,
@@ -57,7 +57,7 @@ struct Tracked<C> {
 
 impl<B: Backend> Reconnecting<B> {
     pub(super) fn new(backend: B, runtime: Option<Handle>) -> Self {
-        let state = State { connection: None, attempts: Attempts::default(), last_error: None };
+        let state = LinkState { connection: None, attempts: Attempts::default(), last_error: None };
         Self { shared: Arc::new(Shared { backend, state: Mutex::new(state), ended: watch::Sender::new(()), runtime }) }
     }
 
@@ -147,8 +147,8 @@ impl<B: Backend> Shared<B> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<B::Connection>> {
-        // No change of a state is ever left half done.
+    fn lock(&self) -> MutexGuard<'_, LinkState<B::Connection>> {
+        // A panic cannot leave a state half changed, so a poisoned lock is safe to use.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -162,7 +162,7 @@ struct Attempt<B: Backend> {
 
 impl<B: Backend> Attempt<B> {
     /// Begins an attempt to connect, or to replace the connection there is, if one is due.
-    fn begin(shared: &Arc<Shared<B>>, state: &mut State<B::Connection>) -> Option<Self> {
+    fn begin(shared: &Arc<Shared<B>>, state: &mut LinkState<B::Connection>) -> Option<Self> {
         let now = now();
         if !state.attempts.is_due(now) {
             return None;

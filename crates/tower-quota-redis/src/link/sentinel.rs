@@ -15,13 +15,13 @@ use crate::script::Call;
 pub(crate) struct Sentinels {
     sentinels: Vec<ConnectionInfo>,
     name: String,
-    /// How to connect to the primary, except for its address.
+    /// The settings for the primary, except for its address.
     primary: ConnectionInfo,
     connect_timeout: Duration,
 }
 
 impl Sentinels {
-    /// The host of `primary` is the name under which the sentinels know it.
+    /// Creates the backend. The host of `primary` is the name under which the sentinels know it.
     pub(super) fn new(
         sentinels: Vec<ConnectionInfo>,
         primary: ConnectionInfo,

@@ -8,7 +8,9 @@ use crate::error::RedisStoreError;
 use crate::store::RedisStore;
 
 impl RedisStore {
-    /// Connects to the server at a URL such as `redis://user:password@host:6379/0`, with the default options.
+    /// Connects to the server at a URL, with the default options.
+    ///
+    /// A URL is `redis://user:password@host:6379/0`, for example.
     ///
     /// # Errors
     /// As [`RedisOptions::connect`].

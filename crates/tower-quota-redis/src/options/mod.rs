@@ -61,9 +61,9 @@ impl RedisOptions {
         self
     }
 
-    /// Sets the longest that a decision may take, waiting for a connection and for its turn included; 50 ms by default.
+    /// Sets the longest that a decision may take; 50 ms by default.
     ///
-    /// It also says what the server can do: calls are kept so small, and so few at a time, that they take about a
+    /// Waiting for a connection and in the queue counts. It also says what the server can do: calls are kept so small, and so few at a time, that they take about a
     /// third of the deadline at most. Decisions beyond that are refused, uncharged, with
     /// [`Overloaded`](crate::RedisStoreError::Overloaded).
     #[must_use]
@@ -149,11 +149,11 @@ impl RedisOptions {
         self
     }
 
-    /// Sets after how many failures in a row the server is not asked any more; 5 by default.
+    /// Sets how many failures in a row open the breaker; 5 by default.
     ///
     /// Calls that fail together count once, however many connections there are: a call counts if it began after the
-    /// last one that counted had ended. So a server that falls silent is given up after this many deadlines, a quarter
-    /// of a second by default, and a pause of 70 ms never does that. Decisions then fail at once, with
+    /// last one that counted had ended. So the breaker opens after this many deadlines of silence, a quarter
+    /// of a second by default, and a pause of 70 ms never opens it. Decisions then fail at once, with
     /// [`BreakerOpen`](crate::RedisStoreError::BreakerOpen). After a pause of 50 to 100 ms, which doubles up to 400
     /// ms, one decision is sent; its answer closes the breaker. In a cluster each partition has a breaker of its own.
     #[must_use]
@@ -179,8 +179,8 @@ impl RedisOptions {
         self
     }
 
-    /// Sets what errors call the server, instead of its host and port. A pool does not tell where it connects to, so
-    /// errors of a store on a pool say `the pool` by default.
+    /// Sets the server's name in errors, instead of its host and port. A pool hides its server's address, so errors of a
+    /// store on a pool say `the pool` by default.
     #[must_use]
     pub fn server_name(mut self, name: impl Into<String>) -> Self {
         self.server_name = Some(name.into());

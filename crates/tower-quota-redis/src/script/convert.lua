@@ -8,11 +8,11 @@ function convert.to_units(used, old_capacity, old_grain, new)
   local full = old_capacity * old_grain
   local amount = math.abs(used - full)
   local rest = amount % old_grain
-  local whole = (amount - rest) / old_grain
+  local units = (amount - rest) / old_grain
   if used > full then
-    return new.capacity + min(whole, MOST_COUNTED) + (rest > 0 and 1 or 0)
+    return new.capacity + min(units, MOST_COUNTED) + (rest > 0 and 1 or 0)
   end
-  return saturating_sub(new.capacity, whole)
+  return saturating_sub(new.capacity, units)
 end
 
 -- A state under another quota, advanced to `now`. The old state is left alone.

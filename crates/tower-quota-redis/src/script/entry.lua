@@ -116,8 +116,8 @@ function entry.judge(self, charge, units, now)
   return verdict, micros
 end
 
--- Whole units that a charge's limit has left, and microseconds until nothing is used. It has none left while the client
--- is blocked.
+-- Returns the units that a charge's limit has left, without fractions, and microseconds until nothing is used. It has
+-- none left while the client is blocked.
 function entry.left(self, charge, now)
   local state = entry.state_for(self, charge, now)
   local reset = saturating_sub(full_at_of(charge.quota, state), now)

@@ -10,7 +10,7 @@ use redis::{ErrorKind, RedisResult, Script, ServerErrorKind, Value, cmd};
 use crate::keys::EntryKey;
 use crate::wire;
 
-/// The Lua that Redis runs, with names in place of shared constants; the first file begins with its contract.
+/// The Lua that Redis runs, with names in place of shared constants. `numbers.lua` describes requests and replies.
 const BODY: &str = concat!(
     include_str!("numbers.lua"),
     include_str!("request.lua"),

@@ -9,7 +9,7 @@ use tower_quota_core::{Decision, Left, LimitStatus, Operation, Outcome, Timestam
 use super::{ADMIT, DECIDED, NEVER, REFUSE, REFUSED, TAKEN, UNREADABLE};
 use crate::template::Template;
 
-/// Why there is no decision.
+/// The reason for which a reply has no decision.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
     /// The stored value makes no sense to the script; nothing was done.
@@ -71,7 +71,7 @@ impl<'a> Reply<'a> {
         &mut self,
         template: &Template,
         operation: Operation,
-        read: impl Fn(&mut &[u8], &crate::template::Part) -> Option<LimitStatus>,
+        read: impl Fn(&mut &[u8], &crate::template::ChargeTemplate) -> Option<LimitStatus>,
     ) -> Option<Decision> {
         let rest = &mut self.0;
         let at = Timestamp::from_micros(read_u56(rest)?);

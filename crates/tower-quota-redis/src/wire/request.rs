@@ -11,7 +11,7 @@ use super::{
 };
 use crate::keys::EntryKey;
 use crate::script::Call;
-use crate::template::{Part, Template};
+use crate::template::{ChargeTemplate, Template};
 
 /// Costs beyond this are sent as this: 2^53 - 1, more than any capacity and the most that Lua counts exactly.
 const MOST_EXACT: u64 = (1 << 53) - 1;
@@ -76,14 +76,14 @@ impl<'a> Request<'a> {
         count(self.templates.len())
     }
 
-    fn charge(&mut self, part: &Part) {
+    fn charge(&mut self, part: &ChargeTemplate) {
         let flags = flag(QUEUES, part.quota.algorithm() == Algorithm::LeakyBucket)
             | flag(COUNTS_REFUSALS, part.counts_refusals)
             | flag(SHADOW, part.is_shadow)
             | flag(AT_MOST, part.is_at_most)
             | flag(REFUNDABLE, part.is_refundable);
         let (id, strikes_id) = (part.name.id(), part.name.strikes_id());
-        self.counter(part, flags, part.cost, part.patience, [id, strikes_id]);
+        self.counter(part, flags, part.cost, part.max_wait_micros, [id, strikes_id]);
         self.quota(id, &part.quota);
         if let Some(penalty) = &part.penalty {
             self.counter(part, PENALTY, penalty.most_debt(), 0, [strikes_id, strikes_id]);
@@ -91,12 +91,12 @@ impl<'a> Request<'a> {
         }
     }
 
-    fn counter(&mut self, part: &Part, flags: u8, cost: u64, patience: u64, ids: [u32; 2]) {
+    fn counter(&mut self, part: &ChargeTemplate, flags: u8, cost: u64, max_wait_micros: u64, ids: [u32; 2]) {
         let bytes = &mut self.template_bytes;
         bytes.extend_from_slice(&count(part.client + 1).to_le_bytes());
         bytes.push(flags);
         push_u56(bytes, cost.min(MOST_EXACT));
-        push_u56(bytes, patience);
+        push_u56(bytes, max_wait_micros);
         ids.into_iter().for_each(|id| bytes.extend_from_slice(&id.to_le_bytes()));
     }
 

@@ -10,11 +10,11 @@ use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Name, Quota, Store};
 use tower_quota_redis::{RedisOptions, RedisStore};
 use tower_quota_testkit::RedisServer;
 
-/// A deadline that only a broken test reaches: no result depends on the machine's speed.
-pub(crate) const PATIENT: Duration = Duration::from_secs(20);
+/// A deadline that only a broken test reaches. No result depends on the machine's speed.
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) fn options() -> RedisOptions {
-    RedisStore::options().deadline(PATIENT)
+    RedisStore::options().deadline(TEST_TIMEOUT)
 }
 
 pub(crate) async fn store_on(server: &RedisServer) -> RedisStore {
@@ -30,7 +30,7 @@ pub(crate) async fn until_answered(store: &RedisStore) {
     let (quota, client, clock) = (Quota::per_hour(1), user("ann"), MonotonicClock::new());
     let began = clock.now();
     while let Err(error) = store.check(&[Charge::new("hour", &quota, &client).cost(0)]).await {
-        assert!(clock.now().since(began) < PATIENT, "{error:?}");
+        assert!(clock.now().since(began) < TEST_TIMEOUT, "{error:?}");
         // An open breaker answers at once, and the task that probes needs its turn.
         tokio::task::yield_now().await;
     }

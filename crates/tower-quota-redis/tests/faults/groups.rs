@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tower_quota_testkit::{RedisCluster, RedisSentinel};
 
-use crate::books::Books;
 use crate::load::CAP;
-use crate::rig::{A_WHILE, DEADLINE, PATIENT, Trial, alone, options, pause};
+use crate::rig::{DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, alone, options, pause};
+use crate::server_count::CountCheck;
 
 async fn in_cluster(cluster: &RedisCluster, deadline: Duration) -> Trial {
     // The nodes that are not given are found through those that are.
@@ -32,10 +32,10 @@ async fn cluster_recovers_from_a_killed_primary() {
         cluster.wait_for_promotion(slot, primary);
         recovery = recovery.max(trial.recovery_of_all(trial.now()).await);
         cluster.start_again(primary);
-        pause(A_WHILE).await;
+        pause(FAULT_TIME).await;
     }
     // Charges that were not replicated yet are taken again: at most those of a few requests.
-    trial.end("cluster: each primary killed in turn", 2 * CAP, Books::MayLack, Some(recovery)).await;
+    trial.end("cluster: each primary killed in turn", 2 * CAP, CountCheck::MayLack, Some(recovery)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -50,16 +50,16 @@ async fn cluster_recovers_from_a_silent_primary() {
         cluster.wait_for_promotion(slot, primary);
         recovery = recovery.max(trial.recovery_of_all(trial.now()).await);
         cluster.node(primary).resume();
-        pause(A_WHILE).await;
+        pause(FAULT_TIME).await;
     }
-    trial.end("cluster: each primary stopped in turn", 2 * CAP, Books::MayLack, Some(recovery)).await;
+    trial.end("cluster: each primary stopped in turn", 2 * CAP, CountCheck::MayLack, Some(recovery)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn moved_slots_are_charged_once() {
     let _alone = alone().await;
     let cluster = RedisCluster::start();
-    let trial = in_cluster(&cluster, PATIENT).await;
+    let trial = in_cluster(&cluster, TEST_TIMEOUT).await;
     let slots: Vec<(u16, usize)> = (0..64)
         .map(|partition| cluster.slot(&format!("{{{partition}}}")))
         .map(|slot| (slot, cluster.owner(slot).unwrap()))
@@ -71,7 +71,7 @@ async fn moved_slots_are_charged_once() {
         cluster.settle();
     }
     let recovery = trial.recovery_of_all(trial.now()).await;
-    let outcome = trial.end("cluster: all slots in use moved", CAP, Books::Kept, Some(recovery)).await;
+    let outcome = trial.end("cluster: all slots in use moved", CAP, CountCheck::Exact, Some(recovery)).await;
     assert_eq!(outcome.unsure, 0, "nothing is late or lost: {outcome:?}");
 }
 
@@ -83,7 +83,7 @@ async fn sentinels_replace_a_killed_primary() {
     group.kill(0);
     group.wait_for_promotion(1);
     let recovery = trial.recovery(trial.now()).await;
-    trial.end("sentinel: primary killed", 2 * CAP, Books::MayLack, Some(recovery)).await;
+    trial.end("sentinel: primary killed", 2 * CAP, CountCheck::MayLack, Some(recovery)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -95,8 +95,8 @@ async fn sentinels_replace_a_silent_primary() {
     group.wait_for_promotion(1);
     let recovery = trial.recovery(trial.now()).await;
     group.server(0).resume();
-    pause(A_WHILE).await;
-    trial.end("sentinel: primary stopped, and back as a replica", 2 * CAP, Books::MayLack, Some(recovery)).await;
+    pause(FAULT_TIME).await;
+    trial.end("sentinel: primary stopped, and back as a replica", 2 * CAP, CountCheck::MayLack, Some(recovery)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -107,7 +107,7 @@ async fn exchanged_roles_are_followed() {
     group.fail_over();
     group.wait_for_promotion(1);
     let recovery = trial.recovery(trial.now()).await;
-    trial.end("sentinel: roles exchanged", 2 * CAP, Books::MayLack, Some(recovery)).await;
+    trial.end("sentinel: roles exchanged", 2 * CAP, CountCheck::MayLack, Some(recovery)).await;
 }
 
 /// Returns a slot that a primary owns from the start.

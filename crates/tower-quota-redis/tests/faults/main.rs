@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
-mod books;
 mod groups;
 mod lag;
 mod load;
@@ -12,6 +11,7 @@ mod overload;
 
 mod rig;
 mod server;
+mod server_count;
 mod skew;
 mod survivors;
 mod trials;

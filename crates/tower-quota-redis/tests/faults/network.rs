@@ -5,9 +5,9 @@ use std::time::Duration;
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
-use crate::books::Books;
 use crate::load::CAP;
-use crate::rig::{A_WHILE, DEADLINE, Trial, alone, pause, store_at, until};
+use crate::rig::{DEADLINE, FAULT_TIME, Trial, alone, pause, store_at, until};
+use crate::server_count::CountCheck;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn server_that_never_answered_is_an_error() {
@@ -21,23 +21,23 @@ async fn server_that_never_answered_is_an_error() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mute_server_recovers() {
-    under(Fault::Mute, "accepts and never answers", A_WHILE).await;
+    under(Fault::Mute, "accepts and never answers", FAULT_TIME).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn healed_partition_recovers() {
-    under(Fault::Stall, "partition that heals", 3 * A_WHILE).await;
+    under(Fault::Stall, "partition that heals", 3 * FAULT_TIME).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn refused_connections_recover() {
-    under(Fault::Refuse, "connections cut and refused", A_WHILE).await;
+    under(Fault::Refuse, "connections cut and refused", FAULT_TIME).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_over_the_deadline_recover() {
     let late = DEADLINE + Duration::from_millis(50);
-    under(Fault::Delay(late), "answers 50 ms after the deadline", A_WHILE).await;
+    under(Fault::Delay(late), "answers 50 ms after the deadline", FAULT_TIME).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -49,10 +49,10 @@ async fn answers_under_the_deadline_succeed() {
     let (deadline, delay) = (40 * DEADLINE, 6 * DEADLINE);
     let trial = Trial::start(store_at(&proxy.url(), deadline).await, deadline).await;
     proxy.inflict(Fault::Delay(delay));
-    pause(3 * A_WHILE).await;
+    pause(3 * FAULT_TIME).await;
     proxy.heal();
     let recovery = trial.recovery(trial.now()).await;
-    let outcome = trial.end("answers under the deadline, after 600 ms", CAP, Books::Kept, Some(recovery)).await;
+    let outcome = trial.end("answers under the deadline, after 600 ms", CAP, CountCheck::Exact, Some(recovery)).await;
     let is_machine_at_fault = outcome.lag > (deadline - 2 * delay) / 4;
     assert!(outcome.failed == 0 || is_machine_at_fault, "{outcome:?}");
 }
@@ -69,7 +69,7 @@ async fn cut_replies_are_charged_once() {
         until("the reply is cut", || proxy.fault().is_none()).await;
         recovery = recovery.max(trial.recovery(trial.now()).await);
     }
-    let outcome = trial.end("cut in mid-reply, 30 times", CAP, Books::Kept, Some(recovery)).await;
+    let outcome = trial.end("cut in mid-reply, 30 times", CAP, CountCheck::Exact, Some(recovery)).await;
     assert!(outcome.failed > 0 && outcome.unsure > 0, "{outcome:?}");
 }
 
@@ -86,5 +86,5 @@ async fn under(fault: Fault, name: &str, lasting: Duration) {
     let recovery = trial.recovery(trial.now()).await;
     // What was held back is delivered.
     pause(DEADLINE).await;
-    trial.end(name, CAP, Books::Kept, Some(recovery)).await;
+    trial.end(name, CAP, CountCheck::Exact, Some(recovery)).await;
 }

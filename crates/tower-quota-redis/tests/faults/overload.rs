@@ -12,16 +12,16 @@ use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Name, Quota, Store};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::{RedisServer, SlowLink};
 
-use crate::rig::{PATIENT, alone, options, pause, until_answered};
+use crate::rig::{TEST_TIMEOUT, alone, options, pause, until_answered};
 
-/// So slow that this machine is always faster.
+/// Slow enough that this machine is always faster.
 const BYTES_PER_SECOND: u64 = 40_000;
-/// Long beside what a loaded machine adds to each call.
+/// Long compared with what a loaded machine adds to each call.
 const DEADLINE: Duration = Duration::from_secs(1);
 const STORES: usize = 2;
 const TICK: Duration = Duration::from_millis(5);
 const QUOTA: Quota = Quota::per_hour(1_000_000);
-/// Long names that are sent as they are, so that the link is filled by decisions and not by what a call adds.
+/// A long name of a readable key: most bytes on the link belong to decisions, not to a call's header.
 const NAME: &str =
     "a-client-with-a-name-of-about-a-hundred-characters-which-is-sent-as-it-is-because-keys-are-readable";
 
@@ -73,9 +73,9 @@ async fn ask(store: RedisStore, number: u64, tally: Arc<Tally>) {
     tally.count(&outcome);
 }
 
-/// Measures how many decisions a second come through while each task asks again as soon as it is answered.
+/// Measures the decisions per second while each task asks again as soon as it is answered.
 async fn capacity(link: &SlowLink) -> u64 {
-    let (stores, tally) = (stores(link, PATIENT).await, Arc::new(Tally::default()));
+    let (stores, tally) = (stores(link, TEST_TIMEOUT).await, Arc::new(Tally::default()));
     let mut tasks = JoinSet::new();
     for number in 0..64 {
         let (store, tally) = (stores[number % STORES].clone(), Arc::clone(&tally));

@@ -9,25 +9,26 @@ use tokio::task::JoinHandle;
 use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Quota, Store, Timestamp};
 use tower_quota_redis::{RedisOptions, RedisStore, RedisStoreError};
 
-use crate::books::{Books, Outcome};
 use crate::lag::Watchdog;
 use crate::load::{Account, CAP, COUNTED, key, work};
+use crate::server_count::{CountCheck, Outcome};
 
 /// The deadline of most stores under load.
 pub(crate) const DEADLINE: Duration = Duration::from_millis(100);
-/// A deadline that only a broken test reaches, where a late answer would look like something else.
-pub(crate) const PATIENT: Duration = Duration::from_secs(20);
-/// How long a fault lasts when nothing else ends it.
-pub(crate) const A_WHILE: Duration = Duration::from_secs(1);
-/// How long a request may wait beyond its deadline and the lag of this machine.
+/// A deadline that only a broken test reaches, for tests in which a late answer would hide the fault.
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(20);
+/// The duration of a fault that nothing else ends.
+pub(crate) const FAULT_TIME: Duration = Duration::from_secs(1);
+/// The time that a request may wait beyond its deadline and the lag of this machine.
 const MARGIN: Duration = Duration::from_millis(50);
-/// The time within which a store uses a healthy server again, without the lag of this machine in each of the steps
-/// that it takes: a pause, a connection to each node, the slots' owners, a trial, a call.
+/// The longest recovery once the server is healthy, without the lag of this machine.
+///
+/// Each of its steps may add that lag: a pause, a connection to each node, the slots' owners, a trial, a call.
 const RECOVERY: Duration = Duration::from_secs(1);
 const STEPS: u32 = 10;
 const WORKERS: usize = 8;
 
-/// Faults are tried one at a time, so that the figures of each are its own.
+/// Held by each test, so that faults do not overlap and the figures of each are its own.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 pub(crate) async fn alone() -> MutexGuard<'static, ()> {
@@ -74,7 +75,7 @@ impl Trial {
         self.recovery_for(&key("other"), since).await
     }
 
-    /// Returns the same for keys in all partitions of a cluster.
+    /// Returns the longest recovery of keys in all partitions of a cluster.
     pub(crate) async fn recovery_of_all(&self, since: Timestamp) -> Duration {
         let mut longest = Duration::ZERO;
         for i in 0..256 {
@@ -96,7 +97,13 @@ impl Trial {
     }
 
     /// Ends the load, asserts what holds in every fault, and prints the row. `allowed` is how many the limit may admit.
-    pub(crate) async fn end(self, fault: &str, allowed: u64, books: Books, recovery: Option<Duration>) -> Outcome {
+    pub(crate) async fn end(
+        self,
+        fault: &str,
+        allowed: u64,
+        count_check: CountCheck,
+        recovery: Option<Duration>,
+    ) -> Outcome {
         if recovery.is_some() {
             // Long enough that too many would have been admitted, if they could.
             self.account.refused.store(0, Ordering::Relaxed);
@@ -127,7 +134,7 @@ impl Trial {
         println!("{outcome:?}");
         assert!(outcome.longest <= self.deadline + outcome.lag + MARGIN, "{fault}: {outcome:?}");
         assert!(outcome.capped <= allowed, "{fault}: {outcome:?}");
-        outcome.is_borne_out(books, &self.store).await;
+        outcome.assert_server_count(count_check, &self.store).await;
         outcome
     }
 }
@@ -148,7 +155,7 @@ pub(crate) async fn until_answered(store: &RedisStore) {
     let (clock, probe) = (MonotonicClock::new(), key("probe"));
     let began = clock.now();
     while let Err(error) = store.check(&[Charge::new("all", &COUNTED, &probe).cost(0)]).await {
-        assert!(clock.now().since(began) < PATIENT, "{error:?}");
+        assert!(clock.now().since(began) < TEST_TIMEOUT, "{error:?}");
         pause(Duration::from_millis(1)).await;
     }
 }
@@ -163,18 +170,18 @@ pub(crate) async fn until_open(store: &RedisStore, key: &Key<'_>) {
                 assert!(error.is_transient());
                 return;
             }
-            answer => assert!(clock.now().since(began) < PATIENT, "the breaker does not open: {answer:?}"),
+            answer => assert!(clock.now().since(began) < TEST_TIMEOUT, "the breaker does not open: {answer:?}"),
         }
         pause(Duration::from_millis(1)).await;
     }
 }
 
-/// Waits until a condition holds, but not for ever.
+/// Waits until a condition holds, up to a timeout.
 pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let clock = MonotonicClock::new();
     let began = clock.now();
     while !is_so() {
-        assert!(clock.now().since(began) < PATIENT, "waited in vain until {what}");
+        assert!(clock.now().since(began) < TEST_TIMEOUT, "waited in vain until {what}");
         pause(Duration::from_millis(1)).await;
     }
 }

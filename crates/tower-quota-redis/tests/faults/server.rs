@@ -4,9 +4,9 @@ use tower_quota_core::{Charge, Quota, Store};
 use tower_quota_redis::RedisStoreError;
 use tower_quota_testkit::RedisServer;
 
-use crate::books::Books;
 use crate::load::{CAP, key};
-use crate::rig::{A_WHILE, DEADLINE, PATIENT, Trial, alone, pause, store_at, until_open};
+use crate::rig::{DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, alone, pause, store_at, until_open};
+use crate::server_count::CountCheck;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn restarted_server_recovers() {
@@ -14,12 +14,12 @@ async fn restarted_server_recovers() {
     let mut server = RedisServer::start();
     let trial = Trial::start(store_at(&server.url(), DEADLINE).await, DEADLINE).await;
     server.kill();
-    pause(A_WHILE).await;
+    pause(FAULT_TIME).await;
     server.start_again();
     let recovery = trial.recovery(trial.now()).await;
-    pause(A_WHILE).await;
+    pause(FAULT_TIME).await;
     // It came back empty, so the limit may be used up again.
-    trial.end("killed and restarted, empty", 2 * CAP, Books::MayLack, Some(recovery)).await;
+    trial.end("killed and restarted, empty", 2 * CAP, CountCheck::MayLack, Some(recovery)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -29,7 +29,7 @@ async fn dead_server_is_answered_for_at_once() {
     let store = store_at(&server.url(), DEADLINE).await;
     let trial = Trial::start(store.clone(), DEADLINE).await;
     server.kill();
-    pause(2 * A_WHILE).await;
+    pause(2 * FAULT_TIME).await;
     until_open(&store, &key("late")).await;
     let began = trial.now();
     let quota = Quota::per_hour(1);
@@ -39,7 +39,7 @@ async fn dead_server_is_answered_for_at_once() {
     let each = trial.now().since(began) / 1_000;
     println!("an answer with the breaker open took {each:?}, of a thousand on average");
     assert!(each < DEADLINE / 20, "{each:?}");
-    trial.end("killed for good", CAP, Books::Gone, None).await;
+    trial.end("killed for good", CAP, CountCheck::Skipped, None).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -49,22 +49,22 @@ async fn stopped_server_recovers() {
     let trial = Trial::start(store_at(&server.url(), DEADLINE).await, DEADLINE).await;
     server.pause();
     trial.until_some_fail().await;
-    pause(3 * A_WHILE).await;
+    pause(3 * FAULT_TIME).await;
     server.resume();
     let recovery = trial.recovery(trial.now()).await;
-    trial.end("SIGSTOP for 3 s", CAP, Books::Kept, Some(recovery)).await;
+    trial.end("SIGSTOP for 3 s", CAP, CountCheck::Exact, Some(recovery)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn flushed_script_is_sent_again() {
     let _alone = alone().await;
     let server = RedisServer::start();
-    let trial = Trial::start(store_at(&server.url(), PATIENT).await, PATIENT).await;
+    let trial = Trial::start(store_at(&server.url(), TEST_TIMEOUT).await, TEST_TIMEOUT).await;
     for _ in 0..200 {
         server.command("SCRIPT FLUSH").unwrap();
     }
     let recovery = trial.recovery(trial.now()).await;
-    let outcome = trial.end("SCRIPT FLUSH, 200 times", CAP, Books::Kept, Some(recovery)).await;
+    let outcome = trial.end("SCRIPT FLUSH, 200 times", CAP, CountCheck::Exact, Some(recovery)).await;
     assert_eq!(outcome.failed, 0, "{outcome:?}");
 }
 
@@ -72,15 +72,15 @@ async fn flushed_script_is_sent_again() {
 async fn server_out_of_memory_charges_nothing() {
     let _alone = alone().await;
     let server = RedisServer::start_with(&["--maxmemory-policy", "noeviction"]);
-    let store = store_at(&server.url(), PATIENT).await;
-    let trial = Trial::start(store.clone(), PATIENT).await;
+    let store = store_at(&server.url(), TEST_TIMEOUT).await;
+    let trial = Trial::start(store.clone(), TEST_TIMEOUT).await;
     server.command("CONFIG SET maxmemory 1").unwrap();
     let error = store.check(&[Charge::new("all", &Quota::per_hour(1), &key("late"))]).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(), "{error:?}");
-    pause(A_WHILE).await;
+    pause(FAULT_TIME).await;
     server.command("CONFIG SET maxmemory 0").unwrap();
     let recovery = trial.recovery(trial.now()).await;
-    let outcome = trial.end("out of memory, noeviction", CAP, Books::Kept, Some(recovery)).await;
+    let outcome = trial.end("out of memory, noeviction", CAP, CountCheck::Exact, Some(recovery)).await;
     assert!(outcome.failed > 0 && outcome.unsure == 0, "a refused call is not counted: {outcome:?}");
 }
 
@@ -94,26 +94,26 @@ async fn changed_password_recovers() {
     let trial = Trial::start(store.clone(), DEADLINE).await;
     server.command("ACL SETUSER limiter resetpass >another").unwrap();
     server.command("CLIENT KILL USER limiter").unwrap();
-    pause(A_WHILE).await;
+    pause(FAULT_TIME).await;
     until_open(&store, &key("late")).await;
     server.command("ACL SETUSER limiter resetpass >password").unwrap();
     let recovery = trial.recovery(trial.now()).await;
-    trial.end("password changed and changed back", CAP, Books::Kept, Some(recovery)).await;
+    trial.end("password changed and changed back", CAP, CountCheck::Exact, Some(recovery)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn demoted_server_recovers() {
     let _alone = alone().await;
     let server = RedisServer::start();
-    let store = store_at(&server.url(), PATIENT).await;
-    let trial = Trial::start(store.clone(), PATIENT).await;
+    let store = store_at(&server.url(), TEST_TIMEOUT).await;
+    let trial = Trial::start(store.clone(), TEST_TIMEOUT).await;
     // A replica of a primary that does not exist.
     server.command("REPLICAOF 127.0.0.1 1").unwrap();
     let error = store.check(&[Charge::new("all", &Quota::per_hour(1), &key("late"))]).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(), "{error:?}");
-    pause(A_WHILE).await;
+    pause(FAULT_TIME).await;
     server.command("REPLICAOF NO ONE").unwrap();
     let recovery = trial.recovery(trial.now()).await;
-    let outcome = trial.end("READONLY replica", CAP, Books::Kept, Some(recovery)).await;
+    let outcome = trial.end("READONLY replica", CAP, CountCheck::Exact, Some(recovery)).await;
     assert!(outcome.failed > 0 && outcome.unsure == 0, "a refused call is not counted: {outcome:?}");
 }

@@ -12,7 +12,7 @@ use tower_quota_core::{Charge, Quota, Store};
 use tower_quota_testkit::RedisServer;
 
 use crate::load::{CAP, key};
-use crate::rig::{PATIENT, alone, store_at};
+use crate::rig::{TEST_TIMEOUT, alone, store_at};
 
 const LIBRARY: &str = r#"
 #define _GNU_SOURCE
@@ -74,7 +74,7 @@ async fn clients_with_wrong_clocks_share_one_limit() {
 #[expect(clippy::disallowed_methods, reason = "to show that the clock is another")]
 async fn client_with_skewed_clock_changes_nothing() {
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let store = store_at(&env::var("REDIS_URL").unwrap(), PATIENT).await;
+    let store = store_at(&env::var("REDIS_URL").unwrap(), TEST_TIMEOUT).await;
     let mut admitted = 0;
     for _ in 0..CAP {
         let decision = store.check(&[Charge::new("all", &QUOTA, &key("skewed"))]).await.unwrap();

@@ -41,19 +41,19 @@ impl Watched {
     }
 }
 
-/// How a primary goes away.
+/// The failure of a primary.
 #[derive(Clone, Copy, Debug)]
-enum Gone {
+enum PrimaryFailure {
     Killed,
     Silent,
 }
 
 /// Takes a primary and its replica away, so that no other takes over.
-fn take_away(cluster: &mut RedisCluster, how: Gone) {
+fn take_away(cluster: &mut RedisCluster, failure: PrimaryFailure) {
     for node in [3, 0] {
-        match how {
-            Gone::Killed => cluster.kill(node),
-            Gone::Silent => cluster.node(node).pause(),
+        match failure {
+            PrimaryFailure::Killed => cluster.kill(node),
+            PrimaryFailure::Silent => cluster.node(node).pause(),
         }
     }
 }
@@ -78,7 +78,7 @@ fn key_on(cluster: &RedisCluster, store: &RedisStore, node: usize) -> Key<'stati
     found.unwrap()
 }
 
-async fn dials_of_survivors(how: Gone) {
+async fn dials_of_survivors(failure: PrimaryFailure) {
     let _alone = alone().await;
     let mut cluster = RedisCluster::start();
     let store = options(DEADLINE).cluster(cluster.urls()).await.unwrap();
@@ -88,7 +88,7 @@ async fn dials_of_survivors(how: Gone) {
     (0..16).for_each(|first| drop(load.spawn(ask(store.clone(), first))));
     pause(Duration::from_millis(200)).await;
     let before: Vec<u64> = survivors.iter_mut().map(Watched::connections).collect();
-    take_away(&mut cluster, how);
+    take_away(&mut cluster, failure);
     pause(Duration::from_secs(SECONDS as u64)).await;
     let asked =
         survivors[0].number("cmdstat_cluster|slots:calls=") + survivors[1].number("cmdstat_cluster|slots:calls=");
@@ -96,18 +96,18 @@ async fn dials_of_survivors(how: Gone) {
     println!("the two other primaries were asked for slots {asked} times, and one for a ping {pings} times");
     let made: Vec<u64> = survivors.iter_mut().zip(before).map(|(node, before)| node.connections() - before).collect();
     load.shutdown().await;
-    println!("{how:?}: {made:?} connections to the other nodes in {SECONDS} s: {:?}", store.stats());
+    println!("{failure:?}: {made:?} connections to the other nodes in {SECONDS} s: {:?}", store.stats());
     assert!(made.iter().all(|&made| made <= 8), "{made:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dead_primary_causes_few_dials_elsewhere() {
-    dials_of_survivors(Gone::Killed).await;
+    dials_of_survivors(PrimaryFailure::Killed).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silent_primary_causes_few_dials_elsewhere() {
-    dials_of_survivors(Gone::Silent).await;
+    dials_of_survivors(PrimaryFailure::Silent).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -118,7 +118,7 @@ async fn decisions_that_must_fail_cost_survivors_nothing() {
     until_answered(&store).await;
     let keys = [2, 1, 0].map(|node| key_on(&cluster, &store, node));
     let mut survivors = [1, 2].map(|node| Watched::new(cluster.node(node)));
-    take_away(&mut cluster, Gone::Killed);
+    take_away(&mut cluster, PrimaryFailure::Killed);
     until_open(&store, &keys[2]).await;
     let before = survivors.each_mut().map(|node| node.calls());
     let charges: Vec<Charge<'_>> = keys.iter().map(|key| Charge::new("all", &QUOTA, key)).collect();

@@ -1,4 +1,4 @@
-//! How often a server that is away is tried again.
+//! Tests how often a server that is away is tried again.
 
 use std::io::Read;
 use std::net::TcpStream;
@@ -10,11 +10,11 @@ use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Quota, Store, Timesta
 use tower_quota_redis::RedisStore;
 use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisServer};
 
-use crate::books::Books;
 use crate::load::{CAP, key};
 use crate::rig::{
-    A_WHILE, DEADLINE, PATIENT, Trial, alone, options, pause, store_at, until, until_answered, until_open,
+    DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, alone, options, pause, store_at, until, until_answered, until_open,
 };
+use crate::server_count::CountCheck;
 
 /// The shortest time between the beginnings of two attempts to connect, after the first few.
 const LEAST_PAUSE: Duration = Duration::from_millis(150);
@@ -35,18 +35,18 @@ async fn dead_server_is_dialled_rarely() {
     until_open(&store, &key("late")).await;
     drop(store);
     let attempts = Attempts::at([&proxy]).await;
-    pause(A_WHILE).await;
+    pause(FAULT_TIME).await;
     attempts.are_few("connections in a second with an open breaker");
-    let outcome = trial.end("tried while away", CAP, Books::Gone, None).await;
+    let outcome = trial.end("tried while away", CAP, CountCheck::Skipped, None).await;
     // The last clone is dropped. What was under way ends.
-    pause(A_WHILE).await;
+    pause(FAULT_TIME).await;
     let before = accepted(&proxy);
-    pause(A_WHILE).await;
+    pause(FAULT_TIME).await;
     assert_eq!(proxy.connections(), before, "a dropped store dials nothing");
-    outcome.is_borne_out(Books::Kept, &store_at(&server.url(), DEADLINE).await).await;
+    outcome.assert_server_count(CountCheck::Exact, &store_at(&server.url(), DEADLINE).await).await;
 }
 
-/// All nodes fall silent, so that none is promoted. They count what they were sent when they resume.
+// All nodes fall silent, so that none is promoted. They count what they were sent when they resume.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silent_cluster_is_tried_rarely() {
     let _alone = alone().await;
@@ -59,7 +59,7 @@ async fn silent_cluster_is_tried_rarely() {
         cluster.node(node).pause();
     }
     until_all_open(&store).await;
-    pause(A_WHILE).await;
+    pause(FAULT_TIME).await;
     let resumed = clock.now();
     (0..6).for_each(|node| cluster.node(node).resume());
     until_answered(&store).await;
@@ -79,7 +79,7 @@ async fn silent_cluster_is_tried_rarely() {
     assert!(connections <= 2 * most + 8, "{connections} connections");
 }
 
-/// No node is left, so each attempt to connect fails at once.
+// No node is left, so each attempt to connect fails at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dead_cluster_is_dialled_rarely() {
     let _alone = alone().await;
@@ -96,9 +96,9 @@ async fn dead_cluster_is_dialled_rarely() {
     until_all_open(&store).await;
     let proxies: Vec<FaultProxy> = (0..6).map(|node| FaultProxy::in_place_of(cluster.node(node).port())).collect();
     // That ends when many calls in a row have failed and the client is dropped.
-    pause(A_WHILE).await;
+    pause(FAULT_TIME).await;
     let attempts = Attempts::at(&proxies).await;
-    pause(A_WHILE).await;
+    pause(FAULT_TIME).await;
     attempts.are_few("attempts a node to connect to a dead cluster in a second");
     load.shutdown().await;
 }
@@ -140,9 +140,10 @@ impl<'a> Attempts<'a> {
         Self { clock, began, proxies }
     }
 
-    /// Only the link makes attempts, each at least a pause after the one before, whichever partition asks for it. So
-    /// of those that had begun before, one at most is counted. An attempt is one connection to each node: only when
-    /// one answers does the client make more.
+    /// Asserts that only the link makes attempts, each at least a pause after the one before.
+    ///
+    /// At most one attempt that had begun before is counted. An attempt is one connection to each node: the client
+    /// makes more only when one answers.
     fn are_few(self, what: &str) {
         let made = self.proxies.iter().map(|(proxy, before)| proxy.connections() - before).max().unwrap();
         let most = most_within(self.clock.now().since(self.began)) + 1;
@@ -151,11 +152,12 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// Returns how many connections have been made to a proxy that hangs up, with those that it has yet to accept. It
-/// accepts them in turn, so when it has hung up on one that is made now, it has counted all others.
+/// Returns the connections made to a proxy that hangs up, counting those that it has yet to accept.
+///
+/// It accepts them in turn: when it has hung up on one that is made now, it has counted all others.
 fn accepted(proxy: &FaultProxy) -> usize {
     let mut last = TcpStream::connect(("127.0.0.1", proxy.port())).unwrap();
-    last.set_read_timeout(Some(PATIENT)).unwrap();
+    last.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     assert_eq!(last.read(&mut [0]).unwrap(), 0);
     proxy.connections()
 }

@@ -8,22 +8,22 @@ use tower_quota_redis::RedisStore;
 use crate::load::{COUNTED, key};
 use crate::rig::until_answered;
 
-/// How exact the server's count can be at the end.
+/// The exactness of the server's count at the end of a trial.
 #[derive(Clone, Copy)]
-pub(crate) enum Books {
+pub(crate) enum CountCheck {
     /// Every admitted request is counted once, and no other, except those that may have been counted.
-    Kept,
-    /// The same, but counts may be missing: the server came back empty, or replaces one that was ahead of it.
+    Exact,
+    /// As `Exact`, but counts may be missing: the server came back empty, or its replica lacked the last writes.
     MayLack,
-    /// There is no server to ask.
-    Gone,
+    /// No server is left to ask.
+    Skipped,
 }
 
 /// The figures of a trial.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) longest: Duration,
-    /// How late this machine's timers were.
+    /// The delay of this machine's timers.
     pub(crate) lag: Duration,
     pub(crate) capped: u64,
     pub(crate) counted: u64,
@@ -33,11 +33,11 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// Fails if a request was counted twice, or was admitted and not counted.
-    pub(crate) async fn is_borne_out(&self, books: Books, store: &RedisStore) {
-        let sure = match books {
-            Books::Kept => self.counted,
-            Books::MayLack => 0,
-            Books::Gone => return,
+    pub(crate) async fn assert_server_count(&self, count_check: CountCheck, store: &RedisStore) {
+        let sure = match count_check {
+            CountCheck::Exact => self.counted,
+            CountCheck::MayLack => 0,
+            CountCheck::Skipped => return,
         };
         until_answered(store).await;
         let counted = key("counted");
