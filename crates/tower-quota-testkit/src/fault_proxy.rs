@@ -53,12 +53,12 @@ pub enum Fault {
 
 #[derive(Debug)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<ProxyState>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct State {
+struct ProxyState {
     target: u16,
     fault: Option<Fault>,
     made: usize,
@@ -104,7 +104,7 @@ impl FaultProxy {
     /// Accepts connections in a thread, until the proxy is dropped.
     fn start(listener: TcpListener, target: u16, fault: Option<Fault>) -> io::Result<Self> {
         let port = listener.local_addr()?.port();
-        let state = State { target, fault, made: 0, open: HashMap::new(), is_over: false };
+        let state = ProxyState { target, fault, made: 0, open: HashMap::new(), is_over: false };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
         let listening = Arc::clone(&shared);
         thread::spawn(move || accept(&listener, &listening));
@@ -177,12 +177,12 @@ impl Drop for FaultProxy {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ProxyState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits while the fault is one that holds bytes back.
-    fn wait_to_pass(&self, holds: impl Fn(Fault) -> bool) -> MutexGuard<'_, State> {
+    fn wait_to_pass(&self, holds: impl Fn(Fault) -> bool) -> MutexGuard<'_, ProxyState> {
         let mut state = self.lock();
         while state.fault.is_some_and(&holds) {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -204,7 +204,7 @@ impl Drop for OpenConnection {
     }
 }
 
-impl State {
+impl ProxyState {
     fn cut(&mut self) {
         for stream in self.open.drain().flat_map(|(_, ends)| ends) {
             let _ = stream.shutdown(Shutdown::Both);

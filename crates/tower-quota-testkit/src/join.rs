@@ -1,10 +1,10 @@
-//! Many futures at once, on whatever runtime there is.
+//! Runs many futures at once, on any runtime.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-/// Polls all of them until all are done, and answers in their order.
+/// Polls all futures until all are done, and returns their outputs in order.
 pub(crate) async fn all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
     let mut pending: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
     let mut done: Vec<Option<F::Output>> = pending.iter().map(|_| None).collect();

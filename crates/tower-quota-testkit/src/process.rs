@@ -70,7 +70,7 @@ fn program() -> OsString {
     env::var_os("REDIS_SERVER").filter(|named| !named.is_empty()).unwrap_or_else(|| "redis-server".into())
 }
 
-/// What a cluster node adds to its port for the cluster bus.
+/// The distance between a cluster node's port and that of its cluster bus.
 const BUS_OFFSET: u16 = 10_000;
 
 /// Returns a port that is free now, as is the port that a cluster's bus has with it.

@@ -34,9 +34,9 @@ impl RedisCluster {
         Self::start_with(None)
     }
 
-    /// Starts a cluster with TLS between nodes, and for clients on further ports, with the certificate in these files.
+    /// Starts a cluster with TLS between nodes, and for clients on further ports.
     ///
-    /// Redirections that clients get on these ports lead to ports with TLS.
+    /// The certificate is that of `files`. Redirections that clients get on these ports lead to ports with TLS.
     #[must_use]
     pub fn start_tls(files: &TlsFiles) -> Self {
         Self::start_with(Some(files))
@@ -170,7 +170,7 @@ impl RedisCluster {
         });
     }
 
-    /// Whether, in the view of `node`, a slot belongs to the node with this id.
+    /// Returns whether, in the view of `node`, a slot belongs to the node with this id.
     fn assigns(&self, node: usize, id: &str, slot: u16) -> bool {
         let view = self.nodes[node].command("CLUSTER NODES").unwrap_or_default();
         view.lines().find(|line| line.starts_with(id)).is_some_and(|line| holds(line, slot))

@@ -38,7 +38,7 @@ use crate::ManualClock;
 pub struct ScriptedStore {
     memory: MemoryStore,
     clock: ManualClock,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ScriptState>>,
 }
 
 /// An operation that a [`ScriptedStore`] got.
@@ -64,7 +64,7 @@ pub struct RecordedCharge {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ScriptState {
     script: VecDeque<ScriptedAnswer>,
     default: ScriptedAnswer,
     operations: Vec<RecordedOperation>,
@@ -125,7 +125,7 @@ impl ScriptedStore {
         &self.clock
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ScriptState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

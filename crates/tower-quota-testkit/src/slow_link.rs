@@ -9,15 +9,13 @@ use std::time::{Duration, Instant};
 
 /// Small pieces let connections take turns.
 const PIECE: usize = 1024;
-/// How often a link that carries nothing looks for another rate.
+/// The pause between two reads of the rate while it is 0.
 const POLL: Duration = Duration::from_millis(5);
 
-/// A link to a server on this machine that all its connections share, and that carries so many bytes of requests a
-/// second.
+/// A proxy with a bounded rate of request bytes, shared by all its connections.
 ///
-/// Bytes beyond that wait, as on a server that is too slow for its clients: the work of clients that have
-/// given up is still done. The rate does not depend on this machine's load, so that a test can tell what share of it
-/// was of use.
+/// Bytes beyond that wait, as on a server that is too slow for its clients: work for clients that have given up is
+/// still done. The rate does not depend on this machine's load, so a test can measure the useful share of it.
 ///
 /// ```no_run
 /// use tower_quota_testkit::{RedisServer, SlowLink};
@@ -29,14 +27,14 @@ const POLL: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub struct SlowLink {
     port: u16,
-    shared: Arc<Shared>,
+    shared: Arc<LinkState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct LinkState {
     target: u16,
     bytes_per_second: AtomicU64,
-    /// When the link is free for the next piece.
+    /// The instant at which the link is free for the next piece.
     free_at: Mutex<Instant>,
     is_over: AtomicBool,
 }
@@ -57,7 +55,7 @@ impl SlowLink {
             Ok(listening) => listening,
             Err(error) => panic!("no port for a link: {error}"),
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(LinkState {
             target,
             bytes_per_second: AtomicU64::new(bytes_per_second),
             free_at: Mutex::new(Instant::now()),
@@ -88,7 +86,7 @@ impl Drop for SlowLink {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Arc<LinkState>) {
     for client in listener.incoming().flatten() {
         if shared.is_over.load(Ordering::SeqCst) {
             return;
@@ -97,7 +95,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn join(shared: &Arc<Shared>, client: TcpStream) -> io::Result<()> {
+fn join(shared: &Arc<LinkState>, client: TcpStream) -> io::Result<()> {
     let server = TcpStream::connect(("127.0.0.1", shared.target))?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
@@ -113,7 +111,7 @@ fn join(shared: &Arc<Shared>, client: TcpStream) -> io::Result<()> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a rate in real time")]
-fn pass_requests(shared: &Shared, mut client: TcpStream, mut server: TcpStream) {
+fn pass_requests(shared: &LinkState, mut client: TcpStream, mut server: TcpStream) {
     let mut bytes = [0; PIECE];
     while let Ok(read @ 1..) = client.read(&mut bytes) {
         let mut rate = shared.bytes_per_second.load(Ordering::Relaxed);

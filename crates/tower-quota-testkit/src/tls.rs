@@ -6,7 +6,9 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// A private key and a self-signed certificate for `localhost` and 127.0.0.1, in files deleted when dropped.
+/// A private key and a self-signed certificate for `localhost` and 127.0.0.1.
+///
+/// Their files are deleted when this is dropped.
 ///
 /// # Panics
 /// [`TlsFiles::new`] panics when `openssl` is not installed: a test that needs TLS must not pass without it.

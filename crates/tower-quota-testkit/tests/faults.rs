@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisSentinel, RedisServer};
 
-/// How long a test waits for a reply that must not come.
-const A_WHILE: Duration = Duration::from_millis(200);
-const LONG: Duration = Duration::from_secs(20);
+/// The time that a test waits for a reply that must not come.
+const QUIET_TIME: Duration = Duration::from_millis(200);
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn client(proxy: &FaultProxy) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", proxy.port())).unwrap();
-    stream.set_read_timeout(Some(LONG)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     stream
 }
 
@@ -32,10 +32,10 @@ fn stall_holds_bytes_until_healed() {
     assert_eq!(pong(&mut stream).unwrap(), "+PONG\r\n");
     for fault in [Fault::Stall, Fault::Mute] {
         proxy.inflict(fault);
-        stream.set_read_timeout(Some(A_WHILE)).unwrap();
+        stream.set_read_timeout(Some(QUIET_TIME)).unwrap();
         assert!(pong(&mut stream).is_err(), "{fault:?}");
         proxy.heal();
-        stream.set_read_timeout(Some(LONG)).unwrap();
+        stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         let mut late = [0; 7];
         stream.read_exact(&mut late).unwrap();
         assert_eq!(&late, b"+PONG\r\n");
@@ -58,10 +58,10 @@ fn delayed_reply_is_never_early() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let mut stream = client(&proxy);
-    proxy.inflict(Fault::Delay(2 * A_WHILE));
-    stream.set_read_timeout(Some(A_WHILE)).unwrap();
+    proxy.inflict(Fault::Delay(2 * QUIET_TIME));
+    stream.set_read_timeout(Some(QUIET_TIME)).unwrap();
     assert!(pong(&mut stream).is_err());
-    stream.set_read_timeout(Some(LONG)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     let mut late = [0; 7];
     stream.read_exact(&mut late).unwrap();
 }

@@ -22,7 +22,7 @@ fn missing_server_is_named_in_the_panic() {
 }
 
 #[test]
-fn program_that_exits_is_named_with_its_last_line() {
+fn exiting_program_is_named_with_last_line() {
     let printed = start("/bin/echo");
     assert!(printed.contains("/bin/echo: exited at start"), "{printed}");
 }

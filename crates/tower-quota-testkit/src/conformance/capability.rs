@@ -1,12 +1,12 @@
 //! Capabilities that a store may lack.
 
-/// Something that a store of your own may not support. The cases that need it are skipped, and say so.
+/// A feature that a custom store may not support. Cases that need it are skipped, and say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Capability {
     /// Charges of several keys decided in one step.
     SeveralKeys,
-    /// Requests that wait for their turn: leaky buckets, and patience.
+    /// Requests that wait for their turn: leaky buckets, and `max_wait`.
     Waiting,
     /// Sliding window logs.
     SlidingLogs,

@@ -3,7 +3,7 @@
 //! 1. [`conformance_tests!`](crate::conformance_tests) makes a `#[test]` of each case, for your store.
 //! 2. A case takes its steps on a store of its own, on a clock that is moved by hand. The model
 //!    ([`tower_quota_core::decide`]) takes them too, and every field of the two decisions must be equal.
-//! 3. On top of that a case states what it is there to show, so that a mistake in the model does not pass unseen.
+//! 3. A case also asserts the results it is about, so that a mistake in the model is found too.
 //! 4. A case that needs a [`Capability`] which the store lacks by declaration is skipped, and prints so.
 //!
 //! Nothing sleeps and nothing is flushed: a case gets a prefix that was never used, and cases may run side by side.
@@ -20,7 +20,7 @@
 //! # fn main() {}
 //! ```
 //!
-//! A store that needs a runtime names what runs its futures, and what it lacks:
+//! A store that needs a runtime passes a function that runs its futures, and may list what it lacks:
 //!
 //! ```
 //! # use tower_quota_core::MemoryStore;
@@ -85,7 +85,7 @@ where
     run_case(case, &mut Trial::new(store, clock, lacks)).await
 }
 
-/// Names the cases once: for the list of names, the call behind each, and the macro that makes tests of them.
+/// Defines the cases once: the list of names, the call of each, and the macro that makes tests of them.
 macro_rules! cases {
     ($d:tt $($module:ident $([$need:ident])?: $($case:ident),+;)+) => {
         /// The names of the cases.

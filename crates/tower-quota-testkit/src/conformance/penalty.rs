@@ -65,11 +65,11 @@ pub(super) async fn block_grows_and_is_forgiven<S: Store>(trial: &mut Trial<S>) 
     trial.check(step, &never).await?;
     let peek = trial.check(step, &[one[0].cost(0)]).await?;
     expect_remaining(step, &peek, &[0])?;
-    let step = "in time all is forgiven";
+    let step = "strikes expire with time";
     trial.advance(Duration::from_secs(80));
     expect(step, "outcome", trial.check(step, &never).await?.outcome(), Answer::Never)?;
     expect_allowed(step, &trial.check(step, &one).await?, true)?;
-    let step = "a reset forgives at once";
+    let step = "a reset removes all strikes";
     for _ in 0..9 {
         trial.check(step, &never).await?;
     }
@@ -81,24 +81,24 @@ pub(super) async fn only_own_refusals_give_strikes<S: Store>(trial: &mut Trial<S
     let (few, narrow, ann, everyone) = (Quota::per_hour(5), Quota::per_hour(1), key("ann"), key("everyone"));
     let both = [at_once("own", &few, &ann, 1).penalty(&PENALTY), at_once("shared", &narrow, &everyone, 1)];
     let own = [both[0]];
-    let step = "the shared limit refuses, which is not ann's doing";
+    let step = "the shared limit refuses: no strike for ann";
     trial.check(step, &both).await?;
     for _ in 0..9 {
         expect_allowed(step, &trial.check(step, &both).await?, false)?;
     }
     trial.apply(step, Operation::Refuse, &own).await?;
-    let step = "so ann has the rest of her units";
+    let step = "so ann still has the rest of the units";
     for _ in 0..4 {
         expect_allowed(step, &trial.check(step, &own).await?, true)?;
     }
-    let step = "her own limit refuses, here and where another limit has refused";
+    let step = "ann's own limit refuses, also after another limit has refused";
     let retry = retry_after(step, &trial.check(step, &own).await?)?;
     for _ in 0..2 {
         let decision = trial.check(step, &both).await?;
-        expect(step, "the wait of her limit", decision.statuses()[0].outcome, Answer::Refuse(retry))?;
+        expect(step, "the wait of ann's limit", decision.statuses()[0].outcome, Answer::Refuse(retry))?;
     }
     let decision = trial.apply(step, Operation::Refuse, &own).await?;
-    expect(step, "the wait of her limit", decision.outcome(), Answer::Refuse(retry.max(Duration::from_secs(20))))?;
+    expect(step, "the wait of ann's limit", decision.outcome(), Answer::Refuse(retry.max(Duration::from_secs(20))))?;
     let step = "charges and refunds give no strike";
     for operation in [Operation::Charge, Operation::Refund { taken_at: trial.now() }] {
         expect_allowed(step, &trial.apply(step, operation, &own).await?, true)?;
@@ -116,13 +116,13 @@ pub(super) async fn only_own_refusals_give_strikes<S: Store>(trial: &mut Trial<S
 pub(super) async fn cost_zero_is_not_blocked<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let (quota, ann) = (Quota::per_hour(10), key("ann"));
     let free = [at_once("ten", &quota, &ann, 0).penalty(&PENALTY), at_once("other", &quota, &ann, 11)];
-    let step = "others refuse, and it costs nothing of this limit";
+    let step = "refusals of other limits cost nothing of this limit";
     for _ in 0..9 {
         expect(step, "outcome", trial.check(step, &free).await?.outcome(), Answer::Never)?;
     }
     let step = "no strike was given";
     expect_allowed(step, &trial.check(step, &[free[0].cost(1)]).await?, true)?;
-    let step = "a blocked client may look";
+    let step = "a blocked client may peek";
     for _ in 0..4 {
         trial.check(step, &[free[0].cost(11)]).await?;
     }

@@ -9,13 +9,13 @@ use super::failure::{Failure, expect};
 use super::samples::{at_once, expect_allowed, in_turn, key, only, retry_after};
 use super::trial::{MICROSECOND, Trial};
 
-/// Takes all ten units in two lumps, four seconds apart, and leaves the clock 1.5 s later.
+/// Takes all ten units in two parts, four seconds apart, and leaves the clock 1.5 s later.
 async fn spend<S: Store>(trial: &mut Trial<S>, name: &str, quota: &Quota) -> Result<(), Failure> {
     let (start, spender) = (trial.now(), key(name));
     for (after, cost) in [(0, 4), (4_000, 6), (5_500, 10)] {
         trial.set(start + Duration::from_millis(after));
         let step = format!("{name}: {cost} units after {after} ms");
-        // A bucket has units back before the last step, and has to give them up too.
+        // A bucket has regained units before the last step; these are taken too.
         let peek = trial.check(&step, &[at_once("ten", quota, &spender, 0)]).await?;
         let cost = cost.min(only(&step, &peek)?.remaining());
         let decision = trial.check(&step, &[in_turn("ten", quota, &spender, cost)]).await?;

@@ -6,8 +6,8 @@ use tower_quota_core::{Charge, Decision, Key, LimitStatus, Name, Outcome, Quota}
 
 use super::failure::{Failure, expect};
 
-/// Ten units in ten seconds: by every algorithm, and by a fixed window in each of its positions. The name is the key's
-/// and the limit's, so that no sample meets another.
+/// Ten units in ten seconds, by every algorithm and by fixed windows with each offset. The name is the key's and the
+/// limit's, so samples share no counter.
 pub(super) const TEN_IN_TEN: &[(&str, Quota)] = {
     const TEN: Quota = Quota::new(10, Duration::from_secs(10));
     &[
@@ -24,22 +24,22 @@ pub(super) const TEN_IN_TEN: &[(&str, Quota)] = {
 
 const CLIENT: Name = Name::new("client");
 
-/// A key of the conformance suite.
+/// Returns a key of the conformance suite.
 pub(super) fn key(name: &str) -> Key<'static> {
     Key::owned(CLIENT, name)
 }
 
-/// A charge that never waits, so that a leaky bucket refuses where the others do.
+/// Returns a charge that never waits, so that a leaky bucket refuses where the others do.
 pub(super) fn at_once<'a>(limit: &'static str, quota: &'a Quota, key: &'a Key<'a>, cost: u64) -> Charge<'a> {
     Charge::new(limit, quota, key).cost(cost).max_wait(Duration::ZERO)
 }
 
-/// A charge that takes its turn where there is a queue, however long, and is refused at once elsewhere.
+/// Returns a charge that accepts any wait; only a leaky bucket makes it wait.
 pub(super) fn in_turn<'a>(limit: &'static str, quota: &'a Quota, key: &'a Key<'a>, cost: u64) -> Charge<'a> {
     Charge::new(limit, quota, key).cost(cost)
 }
 
-/// The only status of a request with one limit.
+/// Returns the only status of a request with one limit.
 pub(super) fn only<'a>(step: &str, decision: &'a Decision) -> Result<&'a LimitStatus, Failure> {
     match decision.statuses() {
         [status] => Ok(status),
@@ -47,7 +47,7 @@ pub(super) fn only<'a>(step: &str, decision: &'a Decision) -> Result<&'a LimitSt
     }
 }
 
-/// The wait after which a refused request is promised to be admitted.
+/// Returns the wait after which a refused request is promised to be admitted.
 pub(super) fn retry_after(step: &str, decision: &Decision) -> Result<Duration, Failure> {
     match decision.outcome() {
         Outcome::Refuse(retry) => Ok(retry),

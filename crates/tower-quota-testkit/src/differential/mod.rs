@@ -101,10 +101,10 @@ impl Differential {
         self
     }
 
-    /// Expects that the store keeps entries that are full again, as one does in which nothing expires during a trace.
+    /// Expects that the store keeps entries that are full again.
     ///
-    /// The clock then goes back further, also to where an entry is from so far ahead that it counts as missing. Stored
-    /// bytes must be equal always.
+    /// For stores in which nothing expires during a trace. The clock then goes back further, also to where an entry is
+    /// so far in the future that it counts as missing. Stored bytes must always be equal.
     #[must_use]
     pub const fn forgets_nothing(mut self) -> Self {
         self.forgets_nothing = true;

@@ -69,7 +69,7 @@ pub(super) struct ChargePlan {
     pub(super) key: usize,
     pub(super) quota: usize,
     pub(super) cost: Cost,
-    pub(super) patience: Option<u64>,
+    pub(super) max_wait_micros: Option<u64>,
     pub(super) penalty: Option<usize>,
     pub(super) counts_refusals: bool,
     pub(super) is_shadow: bool,
@@ -153,14 +153,14 @@ impl Step {
 }
 
 impl ChargePlan {
-    /// Returns a charge without special wishes.
+    /// Returns a charge without special options.
     pub(super) const fn plain(limit: usize, key: usize, quota: usize, cost: Cost) -> Self {
         Self {
             limit,
             key,
             quota,
             cost,
-            patience: None,
+            max_wait_micros: None,
             penalty: None,
             counts_refusals: false,
             is_shadow: false,
@@ -177,7 +177,7 @@ impl ChargePlan {
             Cost::Above(units) => quota.capacity().saturating_add(units),
         };
         let mut charge = Charge::new(LIMITS[self.limit], quota, &keys[self.key]).cost(cost);
-        if let Some(micros) = self.patience {
+        if let Some(micros) = self.max_wait_micros {
             charge = charge.max_wait(Duration::from_micros(micros));
         }
         if let Some(penalty) = self.penalty {

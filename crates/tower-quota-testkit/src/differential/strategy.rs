@@ -2,7 +2,7 @@
 //!
 //! 1. A plan has a few policies, and most steps ask one of them again: what is counted adds up, and limits are reached.
 //! 2. Most pauses end at the instant at which the last decision promised a change, or a microsecond beside it.
-//! 3. Charges are plain or have wishes, each of them now and then.
+//! 3. Charges are plain or have options, each of them now and then.
 //! 4. Quotas are everyday ones or reach to the ends of what can be counted. A limit sometimes changes its quota.
 //! 5. A plan ends with a look at every limit of every key.
 
@@ -28,11 +28,11 @@ const LONGEST_PERIOD: u64 = 366 * 86_400_000_000;
 /// The most units of a log: it has a stamp for each, and longer ones would only be slow.
 const LONGEST_LOG: u64 = 2_000;
 
-/// What plans may contain.
+/// The contents that plans may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contents {
     pub(super) lacks: &'static [Capability],
-    /// Says that charges have no special wishes, and most limits are token buckets.
+    /// Says that charges have no special options, and most limits are token buckets.
     pub(super) is_plain: bool,
 }
 
@@ -140,20 +140,20 @@ impl Contents {
             3 => (0..=1_000_u64).prop_map(Cost::Share),
             1 => of_any_size(63).prop_map(Cost::Above),
         ];
-        let patience = option::weighted(0.2, of_any_size(60));
+        let max_wait_micros = option::weighted(0.2, of_any_size(60));
         let penalty = option::weighted(0.2, 0..PENALTIES);
         let flag = || bool::weighted(0.2);
-        let wishes = (patience, penalty, flag(), flag(), flag(), flag());
+        let options = (max_wait_micros, penalty, flag(), flag(), flag(), flag());
         let other_quota = option::weighted(0.2, 0..QUOTAS);
-        (0..LIMITS.len(), 0..KEYS, other_quota, cost, bool::weighted(0.5), wishes).prop_map(
-            move |(limit, key, other_quota, cost, is_plain, wishes)| {
+        (0..LIMITS.len(), 0..KEYS, other_quota, cost, bool::weighted(0.5), options).prop_map(
+            move |(limit, key, other_quota, cost, is_plain, options)| {
                 let plain = ChargePlan::plain(limit, key, other_quota.unwrap_or(limit), cost);
                 if is_plain || self.is_plain {
                     return plain;
                 }
-                let (patience, penalty, counts_refusals, is_shadow, is_at_most, is_refundable) = wishes;
+                let (max_wait_micros, penalty, counts_refusals, is_shadow, is_at_most, is_refundable) = options;
                 ChargePlan {
-                    patience: patience.filter(|_| self.has(Capability::Waiting)),
+                    max_wait_micros: max_wait_micros.filter(|_| self.has(Capability::Waiting)),
                     penalty: penalty.filter(|_| self.has(Capability::Penalties)),
                     counts_refusals: counts_refusals && self.has(Capability::CountedRefusals),
                     is_shadow: is_shadow && self.has(Capability::Shadows),

@@ -47,7 +47,7 @@ impl<'a> RandomTrace<'a> {
         &self.prefix
     }
 
-    /// Runs the trace on a store that is empty, and compares every field of every decision with the model's.
+    /// Runs the trace on an empty store, and compares every field of every decision with the model's.
     ///
     /// # Errors
     /// [`Failure`] names the first step at which they differ.
