@@ -1,4 +1,4 @@
-//! What clients accept, as refusals are negotiated.
+//! The `Accept` header, by which the form of refusals is negotiated.
 #![no_main]
 
 use std::pin::pin;
@@ -11,7 +11,7 @@ use tower_quota_fuzz::request;
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// Nobody gets here.
+/// The inner service, which no request reaches.
 #[derive(Clone)]
 struct Unreachable;
 
@@ -25,7 +25,7 @@ impl Service<Request<()>> for Unreachable {
     }
 
     fn call(&mut self, _: Request<()>) -> Self::Future {
-        unreachable!("everybody is blocked")
+        unreachable!("every request is blocked")
     }
 }
 

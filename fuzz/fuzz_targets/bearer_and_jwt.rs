@@ -10,7 +10,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some(request) = request("authorization", &line) else { return };
     assert!(extract(&key::bearer(), &request) <= bytes.len());
     let _ = extract(&key::unverified_jwt_claim("sub"), &request);
-    // Nobody signs by chance: at most it contradicts itself.
+    // A valid signature by chance is impossible: no claim may be returned.
     let key = JwtKey::hmac(b"a secret of thirty-two bytes ...").expect("a key");
     assert_eq!(extract(&key::jwt_claim("sub", key), &request), 0);
 });

@@ -1,4 +1,4 @@
-//! Conditions on hosts and paths, and numbers that a request tells.
+//! Conditions on hosts and paths, and costs by `content-length`.
 #![no_main]
 
 use http::{HeaderValue, Uri};

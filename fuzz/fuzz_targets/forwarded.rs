@@ -3,11 +3,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use tower_quota::key::Source;
-use tower_quota_fuzz::{clients, request, the_proxy_decides};
+use tower_quota_fuzz::{clients, request, assert_proxy_decides};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Some(request) = request("forwarded", bytes) {
         let _ = clients(&Source::Forwarded, &request);
     }
-    the_proxy_decides(&Source::Forwarded, "forwarded", bytes, "for=\"[2001:db8::7]:1\"", "2001:db8::7");
+    assert_proxy_decides(&Source::Forwarded, "forwarded", bytes, "for=\"[2001:db8::7]:1\"", "2001:db8::7");
 });

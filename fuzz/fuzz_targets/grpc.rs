@@ -1,4 +1,4 @@
-//! What gRPC requests call, and their binary metadata.
+//! The services and methods of gRPC requests, and their binary metadata.
 #![no_main]
 
 use http::Uri;

@@ -1,4 +1,4 @@
-//! What the fuzz targets share: requests made of a fuzzer's bytes, and what holds for every parser of addresses.
+//! Helpers of the fuzz targets: requests made of a fuzzer's bytes, and an assertion for parsers of addresses.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use tower_quota::key::{self, KeyExtractor, Proxies, Source};
 /// The peer of every request: a trusted proxy.
 pub const PEER: &str = "10.0.0.1";
 
-/// A request that brings a header: one line of it for each line of `bytes`. `None` when a line cannot be sent.
+/// Returns a request with a header: one line of it for each line of `bytes`. `None` if a line cannot be sent.
 #[must_use]
 pub fn request(name: &'static str, bytes: &[u8]) -> Option<Request<()>> {
     let mut request = Request::new(());
@@ -23,15 +23,15 @@ pub fn request(name: &'static str, bytes: &[u8]) -> Option<Request<()>> {
     Some(request)
 }
 
-/// Reads a key and looks at all of it.
+/// Extracts a key, and returns its length in bytes; 0 if there is none.
 pub fn extract(extractor: &impl KeyExtractor, request: &Request<()>) -> usize {
     extractor.extract(&RequestHead::of(request)).map_or(0, |key| key.as_bytes().len())
 }
 
-/// The client as trusted networks tell it, and as counted hops do.
+/// Returns the client's address by trusted networks, and by a number of hops.
 ///
 /// # Panics
-/// When there is none although the peer is known.
+/// When there is no address.
 #[must_use]
 pub fn clients(source: &Source, request: &Request<()>) -> [IpAddr; 2] {
     [Proxies::networks(["10.0.0.0/8", "fd00::/8"]), Proxies::hops(2)].map(|proxies| {
@@ -40,11 +40,11 @@ pub fn clients(source: &Source, request: &Request<()>) -> [IpAddr; 2] {
     })
 }
 
-/// Whatever a client has sent, the proxy's own word on the right decides.
+/// Asserts that the address which the trusted proxy appends is the client's, despite a forged header.
 ///
 /// # Panics
-/// When it does not.
-pub fn the_proxy_decides(source: &Source, name: &'static str, forged: &[u8], appended: &str, client: &str) {
+/// When another address is taken for the client's.
+pub fn assert_proxy_decides(source: &Source, name: &'static str, forged: &[u8], appended: &str, client: &str) {
     let joined = [forged, b", ", appended.as_bytes()].concat();
     if let Some(request) = request(name, &joined) {
         assert_eq!(clients(source, &request)[0], client.parse::<IpAddr>().expect("an address"));
