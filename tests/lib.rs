@@ -1,4 +1,4 @@
-//! Tests across tower-quota's crates; what the README shows is compiled and run here.
+//! Tests across tower-quota's crates; the README's snippets are compiled and run here.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

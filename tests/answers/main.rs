@@ -1,4 +1,4 @@
-//! What clients are told, from outside: the matrix in the documentation, and structured fields read by another's parser.
+//! Tests of responses: the matrix in the documentation, and fields read by an independent parser.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod matrix;

@@ -1,4 +1,4 @@
-//! The matrix of answers in the documentation is what the layer does.
+//! Tests that the matrix of answers in the documentation shows what the layer does.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ use crate::setting::{Case, Wire};
 const PAGE: &str = include_str!("../../docs/ANSWERS.md");
 
 #[tokio::test(start_paused = true)]
-async fn page_is_what_the_layer_does() {
+async fn documented_answers_match_layer() {
     let mut glance = String::from("## At a glance\n\n| answer | HTTP | gRPC | gRPC-Web |\n|---|---|---|---|\n");
     for case in Case::all() {
         write!(glance, "| {} |", case.name).unwrap();
@@ -36,7 +36,7 @@ async fn page_is_what_the_layer_does() {
     assert!(PAGE[begin..] == page, "docs/ANSWERS.md should go on:\n\n{page}");
 }
 
-/// Returns what a client takes an answer for.
+/// Returns the meaning of an answer to its client.
 fn verdict(answer: &Response<Bytes>) -> String {
     match answer.headers().get("grpc-status").map(|code| code.to_str().unwrap()) {
         None if answer.status() == 200 => String::from("the service's own"),
@@ -58,7 +58,7 @@ fn body(answer: &Response<Bytes>) -> &'static str {
     }
 }
 
-/// Returns the fields of an answer by name, with the kinds of a status's details, and resets as seconds from now.
+/// Returns the fields of an answer by name, the types of a status's details, and resets in seconds.
 fn fields(answer: &Response<Bytes>) -> String {
     let mut fields: Vec<String> = answer
         .headers()

@@ -47,13 +47,13 @@ impl Wire {
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     policy: Policy,
-    /// Requests before the one that is looked at.
+    /// The number of requests before the one whose answer is compared.
     earlier: usize,
     fails: bool,
 }
 
 impl Case {
-    /// Every kind there is: one row of the table each.
+    /// Returns every kind of answer: one row of the table each.
     pub(crate) fn all() -> Vec<Self> {
         let minute = || Limit::new("minute", Quota::per_minute(2));
         let policy = |limit| Policy::new().limit(limit);
@@ -73,10 +73,10 @@ impl Case {
         ]
     }
 
-    /// The answer to a request of this kind.
+    /// Returns the answer to a request of this kind.
     pub(crate) async fn answer(&self, wire: Wire) -> Response<Bytes> {
         let clock = ManualClock::default();
-        let store = Sometimes { memory: MemoryStore::with_clock(10, clock.clone()), fails: self.fails };
+        let store = FailingOrMemory { memory: MemoryStore::with_clock(10, clock.clone()), fails: self.fails };
         let layer = RateLimitLayer::new(store, self.policy.clone())
             .local_store(MemoryStore::with_clock(10, clock))
             .protocol(Protocol::Both);
@@ -92,12 +92,12 @@ impl Case {
 }
 
 /// A store in memory, or one that always fails.
-struct Sometimes {
+struct FailingOrMemory {
     memory: MemoryStore,
     fails: bool,
 }
 
-impl Store for Sometimes {
+impl Store for FailingOrMemory {
     type Error = io::Error;
     type Future = Ready<Result<Decision, io::Error>>;
 

@@ -1,4 +1,4 @@
-//! The fields of draft 11 and the lists of draft 6, read by a parser of structured fields that nobody here wrote.
+//! Tests that an independent parser of structured fields reads the fields of drafts 11 and 7.
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -9,14 +9,14 @@ use sfv::{BareItem, Dictionary, Integer, Item, List, ListEntry, Parameters, Pars
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::{HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 
-/// A name with everything in it that names may have and strings must escape.
-const ODD: &str = r#"a "b" \c, d;e=f"#;
+/// A name with every character that a string must escape.
+const ESCAPED_NAME: &str = r#"a "b" \c, d;e=f"#;
 
-/// Ten million requests a second for everybody, and a daily hundred for this client.
+/// Returns a response under two limits: ten million a second for all clients, and a hundred a day for this one.
 async fn answer(style: HeaderStyle) -> Response<()> {
     let policy = Policy::new()
         .limit(Limit::new("many", Quota::per_second(10_000_000)))
-        .limit(Limit::new(ODD, Quota::per_day(100).sliding_log()).by(key::header("x-api-key")));
+        .limit(Limit::new(ESCAPED_NAME, Quota::per_day(100).sliding_log()).by(key::header("x-api-key")));
     let layer = RateLimitLayer::new(MemoryStore::new(), policy).headers(style).partition_keys("secret");
     let service = layer
         .layer(service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(Empty::<bytes::Bytes>::new())))));
@@ -42,15 +42,15 @@ fn integer(params: &Parameters, name: &str) -> i64 {
 }
 
 #[tokio::test]
-async fn draft_11_is_two_lists_of_strings() {
+async fn draft_11_fields_parse_as_lists() {
     let answer = answer(HeaderStyle::Draft11).await;
     let [(many, quota), (odd, daily)] = items(&answer, "ratelimit-policy").try_into().unwrap();
-    assert_eq!((many.as_string().unwrap().as_str(), odd.as_string().unwrap().as_str()), ("many", ODD));
+    assert_eq!((many.as_string().unwrap().as_str(), odd.as_string().unwrap().as_str()), ("many", ESCAPED_NAME));
     assert_eq!((integer(&quota, "q"), integer(&quota, "w")), (10_000_000, 1));
     assert_eq!((integer(&daily, "q"), integer(&daily, "w")), (100, 86_400));
 
     let [(_, left), (odd, of_the_day)] = items(&answer, "ratelimit").try_into().unwrap();
-    assert_eq!(odd.as_string().unwrap().as_str(), ODD);
+    assert_eq!(odd.as_string().unwrap().as_str(), ESCAPED_NAME);
     assert_eq!((integer(&left, "r"), integer(&of_the_day, "r")), (9_999_999, 99));
     assert!((1..=86_400).contains(&integer(&of_the_day, "t")));
 
@@ -61,11 +61,11 @@ async fn draft_11_is_two_lists_of_strings() {
 }
 
 #[tokio::test]
-async fn draft_7_is_a_dictionary_and_a_list_of_integers() {
+async fn draft_7_fields_parse_as_dictionary() {
     let answer = answer(HeaderStyle::Draft7).await;
-    let told: Dictionary = Parser::new(text(&answer, "ratelimit")).parse().unwrap();
+    let fields: Dictionary = Parser::new(text(&answer, "ratelimit")).parse().unwrap();
     for (name, value) in [("limit", 100), ("remaining", 99)] {
-        let ListEntry::Item(item) = &told[name] else { panic!("{told:?}") };
+        let ListEntry::Item(item) = &fields[name] else { panic!("{fields:?}") };
         assert_eq!(item.bare_item, BareItem::Integer(Integer::from(value)));
     }
     let quotas = items(&answer, "ratelimit-policy");

@@ -1,4 +1,4 @@
-"""Refused calls as grpcio sees them, which decodes statuses and their details by itself. Argument: the server's address."""
+"""Checks refused calls with grpcio, which decodes statuses and their details. Argument: the server's address."""
 
 import sys
 
@@ -12,7 +12,7 @@ SERVICE = "/grpc.health.v1.Health/"
 
 
 def check_refusal(error):
-    """What a client must find in a refusal, of whatever kind its call was."""
+    """Asserts the parts of a refusal, for every kind of call."""
     assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED, error
     assert error.details().startswith('Over the limit "calls": retry in '), error.details()
 

@@ -1,4 +1,4 @@
-// Header fields read by parsers that nobody here wrote: `ratelimit-header-parser`, of the makers of express-rate-limit, and
+// Reads header fields with independent parsers: `ratelimit-header-parser`, of the makers of express-rate-limit, and
 // `structured-headers`, of RFC 9651. Argument: the server's address.
 import assert from "node:assert/strict";
 import { parseRateLimit } from "ratelimit-header-parser";
@@ -8,7 +8,7 @@ const server = `http://${process.argv[2]}`;
 const QUOTA = 3;
 const HOUR = 3600;
 
-/** The answers to one client's requests: as many as its quota has, and one that is refused. */
+/** Returns the answers to one client's requests: as many as its quota admits, and one that is refused. */
 async function answers(path, client) {
   const all = [];
   for (let i = 0; i <= QUOTA; i++) all.push(await fetch(server + path, { headers: { "x-client": client } }));
@@ -16,7 +16,7 @@ async function answers(path, client) {
   return all;
 }
 
-/** Whether a date is this many seconds away, give or take those that the test itself takes. */
+/** Asserts that a date is this many seconds away, within a tolerance for the test's own time. */
 function assertIn(date, seconds) {
   const off = Math.abs((date.getTime() - Date.now()) / 1000 - seconds);
   assert.ok(off < 10, `${date} is ${off} s off`);
@@ -31,7 +31,7 @@ for (const path of ["/draft-6", "/draft-7", "/draft-3", "/x-delta", "/x-epoch", 
     assert.equal(used, Math.min(QUOTA, i + 1), path);
     const refused = answer.status === 429;
     const retry = Number(answer.headers.get("retry-after"));
-    // Drafts 6 and 7 want the reset to be the time to retry; the others tell when the limit is whole.
+    // Drafts 6 and 7 want the reset to be the time to retry; in the others it is when the limit is full.
     const draft = path === "/draft-6" || path === "/draft-7";
     assertIn(reset, refused && draft ? retry : (used * HOUR) / QUOTA);
     if (refused) assert.ok(retry > HOUR / QUOTA - 10 && retry <= HOUR / QUOTA, `${retry}`);

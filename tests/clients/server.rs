@@ -1,6 +1,6 @@
-//! One server that answers in every style and in gRPC, for clients that nobody here wrote: see `scripts/clients`.
+//! A server that answers in every header style and in gRPC, for independent clients: see `scripts/clients`.
 //!
-//! Prints the address it listens on. Every client, told apart by the header `x-client`, has 3 requests an hour in each
+//! It prints the address it listens on. Each client, identified by the header `x-client`, has 3 requests an hour in each
 //! style under a path of its own, and 1 call an hour to the standard health service of gRPC.
 
 use axum::Router;

@@ -13,7 +13,7 @@ pub(crate) struct Case {
     pub(crate) steps: Vec<Value>,
 }
 
-/// What a case counts time in.
+/// The unit of a case's times.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Unit {
@@ -23,7 +23,7 @@ pub(crate) enum Unit {
     S,
 }
 
-/// One step of a case that is not told in words.
+/// One step of a case that is given in numbers.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Step {
@@ -54,15 +54,15 @@ pub(crate) struct Operation {
     pub(crate) expect: Expected,
 }
 
-/// What an operation should answer; what is not stated is not compared.
+/// The expected result of an operation; a missing field is not compared.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expected {
     pub(crate) ok: Option<bool>,
-    /// When a reservation may act.
+    /// The instant at which a reservation may act.
     pub(crate) act: Option<u64>,
     pub(crate) got: Option<u64>,
-    /// What is left; less than nothing is a debt.
+    /// The units left; below zero is a debt.
     pub(crate) rem: Option<i64>,
     pub(crate) retry: Option<u64>,
     pub(crate) wait: Option<u64>,
@@ -82,7 +82,7 @@ pub(crate) struct Limit {
     pub(crate) kind: Refill,
     /// Units at the start; the capacity unless stated.
     pub(crate) init: Option<u64>,
-    /// When the first refill in one piece comes.
+    /// The instant of the first refill in one piece.
     pub(crate) first: Option<u64>,
     #[serde(default)]
     pub(crate) adaptive: bool,
@@ -91,14 +91,14 @@ pub(crate) struct Limit {
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Refill {
-    /// Drop by drop.
+    /// A continuous refill.
     #[default]
     Greedy,
-    /// A whole refill at the end of each period.
+    /// A full refill at the end of each period.
     Interval,
 }
 
-/// All cases, in the order of the file.
+/// Returns all cases, in the order of the file.
 pub(crate) fn all() -> Vec<Case> {
     include_str!("cases.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

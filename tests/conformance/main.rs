@@ -1,13 +1,13 @@
-//! Published cases and the conformance suite, against every store there is.
+//! Runs the published cases and the conformance suite against both stores.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what a test calls may fail like a test")]
 
 mod case;
+mod case_client;
 mod differs;
 mod models;
 mod stated;
 mod steps;
-mod subject;
 
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ use tower_quota_testkit::{ManualClock, RedisServer, block_on};
 
 use self::differs::DIFFERS;
 
-/// A store and the clock that it lives by.
-struct Desk<S> {
+/// A store and the clock that it reads.
+struct TestStore<S> {
     store: S,
     clock: ManualClock,
 }
 
-/// What a case says of a request.
+/// A result of a request that a case states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     Allowed,
@@ -32,19 +32,19 @@ enum Column {
     ResetAfter,
 }
 
-/// Why a case is not expected to agree.
-enum Verdict {
-    /// tower-quota answers these columns differently; with none named, the case as a whole.
+/// The reason for which a case is not expected to agree.
+enum Difference {
+    /// tower-quota answers these columns differently on purpose; the entire case if none is named.
     OnPurpose(&'static [Column], &'static str),
-    /// The case is told in words, of something that a store does not do.
-    Elsewhere(&'static str),
+    /// The case is described in words, and is about something that a store does not do.
+    NotAStore(&'static str),
 }
 
-/// Far more than a decision takes: a slow machine must not fail a test.
-const PATIENT: Duration = Duration::from_secs(10);
+/// A deadline that only a broken test reaches, also on a slow machine.
+const TEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Replays every case, and answers how they came out: a summary, and a line for each that does not agree.
-async fn replay<S: Store>(name: &str, desk: &Desk<S>) -> Vec<String> {
+/// Replays every case, and returns a summary and a line for each case that does not agree.
+async fn replay<S: Store>(name: &str, test_store: &TestStore<S>) -> Vec<String> {
     let cases = case::all();
     for (id, _) in DIFFERS {
         assert!(cases.iter().any(|case| case.id == *id), "{id} is listed and does not exist");
@@ -52,41 +52,43 @@ async fn replay<S: Store>(name: &str, desk: &Desk<S>) -> Vec<String> {
     let (mut agree, mut on_purpose, mut elsewhere) = (0, 0, 0);
     let (mut wrong, mut different) = (Vec::new(), Vec::new());
     for case in &cases {
-        let verdict = DIFFERS.iter().find(|(id, _)| *id == case.id).map(|(_, verdict)| verdict);
+        let listed = DIFFERS.iter().find(|(id, _)| *id == case.id).map(|(_, difference)| difference);
         if case.model == "stated" {
-            let played = stated::play(desk, &case.id).await;
-            match verdict {
-                Some(Verdict::Elsewhere(reason)) => {
+            let played = stated::play(test_store, &case.id).await;
+            match listed {
+                Some(Difference::NotAStore(reason)) => {
                     elsewhere += 1;
                     different.push(format!("{}: stated only: {reason}", case.id));
                 }
-                Some(Verdict::OnPurpose(_, reason)) => {
+                Some(Difference::OnPurpose(_, reason)) => {
                     on_purpose += 1;
                     different.push(format!("{}: {reason}", case.id));
                 }
                 None => agree += 1,
             }
-            if played == matches!(verdict, Some(Verdict::Elsewhere(_))) {
+            if played == matches!(listed, Some(Difference::NotAStore(_))) {
                 wrong.push(format!("{}: played or declared to be elsewhere, one of the two", case.id));
             }
             continue;
         }
-        let outcome = steps::play(desk, case, &[]).await;
-        match (verdict, outcome) {
+        let outcome = steps::play(test_store, case, &[]).await;
+        match (listed, outcome) {
             (None, Ok(())) => agree += 1,
             (None, Err(difference)) => wrong.push(format!("{}: {difference}", case.id)),
             (Some(_), Ok(())) => wrong.push(format!("{}: listed as different, and agrees", case.id)),
-            (Some(Verdict::OnPurpose(columns, reason)), Err(difference)) => {
+            (Some(Difference::OnPurpose(columns, reason)), Err(difference)) => {
                 on_purpose += 1;
                 different.push(format!("{}: {reason} ({difference})", case.id));
                 // Where only some columns differ, the others have to agree.
                 if !columns.is_empty()
-                    && let Err(difference) = steps::play(desk, case, columns).await
+                    && let Err(difference) = steps::play(test_store, case, columns).await
                 {
                     wrong.push(format!("{} differs in more than {columns:?}: {difference}", case.id));
                 }
             }
-            (Some(Verdict::Elsewhere(_)), Err(_)) => wrong.push(format!("{}: has steps, so it has an answer", case.id)),
+            (Some(Difference::NotAStore(_)), Err(_)) => {
+                wrong.push(format!("{}: has steps, so it has an answer", case.id))
+            }
         }
     }
     assert!(wrong.is_empty(), "{name}:\n{}", wrong.join("\n"));
@@ -97,19 +99,19 @@ async fn replay<S: Store>(name: &str, desk: &Desk<S>) -> Vec<String> {
 }
 
 #[test]
-fn published_cases_in_memory() {
+fn published_cases_hold_in_memory() {
     let clock = ManualClock::default();
-    let desk = Desk { store: MemoryStore::with_clock(10_000, clock.clone()), clock };
-    println!("{}", block_on(replay("memory", &desk)).join("\n  "));
+    let test_store = TestStore { store: MemoryStore::with_clock(10_000, clock.clone()), clock };
+    println!("{}", block_on(replay("memory", &test_store)).join("\n  "));
 }
 
 #[tokio::test]
-async fn published_cases_in_redis() {
+async fn published_cases_hold_in_redis() {
     let (server, clock) = (RedisServer::start(), ManualClock::default());
-    let options = RedisStore::options().prefix("published").deadline(PATIENT).clock(clock.clone());
-    let desk = Desk { store: options.connect(&server.url()).await.unwrap(), clock };
+    let options = RedisStore::options().prefix("published").deadline(TEST_TIMEOUT).clock(clock.clone());
+    let test_store = TestStore { store: options.connect(&server.url()).await.unwrap(), clock };
     // The reasons are the same as in memory.
-    println!("{}", replay("redis", &desk).await[0]);
+    println!("{}", replay("redis", &test_store).await[0]);
     every_key_expires(&server);
 }
 
@@ -142,7 +144,7 @@ mod redis {
 
     async fn redis(clock: ManualClock, prefix: String) -> Served {
         let server = RedisServer::start();
-        let options = RedisStore::options().prefix(prefix).deadline(PATIENT).clock(clock);
+        let options = RedisStore::options().prefix(prefix).deadline(TEST_TIMEOUT).clock(clock);
         Served { store: options.connect(&server.url()).await.unwrap(), server }
     }
 
@@ -153,7 +155,7 @@ mod redis {
     conformance_tests!(redis, block_on = on_tokio);
 }
 
-/// Looks from outside: each key the server holds has a time to live.
+/// Asserts that each key in the server has a time to live.
 fn every_key_expires(server: &RedisServer) {
     let script = "local n = 0 for _, key in ipairs(redis.call('KEYS', '*')) do \
                   if redis.call('PTTL', key) <= 0 then return -1 end n = n + 1 end return n";

@@ -1,4 +1,4 @@
-//! Which quotas the parameters of a case are here.
+//! Translates the parameters of a case into quotas.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use tower_quota_core::{Algorithm, Quota, Timestamp};
 
 use super::case::{Case, Limit, Refill, Unit};
 
-/// What a case is played on: its limits, all counted by one key, and what happened before its first step.
+/// The limits of a case, all counted by one key, and the units taken before its first step.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) limits: Vec<Quota>,
     /// Microseconds per unit of the case's time.
     pub(crate) scale: u64,
-    /// Instant, limit and units of what was taken before.
+    /// Units taken before the first step: the instant, the limit's position, the units.
     pub(crate) taken: Vec<(u64, usize, u64)>,
 }
 
@@ -52,7 +52,7 @@ struct Window {
     seed: BTreeMap<String, u64>,
 }
 
-/// The setups to play a case on, or why there are none.
+/// Returns the setups to play a case on, or the reason for which there are none.
 pub(crate) fn setups(case: &Case) -> Result<Vec<Setup>, String> {
     let unit = micros_per(case.unit);
     let plain = |quota: Quota| Setup { limits: vec![quota], scale: unit, taken: Vec::new() };
@@ -103,7 +103,7 @@ pub(crate) fn setups(case: &Case) -> Result<Vec<Setup>, String> {
     }
 }
 
-/// The quota of a limit whose bucket is first filled, or whose window begins, at `t0`.
+/// Returns the quota of a limit whose bucket is first filled, or whose window begins, at `t0`.
 pub(crate) fn quota(limit: &Limit, scale: u64, t0: u64) -> Result<Quota, String> {
     let refill = limit.refill.unwrap_or(limit.cap);
     let quota = Quota::new(refill, Duration::from_micros(limit.period * scale));
@@ -119,8 +119,8 @@ pub(crate) fn quota(limit: &Limit, scale: u64, t0: u64) -> Result<Quota, String>
 }
 
 impl Setup {
-    /// The same with all units counted `times` over, to see fractions of one.
-    pub(crate) fn magnified(&self, times: u64) -> Self {
+    /// Returns the setup with all units multiplied by `times`, to show fractions of one.
+    pub(crate) fn with_multiplied_units(&self, times: u64) -> Self {
         let magnify = |quota: &Quota| {
             let larger = Quota::new(quota.units() * times, quota.period());
             match quota.algorithm() {
@@ -141,7 +141,7 @@ impl Window {
         Quota::new(self.limit, Duration::from_micros(self.window * unit))
     }
 
-    /// What the seed says was taken before, when its numbers count spans of `length`.
+    /// Returns the units that the seed says were taken before; its numbers count spans of `length`.
     fn taken(&self, length: u64) -> Result<Vec<(u64, usize, u64)>, String> {
         self.seed
             .iter()
@@ -157,7 +157,7 @@ fn read<T: serde::de::DeserializeOwned>(params: &Value) -> Result<T, String> {
     T::deserialize(params).map_err(|error| error.to_string())
 }
 
-/// A nanosecond of a case is a microsecond here, or as many as its period needs.
+/// Returns the microseconds that stand for one unit of time; one for a nanosecond.
 const fn micros_per(unit: Unit) -> u64 {
     match unit {
         Unit::Ns => 1,

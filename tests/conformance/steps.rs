@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Number, Value};
-use tower_quota_core::{Decision, Operation as Apply, Outcome, Quota, Store};
+use tower_quota_core::{Decision, Operation as StoreOperation, Outcome, Quota, Store};
 
 use super::case::{Case, Operation, Step};
+use super::case_client::{CaseClient, remaining, reset_after};
 use super::models::{self, Setup};
-use super::subject::{Subject, remaining, reset_after};
-use super::{Column, Desk};
+use super::{Column, TestStore};
 
-/// Plays a case on every setup it has; all columns but those in `but` must agree.
-pub(crate) async fn play<S: Store>(desk: &Desk<S>, case: &Case, but: &[Column]) -> Result<(), String> {
+/// Plays a case on each of its setups; all columns except those in `but` must agree.
+pub(crate) async fn play<S: Store>(test_store: &TestStore<S>, case: &Case, but: &[Column]) -> Result<(), String> {
     for (number, setup) in models::setups(case)?.into_iter().enumerate() {
         let name = format!("{} {number} {but:?}", case.id);
         let limits = &setup.limits;
-        let mut player = Player::new(desk, &name, &setup, but).await;
+        let mut player = Player::new(test_store, &name, &setup, but).await;
         for (position, step) in case.steps.iter().enumerate() {
             let step = Step::deserialize(step).map_err(|error| format!("step {position}: {error}"))?;
             let played = match step {
@@ -32,8 +32,8 @@ pub(crate) async fn play<S: Store>(desk: &Desk<S>, case: &Case, but: &[Column]) 
 }
 
 struct Player<'a, S> {
-    desk: &'a Desk<S>,
-    subject: Subject<'a, S>,
+    test_store: &'a TestStore<S>,
+    client: CaseClient<'a, S>,
     setup: &'a Setup,
     but: &'a [Column],
     /// Reservations that may be cancelled: what each decided, and its units.
@@ -41,20 +41,20 @@ struct Player<'a, S> {
 }
 
 impl<'a, S: Store> Player<'a, S> {
-    async fn new(desk: &'a Desk<S>, name: &str, setup: &'a Setup, but: &'a [Column]) -> Self {
-        let subject = Subject::new(&desk.store, &desk.clock, name, &setup.limits);
+    async fn new(test_store: &'a TestStore<S>, name: &str, setup: &'a Setup, but: &'a [Column]) -> Self {
+        let client = CaseClient::new(&test_store.store, &test_store.clock, name, &setup.limits);
         for &(t, limit, units) in &setup.taken {
-            subject.at(Duration::from_micros(t * setup.scale));
-            subject.charge(limit, units).await;
+            client.at(Duration::from_micros(t * setup.scale));
+            client.charge(limit, units).await;
         }
-        Self { desk, subject, setup, but, reserved: HashMap::new() }
+        Self { test_store, client, setup, but, reserved: HashMap::new() }
     }
 
     async fn request(&self, columns: &[Value]) -> Result<(), String> {
         let column = |position: usize| columns.get(position).unwrap_or(&Value::Null);
         self.at(column(0).as_u64().ok_or("a request without a time")?);
         let decision = match (column(1).as_u64(), column(1).as_i64()) {
-            (Some(cost), _) => self.subject.check(cost).await,
+            (Some(cost), _) => self.client.check(cost).await,
             (_, Some(back)) => self.refund(back.unsigned_abs()).await,
             _ => return Err("a request without a cost".to_owned()),
         };
@@ -67,7 +67,7 @@ impl<'a, S: Store> Player<'a, S> {
         if next.is_some() {
             // With nothing left, asking for one unit charges nothing.
             let left = remaining(&decision);
-            let wait = if left > 0 { Some(Duration::ZERO) } else { self.subject.check(1).await.retry_after() };
+            let wait = if left > 0 { Some(Duration::ZERO) } else { self.client.check(1).await.retry_after() };
             self.same(Column::RetryAfter, wait, next)?;
         }
         Ok(())
@@ -79,39 +79,39 @@ impl<'a, S: Store> Player<'a, S> {
         let mode = operation.mode.as_deref().unwrap_or_default();
         let unplayable = || format!("there is no {} {mode} here", operation.op);
         match operation.op.as_str() {
-            "avail" => self.same_left(&self.subject.peek().await, expect.rem),
+            "avail" => self.same_left(&self.client.peek().await, expect.rem),
             "peek" => {
-                let mut decision = self.subject.check(n).await;
+                let mut decision = self.client.check(n).await;
                 self.same(Column::Allowed, Some(decision.is_allowed()), expect.ok)?;
                 self.same(Column::RetryAfter, decision.retry_after(), expect.retry.map(|retry| self.span(retry)))?;
                 if let Some(refund) = decision.refund() {
-                    self.subject.apply(refund, n).await;
+                    self.client.apply(refund, n).await;
                 }
                 Ok(())
             }
             "drain" => {
-                let (got, _) = self.subject.drain(operation.max.unwrap_or(u64::MAX)).await;
+                let (got, _) = self.client.drain(operation.max.unwrap_or(u64::MAX)).await;
                 self.same(Column::Remaining, Some(got), expect.got)
             }
             "add" | "force_add" => self.same_left(&self.refund(n).await, expect.rem),
             "force" => {
-                let decision = self.subject.apply(Apply::Charge, n).await;
+                let decision = self.client.apply(StoreOperation::Charge, n).await;
                 self.same_left(&decision, expect.rem)?;
                 let empty = self.setup.limits.iter().map(Quota::window).max().unwrap_or_default();
                 let wait = reset_after(&decision).saturating_sub(empty);
                 self.same(Column::RetryAfter, Some(wait), expect.wait.map(|wait| self.span(wait)))
             }
             "full_in" => {
-                let decision = self.subject.peek().await;
+                let decision = self.client.peek().await;
                 self.same(Column::ResetAfter, Some(reset_after(&decision)), expect.wait.map(|wait| self.span(wait)))
             }
             "clear" => {
-                self.subject.apply(Apply::Reset, 1).await;
+                self.client.apply(StoreOperation::Reset, 1).await;
                 Ok(())
             }
             "estimate" => self.estimate(operation.t, expect.value.as_ref()).await,
             "reserve" => {
-                let decision = self.subject.check_patiently(n, Duration::MAX).await;
+                let decision = self.client.check_with_max_wait(n, Duration::MAX).await;
                 self.same(Column::Allowed, Some(decision.is_allowed()), expect.ok)?;
                 let act = self.span(operation.t) + decision.wait();
                 self.same(Column::RetryAfter, Some(act), expect.act.map(|act| self.span(act)))?;
@@ -122,66 +122,67 @@ impl<'a, S: Store> Player<'a, S> {
                 let (mut decision, units) =
                     self.reserved.remove(&operation.id.unwrap_or_default()).ok_or("nothing to cancel")?;
                 let refund = decision.refund().ok_or("nothing to give back")?;
-                self.subject.apply(refund, units).await;
+                self.client.apply(refund, units).await;
                 Ok(())
             }
             "set_rate" => {
                 let rate = operation.rate_per_s.ok_or_else(unplayable)?;
-                for quota in &mut self.subject.limits {
+                for quota in &mut self.client.limits {
                     *quota = Quota::per_second(rate).burst(quota.capacity()).try_algorithm(quota.algorithm()).unwrap();
                 }
                 Ok(())
             }
             "take" => {
-                for quota in &mut self.subject.limits {
+                for quota in &mut self.client.limits {
                     let limit = operation.limit.ok_or_else(unplayable)?;
                     *quota = Quota::new(limit, quota.period()).fixed_window().from_first_request();
                 }
-                self.same_left(&self.subject.check(n).await, expect.rem)
+                self.same_left(&self.client.check(n).await, expect.rem)
             }
             "replace" if mode == "as_is" => {
                 let limits = operation.limits.as_deref().ok_or_else(unplayable)?;
                 let quotas = limits.iter().map(|limit| models::quota(limit, self.setup.scale, operation.t));
-                self.subject.limits = quotas.collect::<Result<_, _>>()?;
+                self.client.limits = quotas.collect::<Result<_, _>>()?;
                 // A new quota holds from the first request that is charged under it.
-                self.subject.apply(Apply::Charge, 1).await;
+                self.client.apply(StoreOperation::Charge, 1).await;
                 self.same_left(&self.refund(1).await, expect.rem)
             }
             _ => Err(unplayable()),
         }
     }
 
-    /// An estimate that is no whole number is one when everything is counted ten times over.
+    /// Compares an estimate. If it has a fraction, all units are multiplied until it is an integer.
     async fn estimate(&self, t: u64, value: Option<&Number>) -> Result<(), String> {
         let digits = value.map(Number::to_string).ok_or("an estimate without a value")?;
         let fraction = digits.split_once('.').map_or("", |(_, fraction)| fraction);
         let times = 10_u64.pow(u32::try_from(fraction.len()).unwrap());
-        let setup = self.setup.magnified(times);
-        let larger = Box::pin(Player::new(self.desk, &format!("estimate of {digits} at {t}"), &setup, self.but)).await;
+        let setup = self.setup.with_multiplied_units(times);
+        let larger =
+            Box::pin(Player::new(self.test_store, &format!("estimate of {digits} at {t}"), &setup, self.but)).await;
         larger.at(t);
-        let left = remaining(&larger.subject.peek().await);
+        let left = remaining(&larger.client.peek().await);
         let expected: u64 = digits.replace('.', "").parse().unwrap();
         self.same(Column::Remaining, Some(setup.limits[0].capacity() - left), Some(expected))
     }
 
     async fn refund(&self, units: u64) -> Decision {
-        let taken_at = self.subject.peek().await.at();
-        self.subject.apply(Apply::Refund { taken_at }, units).await
+        let taken_at = self.client.peek().await.at();
+        self.client.apply(StoreOperation::Refund { taken_at }, units).await
     }
 
     fn at(&self, t: u64) {
-        self.subject.at(self.span(t));
+        self.client.at(self.span(t));
     }
 
     fn span(&self, units: u64) -> Duration {
         Duration::from_micros(units * self.setup.scale)
     }
 
-    /// Compares what is left; less than nothing is read off the time that a debt takes.
+    /// Compares the units left; a debt is computed from the time until it is full.
     fn same_left(&self, decision: &Decision, expected: Option<i64>) -> Result<(), String> {
         let left = match expected {
             Some(..0) => {
-                let quota = &self.subject.limits[0];
+                let quota = &self.client.limits[0];
                 let used = reset_after(decision).as_micros() * u128::from(quota.units());
                 let used = used.div_ceil(quota.period().as_micros());
                 i64::try_from(quota.capacity()).unwrap() - i64::try_from(used).unwrap()

@@ -22,7 +22,7 @@ use tower_quota::{Limit, Quota};
 
 use crate::each_layer::LONG;
 use crate::handler::Handler;
-use crate::limited::{limited, limited_by, thrice};
+use crate::limited::{limited, limited_by, three_per_minute};
 use crate::outer_layers::{cross_origin, preflight};
 use crate::server::{Server, assert_admitted, assert_fields, assert_refused, assert_refused_head, decoded, field};
 
@@ -52,7 +52,7 @@ fn hello() -> Router {
 #[tokio::test]
 async fn ordinary_stack_outside_reaches_refusal() {
     for is_slow in [false, true] {
-        let stack = ordinary!(ServiceBuilder::new()).layer(limited_by(thrice(), is_slow));
+        let stack = ordinary!(ServiceBuilder::new()).layer(limited_by(three_per_minute(), is_slow));
         let server = Server::of_app(handler().layer(stack)).await;
         assert_eq!(server.send(preflight()).await.status(), 200);
         assert_admitted(&server.get("/").await, "2");
@@ -65,7 +65,7 @@ async fn ordinary_stack_outside_reaches_refusal() {
 #[tokio::test]
 async fn ordinary_stack_inside_reaches_only_admitted() {
     for is_slow in [false, true] {
-        let stack = ordinary!(ServiceBuilder::new().layer(limited_by(thrice(), is_slow)));
+        let stack = ordinary!(ServiceBuilder::new().layer(limited_by(three_per_minute(), is_slow)));
         let server = Server::of_app(handler().layer(stack)).await;
         let admitted = server.send(Request::get("/long").header("accept-encoding", "gzip")).await;
         assert_admitted(&admitted, "2");
@@ -78,7 +78,7 @@ async fn ordinary_stack_inside_reaches_only_admitted() {
 }
 
 #[tokio::test]
-async fn layers_one_by_one_are_the_same() {
+async fn separate_layers_equal_one_stack() {
     // `Router::layer` puts each around those before it.
     let timeout = TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_secs(60));
     let app = handler()
@@ -147,7 +147,7 @@ async fn layer_counts_fallback_and_wrong_method() {
 }
 
 #[tokio::test]
-async fn route_layer_leaves_fallback_free() {
+async fn route_layer_leaves_fallback_unlimited() {
     let app = hello().route_layer(limited()).fallback(|| async { (StatusCode::NOT_FOUND, "no such page") });
     let server = Server::of_app(app).await;
     assert_eq!(server.statuses("/missing").await, [404; 4]);
@@ -168,7 +168,7 @@ async fn method_router_and_service_are_limited_alone() {
 }
 
 #[tokio::test]
-async fn head_has_no_body() {
+async fn head_response_has_no_body() {
     let server = Server::of_app(hello().layer(ordinary!(ServiceBuilder::new()).layer(limited()))).await;
     let admitted = server.head("/").await;
     assert_admitted(&admitted, "2");
@@ -185,7 +185,7 @@ async fn unavailable(error: BoxError) -> (StatusCode, String) {
 }
 
 #[tokio::test]
-async fn layers_that_fail_are_outside_or_inside() {
+async fn fallible_layers_work_outside_and_inside() {
     // What fails must be within a handler of errors; the limit passes errors on, and may be anywhere.
     let failing =
         || (BufferLayer::new(8), LoadShedLayer::new(), ConcurrencyLimitLayer::new(8), TowerTimeoutLayer::new(LONG));
@@ -204,7 +204,7 @@ async fn layers_that_fail_are_outside_or_inside() {
 }
 
 #[tokio::test]
-async fn error_inside_passes_through() {
+async fn inner_error_passes_through() {
     let late = TowerTimeoutLayer::new(Duration::from_millis(20));
     let stack = ServiceBuilder::new().layer(HandleErrorLayer::new(unavailable)).layer(limited()).layer(late);
     let failed = Server::of_app(handler().layer(stack)).await.get("/never").await;

@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tower::ServiceBuilder;
 
 use crate::axum_apps::ordinary;
-use crate::limited::{limited_by, thrice};
+use crate::limited::{limited_by, three_per_minute};
 use crate::server::{
     Server, assert_admitted, assert_fields, assert_refused, assert_refused_head, next_frame, read, within,
 };
@@ -25,10 +25,10 @@ use crate::server::{
 /// Returns an app in each of three places: within the ordinary stack, around it, and on routes; with both stores.
 fn limited_apps(app: &Router) -> Vec<Router> {
     let apps = [false, true].map(|is_slow| {
-        let limited = limited_by(thrice(), is_slow);
-        let routes_only = limited_by(thrice(), is_slow);
+        let limited = limited_by(three_per_minute(), is_slow);
+        let routes_only = limited_by(three_per_minute(), is_slow);
         [
-            app.clone().layer(ordinary!(ServiceBuilder::new()).layer(limited_by(thrice(), is_slow))),
+            app.clone().layer(ordinary!(ServiceBuilder::new()).layer(limited_by(three_per_minute(), is_slow))),
             app.clone().layer(ordinary!(ServiceBuilder::new().layer(limited))),
             app.clone().route_layer(routes_only),
         ]
@@ -71,7 +71,7 @@ async fn websocket_is_one_request() {
     }
 }
 
-/// Two events, of which the last is not made before it is let go.
+/// Returns two events; the last is sent only after `last` is notified.
 fn events(last: Arc<Notify>) -> impl Stream<Item = Result<Event, Infallible>> {
     let first = stream::once(async { Ok(Event::default().data("first")) });
     first.chain(stream::once(async move {

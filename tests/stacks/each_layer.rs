@@ -1,4 +1,4 @@
-//! Each layer alone, around the limited service and inside of it, served by hyper.
+//! Tests each layer alone, around the limited service and inside it, served by hyper.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ use tower_http::trace::TraceLayer;
 use tower_http::validate_request::ValidateRequestHeaderLayer;
 
 use crate::handler::Handler;
-use crate::limited::{Limited, limited_by, thrice};
+use crate::limited::{Limited, limited_by, three_per_minute};
 use crate::server::{Server, assert_admitted, assert_refused, assert_refused_head, next_frame, read};
 
 /// Longer than any test.
@@ -38,7 +38,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(3_600);
 /// A header that layers set.
 pub(crate) const SET: HeaderName = HeaderName::from_static("x-set");
 
-/// Gives each request the same id.
+/// A maker of request ids that gives each request the same id.
 #[derive(Clone)]
 pub(crate) struct SameId;
 
@@ -48,7 +48,7 @@ impl tower_http::request_id::MakeRequestId for SameId {
     }
 }
 
-/// Retries nothing.
+/// A retry policy that never retries.
 #[derive(Clone)]
 pub(crate) struct Once;
 
@@ -64,7 +64,7 @@ impl<Q, R, E> Policy<Q, R, E> for Once {
     }
 }
 
-/// Asks a stack for all that must hold of each, with a store that decides at once and with one that takes its time.
+/// Asserts what must hold in every stack, with a store that decides at once and with a slow one.
 pub(crate) async fn assert_holds<S, B>(stack: impl Fn(Limited, Handler) -> S)
 where
     S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
@@ -75,7 +75,7 @@ where
 {
     for is_slow in [false, true] {
         let handler = Handler::default();
-        let server = Server::start(stack(limited_by(thrice(), is_slow), handler.clone())).await;
+        let server = Server::start(stack(limited_by(three_per_minute(), is_slow), handler.clone())).await;
 
         // Each request is charged once, and its response is the handler's.
         let admitted = server.get("/").await;

@@ -24,7 +24,7 @@ use tower_http::trace::TraceLayer;
 use tower_quota::when;
 
 use crate::each_layer::LONG;
-use crate::limited::{limited, limited_by, thrice};
+use crate::limited::{limited, limited_by, three_per_minute};
 use crate::server::within;
 
 /// Admits calls with a token.
@@ -48,7 +48,7 @@ macro_rules! connect {
     }};
 }
 
-/// One call of the health service; what is left of three.
+/// Calls the health service, and returns the units left of three.
 async fn check(channel: &Channel, token: bool) -> Result<String, Status> {
     let mut call = Request::new(HealthCheckRequest::default());
     if token {
@@ -71,7 +71,7 @@ fn assert_refused(status: &Status) {
 #[tokio::test]
 async fn inner_interceptor_is_counted() {
     for is_slow in [false, true] {
-        let channel = connect!(Server::builder().layer(limited_by(thrice(), is_slow)));
+        let channel = connect!(Server::builder().layer(limited_by(three_per_minute(), is_slow)));
         assert_eq!(check(&channel, true).await.unwrap(), "2");
         let refused = check(&channel, false).await.unwrap_err();
         assert_eq!(refused.code(), Code::Unauthenticated);
@@ -130,7 +130,7 @@ fn list_services() -> ServerReflectionRequest {
 #[tokio::test]
 async fn reflection_stream_is_one_call() {
     for is_slow in [false, true] {
-        let channel = connect!(Server::builder().layer(limited_by(thrice(), is_slow)));
+        let channel = connect!(Server::builder().layer(limited_by(three_per_minute(), is_slow)));
         let mut client = ServerReflectionClient::new(channel.clone());
         let (sender, mut receiver) = mpsc::unbounded_channel();
         sender.send(list_services()).unwrap();
@@ -151,8 +151,8 @@ async fn reflection_stream_is_one_call() {
 }
 
 #[tokio::test]
-async fn reflection_is_free_where_limit_names_service() {
-    let health_only = thrice().when(when::grpc_service("grpc.health.v1.Health"));
+async fn reflection_is_unlimited_beside_service_limit() {
+    let health_only = three_per_minute().when(when::grpc_service("grpc.health.v1.Health"));
     let channel = connect!(Server::builder().layer(limited_by(health_only, false)));
     for _ in 0..4 {
         let question = stream::iter([list_services()]);

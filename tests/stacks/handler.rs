@@ -18,10 +18,10 @@ use tower::Service;
 /// The body of the handler's responses. It has a default, as many layers ask for.
 pub(crate) type Payload = UnsyncBoxBody<Bytes, Infallible>;
 
-/// Answers by path, whatever the body of the request is.
+/// A service that answers by path, for any request body.
 #[derive(Clone, Default)]
 pub(crate) struct Handler {
-    /// Lets the last frame of `/stream` go.
+    /// Notified to send the last frame of `/stream`.
     pub(crate) last_frame: Arc<Notify>,
 }
 
@@ -64,7 +64,7 @@ fn reply(status: StatusCode, body: Bytes) -> Response<Payload> {
     response
 }
 
-/// Two frames, of which the last is not made before it is let go.
+/// Returns two frames; the last is sent only after `last_frame` is notified.
 fn stream(last_frame: Arc<Notify>) -> Payload {
     let (mut sender, body) = Channel::new(1);
     tokio::spawn(async move {

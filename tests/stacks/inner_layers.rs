@@ -1,4 +1,4 @@
-//! What layers inside the limit do: their responses are counted and carry its fields, refusals never reach them.
+//! Tests layers inside the limit: their responses are counted and carry its fields, refusals never reach them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use tower_http::validate_request::ValidateRequestHeaderLayer;
 use tower_quota::{Limit, Quota, settle, when};
 
 use crate::each_layer::{SET, SameId};
-use crate::limited::{limited, limited_by, thrice};
+use crate::limited::{limited, limited_by, three_per_minute};
 use crate::outer_layers::{Retries, cross_origin, preflight, without_body};
 use crate::server::{Reply, assert_admitted, assert_fields, assert_refused, decoded, field, serve};
 
@@ -50,7 +50,7 @@ async fn inner_compression_shrinks_counted_bytes() {
 }
 
 #[tokio::test]
-async fn inner_cors_leaves_refusal_closed_to_page() {
+async fn inner_cors_hides_refusal_from_page() {
     let server = serve!(limited(), CorsLayer::permissive());
     assert_eq!(field(&server.send(cross_origin()).await, "access-control-allow-origin"), Some("*"));
     let refused = server.refused(cross_origin).await;
@@ -63,7 +63,7 @@ async fn inner_cors_preflight_is_counted_unless_excepted() {
     let server = serve!(limited(), CorsLayer::permissive());
     assert_admitted(&server.send(preflight()).await, "2");
 
-    let server = serve!(limited_by(thrice().unless(when::cors_preflight()), false), CorsLayer::permissive());
+    let server = serve!(limited_by(three_per_minute().unless(when::cors_preflight()), false), CorsLayer::permissive());
     assert_eq!(field(&server.send(preflight()).await, "x-ratelimit-remaining"), None);
     assert_admitted(&server.get("/").await, "2");
 }
@@ -87,14 +87,14 @@ async fn inner_body_limit_is_counted() {
 }
 
 #[tokio::test]
-async fn inner_catch_panic_makes_failures_that_settle() {
+async fn inner_catch_panic_failure_is_settled() {
     for is_slow in [false, true] {
-        let server = serve!(limited_by(thrice(), is_slow), CatchPanicLayer::new());
+        let server = serve!(limited_by(three_per_minute(), is_slow), CatchPanicLayer::new());
         let failed = server.get("/panic").await;
         assert_eq!(failed.status(), 500);
         assert_fields(&failed, "2");
 
-        let successes = thrice().settle(settle::only_successes());
+        let successes = three_per_minute().settle(settle::only_successes());
         let server = serve!(limited_by(successes, is_slow), CatchPanicLayer::new());
         assert_eq!(server.get("/panic").await.status(), 500);
         assert_admitted(&server.get("/").await, "2");

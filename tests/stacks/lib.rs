@@ -1,1 +1,1 @@
-//! The layer inside and outside of the layers that services are built with; the tests are all there is.
+//! The layer inside and outside of the layers that services are built with: only tests.

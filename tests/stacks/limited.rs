@@ -1,4 +1,4 @@
-//! The layer under test: three requests, on a clock that stands still.
+//! The layer under test: three requests, on a stopped clock.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -10,7 +10,7 @@ use tower_quota_testkit::ManualClock;
 /// The layer under test.
 pub(crate) type Limited = RateLimitLayer<SlowOrQuick>;
 
-/// A store in memory that decides at once, or after other tasks have had their turn.
+/// A memory store that decides at once, or after yielding to other tasks.
 pub(crate) struct SlowOrQuick {
     memory: MemoryStore,
     is_slow: bool,
@@ -33,18 +33,18 @@ impl Store for SlowOrQuick {
     }
 }
 
-/// Three requests a minute.
-pub(crate) fn thrice() -> Limit {
-    Limit::new("thrice", Quota::per_minute(3))
+/// Returns a limit of three requests a minute.
+pub(crate) fn three_per_minute() -> Limit {
+    Limit::new("three_per_minute", Quota::per_minute(3))
 }
 
-/// Limits requests by this limit, with a store that decides at once or takes its time.
+/// Limits requests by this limit, with a store that decides at once or yields first.
 pub(crate) fn limited_by(limit: Limit, is_slow: bool) -> Limited {
     let memory = MemoryStore::with_clock(100, ManualClock::default());
     RateLimitLayer::new(SlowOrQuick { memory, is_slow }, Policy::new().limit(limit))
 }
 
-/// Three requests a minute, decided at once.
+/// Limits requests to three a minute, decided at once.
 pub(crate) fn limited() -> Limited {
-    limited_by(thrice(), false)
+    limited_by(three_per_minute(), false)
 }

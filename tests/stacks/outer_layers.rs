@@ -1,4 +1,4 @@
-//! What layers around the limit do to its responses, and which requests they keep from being counted.
+//! Tests layers around the limit: how they change its responses, and which requests they answer uncounted.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -28,28 +28,28 @@ use tower_quota::settle::Settle;
 use tower_quota::{Limit, MissingKey, Quota, exposed_headers, key};
 
 use crate::each_layer::{LONG, SET, SameId};
-use crate::limited::{limited, limited_by, thrice};
+use crate::limited::{limited, limited_by, three_per_minute};
 use crate::server::{assert_admitted, assert_refused, assert_refused_head, decoded, field, serve};
 
-/// A request of a page at another origin.
+/// Returns a request of a page at another origin.
 pub(crate) fn cross_origin() -> http::request::Builder {
     Request::get("/").header("origin", "https://page.test").header("accept-encoding", "gzip")
 }
 
-/// A browser's question whether a page may ask.
+/// Returns a browser's preflight request.
 pub(crate) fn preflight() -> http::request::Builder {
     Request::options("/").header("origin", "https://page.test").header("access-control-request-method", "GET")
 }
 
 #[tokio::test]
-async fn outer_compression_codes_refusal() {
+async fn outer_compression_compresses_refusal() {
     let server = serve!(CompressionLayer::new(), limited());
     let refused = server.refused(|| Request::get("/").header("accept-encoding", "gzip")).await;
     assert_refused(&decoded(refused).await);
 }
 
 #[tokio::test]
-async fn outer_cors_opens_refusal_to_page() {
+async fn outer_cors_shows_refusal_to_page() {
     let cors = CorsLayer::new().allow_origin(Any).expose_headers(exposed_headers());
     let server = serve!(cors, limited());
     let refused = server.refused(cross_origin).await;
@@ -71,29 +71,29 @@ async fn outer_cors_answers_preflight_uncounted() {
     assert_admitted(&server.get("/").await, "2");
 }
 
-/// Ends requests that never end. Those that must not end are sent past it, however slow the machine is.
+/// Returns a layer that ends requests which never end. Other requests are sent without it, for slow machines.
 fn timeout() -> TimeoutLayer {
     TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_millis(20))
 }
 
 #[tokio::test]
-async fn outer_timeout_gives_turn_back() {
+async fn outer_timeout_refunds_turn() {
     let turns = Limit::new("turns", Quota::per_minute(1).burst(2).leaky_bucket()).max_wait(LONG);
     let limited = limited_by(turns, false);
-    let (patient, hasty) = (serve!(limited.clone()), serve!(timeout(), limited));
-    assert_eq!(patient.get("/").await.status(), 200);
+    let (without_timeout, with_timeout) = (serve!(limited.clone()), serve!(timeout(), limited));
+    assert_eq!(without_timeout.get("/").await.status(), 200);
     // One place is left. Were it kept, the second of these would be refused.
-    assert_eq!(hasty.get("/").await.status(), 408);
-    assert_eq!(hasty.get("/").await.status(), 408);
+    assert_eq!(with_timeout.get("/").await.status(), 408);
+    assert_eq!(with_timeout.get("/").await.status(), 408);
 }
 
 #[tokio::test]
-async fn outer_timeout_gives_abandoned_charge_back() {
+async fn outer_timeout_refunds_abandoned_charge() {
     for is_slow in [false, true] {
-        let limited = limited_by(thrice().on_abandoned(Settle::Refund), is_slow);
-        let (patient, hasty) = (serve!(limited.clone()), serve!(timeout(), limited));
-        assert_eq!(hasty.get("/never").await.status(), 408);
-        assert_admitted(&patient.get("/").await, "2");
+        let limited = limited_by(three_per_minute().on_abandoned(Settle::Refund), is_slow);
+        let (without_timeout, with_timeout) = (serve!(limited.clone()), serve!(timeout(), limited));
+        assert_eq!(with_timeout.get("/never").await.status(), 408);
+        assert_admitted(&without_timeout.get("/").await, "2");
     }
 }
 
@@ -107,14 +107,15 @@ async fn outer_body_limit_refuses_uncounted() {
 }
 
 #[tokio::test]
-async fn outer_catch_panic_sees_charge_given_back() {
+async fn outer_catch_panic_sees_refunded_charge() {
     for is_slow in [false, true] {
-        let server = serve!(CatchPanicLayer::new(), limited_by(thrice().on_abandoned(Settle::Refund), is_slow));
+        let server =
+            serve!(CatchPanicLayer::new(), limited_by(three_per_minute().on_abandoned(Settle::Refund), is_slow));
         assert_eq!(server.get("/panic").await.status(), 500);
         assert_admitted(&server.get("/").await, "2");
 
         // A limit that does not settle keeps the charge.
-        let server = serve!(CatchPanicLayer::new(), limited_by(thrice(), is_slow));
+        let server = serve!(CatchPanicLayer::new(), limited_by(three_per_minute(), is_slow));
         assert_eq!(server.get("/panic").await.status(), 500);
         assert_admitted(&server.get("/").await, "1");
     }
@@ -130,7 +131,7 @@ async fn outer_header_is_set_on_refusal() {
 
 #[tokio::test]
 async fn outer_request_header_is_the_key() {
-    let by_header = thrice().by(key::header("x-set")).when_missing(MissingKey::Refuse);
+    let by_header = three_per_minute().by(key::header("x-set")).when_missing(MissingKey::Refuse);
     let set = SetRequestHeaderLayer::overriding(SET, HeaderValue::from_static("set"));
     let server = serve!(set.clone(), limited_by(by_header.clone(), false));
     assert_admitted(&server.get("/").await, "2");
@@ -150,7 +151,7 @@ async fn outer_validation_refuses_uncounted() {
 
 #[tokio::test]
 async fn outer_normalized_path_is_the_key() {
-    let by_path = || thrice().by(key::from_fn("path", |head| Some(head.uri().path().to_owned())));
+    let by_path = || three_per_minute().by(key::from_fn("path", |head| Some(head.uri().path().to_owned())));
     let server = serve!(NormalizePathLayer::trim_trailing_slash(), limited_by(by_path(), false));
     assert_admitted(&server.get("/a").await, "2");
     assert_admitted(&server.get("/a/").await, "1");
@@ -224,7 +225,7 @@ async fn outer_retry_is_charged_each_time() {
 }
 
 #[tokio::test]
-async fn pairs_of_limits_report_the_stricter() {
+async fn paired_limits_report_the_stricter() {
     let wide = Limit::new("wide", Quota::per_minute(10));
     let stack = ServiceBuilder::new().layer(limited_by(wide, true)).layer(limited());
     let server = serve!(stack);

@@ -1,4 +1,4 @@
-//! The page about stacks names what is tested here, all of it and nothing else.
+//! Tests that the page about stacks names exactly the tests in this folder.
 
 use crate::each_layer::TITLES;
 
@@ -17,7 +17,7 @@ const SOURCES: [&str; 8] = [
 ];
 
 #[test]
-fn rows_are_the_layers_under_test() {
+fn documented_layers_match_tests() {
     let rows: Vec<&str> = PAGE
         .lines()
         .skip_while(|line| *line != "## Each layer")
@@ -30,7 +30,7 @@ fn rows_are_the_layers_under_test() {
 }
 
 #[test]
-fn page_names_all_tests() {
+fn documented_tests_match_stacks() {
     let mut run: Vec<&str> = SOURCES.iter().flat_map(|source| tests_of(source)).collect();
     // Other code on the page is no single word of lower case with an underscore.
     let mut named: Vec<&str> = PAGE

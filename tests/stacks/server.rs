@@ -24,7 +24,7 @@ use tower_http::decompression::Decompression;
 /// A response that was read to its end.
 pub(crate) type Reply = Response<Bytes>;
 
-type AnyBody = http_body_util::combinators::UnsyncBoxBody<Bytes, BoxError>;
+type BoxBody = http_body_util::combinators::UnsyncBoxBody<Bytes, BoxError>;
 
 /// A server and its client.
 pub(crate) struct Server {
@@ -47,7 +47,7 @@ impl Server {
             let response = stack.clone().oneshot(request);
             async move {
                 Ok::<_, Infallible>(match response.await {
-                    Ok(response) => response.map(|body| AnyBody::new(body.map_err(Into::into))),
+                    Ok(response) => response.map(|body| BoxBody::new(body.map_err(Into::into))),
                     Err(error) => unavailable(error.into()),
                 })
             }
@@ -117,9 +117,9 @@ impl Server {
     }
 }
 
-fn unavailable(error: BoxError) -> Response<AnyBody> {
+fn unavailable(error: BoxError) -> Response<BoxBody> {
     let text = Full::from(error.to_string()).map_err(|never| match never {});
-    let mut response = Response::new(AnyBody::new(text));
+    let mut response = Response::new(BoxBody::new(text));
     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     response
 }
@@ -180,7 +180,7 @@ pub(crate) fn assert_admitted<B>(response: &Response<B>, left: &str) {
 pub(crate) fn assert_fields<B>(response: &Response<B>, left: &str) {
     assert_eq!(field(response, "x-ratelimit-remaining"), Some(left));
     let policy = field(response, "ratelimit-policy").unwrap();
-    assert!(policy.starts_with(r#""thrice";q=3;w=60"#), "{policy}");
+    assert!(policy.starts_with(r#""three_per_minute";q=3;w=60"#), "{policy}");
     assert_eq!(field(response, "retry-after"), None);
 }
 
@@ -189,7 +189,7 @@ pub(crate) fn assert_fields<B>(response: &Response<B>, left: &str) {
 pub(crate) fn assert_refused(reply: &Reply) {
     assert_refused_head(reply);
     let problem: serde_json::Value = serde_json::from_slice(reply.body()).unwrap();
-    assert_eq!(problem["violated-policies"][0], "thrice");
+    assert_eq!(problem["violated-policies"][0], "three_per_minute");
 }
 
 /// Asserts that a response has the head of a refusal of the three.

@@ -67,16 +67,16 @@ macro_rules! changed {
 }
 
 #[tokio::test]
-async fn all_layers_inside() {
+async fn all_layers_inside_compose() {
     assert_holds(|limited, handler| changed!(guarded!(ServiceBuilder::new().layer(limited))).service(handler)).await;
 }
 
 #[tokio::test]
-async fn all_layers_around() {
+async fn all_layers_around_compose() {
     assert_holds(|limited, handler| changed!(guarded!(ServiceBuilder::new()).layer(limited)).service(handler)).await;
 }
 
 #[tokio::test]
-async fn all_layers_outside() {
+async fn all_layers_outside_compose() {
     assert_holds(|limited, handler| changed!(guarded!(ServiceBuilder::new())).layer(limited).service(handler)).await;
 }

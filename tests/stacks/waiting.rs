@@ -1,4 +1,4 @@
-//! While one request waits for its turn, others go on; and what an inner service has reserved goes back.
+//! Tests that other requests proceed while one waits, and that a refusal releases inner permits.
 
 use std::sync::Arc;
 
@@ -19,12 +19,14 @@ use tower_quota::{Limit, Quota, key};
 
 use crate::each_layer::LONG;
 use crate::handler::Handler;
-use crate::limited::{Limited, limited, limited_by, thrice};
+use crate::limited::{Limited, limited, limited_by, three_per_minute};
 use crate::server::{Server, assert_admitted, assert_refused, within};
 
-/// Requests of a client take turns, an hour apart.
-fn turns() -> Limit {
-    Limit::new("turns", Quota::per_hour(1).burst(10).leaky_bucket()).by(key::header("x-client")).max_wait(2 * LONG)
+/// Returns a limit that lets each client's requests proceed one hour apart.
+fn hourly_turns() -> Limit {
+    Limit::new("hourly_turns", Quota::per_hour(1).burst(10).leaky_bucket())
+        .by(key::header("x-client"))
+        .max_wait(2 * LONG)
 }
 
 fn request_of(client: &str) -> http::request::Builder {
@@ -41,7 +43,7 @@ where
     B::Error: Into<BoxError>,
 {
     let (wait_begins, mut waits) = mpsc::unbounded_channel();
-    let limited = limited_by(turns(), is_slow).on_decision(move |decided| {
+    let limited = limited_by(hourly_turns(), is_slow).on_decision(move |decided| {
         if !decided.wait().is_zero() {
             wait_begins.send(()).unwrap();
         }
@@ -57,7 +59,9 @@ where
     status
 }
 
-/// Tests stacks in which others must proceed, each alone and through one instance that all requests share.
+/// Declares tests of stacks in which other requests must proceed while one waits.
+///
+/// Each stack is tested with cloned services, and with one instance that all requests share.
 macro_rules! others_proceed {
     ($($name:ident: $inner:expr;)*) => {
         $(#[tokio::test]
@@ -104,7 +108,7 @@ async fn refusal_returns_inner_permit() {
         // A buffer keeps its service, and with it what the service has reserved.
         let limited = ServiceBuilder::new()
             .buffer(8)
-            .layer(limited_by(thrice(), is_slow))
+            .layer(limited_by(three_per_minute(), is_slow))
             .layer(permit.clone())
             .service(Handler::default());
         let other = ServiceBuilder::new().layer(permit).service(Handler::default());

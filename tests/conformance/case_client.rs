@@ -1,4 +1,4 @@
-//! One case's subject in a store: its limits, under a key of its own, on the clock that all cases share.
+//! The client of one case: its limits, under a key of its own, on the clock that all cases share.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use super::models::ORIGIN;
 pub(crate) const LIMITS: [Name; 2] = [Name::new("limit"), Name::new("other")];
 const CASE: Name = Name::new("case");
 
-pub(crate) struct Subject<'a, S> {
+pub(crate) struct CaseClient<'a, S> {
     store: &'a S,
     clock: &'a ManualClock,
     key: Key<'static>,
     pub(crate) limits: Vec<Quota>,
 }
 
-impl<'a, S: Store> Subject<'a, S> {
-    /// A subject that no other case has: `name` must be the only one of its kind.
+impl<'a, S: Store> CaseClient<'a, S> {
+    /// Creates a client that no other case uses: `name` must be unique.
     pub(crate) fn new(store: &'a S, clock: &'a ManualClock, name: &str, limits: &[Quota]) -> Self {
         clock.set(ORIGIN);
         Self { store, clock, key: Key::owned(CASE, name), limits: limits.to_vec() }
     }
 
-    /// Moves the clock to so long after the origin.
+    /// Sets the clock to this time after the origin.
     pub(crate) fn at(&self, after: Duration) {
         self.clock.set(ORIGIN + after);
     }
@@ -39,12 +39,12 @@ impl<'a, S: Store> Subject<'a, S> {
     }
 
     /// Checks for a request that would wait up to `longest`.
-    pub(crate) async fn check_patiently(&self, cost: u64, longest: Duration) -> Decision {
+    pub(crate) async fn check_with_max_wait(&self, cost: u64, longest: Duration) -> Decision {
         let charges: Vec<Charge<'_>> = self.charges(cost).map(|charge| charge.max_wait(longest)).collect();
         self.store.check(&charges).await.unwrap()
     }
 
-    /// Asks the store, and leaves the answer to be awaited.
+    /// Asks the store, and returns the future of its answer.
     pub(crate) fn start(&self, cost: u64) -> S::Future {
         let charges: Vec<Charge<'_>> = self.charges(cost).collect();
         self.store.check(&charges)
@@ -61,7 +61,7 @@ impl<'a, S: Store> Subject<'a, S> {
         self.store.apply(Operation::Charge, &[charge]).await.unwrap();
     }
 
-    /// Takes as much as is left, at most `most`, and answers how much that was.
+    /// Takes as much as is left, at most `most`, and returns the units taken.
     pub(crate) async fn drain(&self, most: u64) -> (u64, Decision) {
         let left = remaining(&self.peek().await).min(most);
         (left, self.check(left).await)
@@ -72,12 +72,12 @@ impl<'a, S: Store> Subject<'a, S> {
     }
 }
 
-/// What is left under every limit.
+/// Returns the units left under every limit.
 pub(crate) fn remaining(decision: &Decision) -> u64 {
     decision.statuses().iter().map(|standing| standing.remaining()).min().unwrap()
 }
 
-/// How long until all limits are whole.
+/// Returns the time until all limits are full.
 pub(crate) fn reset_after(decision: &Decision) -> Duration {
     decision.statuses().iter().map(|standing| standing.reset_after()).max().unwrap()
 }
