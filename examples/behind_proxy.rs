@@ -1,5 +1,5 @@
-//! Behind a reverse proxy: every connection comes from the proxy, and the client is who it says. Only proxies that are
-//! named here are believed, and only in one header. Whoever owns a large IPv6 network is counted by it, too.
+//! Behind a reverse proxy: every connection comes from the proxy, which reports the client's address in a header. Only
+//! the proxies named here are trusted, and only in one header. Large IPv6 networks are counted too.
 //!
 //!     cargo run --release -p tower-quota-examples --example behind_proxy
 //!
@@ -13,7 +13,7 @@ use axum::{Router, routing::get};
 use tower_quota::key::{ClientIp, Proxies, Source};
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, RequestHead, key};
 
-/// The same address that limits count by, for logs.
+/// Returns the client's address, the one that limits count by.
 async fn hello(State(client): State<ClientIp>, request: Request) -> String {
     match client.address(&RequestHead::of(&request)) {
         Some(address) => format!("hello {address}\n"),
@@ -23,14 +23,14 @@ async fn hello(State(client): State<ClientIp>, request: Request) -> String {
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
-    // The balancers' network, and this machine, so that curl can play the proxy. No client may be in these networks.
-    // Behind something that sets a header of its own it is that one instead: `Source::CfConnectingIp`, say.
+    // The load balancers' network, and this machine, so that curl can act as the proxy. No client may be in these
+    // networks. For a proxy that sets a header of its own, name that one: `Source::CfConnectingIp`, for example.
     let client = key::client_ip().behind(Proxies::networks(["10.0.0.0/8", "127.0.0.0/8"]), Source::XForwardedFor);
 
     let policy = Policy::new()
-        // IPv4 by the address, IPv6 by its first 64 bits: that is the least a provider hands to one customer.
+        // IPv4 by the address, IPv6 by its first 64 bits: the smallest network that a provider gives to a customer.
         .limit(Limit::new("client", Quota::per_minute(3)).by(client.clone()))
-        // Many get 56 or 48 bits, which is 256 or 65,536 such networks: they share larger quotas.
+        // Many customers get a /56 or /48, which is 256 or 65,536 such networks: these share larger quotas.
         .limit(Limit::new("home", Quota::per_minute(6)).by(client.clone().prefix_v6(56)))
         .limit(Limit::new("site", Quota::per_minute(12)).by(client.clone().prefix_v6(48)));
 
@@ -45,7 +45,7 @@ async fn main() -> io::Result<()> {
     println!("listening on http://{address}");
     println!("a minute: 3 for each client, 6 for each /56 of IPv6, 12 for each /48");
     println!("try:  curl -i -H 'x-forwarded-for: 203.0.113.7' http://{address}/");
-    // 1.2.3.4 is what the client says of itself, 203.0.113.7 what the proxy has seen.
+    // The client claims to be 1.2.3.4; the proxy saw 203.0.113.7.
     println!("      curl -i -H 'x-forwarded-for: 1.2.3.4, 203.0.113.7' http://{address}/     # the same client");
     println!("      curl -i -H 'x-forwarded-for: 2001:db8:1:2::3' http://{address}/");
 

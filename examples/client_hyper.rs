@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let host = |request: &Request<Body>| request.uri().host().unwrap_or_default().to_owned();
     let throttle = ThrottleLayer::new(limiter, host)
         .max_wait(Duration::from_secs(3))
-        // In truth it takes less, and says so in each response: that is heeded.
+        // In fact it takes less, and says so in each response: the throttle obeys that.
         .heed(remote_headers());
     let client = Client::builder(TokioExecutor::new()).build_http();
     let mut client = throttle.layer(client);

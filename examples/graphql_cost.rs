@@ -16,7 +16,7 @@ use axum::response::Response;
 use axum::{Extension, Router, routing::post};
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 
-/// What a query costs, in fields to be resolved; `None` when it cannot be measured.
+/// The cost of a query, in fields to be resolved; `None` if it cannot be measured.
 #[derive(Clone, Copy)]
 struct Complexity(Option<u64>);
 

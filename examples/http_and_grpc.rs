@@ -14,7 +14,7 @@ use tower_quota::{Limit, MemoryStore, Policy, Protocol, Quota, RateLimitLayer, k
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
-    // A header over HTTP is metadata over gRPC: one client, one counter. Clients without a key are told apart by address.
+    // A header over HTTP is metadata over gRPC: one client, one counter. Clients without a key are counted by address.
     let client = || key::header("x-api-key").or(key::client_ip());
     let policy = Policy::new()
         // Keys are not verified here, and made-up ones get a fresh counter each: their address is counted too.
@@ -26,7 +26,7 @@ async fn main() -> io::Result<()> {
                 .by(key::all((client(), key::grpc_method())))
                 .when(when::grpc_service("grpc.health.v1.Health")),
         );
-    // On two ports it would be two services, each with a clone of this layer: clones share one store and one policy.
+    // With two ports, give each service a clone of this layer: clones share one store and one policy.
     let limits = RateLimitLayer::new(MemoryStore::new(), policy)
         // Calls are refused in gRPC, and requests in HTTP.
         .protocol(Protocol::Both)

@@ -16,22 +16,22 @@ use tokio_stream::StreamExt;
 use tower_quota::settle::{self, Reservation};
 use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, cost, key};
 
-/// What an answer is reckoned to take until it is known.
-const ANSWER: u64 = 500;
+/// The tokens that an answer is estimated to take until it is known.
+const ESTIMATED_ANSWER: u64 = 500;
 
-/// Roughly, of English text.
+/// A rough ratio for English text.
 const BYTES_PER_TOKEN: usize = 4;
 
 /// The longest prompt that is accepted, in tokens.
 const LONGEST_PROMPT: usize = 2_000;
 
-/// Stands for a model: says in capitals what it was told, word by word.
+/// Stands for a model: returns the prompt in capitals, word by word.
 async fn complete(reservation: Reservation, prompt: String) -> Body {
     let words: Vec<String> = prompt.split_whitespace().map(str::to_uppercase).collect();
     // The prompt counts, however little of the answer is sent.
     let mut used = words.len() as u64;
     reservation.settle("tokens", used);
-    // The stream takes the reservation along. It is settled once, by what was said last, when the stream is dropped.
+    // The stream owns the reservation. It is settled once, by the last value set, when the stream is dropped.
     Body::from_stream(tokio_stream::iter(words).map(move |word| {
         used += 1;
         reservation.settle("tokens", used);
@@ -41,7 +41,7 @@ async fn complete(reservation: Reservation, prompt: String) -> Body {
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
-    // A client that does not tell the length pays for the longest prompt that is accepted, until the handler knows better.
+    // A client that does not send the length pays for the longest prompt that is accepted, until the handler knows better.
     let prompt = cost::body_size(BYTES_PER_TOKEN as u64, LONGEST_PROMPT as u64);
 
     let policy = Policy::new()
@@ -50,9 +50,9 @@ async fn main() -> io::Result<()> {
                 .by(key::header("x-api-key"))
                 .when_missing(MissingKey::Refuse)
                 // Taken up front, so that requests at the same time cannot spend the same tokens ...
-                .cost_with(move |head| prompt(head).saturating_add(ANSWER))
-                // ... and put right by the handler; where it said nothing because it failed, all is given back.
-                // More than the estimate is taken too, if need be into debt, which has to be waited off.
+                .cost_with(move |head| prompt(head).saturating_add(ESTIMATED_ANSWER))
+                // ... and settled by the handler. If the handler failed and set nothing, all units are refunded.
+                // More than the estimate is charged too, into debt if needed. A client in debt waits until it is paid.
                 .settle(settle::only_successes()),
         )
         .limit(Limit::new("requests", Quota::per_minute(600)).by(key::header("x-api-key")))
@@ -61,7 +61,7 @@ async fn main() -> io::Result<()> {
 
     let app = Router::new()
         .route("/", post(complete))
-        // The promise of the estimate: no prompt is longer, also where the client does not tell the length.
+        // The promise of the estimate: no prompt is longer, also where the client does not send the length.
         .layer(DefaultBodyLimit::max(LONGEST_PROMPT * BYTES_PER_TOKEN))
         .layer(RateLimitLayer::new(MemoryStore::new(), policy));
 

@@ -26,12 +26,12 @@ use tower_quota::{
     RateLimitLayer, RedisStore, Store, key, when,
 };
 
-/// How long settlements and refunds may take at shutdown. Kubernetes waits 30 s before it kills.
+/// The time that settlements and refunds may take at shutdown. Kubernetes kills after 30 s.
 const STORE_DEADLINE: Duration = Duration::from_secs(5);
 
 type Limits = RateLimitHandle<BoxStore>;
 
-/// The policy, by what operators may change of it.
+/// Returns the policy, given the quota that operators may change.
 fn policy(per_minute: u64) -> Option<Policy> {
     let minute = Quota::try_new(per_minute, Duration::from_secs(60)).ok()?;
     let policy = Policy::new()
@@ -68,8 +68,9 @@ fn admin(limits: Limits) -> Router {
         .with_state(limits)
 }
 
-/// Refuses what a page of another site makes an operator's browser send: across sites it has an `Origin`, and by a name
-/// that the page's owner points to this machine it has that name.
+/// Refuses requests that a page of another site makes an operator's browser send.
+///
+/// Across sites these have an `Origin`. After DNS rebinding they have the attacker's name as `Host`.
 async fn refuse_browsers(request: Request, next: Next) -> Result<Response, StatusCode> {
     let headers = request.headers();
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
@@ -80,7 +81,7 @@ async fn refuse_browsers(request: Request, next: Next) -> Result<Response, Statu
     Ok(next.run(request).await)
 }
 
-/// What a request of one unit would get now, and what is left.
+/// Returns what a request of one unit would get now, and the units left.
 async fn peek(State(limits): State<Limits>, Path((limit, client)): Path<(String, String)>) -> Result<Response, Failed> {
     let status = limits.peek(&limit, &client).await?;
     let blocked = limits.blocked_for(&limit, &client)?.map(|left| left.as_secs_f64().ceil());
@@ -116,7 +117,7 @@ async fn unblock(
     Ok(if limits.unblock(&limit, &client)? { StatusCode::NO_CONTENT } else { StatusCode::NOT_FOUND })
 }
 
-/// The clients that were refused lately, the latest first. API keys are secrets: what is shown is enough to know them by.
+/// Returns the clients that were refused recently, the latest first. API keys are secrets: only a prefix is shown.
 async fn refused(State(limits): State<Limits>) -> Json<Value> {
     let shown =
         |text: String| if text.parse::<std::net::IpAddr>().is_ok() { text } else { text.chars().take(4).collect() };
@@ -130,7 +131,7 @@ async fn refused(State(limits): State<Limits>) -> Json<Value> {
     }))
 }
 
-/// Requests that run are decided by the old policy to the end. What clients have used stays used.
+/// Replaces the policy. Requests under way keep the old one, and counters stay.
 async fn replace(
     State(limits): State<Limits>,
     Path(per_minute): Path<u64>,
@@ -153,7 +154,7 @@ fn status_of(status: &LimitStatus) -> Value {
     })
 }
 
-/// Why an operator's request was not done.
+/// The error of an operator's request.
 struct Failed(HandleError<BoxStoreError>);
 
 impl From<HandleError<BoxStoreError>> for Failed {
@@ -207,11 +208,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     axum::serve(service, app.into_make_service_with_connect_info::<SocketAddr>())
         .with_graceful_shutdown(async move {
             terminated().await;
-            // Else the service would wait for all who wait.
+            // Otherwise the service would wait for all queued requests.
             limits.close_queue();
         })
         .await?;
-    // Every request has ended: what they give back is on its way.
+    // Every request has ended: their refunds are under way.
     let is_done = store.close(STORE_DEADLINE).await;
     println!("stopped, {}", if is_done { "nothing is lost" } else { "the store was too slow: some refunds are lost" });
     Ok(())

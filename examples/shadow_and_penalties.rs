@@ -1,5 +1,5 @@
-//! A limit that is only tried out, and one that loses its patience: a shadow counts and tells what it would refuse, and
-//! clients who keep asking while they are refused are blocked for longer and longer.
+//! A dry run and penalties: a shadow limit counts and reports what it would refuse, and repeat offenders are blocked for
+//! longer each time.
 //!
 //!     cargo run --release -p tower-quota-examples --example shadow_and_penalties
 //!
@@ -25,11 +25,11 @@ async fn main() -> io::Result<()> {
         .limit(
             Limit::new("minute", Quota::per_minute(3))
                 .by(key::client_ip())
-                // Two refusals are forgiven. Each further one blocks for a minute more, up to a quarter of an hour, and
-                // each minute without one forgives one.
+                // Two refusals are free. Each further one blocks for one more minute, up to 15 minutes. Each minute
+                // without a refusal removes one strike.
                 .penalty(Penalty::after(2).step(Duration::from_secs(60)).most(Duration::from_secs(900))),
         )
-        // Whom would it hit? It refuses nobody and changes no answer.
+        // A shadow: reports which clients it would refuse, and refuses none.
         .limit(Limit::new("proposed", Quota::per_minute(2)).by(key::client_ip()).shadow());
 
     let limits = RateLimitLayer::new(MemoryStore::new(), policy)
@@ -44,7 +44,7 @@ async fn main() -> io::Result<()> {
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
-    println!("each client: 3 a minute, and 2 on trial");
+    println!("each client: 3 a minute, and 2 in a shadow limit");
     println!("try:  for i in $(seq 8); do curl -s -D - -o /dev/null http://{address}/ | grep -i -e http/ -e shadow \\");
     println!("        -e retry; done");
 

@@ -13,7 +13,7 @@ use axum::http::HeaderMap;
 use axum::{Extension, Router, routing::get};
 use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, key, when};
 
-/// Who an API key belongs to.
+/// The account that an API key belongs to.
 #[derive(Clone)]
 struct Account {
     name: &'static str,
@@ -24,12 +24,12 @@ struct Account {
 enum Tier {
     Free,
     Pro,
-    /// Has negotiated this many a minute.
+    /// A negotiated number of requests a minute.
     Enterprise(u64),
 }
 
 impl Tier {
-    /// `None` is the limit's own quota.
+    /// Returns the tier's quota; `None` stands for the limit's own.
     fn quota(self) -> Option<Quota> {
         match self {
             Self::Free => None,
@@ -39,7 +39,7 @@ impl Tier {
     }
 }
 
-/// Stands for a database with a cache in front of it, which also remembers the keys that there are not.
+/// Stands for a database with a cache in front of it, which also remembers unknown keys.
 async fn account_of(api_key: String) -> Option<Account> {
     match api_key.as_str() {
         "key-of-fay" => Some(Account { name: "fay", tier: Tier::Free }),
@@ -73,7 +73,7 @@ async fn main() -> io::Result<()> {
                 .quota_with(|head| head.extensions().get::<Account>()?.tier.quota())
                 .when_missing(MissingKey::Skip),
         )
-        // Whoever has no account, or a made-up key: by address.
+        // Requests without an account, also those with a made-up key: by address.
         .limit(
             Limit::new("strangers", Quota::per_minute(2))
                 .by(key::client_ip())

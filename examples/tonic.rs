@@ -36,9 +36,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut client = HealthClient::new(channel);
     for call in 1..=5 {
         match client.check(HealthCheckRequest::default()).await {
-            Ok(reply) => println!("call {call}: {:?}, {}", reply.get_ref().status(), standing(reply.metadata())),
+            Ok(reply) => println!("call {call}: {:?}, {}", reply.get_ref().status(), limit_status(reply.metadata())),
             Err(status) => {
-                println!("call {call}: {:?}: {}, {}", status.code(), status.message(), standing(status.metadata()))
+                println!("call {call}: {:?}: {}, {}", status.code(), status.message(), limit_status(status.metadata()))
             }
         }
     }
@@ -50,8 +50,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the limiter said of the client's standing, and of the wait.
-fn standing(metadata: &tonic::metadata::MetadataMap) -> String {
+/// Returns the fields in which the limiter reports the client's status and the wait.
+fn limit_status(metadata: &tonic::metadata::MetadataMap) -> String {
     let said = |name| metadata.get(name).and_then(|value| value.to_str().ok()).unwrap_or("-").to_owned();
     format!("ratelimit: {}, retry-after: {}", said("ratelimit"), said("retry-after"))
 }

@@ -37,7 +37,7 @@ impl Health for Feed {
         if wanted > MOST_MESSAGES {
             return Err(Status::invalid_argument("at most 100 messages a call"));
         }
-        // There is none while the store is sick and nothing is counted; an empty one takes its place.
+        // There is none while the store is unavailable and calls go through uncounted: an empty one takes its place.
         let reservation = request.extensions().get::<Reservation>().cloned().unwrap_or_default();
         let (sender, messages) = mpsc::channel(16);
         tokio::spawn(async move {
@@ -48,7 +48,7 @@ impl Health for Feed {
                 sent += 1;
                 reservation.settle("messages", sent);
             }
-            // The last clone: what was said last is settled now, before the client sees the end of the stream.
+            // The last clone: its last value is settled now, before the client sees the end of the stream.
             drop(reservation);
             drop(sender);
         });
@@ -62,7 +62,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Limit::new("messages", Quota::per_hour(20))
             .by(key::client_ip())
             .when(when::path("/grpc.health.v1.Health/Watch"))
-            // Nobody knows yet how many there will be. A call that sends more takes them too, into debt.
+            // The number of messages is not known yet. If a call sends more, they are charged too, into debt.
             .cost(5)
             .settle(settle::by_handler()),
     );
@@ -94,7 +94,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 println!("begun with {left} left besides an estimate of 5, got {received}");
             }
             Err(status) => {
-                println!("{:?}, retry after {} s", status.code(), said(status.metadata(), "retry-after"));
+                println!("{:?}, retry after {} s", status.code(), metadata_field(status.metadata(), "retry-after"));
             }
         }
     }
@@ -103,12 +103,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Of `"messages";r=15;t=900` the units after `r=`.
+/// Returns the units left: the number after `r=` in `"messages";r=15;t=900`.
 fn left(metadata: &tonic::metadata::MetadataMap) -> String {
-    let field = said(metadata, "ratelimit");
+    let field = metadata_field(metadata, "ratelimit");
     field.split(';').find_map(|part| part.strip_prefix("r=")).unwrap_or("-").to_owned()
 }
 
-fn said(metadata: &tonic::metadata::MetadataMap, name: &str) -> String {
+fn metadata_field(metadata: &tonic::metadata::MetadataMap, name: &str) -> String {
     metadata.get(name).and_then(|value| value.to_str().ok()).unwrap_or("-").to_owned()
 }

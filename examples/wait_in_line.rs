@@ -12,7 +12,7 @@ use std::time::Duration;
 use axum::{Extension, Router, routing::get};
 use tower_quota::{Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 
-/// Stands for something that must not be asked more than twice a second.
+/// Stands for a backend that takes at most two requests a second.
 async fn fragile(decision: Option<Extension<Decision>>) -> String {
     let waited = decision.map_or(Duration::ZERO, |Extension(decision)| decision.wait());
     format!("waited {} ms\n", waited.as_millis())
@@ -21,22 +21,22 @@ async fn fragile(decision: Option<Extension<Decision>>) -> String {
 #[tokio::main]
 async fn main() -> io::Result<()> {
     let policy = Policy::new()
-        // One line for everybody: two go on each second, evenly spaced, and there are ten places to wait.
+        // One queue for all clients: two requests proceed each second, evenly spaced, and ten may wait.
         .limit(
             Limit::new("line", Quota::per_second(2).leaky_bucket().queue(10))
-                // Whoever would wait longer is refused at once, and told when there is room. A client that hangs up
-                // gives its turn back.
+                // A request that would wait longer is refused at once, with `Retry-After`. A client that hangs up frees
+                // its slot.
                 .max_wait(Duration::from_secs(2))
-                // Later by chance, never sooner: those who came together do not go on in step.
+                // Random jitter, only ever later: requests that arrive together do not proceed together.
                 .wait_jitter(Duration::from_millis(50)),
         )
-        // Half of the pace, and two places at once: one client alone cannot keep the others out.
+        // Half of the rate, and two requests at once: one client alone cannot keep the others out.
         .limit(Limit::new("client", Quota::per_second(1).burst(2)).by(key::client_ip()));
 
     let limits = RateLimitLayer::new(MemoryStore::new(), policy)
-        // However many lines there are: each request that waits holds its connection and its memory.
+        // Over all queues: each waiting request holds its connection and its memory.
         .max_waiting(1_000)
-        // The handler tells how long its request waited.
+        // The handler reports how long its request waited.
         .attach_decision();
     let app = Router::new().route("/", get(fragile)).layer(limits);
 

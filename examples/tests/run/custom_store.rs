@@ -1,4 +1,4 @@
-//! The custom store: it conforms, agrees with the model, and its counters survive a restart.
+//! Tests that the custom store conforms, agrees with the model, and keeps its counters after a restart.
 
 use tower_quota::{Charge, Key, Name, Quota, Store};
 use tower_quota_testkit::differential::Differential;
@@ -14,7 +14,7 @@ mod example;
 mod conformance {
     use super::*;
 
-    /// Each case has a file of its own, gone from the folder as soon as it is open.
+    /// Opens a store in a file of its own, which is deleted from its folder at once.
     async fn store(clock: ManualClock, _: String) -> RedbStore {
         let folder = tempfile::tempdir().unwrap();
         RedbStore::open(folder.path().join("counters"), clock).unwrap()

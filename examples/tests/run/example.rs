@@ -8,10 +8,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// No example takes longer to say something; a test that hangs helps nobody.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A timeout for the output of an example, which only a broken test reaches.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Cargo builds a package's examples before its tests, next to them.
+/// Returns the path of an example: cargo builds a package's examples before its tests, next to them.
 pub(crate) fn program(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     tests.parent().unwrap().parent().unwrap().join("examples").join(name)
@@ -30,7 +30,7 @@ pub(crate) fn get(path: &str) -> Request {
     request("GET", path)
 }
 
-/// A request without a body.
+/// Creates a request without a body.
 pub(crate) fn request(method: &str, path: &str) -> Request {
     let line = format!("{method} {path} HTTP/1.1");
     Request { line, headers: String::new(), body: String::new(), source: Ipv4Addr::LOCALHOST, host: None }
@@ -43,40 +43,40 @@ pub(crate) fn post(path: &str, body: &str) -> Request {
 }
 
 impl Request {
-    /// With a header more, `name: value`.
+    /// Adds a header, `name: value`.
     pub(crate) fn header(mut self, header: &str) -> Self {
         write!(self.headers, "{header}\r\n").unwrap();
         self
     }
 
-    /// As a POST whose body is sent in these chunks.
+    /// Makes it a POST whose body is sent in these chunks.
     pub(crate) fn chunked(mut self, chunks: &str) -> Self {
         self.line = self.line.replace("GET", "POST");
         self.body = chunks.to_owned();
         self.header("transfer-encoding: chunked")
     }
 
-    /// By another name than the address that it is sent to.
+    /// Sets the `Host`, instead of the address that the request is sent to.
     pub(crate) fn host(mut self, host: &str) -> Self {
         self.host = Some(host.to_owned());
         self
     }
 
-    /// Sends it from another address of this machine; Linux has all of 127.0.0.0/8.
+    /// Sends the request from another address of this machine; Linux has all of 127.0.0.0/8.
     pub(crate) fn from(mut self, source: [u8; 4]) -> Self {
         self.source = source.into();
         self
     }
 
-    /// Sends it over a connection of its own; the status and the whole answer in lower case.
+    /// Sends the request over a connection of its own, and returns the status and the answer in lower case.
     pub(crate) fn send(&self, address: &str) -> (u16, String) {
         self.begin(address).end()
     }
 
-    /// Sends it over a connection of its own.
+    /// Sends the request over a connection of its own, without waiting for the answer.
     pub(crate) fn begin(&self, address: &str) -> Sent {
         let mut stream = connect(self.source, address);
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let Self { line, headers, body, .. } = self;
         let host = self.host.as_deref().unwrap_or(address);
         let close = if headers.contains("upgrade") { "" } else { "connection: close\r\n" };
@@ -107,9 +107,9 @@ fn connect(source: Ipv4Addr, address: &str) -> TcpStream {
 pub(crate) struct Sent(TcpStream);
 
 impl Sent {
-    /// Returns whether the server closes the connection after these bytes, rather than wait for more.
-    pub(crate) fn ends_after(mut self, bytes: &[u8], patience: Duration) -> bool {
-        self.0.set_read_timeout(Some(patience)).unwrap();
+    /// Returns whether the server closes the connection after these bytes instead of waiting for more.
+    pub(crate) fn ends_after(mut self, bytes: &[u8], timeout: Duration) -> bool {
+        self.0.set_read_timeout(Some(timeout)).unwrap();
         self.0.write_all(bytes).unwrap();
         // An upgraded connection has no end of its own but this.
         match self.0.read_to_end(&mut Vec::new()) {
@@ -118,7 +118,7 @@ impl Sent {
         }
     }
 
-    /// Waits for the answer: the status, and all of it in lower case.
+    /// Waits for the answer, and returns its status and all of it in lower case.
     pub(crate) fn end(mut self) -> (u16, String) {
         let mut answer = String::new();
         self.0.read_to_string(&mut answer).unwrap();
@@ -131,12 +131,12 @@ impl Sent {
 pub(crate) struct Example {
     process: Child,
     lines: Receiver<String>,
-    /// Where it listens.
+    /// The address it listens on.
     pub(crate) address: String,
 }
 
 impl Example {
-    /// Starts an example on a free port and waits until it says where it listens.
+    /// Starts an example on a free port and waits until it prints its address.
     pub(crate) fn start(name: &str, settings: &[(&str, &str)]) -> Self {
         Self::run(&program(name), settings)
     }
@@ -154,44 +154,45 @@ impl Example {
         std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
         let mut example = Self { process, lines, address: String::new() };
         let listening = example.line();
-        let rest = listening.strip_prefix("listening on http://").expect("the first line says where it listens");
+        let rest = listening.strip_prefix("listening on http://").expect("the first line names the address");
         example.address = rest.split_whitespace().next().unwrap().to_owned();
         example
     }
 
-    /// The next line that it prints.
+    /// Returns the next line that the example prints.
     pub(crate) fn line(&self) -> String {
-        self.lines.recv_timeout(PATIENCE).expect("the example goes on talking")
+        self.lines.recv_timeout(TIMEOUT).expect("the example prints a line in time")
     }
 
-    /// The next line that it prints which begins like this.
+    /// Returns the next line that begins with `start`, skipping others.
     pub(crate) fn line_beginning(&self, start: &str) -> String {
         let mut lines = core::iter::repeat_with(|| self.line());
-        lines.find(|line| line.starts_with(start)).expect("such a line in the end")
+        lines.find(|line| line.starts_with(start)).expect("a line that begins so")
     }
 
-    /// The id of its process.
+    /// Returns the id of the example's process.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Asks; the status and the whole answer in lower case.
+    /// Sends a request, and returns the status and the answer in lower case.
     pub(crate) fn ask(&self, request: &Request) -> (u16, String) {
         request.send(&self.address)
     }
 
-    /// Asks, and the answer must have this status and contain all of these.
-    pub(crate) fn expect(&self, request: &Request, status: u16, told: &[&str]) -> String {
+    /// Sends a request, and asserts that the answer has this status and contains all of `expected`.
+    pub(crate) fn expect(&self, request: &Request, status: u16, expected: &[&str]) -> String {
         let (got, answer) = self.ask(request);
-        let missing = told.iter().find(|text| !answer.contains(**text));
+        let missing = expected.iter().find(|text| !answer.contains(**text));
         assert!(got == status && missing.is_none(), "{}: not {status} with {missing:?}: {answer}", request.line);
         answer
     }
 
-    /// Asks without a pause until an answer is as it should be: even a slow machine is faster than the quotas.
-    pub(crate) fn until(&self, request: impl Fn(usize) -> Request, met: impl Fn(u16, &str) -> bool) -> String {
+    /// Sends requests without a pause until an answer is accepted, and returns it.
+    pub(crate) fn until(&self, request: impl Fn(usize) -> Request, is_accepted: impl Fn(u16, &str) -> bool) -> String {
         let mut answers = (0..1_000).map(|i| self.ask(&request(i)));
-        let (_, answer) = answers.find(|(status, answer)| met(*status, answer)).expect("such an answer in the end");
+        let (_, answer) =
+            answers.find(|(status, answer)| is_accepted(*status, answer)).expect("one of 1000 answers is accepted");
         answer
     }
 }

@@ -61,7 +61,7 @@ async fn http_and_grpc_share_a_budget() {
 }
 
 #[test]
-fn tonic_custom_refuses_in_its_own_words() {
+fn tonic_custom_uses_own_refusal_text() {
     let example = Example::start("tonic_custom", &[]);
     let lines: Vec<String> = (0..7).map(|_| example.line()).collect();
     assert_eq!(lines[0], "no key: Unauthenticated, send your API key as x-api-key");

@@ -1,4 +1,4 @@
-//! What hostile clients try: to be served more than their quota, to spend the quota of others, to make work.
+//! Tests of attacks: to get more than one's quota, to use up the quota of others, to cause expensive work.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tonic_health::pb::health_client::HealthClient;
 
 use crate::example::{Example, Request, get, post};
 
-/// Expects that requests with a new API key each are refused in the end.
+/// Asserts that requests with a new API key each are refused in the end.
 fn assert_counts_address(example: &Example, request: impl Fn() -> Request) {
     example.until(|i| request().header(&format!("x-api-key: made-up-{i}")), |status, _| status == 429);
 }
@@ -58,7 +58,7 @@ fn login_without_credentials_spends_nothing() {
 }
 
 #[test]
-fn graphql_query_it_cannot_measure_is_refused() {
+fn unmeasurable_graphql_query_is_refused() {
     let example = Example::start("graphql_cost", &[]);
     for query in [
         "{ users(first: 99999999999999999999) { name } }",

@@ -16,14 +16,14 @@ fn compose_decides_five_limits_at_once() {
 #[test]
 fn tiers_have_quotas_of_their_own() {
     let example = Example::start("tiers", &[]);
-    for (request, told) in [
+    for (request, expected) in [
         (get("/"), "\"strangers\";q=2;"),
         (get("/").header("x-api-key: made-up"), "\"strangers\";q=2;"),
         (get("/").header("x-api-key: key-of-fay"), "\"account\";q=3;"),
         (get("/").header("x-api-key: key-of-pat"), "\"account\";q=100;"),
         (get("/").header("x-api-key: key-2-of-acme"), "\"account\";q=20000;"),
     ] {
-        example.expect(&request, 200, &[told]);
+        example.expect(&request, 200, &[expected]);
     }
     // Made-up keys buy nothing: strangers share a counter.
     example.until(|i| get("/").header(&format!("x-api-key: made-up-{i}")), |status, _| status == 429);
@@ -32,12 +32,12 @@ fn tiers_have_quotas_of_their_own() {
 }
 
 #[test]
-fn behind_proxy_believes_what_the_proxy_says() {
+fn behind_proxy_trusts_named_proxies() {
     let example = Example::start("behind_proxy", &[]);
     let from = |forwarded: &str| get("/").header(&format!("x-forwarded-for: {forwarded}"));
     example.expect(&from("203.0.113.7"), 200, &["hello 203.0.113.7\n"]);
     example.expect(&from("198.51.100.1, 203.0.113.7"), 200, &["hello 203.0.113.7\n"]);
-    // Whatever a client says of itself, and whichever of its networks it comes from, it is counted.
+    // A client is counted whatever it claims to be, and in whichever of its networks it is.
     let refused_by = |limit: &str, forwarded: fn(usize) -> String| {
         let refused = example.until(|i| from(&forwarded(i)), |status, _| status == 429);
         assert!(refused.contains(&format!("\"violated-policies\":[\"{limit}\"]")), "{refused}");
@@ -60,7 +60,7 @@ fn login_counts_wrong_passwords() {
     }
     example.expect(&with("YW5uOmd1ZXNz"), 429, &["\"violated-policies\":[\"login-guesses\"]"]);
     example.expect(&with("YW5uOnNlY3JldA=="), 429, &["\r\nretry-after: "]);
-    // Somebody else at the same address.
+    // Another user at the same address.
     example.expect(&with("Ym9iOmd1ZXNz"), 401, &[]);
 }
 
@@ -69,7 +69,7 @@ fn llm_tokens_settles_what_was_used() {
     let example = Example::start("llm_tokens", &[]);
     let say = |prompt: &str| post("/", prompt).header("x-api-key: ann");
     example.expect(&post("/", "hello"), 400, &[]);
-    // 19 bytes are reckoned to be 5 tokens, and the answer 500; they were 6 and 6. Of 20000 tokens a day, one comes
+    // 19 bytes are estimated as 5 tokens, and the answer as 500; they were 6 and 6. Of 20000 tokens a day, one comes
     // back in 4 seconds.
     example.expect(&say("to be or not to be!"), 200, &["\"tokens\";r=19495", "not\n"]);
     let answer = example.expect(&say("to be or not to be!"), 200, &[]);
@@ -126,31 +126,32 @@ fn wait_in_line_is_even_and_bounded() {
     assert!(waits.clone().any(|wait| wait > 0), "{answers:?}");
     assert!(waits.clone().all(|wait| wait <= 2_000), "{answers:?}");
     let refused = answers.iter().find(|(status, _)| *status == 429);
-    let (_, refused) = refused.unwrap_or_else(|| panic!("nobody is refused: {answers:?}"));
+    let (_, refused) = refused.unwrap_or_else(|| panic!("no request is refused: {answers:?}"));
     assert!(refused.contains("\"violated-policies\":[\"line\"]"), "{refused}");
 }
 
 #[test]
-fn custom_refusal_speaks_as_the_service_does() {
+fn custom_refusal_has_service_format() {
     let example = Example::start("custom_refusal", &[]);
     let ann = || get("/").header("x-api-key: ann");
     let styles = ["\r\nratelimit: limit=3, remaining=2, reset=20", "\r\nx-ratelimit-used: 1\r\n"];
     example.expect(&ann(), 200, &styles);
     let refused = example.until(|_| ann(), |status, _| status == 429);
-    for told in ["\"code\":\"slow_down\"", "application/json", "no-store", "\r\nretry-after: ", "remaining=0"] {
-        assert!(refused.contains(told), "{told} is missing: {refused}");
+    for expected in ["\"code\":\"slow_down\"", "application/json", "no-store", "\r\nretry-after: ", "remaining=0"] {
+        assert!(refused.contains(expected), "{expected} is missing: {refused}");
     }
     example.expect(&get("/"), 400, &["{\"code\":\"no_api_key\",\"retry_ms\":0}"]);
     example.expect(&get("/").header("accept: text/html"), 400, &["<!doctype html>"]);
 }
 
 #[test]
-fn shadows_tell_and_penalties_grow() {
+fn shadow_is_reported_and_penalty_grows() {
     let example = Example::start("shadow_and_penalties", &[]);
     let answer = example.expect(&get("/"), 200, &[]);
     assert!(!answer.contains("x-ratelimit-shadow"), "{answer}");
-    let told = |status, answer: &str| status == 200 && answer.contains("\r\nx-ratelimit-shadow: \"proposed\"\r\n");
-    example.until(|_| get("/"), told);
+    let has_shadow =
+        |status, answer: &str| status == 200 && answer.contains("\r\nx-ratelimit-shadow: \"proposed\"\r\n");
+    example.until(|_| get("/"), has_shadow);
     while example.line() != "allowed, would have been refused by [\"proposed\"]" {}
     // The quota alone never asks for more than 20 seconds.
     let blocked = |_, answer: &str| {
@@ -211,7 +212,7 @@ fn from_express_login_counts_failures_until_success() {
     example.expect(&post("/login", "no json"), 400, &[]);
 }
 
-/// The value of a header field, in an answer in lower case.
+/// Returns the value of a header field of an answer in lower case.
 fn field<'a>(answer: &'a str, name: &str) -> &'a str {
     let value = answer.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     value.unwrap_or_else(|| panic!("no {name}: {answer}"))

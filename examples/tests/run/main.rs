@@ -1,4 +1,4 @@
-//! Starts each example as a user would and does what it says to try.
+//! Starts each example as a user would, and sends the requests that it suggests.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "what a test calls may fail like a test")]
 

@@ -1,10 +1,10 @@
-//! The admin port, and what a service does at SIGTERM.
+//! Tests of the admin port, and of the shutdown at SIGTERM.
 
 use std::process::Command;
 
 use crate::example::{Example, Request, get, request};
 
-/// Starts the example on free ports. Returns it, and where operators ask.
+/// Starts the example on free ports, and returns it with the address of its admin port.
 fn start() -> (Example, String) {
     let example = Example::start("operations", &[("ADMIN_PORT", "0")]);
     let admin = example.line().strip_prefix("admin on http://").unwrap().to_owned();
@@ -16,7 +16,7 @@ fn ann() -> Request {
 }
 
 #[test]
-fn operations_admin_changes_what_clients_get() {
+fn operations_admin_changes_client_limits() {
     let (example, admin) = start();
     let operate = |method: &str, path: &str, status: u16| {
         let (got, answer) = request(method, path).send(&admin);

@@ -1,4 +1,4 @@
-//! The quickstart: what a newcomer waits for, and what it does.
+//! Tests of the quickstart: the crates that it compiles, and its answers.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::example::{Example, get};
 
-/// The most crates that a newcomer's first command may compile.
+/// The most crates that a new user's first command may compile.
 const MOST_CRATES: usize = 80;
 
-/// What cargo compiled for the quickstart, by the command that the README gives.
+/// The crates that cargo compiled for the quickstart, by the command in the README.
 struct Built {
     program: PathBuf,
     /// Each crate once: its id, and its name in JSON.
@@ -55,8 +55,8 @@ fn quickstart_compiles_few_crates() {
 #[test]
 fn quickstart_limits_a_client() {
     let example = Example::run(&Built::new().program, &[]);
-    let told = ["ratelimit-policy: \"burst\";q=5;w=3", "\r\nratelimit: \"burst\";r=4;t=2", "\r\n\r\nhello\n"];
-    example.expect(&get("/"), 200, &told);
+    let expected = ["ratelimit-policy: \"burst\";q=5;w=3", "\r\nratelimit: \"burst\";r=4;t=2", "\r\n\r\nhello\n"];
+    example.expect(&get("/"), 200, &expected);
     let refused = example.until(|_| get("/"), |status, _| status == 429);
     assert!(refused.contains("content-type: application/problem+json"), "{refused}");
     assert!(refused.contains("\r\nretry-after: ") && !refused.contains("\r\nretry-after: 0\r\n"), "{refused}");

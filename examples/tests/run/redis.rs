@@ -11,7 +11,7 @@ fn redis_instances_share_a_budget() {
     let server = RedisServer::start();
     let url = server.url();
     let instances = [Example::start("redis", &[("REDIS_URL", &url)]), Example::start("redis", &[("REDIS_URL", &url)])];
-    // What is left of the day. On a busy machine a decision may miss its deadline, and is then not told of.
+    // Returns the units left of the day. On a busy machine a decision may miss its deadline; its answer has no fields.
     let left = |instance: &Example| -> Option<u32> {
         let (_, answer) = instance.ask(&get("/").header("x-api-key: ann"));
         let (_, day) = answer.split_once("\"day\";r=")?;
@@ -19,16 +19,16 @@ fn redis_instances_share_a_budget() {
     };
     // More than the other asks in all: counted apart, it could not have less left.
     let one = |times| {
-        let told: Vec<u32> = (0..times).filter_map(|_| left(&instances[0])).collect();
-        *told.last().expect("one of them is told")
+        let left: Vec<u32> = (0..times).filter_map(|_| left(&instances[0])).collect();
+        *left.last().expect("one answer has fields")
     };
-    let other = || (0..10).find_map(|_| left(&instances[1])).expect("one of ten is told");
+    let other = || (0..10).find_map(|_| left(&instances[1])).expect("one of ten answers has fields");
     // The day may turn between two requests, but not twice.
     assert!((0..2).any(|_| one(30) > other()), "each instance counts for itself");
 }
 
 #[test]
-fn redis_says_what_is_missing() {
+fn redis_names_missing_server() {
     let output =
         Command::new(program("redis")).env("REDIS_URL", "redis://127.0.0.1:1").stdin(Stdio::null()).output().unwrap();
     assert!(!output.status.success());

@@ -1,4 +1,4 @@
-//! Examples that throttle what goes out, and the messages of a websocket.
+//! Examples that throttle outgoing requests, and the messages of a websocket.
 
 use std::process::{Command, Stdio};
 
@@ -25,7 +25,7 @@ fn millis(line: &str) -> u64 {
 }
 
 #[test]
-fn hyper_client_heeds_the_api() {
+fn hyper_client_obeys_api_pushback() {
     let lines = lines("client_hyper");
     for (number, line) in (1..=6).zip(&lines) {
         assert!(line.starts_with(&format!("request {number}: 200 after ")), "{lines:?}");
@@ -36,7 +36,7 @@ fn hyper_client_heeds_the_api() {
 }
 
 #[test]
-fn reqwest_client_heeds_the_api() {
+fn reqwest_client_obeys_api_pushback() {
     let lines = lines("client_reqwest");
     assert!(lines[0].starts_with("request 1: refused by the API after "), "{lines:?}");
     assert!(
@@ -47,7 +47,7 @@ fn reqwest_client_heeds_the_api() {
 }
 
 #[test]
-fn tonic_client_tells_refusals_apart() {
+fn tonic_client_distinguishes_refusals() {
     let lines = lines("client_tonic");
     assert_eq!(lines[..3], ["call 1: Serving", "call 2: Serving", "call 3: Serving"]);
     for line in &lines[3..] {
