@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn short_silence_never_opens_it() {
+    fn short_silence_never_opens_breaker() {
         for connections in [1, 2, 4, 8] {
             assert_eq!(opens_after(connections, 70), None, "{connections} connections");
         }
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_trial_closes_it() {
+    fn only_trial_closes_breaker() {
         let mut trace = Trace::opened();
         assert!(!trace.breaker.answered(trace.start));
         assert!(trace.breaker.admit(trace.at(100)));

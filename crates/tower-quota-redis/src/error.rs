@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_moving_slots_are_no_refusals() {
+    fn errors_of_moving_slots_are_moving() {
         for reply in [
             "ASK 42 other:6379",
             "TRYAGAIN Multiple keys request during rehashing of slot",

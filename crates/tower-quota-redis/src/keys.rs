@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn readable_ids_keep_their_parts_apart() {
+    fn readable_ids_keep_parts_separate() {
         let names = KeyNames::new("shop", None, true, NonZeroUsize::MIN).unwrap();
         let start = names.partition_key(0);
         assert!(start.starts_with("shop:3:{") && start.ends_with("}:"), "{start}");
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn prefix_with_colon_is_the_same() {
+    fn trailing_colon_of_prefix_changes_nothing() {
         let name =
             |prefix| KeyNames::new(prefix, None, true, NonZeroUsize::MIN).unwrap().key_of(&Key::new(USER, b"ann"));
         assert!(name("rl:").starts_with("rl:3:{"), "{}", name("rl:"));

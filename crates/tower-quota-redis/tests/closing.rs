@@ -63,7 +63,7 @@ async fn stats_count_decisions_calls_and_errors() {
 }
 
 #[tokio::test]
-async fn close_waits_for_what_is_under_way() {
+async fn close_waits_for_calls_under_way() {
     let server = RedisServer::start();
     let store = store_on(&server).await;
     server.command("CLIENT PAUSE 60000 WRITE").unwrap();

@@ -122,7 +122,7 @@ async fn flushed_script_is_sent_again() {
 }
 
 #[tokio::test]
-async fn instants_are_those_of_the_server() {
+async fn decisions_use_server_time() {
     let server = RedisServer::start();
     let store = store_on(&server).await;
     let ann = user("ann");
@@ -137,7 +137,7 @@ async fn instants_are_those_of_the_server() {
 }
 
 #[tokio::test]
-async fn given_clock_replaces_the_servers() {
+async fn given_clock_replaces_server_clock() {
     let server = RedisServer::start();
     let clock = ManualClock::default();
     let store = options().clock(clock.clone()).connect(&server.url()).await.unwrap();

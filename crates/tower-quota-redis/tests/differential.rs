@@ -64,7 +64,7 @@ fn stored(store: &RedisStore, key: &Key<'_>, connection: &mut Connection) -> Vec
 }
 
 #[tokio::test]
-async fn longest_debts_are_cut_alike() {
+async fn longest_debts_are_capped_alike() {
     for algorithm in Algorithm::ALL {
         let mut pair = Pair::new(Quota::per_minute(10).try_algorithm(algorithm).unwrap()).await;
         // All that can be owed, and all of it but a little given back.
@@ -76,7 +76,7 @@ async fn longest_debts_are_cut_alike() {
 }
 
 #[tokio::test]
-async fn log_that_never_empties_counts_on() {
+async fn log_survives_running_total_limit() {
     let mut pair = Pair::new(Quota::per_minute(10).sliding_log()).await;
     // Its running total passes 2^53 after a dozen windows.
     for (step, cost) in [1 << 51, 5, 5].into_iter().cycle().take(60).enumerate() {
@@ -94,7 +94,7 @@ async fn refund_reaches_start_of_previous_window() {
 }
 
 #[tokio::test]
-async fn epoch_cuts_first_window_off_alike() {
+async fn epoch_cuts_first_window_alike() {
     let mut pair = Pair::new(Quota::per_minute(10).fixed_window().offset(Duration::from_secs(30))).await;
     let taken_at = pair.decide(1_000, Operation::Check, 10).await.at();
     pair.decide(1_005, Operation::Check, 1).await;

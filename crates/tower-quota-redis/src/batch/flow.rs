@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_sent_together_change_it_once() {
+    fn calls_sent_together_change_limit_once() {
         let (mut flow, now) = (Flow::new(DEADLINE, MOST), start());
         for _ in 0..8 {
             flow.measure(now, now + DEADLINE, true);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn something_is_always_sent() {
+    fn flow_always_sends_something() {
         let (mut flow, now) = (Flow::new(DEADLINE, MOST), start());
         for _ in 0..100 {
             flow.measure(now, now + 10 * DEADLINE, true);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn load_returns_in_steps() {
+    fn load_returns_gradually_after_restart() {
         let mut flow = Flow::new(DEADLINE, MOST);
         let mut now = start();
         flow.restart(now);

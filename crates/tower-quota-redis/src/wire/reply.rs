@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn bucket_reply_tells_what_is_used() {
+    fn bucket_reply_reports_used_units() {
         let quota = Quota::per_second(3);
         let used = 2 * quota.grain();
         let mut bytes = vec![TAKEN];

@@ -10,7 +10,7 @@ use crate::rig::{DEADLINE, FAULT_TIME, Trial, alone, pause, store_at, until};
 use crate::server_count::CountCheck;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn server_that_never_answered_is_an_error() {
+async fn never_answering_server_is_an_error() {
     let _alone = alone().await;
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());

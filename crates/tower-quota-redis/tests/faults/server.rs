@@ -23,7 +23,7 @@ async fn restarted_server_recovers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn dead_server_is_answered_for_at_once() {
+async fn dead_server_fails_decisions_at_once() {
     let _alone = alone().await;
     let mut server = RedisServer::start();
     let store = store_at(&server.url(), DEADLINE).await;

@@ -125,7 +125,7 @@ fn weight_under_way_stays_below_the_limit() {
 }
 
 #[test]
-fn opening_breaker_returns_what_waits() {
+fn opening_breaker_returns_waiting_decisions() {
     let (start, mut queue) = (now(), queue());
     let _callers = fill(&mut queue, 200, start + 100 * DEADLINE);
     let ticket = queue.push(pending(None).0);
