@@ -99,7 +99,7 @@ fn sound_store_stores_the_model_bytes() {
 }
 
 #[test]
-fn keeping_store_agrees_far_back_in_time() {
+fn keeping_store_agrees_after_clock_rewind() {
     run(Differential::new().forgets_nothing(), Mistake::None);
     run(Differential::new().forgets_nothing().plain(), Mistake::None);
 }
