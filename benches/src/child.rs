@@ -10,7 +10,7 @@ pub(crate) fn ask(arguments: &[&str]) -> Result<Vec<f64>, Box<dyn Error>> {
     numbers(Command::new(env::current_exe()?).args(arguments))
 }
 
-/// Does the same at a high priority where the system permits it; `nice` goes on where not.
+/// Does the same at a high priority, if the system permits it.
 pub(crate) fn ask_first(arguments: &[&str]) -> Result<Vec<f64>, Box<dyn Error>> {
     numbers(Command::new("nice").args(["-n", "-20"]).arg(env::current_exe()?).args(arguments))
 }
@@ -29,7 +29,7 @@ pub(crate) fn resident() -> f64 {
     status("VmRSS:")
 }
 
-/// Returns the most that ever were.
+/// Returns the peak of the bytes of this process in memory.
 pub(crate) fn most_resident() -> f64 {
     status("VmHWM:")
 }

@@ -20,12 +20,12 @@ pub(crate) struct Conditions {
     date: String,
     /// The compiler, with its version.
     rustc: String,
-    /// Whether it was a short run.
+    /// True for a short run.
     quick: bool,
 }
 
 impl Conditions {
-    /// Returns those of this process, at present.
+    /// Returns the conditions of this process.
     pub(crate) fn present(quick: bool) -> Self {
         Self {
             cpu: processor().unwrap_or_else(|| "unknown processor".to_owned()),
@@ -37,13 +37,13 @@ impl Conditions {
     }
 }
 
-/// Prints those of a long run as JSON.
+/// Prints the conditions of a long run as JSON.
 pub(crate) fn print() -> Result<(), Box<dyn Error>> {
     println!("{}", serde_json::to_string(&Conditions::present(false))?);
     Ok(())
 }
 
-/// One line.
+/// The conditions in one line.
 impl fmt::Display for Conditions {
     fn fmt(&self, line: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { cpu, cores, date, rustc, quick } = self;

@@ -131,7 +131,7 @@ impl Meters {
     }
 }
 
-/// Seconds of CPU this process has used, from `/proc/self/stat` (in ticks of 10 ms).
+/// Returns the seconds of CPU that this process has used, from `/proc/self/stat` (in ticks of 10 ms).
 fn client_cpu() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The command's name is in parentheses and may hold spaces: count the fields after it. utime and stime.
@@ -139,7 +139,7 @@ fn client_cpu() -> f64 {
     [11, 12].iter().filter_map(|&field| fields.get(field)?.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
-/// One number out of a section of the server's `INFO`.
+/// Reads one number from a section of the server's `INFO`.
 pub(crate) fn info(server: &RedisServer, section: &str, field: &str) -> f64 {
     let text = server.command(&format!("INFO {section}")).unwrap_or_default();
     text.lines().find_map(|line| line.strip_prefix(field)?.trim().parse().ok()).unwrap_or(0.0)

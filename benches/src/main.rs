@@ -72,14 +72,14 @@ enum Suite {
     /// One scene of it.
     #[command(hide = true)]
     FloodWorker(flood::Scene),
-    /// A fixed number of decisions and nothing else, for `scripts/instructions` to count; without a case, their names.
+    /// A fixed number of decisions, for `scripts/instructions` to count; without a case, the names of all.
     #[command(hide = true)]
     Work {
         case: Option<String>,
         #[arg(default_value_t = 0)]
         decisions: u32,
     },
-    /// Prints, as JSON, what figures of this program depend on, for `scripts/instructions` to keep beside its own.
+    /// Prints the conditions of figures as JSON, for `scripts/instructions`.
     #[command(hide = true)]
     Conditions,
     /// Draws charts and fills the documents' tables from what `--json` has written.

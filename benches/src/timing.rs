@@ -7,13 +7,14 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Lets a stretch of a measurement pass.
+/// Waits for a part of a measurement.
 #[expect(clippy::disallowed_methods, reason = "the length of a measurement")]
 pub(crate) async fn rest(span: Duration) {
     tokio::time::sleep(span).await;
 }
 
-/// Returns the nanoseconds per item of `work`, which takes a batch of `items` at a time, until `span` was spent in it.
+/// Runs `work` on batches of `items` until it took `span`, and returns its nanoseconds per item.
+///
 /// Making batches ready is not counted. They should be small enough to stay in the first cache, as a request's key does,
 /// and large enough for two readings of the clock not to weigh.
 pub(crate) fn per_item<B>(items: usize, span: Duration, mut ready: impl FnMut() -> B, mut work: impl FnMut(B)) -> f64 {

@@ -11,11 +11,11 @@ pub(crate) enum Traffic {
     InTurn(u32),
     /// This many keys, each as likely as the others.
     Uniform(u32),
-    /// This many keys, the n-th of which is asked for 1/n as often as the first (Zipf's law with exponent 1).
+    /// This many keys by Zipf's law with exponent 1: the n-th is asked for 1/n as often as the first.
     Zipf(u32),
 }
 
-/// The keys of requests to come, drawn beforehand and repeated.
+/// The keys of future requests, drawn in advance and repeated.
 pub(crate) struct Trace {
     keys: Vec<u32>,
     next: usize,
@@ -61,7 +61,7 @@ fn drawn(seed: u64, key: impl Fn(u64) -> u32) -> Vec<u32> {
     (0..DRAWS).map(|_| key(draws.next())).collect()
 }
 
-/// Busy keys are not neighbours: a prime's multiples visit every rank once.
+/// Returns the key of a rank. Multiples of a prime visit every rank once, and busy keys are not neighbours.
 fn scattered(rank: u32, keys: u32) -> u32 {
     (u64::from(rank) * 2_654_435_761 % u64::from(keys)) as u32
 }

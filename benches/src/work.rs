@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tower_quota_core::{Clock, MemoryStore, MonotonicClock};
 
-use crate::layer::contenders::{Manner, bare, behind_governor, behind_tower_quota};
+use crate::layer::contenders::{Treatment, bare, behind_governor, behind_tower_quota};
 use crate::layer::service::{Answers, request};
 use crate::memory::Visit;
 use crate::memory::contender::Contender;
@@ -33,11 +33,11 @@ const CASES: &[Case] = &[
     ("memory/quotas-in-turn", || Ok(asking(quotas_in_turn(), ONE))),
     ("limiter/1-limit", || Ok(asking(limiter(Visit::Used.allowances(1)), ONE))),
     ("limiter/1-limit/refilled", || Ok(asking(limiter(Visit::Refilled.allowances(1)), IN_TURN))),
-    ("layer/plain", || Ok(requesting(behind_tower_quota(Manner::Plain, 1)))),
-    ("layer/headers", || Ok(requesting(behind_tower_quota(Manner::Headers, 1)))),
-    ("layer/headers/3-limits", || Ok(requesting(behind_tower_quota(Manner::Headers, 3)))),
-    ("layer/refused", || Ok(requesting(behind_tower_quota(Manner::Refused, 1)))),
-    ("layer/refused/3-limits", || Ok(requesting(behind_tower_quota(Manner::Refused, 3)))),
+    ("layer/plain", || Ok(requesting(behind_tower_quota(Treatment::Plain, 1)))),
+    ("layer/headers", || Ok(requesting(behind_tower_quota(Treatment::Headers, 1)))),
+    ("layer/headers/3-limits", || Ok(requesting(behind_tower_quota(Treatment::Headers, 3)))),
+    ("layer/refused", || Ok(requesting(behind_tower_quota(Treatment::Refused, 1)))),
+    ("layer/refused/3-limits", || Ok(requesting(behind_tower_quota(Treatment::Refused, 3)))),
     ("bare/layer", || Ok(requesting(bare()))),
     ("bare/request", || Ok(Box::new(|| drop(request())))),
     ("governor/1-limit", || Ok(asking(governor::<u64>(Visit::Used.allowances(1)), ONE))),
@@ -55,14 +55,16 @@ const CASES: &[Case] = &[
     ("quota/3-limits", || Ok(asking(quota::<u64>(Visit::Used.allowances(3)), ONE))),
     ("quota/3-limits/refilled", || Ok(asking(quota::<u64>(Visit::Refilled.allowances(3)), IN_TURN))),
     ("quota/3-limits/new", || Ok(asking(quota::<u64>(Visit::Used.allowances(3)), NEW))),
-    ("tower_governor/plain", || Ok(requesting(behind_governor(Manner::Plain, 1)?))),
-    ("tower_governor/headers", || Ok(requesting(behind_governor(Manner::Headers, 1)?))),
-    ("tower_governor/refused", || Ok(requesting(behind_governor(Manner::Refused, 1)?))),
+    ("tower_governor/plain", || Ok(requesting(behind_governor(Treatment::Plain, 1)?))),
+    ("tower_governor/headers", || Ok(requesting(behind_governor(Treatment::Headers, 1)?))),
+    ("tower_governor/refused", || Ok(requesting(behind_governor(Treatment::Refused, 1)?))),
 ];
 
-/// How many keys take turns: one uses its bucket partly, ten thousand find it full again, the last number never return.
+/// The number of keys that take turns. A single key uses its bucket partly.
 const ONE: u64 = 1;
+/// With this many keys, each finds its bucket full again.
 const IN_TURN: u64 = 10_000;
+/// With this many keys, none returns.
 const NEW: u64 = u64::MAX;
 
 /// Steps that are not counted: they ask each key of `IN_TURN` once and exhaust a bucket that is to refuse.
@@ -84,7 +86,7 @@ pub(crate) fn run(case: Option<&str>, decisions: u32) -> Result<(), Box<dyn Erro
     Ok(())
 }
 
-/// callgrind collects within the function of this name.
+/// Runs the measured loop: callgrind collects within the function of this name.
 #[inline(never)]
 fn counted(decisions: u32, step: &mut dyn FnMut()) {
     (0..decisions).for_each(|_| step());

@@ -114,7 +114,7 @@ pub(super) fn tables(figures: &Path) -> Result<String, Box<dyn Error>> {
     Ok(text)
 }
 
-/// Reads those that are there.
+/// Reads the reports that exist.
 fn read(folder: &Path) -> Result<Vec<Report>, Box<dyn Error>> {
     let texts = SUITES.iter().filter_map(|suite| fs::read_to_string(folder.join(format!("{suite}.json"))).ok());
     texts.map(|text| Report::read(&text)).collect()

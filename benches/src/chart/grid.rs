@@ -46,7 +46,7 @@ impl Grid {
     }
 }
 
-/// In the order in which they first appear.
+/// Returns the distinct names, in the order in which they first appear.
 fn by_contender(report: &Report, picture: &Picture) -> Vec<Series> {
     let mut series: Vec<Series> = Vec::new();
     for (group, name) in picture.groups.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Charts and tables of what was measured, so that the documents cannot drift from it.
 //!
-//! A maintainer runs every suite with `--json` and then this. The charts are drawn here and not by a library: bars are
-//! little work, and the libraries that draw them set colours that do not follow the reader's light or dark mode.
+//! A maintainer runs every suite with `--json` and then this. No library draws the charts: bars are little work, and
+//! charting libraries set colours that do not follow the reader's light or dark mode.
 
 mod before_after;
 mod grid;
@@ -25,7 +25,7 @@ use crate::report::Report;
 /// Shows figures before and after, in the region of this name.
 const REAL_TRAFFIC: (&str, &str) = ("REAL_TRAFFIC.md", "real-traffic");
 
-/// Draws the charts of these files into `charts` in a folder of documents, and fills the regions of the documents.
+/// Draws the charts of these files into the folder `charts`, and fills the regions of the documents.
 pub(crate) fn run(files: &[PathBuf], into: &Path) -> Result<(), Box<dyn Error>> {
     let charts = into.join("charts");
     fs::create_dir_all(&charts)?;
@@ -42,7 +42,7 @@ pub(crate) fn run(files: &[PathBuf], into: &Path) -> Result<(), Box<dyn Error>> 
     fill(&into.join(document), region, &before_after::tables(&into.join("figures"))?)
 }
 
-/// The document that shows a suite's figures.
+/// Returns the document that shows a suite's figures.
 fn document_of(suite: &str) -> &'static str {
     if suite == "redis" { "REDIS.md" } else { "MEMORY.md" }
 }

@@ -23,9 +23,9 @@ const THEIRS: [&str; 5] = ["#e69f00", "#009e73", "#cc79a7", "#d55e00", "#8c959f"
 const STYLE: &str = "<style>\
 text{font:12px system-ui,sans-serif;fill:#59636e}.title{font-size:16px;font-weight:600;fill:#1f2328}\
 .value{font-size:10px;text-anchor:middle}.tick{text-anchor:end}.group{text-anchor:middle;fill:#1f2328}\
-.paper{fill:#fff;stroke:#d1d9e0}.line{stroke:#d1d9e0}\
+.background{fill:#fff;stroke:#d1d9e0}.line{stroke:#d1d9e0}\
 @media(prefers-color-scheme:dark){text{fill:#9198a1}.title,.group{fill:#f0f6fc}\
-.paper{fill:#0d1117;stroke:#3d444d}.line{stroke:#3d444d}}</style>\n";
+.background{fill:#0d1117;stroke:#3d444d}.line{stroke:#3d444d}}</style>\n";
 
 /// Draws the chart of a grid, with the conditions at its foot.
 pub(super) fn drawn(grid: &Grid, conditions: &str) -> String {
@@ -40,7 +40,7 @@ pub(super) fn drawn(grid: &Grid, conditions: &str) -> String {
     );
     svg += STYLE;
     svg += &format!(
-        "<rect class=\"paper\" x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"6\"/>\n",
+        "<rect class=\"background\" x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"6\"/>\n",
         WIDTH - 1.0,
         height - 1.0
     );

@@ -5,7 +5,7 @@ use super::numbers::written;
 use crate::report::Report;
 use crate::wanted::wanted;
 
-/// The figures of a chart: a line for each colour, a column for each group.
+/// Writes the figures of a chart: a line for each colour, a column for each group.
 pub(super) fn of_grid(grid: &Grid) -> String {
     let mut table = head(&[&[grid.picture.unit.to_owned()], &*grid.groups].concat());
     for series in &grid.series {
@@ -15,7 +15,7 @@ pub(super) fn of_grid(grid: &Grid) -> String {
     table
 }
 
-/// Every case with all of its figures. Cases with figures of another kind begin a table of their own.
+/// Writes every case with all of its figures. Cases with other kinds of figures go into another table.
 pub(super) fn of_rows(report: &Report) -> String {
     let (mut tables, mut columns) = (String::new(), Vec::new());
     for row in report.rows() {
@@ -30,7 +30,7 @@ pub(super) fn of_rows(report: &Report) -> String {
     tables
 }
 
-/// Every ratio, with what is wanted of it.
+/// Writes every ratio with its target.
 pub(super) fn of_ratios(report: &Report) -> String {
     let mut table = head(&["ratio", "value", "wanted"]);
     for (case, value) in report.ratios() {

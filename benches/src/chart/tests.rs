@@ -1,4 +1,4 @@
-//! What is drawn of a small report, and that the documents show the figures beside them.
+//! Tests of the chart of a small report, and that the documents show the published figures.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn chart_shows_figures_and_conditions() {
     }
     assert!(chart.contains("Some &lt;CPU>, 2 cores, rustc 1.2.3, 2026-01-02, short run"), "{chart}");
     assert!(chart.contains("slow &amp; steady"), "{chart}");
-    // Four bars, three colours' names, the paper.
+    // Four bars, the names of three colours, the background.
     assert_eq!(chart.matches("<rect").count(), 4 + 3 + 1);
 }
 
@@ -56,7 +56,7 @@ fn filling_a_region_changes_nothing_else() {
     assert!(filled(document, "y", "new").is_err());
 }
 
-/// `tower-quota-bench chart` was run after the last figures were kept.
+// Fails if `tower-quota-bench chart` was not run after the figures changed.
 #[test]
 fn documents_show_the_kept_figures() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");

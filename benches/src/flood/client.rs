@@ -1,15 +1,15 @@
-//! The clients who were there before the flood, and what the store still knows of them.
+//! The clients known before the flood, and the share of them that the store still remembers.
 
 use std::time::Duration;
 
 use tower_quota_core::{Charge, Key, MemoryStore, Name, Quota, Store};
 
-/// So slow that no unit comes back within a scene.
+/// Slow enough that no unit comes back within a scene.
 pub(super) const QUOTA: Quota = Quota::new(1_000, Duration::from_secs(30 * 86_400));
 const MONTH: Name = Name::new("month");
 const CLIENT: Name = Name::new("client");
 
-/// All of them, with what each has used.
+/// All known clients, with the units that each has used.
 pub(super) struct Clients {
     used: Vec<u64>,
     pub(super) limited: Share,
@@ -40,8 +40,10 @@ impl Clients {
         self.used.len() * size_of::<u64>()
     }
 
-    /// One of them asks for one unit. A limited client should be refused. Another should be admitted, and the store
-    /// should remember what it has used before: forgetting it favours the client at the service's cost.
+    /// Checks one unit for a client, and counts wrong answers.
+    ///
+    /// A limited client should be refused. Another should be admitted, and the store should remember its earlier use:
+    /// a store that forgets it admits more than the quota.
     pub(super) fn revisit(&mut self, store: &MemoryStore, draw: u64) {
         let position = draw as usize % self.used.len();
         let client = position as u64;

@@ -21,7 +21,7 @@ pub(crate) use self::worker::{Scene, worker};
 use crate::child;
 use crate::report::Report;
 
-/// Known clients for each hundred places, the most telling number first.
+/// Known clients for each hundred places, the most important number first.
 const CLIENTS: [u64; 4] = [50, 10, 100, 200];
 
 /// The keys of a flood, in multiples of the places, at which a scene reports.
@@ -31,7 +31,7 @@ const MULTIPLES: [u64; 4] = [1, 5, 20, 100];
 const P9999: f64 = 50.0;
 
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
-    // The whole flood for the first of the clients, the beginning of it for the others: it is where most happens.
+    // The full flood for the first number of clients. The others get its beginning, where most changes.
     let (places, beginning) = if quick { (100_000, 5) } else { (1_000_000, 20) };
     let mut report = Report::default();
     for (kind, greedy) in [("flood/once", "false"), ("flood/limited", "true")] {

@@ -11,10 +11,10 @@ use super::waits::Waits;
 use super::{MULTIPLES, stage};
 use crate::child;
 
-const STRANGER: Name = Name::new("stranger");
+const NEW_KEY: Name = Name::new("stranger");
 
-/// Requests of strangers for each request of a known client.
-const STRANGERS: u64 = 16;
+/// Requests of new keys for each request of a known client.
+const NEW_KEYS_PER_CLIENT: u64 = 16;
 
 /// The numbers of a scene.
 #[derive(Args)]
@@ -25,7 +25,7 @@ pub(crate) struct Scene {
     clients: usize,
     /// The number of unknown keys.
     flood: u64,
-    /// Whether each of those uses up a quota at once.
+    /// True if each new key uses up its quota at once.
     #[arg(action = ArgAction::Set)]
     is_greedy: bool,
 }
@@ -46,13 +46,13 @@ pub(crate) fn worker(scene: &Scene) -> Result<(), Box<dyn Error>> {
         }
         let fresh = usize::try_from(until - strangers.start)?;
         for stranger in strangers.by_ref().take(fresh) {
-            let key = Key::number(STRANGER, stranger);
+            let key = Key::number(NEW_KEY, stranger);
             let (took, ran) = waits.during(|| _ = check(&store, &key, cost));
             all.add(took);
             running.add(ran);
-            if stranger % STRANGERS == 0 {
+            if stranger % NEW_KEYS_PER_CLIENT == 0 {
                 // Every one of them in turn, and no neighbours after each other: a prime's multiples.
-                clients.revisit(&store, (stranger / STRANGERS).wrapping_mul(2_654_435_761));
+                clients.revisit(&store, (stranger / NEW_KEYS_PER_CLIENT).wrapping_mul(2_654_435_761));
             }
         }
         stage::tell(&store, &clients, before, &all, &running);

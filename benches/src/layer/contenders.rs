@@ -16,7 +16,7 @@ use super::service::{Answering, Answers, Trivial};
 
 /// The treatment of requests behind a layer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum Treatment {
     /// Admitted, without header fields.
     Plain,
     /// Admitted, with the layer's default header fields.
@@ -29,8 +29,8 @@ pub(crate) enum Manner {
 const LONG: Duration = Duration::from_secs(86_400);
 const NAMES: [&str; 3] = ["first", "second", "third"];
 
-impl Manner {
-    /// The burst of each of its limits, and how long a unit of it takes.
+impl Treatment {
+    /// Returns the burst of each limit, and the time in which one unit comes back.
     const fn allowance(self) -> (u32, Duration) {
         match self {
             Self::Plain | Self::Headers => (60_000_000, Duration::from_secs(10)),
@@ -39,59 +39,59 @@ impl Manner {
     }
 }
 
-/// tower-quota's layer with `limits` limits on the peer's address.
-pub(crate) fn tower_quota(manner: Manner, limits: usize) -> RateLimitLayer<MemoryStore> {
-    let (burst, unit) = manner.allowance();
+/// Creates tower-quota's layer with `limits` limits on the peer's address.
+pub(crate) fn tower_quota(treatment: Treatment, limits: usize) -> RateLimitLayer<MemoryStore> {
+    let (burst, unit) = treatment.allowance();
     let quota = Quota::new(1, unit).burst(u64::from(burst));
     let policy = NAMES
         .iter()
         .take(limits)
         .fold(Policy::new(), |policy, name| policy.limit(Limit::new(*name, quota).by(key::client_ip())));
     let layer = RateLimitLayer::new(MemoryStore::new(), policy);
-    match manner {
-        Manner::Plain => layer.headers([]),
-        Manner::Headers | Manner::Refused => layer,
+    match treatment {
+        Treatment::Plain => layer.headers([]),
+        Treatment::Headers | Treatment::Refused => layer,
     }
 }
 
-/// One of tower_governor's layers, which have one limit each.
+/// Creates a layer of tower_governor, which has one limit.
 pub(crate) fn plain_governor() -> Result<GovernorLayer<PeerIpKeyExtractor, NoOpMiddleware, Body>, Box<dyn Error>> {
-    let (burst, unit) = Manner::Plain.allowance();
+    let (burst, unit) = Treatment::Plain.allowance();
     let config = GovernorConfigBuilder::default().period(unit).burst_size(burst).finish();
     Ok(GovernorLayer::new(Arc::new(config.ok_or("no such quota")?)))
 }
 
-/// One with header fields.
+/// Creates a layer of tower_governor that writes header fields.
 pub(crate) fn governor(
-    manner: Manner,
+    treatment: Treatment,
 ) -> Result<GovernorLayer<PeerIpKeyExtractor, StateInformationMiddleware, Body>, Box<dyn Error>> {
-    let (burst, unit) = manner.allowance();
+    let (burst, unit) = treatment.allowance();
     let config = GovernorConfigBuilder::default().period(unit).burst_size(burst).use_headers().finish();
     Ok(GovernorLayer::new(Arc::new(config.ok_or("no such quota")?)))
 }
 
-/// The service itself.
+/// Creates the bare service.
 pub(crate) fn bare() -> Box<dyn Answers> {
     Box::new(Answering(Trivial))
 }
 
-/// Behind tower-quota.
-pub(crate) fn behind_tower_quota(manner: Manner, limits: usize) -> Box<dyn Answers> {
-    Box::new(Answering(tower_quota(manner, limits).layer(Trivial)))
+/// Creates the service behind tower-quota.
+pub(crate) fn behind_tower_quota(treatment: Treatment, limits: usize) -> Box<dyn Answers> {
+    Box::new(Answering(tower_quota(treatment, limits).layer(Trivial)))
 }
 
-/// Behind one of tower_governor's layers, or three.
-pub(crate) fn behind_governor(manner: Manner, limits: usize) -> Result<Box<dyn Answers>, Box<dyn Error>> {
+/// Creates the service behind one of tower_governor's layers, or three.
+pub(crate) fn behind_governor(treatment: Treatment, limits: usize) -> Result<Box<dyn Answers>, Box<dyn Error>> {
     let one = limits == 1;
-    Ok(match manner {
-        Manner::Plain if one => Box::new(Answering(plain_governor()?.layer(Trivial))),
-        Manner::Plain => {
+    Ok(match treatment {
+        Treatment::Plain if one => Box::new(Answering(plain_governor()?.layer(Trivial))),
+        Treatment::Plain => {
             let (outer, middle, inner) = (plain_governor()?, plain_governor()?, plain_governor()?);
             Box::new(Answering(outer.layer(middle.layer(inner.layer(Trivial)))))
         }
-        _ if one => Box::new(Answering(governor(manner)?.layer(Trivial))),
+        _ if one => Box::new(Answering(governor(treatment)?.layer(Trivial))),
         _ => {
-            let (outer, middle, inner) = (governor(manner)?, governor(manner)?, governor(manner)?);
+            let (outer, middle, inner) = (governor(treatment)?, governor(treatment)?, governor(treatment)?);
             Box::new(Answering(outer.layer(middle.layer(inner.layer(Trivial)))))
         }
     })

@@ -1,4 +1,4 @@
-//! The same over HTTP/1.1 with connections that are kept, under wrk.
+//! The layers over HTTP/1.1 with kept-alive connections, under wrk.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tower::layer::util::Identity;
 
-use super::contenders::{Manner, governor, tower_quota};
+use super::contenders::{Treatment, governor, tower_quota};
 use crate::report::{Report, median, median_ratio};
 
 const CONNECTIONS: &str = "32";
@@ -48,14 +48,14 @@ pub(super) fn run(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>
     // One thread for the service, the other cores for wrk.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let bare = || Router::new().route("/", get(async || {}));
-    let headers = Manner::Headers;
+    let headers = Treatment::Headers;
     let apps = [
         ("bare", bare(), true),
         ("tower-quota, headers", bare().layer(tower_quota(headers, 1)), true),
         ("tower-quota, three limits, headers", bare().layer(tower_quota(headers, 3)), true),
         ("tower_governor, headers", bare().layer(governor(headers)?), true),
-        ("tower-quota, refusing", bare().layer(tower_quota(Manner::Refused, 1)), false),
-        ("tower_governor, refusing", bare().layer(governor(Manner::Refused)?), false),
+        ("tower-quota, refusing", bare().layer(tower_quota(Treatment::Refused, 1)), false),
+        ("tower_governor, refusing", bare().layer(governor(Treatment::Refused)?), false),
         // The cost of the same answers without a decision.
         ("a handler that writes the fields", Router::new().route("/", get(async || FIELDS)), true),
         ("a layer that does nothing", bare().layer(Identity::new()), true),
@@ -97,7 +97,7 @@ async fn served(app: Router) -> Result<SocketAddr, Box<dyn Error>> {
     Ok(address)
 }
 
-/// Returns the requests per second that wrk gets answered as meant.
+/// Returns the requests per second that wrk gets answered as expected.
 fn rate(app: &App, seconds: &str) -> Result<f64, Box<dyn Error>> {
     let url = format!("http://{}/", app.address);
     let output = Command::new("wrk").args(["-t1", "-c", CONNECTIONS, "-d", seconds, &url]).output()?;

@@ -16,7 +16,7 @@ impl Allowance {
         Self { name, units, period, burst }
     }
 
-    /// The time in which one unit comes back.
+    /// Returns the time in which one unit comes back.
     pub(crate) fn unit(&self) -> Duration {
         self.period / self.units
     }
@@ -62,7 +62,7 @@ pub(crate) const OLD: [Allowance; 3] = [
 ];
 
 impl Visit {
-    /// The quotas of this many limits, at most three, or four for `Used`.
+    /// Returns the quotas of this many limits, at most three, or four for `Used`.
     pub(crate) fn allowances(self, limits: usize) -> &'static [Allowance] {
         match self {
             Self::Used => &USED[..limits],

@@ -10,7 +10,9 @@ use super::{MILLION, limits_of};
 use crate::child;
 use crate::report::Report;
 
-/// The most bytes that an entry may take: with one limit as many as governor takes for a number, twice that with three.
+/// Returns the most bytes that an entry may take.
+///
+/// With one limit as many as governor takes for a number, twice that with three.
 const fn bound(limits: usize) -> f64 {
     if limits == 1 { 36.0 } else { 72.0 }
 }
@@ -30,7 +32,7 @@ pub(super) fn compare(quick: bool, report: &mut Report) -> Result<(), Box<dyn Er
     Ok(())
 }
 
-/// Reports the resident bytes per key of tower-quota, governor and `quota`; with `all`, of the others too.
+/// Reports the resident bytes per key: of tower-quota, governor and `quota`, or of all limiters.
 fn per_key<K: Entrants>(limits: usize, keys: u32, all: bool, report: &mut Report) -> Result<(), Box<dyn Error>> {
     let group = format!("memory/bytes/{}", limits_of(limits));
     let many = if keys == MILLION { "" } else { "/10m" };
@@ -52,7 +54,7 @@ fn per_key<K: Entrants>(limits: usize, keys: u32, all: bool, report: &mut Report
     Ok(())
 }
 
-/// The child's side: prints the bytes per key.
+/// Prints the bytes per key, in the child process.
 pub(crate) fn worker(contender: &str, key: &str, limits: usize, keys: u32) -> Result<(), Box<dyn Error>> {
     let grown = match key {
         <u64 as Keyed>::NAME => grown::<u64>,

@@ -65,7 +65,7 @@ impl<K, A: Contender<K>, B: Contender<K>> Contender<K> for Mix<A, B> {
         if self.takes_second[next] { self.second.admits(key) } else { self.first.admits(key) }
     }
 
-    /// One step of the shared position for all keys.
+    /// Advances the shared position once for all keys.
     fn admitted(&self, keys: &[K]) -> usize {
         let from = self.next.fetch_add(keys.len(), Ordering::Relaxed) % self.takes_second.len();
         let ways = self.takes_second.iter().cycle().skip(from);

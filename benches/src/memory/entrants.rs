@@ -24,7 +24,7 @@ pub(super) const LIMITADOR: &str = "limitador, in memory";
 
 pub(super) type Made<K> = Result<Box<dyn Contender<K>>, Box<dyn Error>>;
 
-/// What a limiter is made for.
+/// The workload that a limiter is made for.
 #[derive(Clone, Copy)]
 pub(super) struct Setup {
     pub(super) limits: usize,
@@ -82,7 +82,7 @@ fn by_any_key<K: Entrants>() -> Vec<Entrant<K>> {
     ]
 }
 
-/// A store of the default capacity, unless there are more keys than that.
+/// Creates a store of the default capacity, or of as many keys as there are.
 fn ours<K: Keyed>(setup: Setup) -> Box<dyn Contender<K>> {
     let store = MemoryStore::with_capacity(MemoryStore::DEFAULT_CAPACITY.max(setup.keys as usize));
     let allowances = setup.visit.allowances(setup.limits);

@@ -19,13 +19,13 @@ pub(crate) struct Governor<K: Keyed, C: Clock>(
     RateLimiter<K, DefaultKeyedStateStore<K>, C, NoOpMiddleware<C::Instant>>,
 );
 
-/// On its default clock: quanta's, which reads the processor's counter.
+/// Creates a limiter on the default clock: quanta's, which reads the processor's counter.
 pub(crate) fn governor<K: Keyed>(allowances: &[Allowance]) -> Each<Governor<K, DefaultClock>> {
     let clock = DefaultClock::default();
     Each::new(allowances, |allowance| Governor::new(allowance, clock.clone()))
 }
 
-/// On its fastest: a number in memory that a thread brings up to date every millisecond.
+/// Creates a limiter on the fastest clock: a number in memory that a thread updates every millisecond.
 pub(crate) fn upkept<K: Keyed>(
     allowances: &[Allowance],
 ) -> Result<Each<Governor<K, QuantaUpkeepClock>>, Box<dyn Error>> {
@@ -35,7 +35,7 @@ pub(crate) fn upkept<K: Keyed>(
 
 type Shared<K> = Each<Arc<Governor<K, DefaultClock>>>;
 
-/// Nine of ten requests ask three limiters, one of ten the same and a fourth.
+/// Creates a limiter of which nine in ten requests ask three limits, and one in ten a fourth too.
 pub(crate) fn mixed<K: Keyed>() -> Mix<Shared<K>, Shared<K>> {
     let all: Vec<_> = governor::<K>(Visit::Used.allowances(4)).0.into_iter().map(Arc::new).collect();
     Mix::new(Each(all[..3].to_vec()), Each(all), 10)

@@ -10,10 +10,10 @@ pub(crate) trait Keyed: Clone + Default + Eq + Hash + Display + Send + Sync + 's
     /// The type's part of a case's name.
     const NAME: &'static str;
 
-    /// Becomes the key of this number.
+    /// Changes into the key of this number.
     fn become_number(&mut self, number: u32);
 
-    /// The same key for tower-quota.
+    /// Returns the same key for tower-quota.
     fn as_key(&self) -> Key<'_>;
 }
 
@@ -69,7 +69,7 @@ impl Display for Long {
     }
 }
 
-/// Distinct numbers without a pattern: the finalizer of splitmix64 (Steele, Lea and Flood, 2014).
+/// Returns distinct numbers without a pattern: the finalizer of splitmix64 (Steele, Lea and Flood, 2014).
 const fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -15,7 +15,7 @@ pub(crate) struct Limitador {
 }
 
 impl Limitador {
-    /// Limits on one variable, counted together, with a cache for twice this number of keys.
+    /// Creates limits on one variable, counted together, with a cache for twice this number of keys.
     pub(crate) fn new(allowances: &[Allowance], keys: u32) -> Result<Self, Box<dyn Error>> {
         let limiter = RateLimiter::new(u64::from(keys.max(1_000)) * allowances.len() as u64 * 2);
         for allowance in allowances {

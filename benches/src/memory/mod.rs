@@ -60,7 +60,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Requests that find a partly used bucket.
+    /// Measures requests that find a partly used bucket.
     fn used<K: Entrants>(&mut self, limits: usize) -> Result<(), Box<dyn Error>> {
         let group = format!("memory/{}/{}", limits_of(limits), K::NAME);
         let setup = |keys| Setup { limits, keys, visit: Visit::Used };
@@ -85,7 +85,7 @@ impl Bench {
         Ok(())
     }
 
-    /// The same limiters asked by two threads at once; by numbers only, since the type of keys does not matter there.
+    /// Measures the same limiters asked by two threads at once, by keys of type `u64` only.
     fn two_threads<K: Keyed>(
         &mut self,
         limits: usize,
@@ -100,7 +100,7 @@ impl Bench {
         self.case(&format!("memory/two-threads/{}/{name}", limits_of(limits)), all, load)
     }
 
-    /// Requests that find a full bucket, an exhausted one or none, beside the fastest peers.
+    /// Measures requests that find a full bucket, an exhausted one or none, beside the fastest peers.
     fn other_visits<K: Entrants>(&mut self, limits: usize) -> Result<(), Box<dyn Error>> {
         let group = format!("memory/{}/{}", limits_of(limits), K::NAME);
         let peers = || only::<K>(&[TOWER_QUOTA, GOVERNOR, QUOTA]);
@@ -120,7 +120,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Requests that do not all ask the same: tower-quota beside itself when they do.
+    /// Measures requests with different limits, against requests that all ask the same ones.
     fn mixes(&mut self) -> Result<(), Box<dyn Error>> {
         const UNIFORM: &str = "tower-quota, always the same";
         type Numbers = Contenders<u64>;
@@ -148,7 +148,7 @@ impl Bench {
     }
 }
 
-/// Reports the figures of a case, of which tower-quota's are the first, and its ratios to the peers that have one.
+/// Reports the figures of a case, tower-quota's first, and its ratios to the peers that have one.
 fn compare(report: &mut Report, case: &str, names: &[&str], figures: &[Vec<f64>]) {
     report.times(case, names, figures);
     for (peer, of_case) in [(GOVERNOR, ""), (UPKEPT, "/upkept"), (QUOTA, "/vs-quota")] {
@@ -162,7 +162,7 @@ fn names<K>(all: &Contenders<K>) -> Vec<&'static str> {
     all.iter().map(|(name, _)| *name).collect()
 }
 
-/// The limiters of these names.
+/// Returns the limiters of these names.
 fn only<K: Entrants>(names: &[&str]) -> Vec<Entrant<K>> {
     K::entrants().into_iter().filter(|entrant| names.contains(&entrant.name)).collect()
 }

@@ -13,7 +13,7 @@ pub(crate) struct TowerQuota<const LIMITS: usize> {
 }
 
 impl<const LIMITS: usize> TowerQuota<LIMITS> {
-    /// Clones of a store share its counters.
+    /// Creates a limiter on a clone of this store, which shares its counters.
     pub(crate) fn new(store: MemoryStore, allowances: &[Allowance]) -> Self {
         Self {
             store,
@@ -35,14 +35,14 @@ impl<K: Keyed, const LIMITS: usize> Contender<K> for TowerQuota<LIMITS> {
     }
 }
 
-/// Nine of ten requests ask three limits, one of ten the same and a fourth.
+/// Creates a limiter of which nine in ten requests ask three limits, and one in ten a fourth too.
 pub(crate) fn mixed() -> Mix<TowerQuota<3>, TowerQuota<4>> {
     let store = MemoryStore::new();
     let three = TowerQuota::new(store.clone(), Visit::Used.allowances(3));
     Mix::new(three, TowerQuota::new(store, Visit::Used.allowances(4)), 10)
 }
 
-/// Requests ask three limits, at random with their old or their new quotas.
+/// Creates a limiter of which requests ask three limits, at random by their old or new quotas.
 pub(crate) fn quotas_in_turn() -> Mix<TowerQuota<3>, TowerQuota<3>> {
     let store = MemoryStore::new();
     Mix::new(TowerQuota::new(store.clone(), Visit::Used.allowances(3)), TowerQuota::new(store, &OLD), 2)

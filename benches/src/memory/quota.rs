@@ -17,7 +17,7 @@ pub(crate) fn quota<K: Keyed>(allowances: &[Allowance]) -> Each<Pool<K>> {
 }
 
 impl<K: Keyed> Contender<K> for Pool<K> {
-    /// Its fast way, which tells nothing but whether the request is admitted.
+    /// Checks by the fast method, which returns only whether the request is admitted.
     fn admits(&self, key: &K) -> bool {
         self.0.check(key, 1)
     }

@@ -16,14 +16,14 @@ use crate::traffic::{Trace, Traffic};
 /// Keys that are made ready at a time.
 const BATCH: usize = 512;
 
-/// How long and how often.
+/// The length and number of rounds.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
     pub(super) rounds: usize,
     pub(super) span: Duration,
 }
 
-/// Which requests come, and how many threads send them.
+/// The requests of a case, and the number of threads that send them.
 #[derive(Clone, Copy)]
 pub(super) struct Load {
     pub(super) traffic: Traffic,
@@ -100,7 +100,7 @@ pub(super) fn first_requests<K: Keyed>(
     Ok(all)
 }
 
-/// Asks once for each key there is.
+/// Asks once for each key.
 pub(super) fn fill<K: Keyed>(contender: &dyn Contender<K>, keys: u32) {
     let mut key = K::default();
     for number in 0..keys {

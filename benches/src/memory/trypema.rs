@@ -14,7 +14,9 @@ pub(crate) struct Trypema {
     rate: RateLimit,
 }
 
-/// Window and buckets are those of its own first example. Its cleanup thread is off: nothing goes stale within a run.
+/// Creates a limiter with the window and buckets of its documentation's first example.
+///
+/// Its cleanup thread is off: nothing expires within a run.
 pub(crate) fn trypema(allowances: &[Allowance]) -> Result<Each<Trypema>, Box<dyn Error>> {
     let limiters = allowances.iter().map(|allowance| {
         let provider = LocalRateLimiterProvider::builder()

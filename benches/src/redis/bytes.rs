@@ -10,7 +10,7 @@ use super::{MULTIPLEXED, TOWER_QUOTA};
 use crate::load::info;
 use crate::report::Report;
 
-/// Three limits for tower-quota, three keys for the peer, in a server that was empty.
+/// Reports the memory of three limits: one key of tower-quota, three of the peer, in an empty server.
 pub(super) async fn measure(setup: &Arc<Setup>, quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>> {
     let clients = if quick { 25_000 } else { 100_000 };
     let ours = per_client(setup, true, clients).await?;

@@ -1,4 +1,4 @@
-//! One decision by each contender: tower-quota, and what a service writes without it.
+//! One decision by each contender: tower-quota, and code that a service writes without it.
 
 use redis::Pipeline;
 use redis::aio::{ConnectionLike, MultiplexedConnection};
@@ -9,7 +9,7 @@ use super::shape::{Request, Shape};
 
 const TEAM: Name = Name::new("team");
 
-/// tower-quota decides all limits at once. Returns whether it answered.
+/// Decides all limits at once with tower-quota. Returns whether it answered.
 pub(super) async fn tower_quota(store: &RedisStore, shape: Shape, draw: u64) -> bool {
     let Request { client, asks } = shape.request(draw);
     let (client, team) = (Key::number(Name::new(shape.scope()), client), Key::number(TEAM, client / 2));
@@ -17,7 +17,7 @@ pub(super) async fn tower_quota(store: &RedisStore, shape: Shape, draw: u64) -> 
     store.check(&charges[..asks.len()]).await.is_ok()
 }
 
-/// redis-rs calls a script per limit, sent together. Returns whether it answered.
+/// Calls a script per limit with redis-rs, all sent together. Returns whether it answered.
 pub(super) async fn script_per_limit(connection: &mut impl ConnectionLike, sha: &str, shape: Shape, draw: u64) -> bool {
     let Request { client, asks } = shape.request(draw);
     let mut calls = Pipeline::with_capacity(asks.len());
@@ -33,7 +33,7 @@ pub(super) async fn script_per_limit(connection: &mut impl ConnectionLike, sha: 
     calls.query_async::<Vec<(u8, u64, u64)>>(connection).await.is_ok()
 }
 
-/// The same over a connection from a pool.
+/// Calls a script per limit over a connection from a pool.
 pub(super) async fn pooled(pool: &deadpool_redis::Pool, sha: &str, shape: Shape, draw: u64) -> bool {
     match pool.get().await {
         Ok(mut connection) => script_per_limit(&mut connection, sha, shape, draw).await,
@@ -41,7 +41,7 @@ pub(super) async fn pooled(pool: &deadpool_redis::Pool, sha: &str, shape: Shape,
     }
 }
 
-/// The ceiling: a command that does nothing.
+/// Sends a command that does nothing: the ceiling.
 pub(super) async fn ping(connection: &mut MultiplexedConnection) -> bool {
     redis::cmd("PING").query_async::<()>(connection).await.is_ok()
 }

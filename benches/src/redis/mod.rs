@@ -1,4 +1,4 @@
-//! `RedisStore` beside what a service writes without it, on Redis servers of its own over loopback.
+//! `RedisStore` beside code that a service writes without it, on Redis servers over loopback.
 
 mod bytes;
 mod contenders;
@@ -20,8 +20,8 @@ use crate::load::{self, Round};
 use crate::report::{Report, median, median_ratio};
 
 const TOWER_QUOTA: &str = "tower-quota";
-const PAIRED: &str = "tower-quota, 2 connections";
-const PARTED: &str = "tower-quota, 64 partitions";
+const TWO_CONNECTIONS: &str = "tower-quota, 2 connections";
+const PARTITIONED: &str = "tower-quota, 64 partitions";
 const CLUSTERED: &str = "tower-quota, a cluster of 3";
 const MULTIPLEXED: &str = "redis-rs, a script per limit";
 const POOLED: &str = "deadpool, a script per limit";
@@ -57,7 +57,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Every request asks the same.
+    /// Measures requests that all ask the same limits.
     async fn straight(&mut self) {
         for (shape, case) in [
             (Shape::One, "redis/1-limit"),
@@ -85,7 +85,7 @@ impl Bench {
         }
     }
 
-    /// Clients return, and not every request asks the same.
+    /// Measures clients that return, and requests with different limits.
     async fn mixes(&mut self) {
         for (shape, case) in [
             (Shape::Lasting, "redis/3-limits-lasting"),
@@ -99,13 +99,13 @@ impl Bench {
         }
     }
 
-    /// tower-quota with its own options.
+    /// Measures tower-quota with various options.
     async fn options(&mut self) {
-        let contenders = [TOWER_QUOTA, PAIRED, PARTED].map(|contender| (contender, Shape::Three));
+        let contenders = [TOWER_QUOTA, TWO_CONNECTIONS, PARTITIONED].map(|contender| (contender, Shape::Three));
         self.case("redis/options", 512, &contenders).await;
     }
 
-    /// tower-quota with three limits beside the peer with one; a lone task with one limit each.
+    /// Measures tower-quota with three limits against the peer with one, and one task with one limit each.
     async fn latencies(&mut self) {
         for (tasks, ours) in [(64, Shape::Three), (1, Shape::One)] {
             let case = format!("redis/latency-{tasks}");
@@ -115,7 +115,7 @@ impl Bench {
         }
     }
 
-    /// Decisions per second of the primaries' CPU, against those of a server alone.
+    /// Compares the decisions per second of the primaries' CPU, against those of a server alone.
     async fn cluster(&mut self) {
         let contenders = [(CLUSTERED, Shape::Three), (TOWER_QUOTA, Shape::Three)];
         let rounds = self.case("redis/cluster-3", 512, &contenders).await;
@@ -146,8 +146,8 @@ impl Bench {
             async move {
                 let is_answered = match contender {
                     TOWER_QUOTA => tower_quota(&setup.store, shape, draw).await,
-                    PAIRED => tower_quota(&setup.paired, shape, draw).await,
-                    PARTED => tower_quota(&setup.parted, shape, draw).await,
+                    TWO_CONNECTIONS => tower_quota(&setup.paired, shape, draw).await,
+                    PARTITIONED => tower_quota(&setup.parted, shape, draw).await,
                     CLUSTERED => tower_quota(&setup.clustered, shape, draw).await,
                     MULTIPLEXED => script_per_limit(&mut setup.connection.clone(), &setup.sha, shape, draw).await,
                     POOLED => pooled(&setup.pool, &setup.sha, shape, draw).await,
@@ -179,7 +179,7 @@ fn figures_of(rounds: &[Round]) -> Vec<(&'static str, f64)> {
     ]
 }
 
-/// The median over the rounds of one figure's `over / under`.
+/// Returns the median over the rounds of one figure's `over / under`.
 fn ratio(over: &[Round], under: &[Round], figure: fn(&Round) -> f64) -> f64 {
     let of = |rounds: &[Round]| rounds.iter().map(figure).collect::<Vec<_>>();
     median_ratio(&of(over), &of(under))

@@ -21,9 +21,9 @@ use crate::timing::{now, rest};
 const SHARE: f64 = 0.04;
 /// Stores, as in eight instances of a service.
 const STORES: u64 = 8;
-/// What a request may take. It is tower-quota's default.
+/// The deadline of a request, tower-quota's default.
 const DEADLINE: Duration = Duration::from_millis(50);
-/// What is offered, in multiples of the capacity; then half of it, to see the recovery.
+/// The offered rates, in multiples of the capacity. Half of it follows, to show the recovery.
 const OFFERED: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 
 pub(super) async fn measure(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>> {
@@ -55,7 +55,7 @@ pub(super) async fn measure(quick: bool, report: &mut Report) -> Result<(), Box<
     Ok(())
 }
 
-/// Reports what a contender makes of each offered rate. Returns the share of its capacity at the highest.
+/// Reports a contender's answers at each offered rate. Returns the share of its capacity at the highest.
 async fn contender<D, F>(name: &str, span: Duration, decide: D, report: &mut Report) -> f64
 where
     D: Fn(u64) -> F + Clone + Send + Sync + 'static,
@@ -82,7 +82,7 @@ where
     goodput
 }
 
-/// Returns the most answers in time per second, of rates that grow until most requests are not answered.
+/// Returns the most answers in time per second, at rates that grow until most requests fail.
 async fn capacity<D, F>(span: Duration, decide: D) -> f64
 where
     D: Fn(u64) -> F + Clone + Send + Sync + 'static,
@@ -98,7 +98,7 @@ where
     most
 }
 
-/// The answers to what was offered.
+/// The answers to the offered requests.
 struct Answers {
     /// Answers in time, per second.
     rate: f64,

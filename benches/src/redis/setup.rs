@@ -9,7 +9,7 @@ use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, Script};
 use tower_quota_redis::RedisStore;
 use tower_quota_testkit::{RedisCluster, RedisServer};
 
-/// A deadline that a busy machine does not reach: the suite measures work, not luck.
+/// A deadline that no decision misses on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 pub(super) struct Setup {
@@ -60,7 +60,7 @@ impl Setup {
         })
     }
 
-    /// The cluster's primaries.
+    /// Returns the cluster's primaries.
     pub(super) fn primaries(&self) -> [&RedisServer; PRIMARIES] {
         std::array::from_fn(|primary| self.cluster.node(primary))
     }

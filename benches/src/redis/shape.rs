@@ -1,10 +1,10 @@
-//! What a request asks: the limits, for tower-quota as quotas and for the peers as the numbers of a GCRA script.
+//! The limits of requests: quotas for tower-quota, and the numbers of a GCRA script for the peers.
 
 use std::time::Duration;
 
 use tower_quota_core::{Charge, Key, Name, Quota};
 
-/// One limit that a request asks.
+/// One limit of a request.
 pub(super) struct Ask {
     pub(super) name: &'static str,
     limit: Name,
@@ -27,22 +27,22 @@ impl Ask {
         self
     }
 
-    /// The charge, of the client's key or the team's.
+    /// Returns the charge of the client's key or the team's.
     pub(super) fn charge<'a>(&'a self, client: &'a Key<'a>, team: &'a Key<'a>) -> Charge<'a> {
         Charge::new(self.limit, &self.quota, if self.is_shared { team } else { client })
     }
 
-    /// The number of the client or of the team.
+    /// Returns the number of the client or of the team.
     pub(super) fn counter(&self, client: u64) -> u64 {
         if self.is_shared { client / 2 } else { client }
     }
 
-    /// Microseconds between units.
+    /// Returns the microseconds between units.
     pub(super) fn interval(&self) -> u64 {
         self.period / self.units
     }
 
-    /// Microseconds that a client may be ahead.
+    /// Returns the microseconds that a client may be ahead.
     pub(super) fn tolerance(&self) -> u64 {
         self.period - self.interval()
     }
@@ -94,7 +94,7 @@ pub(super) struct Request {
 }
 
 impl Shape {
-    /// Cases whose clients return have fewer of them, so that each returns often, in a short run too.
+    /// Returns the number of clients. Few where clients return, so that each returns often in a short run too.
     const fn clients(self) -> u64 {
         if matches!(self, Self::One | Self::Three | Self::ThreeOnTwo) { 1_000_000 } else { 20_000 }
     }
@@ -114,7 +114,7 @@ impl Shape {
         Request { client, asks }
     }
 
-    /// The scope of the clients: each case has its own, as a service has whose policy stays the same.
+    /// Returns the scope of the clients' keys. Each case has its own, so that cases share no entries.
     pub(super) const fn scope(self) -> &'static str {
         match self {
             Self::One => "one",

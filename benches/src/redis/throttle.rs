@@ -1,4 +1,4 @@
-//! A server that is given a share of a processor, so that this machine can offer it several times what it can do.
+//! Limits a server to a share of a processor, so that this machine can overload it.
 
 use std::fs;
 use std::io::Write;
@@ -12,7 +12,7 @@ use tower_quota_testkit::RedisServer;
 
 use crate::timing::now;
 
-/// How often the share is looked at: the server runs and stops for fractions of a millisecond.
+/// The time between two adjustments: the server runs and stops for fractions of a millisecond.
 const STEP: Duration = Duration::from_micros(100);
 /// Unused time that the server may catch up on.
 const CREDIT: f64 = 0.001;

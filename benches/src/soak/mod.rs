@@ -1,4 +1,4 @@
-//! Many processes behind one Redis, their clocks hours apart, hammering a few thousand keys: no key is ever admitted
+//! Many processes behind one Redis, their clocks hours apart, asking for a few thousand keys: no key is ever admitted
 //! more than its quota allows.
 //!
 //! The parent starts a Redis and the workers, each with its wall clock skewed by libfaketime, sums the units admitted
@@ -21,7 +21,7 @@ use crate::report::Report;
 /// Hours by which the workers' clocks are off.
 const SKEWS: [i32; 8] = [0, -1, 1, -7, 5, -24, 48, 3];
 
-/// Where Debian's package `libfaketime` puts the library.
+/// The path of the library in Debian's package `libfaketime`.
 const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
 
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
