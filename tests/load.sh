@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The real job, end to end: services under an HTTP load tool, far above their limits, over sockets.
+# A load test from end to end: services under an HTTP load tool, far above their limits, over sockets.
 #
 #   tests/load.sh [--busy] [--seconds N] [TIMES]
 #
@@ -10,7 +10,7 @@
 #   memory: counted 1000 allowed 1000 degraded 0
 # The quotas are windows of the clock, so the two must be equal. Requests that the store did not answer in time are let
 # through uncounted, as the examples choose; their answers say `x-ratelimit-policy: degraded` and are counted apart.
-# --busy adds a process that does nothing but compute. TIMES repeats all of it.
+# --busy adds a process that keeps one core busy. TIMES repeats all of it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 busy= seconds=6 times=1
@@ -70,8 +70,8 @@ serve() {
   exit 1
 }
 
-# hammer LOG ADDRESS KEY: runs wrk and leaves its sums in LOG.
-hammer() {
+# run_wrk LOG ADDRESS KEY: runs wrk and leaves its sums in LOG.
+run_wrk() {
   wrk --threads 1 --connections 64 --duration "${seconds}s" --script "$work/count.lua" "$2" -- "$3" \
     | tail -n 1 > "$work/$1"
 }
@@ -117,12 +117,12 @@ for run in $(seq "$times"); do
   [ "$times" -eq 1 ] || echo "run $run of $times"
   key="load-$$-$run-$(date +%s)"
   clear_of 3600
-  hammer memory.sums "$memory" "$key"
+  run_wrk memory.sums "$memory" "$key"
   report memory 1000 memory.sums
   clear_of 86400
-  hammer one.sums "$one" "$key" &
+  run_wrk one.sums "$one" "$key" &
   first=$!
-  hammer two.sums "$two" "$key" &
+  run_wrk two.sums "$two" "$key" &
   second=$!
   wait "$first" "$second"
   report redis 10000 one.sums two.sums
