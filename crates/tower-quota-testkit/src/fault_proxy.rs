@@ -81,23 +81,23 @@ impl FaultProxy {
         }
     }
 
-    /// Starts a proxy on the port of a server that is gone. It refuses connections, and counts them.
+    /// Starts a proxy on the port of a server that has ended. It refuses connections, and counts them.
     ///
     /// # Panics
     /// When the port stays taken for 30 s.
     #[must_use]
     #[expect(clippy::panic, reason = "documented: without a proxy there is no test")]
-    pub fn in_place_of(gone: u16) -> Self {
+    pub fn in_place_of(port: u16) -> Self {
         let mut proxy = None;
         // A connection may use the port on its client side for a moment.
         wait_until("a port is free again", || {
-            let listener = TcpListener::bind(("127.0.0.1", gone));
-            proxy = listener.and_then(|listener| Self::start(listener, gone, Some(Fault::Refuse))).ok();
+            let listener = TcpListener::bind(("127.0.0.1", port));
+            proxy = listener.and_then(|listener| Self::start(listener, port, Some(Fault::Refuse))).ok();
             proxy.is_some()
         });
         match proxy {
             Some(proxy) => proxy,
-            None => panic!("no proxy on port {gone}"),
+            None => panic!("no proxy on port {port}"),
         }
     }
 

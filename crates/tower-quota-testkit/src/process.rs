@@ -75,7 +75,7 @@ const BUS_OFFSET: u16 = 10_000;
 
 /// Returns a port that is free now, as is the port that a cluster's bus has with it.
 ///
-/// Another process may take either before it is used: see [`insist`].
+/// Another process may take either before it is used: see [`start_with_retries`].
 pub(crate) fn free_port() -> io::Result<u16> {
     let bus = TcpListener::bind("127.0.0.1:0")?;
     let port = bus.local_addr()?.port().saturating_sub(BUS_OFFSET);
@@ -87,7 +87,7 @@ pub(crate) fn free_port() -> io::Result<u16> {
 /// # Panics
 /// When all attempts fail.
 #[expect(clippy::panic, reason = "documented: a test that needs Redis must not pass without it")]
-pub(crate) fn insist<T>(what: &str, mut attempt: impl FnMut() -> io::Result<T>) -> T {
+pub(crate) fn start_with_retries<T>(what: &str, mut attempt: impl FnMut() -> io::Result<T>) -> T {
     let mut last = None;
     for _ in 0..5 {
         match attempt() {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::process::{free_port, insist};
+use crate::process::{free_port, start_with_retries};
 use crate::redis_server::RedisServer;
 use crate::resp;
 use crate::tls::TlsFiles;
@@ -178,7 +178,7 @@ impl RedisCluster {
 
     /// Starts a node without a cluster.
     fn add_node(&mut self, tls: Option<&TlsFiles>) {
-        let (node, tls_port) = insist("redis-server", || {
+        let (node, tls_port) = start_with_retries("redis-server", || {
             let mut options = vec!["--cluster-enabled", "yes"];
             options.extend(["--cluster-node-timeout", "500", "--cluster-replica-validity-factor", "0"]);
             options.extend(["--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0"]);

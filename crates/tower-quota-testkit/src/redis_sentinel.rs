@@ -5,7 +5,7 @@ use std::io;
 
 use tempfile::TempDir;
 
-use crate::process::{Process, free_port, insist};
+use crate::process::{Process, free_port, start_with_retries};
 use crate::redis_server::RedisServer;
 use crate::resp;
 use crate::wait::wait_until;
@@ -41,7 +41,7 @@ impl RedisSentinel {
         let primary = RedisServer::start_with(&["--repl-diskless-sync-delay", "0"]);
         let of_primary = ["--replicaof", "127.0.0.1", &primary.port().to_string(), "--repl-diskless-sync-delay", "0"];
         let replica = RedisServer::start_with(&of_primary);
-        let sentinels = (0..3).map(|_| insist("a sentinel", || Sentinel::start(primary.port()))).collect();
+        let sentinels = (0..3).map(|_| start_with_retries("a sentinel", || Sentinel::start(primary.port()))).collect();
         let group = Self { servers: [primary, replica], sentinels };
         wait_until("the replica is in sync", || {
             group.servers[1].command("INFO replication").is_ok_and(|info| info.contains("master_link_status:up"))

@@ -4,7 +4,7 @@ use std::io;
 
 use tempfile::TempDir;
 
-use crate::process::{Process, free_port, insist};
+use crate::process::{Process, free_port, start_with_retries};
 use crate::resp;
 use crate::tls::TlsFiles;
 
@@ -34,7 +34,7 @@ impl RedisServer {
     /// Starts a server with further command line options, such as `["--maxmemory", "2mb"]`.
     #[must_use]
     pub fn start_with(options: &[&str]) -> Self {
-        insist("redis-server", || Self::try_start(&[], options))
+        start_with_retries("redis-server", || Self::try_start(&[], options))
     }
 
     /// Starts a server that accepts TLS only, with the certificate in these files.
@@ -42,7 +42,7 @@ impl RedisServer {
     /// Clients need no certificate. [`command`](Self::command) does not work on it.
     #[must_use]
     pub fn start_tls(files: &TlsFiles) -> Self {
-        insist("redis-server", || {
+        start_with_retries("redis-server", || {
             let options = files.server_options();
             let options: Vec<&str> = options.iter().map(String::as_str).collect();
             Self::try_start(&["--port", "0", "--tls-port"], &options)

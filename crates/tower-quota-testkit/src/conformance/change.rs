@@ -9,7 +9,7 @@ use super::failure::expect;
 use super::samples::{at_once, expect_allowed, expect_remaining, in_turn, key, only};
 use super::trial::Trial;
 
-pub(super) async fn raise_keeps_what_is_left<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn raised_capacity_keeps_remaining_units<S: Store>(trial: &mut Trial<S>) -> Outcome {
     // Of another period, so that no window is the same.
     let twenty = Quota::new(20, Duration::from_secs(20));
     for (name, quota) in trial.quotas() {
@@ -30,7 +30,7 @@ pub(super) async fn raise_keeps_what_is_left<S: Store>(trial: &mut Trial<S>) -> 
     Ok(())
 }
 
-pub(super) async fn raised_window_helps_at_once<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn raised_window_applies_at_once<S: Store>(trial: &mut Trial<S>) -> Outcome {
     for (name, quota) in trial.quotas().into_iter().filter(|(_, quota)| !quota.algorithm().is_bucket()) {
         let of = |units| Quota::try_new(units, quota.period()).and_then(|of| of.try_algorithm(quota.algorithm()));
         let (Ok(raised), true) = (of(25), quota.window_offset() == Some(0)) else { continue };
@@ -49,7 +49,7 @@ pub(super) async fn raised_window_helps_at_once<S: Store>(trial: &mut Trial<S>) 
     Ok(())
 }
 
-pub(super) async fn versions_in_turn_mint_nothing<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn alternating_versions_create_no_units<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let quotas = trial.quotas();
     for (one, old) in &quotas {
         for (other, new) in &quotas {
@@ -68,7 +68,7 @@ pub(super) async fn versions_in_turn_mint_nothing<S: Store>(trial: &mut Trial<S>
     Ok(())
 }
 
-pub(super) async fn cut_clamps_what_is_left<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn lowered_capacity_clamps_remaining_units<S: Store>(trial: &mut Trial<S>) -> Outcome {
     for (name, quota) in trial.quotas() {
         let step = format!("{name}: 1 of 10 is taken");
         let ann = key(name);

@@ -32,7 +32,7 @@ pub(super) async fn charge_goes_into_debt<S: Store>(trial: &mut Trial<S>) -> Out
     expect(step, "retry after", decision.retry_after(), Some(Duration::from_secs(6)))
 }
 
-pub(super) async fn reset_forgets<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn reset_clears_counters<S: Store>(trial: &mut Trial<S>) -> Outcome {
     for (name, quota) in trial.quotas() {
         let (ann, bob) = (key(&format!("ann, {name}")), key(&format!("bob, {name}")));
         let step = format!("{name}: all is taken, of two limits and two keys");

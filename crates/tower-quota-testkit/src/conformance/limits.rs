@@ -101,7 +101,7 @@ pub(super) async fn order_of_limits_does_not_matter<S: Store>(trial: &mut Trial<
     Ok(())
 }
 
-pub(super) async fn limits_come_and_go<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn added_and_removed_limits_keep_counters<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let ann = key("ann");
     let [a, b, c] = [
         at_once("a", &MIDDLE, &ann, 2),
@@ -119,7 +119,7 @@ pub(super) async fn limits_come_and_go<S: Store>(trial: &mut Trial<S>) -> Outcom
     expect_remaining(step, &decision, &[94, 1, 46])
 }
 
-pub(super) async fn keys_are_counted_apart<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn keys_are_counted_separately<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let user = Name::new("user");
     let long = "k".repeat(5_000);
     let keys = [

@@ -133,25 +133,25 @@ macro_rules! cases {
 }
 
 cases! { $
-    limits: one_key_is_charged_all_or_nothing, binding_limit_is_named, order_of_limits_does_not_matter, limits_come_and_go,
-        keys_are_counted_apart;
+    limits: one_key_is_charged_all_or_nothing, binding_limit_is_named, order_of_limits_does_not_matter, added_and_removed_limits_keep_counters,
+        keys_are_counted_separately;
     limits [SeveralKeys]: several_keys_are_charged_all_or_nothing;
     subsets: subsets_and_orders_share_the_counters, unasked_limits_keep_their_time;
     promises: retry_after_is_exact, reset_after_is_exact, remaining_is_exact;
     cost: cost_zero_charges_nothing, cost_above_capacity_never_fits, refusal_reports_what_is_left;
-    refund: refund_gives_back, refund_is_capped, refund_goes_to_its_own_window, refund_works_once,
-        refund_across_time_mints_nothing;
-    charging: charge_goes_into_debt, reset_forgets;
+    refund: refund_restores_units, refund_is_capped, refund_goes_to_its_own_window, refund_works_once,
+        refund_across_time_creates_no_units;
+    charging: charge_goes_into_debt, reset_clears_counters;
     charging [CountedRefusals]: counted_refusals_are_charged, refusal_elsewhere_is_judged;
-    time: clock_going_backwards_changes_nothing, entry_far_ahead_is_distrusted, full_equals_never_seen,
+    time: clock_going_backwards_changes_nothing, entry_from_future_counts_as_missing, full_entry_equals_missing_entry,
         earlier_window_is_still_read, windows_are_aligned;
-    change: raise_keeps_what_is_left, raised_window_helps_at_once, cut_clamps_what_is_left, new_rate_applies_at_once,
-        two_versions_share_one_counter, versions_in_turn_mint_nothing;
+    change: raised_capacity_keeps_remaining_units, raised_window_applies_at_once, lowered_capacity_clamps_remaining_units, new_rate_applies_at_once,
+        two_versions_share_one_counter, alternating_versions_create_no_units;
     peek [Peeks]: peek_reports_what_a_request_gets, peek_changes_nothing;
-    waiting [Waiting]: turns_are_evenly_spaced, patience_bounds_the_wait, bucket_can_make_requests_wait;
+    waiting [Waiting]: turns_are_evenly_spaced, max_wait_bounds_the_wait, bucket_can_make_requests_wait;
     shadow [Shadows]: shadow_never_refuses, shadow_is_taken_with_the_others, shadow_hides_no_refusal;
-    penalty [Penalties]: first_refusals_are_free, block_grows_and_is_forgiven, only_own_refusals_give_strikes,
-        cost_zero_is_not_blocked, reset_forgets_strikes, peek_sees_a_block;
+    penalty [Penalties]: first_refusals_are_free, block_grows_and_expires, only_own_refusals_give_strikes,
+        cost_zero_is_not_blocked, reset_clears_strikes, peek_sees_a_block;
     at_most [PartialGrants]: partial_grant_takes_what_is_left, partial_grants_take_the_same,
         shadow_does_not_cut_partial_grants;
     concurrency: concurrent_checks_admit_the_quota, concurrent_checks_admit_the_tightest;

@@ -39,7 +39,7 @@ pub(super) async fn first_refusals_are_free<S: Store>(trial: &mut Trial<S>) -> O
     Ok(())
 }
 
-pub(super) async fn block_grows_and_is_forgiven<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn block_grows_and_expires<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let (quota, ann) = (Quota::per_minute(1).fixed_window(), key("ann"));
     let one = [at_once("one", &quota, &ann, 1).penalty(&PENALTY)];
     let never = [at_once("one", &quota, &ann, 2).penalty(&PENALTY)];
@@ -130,7 +130,7 @@ pub(super) async fn cost_zero_is_not_blocked<S: Store>(trial: &mut Trial<S>) -> 
     expect_allowed(step, &trial.check(step, &[free[0]]).await?, true)
 }
 
-pub(super) async fn reset_forgets_strikes<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn reset_clears_strikes<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let (quota, ann) = (Quota::per_minute(1).fixed_window(), key("ann"));
     let one = [at_once("one", &quota, &ann, 1).penalty(&PENALTY)];
     let step = "ann is blocked";

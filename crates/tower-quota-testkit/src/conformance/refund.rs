@@ -14,7 +14,7 @@ fn refund(step: &str, decision: &mut Decision) -> Result<Operation, Failure> {
     decision.refund().ok_or_else(|| Failure::new(step, "an admitted request should have a refund and has none"))
 }
 
-pub(super) async fn refund_gives_back<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn refund_restores_units<S: Store>(trial: &mut Trial<S>) -> Outcome {
     for (name, quota) in trial.quotas() {
         let ann = key(name);
         let step = format!("{name}: 2 units, then 5");
@@ -99,7 +99,7 @@ pub(super) async fn refund_works_once<S: Store>(trial: &mut Trial<S>) -> Outcome
     Ok(())
 }
 
-pub(super) async fn refund_across_time_mints_nothing<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn refund_across_time_creates_no_units<S: Store>(trial: &mut Trial<S>) -> Outcome {
     for quota in [Quota::per_minute(10), Quota::per_minute(10).gcra()] {
         let ann = key(&format!("{:?}", quota.algorithm()));
         let ten = [at_once("ten", &quota, &ann, 10)];

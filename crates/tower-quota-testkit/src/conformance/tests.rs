@@ -70,7 +70,7 @@ fn sound_store_passes_every_case() {
 
 #[test]
 fn each_mistake_fails_its_case() {
-    assert!(fails(Mistake::ForgetsRefunds, "refund_gives_back"));
+    assert!(fails(Mistake::ForgetsRefunds, "refund_restores_units"));
     assert!(fails(Mistake::ChargesTheFirstLimitOfARefusal, "one_key_is_charged_all_or_nothing"));
     assert!(fails(Mistake::ForgetsEverything, "concurrent_checks_admit_the_quota"));
     assert!(fails(Mistake::RunsAMicrosecondFast, "retry_after_is_exact"));
@@ -79,7 +79,7 @@ fn each_mistake_fails_its_case() {
 #[test]
 fn failure_names_the_step() {
     let failures = failed(Mistake::ForgetsRefunds);
-    let (_, text) = failures.iter().find(|(case, _)| *case == "refund_gives_back").unwrap();
+    let (_, text) = failures.iter().find(|(case, _)| *case == "refund_restores_units").unwrap();
     assert!(text.starts_with("at \"token bucket: the 5 come back\": "), "{text}");
 }
 

@@ -35,7 +35,7 @@ pub(super) async fn clock_going_backwards_changes_nothing<S: Store>(trial: &mut 
     Ok(())
 }
 
-pub(super) async fn entry_far_ahead_is_distrusted<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn entry_from_future_counts_as_missing<S: Store>(trial: &mut Trial<S>) -> Outcome {
     for (name, quota) in trial.quotas() {
         let ann = key(name);
         let then = trial.now();
@@ -52,7 +52,7 @@ pub(super) async fn entry_far_ahead_is_distrusted<S: Store>(trial: &mut Trial<S>
     Ok(())
 }
 
-pub(super) async fn full_equals_never_seen<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn full_entry_equals_missing_entry<S: Store>(trial: &mut Trial<S>) -> Outcome {
     for (name, quota) in trial.quotas() {
         let (old, new) = (key(&format!("old, {name}")), key(&format!("new, {name}")));
         let ask = |who, cost| [in_turn("ten", &quota, who, cost)];
