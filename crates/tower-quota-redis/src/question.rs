@@ -31,7 +31,7 @@ impl Question {
         let mut template = Box::new(Template::new(operation, charges, |charge| client_of[charge]));
         if matches!(operation, Operation::Refund { .. }) && keys.partitions() > 1 {
             // The instant is that of the decision's first part. A bucket that was full until a later part charged it
-            // knows nothing from before that charge, and would give nothing back.
+            // has no history from before that charge, and would refund nothing.
             template.charges.iter_mut().for_each(|part| part.is_refundable = false);
         }
         let (mut clients, mut partition) = (SmallVec::new(), 0);

@@ -136,8 +136,8 @@ impl Spread {
             return None;
         }
         let asked = self.parts.iter().zip(answers).flat_map(|(part, answer)| part.charges(answer));
-        let alike = asked.filter(|(charge, _)| charge.is_at_most && !charge.is_shadow && charge.cost > 0);
-        alike.map(|(_, status)| status.taken).min()
+        let at_most = asked.filter(|(charge, _)| charge.is_at_most && !charge.is_shadow && charge.cost > 0);
+        at_most.map(|(_, status)| status.taken).min()
     }
 
     /// Refunds what the parts that have been asked took.

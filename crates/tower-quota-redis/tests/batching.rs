@@ -107,13 +107,13 @@ async fn abandoned_decisions_are_not_charged() {
     assert_eq!(left(ask(&store, "ann")).await, 999);
     pause(&server);
     let under_way = occupy(&store).await;
-    let gone: Vec<Asked> = (0..100).map(|_| ask(&store, "ann")).collect();
+    let abandoned: Vec<Asked> = (0..100).map(|_| ask(&store, "ann")).collect();
     let stays = ask(&store, "ann");
     tokio::task::yield_now().await;
-    for asked in &gone {
+    for asked in &abandoned {
         asked.abort();
     }
-    for asked in gone {
+    for asked in abandoned {
         assert!(asked.await.unwrap_err().is_cancelled());
     }
     unpause(&server);
@@ -188,7 +188,7 @@ fn store_survives_the_end_of_its_runtime() {
     });
     drop(first);
     unpause(&server);
-    // The connection has gone with its runtime.
+    // The connection ended with its runtime.
     runtime().block_on(async {
         until_answered(&store).await;
         assert!(left(ask(&store, "ann")).await >= 900);

@@ -60,7 +60,7 @@ async fn client_and_global_limit_never_over_admit() {
                     admitted += u64::from(decision.is_allowed());
                 }
                 let left = store.check(&[charges[1].cost(0)]).await.unwrap().statuses()[0].remaining();
-                assert_eq!(left, 10 - admitted, "what everyone's limit refused was given back");
+                assert_eq!(left, 10 - admitted, "units refused by the global limit were refunded");
                 admitted
             })
         })

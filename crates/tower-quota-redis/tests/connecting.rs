@@ -1,4 +1,4 @@
-//! Ways to connect, and what happens when the server is away, silent or gone.
+//! Tests of connecting, and of servers that are away or silent.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 

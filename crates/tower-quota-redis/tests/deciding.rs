@@ -83,7 +83,7 @@ async fn refusals_and_peeks_write_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_thousand_at_once_admit_a_hundred() {
+async fn concurrent_decisions_admit_exact_quota() {
     let server = RedisServer::start();
     let store = store_on(&server).await;
     let quota = Arc::new(Quota::per_hour(100).fixed_window().from_first_request());

@@ -26,7 +26,7 @@ async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
 }
 
 #[tokio::test]
-async fn connection_is_checked_once_and_returned() {
+async fn pooled_connection_is_checked_once() {
     let server = RedisServer::start();
     let pool = pool(&server.url());
     drop(pool.get().await.unwrap());

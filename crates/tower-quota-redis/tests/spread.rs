@@ -23,7 +23,7 @@ const NAMES: [&str; 2] = ["one", "other"];
 
 /// Describes one charge of a request.
 #[derive(Clone, Debug)]
-struct Wish {
+struct ChargeOptions {
     key: usize,
     name: usize,
     algorithm: Algorithm,
@@ -34,7 +34,7 @@ struct Wish {
     has_penalty: bool,
 }
 
-fn wish() -> impl Strategy<Value = Wish> {
+fn charge_strategy() -> impl Strategy<Value = ChargeOptions> {
     let algorithm = select(Algorithm::ALL.to_vec());
     // Parts that take at most their cost do not know each other's cost when they count a refusal.
     let manners = select(vec![(false, false), (true, false), (false, true)]);
@@ -47,15 +47,8 @@ fn wish() -> impl Strategy<Value = Wish> {
         proptest::bool::weighted(0.2),
         proptest::bool::weighted(0.3),
     )
-        .prop_map(|(key, name, algorithm, cost, (counts_refusals, is_at_most), is_shadow, has_penalty)| Wish {
-            key,
-            name,
-            algorithm,
-            cost,
-            counts_refusals,
-            is_shadow,
-            is_at_most,
-            has_penalty,
+        .prop_map(|(key, name, algorithm, cost, (counts_refusals, is_at_most), is_shadow, has_penalty)| {
+            ChargeOptions { key, name, algorithm, cost, counts_refusals, is_shadow, is_at_most, has_penalty }
         })
 }
 
@@ -111,7 +104,7 @@ fn decision_in_parts_equals_one_step() {
     let server = RedisServer::start();
     let (mut run, mut refusals) = (0, 0);
     let mut runner = TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });
-    let requests = proptest::collection::vec((0..300_u64, proptest::collection::vec(wish(), 2..6)), 1..40);
+    let requests = proptest::collection::vec((0..300_u64, proptest::collection::vec(charge_strategy(), 2..6)), 1..40);
     let cell = std::cell::RefCell::new((&mut run, &mut refusals));
     let outcome = runner.run(&requests, |requests| {
         let (run, refusals) = &mut *cell.borrow_mut();
@@ -123,29 +116,29 @@ fn decision_in_parts_equals_one_step() {
     assert!(refusals > 500, "{refusals}");
 }
 
-fn play(requests: &[(u64, Vec<Wish>)], bench: &mut Bench, refusals: &mut u32) -> TestCaseResult {
+fn play(requests: &[(u64, Vec<ChargeOptions>)], bench: &mut Bench, refusals: &mut u32) -> TestCaseResult {
     let quotas = Algorithm::ALL.map(|algorithm| Quota::per_second(5).try_algorithm(algorithm).unwrap());
-    for (pause, wishes) in requests {
+    for (pause, charge_options) in requests {
         bench.clock.advance(Duration::from_millis(*pause));
         let mut seen = Vec::new();
-        let wishes: Vec<&Wish> = wishes
+        let charge_options: Vec<&ChargeOptions> = charge_options
             .iter()
-            .filter(|wish| {
-                let is_new = !seen.contains(&(wish.key, wish.name));
-                seen.push((wish.key, wish.name));
+            .filter(|options| {
+                let is_new = !seen.contains(&(options.key, options.name));
+                seen.push((options.key, options.name));
                 is_new
             })
             .collect();
         let keys = bench.keys.clone();
-        let charges: Vec<Charge<'_>> = wishes
+        let charges: Vec<Charge<'_>> = charge_options
             .iter()
-            .map(|wish| {
-                let quota = quotas.iter().find(|quota| quota.algorithm() == wish.algorithm).unwrap();
-                let charge = Charge::new(NAMES[wish.name], quota, &keys[wish.key]).cost(wish.cost);
-                let charge = if wish.is_shadow { charge.shadow() } else { charge };
-                let charge = if wish.is_at_most { charge.at_most() } else { charge };
-                let charge = if wish.has_penalty { charge.penalty(&PENALTY) } else { charge };
-                if wish.counts_refusals { charge.count_refusals() } else { charge }
+            .map(|options| {
+                let quota = quotas.iter().find(|quota| quota.algorithm() == options.algorithm).unwrap();
+                let charge = Charge::new(NAMES[options.name], quota, &keys[options.key]).cost(options.cost);
+                let charge = if options.is_shadow { charge.shadow() } else { charge };
+                let charge = if options.is_at_most { charge.at_most() } else { charge };
+                let charge = if options.has_penalty { charge.penalty(&PENALTY) } else { charge };
+                if options.counts_refusals { charge.count_refusals() } else { charge }
             })
             .collect();
         let (decided, expected) = bench.check(&charges);

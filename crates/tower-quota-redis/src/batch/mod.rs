@@ -5,8 +5,8 @@
 //! the next call. No timer holds a decision back.
 //!
 //! 1. A call carries a bounded weight, so that it never occupies the server for more than about a millisecond.
-//! 2. Each decision has a deadline and an outcome of its own. One whose caller has gone is not sent, unless
-//!    it is a refund.
+//! 2. Each decision has a deadline and an outcome of its own. One whose caller has given up is not sent,
+//!    unless it is a refund.
 //! 3. A decision that cannot be answered in time is not sent: it is refused, on arrival if possible, and nothing is
 //!    charged (`flow.rs`). So a server that is asked for more than it can do still answers as much as it can in time.
 //! 4. Calls are tasks of their own: a caller that never polls again holds no slot. The exception is a decision that

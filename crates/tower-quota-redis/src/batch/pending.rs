@@ -21,7 +21,7 @@ impl Pending {
         matches!(self.question.template.operation, Operation::Refund { .. })
     }
 
-    /// Sends the answer to the caller, who may have gone.
+    /// Sends the answer to the caller, which may have given up.
     pub(super) fn answer(self, outcome: Result<Decision, RedisStoreError>) {
         let _ = self.answer.send(outcome);
     }

@@ -3,9 +3,9 @@
 //! 1. The client repeats nothing: what it takes for a lost connection may have been counted. A call that a node sends
 //!    elsewhere for good (`MOVED`) has not been run. The client then asks for the slots, and the call is sent once
 //!    more. If that fails too, the owner is not to be reached: as with one server, there is no connection.
-//! 2. `ASK` is not followed. It says that one key has gone ahead to another node, where the keys that have yet to come
-//!    look as if they had never existed: clients over their limit would be admitted again, and what is written for them
-//!    would block the keys that follow. So nothing is decided while a slot is moved.
+//! 2. `ASK` is not followed. It says that one key was moved to another node already. Keys that are not moved yet look
+//!    missing there: clients over their limit would be admitted again, and entries written for them would block the keys
+//!    that follow. So nothing is decided while a slot is moved.
 //! 3. The client handles a lost node itself: it dials that node alone, and sends calls to its replica meanwhile.
 //! 4. A node that is silent sends nothing elsewhere, so its successor must be looked for. When a call has no answer,
 //!    another node is asked for the slots, on the connection there is. Only if they have other owners than when the

@@ -2,8 +2,8 @@
 //!
 //! 1. Every address that is named is connected to at once, and a server that reports to be a replica is skipped.
 //! 2. An address that more than half of the sentinels name is taken as soon as there is a connection. So a sentinel
-//!    that is gone or silent costs nothing, and one that is cut off from the others is outvoted.
-//! 3. Just after a failover most sentinels still name the old primary. If that is gone, or stays silent for a moment,
+//!    that is down or silent costs nothing, and one that is cut off from the others is outvoted.
+//! 3. Just after a failover most sentinels still name the old primary. If that is down, or stays silent for a moment,
 //!    the address that fewer name is taken.
 
 use core::time::Duration;
@@ -148,8 +148,8 @@ mod tests {
 
     #[tokio::test]
     async fn minority_is_followed_without_old_primary() {
-        for gone in [1, 3] {
-            assert_eq!(elect(sentinels(&[Some(gone), Some(gone), Some(2)]), connect).await.unwrap(), 2, "{gone}");
+        for down in [1, 3] {
+            assert_eq!(elect(sentinels(&[Some(down), Some(down), Some(2)]), connect).await.unwrap(), 2, "{down}");
         }
     }
 

@@ -1,4 +1,4 @@
--- Way two: the model. Its functions are only made when a call needs them: making them takes longer than a decision.
+-- The second path: the model. Its functions are defined only when a call needs them: that takes longer than a decision.
 
 local function saturating_sub(a, b)
   return max(a - b, 0)
@@ -73,7 +73,7 @@ function bucket.least(quota, state, instant)
   return nil
 end
 
-function bucket.judge(quota, state, now, cost, patience, queues)
+function bucket.judge(quota, state, now, cost, max_wait, queues)
   local used = bucket.used(quota, state, now)
   local after = used + cost * quota.grain
   local until_fits = div_ceil(saturating_sub(after, quota.capacity * quota.grain), quota.refill)
@@ -81,10 +81,10 @@ function bucket.judge(quota, state, now, cost, patience, queues)
   if queues then
     -- There must be a place in the queue now, and the turn must come soon enough.
     wait = div_ceil(used, quota.refill)
-    retry = max(until_fits, saturating_sub(wait, patience))
+    retry = max(until_fits, saturating_sub(wait, max_wait))
   else
     wait = until_fits
-    retry = saturating_sub(until_fits, patience)
+    retry = saturating_sub(until_fits, max_wait)
   end
   if retry == 0 then
     return ADMIT, wait

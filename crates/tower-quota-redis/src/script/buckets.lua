@@ -1,7 +1,7 @@
--- Way one: plain decisions, on entries that hold any buckets of the limits asked, in any order, beside any other slots.
+-- The first path: plain decisions, on entries with buckets of the limits asked, in any order, beside any other slots.
 --
 -- It equals the model: convert, judge and take for each charge in turn, then settle. No functions and few tables are
--- made for a decision: this is where a busy server spends its time. Whatever is unusual is left to the model: a stored
+-- made for a decision: this is where a busy server spends its time. Everything else is left to the model: a stored
 -- window of a limit asked, an instant beyond the border, bytes that make no sense.
 
 -- Products of two numbers below 2^26 are exact.
@@ -112,8 +112,8 @@ local function prepare(template)
   return parts
 end
 
--- Reads the slots of an entry from a position on, in whatever order. Those of charges up to the one before `k` have
--- been read. Returns nothing if it takes the model.
+-- Reads the slots of an entry from a position on, in any order. Those of charges up to the one before `k` have
+-- been read. Returns nothing if the model is needed.
 local function walk(template, part, state, position, k, now)
   local limits, used, index, size = template.limits, template.used, part.index, #state
   local pieces, found
@@ -178,7 +178,7 @@ local function walk(template, part, state, position, k, now)
   return true
 end
 
--- Reads what is used of each limit of a part from the entry of its client. Returns nothing if it takes the model. Sets:
+-- Reads what is used of each limit of a part from its client's entry. Returns nothing if the model is needed. Sets:
 --
 --   stored   the charge up to which limits come first in the entry, in the order asked
 --   pieces   what comes behind them: charges, and the bytes of slots that are not asked for and still used; or nothing
@@ -308,7 +308,7 @@ local function write(template, part, client, now, fits)
 end
 
 -- Decides the decision whose template is at a place in `decisions`, followed by its clients. Returns its reply; nothing
--- if it takes the model.
+-- if the model is needed.
 local function decide_buckets(template, place)
   local parts, now = template.parts or prepare(template), clock
   local count = #parts

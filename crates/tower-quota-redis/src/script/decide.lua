@@ -3,7 +3,7 @@ local function charges_of(template)
   if not template.charges then
     local charges, position = {}, template.start
     for _ = 1, template.charge_count do
-      local client, flags, cost, patience, id, strikes_id, kind, capacity, grain, pace, offset, head, behind =
+      local client, flags, cost, max_wait, id, strikes_id, kind, capacity, grain, pace, offset, head, behind =
         unpack_from(CHARGE, request, position)
       position = behind
       local counter = { id = id, head = head, quota = quota_of(kind, capacity, grain, pace, offset) }
@@ -11,7 +11,7 @@ local function charges_of(template)
         counter.most_debt, charges[#charges].strikes = cost, counter
       else
         counter.client, counter.flags, counter.cost = client, flags, cost
-        counter.patience, counter.strikes_id = patience, strikes_id
+        counter.max_wait, counter.strikes_id = max_wait, strikes_id
         charges[#charges + 1] = counter
       end
     end
@@ -66,7 +66,7 @@ local function change(counted, charge, units, template, stays_out, now)
   return 0
 end
 
--- Adds to the client's strikes if this limit refuses: refusals by other limits are not the client's doing.
+-- Adds a strike if this limit refuses: refusals by other limits do not count.
 local function strike(counted, charge, units, operation, refuses, now)
   local strikes, counts = charge.strikes, operation == CHECK or operation == REFUSED_ALREADY
   if not (strikes and counts and units > 0) then

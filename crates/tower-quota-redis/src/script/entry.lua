@@ -1,4 +1,4 @@
--- Everything stored of one client. A slot is taken apart when its limit is asked for.
+-- Everything stored of one client. A slot is parsed when its limit is asked for.
 local entry = {}
 
 function entry.load(stored)
@@ -56,7 +56,7 @@ local function stored_quota(bytes)
   return quota_of(kind, capacity, grain, pace, offset), position, is_watched
 end
 
--- The slot of a counter (a charge, or its strikes), taken apart. One of which nothing is used any more is the same as
+-- Parses the slot of a counter (a charge, or its strikes). One of which nothing is used any more is the same as
 -- none.
 function entry.slot(self, counter, now)
   local slot = self.slot_of[counter.id]
@@ -106,7 +106,7 @@ end
 -- Judges so many units of a charge.
 function entry.judge(self, charge, units, now)
   local state = entry.state_for(self, charge, now)
-  local verdict, micros = judge(charge.quota, state, now, units, charge.patience, has(charge.flags, QUEUES))
+  local verdict, micros = judge(charge.quota, state, now, units, charge.max_wait, has(charge.flags, QUEUES))
   if units > 0 and verdict ~= NEVER then
     local blocked = entry.blocked(self, charge, now)
     if blocked > 0 then

@@ -19,7 +19,7 @@ for i = 1, decision_count do
 end
 
 -- Writes what has changed. What may need memory comes first: a server without any refuses that, and nothing is done.
-local gone
+local deleted
 for client, key in ipairs(KEYS) do
   local full = full_at[client]
   if full then
@@ -31,12 +31,12 @@ for client, key in ipairs(KEYS) do
       end
       call('SET', key, state, 'PX', lifetime)
     else
-      gone = gone or {}
-      gone[#gone + 1] = key
+      deleted = deleted or {}
+      deleted[#deleted + 1] = key
     end
   end
 end
-if gone then
-  call('DEL', unpack(gone))
+if deleted then
+  call('DEL', unpack(deleted))
 end
 return table.concat(replies)

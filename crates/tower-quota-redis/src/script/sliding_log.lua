@@ -1,6 +1,6 @@
 -- Sliding window log. `entries`: one string of fixed-width entries, each an instant and the running total up to and
 -- including it; `base`: the running total before the first. Entries are read where they lie, by binary search: a long
--- log is never taken apart. Positions count from 0.
+-- log is never parsed as a unit. Positions count from 0.
 local sliding_log = {}
 ALGORITHMS[SLIDING_LOG] = sliding_log
 
@@ -67,7 +67,7 @@ function sliding_log.judge(quota, state, now, cost)
   if total + cost <= quota.capacity then
     return ADMIT, 0
   end
-  -- The oldest entries must leave until this many units have gone.
+  -- The oldest entries must expire until this many units are free.
   local must_go = sliding_log.total_before(state, live) + (total + cost - quota.capacity)
   local last_to_go = sliding_log.partition_point(state, function(_, running)
     return running < must_go
@@ -79,7 +79,7 @@ function sliding_log.remaining(quota, state, now)
   return saturating_sub(quota.capacity, sliding_log.used(quota, state, now))
 end
 
--- When the newest stamp has left; 0 if there is none.
+-- The instant at which the newest stamp expires; 0 if there is none.
 function sliding_log.full_at(quota, state)
   if state.entries == '' then
     return 0
@@ -104,11 +104,11 @@ function sliding_log.lowered(state, position, less)
   return table.concat(lowered)
 end
 
--- Drops the stamps that have left by `now`.
+-- Drops the stamps that have expired by `now`.
 function sliding_log.advance(quota, state, now)
-  local gone = sliding_log.live(quota, state, now)
-  state.base = sliding_log.total_before(state, gone)
-  state.entries = sliding_log.slice(state, gone, sliding_log.length(state))
+  local first_live = sliding_log.live(quota, state, now)
+  state.base = sliding_log.total_before(state, first_live)
+  state.entries = sliding_log.slice(state, first_live, sliding_log.length(state))
   if state.entries == '' then
     state.base = 0
   elseif state.base > MOST_COUNTED then

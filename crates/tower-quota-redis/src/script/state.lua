@@ -34,14 +34,14 @@ local function fresh(quota, now)
   return ALGORITHMS[quota.kind].fresh(quota, now)
 end
 
-local function judge(quota, state, now, cost, patience, queues)
+local function judge(quota, state, now, cost, max_wait, queues)
   if cost == 0 then
     return ADMIT, 0
   end
   if cost > quota.capacity then
     return NEVER, 0
   end
-  return ALGORITHMS[quota.kind].judge(quota, state, now, cost, patience, queues)
+  return ALGORITHMS[quota.kind].judge(quota, state, now, cost, max_wait, queues)
 end
 
 local function remaining(quota, state, now)
@@ -52,7 +52,7 @@ local function full_at_of(quota, state)
   return ALGORITHMS[quota.kind].full_at(quota, state)
 end
 
--- Moves windows and logs to `now`: what has left them is dropped.
+-- Moves windows and logs to `now`: expired units are dropped.
 local function advance(quota, state, now)
   ALGORITHMS[quota.kind].advance(quota, state, now)
 end
@@ -62,7 +62,7 @@ local function take(quota, state, now, cost)
   return ALGORITHMS[quota.kind].take(quota, state, now, cost)
 end
 
--- The same, so that it can be refunded exactly.
+-- Takes a charge such that it can be refunded exactly.
 local function take_watched(quota, state, now, cost)
   local taken = take(quota, state, now, cost)
   if quota.kind == BUCKET then
@@ -83,7 +83,7 @@ local function refund(quota, state, now, cost, taken_at)
   ALGORITHMS[quota.kind].refund(quota, state, now, taken_at, cost, false)
 end
 
--- The same of a charge that prepared for it.
+-- Refunds a charge that was taken so.
 local function refund_prepared(quota, state, now, cost, taken_at)
   ALGORITHMS[quota.kind].refund(quota, state, now, taken_at, cost, true)
 end

@@ -32,7 +32,7 @@ struct Tally {
     in_time: AtomicU64,
     overloaded: AtomicU64,
     breaker_open: AtomicU64,
-    /// Decisions that may have been charged in vain.
+    /// Decisions that may have been charged although they failed.
     late: AtomicU64,
 }
 

@@ -10,7 +10,7 @@ use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Quota, Store, Timesta
 use tower_quota_redis::{RedisOptions, RedisStore, RedisStoreError};
 
 use crate::lag::Watchdog;
-use crate::load::{Account, CAP, COUNTED, key, work};
+use crate::load::{CAP, COUNTED, LoadCounters, key, work};
 use crate::server_count::{CountCheck, Outcome};
 
 /// The deadline of most stores under load.
@@ -39,7 +39,7 @@ pub(crate) async fn alone() -> MutexGuard<'static, ()> {
 pub(crate) struct Trial {
     store: RedisStore,
     deadline: Duration,
-    account: Arc<Account>,
+    counters: Arc<LoadCounters>,
     workers: Vec<JoinHandle<()>>,
     clock: Arc<MonotonicClock>,
     watchdog: Watchdog,
@@ -50,13 +50,13 @@ impl Trial {
     pub(crate) async fn start(store: RedisStore, deadline: Duration) -> Self {
         until_answered(&store).await;
         let clock = Arc::new(MonotonicClock::new());
-        let account = Arc::new(Account::default());
+        let counters = Arc::new(LoadCounters::default());
         let watchdog = Watchdog::start();
         let workers = (0..WORKERS)
-            .map(|i| tokio::spawn(work(store.clone(), i % 2 == 0, Arc::clone(&account), Arc::clone(&clock))))
+            .map(|i| tokio::spawn(work(store.clone(), i % 2 == 0, Arc::clone(&counters), Arc::clone(&clock))))
             .collect();
-        let trial = Self { store, deadline, account, workers, clock, watchdog };
-        until("the load is under way", || trial.account.capped.load(Ordering::Relaxed) >= CAP / 3).await;
+        let trial = Self { store, deadline, counters, workers, clock, watchdog };
+        until("the load is under way", || trial.counters.capped.load(Ordering::Relaxed) >= CAP / 3).await;
         trial
     }
 
@@ -66,8 +66,8 @@ impl Trial {
 
     /// Waits until the fault makes a request fail.
     pub(crate) async fn until_some_fail(&self) {
-        let before = self.account.failed.load(Ordering::Relaxed);
-        until("a request fails", || self.account.failed.load(Ordering::Relaxed) > before).await;
+        let before = self.counters.failed.load(Ordering::Relaxed);
+        until("a request fails", || self.counters.failed.load(Ordering::Relaxed) > before).await;
     }
 
     /// Returns how long it took, from an instant on, until requests were answered again.
@@ -106,23 +106,23 @@ impl Trial {
     ) -> Outcome {
         if recovery.is_some() {
             // Long enough that too many would have been admitted, if they could.
-            self.account.refused.store(0, Ordering::Relaxed);
-            until("the limit refuses", || self.account.refused.load(Ordering::Relaxed) >= 20).await;
+            self.counters.refused.store(0, Ordering::Relaxed);
+            until("the limit refuses", || self.counters.refused.load(Ordering::Relaxed) >= 20).await;
         }
-        self.account.is_over.store(true, Ordering::Relaxed);
+        self.counters.is_over.store(true, Ordering::Relaxed);
         for worker in self.workers {
             // Fails if it panicked.
             worker.await.unwrap();
         }
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        let account = &self.account;
+        let counters = &self.counters;
         let outcome = Outcome {
-            longest: Duration::from_micros(read(&account.longest)),
+            longest: Duration::from_micros(read(&counters.longest)),
             lag: self.watchdog.worst(),
-            capped: read(&account.capped),
-            counted: read(&account.counted),
-            failed: read(&account.failed),
-            unsure: read(&account.unsure),
+            capped: read(&counters.capped),
+            counted: read(&counters.counted),
+            failed: read(&counters.failed),
+            unsure: read(&counters.unsure),
         };
         let recovery = recovery.map_or_else(|| "-".to_owned(), |recovery| format!("{} ms", recovery.as_millis()));
         println!(
@@ -181,7 +181,7 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let clock = MonotonicClock::new();
     let began = clock.now();
     while !is_so() {
-        assert!(clock.now().since(began) < TEST_TIMEOUT, "waited in vain until {what}");
+        assert!(clock.now().since(began) < TEST_TIMEOUT, "timed out waiting until {what}");
         pause(Duration::from_millis(1)).await;
     }
 }

@@ -111,7 +111,7 @@ async fn silent_primary_causes_few_dials_elsewhere() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn decisions_that_must_fail_cost_survivors_nothing() {
+async fn failing_decisions_cost_survivors_nothing() {
     let _alone = alone().await;
     let mut cluster = RedisCluster::start();
     let store = options(DEADLINE).cluster(cluster.urls()).await.unwrap();
