@@ -1,4 +1,4 @@
-//! Many tasks that decide one request after another for a while.
+//! Many tasks that decide one request after another for a given time.
 
 use std::fs;
 use std::sync::Arc;

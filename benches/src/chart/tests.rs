@@ -48,7 +48,7 @@ fn table_shows_gaps_and_targets() {
 }
 
 #[test]
-fn filling_a_region_changes_nothing_else() {
+fn filling_region_changes_nothing_else() {
     let document = "a\n<!-- measured: x -->\nold\n<!-- /measured: x -->\nb\n";
     let once = filled(document, "x", "new\n").unwrap();
     assert_eq!(once, "a\n<!-- measured: x -->\n\nnew\n\n<!-- /measured: x -->\nb\n");

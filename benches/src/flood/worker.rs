@@ -11,7 +11,7 @@ use super::waits::Waits;
 use super::{MULTIPLES, stage};
 use crate::child;
 
-const NEW_KEY: Name = Name::new("stranger");
+const NEW_KEY: Name = Name::new("new-key");
 
 /// Requests of new keys for each request of a known client.
 const NEW_KEYS_PER_CLIENT: u64 = 16;
@@ -38,21 +38,21 @@ pub(crate) fn worker(scene: &Scene) -> Result<(), Box<dyn Error>> {
     let mut clients = Clients::known_to(&store, scene.clients);
     let cost = if scene.is_greedy { QUOTA.capacity() } else { 1 };
     let mut waits = Waits::new();
-    let mut strangers = 0..scene.flood;
+    let mut new_keys = 0..scene.flood;
     for multiple in MULTIPLES {
         let until = multiple * u64::try_from(scene.places)?;
         if until > scene.flood {
             break;
         }
-        let fresh = usize::try_from(until - strangers.start)?;
-        for stranger in strangers.by_ref().take(fresh) {
-            let key = Key::number(NEW_KEY, stranger);
+        let fresh = usize::try_from(until - new_keys.start)?;
+        for new_key in new_keys.by_ref().take(fresh) {
+            let key = Key::number(NEW_KEY, new_key);
             let (took, ran) = waits.during(|| _ = check(&store, &key, cost));
             all.add(took);
             running.add(ran);
-            if stranger % NEW_KEYS_PER_CLIENT == 0 {
+            if new_key % NEW_KEYS_PER_CLIENT == 0 {
                 // Every one of them in turn, and no neighbours after each other: a prime's multiples.
-                clients.revisit(&store, (stranger / NEW_KEYS_PER_CLIENT).wrapping_mul(2_654_435_761));
+                clients.revisit(&store, (new_key / NEW_KEYS_PER_CLIENT).wrapping_mul(2_654_435_761));
             }
         }
         stage::tell(&store, &clients, before, &all, &running);

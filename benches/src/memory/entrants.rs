@@ -32,7 +32,7 @@ pub(super) struct Setup {
     pub(super) visit: Visit,
 }
 
-/// A limiter that is yet to be made.
+/// A limiter that is not created yet.
 pub(super) struct Entrant<K> {
     pub(super) name: &'static str,
     pub(super) make: fn(Setup) -> Made<K>,

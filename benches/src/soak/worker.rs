@@ -42,14 +42,14 @@ pub(super) fn most(seen: &Seen) -> u64 {
 
 pub(crate) fn run(url: &str, number: u64, seconds: u64) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let seen = runtime.block_on(hammer(url, number, Duration::from_secs(seconds)))?;
+    let seen = runtime.block_on(ask_until(url, number, Duration::from_secs(seconds)))?;
     for seen in seen.values() {
         println!("{seen}");
     }
     Ok(())
 }
 
-async fn hammer(url: &str, number: u64, span: Duration) -> Result<HashMap<u64, Seen>, Box<dyn Error>> {
+async fn ask_until(url: &str, number: u64, span: Duration) -> Result<HashMap<u64, Seen>, Box<dyn Error>> {
     let store = RedisStore::options().deadline(Duration::from_secs(5)).connect(url).await?;
     let weights: Arc<Vec<f64>> = Arc::new(
         (1..=KEYS)
