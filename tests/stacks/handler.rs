@@ -68,7 +68,7 @@ fn reply(status: StatusCode, body: Bytes) -> Response<Payload> {
 fn stream(last_frame: Arc<Notify>) -> Payload {
     let (mut sender, body) = Channel::new(1);
     tokio::spawn(async move {
-        // The client may have gone away.
+        // The client may have disconnected.
         let _ = sender.send(Frame::data(Bytes::from_static(b"first"))).await;
         last_frame.notified().await;
         let _ = sender.send(Frame::data(Bytes::from_static(b"last"))).await;
