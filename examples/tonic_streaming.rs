@@ -43,7 +43,7 @@ impl Health for Feed {
         tokio::spawn(async move {
             let mut sent = 0;
             reservation.settle("messages", sent);
-            // Sending fails when the client has gone away.
+            // Sending fails when the client has hung up.
             while sent < wanted && sender.send(Ok(HealthCheckResponse::default())).await.is_ok() {
                 sent += 1;
                 reservation.settle("messages", sent);

@@ -59,7 +59,7 @@ async fn chat(mut socket: WebSocket, user: String, limiter: Limiter<MemoryStore>
         };
         if refusals > MOST_REFUSALS {
             let reason = "too many messages".into();
-            // The client may be gone already.
+            // The client may have disconnected already.
             let _ = socket.send(Message::Close(Some(CloseFrame { code: close_code::POLICY, reason }))).await;
             // What the client has sent meanwhile is read up to its own close frame: a socket that is dropped with unread
             // bytes is reset, and the client may never see why.

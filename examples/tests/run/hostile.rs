@@ -104,14 +104,14 @@ fn slow_queue_keeps_places_for_others() {
     let hog: Vec<_> = (0..6).map(|_| get("/slow").from([127, 0, 0, 2]).begin(&example.address)).collect();
     let admin = example.line().strip_prefix("admin on http://").unwrap().to_owned();
     let waiting = |number: &str| (0..1_000).any(|_| get("/waiting").send(&admin).1.ends_with(number));
-    assert!(waiting("\n1"), "the hog has one request served and one waiting");
+    assert!(waiting("\n1"), "the first client has one request served and one waiting");
     let _waits = get("/slow").from([127, 0, 0, 3]).begin(&example.address);
     assert!(waiting("\n2"), "another client finds a place");
     drop(hog);
 }
 
 #[test]
-fn admin_port_refuses_pages_of_others() {
+fn admin_port_refuses_cross_site_requests() {
     let example = Example::start("operations", &[("ADMIN_PORT", "0")]);
     let admin = example.line().strip_prefix("admin on http://").unwrap().to_owned();
     let grant = || post("/clients/minute/ann/grant/5", "");

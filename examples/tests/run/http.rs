@@ -162,7 +162,7 @@ fn shadow_is_reported_and_penalty_grows() {
 }
 
 #[test]
-fn from_tower_governor_keeps_its_rate() {
+fn ported_governor_keeps_its_rate() {
     let example = Example::start("from_tower_governor", &[]);
     example.expect(&post("/signup", ""), 200, &["x-ratelimit-limit: 2", "x-ratelimit-remaining: 1"]);
     let refused = example.until(|_| post("/signup", ""), |status, _| status == 429);
