@@ -21,18 +21,18 @@ pub(super) async fn partial_grant_takes_what_is_left<S: Store>(trial: &mut Trial
             expect(&step, "taken", only(&step, &decision)?.taken, taken)?;
             expect_remaining(&step, &decision, &[left])?;
             if let (0, Some(refund)) = (left, decision.refund()) {
-                let step = format!("{name}: what was taken comes back, and is taken again");
+                let step = format!("{name}: the units are refilled, and taken again");
                 let back = in_turn("ten", &quota, &ann, taken);
                 expect_remaining(&step, &trial.apply(&step, refund, &[back]).await?, &[taken])?;
                 expect_remaining(&step, &trial.check(&step, &[back.cost(9).at_most()]).await?, &[0])?;
             }
         }
-        let step = format!("{name}: with nothing left it is refused as one unit is");
+        let step = format!("{name}: with nothing left it is refused like one unit");
         let five = trial.check(&step, &[at_once("ten", &quota, &ann, 5).at_most()]).await?;
         let one = trial.check(&step, &[at_once("ten", &quota, &ann, 1)]).await?;
         expect(&step, "the decision", &five, &one)?;
         expect(&step, "taken", only(&step, &five)?.taken, 0)?;
-        let step = format!("{name}: the promise is kept");
+        let step = format!("{name}: admitted after the promised wait");
         trial.advance(retry_after(&step, &five)?);
         let decision = trial.check(&step, &[at_once("ten", &quota, &ann, 1).at_most()]).await?;
         expect_allowed(&step, &decision, true)?;
@@ -46,7 +46,7 @@ pub(super) async fn partial_grant_takes_what_is_left<S: Store>(trial: &mut Trial
 pub(super) async fn partial_grants_take_the_same<S: Store>(trial: &mut Trial<S>) -> Outcome {
     for (name, quota) in trial.quotas() {
         let (ann, bob) = (key(&format!("ann, {name}")), key(&format!("bob, {name}")));
-        let step = format!("{name}: the least that is left, of each but what has a cost of its own");
+        let step = format!("{name}: each takes the least that is left of any; a fixed cost stays");
         let wanted = [
             in_turn("ten", &quota, &ann, 50).at_most(),
             at_once("wide", &WIDE, &bob, 50).at_most(),

@@ -43,7 +43,7 @@ pub(super) async fn raised_window_applies_at_once<S: Store>(trial: &mut Trial<S>
         expect_remaining(&step, &decision, &[0])?;
         let step = format!("{name}: under 10 units again, nothing is left");
         expect_allowed(&step, &trial.check(&step, &[at_once("limit", &quota, &ann, 1)]).await?, false)?;
-        let step = format!("{name}: nor under 25");
+        let step = format!("{name}: nothing is left under 25 either");
         expect_allowed(&step, &trial.check(&step, &[at_once("limit", &raised, &ann, 1)]).await?, false)?;
     }
     Ok(())

@@ -22,7 +22,7 @@ pub(super) async fn charge_goes_into_debt<S: Store>(trial: &mut Trial<S>) -> Out
         trial.advance_to_just_before(retry);
         expect_allowed(&step, &trial.check(&step, &one).await?, false)?;
         trial.advance(MICROSECOND);
-        let step = format!("{name}: time has paid it back");
+        let step = format!("{name}: refilling has paid the debt");
         expect_allowed(&step, &trial.check(&step, &one).await?, true)?;
     }
     let step = "a bucket of one unit a second, 15 of 10 taken";
@@ -61,7 +61,7 @@ pub(super) async fn counted_refusals_are_charged<S: Store>(trial: &mut Trial<S>)
         let decision = trial.check(&step, &ask(5)).await?;
         expect_allowed(&step, &decision, false)?;
         expect_remaining(&step, &decision, &[0, 3])?;
-        let step = format!("{name}: but never goes into debt");
+        let step = format!("{name}: it never goes into debt");
         let before = trial.check(&step, &ask(5)).await?;
         expect(&step, "the same refusal again", &trial.check(&step, &ask(5)).await?, &before)?;
         let step = format!("{name}: a peek is no refusal");
@@ -83,11 +83,11 @@ pub(super) async fn refusal_elsewhere_is_judged<S: Store>(trial: &mut Trial<S>) 
         expect_allowed(&step, &decision, true)?;
         expect_remaining(&step, &decision, &[6, 10])?;
         expect(&step, "refund", decision.refund(), None)?;
-        let step = format!("{name}: 7 that would not fit learn when they would, and take what is left");
+        let step = format!("{name}: 7 that would not fit get a wait, and take what is left");
         let decision = trial.apply(&step, Operation::Refuse, &ask(7)).await?;
         expect_remaining(&step, &decision, &[0, 10])?;
         let retry = retry_after(&step, &decision)?;
-        let step = format!("{name}: the promise is kept");
+        let step = format!("{name}: admitted after the promised wait");
         trial.advance(retry);
         expect_allowed(&step, &trial.check(&step, &ask(7)).await?, true)?;
     }

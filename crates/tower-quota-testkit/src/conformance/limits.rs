@@ -81,7 +81,7 @@ pub(super) async fn binding_limit_is_named<S: Store>(trial: &mut Trial<S>) -> Ou
     expect(step, "retry after", decision.retry_after(), Some(Duration::from_secs(60)))?;
     let step = "refused by one: it binds";
     expect(step, "binding", bound(&trial.check(step, &charges(1)).await?), Some(Name::new("second")))?;
-    let step = "never outweighs any wait";
+    let step = "a limit that never admits binds before any wait";
     let decision = trial.check(step, &[charges(6)[0], charges(2)[1]]).await?;
     expect(step, "binding", bound(&decision), Some(Name::new("second")))?;
     expect(step, "outcome", decision.outcome(), tower_quota_core::Outcome::Never)
@@ -114,7 +114,7 @@ pub(super) async fn added_and_removed_limits_keep_counters<S: Store>(trial: &mut
     expect_remaining(step, &trial.check(step, &[c, a, b]).await?, &[48, 1, 96])?;
     let step = "one is left out";
     expect_remaining(step, &trial.check(step, &[b, c]).await?, &[94, 46])?;
-    let step = "it is back, with its counter";
+    let step = "it is added again, and kept its counter";
     let decision = trial.check(step, &[b.cost(0), a.cost(0), c.cost(0)]).await?;
     expect_remaining(step, &decision, &[94, 1, 46])
 }

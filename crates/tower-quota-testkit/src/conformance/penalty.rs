@@ -29,11 +29,11 @@ pub(super) async fn first_refusals_are_free<S: Store>(trial: &mut Trial<S>) -> O
         expect(&step, "outcome", decision.outcome(), Answer::Refuse(Duration::from_secs(20)))?;
         expect(&step, "taken", only(&step, &decision)?.taken, 0)?;
         trial.advance_to_just_before(Duration::from_secs(20));
-        let step = format!("{name}: blocked to the last microsecond, and nothing is left as far as ann is concerned");
+        let step = format!("{name}: blocked to the last microsecond, with no units left");
         let peek = trial.check(&step, &[one[0].cost(0)]).await?;
         expect_remaining(&step, &peek, &[0])?;
         trial.advance(MICROSECOND);
-        let step = format!("{name}: and no longer");
+        let step = format!("{name}: not blocked any longer");
         expect_allowed(&step, &trial.check(&step, &one).await?, true)?;
     }
     Ok(())
@@ -48,7 +48,7 @@ pub(super) async fn block_grows_and_expires<S: Store>(trial: &mut Trial<S>) -> O
         expect(step, "outcome", trial.check(step, &never).await?.outcome(), Answer::Never)?;
     }
     for seconds in [20, 40, 60, 80, 100, 100, 100] {
-        let step = format!("{seconds} s, for a client who keeps asking, though nothing was taken");
+        let step = format!("blocked for {seconds} s after repeated refusals, though nothing was taken");
         trial.check(&step, &never).await?;
         let mut seen = trial.check(&step, &[one[0].cost(0)]).await?;
         expect(&step, "a peek is allowed", seen.is_allowed(), true)?;
@@ -140,7 +140,7 @@ pub(super) async fn reset_clears_strikes<S: Store>(trial: &mut Trial<S>) -> Outc
     expect_allowed(step, &trial.check(step, &one).await?, false)?;
     let step = "a reset by limit and key, which does not name the penalty";
     trial.apply(step, Operation::Reset, &[at_once("one", &quota, &ann, 1)]).await?;
-    let step = "ann is free, and the first refusals are free again";
+    let step = "ann is not blocked, and the first refusals are free again";
     expect_allowed(step, &trial.check(step, &one).await?, true)?;
     let decision = trial.check(step, &[one[0].cost(2)]).await?;
     expect(step, "outcome", decision.outcome(), Answer::Never)
@@ -154,7 +154,7 @@ pub(super) async fn peek_sees_a_block<S: Store>(trial: &mut Trial<S>) -> Outcome
         trial.check(step, &[one[0].cost(11)]).await?;
     }
     for cost in [0, 1] {
-        let step = format!("a peek of {cost} says until when");
+        let step = format!("a peek of {cost} reports the end of the block");
         let peek = trial.apply(&step, Operation::Peek, &[one[0].cost(cost)]).await?;
         expect(&step, "outcome", peek.outcome(), Answer::Refuse(Duration::from_secs(20)))?;
         expect_remaining(&step, &peek, &[0])?;

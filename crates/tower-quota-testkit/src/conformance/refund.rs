@@ -22,10 +22,10 @@ pub(super) async fn refund_restores_units<S: Store>(trial: &mut Trial<S>) -> Out
         let five = [in_turn("ten", &quota, &ann, 5)];
         let mut decision = trial.check(&step, &five).await?;
         expect_remaining(&step, &decision, &[3])?;
-        let step = format!("{name}: the 5 come back");
+        let step = format!("{name}: the 5 are refunded");
         let operation = refund(&step, &mut decision)?;
         expect_remaining(&step, &trial.apply(&step, operation, &five).await?, &[8])?;
-        let step = format!("{name}: a part of a charge can be given back");
+        let step = format!("{name}: a part of a charge can be refunded");
         let mut decision = trial.check(&step, &five).await?;
         let operation = refund(&step, &mut decision)?;
         let part = [in_turn("ten", &quota, &ann, 1)];
@@ -44,7 +44,7 @@ pub(super) async fn refund_is_capped<S: Store>(trial: &mut Trial<S>) -> Outcome 
             let more = [in_turn("ten", &quota, &ann, cost)];
             expect_remaining(&step, &trial.apply(&step, operation, &more).await?, &[10])?;
         }
-        let step = format!("{name}: to a client that was never seen");
+        let step = format!("{name}: a refund to an unknown client");
         let bob = key(&format!("bob, {name}"));
         let fresh = [in_turn("ten", &quota, &bob, 3)];
         expect_remaining(&step, &trial.apply(&step, operation, &fresh).await?, &[10])?;
@@ -59,16 +59,16 @@ pub(super) async fn refund_goes_to_its_own_window<S: Store>(trial: &mut Trial<S>
     // the one after it (where a sliding window still weighs them by half), and beyond. Only the 4 may be left of it.
     for seconds in [20, 90, 150] {
         for quota in quotas {
-            let whose = format!("{quota:?}, {seconds} s later");
-            let ann = key(&whose);
+            let case = format!("{quota:?}, {seconds} s later");
+            let ann = key(&case);
             let eight = [at_once("ten", &quota, &ann, 8)];
             let four = [at_once("ten", &quota, &ann, 4)];
-            let step = format!("{whose}: 8 units");
+            let step = format!("{case}: 8 units");
             let mut decision = trial.check(&step, &eight).await?;
             trial.advance(Duration::from_secs(seconds));
-            let step = format!("{whose}: 4 units, taken in any case");
+            let step = format!("{case}: 4 units, taken in any case");
             trial.apply(&step, Operation::Charge, &four).await?;
-            let step = format!("{whose}: the 8 are given back");
+            let step = format!("{case}: the 8 are refunded");
             let operation = refund(&step, &mut decision)?;
             expect_remaining(&step, &trial.apply(&step, operation, &eight).await?, &[6])?;
             // On to the start of a minute.
@@ -112,14 +112,14 @@ pub(super) async fn refund_across_time_creates_no_units<S: Store>(trial: &mut Tr
             trial.advance(Duration::from_secs(60));
         }
         for (minute, mut decision) in charged.into_iter().enumerate() {
-            let step = format!("the ten of minute {minute} are refunded, and time had given them back already");
+            let step = format!("the ten of minute {minute} are refunded, and were refilled before");
             let operation = refund(&step, &mut decision)?;
             expect_remaining(&step, &trial.apply(&step, operation, &ten).await?, &[10])?;
         }
         let step = "ten are admitted, and no more";
         expect_allowed(step, &trial.check(step, &ten).await?, true)?;
         expect_allowed(step, &trial.check(step, &[at_once("ten", &quota, &ann, 1)]).await?, false)?;
-        let step = "a refund after half a minute gives half of it back";
+        let step = "a refund after half a minute restores half of it";
         let mut decision = trial.apply(step, Operation::Charge, &ten).await?;
         trial.advance(Duration::from_secs(30));
         let operation = refund(step, &mut decision)?;

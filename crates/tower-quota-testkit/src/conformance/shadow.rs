@@ -35,7 +35,7 @@ pub(super) async fn shadow_never_refuses<S: Store>(trial: &mut Trial<S>) -> Outc
         expect(&step, "taken", taken(&decision), vec![1, 0])?;
         expect(&step, "binding", decision.tightest().map(|status| status.name), Some(Name::new("real")))?;
         expect_remaining(&step, &decision, &[98, 0])?;
-        let step = format!("{name}: what was taken can be given back");
+        let step = format!("{name}: its units can be refunded");
         if let Some(refund) = decision.refund() {
             let [real, dry] = ask(1);
             expect_remaining(&step, &trial.apply(&step, refund, &[real, dry.cost(0)]).await?, &[99, 0])?;
@@ -53,7 +53,7 @@ pub(super) async fn shadow_is_taken_with_the_others<S: Store>(trial: &mut Trial<
     let both = [at_once("real", &real, &ann, 1), at_once("dry", &dry, &bob, 1).shadow()];
     let step = "both fit";
     expect_remaining(step, &trial.check(step, &both).await?, &[0, 9])?;
-    let step = "the real one refuses: nothing is taken of the shadow";
+    let step = "the enforced one refuses: nothing is taken of the shadow";
     let decision = trial.check(step, &both).await?;
     expect_allowed(step, &decision, false)?;
     expect_remaining(step, &decision, &[0, 9])?;
@@ -69,7 +69,7 @@ pub(super) async fn shadow_hides_no_refusal<S: Store>(trial: &mut Trial<S>) -> O
     let both = [at_once("hour", &hour, &ann, 1).shadow(), at_once("minute", &minute, &ann, 1)];
     let step = "both are spent";
     expect_allowed(step, &trial.check(step, &both).await?, true)?;
-    let step = "both say so, and the wait is that of the enforced one";
+    let step = "both report it, and the wait is that of the enforced one";
     let decision = trial.check(step, &both).await?;
     expect(step, "outcome", decision.outcome(), Answer::Refuse(Duration::from_secs(60)))?;
     expect(step, "binding", decision.tightest().map(|status| status.name), Some(Name::new("minute")))?;
