@@ -1,4 +1,5 @@
 //! The guides are in every index, and the pages' links lead to files. Their code is compiled by the crate's doc tests.
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
