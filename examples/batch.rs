@@ -12,7 +12,7 @@ use tower_quota::{Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer, c
 
 /// Sends as many messages as were taken from the quota, and says so: the client sends the rest later.
 async fn send(decision: Option<Extension<Decision>>) -> String {
-    // There is no decision while the store is sick and nothing is counted; then this sends none.
+    // There is no decision while the store is unavailable and nothing is counted; then this sends none.
     let taken = decision.and_then(|Extension(decision)| Some(decision.status("messages")?.taken));
     format!("sent {}\n", taken.unwrap_or(0))
 }
@@ -22,9 +22,9 @@ async fn main() -> io::Result<()> {
     let policy = Policy::new().limit(
         Limit::new("messages", Quota::per_hour(100))
             .by(key::client_ip())
-            // The client's own word, which is no risk here: nobody gets more than was taken for him.
+            // The client's own word, which is no risk here: no client gets more than was taken for it.
             .cost_with(cost::header("x-messages", 1))
-            // Refused is who would not get even one.
+            // A request that would not get even one is refused.
             .at_most(),
     );
 

@@ -1,5 +1,5 @@
 //! Behind a reverse proxy: every connection comes from the proxy, and the client is who it says. Only proxies that are
-//! named here are believed, and only in one header. Whoever owns a large IPv6 network is counted by it, too.
+//! named here are trusted, and only in one header. Clients with a large IPv6 network are counted by it, too.
 //!
 //!     cargo run --release -p tower-quota-examples --example behind_proxy
 //!

@@ -14,9 +14,9 @@ use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer,
 #[tokio::main]
 async fn main() -> io::Result<()> {
     let policy = Policy::new()
-        // By address, whether or not there is an API key: nobody hammers the door.
+        // By address, whether or not there is an API key: a flood of made-up keys is bounded.
         .limit(Limit::new("address", Quota::per_second(5_000)).by(key::client_ip()))
-        // By API key; whoever sends none is told so.
+        // By API key; a request without one gets 400.
         .limit(
             Limit::new("second", Quota::per_second(500).burst(600))
                 .by(key::header("x-api-key"))

@@ -14,7 +14,7 @@ use tower_quota::{Limit, MemoryStore, Policy, Protocol, Quota, RateLimitLayer, k
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
-    // A header over HTTP is metadata over gRPC: one client, one counter. Clients without a key are told apart by address.
+    // A header over HTTP is metadata over gRPC: one client, one counter. Without a key the address counts.
     let client = || key::header("x-api-key").or(key::client_ip());
     let policy = Policy::new()
         // Keys are not verified here, and made-up ones get a fresh counter each: their address is counted too.

@@ -25,7 +25,7 @@ const BYTES_PER_TOKEN: usize = 4;
 /// The longest prompt that is accepted, in tokens.
 const LONGEST_PROMPT: usize = 2_000;
 
-/// Stands for a model: says in capitals what it was told, word by word.
+/// Stands for a model: repeats its prompt in capitals, word by word.
 async fn complete(reservation: Reservation, prompt: String) -> Body {
     let words: Vec<String> = prompt.split_whitespace().map(str::to_uppercase).collect();
     // The prompt counts, however little of the answer is sent.

@@ -1,5 +1,5 @@
 //! A login: only wrong passwords count, also when they are tried all at once, and while the store cannot be asked
-//! nobody may guess.
+//! all are refused.
 //!
 //!     cargo run --release -p tower-quota-examples --example login
 //!
@@ -28,8 +28,8 @@ async fn login(headers: HeaderMap) -> Result<&'static str, StatusCode> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let policy = Policy::new()
-        // Somebody guesses one account's password. Counted by address and name together: nobody locks Ann out by
-        // guessing from elsewhere. Never more than 5 in any quarter of an hour.
+        // One address guesses one account's password. Counted by address and name together: guesses from elsewhere
+        // do not lock Ann out. Never more than 5 in any quarter of an hour.
         .limit(
             Limit::new("login-guesses", Quota::new(5, Duration::from_secs(900)).sliding_log())
                 .by(key::all((key::client_ip(), key::basic_user())))
@@ -37,13 +37,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 .when_missing(MissingKey::Skip)
                 .settle(settle::only_failures()),
         )
-        // Somebody tries one password on many accounts.
+        // One address tries a password on many accounts.
         .limit(
             Limit::new("login-address", Quota::per_hour(20).sliding_log())
                 .by(key::client_ip())
                 .settle(settle::only_failures()),
         )
-        // Many guess one account's password together. Wide, because this one they can lock Ann out with.
+        // Many addresses guess one account's password together. Wide, because this one they can lock Ann out with.
         .limit(
             Limit::new("login-name", Quota::per_hour(100).sliding_log())
                 .by(key::basic_user())
@@ -52,7 +52,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 .when_missing(MissingKey::Unauthenticated)
                 .settle(settle::only_failures()),
         )
-        // Uncounted would be worse than unserved: 503 until the store is well again.
+        // Uncounted would be worse than unserved: 503 until the store answers again.
         .on_store_failure(OnStoreFailure::Refuse);
 
     let store = match std::env::var("REDIS_URL") {
@@ -60,7 +60,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Ok(url) => BoxStore::new(RedisStore::options().connect_lazily().connect(&url).await?),
         Err(_) => BoxStore::new(MemoryStore::new()),
     };
-    let limits = RateLimitLayer::new(store, policy).on_store_error(|error| eprintln!("nobody can log in: {error}"));
+    let limits = RateLimitLayer::new(store, policy).on_store_error(|error| eprintln!("no login is possible: {error}"));
     let app = Router::new().route("/login", post(login).layer(limits));
 
     let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));

@@ -29,7 +29,7 @@ async fn main() -> io::Result<()> {
                 // each minute without one forgives one.
                 .penalty(Penalty::after(2).step(Duration::from_secs(60)).most(Duration::from_secs(900))),
         )
-        // Whom would it hit? It refuses nobody and changes no answer.
+        // Which clients would it hit? It refuses none and changes no answer.
         .limit(Limit::new("proposed", Quota::per_minute(2)).by(key::client_ip()).shadow());
 
     let limits = RateLimitLayer::new(MemoryStore::new(), policy)

@@ -73,7 +73,7 @@ async fn main() -> io::Result<()> {
                 .quota_with(|head| head.extensions().get::<Account>()?.tier.quota())
                 .when_missing(MissingKey::Skip),
         )
-        // Whoever has no account, or a made-up key: by address.
+        // Requests without an account, or with a made-up key: by address.
         .limit(
             Limit::new("strangers", Quota::per_minute(2))
                 .by(key::client_ip())

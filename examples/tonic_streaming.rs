@@ -37,7 +37,7 @@ impl Health for Feed {
         if wanted > MOST_MESSAGES {
             return Err(Status::invalid_argument("at most 100 messages a call"));
         }
-        // There is none while the store is sick and nothing is counted; an empty one takes its place.
+        // There is none while the store is unavailable and nothing is counted; an empty one takes its place.
         let reservation = request.extensions().get::<Reservation>().cloned().unwrap_or_default();
         let (sender, messages) = mpsc::channel(16);
         tokio::spawn(async move {
@@ -62,7 +62,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Limit::new("messages", Quota::per_hour(20))
             .by(key::client_ip())
             .when(when::path("/grpc.health.v1.Health/Watch"))
-            // Nobody knows yet how many there will be. A call that sends more takes them too, into debt.
+            // How many there will be is not known yet. A call that sends more takes them too, into debt.
             .cost(5)
             .settle(settle::by_handler()),
     );

@@ -21,11 +21,11 @@ async fn fragile(decision: Option<Extension<Decision>>) -> String {
 #[tokio::main]
 async fn main() -> io::Result<()> {
     let policy = Policy::new()
-        // One line for everybody: two go on each second, evenly spaced, and there are ten places to wait.
+        // One queue for all clients: two go on each second, evenly spaced, and there are ten places to wait.
         .limit(
             Limit::new("line", Quota::per_second(2).leaky_bucket().queue(10))
-                // Whoever would wait longer is refused at once, and told when there is room. A client that hangs up
-                // gives its turn back.
+                // A request that would wait longer is refused at once, and the answer says when there is room. A client that
+                // hangs up frees its turn.
                 .max_wait(Duration::from_secs(2))
                 // Later by chance, never sooner: those who came together do not go on in step.
                 .wait_jitter(Duration::from_millis(50)),

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// No example takes longer to say something; a test that hangs helps nobody.
+/// No example takes longer to say something; a test that hangs says nothing.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Cargo builds a package's examples before its tests, next to them.
@@ -181,9 +181,9 @@ impl Example {
     }
 
     /// Asks, and the answer must have this status and contain all of these.
-    pub(crate) fn expect(&self, request: &Request, status: u16, told: &[&str]) -> String {
+    pub(crate) fn expect(&self, request: &Request, status: u16, texts: &[&str]) -> String {
         let (got, answer) = self.ask(request);
-        let missing = told.iter().find(|text| !answer.contains(**text));
+        let missing = texts.iter().find(|text| !answer.contains(**text));
         assert!(got == status && missing.is_none(), "{}: not {status} with {missing:?}: {answer}", request.line);
         answer
     }

@@ -16,14 +16,14 @@ fn compose_decides_five_limits_at_once() {
 #[test]
 fn tiers_have_quotas_of_their_own() {
     let example = Example::start("tiers", &[]);
-    for (request, told) in [
+    for (request, expected) in [
         (get("/"), "\"strangers\";q=2;"),
         (get("/").header("x-api-key: made-up"), "\"strangers\";q=2;"),
         (get("/").header("x-api-key: key-of-fay"), "\"account\";q=3;"),
         (get("/").header("x-api-key: key-of-pat"), "\"account\";q=100;"),
         (get("/").header("x-api-key: key-2-of-acme"), "\"account\";q=20000;"),
     ] {
-        example.expect(&request, 200, &[told]);
+        example.expect(&request, 200, &[expected]);
     }
     // Made-up keys buy nothing: strangers share a counter.
     example.until(|i| get("/").header(&format!("x-api-key: made-up-{i}")), |status, _| status == 429);
@@ -60,7 +60,7 @@ fn login_counts_wrong_passwords() {
     }
     example.expect(&with("YW5uOmd1ZXNz"), 429, &["\"violated-policies\":[\"login-guesses\"]"]);
     example.expect(&with("YW5uOnNlY3JldA=="), 429, &["\r\nretry-after: "]);
-    // Somebody else at the same address.
+    // Another name at the same address.
     example.expect(&with("Ym9iOmd1ZXNz"), 401, &[]);
 }
 
@@ -126,7 +126,7 @@ fn wait_in_line_is_even_and_bounded() {
     assert!(waits.clone().any(|wait| wait > 0), "{answers:?}");
     assert!(waits.clone().all(|wait| wait <= 2_000), "{answers:?}");
     let refused = answers.iter().find(|(status, _)| *status == 429);
-    let (_, refused) = refused.unwrap_or_else(|| panic!("nobody is refused: {answers:?}"));
+    let (_, refused) = refused.unwrap_or_else(|| panic!("none is refused: {answers:?}"));
     assert!(refused.contains("\"violated-policies\":[\"line\"]"), "{refused}");
 }
 
@@ -137,8 +137,8 @@ fn custom_refusal_speaks_as_the_service_does() {
     let styles = ["\r\nratelimit: limit=3, remaining=2, reset=20", "\r\nx-ratelimit-used: 1\r\n"];
     example.expect(&ann(), 200, &styles);
     let refused = example.until(|_| ann(), |status, _| status == 429);
-    for told in ["\"code\":\"slow_down\"", "application/json", "no-store", "\r\nretry-after: ", "remaining=0"] {
-        assert!(refused.contains(told), "{told} is missing: {refused}");
+    for expected in ["\"code\":\"slow_down\"", "application/json", "no-store", "\r\nretry-after: ", "remaining=0"] {
+        assert!(refused.contains(expected), "{expected} is missing: {refused}");
     }
     example.expect(&get("/"), 400, &["{\"code\":\"no_api_key\",\"retry_ms\":0}"]);
     example.expect(&get("/").header("accept: text/html"), 400, &["<!doctype html>"]);
@@ -149,8 +149,8 @@ fn shadows_tell_and_penalties_grow() {
     let example = Example::start("shadow_and_penalties", &[]);
     let answer = example.expect(&get("/"), 200, &[]);
     assert!(!answer.contains("x-ratelimit-shadow"), "{answer}");
-    let told = |status, answer: &str| status == 200 && answer.contains("\r\nx-ratelimit-shadow: \"proposed\"\r\n");
-    example.until(|_| get("/"), told);
+    let expected = |status, answer: &str| status == 200 && answer.contains("\r\nx-ratelimit-shadow: \"proposed\"\r\n");
+    example.until(|_| get("/"), expected);
     while example.line() != "allowed, would have been refused by [\"proposed\"]" {}
     // The quota alone never asks for more than 20 seconds.
     let blocked = |_, answer: &str| {

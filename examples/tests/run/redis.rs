@@ -11,7 +11,7 @@ fn redis_instances_share_a_budget() {
     let server = RedisServer::start();
     let url = server.url();
     let instances = [Example::start("redis", &[("REDIS_URL", &url)]), Example::start("redis", &[("REDIS_URL", &url)])];
-    // What is left of the day. On a busy machine a decision may miss its deadline, and is then not told of.
+    // What is left of the day. On a busy machine a decision may miss its deadline, and is then not reported.
     let left = |instance: &Example| -> Option<u32> {
         let (_, answer) = instance.ask(&get("/").header("x-api-key: ann"));
         let (_, day) = answer.split_once("\"day\";r=")?;
@@ -19,10 +19,10 @@ fn redis_instances_share_a_budget() {
     };
     // More than the other asks in all: counted apart, it could not have less left.
     let one = |times| {
-        let told: Vec<u32> = (0..times).filter_map(|_| left(&instances[0])).collect();
-        *told.last().expect("one of them is told")
+        let lefts: Vec<u32> = (0..times).filter_map(|_| left(&instances[0])).collect();
+        *lefts.last().expect("one of them is reported")
     };
-    let other = || (0..10).find_map(|_| left(&instances[1])).expect("one of ten is told");
+    let other = || (0..10).find_map(|_| left(&instances[1])).expect("one of ten is reported");
     // The day may turn between two requests, but not twice.
     assert!((0..2).any(|_| one(30) > other()), "each instance counts for itself");
 }
