@@ -2,20 +2,7 @@
 //!
 //!     cargo run --release -p tower-quota-examples --example from_express_rate_limit
 //!
-//! | express-rate-limit | tower-quota |
-//! |---|---|
-//! | `windowMs: 60_000, limit: 100` | `Quota::per_minute(100).fixed_window().from_first_request()`, or a bucket without the double burst |
-//! | `keyGenerator: (req) => req.user?.id ?? req.ip` | `.by(key::extension("user", ..).or(key::client_ip()))` |
-//! | `skip: (req) => ..` | `Policy::skip(..)`, for one limit `.unless(..)` |
-//! | `skipSuccessfulRequests: true` | `.settle(settle::only_failures())` |
-//! | `skipFailedRequests: true` | `.settle(settle::only_successes())` |
-//! | `standardHeaders: 'draft-8'` | `.headers(HeaderStyle::Draft8)`; drafts 8 to 11 are the same on the wire |
-//! | `legacyHeaders: true` | `HeaderStyle::XRateLimit(Reset::Epoch)` |
-//! | `message: {..}`, `handler: (req, res) => ..` | `.on_refused(\|refused\| ..)` |
-//! | `limiter.resetKey(key)` | `RateLimitHandle::reset(limit, client)`: a request, an address, a user's name |
-//! | `new RedisStore({ prefix: 'rl:' })` | `RedisStore::options().prefix("rl:")` |
-//! | `passOnStoreError: true` | the default; see `Limit::on_store_failure` |
-//! | `app.set('trust proxy', 1)` | `key::client_ip().behind(Proxies::hops(1), Source::XForwardedFor)` |
+//! What maps to what, and the traps: `docs/guide/from_express_rate_limit.md`.
 //!
 //! Counts in memory, or in Redis when `REDIS_URL` is set. Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes
 //! any that is free).

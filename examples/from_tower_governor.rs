@@ -2,22 +2,8 @@
 //!
 //!     cargo run --release -p tower-quota-examples --example from_tower_governor
 //!
-//! The trap: tower_governor's `per_second(2)` is one request every 2 seconds, tower-quota's `Quota::per_second(2)` is two
-//! requests in each second. One request every two seconds, 5 at once after a pause, is
-//! `Quota::new(1, Duration::from_secs(2)).burst(5)`.
-//!
-//! | tower_governor | tower-quota |
-//! |---|---|
-//! | `.per_second(2).burst_size(5)` | `Quota::new(1, Duration::from_secs(2)).burst(5)` |
-//! | `.per_millisecond(100)` | `Quota::per_second(10)`: one every 100 ms |
-//! | `PeerIpKeyExtractor` | `key::client_ip()`; it counts IPv6 by /64: `.prefix_v6(128)` counts single addresses |
-//! | `SmartIpKeyExtractor` | `key::client_ip().behind(proxies, source)`: it trusts one header, of your proxies alone |
-//! | `GlobalKeyExtractor` | no `.by(..)` |
-//! | a second `GovernorConfig` | a second limit: both are decided in one step |
-//! | `.methods(vec![Method::POST])` | `.when(when::method([Method::POST]))` |
-//! | `.use_headers()` | on by default; `X-RateLimit-After` is `Retry-After`, or a style of your own as here |
-//! | `.error_handler(..)` | `.on_refused(..)` |
-//! | `governor_limiter.retain_recent()` in a thread | nothing: a `MemoryStore` is bounded and cleans up by itself |
+//! What maps to what, and the traps, such as `per_second(2)`, which is another rate there:
+//! `docs/guide/from_tower_governor.md`.
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
 

@@ -6,7 +6,7 @@
 //!     cargo run --release -p tower-quota-bench -- layer [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- flood [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- soak [--quick]
-//!     cargo run --release -p tower-quota-bench -- chart FILE.json... [--into docs]
+//!     cargo run --release -p tower-quota-bench -- chart [FILE.json...] [--into docs]
 //!     cargo run --release -p tower-quota-bench -- before-after [docs/figures]
 //!
 //! Contenders run in interleaved rounds, so that a machine that slows down slows all of them; figures are medians over
@@ -82,10 +82,9 @@ enum Suite {
     /// Prints the conditions of figures as JSON, for `scripts/instructions`.
     #[command(hide = true)]
     Conditions,
-    /// Draws charts and fills the documents' tables from what `--json` has written.
+    /// Draws what each algorithm admits, and charts of what `--json` has written, and fills the documents' tables from that.
     Chart {
         /// The files that `--json` has written, one per suite, and that of `scripts/instructions`.
-        #[arg(required = true)]
         files: Vec<PathBuf>,
         /// The folder of the documents, with `charts` and `figures` in it.
         #[arg(long, default_value = "docs")]

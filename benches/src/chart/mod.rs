@@ -3,6 +3,7 @@
 //! A maintainer runs every suite with `--json` and then this. No library draws the charts: bars are little work, and
 //! charting libraries set colours that do not follow the reader's light or dark mode.
 
+mod algorithms;
 mod before_after;
 mod grid;
 mod numbers;
@@ -25,10 +26,16 @@ use crate::report::Report;
 /// Shows figures before and after, in the region of this name.
 const REAL_TRAFFIC: (&str, &str) = ("REAL_TRAFFIC.md", "real-traffic");
 
-/// Draws the charts of these files into the folder `charts`, and fills the regions of the documents.
+/// The drawing of the algorithms for rustdoc, in the folder of documents.
+const DRAWING_LINK: &str = "guide/drawing.txt";
+
+/// Draws the algorithms and the charts of these files into the folder `charts`, and fills the documents.
 pub(crate) fn run(files: &[PathBuf], into: &Path) -> Result<(), Box<dyn Error>> {
     let charts = into.join("charts");
     fs::create_dir_all(&charts)?;
+    let drawing = algorithms::drawn()?;
+    fs::write(charts.join(algorithms::FILE), &drawing)?;
+    fs::write(into.join(DRAWING_LINK), algorithms::as_link(&drawing))?;
     for file in files {
         let named = |error: Box<dyn Error>| format!("{}: {error}", file.display());
         let report = Report::read(&fs::read_to_string(file)?).map_err(named)?;

@@ -4,15 +4,15 @@ use super::grid::{Grid, Series};
 use super::numbers::short;
 use super::scale::Scale;
 
-const WIDTH: f64 = 880.0;
+pub(super) const WIDTH: f64 = 880.0;
 /// Space at the edges.
-const MARGIN: f64 = 24.0;
+pub(super) const MARGIN: f64 = 24.0;
 /// The left end of the bars, to the right of the axis' figures.
 const LEFT: f64 = 72.0;
 /// Height of the highest bar.
 const HEIGHT: f64 = 240.0;
 /// Height of a line of text.
-const LINE: f64 = 20.0;
+pub(super) const LINE: f64 = 20.0;
 
 /// tower-quota is blue in every chart; the others take turns. Most colours are Okabe's and Ito's ("Color Universal
 /// Design", 2008): colour-blind readers can distinguish them, on white and on black.
@@ -20,7 +20,7 @@ const OURS: [&str; 3] = ["#0072b2", "#56b4e9", "#8fa8d8"];
 const THEIRS: [&str; 5] = ["#e69f00", "#009e73", "#cc79a7", "#d55e00", "#8c959f"];
 
 /// The reader's light or dark mode chooses background and text together.
-const STYLE: &str = "<style>\
+pub(super) const STYLE: &str = "<style>\
 text{font:12px system-ui,sans-serif;fill:#59636e}.title{font-size:16px;font-weight:600;fill:#1f2328}\
 .value{font-size:10px;text-anchor:middle}.tick{text-anchor:end}.group{text-anchor:middle;fill:#1f2328}\
 .background{fill:#fff;stroke:#d1d9e0}.line{stroke:#d1d9e0}\
@@ -114,7 +114,7 @@ fn bars(grid: &Grid, scale: &Scale, top: f64) -> String {
     svg
 }
 
-fn text(class: &str, x: f64, y: f64, words: &str) -> String {
+pub(super) fn text(class: &str, x: f64, y: f64, words: &str) -> String {
     format!("<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{words}</text>\n")
 }
 

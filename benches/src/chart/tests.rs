@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::regions::{filled, held};
-use super::{REAL_TRAFFIC, before_after, document_of, page};
+use super::{DRAWING_LINK, REAL_TRAFFIC, algorithms, before_after, document_of, page};
 use crate::report::Report;
 
 const SMALL: &str = r#"{
@@ -77,4 +77,13 @@ fn documents_show_the_kept_figures() {
     let (document, region) = REAL_TRAFFIC;
     let tables = before_after::tables(&docs.join("figures")).unwrap();
     assert_eq!(held(&read(document), region).unwrap(), tables.trim());
+}
+
+/// `tower-quota-bench chart` was run after the last change of an algorithm or of the drawing.
+#[test]
+fn kept_drawing_shows_algorithms() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let drawing = algorithms::drawn().unwrap();
+    assert_eq!(fs::read_to_string(docs.join("charts").join(algorithms::FILE)).unwrap(), drawing);
+    assert_eq!(fs::read_to_string(docs.join(DRAWING_LINK)).unwrap(), algorithms::as_link(&drawing));
 }

@@ -29,7 +29,8 @@
 //! ```
 //!
 //! A `RateLimitLayer` takes the time from its store: make the layer with this store, and call the service as usual.
-//! Requests that wait for a turn use tokio's timer: pause that with `#[tokio::test(start_paused = true)]`.
+//! Requests that wait for a turn use tokio's timer: pause that with `#[tokio::test(start_paused = true)]`. A service, waits and
+//! outages under test are in the guide of tower-quota, `docs/guide/testing_your_limits.md`.
 //!
 //! # Test your store
 //!

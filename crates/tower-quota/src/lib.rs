@@ -14,6 +14,26 @@
 //!     .layer(RateLimitLayer::new(MemoryStore::new(), policy));
 //! ```
 //!
+//! # Guides
+//!
+//! | guide | |
+//! |---|---|
+//! | Coming from [governor], [tower_governor], [express-rate-limit], [limitador or Envoy] | what maps to what, and the traps |
+//! | [Behind a proxy](guide::behind_a_proxy) | trusted proxies, hops, IPv6 |
+//! | [Nesting in Axum](guide::nesting_in_axum) | `layer` and `route_layer`, limits per route, the order of layers |
+//! | [Choosing an algorithm](guide::choosing_an_algorithm) | what each admits, promises and costs |
+//! | [Without HTTP](guide::without_http) | jobs, messages, calls to another party's API |
+//! | [gRPC](guide::grpc) | tonic servers, streams, both protocols in one service |
+//! | [Operations](guide::operations) | look, reset, grant, block, change quotas while requests run; metrics; shutdown |
+//! | [Outages](guide::outages) | fail open, fail closed, local counters; deadlines and the breaker |
+//! | [Testing your limits](guide::testing_your_limits) | a clock that tests move, a store that fails on command |
+//! | [Writing a store](guide::writing_a_store), [adding an algorithm](guide::adding_an_algorithm) | to extend it |
+//!
+//! [governor]: guide::from_governor
+//! [tower_governor]: guide::from_tower_governor
+//! [express-rate-limit]: guide::from_express_rate_limit
+//! [limitador or Envoy]: guide::from_limitador_or_envoy
+//!
 //! # What happens to a request
 //!
 //! 1. Requests that the policy [allows](Policy::allow) or [skips](Policy::skip) go to the inner service uncounted. Those
@@ -54,45 +74,9 @@
 //!
 //! # When the store is unavailable
 //!
-//! A shared store may be away, slow or full. Each limit [chooses](Limit::on_store_failure) what that means for requests it
-//! applies to, and the policy chooses for limits that do not:
-//!
-//! | [`OnStoreFailure`] | a request | because |
-//! |---|---|---|
-//! | `Allow`, the default (fail open) | goes ahead, uncounted | a limiter must not take the service down |
-//! | `Refuse` (fail closed) | is refused: 503, `UNAVAILABLE` for gRPC, with `Retry-After` | uncounted would be worse than unserved |
-//! | `Local` | is counted by this instance alone | what stands behind the service needs protection |
-//!
-//! One limit that says `Refuse` refuses the request. Otherwise its `Local` limits are decided together, all or none, by
-//! this instance's share of their quotas: divided by the expected [number of instances](Policy::instances). What was
-//! counted locally is discarded when the store has recovered.
-//!
-//! [`RateLimitLayer::on_store_error`] hears of every failure. Without it, limits that allow are silent.
-//!
-//! A public API whose backend must not be overrun, and its login page, where guessing passwords must not become free
-//! while Redis is away:
-//!
-//! ```
-//! use std::time::Duration;
-//! use tower_quota::{Limit, OnStoreFailure, Policy, Quota, key, when};
-//!
-//! let policy = Policy::new()
-//!     .limit(Limit::new("minute", Quota::per_minute(600)).by(key::header("x-api-key").or(key::client_ip())))
-//!     .limit(
-//!         Limit::new("login", Quota::new(5, Duration::from_secs(900)).sliding_log())
-//!             .by(key::client_ip())
-//!             .when(when::path("/login"))
-//!             .on_store_failure(OnStoreFailure::Refuse),
-//!     )
-//!     .on_store_failure(OnStoreFailure::Local)
-//!     .instances(6);
-//! # let _ = policy;
-//! ```
-//!
-//! Such an answer is marked `X-RateLimit-Policy: degraded` and has no `RateLimit` nor `RateLimit-Policy` field, which
-//! speak of the whole quota. The `X-RateLimit` fields tell the local share; where nothing was counted,
-//! `X-RateLimit-Remaining` is `-1` and the others are left out. Handlers find [`Degraded`] in the request's extensions,
-//! and outer layers in the response's.
+//! Requests go ahead uncounted, unless their limits [choose](Limit::on_store_failure) otherwise: see [`OnStoreFailure`] and the
+//! guide to [outages](guide::outages). [`RateLimitLayer::on_store_error`] hears of every failure. Without it, limits that
+//! allow are silent.
 //!
 //! # Customised
 //!
@@ -146,18 +130,10 @@
 //!   what to write instead: see [`Check`], [`RateLimitHandle::mistakes`] and `docs/MISTAKES.md`.
 //! * **Peer addresses.** [`key::client_ip`] needs the feature `axum` or `tonic`, and an axum app must be served with
 //!   `into_make_service_with_connect_info::<SocketAddr>()`. Without an address the answer is 500, unless the limit chooses
-//!   [otherwise](Limit::when_missing). Behind a proxy the peer is the proxy, until
-//!   [`ClientIp::behind`](key::ClientIp::behind) names the trusted proxies.
-//! * **`layer` or `route_layer`.** `Router::layer` covers the routes added before it and the router's own fallback: a scan
-//!   that hits 404s is counted. A nested router without a fallback of its own uses the outer one, which its layer does not
-//!   cover: put the layer around the outer router to count such 404s. `Router::route_layer` covers matched routes only:
-//!   404s are free.
-//! * **Matched routes.** `key::route()` sees the whole pattern under `nest`, and nothing in fallbacks or around a whole
-//!   app.
-//! * **CORS.** Put `CorsLayer` outside this layer, so that refusals carry its headers and preflight requests are
-//!   answered before they are counted, and expose the [`exposed_headers`].
-//! * **Nested layers** decide by themselves: what an outer one has charged stays charged when an inner one refuses.
-//!   Limits that belong together belong in one policy.
+//!   [otherwise](Limit::when_missing). [Behind a proxy](guide::behind_a_proxy) the peer is the proxy, until
+//!   [`ClientIp::behind`](key::ClientIp::behind) names the trusted ones.
+//! * **Where the layer is put** decides what it covers: `Router::layer` counts 404s, `Router::route_layer` does not, and
+//!   `CorsLayer` goes outside. See [nesting in Axum](guide::nesting_in_axum).
 //! * **Names tell counters apart.** Limits of one name that count the same key in one store share one counter, across
 //!   layers, policies, and services with the same Redis prefix: [name them apart](Limit::new), as `login-minute`, unless
 //!   that is wanted. If their quotas differ, they keep converting each other's counters.
@@ -192,6 +168,8 @@ mod clients;
 pub mod cost;
 mod decided;
 mod degraded;
+#[cfg(any(doc, doctest))]
+pub mod guide;
 mod handle;
 mod head;
 pub mod key;

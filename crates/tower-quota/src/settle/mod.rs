@@ -78,7 +78,7 @@
 //!   is being shut down, or there is none, the estimate stays.
 //! * The `RateLimit` fields of the response speak of the estimate: they are written before the cost is known.
 //! * Where the keys of a policy are on several nodes of a Redis cluster, a sliding log may not get back what it was
-//!   charged, and a window is told by the latest of the nodes' clocks: a decision has one instant, and each node its own.
+//!   charged, and a window is chosen by the latest of the nodes' clocks: a decision has one instant, and each node its own.
 //! * A reservation that is never dropped is never settled, and the estimate stays.
 //! * Rules that wait for the end of the body may run while it is dropped: they must not panic.
 

@@ -19,7 +19,7 @@ pub enum Settle {
     Cost(u64),
 }
 
-/// Says from its response what a request costs. Closures do, from the head:
+/// Decides from its response what a request costs; closures do, from the head:
 ///
 /// ```
 /// use http::StatusCode;
@@ -36,19 +36,19 @@ pub enum Settle {
 /// A rule runs for each request of its limit, where the response is made or its body ends: it must be quick, and never
 /// block or panic.
 pub trait Rule: Send + Sync + 'static {
-    /// What the head of the response tells; `None` when the end of the body has to be waited for.
+    /// Decides by the head of the response; `None` when the end of the body has to be waited for.
     fn at_head(&self, response: &Parts) -> Option<Settle>;
 
     /// Returns how many bytes of the body may be sent, given the units that the request could take when it was admitted.
     ///
     /// A gRPC call ends after the last message that fits, with `RESOURCE_EXHAUSTED`, other responses like a body that was
-    /// cut off. By default bodies are sent whole, and what the quota did not have becomes a debt.
+    /// cut off. By default bodies are sent completely, and what the quota did not have becomes a debt.
     fn most_bytes(&self, units: u64) -> Option<u64> {
         let _ = units;
         None
     }
 
-    /// What the end of the body tells, where the head told nothing. Unless told otherwise, that the estimate stays.
+    /// Decides by the end of the body, where the head decided nothing. By default the estimate stays.
     fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
         let _ = end;
         Settle::Keep
@@ -61,33 +61,25 @@ impl<F: Fn(&Parts) -> Settle + Send + Sync + 'static> Rule for F {
     }
 }
 
-impl Rule for Box<dyn Rule> {
-    fn at_head(&self, response: &Parts) -> Option<Settle> {
-        (**self).at_head(response)
-    }
+macro_rules! rule_behind {
+    ($($pointer:ident),*) => {$(
+        impl Rule for $pointer<dyn Rule> {
+            fn at_head(&self, response: &Parts) -> Option<Settle> {
+                (**self).at_head(response)
+            }
 
-    fn most_bytes(&self, units: u64) -> Option<u64> {
-        (**self).most_bytes(units)
-    }
+            fn most_bytes(&self, units: u64) -> Option<u64> {
+                (**self).most_bytes(units)
+            }
 
-    fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
-        (**self).at_end(end)
-    }
+            fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
+                (**self).at_end(end)
+            }
+        }
+    )*};
 }
 
-impl Rule for Arc<dyn Rule> {
-    fn at_head(&self, response: &Parts) -> Option<Settle> {
-        (**self).at_head(response)
-    }
-
-    fn most_bytes(&self, units: u64) -> Option<u64> {
-        (**self).most_bytes(units)
-    }
-
-    fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
-        (**self).at_end(end)
-    }
-}
+rule_behind!(Box, Arc);
 
 /// The request costs what its handler says, by its [`Reservation`](super::Reservation); the estimate when it says
 /// nothing.

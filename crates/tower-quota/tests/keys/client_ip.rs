@@ -15,7 +15,7 @@ fn from(peer: &str) -> Request<()> {
 }
 
 #[test]
-fn prefix_decides_who_is_one_client() {
+fn prefix_length_groups_clients() {
     let same = |client: &ClientIp, one: &str, other: &str| read(client, &from(one)) == read(client, &from(other));
     let client = key::client_ip();
     assert!(same(&client, "2001:db8:0:1::1", "2001:db8:0:1:ffff::2"));
@@ -198,7 +198,7 @@ fn missing_peer_or_header_is_a_mistake() {
 }
 
 #[test]
-fn hop_count_that_does_not_fit_is_a_mistake() {
+fn hop_count_mismatch_is_a_mistake() {
     let found = |hops, list: &'static str| {
         let client = key::client_ip().behind(Proxies::hops(hops), Source::XForwardedFor);
         mistake(&client, "10.0.0.1", Some(("x-forwarded-for", list)))

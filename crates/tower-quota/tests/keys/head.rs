@@ -13,7 +13,7 @@ fn head_shows_no_secret() {
 }
 
 #[test]
-fn head_is_read_from_a_request_or_its_parts() {
+fn head_is_read_from_request_or_parts() {
     let mut request = with(&[("x-api-key", "ann")]);
     let mutable = &mut request;
     assert_eq!(RequestHead::of(mutable).headers()["x-api-key"], "ann");

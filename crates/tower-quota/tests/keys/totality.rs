@@ -68,7 +68,7 @@ fn substrings(text: &str) -> Vec<IpAddr> {
 
 proptest! {
     #[test]
-    fn client_is_the_peer_or_a_sent_address(lines in vec(line(), 0..5), hops in 0_u8..4) {
+    fn client_is_peer_or_sent_address(lines in vec(line(), 0..5), hops in 0_u8..4) {
         let sources = [
             Source::XForwardedFor,
             Source::Forwarded,

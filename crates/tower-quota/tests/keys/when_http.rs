@@ -59,7 +59,7 @@ fn path_matches_as_axum_routes_do() {
 fn invalid_path_pattern_is_an_error() {
     for pattern in ["", "users", "/{", "/{}", "/{*rest}/more", "/{a}{b}", "/:id", "/a/*rest", "*"] {
         let error = when::try_path(pattern).unwrap_err();
-        assert!(matches!(&error, PatternError::Path { pattern: told, .. } if told == pattern), "{pattern}: {error}");
+        assert!(matches!(&error, PatternError::Path { pattern: named, .. } if named == pattern), "{pattern}: {error}");
     }
     assert_eq!(
         when::try_path("/users/:id").unwrap_err().to_string(),

@@ -50,7 +50,7 @@ pub(crate) fn hello() -> Router {
 }
 
 #[tokio::test]
-async fn a_client_sees_headers_and_problem_details_on_the_wire() {
+async fn socket_client_gets_headers_and_problem() {
     let app = served(hello().layer(layer(twice()))).await;
     let admitted = ask(app, "GET", "/").await;
     assert!(admitted.starts_with("HTTP/1.1 200 OK\r\n"), "{admitted}");
@@ -72,7 +72,7 @@ async fn a_client_sees_headers_and_problem_details_on_the_wire() {
 }
 
 #[tokio::test]
-async fn layer_counts_the_fallback_and_route_layer_does_not() {
+async fn route_layer_skips_the_fallback() {
     let layered = served(hello().layer(layer(twice()))).await;
     assert_eq!(status(layered, "/missing").await, 404);
     assert_eq!(status(layered, "/missing").await, 404);
@@ -100,7 +100,7 @@ async fn nested_layer_leaves_outer_fallback_uncounted() {
 }
 
 #[tokio::test]
-async fn nested_routers_and_method_routers_can_be_limited_alone() {
+async fn nested_and_method_routers_are_limited_separately() {
     let inner = hello().layer(layer(twice()));
     let handler = get(|| async { "one" }).layer(layer(Limit::new("once", Quota::per_minute(1))));
     let app = served(hello().nest("/api", inner).route("/one", handler)).await;
@@ -116,7 +116,7 @@ async fn nested_routers_and_method_routers_can_be_limited_alone() {
 }
 
 #[tokio::test]
-async fn a_service_builder_around_the_whole_app_works_too() {
+async fn service_builder_around_app_is_limited() {
     let app = ServiceBuilder::new().layer(layer(twice())).service(hello());
     for expected in [200, 200, 429] {
         let request = Request::get("/").body(axum::body::Body::empty()).unwrap();

@@ -19,7 +19,7 @@ async fn clients_are_counted_by_their_peer_address() {
 }
 
 #[tokio::test]
-async fn routes_are_counted_by_pattern_also_when_nested() {
+async fn nested_routes_are_counted_by_pattern() {
     fn users() -> Router {
         Router::new().route("/users/{id}", get(|Path(id): Path<u32>| async move { id.to_string() }))
     }
@@ -32,7 +32,7 @@ async fn routes_are_counted_by_pattern_also_when_nested() {
     assert_eq!(status(app, "/v2/users/1").await, 200, "and another for the nested one");
     assert_eq!(status(app, "/nowhere").await, 400, "a fallback has no route");
 
-    // Around the whole app, nothing has been matched yet.
+    // Around the app, nothing has been matched yet.
     let around = ServiceBuilder::new().layer(layer(limit)).service(users());
     let request = Request::get("/users/1").body(axum::body::Body::empty()).unwrap();
     assert_eq!(around.oneshot(request).await.unwrap().status(), StatusCode::BAD_REQUEST);

@@ -1,4 +1,4 @@
-//! A whole policy of lists, look-ups and tiers before an axum app, asked over real sockets.
+//! A policy of lists, look-ups and tiers before an axum app, asked over real sockets.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -46,7 +46,7 @@ fn policy() -> Policy {
 }
 
 async fn app(policy: Policy) -> SocketAddr {
-    let name = |account: Option<Extension<Account>>| async { account.map_or("nobody", |Extension(it)| it.name) };
+    let name = |account: Option<Extension<Account>>| async { account.map_or("stranger", |Extension(it)| it.name) };
     let api = Router::new().route("/reports/{id}", get(name)).route("/free", get(name));
     let app = Router::new().route("/", get(name)).route("/healthz", get(name)).nest("/api", api);
     served(app.layer(RateLimitLayer::new(MemoryStore::with_clock(100, ManualClock::default()), policy))).await
@@ -72,7 +72,7 @@ async fn statuses<const N: usize>(address: SocketAddr, path: &str, api_key: &str
 }
 
 #[tokio::test]
-async fn each_account_has_the_quota_of_its_tier() {
+async fn account_has_quota_of_its_tier() {
     let app = app(policy()).await;
     assert_eq!(ask(app, "GET /", "x-api-key: pro-key\r\n").await, (200, "pro".into()));
     assert_eq!(statuses(app, "/", "free-key").await, [200, 200, 429]);
@@ -81,7 +81,7 @@ async fn each_account_has_the_quota_of_its_tier() {
     assert_eq!(statuses(app, "/", "unknown").await, [400]);
     assert_eq!(statuses(app, "/healthz", "leaked-key").await, [403], "blocked there too");
     for _ in 0..5 {
-        assert_eq!(ask(app, "GET /healthz", "").await, (200, "nobody".into()));
+        assert_eq!(ask(app, "GET /healthz", "").await, (200, "stranger".into()));
     }
     let preflight = "origin: https://b.test\r\naccess-control-request-method: PUT\r\n";
     assert_ne!(ask(app, "OPTIONS /", preflight).await.0, 400);
@@ -89,7 +89,7 @@ async fn each_account_has_the_quota_of_its_tier() {
 }
 
 #[tokio::test]
-async fn a_route_is_told_by_its_whole_pattern() {
+async fn route_is_recognized_by_full_pattern() {
     let app = app(policy()).await;
     assert_eq!(statuses(app, "/api/reports/1", "pro-key").await, [200]);
     assert_eq!(statuses(app, "/api/reports/2", "pro-key").await, [429]);

@@ -3,7 +3,7 @@
 use http::{Request, StatusCode};
 use tower_quota::{Limit, Policy, Quota, cost};
 
-use crate::fixture::Limited;
+use crate::fixture::{LastRequest, Limited};
 
 /// What requests with these lines of a header cost.
 async fn cost_of(limit: Limit, lines: &[(&str, &str)]) -> Result<u64, StatusCode> {
@@ -21,7 +21,7 @@ fn hundred() -> Limit {
 }
 
 #[tokio::test]
-async fn a_header_tells_the_cost_if_it_is_a_number() {
+async fn numeric_header_is_the_cost() {
     for (lines, expected) in [
         (&["7"][..], Ok(7)),
         (&["0"], Ok(0)),
@@ -46,7 +46,7 @@ async fn a_header_tells_the_cost_if_it_is_a_number() {
 }
 
 #[tokio::test]
-async fn the_length_of_the_body_is_the_cost() {
+async fn body_length_is_the_cost() {
     for (length, expected) in [("0", 1), ("1", 1), ("1000", 1), ("1001", 2), ("99000", 99), ("many", 9)] {
         let cost = cost_of(hundred().cost_with(cost::body_size(1_000, 9)), &[("content-length", length)]).await;
         assert_eq!(cost, Ok(expected), "{length}");

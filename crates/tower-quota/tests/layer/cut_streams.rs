@@ -54,7 +54,7 @@ async fn cut_grpc_stream_says_resource_exhausted() {
 }
 
 #[tokio::test]
-async fn stream_within_quota_is_whole() {
+async fn stream_within_quota_is_complete() {
     let (length, _, left) = streamed(settle::body_bytes(2).cut_when_spent(), "text/plain").await;
     assert_eq!((length, left), (300, 50));
 }

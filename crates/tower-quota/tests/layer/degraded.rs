@@ -1,4 +1,4 @@
-//! What requests get while the store is sick, limit by limit, and after.
+//! What requests get while the store is unavailable, limit by limit, and after.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tower_quota::{Decision, Degraded, Limit, MemoryStore, OnStoreFailure, Outcom
 use tower_quota::{Protocol, RateLimitLayer};
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{Answer, Inner, ScriptedStore, StoreControl, WITH_X, field};
+use crate::fixture::{Answer, Inner, LastRequest, ScriptedStore, StoreControl, WITH_X, field};
 
 /// A policy over `Inner`, on a store that fails on command; both stores are on one clock, which stands still.
 struct Setting {
@@ -26,7 +26,7 @@ impl Setting {
         Self { service: layer.headers(WITH_X).protocol(Protocol::Both).layer(Inner::default()), store, local, clock }
     }
 
-    fn sick(policy: Policy) -> Self {
+    fn unavailable(policy: Policy) -> Self {
         let setting = Self::new(policy);
         setting.store.fail(true);
         setting
@@ -50,7 +50,7 @@ impl Setting {
     }
 }
 
-/// A limit on all requests without a header, which these are. Unlike everybody together they are counted by `len`, so
+/// A limit on all requests without a header, which these are. Unlike all clients together they are counted by `len`, so
 /// that a test sees whether they are remembered.
 fn limit(name: &'static str, quota: Quota, choice: OnStoreFailure) -> Limit {
     Limit::new(name, quota).by(key::header("k")).on_store_failure(choice)
@@ -61,7 +61,7 @@ fn minute(choice: OnStoreFailure) -> Policy {
 }
 
 /// The `X-RateLimit` fields: policy, limit, remaining, reset.
-fn told(response: &Answer) -> [Option<String>; 4] {
+fn rate_fields(response: &Answer) -> [Option<String>; 4] {
     ["policy", "limit", "remaining", "reset"].map(|name| field(response, &format!("x-ratelimit-{name}")))
 }
 
@@ -69,7 +69,7 @@ fn some<const N: usize>(fields: [&str; N]) -> [Option<String>; N] {
     fields.map(|field| Some(field.to_owned()))
 }
 
-/// Neither of the standard fields, and a mark for whoever logs.
+/// Neither of the standard fields, and a mark for logs.
 fn assert_marked(response: &Answer) {
     assert_eq!(field(response, "ratelimit"), None);
     assert_eq!(field(response, "ratelimit-policy"), None);
@@ -78,23 +78,23 @@ fn assert_marked(response: &Answer) {
 }
 
 #[tokio::test]
-async fn a_healthy_store_is_not_degraded() {
+async fn healthy_store_leaves_no_degraded_mark() {
     let setting = Setting::new(minute(OnStoreFailure::Local));
     let response = setting.get().await;
-    assert_eq!(told(&response), [None, Some("12".into()), Some("11".into()), Some("5".into())]);
+    assert_eq!(rate_fields(&response), [None, Some("12".into()), Some("11".into()), Some("5".into())]);
     assert!(response.extensions().get::<Degraded>().is_none());
     assert!(!setting.inner().last_degraded());
     assert!(setting.local.is_empty());
 }
 
 #[tokio::test]
-async fn allowing_counts_nothing() {
-    let setting = Setting::sick(minute(OnStoreFailure::Allow));
+async fn fail_open_counts_nothing() {
+    let setting = Setting::unavailable(minute(OnStoreFailure::Allow));
     for _ in 0..20 {
         for response in [setting.get().await, setting.call().await] {
             assert_eq!(response.status(), StatusCode::OK);
             assert_eq!(field(&response, "grpc-status"), None);
-            assert_eq!(told(&response), [Some("degraded".into()), None, Some("-1".into()), None]);
+            assert_eq!(rate_fields(&response), [Some("degraded".into()), None, Some("-1".into()), None]);
             assert_marked(&response);
             assert!(response.extensions().get::<Decision>().is_none());
             assert!(setting.inner().last_degraded());
@@ -106,11 +106,11 @@ async fn allowing_counts_nothing() {
 
 #[tokio::test]
 async fn refusing_is_unavailable() {
-    let setting = Setting::sick(minute(OnStoreFailure::Refuse));
+    let setting = Setting::unavailable(minute(OnStoreFailure::Refuse));
     let response = setting.get().await;
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
-    assert_eq!(told(&response), [Some("degraded".into()), None, None, None]);
+    assert_eq!(rate_fields(&response), [Some("degraded".into()), None, None, None]);
     assert_marked(&response);
 
     let response = setting.call().await;
@@ -123,14 +123,14 @@ async fn refusing_is_unavailable() {
 }
 
 #[tokio::test]
-async fn a_local_limit_admits_the_share_of_one_instance() {
+async fn local_limit_admits_one_instances_share() {
     // 12 a minute among 6 instances: 2 at once, one more every 30 seconds.
-    let setting = Setting::sick(minute(OnStoreFailure::Local));
+    let setting = Setting::unavailable(minute(OnStoreFailure::Local));
     for remaining in ["1", "0"] {
         let response = setting.get().await;
         assert_eq!(response.status(), StatusCode::OK);
         let reset = if remaining == "1" { "30" } else { "60" };
-        assert_eq!(told(&response), some(["degraded", "2", remaining, reset]));
+        assert_eq!(rate_fields(&response), some(["degraded", "2", remaining, reset]));
         assert_marked(&response);
         let seen = setting.inner().last_seen().unwrap();
         assert_eq!((seen.statuses()[0].limit, setting.inner().last_degraded()), (2, true));
@@ -139,26 +139,26 @@ async fn a_local_limit_admits_the_share_of_one_instance() {
     let response = setting.get().await;
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(field(&response, "retry-after").as_deref(), Some("30"));
-    assert_eq!(told(&response), some(["degraded", "2", "0", "60"]));
+    assert_eq!(rate_fields(&response), some(["degraded", "2", "0", "60"]));
     assert_marked(&response);
     assert!(!response.extensions().get::<Decision>().unwrap().is_allowed());
 
     let response = setting.call().await;
     assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
     assert_eq!(field(&response, "grpc-retry-pushback-ms").as_deref(), Some("30000"));
-    assert_eq!(told(&response), some(["degraded", "2", "0", "60"]));
+    assert_eq!(rate_fields(&response), some(["degraded", "2", "0", "60"]));
     assert_marked(&response);
 
     setting.clock.advance(Duration::from_secs(30));
     let response = setting.call().await;
     assert_eq!(field(&response, "grpc-status"), None);
-    assert_eq!(told(&response), some(["degraded", "2", "0", "60"]));
+    assert_eq!(rate_fields(&response), some(["degraded", "2", "0", "60"]));
     assert_eq!(setting.inner().calls(), 3);
 }
 
 #[tokio::test]
-async fn a_local_decision_cannot_be_refunded_to_the_store() {
-    let setting = Setting::sick(minute(OnStoreFailure::Local));
+async fn local_decision_is_not_refunded_to_store() {
+    let setting = Setting::unavailable(minute(OnStoreFailure::Local));
     let mut response = setting.get().await;
     assert_eq!(response.extensions_mut().get_mut::<Decision>().unwrap().refund(), None);
     setting.store.fail(false);
@@ -167,7 +167,7 @@ async fn a_local_decision_cannot_be_refunded_to_the_store() {
 }
 
 #[tokio::test]
-async fn keys_costs_conditions_and_turns_are_those_of_the_request() {
+async fn degraded_request_keeps_key_cost_and_turn() {
     let policy = Policy::new()
         .limit(
             Limit::new("key", Quota::per_minute(20))
@@ -177,7 +177,7 @@ async fn keys_costs_conditions_and_turns_are_those_of_the_request() {
         .limit(Limit::new("posts", Quota::per_minute(2)).when(|head| head.method() == http::Method::POST))
         .on_store_failure(OnStoreFailure::Local)
         .instances(2);
-    let setting = Setting::sick(policy);
+    let setting = Setting::unavailable(policy);
     let get = |path: &str, key: &str| setting.send(Request::get(path).header("k", key));
     assert_eq!(get("/dear", "ann").await.status(), StatusCode::OK);
     assert_eq!(get("/", "ann").await.status(), StatusCode::TOO_MANY_REQUESTS);
@@ -190,9 +190,9 @@ async fn keys_costs_conditions_and_turns_are_those_of_the_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_local_queue_makes_requests_wait() {
+async fn local_leaky_bucket_makes_requests_wait() {
     let queue = Quota::per_second(4).leaky_bucket().queue(8);
-    let setting = Setting::sick(Policy::new().limit(limit("queue", queue, OnStoreFailure::Local)).instances(2));
+    let setting = Setting::unavailable(Policy::new().limit(limit("queue", queue, OnStoreFailure::Local)).instances(2));
     setting.get().await;
     let response = setting.get().await;
     assert_eq!(response.status(), StatusCode::OK);
@@ -201,9 +201,9 @@ async fn a_local_queue_makes_requests_wait() {
 }
 
 #[tokio::test]
-async fn what_only_the_store_has_room_for_is_unavailable() {
+async fn oversized_local_cost_is_unavailable() {
     let limit = limit("units", Quota::per_minute(12), OnStoreFailure::Local).cost(3);
-    let setting = Setting::sick(Policy::new().limit(limit).instances(6));
+    let setting = Setting::unavailable(Policy::new().limit(limit).instances(6));
     let response = setting.get().await;
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
@@ -223,7 +223,7 @@ fn mixed() -> Policy {
 #[tokio::test]
 async fn limits_of_one_policy_choose_for_themselves() {
     for grpc in [false, true] {
-        let setting = Setting::sick(mixed());
+        let setting = Setting::unavailable(mixed());
         let ask = |path: &str| {
             let request = Request::post(path).version(Version::HTTP_2);
             setting.send(if grpc { request.header("content-type", "application/grpc") } else { request })
@@ -235,24 +235,24 @@ async fn limits_of_one_policy_choose_for_themselves() {
         let [unavailable, exhausted] = if grpc { ["14", "8"] } else { ["503", "429"] };
         assert_eq!(verdict(&ask("/login").await), unavailable);
         assert!(setting.local.is_empty(), "a refused request charges nothing");
-        // "everyone" would have refused the second, and is not told of.
+        // "everyone" would have refused the second, and is not reported.
         for remaining in ["2", "1", "0"] {
             let response = ask("/").await;
             assert_eq!(verdict(&response), "200");
-            assert_eq!(told(&response)[1..3], some(["3", remaining]));
+            assert_eq!(rate_fields(&response)[1..3], some(["3", remaining]));
             assert_eq!(response.extensions().get::<Decision>().unwrap().statuses().len(), 1);
         }
         assert_eq!(verdict(&ask("/").await), exhausted);
         let free = ask("/free").await;
-        assert_eq!((verdict(&free).as_str(), told(&free)[2].as_deref()), ("200", Some("-1")));
+        assert_eq!((verdict(&free).as_str(), rate_fields(&free)[2].as_deref()), ("200", Some("-1")));
     }
 }
 
 #[tokio::test]
-async fn a_limit_that_says_nothing_does_as_its_policy() {
+async fn limit_inherits_store_failure_of_policy() {
     let policy = || Policy::new().limit(Limit::new("minute", Quota::per_minute(1)));
     let verdicts = async |policy: Policy| {
-        let setting = Setting::sick(policy);
+        let setting = Setting::unavailable(policy);
         [setting.get().await.status().as_u16(), setting.get().await.status().as_u16()]
     };
     assert_eq!(verdicts(policy()).await, [200, 200]);
@@ -262,8 +262,8 @@ async fn a_limit_that_says_nothing_does_as_its_policy() {
 }
 
 #[tokio::test]
-async fn what_was_counted_locally_is_dropped_when_the_store_is_well_again() {
-    let setting = Setting::sick(minute(OnStoreFailure::Local));
+async fn recovery_discards_local_counters() {
+    let setting = Setting::unavailable(minute(OnStoreFailure::Local));
     for status in [200, 200, 429] {
         assert_eq!(setting.get().await.status(), status);
     }
@@ -276,11 +276,11 @@ async fn what_was_counted_locally_is_dropped_when_the_store_is_well_again() {
     assert!(setting.local.is_empty());
 
     setting.store.fail(true);
-    assert_eq!(told(&setting.get().await)[1..3], some(["2", "1"]));
+    assert_eq!(rate_fields(&setting.get().await)[1..3], some(["2", "1"]));
 }
 
 #[tokio::test]
-async fn a_store_that_comes_and_goes_sets_nobody_free() {
+async fn flapping_store_releases_no_limited_client() {
     let setting = Setting::new(minute(OnStoreFailure::Local));
     let mut admitted = 0;
     for round in 0..=200 {
@@ -295,7 +295,7 @@ async fn a_store_that_comes_and_goes_sets_nobody_free() {
 
 #[tokio::test]
 async fn layers_can_share_their_local_counters() {
-    let setting = Setting::sick(minute(OnStoreFailure::Local));
+    let setting = Setting::unavailable(minute(OnStoreFailure::Local));
     let other = RateLimitLayer::new(setting.store.clone(), minute(OnStoreFailure::Local))
         .local_store(setting.local.clone())
         .on_refused(|_| http::Response::new("no"))
@@ -307,7 +307,7 @@ async fn layers_can_share_their_local_counters() {
 }
 
 #[tokio::test]
-async fn an_inner_limiter_that_counts_is_not_contradicted() {
+async fn inner_limiters_fields_survive_outer_degradation() {
     let clock = ManualClock::default();
     let store = ScriptedStore::with_clock(clock.clone());
     store.fail(true);
@@ -320,14 +320,14 @@ async fn an_inner_limiter_that_counts_is_not_contradicted() {
 }
 
 #[tokio::test]
-async fn a_custom_refusal_can_see_it() {
+async fn custom_refusal_sees_degraded_mark() {
     let clock = ManualClock::default();
     let store = ScriptedStore::with_clock(clock.clone());
     let layer = RateLimitLayer::new(store.clone(), minute(OnStoreFailure::Local))
         .local_store(MemoryStore::with_clock(10, clock))
         .on_refused(|refused| {
             let degraded = refused.head().extensions().get::<Degraded>().is_some();
-            http::Response::new(if degraded { "degraded" } else { "whole" })
+            http::Response::new(if degraded { "degraded" } else { "counted" })
         });
     store.fail(true);
     let service = layer.layer(Inner::default());

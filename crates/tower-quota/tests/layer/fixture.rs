@@ -1,118 +1,30 @@
-//! An inner service that records its requests, and scripted stores.
+//! What these tests read of an inner service's requests, and scripted stores.
 
-use std::convert::Infallible;
-use std::future::{Ready, ready};
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, Response};
-use http_body_util::{BodyExt, Full};
-use tower::{Layer, Service, ServiceExt};
-use tower_quota::{
-    Charge, Decision, Degraded, HeaderStyle, Key, MemoryStore, Operation, Policy, Protocol, Quota, RateLimit,
-    RateLimitLayer, Reset, ResponseBody, Store,
-};
+use tower_quota::{Charge, Decision, Degraded, Key, Operation, Quota, Store};
+use tower_quota_testkit::ScriptedAnswer;
 pub(crate) use tower_quota_testkit::ScriptedStore;
-use tower_quota_testkit::{ManualClock, ScriptedAnswer};
 
-/// Answers `inner` to everything and remembers what each request brought along.
-#[derive(Clone, Default)]
-pub(crate) struct Inner {
-    seen: Arc<Mutex<Vec<Option<Decision>>>>,
-    degraded: Arc<Mutex<Vec<bool>>>,
+pub(crate) use crate::shared::{Answer, FAILURE, Inner, Limited, WITH_X, failing_store, field, retry_after, text};
+
+/// What the last request brought along.
+pub(crate) trait LastRequest {
+    /// Returns the decision that was attached to it.
+    fn last_seen(&self) -> Option<Decision>;
+
+    /// Returns whether it was marked as decided without the store.
+    fn last_degraded(&self) -> bool;
 }
 
-impl Inner {
-    pub(crate) fn calls(&self) -> usize {
-        self.seen.lock().unwrap().len()
+impl LastRequest for Inner {
+    fn last_seen(&self) -> Option<Decision> {
+        self.requests.lock().unwrap().last().unwrap().get().cloned()
     }
 
-    pub(crate) fn last_seen(&self) -> Option<Decision> {
-        self.seen.lock().unwrap().last().unwrap().clone()
+    fn last_degraded(&self) -> bool {
+        self.requests.lock().unwrap().last().unwrap().get::<Degraded>().is_some()
     }
-
-    /// Whether the last request was marked as decided without the store.
-    pub(crate) fn last_degraded(&self) -> bool {
-        *self.degraded.lock().unwrap().last().unwrap()
-    }
-}
-
-impl Service<Request<()>> for Inner {
-    type Response = Response<Full<Bytes>>;
-    type Error = Infallible;
-    type Future = Ready<Result<Self::Response, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<()>) -> Self::Future {
-        self.seen.lock().unwrap().push(request.extensions().get().cloned());
-        self.degraded.lock().unwrap().push(request.extensions().get::<Degraded>().is_some());
-        ready(Ok(Response::new(Full::from("inner"))))
-    }
-}
-
-/// The default style, and the `X-RateLimit` fields beside it.
-pub(crate) const WITH_X: [HeaderStyle; 2] = [HeaderStyle::Draft11, HeaderStyle::XRateLimit(Reset::Delta)];
-
-pub(crate) type Answer = Response<ResponseBody<Full<Bytes>>>;
-
-/// A policy over `Inner`, counted in memory on a clock that stands still.
-pub(crate) struct Limited {
-    pub(crate) service: RateLimit<Inner, MemoryStore>,
-    pub(crate) inner: Inner,
-}
-
-impl Limited {
-    pub(crate) fn new(policy: Policy) -> Self {
-        Self::with(policy, |layer| layer)
-    }
-
-    pub(crate) fn with(
-        policy: Policy,
-        change: impl FnOnce(RateLimitLayer<MemoryStore>) -> RateLimitLayer<MemoryStore>,
-    ) -> Self {
-        let (inner, clock) = (Inner::default(), ManualClock::default());
-        let layer = RateLimitLayer::new(MemoryStore::with_clock(1_000, clock), policy).attach_decision();
-        let layer = change(layer.headers(WITH_X).protocol(Protocol::Both));
-        Self { service: layer.layer(inner.clone()), inner }
-    }
-
-    pub(crate) async fn get(&self) -> Answer {
-        self.send(Request::get("/")).await
-    }
-
-    pub(crate) async fn send(&self, request: http::request::Builder) -> Answer {
-        self.service.clone().oneshot(request.body(()).unwrap()).await.unwrap()
-    }
-}
-
-/// A header field's lines, joined as a proxy might.
-pub(crate) fn field<B>(response: &Response<B>, name: &str) -> Option<String> {
-    let lines: Vec<&str> = response.headers().get_all(name).iter().map(|line| line.to_str().unwrap()).collect();
-    (!lines.is_empty()).then(|| lines.join(", "))
-}
-
-pub(crate) async fn text<B>(response: Response<B>) -> String
-where
-    B: http_body::Body<Data = Bytes>,
-    B::Error: std::fmt::Debug,
-{
-    let bytes = response.into_body().collect().await.unwrap().to_bytes();
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// The message of a failing store. Clients must not see it.
-pub(crate) const FAILURE: &str = "secret-host:6379 is on fire";
-
-/// Returns a store that always fails.
-pub(crate) fn failing_store() -> ScriptedStore {
-    let store = ScriptedStore::new();
-    store.fail(true);
-    store
 }
 
 /// Returns a store in memory that answers at the second poll.
@@ -182,11 +94,6 @@ impl StoreControl for ScriptedStore {
         let Ok(decision) = self.memory().check(&[Charge::new(limit, &quota, &Key::EVERYONE).cost(0)]).into_inner();
         decision.statuses()[0].remaining()
     }
-}
-
-/// The whole seconds that `Retry-After` asks for.
-pub(crate) fn retry_after<B>(response: &Response<B>) -> Duration {
-    Duration::from_secs(field(response, "retry-after").unwrap().parse().unwrap())
 }
 
 #[expect(clippy::disallowed_methods, reason = "tokio's paused clock")]

@@ -28,7 +28,7 @@ fn request_of(api_key: &str) -> Request<()> {
 }
 
 #[tokio::test]
-async fn peek_tells_what_request_gets() {
+async fn peek_reports_what_request_gets() {
     let layer = layer(per_api_key(2));
     let (service, handle) = (layer.layer(Inner::default()), layer.handle());
     assert_eq!(handle.peek("key", "ann").await.unwrap().remaining(), 2);

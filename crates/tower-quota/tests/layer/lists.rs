@@ -3,9 +3,9 @@
 use http::{Request, Response, StatusCode, Version};
 use serde_json::{Value, json};
 use tower::{Layer, ServiceExt};
-use tower_quota::{Decision, Limit, MissingKey, Policy, Quota, RateLimitLayer, Reason, key, when};
+use tower_quota::{Decision, Limit, MissingKey, Policy, Protocol, Quota, RateLimitLayer, Reason, key, when};
 
-use crate::fixture::{Answer, Inner, Limited, StoreControl, failing_store, field, slow_store, text};
+use crate::fixture::{Answer, Inner, LastRequest, Limited, StoreControl, failing_store, field, slow_store, text};
 
 fn once() -> Limit {
     Limit::new("once", Quota::per_minute(1))
@@ -20,7 +20,7 @@ fn user(names: &'static [&'static str]) -> Box<dyn when::Condition> {
 }
 
 /// No word of limits.
-fn assert_untold(response: &Answer) {
+fn assert_no_rate_fields(response: &Answer) {
     for name in response.headers().keys() {
         assert!(!name.as_str().contains("ratelimit") && name != "retry-after", "{name}");
     }
@@ -28,13 +28,13 @@ fn assert_untold(response: &Answer) {
 }
 
 #[tokio::test]
-async fn what_is_skipped_is_not_limited() {
+async fn skipped_request_is_not_limited() {
     let limited = Limited::new(Policy::new().skip(when::path("/healthz")).skip(user(&["probe"])).limit(once()));
     for _ in 0..3 {
         for request in [Request::get("/healthz"), by("probe")] {
             let response = limited.send(request).await;
             assert_eq!(response.status(), StatusCode::OK);
-            assert_untold(&response);
+            assert_no_rate_fields(&response);
             assert_eq!(limited.inner.last_seen(), None);
         }
     }
@@ -57,7 +57,7 @@ async fn lists_do_not_ask_the_store() {
 }
 
 #[tokio::test]
-async fn allowing_wins_over_blocking_and_blocking_over_skipping() {
+async fn allow_beats_block_and_block_skip() {
     let policy = Policy::new()
         .block(user(&["ann", "bob", "eve"]))
         .skip(user(&["bob", "sue"]))
@@ -80,7 +80,7 @@ async fn blocked_requests_are_forbidden() {
     let limited = Limited::new(policy);
     let response = limited.send(Request::get("/secret")).await;
     assert_eq!(response.status(), StatusCode::FORBIDDEN);
-    assert_untold(&response);
+    assert_no_rate_fields(&response);
     assert_eq!(field(&response, "content-type").as_deref(), Some("application/problem+json"));
     assert_eq!(field(&response, "cache-control").as_deref(), Some("no-store"));
     let problem: Value = serde_json::from_str(&text(response).await).unwrap();
@@ -100,7 +100,7 @@ async fn blocked_requests_are_forbidden() {
 }
 
 #[tokio::test]
-async fn a_custom_refusal_answers_the_blocked_too() {
+async fn custom_refusal_answers_blocked_requests() {
     let limited = Limited::with(Policy::new().block(|_| true), |layer| {
         layer.on_refused(|refused| {
             assert!(matches!(refused.reason(), Reason::Blocked));
@@ -110,24 +110,25 @@ async fn a_custom_refusal_answers_the_blocked_too() {
     });
     let response = limited.get().await;
     assert_eq!(response.status(), StatusCode::NOT_FOUND);
-    assert_untold(&response);
+    assert_no_rate_fields(&response);
     assert_eq!(text(response).await, "nothing here");
 }
 
 #[tokio::test]
 async fn blocked_calls_are_permission_denied() {
-    let limited = Limited::new(Policy::new().block(when::grpc_service("echo.Echo")));
+    let policy = Policy::new().block(when::grpc_service("echo.Echo"));
+    let limited = Limited::with(policy, |layer| layer.protocol(Protocol::Both));
     let call = Request::post("/echo.Echo/Say").version(Version::HTTP_2).header("content-type", "application/grpc");
     let response = limited.send(call).await;
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(field(&response, "grpc-status").as_deref(), Some("7"));
     assert_eq!(field(&response, "grpc-message").as_deref(), Some("Requests like this one are not served."));
     assert_eq!(field(&response, "grpc-retry-pushback-ms").as_deref(), Some("-1"));
-    assert_untold(&response);
+    assert_no_rate_fields(&response);
 }
 
 #[tokio::test]
-async fn lists_hold_while_the_store_is_sick() {
+async fn lists_apply_while_store_is_unavailable() {
     let policy = Policy::new()
         .allow(user(&["ann"]))
         .block(user(&["bob"]))

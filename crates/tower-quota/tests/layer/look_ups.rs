@@ -11,7 +11,7 @@ use http::{Request, StatusCode};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::{Decision, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer, RequestHead, key, when};
 
-use crate::fixture::{Inner, Limited, ScriptedStore, StoreControl, field, slow_store, tokio_now};
+use crate::fixture::{Inner, LastRequest, Limited, ScriptedStore, StoreControl, field, slow_store, tokio_now};
 
 const DEADLINE: Duration = Duration::from_millis(20);
 
@@ -46,7 +46,7 @@ async fn after<T>(wait: Duration, value: T) -> Option<T> {
 }
 
 #[tokio::test]
-async fn keys_and_quotas_can_come_from_a_look_up() {
+async fn look_up_provides_keys_and_quotas() {
     let policy = Policy::new()
         .look_up(DEADLINE, |head| {
             let tenant = tenant_of(head);
@@ -80,7 +80,7 @@ async fn handlers_find_it_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_late_is_not_there() {
+async fn late_look_up_is_missing() {
     let policy = |wait: Duration| {
         Policy::new()
             .look_up(DEADLINE, move |_| after(wait, Tenant("acme", 2)))
@@ -98,7 +98,7 @@ async fn what_is_late_is_not_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn look_ups_run_together_each_up_to_its_own_deadline() {
+async fn look_ups_run_together_with_own_deadlines() {
     let policy = Policy::new()
         .look_up(DEADLINE, |_| after(DEADLINE / 2, Tenant("acme", 2)))
         .look_up(DEADLINE / 2 + Duration::from_millis(5), |_| after(DEADLINE / 2, Region("eu")))
@@ -117,7 +117,7 @@ async fn look_ups_run_together_each_up_to_its_own_deadline() {
 }
 
 #[tokio::test]
-async fn what_an_outer_layer_has_found_stays_where_nothing_is_found() {
+async fn empty_look_up_keeps_outer_value() {
     let policy =
         Policy::new().look_up(DEADLINE, |_| ready(None::<Tenant>)).limit(by_tenant().when_missing(MissingKey::Refuse));
     let limited = Limited::new(policy);
@@ -125,7 +125,7 @@ async fn what_an_outer_layer_has_found_stays_where_nothing_is_found() {
 }
 
 #[tokio::test]
-async fn nothing_is_looked_up_for_those_who_are_listed() {
+async fn listed_request_skips_look_ups() {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let policy = Policy::new()
@@ -148,7 +148,7 @@ async fn nothing_is_looked_up_for_those_who_are_listed() {
 }
 
 #[tokio::test]
-async fn a_request_that_goes_away_takes_its_look_up_along() {
+async fn cancelled_request_drops_its_look_up() {
     struct Guard(Arc<AtomicUsize>);
 
     impl Drop for Guard {
@@ -158,10 +158,10 @@ async fn a_request_that_goes_away_takes_its_look_up_along() {
     }
 
     let dropped = Arc::new(AtomicUsize::new(0));
-    let told = Arc::clone(&dropped);
+    let guarded = Arc::clone(&dropped);
     let policy = Policy::new()
         .look_up(Duration::from_secs(3_600), move |_| {
-            let guard = Guard(Arc::clone(&told));
+            let guard = Guard(Arc::clone(&guarded));
             async move {
                 pending::<()>().await;
                 drop(guard);
@@ -190,7 +190,7 @@ async fn futures_poll<F: Future>(mut call: std::pin::Pin<&mut F>) -> Option<F::O
 }
 
 #[tokio::test]
-async fn a_panic_in_a_look_up_is_the_requests() {
+async fn look_up_panic_reaches_its_request() {
     let policy = Policy::new()
         .look_up(DEADLINE, |head| {
             let mad = head.uri().path() == "/mad";
@@ -208,7 +208,7 @@ async fn a_panic_in_a_look_up_is_the_requests() {
 }
 
 #[tokio::test]
-async fn what_was_found_serves_the_fallback_too() {
+async fn fallback_reads_look_up_value() {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let policy = Policy::new()

@@ -9,7 +9,7 @@ mod axum_tiers;
 mod conditions;
 mod costs;
 mod cut_streams;
-mod decisions_told;
+mod decisions_observed;
 mod degraded;
 mod errors;
 mod fixture;
@@ -33,10 +33,12 @@ mod settling_redis;
 mod settling_sockets;
 mod settling_together;
 mod shadows;
-#[cfg(feature = "redis")]
-mod sick_redis;
+#[path = "../shared/mod.rs"]
+mod shared;
 mod store_calls;
 mod store_failure;
 #[cfg(feature = "tonic")]
 mod tonic_server;
+#[cfg(feature = "redis")]
+mod unavailable_redis;
 mod waiting;

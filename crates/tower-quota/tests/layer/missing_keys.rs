@@ -16,7 +16,7 @@ fn by_api_key(missing: Option<MissingKey>) -> Limited {
 }
 
 #[tokio::test]
-async fn a_combination_without_a_part_is_one_counter_whatever_the_others() {
+async fn combination_without_part_shares_one_counter() {
     let by = key::all((key::client_ip(), key::header("x-api-key")));
     let limited = Limited::new(Policy::new().limit(Limit::new("pair", Quota::per_minute(1)).by(by)));
     let from = |address: [u8; 4]| Request::get("/").extension(IpAddr::from(address));
@@ -27,7 +27,7 @@ async fn a_combination_without_a_part_is_one_counter_whatever_the_others() {
 }
 
 #[tokio::test]
-async fn sharing_is_the_default_and_lets_nobody_out() {
+async fn missing_keys_share_one_counter_by_default() {
     for limited in [by_api_key(None), by_api_key(Some(MissingKey::ShareOneCounter))] {
         assert_eq!(limited.get().await.status(), StatusCode::OK);
         assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
@@ -50,7 +50,7 @@ async fn skipping_leaves_the_request_to_other_limits() {
 }
 
 #[tokio::test]
-async fn refusing_names_what_is_missing_and_charges_nothing() {
+async fn refusal_names_missing_key_without_charge() {
     let policy = Policy::new().limit(Limit::new("everyone", Quota::per_minute(2))).limit(
         Limit::new("minute", Quota::per_minute(1)).by(key::header("X-Api-Key")).when_missing(MissingKey::Refuse),
     );
@@ -69,7 +69,7 @@ async fn refusing_names_what_is_missing_and_charges_nothing() {
 }
 
 #[tokio::test]
-async fn limits_of_one_subject_may_differ_about_it() {
+async fn limits_of_one_key_choose_separately() {
     let policy = Policy::new()
         .limit(Limit::new("skips", Quota::per_minute(5)).by(key::header("k")).when_missing(MissingKey::Skip))
         .limit(Limit::new("shares", Quota::per_minute(5)).by(key::header("k")));
@@ -80,14 +80,14 @@ async fn limits_of_one_subject_may_differ_about_it() {
 }
 
 #[tokio::test]
-async fn a_limit_that_does_not_apply_refuses_no_missing_key() {
+async fn inapplicable_limit_ignores_missing_key() {
     let limit = Limit::new("never", Quota::per_minute(1)).by(key::header("k")).when_missing(MissingKey::Refuse);
     let limited = Limited::new(Policy::new().limit(limit.when(|_| false)));
     assert_eq!(limited.get().await.status(), StatusCode::OK);
 }
 
 #[tokio::test]
-async fn a_header_with_two_values_buys_nothing() {
+async fn header_with_two_values_buys_nothing() {
     for missing in [MissingKey::ShareOneCounter, MissingKey::Skip, MissingKey::Refuse] {
         let limited = by_api_key(Some(missing));
         let twice = |other: &str| Request::get("/").header("x-api-key", "ann").header("x-api-key", other);

@@ -18,7 +18,7 @@ fn layer(name: &'static str, per_minute: u64) -> RateLimitLayer<MemoryStore> {
 }
 
 #[tokio::test]
-async fn lists_grow_and_the_stricter_x_fields_stay() {
+async fn nested_lists_merge_and_stricter_fields_stay() {
     for (outer, inner) in [(100, 10), (10, 100)] {
         let service =
             ServiceBuilder::new().layer(layer("outer", outer)).layer(layer("inner", inner)).service(Inner::default());
@@ -34,7 +34,7 @@ async fn lists_grow_and_the_stricter_x_fields_stay() {
 }
 
 #[tokio::test]
-async fn limits_of_one_name_and_key_share_a_counter_across_layers() {
+async fn same_limit_shares_counter_across_layers() {
     let store = MemoryStore::with_clock(10, ManualClock::default());
     let policy = |name| Policy::new().limit(Limit::new(name, Quota::per_minute(10)));
     let layer = |name| RateLimitLayer::new(store.clone(), policy(name)).headers(WITH_X);
@@ -46,7 +46,7 @@ async fn limits_of_one_name_and_key_share_a_counter_across_layers() {
 }
 
 #[tokio::test]
-async fn an_inner_refusal_keeps_its_answer_and_its_decision() {
+async fn inner_refusal_keeps_response_and_decision() {
     let service = ServiceBuilder::new().layer(layer("outer", 100)).layer(layer("inner", 1)).service(Inner::default());
     service.clone().oneshot(Request::new(())).await.unwrap();
     let response = service.oneshot(Request::new(())).await.unwrap();
@@ -59,7 +59,7 @@ async fn an_inner_refusal_keeps_its_answer_and_its_decision() {
 
 /// The `X-RateLimit` fields behind a limit of 10 a minute, where the service itself has written some: limit, remaining,
 /// reset.
-async fn told_over(foreign: &'static [(&'static str, &'static str)]) -> [Option<String>; 3] {
+async fn fields_over(foreign: &'static [(&'static str, &'static str)]) -> [Option<String>; 3] {
     let service = service_fn(move |_: Request<()>| {
         let mut response = Response::new(Full::<Bytes>::default());
         for (name, value) in foreign {
@@ -76,20 +76,20 @@ fn some(fields: [&str; 3]) -> [Option<String>; 3] {
 }
 
 #[tokio::test]
-async fn foreign_fields_stay_when_they_are_all_there_and_stricter() {
+async fn stricter_complete_foreign_fields_stay() {
     let strict = &[("x-ratelimit-limit", "5"), ("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", "30")];
-    assert_eq!(told_over(strict).await, some(["5", "3", "30"]));
+    assert_eq!(fields_over(strict).await, some(["5", "3", "30"]));
     let lax = &[("x-ratelimit-limit", "50"), ("x-ratelimit-remaining", "10"), ("x-ratelimit-reset", "30")];
-    assert_eq!(told_over(lax).await, some(["10", "9", "6"]));
+    assert_eq!(fields_over(lax).await, some(["10", "9", "6"]));
 }
 
 #[tokio::test]
-async fn foreign_fields_that_are_not_all_there_or_no_numbers_are_replaced() {
+async fn incomplete_or_invalid_foreign_fields_are_replaced() {
     let ours = some(["10", "9", "6"]);
-    assert_eq!(told_over(&[("x-ratelimit-remaining", "3")]).await, ours);
-    assert_eq!(told_over(&[("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", "30")]).await, ours);
-    assert_eq!(told_over(&[("x-ratelimit-limit", "5"), ("x-ratelimit-remaining", "3")]).await, ours);
-    assert_eq!(told_over(&[("x-ratelimit-limit", "?"), ("x-ratelimit-remaining", "plenty")]).await, ours);
+    assert_eq!(fields_over(&[("x-ratelimit-remaining", "3")]).await, ours);
+    assert_eq!(fields_over(&[("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", "30")]).await, ours);
+    assert_eq!(fields_over(&[("x-ratelimit-limit", "5"), ("x-ratelimit-remaining", "3")]).await, ours);
+    assert_eq!(fields_over(&[("x-ratelimit-limit", "?"), ("x-ratelimit-remaining", "plenty")]).await, ours);
     let unreadable = &[("x-ratelimit-limit", "?"), ("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", "soon")];
-    assert_eq!(told_over(unreadable).await, ours);
+    assert_eq!(fields_over(unreadable).await, ours);
 }

@@ -13,7 +13,7 @@ fn limit(name: impl Into<Name>) -> Limit {
     Limit::new(name, Quota::per_minute(10))
 }
 
-/// Counts everybody together, in a scope of one's choice.
+/// Counts all clients together, in a given scope.
 struct Scoped(Name);
 
 impl KeyExtractor for Scoped {
@@ -27,13 +27,13 @@ impl KeyExtractor for Scoped {
 }
 
 #[test]
-fn a_name_is_given_once() {
+fn duplicate_limit_name_is_an_error() {
     let twice = Policy::new().limit(limit("a")).try_limit(limit(String::from("a")));
     assert_eq!(twice.unwrap_err(), ConfigError::DuplicateLimit(Name::new("a")));
 }
 
 #[test]
-fn names_that_share_a_number_are_told() {
+fn colliding_limit_names_are_reported() {
     // A pair of texts whose 32-bit FNV-1a agrees.
     let (one, other) = (Name::new("costarring"), Name::new("liquid"));
     assert_eq!(one.id(), other.id());
@@ -45,7 +45,7 @@ fn names_that_share_a_number_are_told() {
 }
 
 #[test]
-fn a_name_fits_a_header() {
+fn invalid_limit_name_is_an_error() {
     for name in ["", "naïve", "line\nbreak", "\u{7f}"] {
         assert_eq!(Policy::new().try_limit(limit(name)).unwrap_err(), ConfigError::LimitName(Name::new(name)));
     }
@@ -72,7 +72,7 @@ fn wait_for_a_window_is_refused() {
 }
 
 #[test]
-fn a_constant_cost_fits_its_quota() {
+fn constant_cost_above_capacity_is_an_error() {
     let name = Name::new("dear");
     let error = Policy::new().try_limit(limit(name).cost(11)).unwrap_err();
     assert_eq!(error, ConfigError::CostAboveCapacity { limit: name, cost: 11, capacity: 10 });
@@ -80,7 +80,7 @@ fn a_constant_cost_fits_its_quota() {
 }
 
 #[test]
-fn every_instance_has_a_share_of_every_limit() {
+fn instance_has_share_of_each_limit() {
     let yearly = || Limit::new("y", Quota::new(1, Duration::from_secs(300 * 86_400)));
     let error = ConfigError::ShareTooSmall { units: 1, period: Duration::from_secs(300 * 86_400), instances: 2 };
     assert_eq!(Policy::new().limit(yearly()).try_instances(2).unwrap_err(), error);
@@ -91,17 +91,17 @@ fn every_instance_has_a_share_of_every_limit() {
 
 #[test]
 #[should_panic(expected = "two limits of one policy are named \"a\": give each a name of its own")]
-fn a_policy_written_in_code_panics_with_the_reason() {
+fn invalid_policy_in_code_panics_with_reason() {
     let _ = Policy::new().limit(limit("a")).limit(limit("a"));
 }
 
-/// What the second of two limits is told that are counted by these.
+/// Returns the error of a second limit, where two are counted by these.
 fn second(one: impl KeyExtractor, other: impl KeyExtractor) -> Result<Policy, ConfigError> {
     Policy::new().limit(limit("a").by(one)).try_limit(limit("b").by(other))
 }
 
 #[tokio::test]
-async fn a_closure_may_be_named_like_what_is_built_in() {
+async fn closure_may_have_built_in_name() {
     let by_path = || from_fn("everyone", |head| Some(head.uri().path().to_owned()));
     let each = || Limit::new("each", Quota::per_minute(1)).by(by_path());
     let all = || Limit::new("all", Quota::per_minute(2));
@@ -129,21 +129,21 @@ fn different_closures_need_different_names() {
 #[test]
 fn extractors_of_different_types_need_different_scopes() {
     let shared = |scope| Err(ConfigError::SharedScope(Name::new(scope)));
-    let told = |outcome: Result<Policy, ConfigError>| outcome.map(|_| ());
-    assert_eq!(told(second(key::everyone(), Scoped(Name::new("everyone")))), shared("everyone"));
-    assert_eq!(told(second(Scoped(Name::new("method")), key::method())), shared("method"));
+    let error_of = |outcome: Result<Policy, ConfigError>| outcome.map(|_| ());
+    assert_eq!(error_of(second(key::everyone(), Scoped(Name::new("everyone")))), shared("everyone"));
+    assert_eq!(error_of(second(Scoped(Name::new("method")), key::method())), shared("method"));
     // Boxes and combinations are seen through.
     let boxed = |extractor| -> Box<dyn KeyExtractor> { extractor };
     let method = || boxed(Box::new(key::method()));
-    assert_eq!(told(second(method(), boxed(Box::new(Scoped(Name::new("method")))))), shared("method"));
+    assert_eq!(error_of(second(method(), boxed(Box::new(Scoped(Name::new("method")))))), shared("method"));
     let pair = |extractor| key::all([method(), boxed(extractor)]);
     let one = pair(Box::new(from_fn("x", |_| Some("x"))));
     let other = pair(Box::new(from_fn("x", |_| Some("y"))));
-    assert_eq!(told(second(one, other)), shared("(method + fn x)"));
+    assert_eq!(error_of(second(one, other)), shared("(method + fn x)"));
 }
 
 #[test]
-fn one_header_cannot_be_believed_of_different_proxies() {
+fn header_with_two_proxy_lists_is_refused() {
     let behind = |proxies| key::client_ip().behind(proxies, Source::XForwardedFor);
     let (ours, theirs) = (|| behind(Proxies::networks(["10.0.0.0/8"])), || behind(Proxies::networks(["192.0.2.0/24"])));
     let shared = ConfigError::SharedScope(ours().scope());
@@ -159,7 +159,7 @@ fn one_header_cannot_be_believed_of_different_proxies() {
 
 #[cfg(feature = "jwt-rust-crypto")]
 #[test]
-fn one_claim_cannot_be_verified_in_different_ways() {
+fn claim_with_two_verifications_is_refused() {
     let key = |secret: &[u8]| key::JwtKey::hmac(secret).unwrap();
     let by = |key| key::jwt_claim("sub", key);
     let shared = ConfigError::SharedScope(by(key(b"one")).scope());

@@ -62,7 +62,7 @@ async fn called_service_was_polled_ready() {
 }
 
 #[test]
-fn behind_a_store_in_memory_it_is_called_at_once_and_not_cloned() {
+fn memory_store_calls_service_without_clone() {
     let policy = || Policy::new().limit(Limit::new("roomy", Quota::per_minute(100)));
     let calls_at_once = |layer: RateLimitLayer<MemoryStore>| {
         let (calls, clones) = (Arc::new(AtomicUsize::new(0)), Arc::new(()));
@@ -141,7 +141,7 @@ async fn being_ready_takes_no_quota() {
 }
 
 #[tokio::test]
-async fn an_inner_service_that_is_busy_is_waited_for() {
+async fn busy_inner_service_is_waited_for() {
     #[derive(Clone)]
     struct Busy;
 

@@ -32,7 +32,7 @@ impl App {
 }
 
 #[tokio::test]
-async fn stores_and_extractors_are_chosen_at_run_time() {
+async fn store_and_extractor_are_chosen_at_runtime() {
     for store in ["memory", "slow"] {
         let app = App::configured(store, &["method", "x-user"]);
         let ask = async |method: &str, user: &str| {

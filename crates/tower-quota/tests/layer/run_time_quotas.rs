@@ -6,9 +6,11 @@ use http::{Request, StatusCode};
 use tower::{Layer, ServiceExt};
 use tower_quota::{HeaderStyle, Limit, OnStoreFailure, Outcome, Policy, Quota, RateLimitLayer, key};
 
-use crate::fixture::{Answer, Inner, Limited, ScriptedStore, StoreControl, WITH_X, field, retry_after, text};
+use crate::fixture::{
+    Answer, Inner, LastRequest, Limited, ScriptedStore, StoreControl, WITH_X, field, retry_after, text,
+};
 
-/// Five a minute for everybody, fifty for users with a `pro` header, and what a `units` header says.
+/// Five a minute for all clients, fifty for users with a `pro` header, and what a `units` header says.
 fn tiers() -> Limit {
     Limit::new("tier", Quota::per_minute(5)).by(key::header("user")).quota_with(|head| {
         if head.headers().contains_key("pro") {
@@ -32,12 +34,12 @@ fn with_x(policy: Policy) -> Limited {
 }
 
 /// `RateLimit-Policy`, `RateLimit` and `X-RateLimit-Limit`.
-fn told(response: &Answer) -> [String; 3] {
+fn rate_fields(response: &Answer) -> [String; 3] {
     ["ratelimit-policy", "ratelimit", "x-ratelimit-limit"].map(|name| field(response, name).unwrap_or_default())
 }
 
 #[tokio::test]
-async fn a_request_is_counted_by_the_quota_it_chooses() {
+async fn request_is_counted_by_its_quota() {
     let limited = with_x(Policy::new().limit(tiers()));
     for (request, admitted) in [(free as fn(&str) -> _, 5), (pro, 50)] {
         let user = admitted.to_string();
@@ -51,27 +53,27 @@ async fn a_request_is_counted_by_the_quota_it_chooses() {
 }
 
 #[tokio::test]
-async fn the_answer_tells_that_quota() {
+async fn response_reports_the_chosen_quota() {
     let limited = with_x(Policy::new().limit(tiers()));
-    assert_eq!(told(&limited.send(free("ann")).await), [r#""tier";q=5;w=60"#, r#""tier";r=4;t=48"#, "5"]);
-    assert_eq!(told(&limited.send(pro("bob")).await), [r#""tier";q=50;w=3600"#, r#""tier";r=49;t=3528"#, "50"]);
+    assert_eq!(rate_fields(&limited.send(free("ann")).await), [r#""tier";q=5;w=60"#, r#""tier";r=4;t=48"#, "5"]);
+    assert_eq!(rate_fields(&limited.send(pro("bob")).await), [r#""tier";q=50;w=3600"#, r#""tier";r=49;t=3528"#, "50"]);
     // Nothing is remembered of the request before.
-    assert_eq!(told(&limited.send(free("ann")).await)[0], r#""tier";q=5;w=60"#);
+    assert_eq!(rate_fields(&limited.send(free("ann")).await)[0], r#""tier";q=5;w=60"#);
 }
 
 #[tokio::test]
-async fn other_limits_keep_theirs() {
+async fn other_limits_keep_their_quotas() {
     let posts = Limit::new("posts", Quota::per_minute(9)).when(|head| head.method() == http::Method::POST);
     let limited = with_x(Policy::new().limit(Limit::new("all", Quota::per_second(8))).limit(tiers()).limit(posts));
     let expected = r#""all";q=8;w=1, "tier";q=50;w=3600"#;
-    assert_eq!(told(&limited.send(pro("ann")).await)[0], expected);
-    assert_eq!(told(&limited.send(free("bob")).await)[0], r#""all";q=8;w=1, "tier";q=5;w=60"#);
+    assert_eq!(rate_fields(&limited.send(pro("ann")).await)[0], expected);
+    assert_eq!(rate_fields(&limited.send(free("bob")).await)[0], r#""all";q=8;w=1, "tier";q=5;w=60"#);
     let post = Request::post("/").header("user", "eve").header("pro", "1");
-    assert_eq!(told(&limited.send(post).await)[0], format!(r#"{expected}, "posts";q=9;w=60"#));
+    assert_eq!(rate_fields(&limited.send(post).await)[0], format!(r#"{expected}, "posts";q=9;w=60"#));
 }
 
 #[tokio::test]
-async fn several_limits_may_have_one_of_their_own() {
+async fn several_limits_choose_their_quotas() {
     let size = |name: &'static str| {
         Limit::new(name, Quota::per_minute(1)).quota_with(move |head| {
             Quota::try_new(head.headers().get(name)?.to_str().ok()?.parse().ok()?, Duration::from_secs(60)).ok()
@@ -79,24 +81,24 @@ async fn several_limits_may_have_one_of_their_own() {
     };
     let limited = with_x(Policy::new().limit(size("a")).limit(size("b")).limit(size("c")));
     let response = limited.send(Request::get("/").header("c", "30").header("a", "10")).await;
-    assert_eq!(told(&response)[0], r#""a";q=10;w=60, "b";q=1;w=60, "c";q=30;w=60"#);
-    assert_eq!(told(&response)[2], "1", "b binds");
+    assert_eq!(rate_fields(&response)[0], r#""a";q=10;w=60, "b";q=1;w=60, "c";q=30;w=60"#);
+    assert_eq!(rate_fields(&response)[2], "1", "b binds");
 }
 
 #[tokio::test]
-async fn a_cost_above_it_never_passes() {
+async fn cost_above_run_time_quota_never_passes() {
     let limited = with_x(Policy::new().limit(tiers().cost(3)));
     assert_eq!(limited.send(free("ann")).await.status(), StatusCode::OK);
     let refused = limited.send(free("bob").header("units", "2")).await;
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(field(&refused, "retry-after"), None);
     assert_eq!(refused.extensions().get::<tower_quota::Decision>().unwrap().outcome(), Outcome::Never);
-    assert_eq!(told(&refused)[0], r#""tier";q=2;w=60"#);
+    assert_eq!(rate_fields(&refused)[0], r#""tier";q=2;w=60"#);
     assert!(text(refused).await.contains("can ever admit"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queue_chosen_at_run_time_makes_requests_wait() {
+async fn run_time_leaky_bucket_makes_requests_wait() {
     let queue = Quota::per_second(2).leaky_bucket().queue(8);
     let limit = Limit::new("l", Quota::per_minute(1).burst(8))
         .quota_with(move |head| head.headers().contains_key("queue").then_some(queue));
@@ -112,8 +114,8 @@ async fn a_queue_chosen_at_run_time_makes_requests_wait() {
     assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
 }
 
-/// An instance whose store is sick.
-async fn alone(policy: Policy, request: http::request::Builder) -> Answer {
+/// Returns the response of an instance whose store is unavailable.
+async fn degraded(policy: Policy, request: http::request::Builder) -> Answer {
     let store = ScriptedStore::new();
     store.fail(true);
     let layer = RateLimitLayer::new(store, policy.on_store_failure(OnStoreFailure::Local))
@@ -122,9 +124,9 @@ async fn alone(policy: Policy, request: http::request::Builder) -> Answer {
 }
 
 #[tokio::test]
-async fn an_instance_alone_counts_its_share_of_it() {
+async fn degraded_instance_counts_its_share() {
     for (request, share) in [(pro("ann"), "10"), (free("ann"), "1"), (free("ann").header("units", "20"), "4")] {
-        let response = alone(Policy::new().limit(tiers()).instances(5), request).await;
+        let response = degraded(Policy::new().limit(tiers()).instances(5), request).await;
         assert_eq!(response.status(), StatusCode::OK);
         assert_eq!(field(&response, "x-ratelimit-limit").as_deref(), Some(share));
         assert_eq!(field(&response, "ratelimit-policy"), None);
@@ -133,7 +135,7 @@ async fn an_instance_alone_counts_its_share_of_it() {
 }
 
 #[tokio::test]
-async fn an_instance_alone_tells_of_the_window_that_the_request_chose() {
+async fn degraded_instance_reports_the_requests_window() {
     let store = ScriptedStore::new();
     store.fail(true);
     let policy = Policy::new().limit(tiers()).instances(5).on_store_failure(OnStoreFailure::Local);
@@ -144,23 +146,23 @@ async fn an_instance_alone_tells_of_the_window_that_the_request_chose() {
 }
 
 #[tokio::test]
-async fn a_quota_that_cannot_be_shared_is_unavailable() {
+async fn indivisible_run_time_quota_is_unavailable() {
     let yearly = || {
         let rare = Quota::new(1, Duration::from_secs(300 * 86_400));
         Limit::new("rare", Quota::per_minute(5)).quota_with(move |_| Some(rare))
     };
-    let response = alone(Policy::new().limit(yearly()).instances(2), Request::get("/")).await;
+    let response = degraded(Policy::new().limit(yearly()).instances(2), Request::get("/")).await;
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
     // A limit that is not counted here does not matter.
     let allowing = yearly().on_store_failure(OnStoreFailure::Allow);
-    let response = alone(Policy::new().limit(allowing).instances(2), Request::get("/")).await;
+    let response = degraded(Policy::new().limit(allowing).instances(2), Request::get("/")).await;
     assert_eq!(response.status(), StatusCode::OK);
 }
 
 #[cfg(feature = "redis")]
 #[tokio::test(flavor = "multi_thread")]
-async fn one_redis_counts_each_client_by_its_own() {
+async fn redis_counts_each_client_by_own_quota() {
     let redis = tower_quota_testkit::RedisServer::start();
     let options = tower_quota::RedisStore::options().deadline(Duration::from_secs(5));
     let store = options.connect(&redis.url()).await.unwrap();

@@ -31,7 +31,7 @@ async fn request(store: &ScriptedStore, policy: Policy, handler: impl Fn(&Reserv
 }
 
 #[tokio::test]
-async fn the_difference_is_given_back_or_taken() {
+async fn settled_difference_is_refunded_or_charged() {
     for (actual, left, settled) in [
         (3, 97, vec![("refund", vec![7])]),
         (0, 100, vec![("refund", vec![10])]),
@@ -49,7 +49,7 @@ async fn the_difference_is_given_back_or_taken() {
 }
 
 #[tokio::test]
-async fn more_than_there_is_becomes_a_debt() {
+async fn settled_cost_beyond_quota_becomes_debt() {
     let store = ScriptedStore::new();
     request(&store, Policy::new().limit(tokens()), |reservation| _ = reservation.settle("tokens", 150)).await;
     let quota = hundred();
@@ -59,7 +59,7 @@ async fn more_than_there_is_becomes_a_debt() {
 }
 
 #[tokio::test]
-async fn the_last_word_counts_and_nothing_is_done_before_the_end() {
+async fn last_settlement_counts_at_the_end() {
     let store = ScriptedStore::new();
     let seen = store.clone();
     request(&store, Policy::new().limit(tokens()), move |reservation| {
@@ -76,7 +76,7 @@ async fn the_last_word_counts_and_nothing_is_done_before_the_end() {
 }
 
 #[tokio::test]
-async fn the_handlers_word_goes_before_the_rules() {
+async fn handler_settlement_overrides_the_rule() {
     let store = ScriptedStore::new();
     let limit = || Limit::new("tokens", hundred()).cost(10).settle(|_: &http::response::Parts| Settle::Cost(50));
     request(&store, Policy::new().limit(limit()), |_| {}).await;
@@ -86,7 +86,7 @@ async fn the_handlers_word_goes_before_the_rules() {
 }
 
 #[tokio::test]
-async fn all_limits_are_settled_in_one_call_of_each_kind() {
+async fn limits_settle_in_one_refund_and_charge() {
     let store = ScriptedStore::new();
     let limit = |name: &'static str| Limit::new(name, hundred()).cost(10).settle(by_handler());
     let policy = Policy::new()
@@ -113,7 +113,7 @@ async fn refunding_all_leaves_other_limits_alone() {
 }
 
 #[tokio::test]
-async fn a_window_that_has_passed_gets_nothing_back() {
+async fn expired_window_gets_no_refund() {
     let store = ScriptedStore::new();
     let quota = Quota::per_minute(10).fixed_window();
     let (clock, limit) = (store.clock().clone(), Limit::new("window", quota).cost(4).settle(by_handler()));
@@ -129,7 +129,7 @@ async fn a_window_that_has_passed_gets_nothing_back() {
 }
 
 #[tokio::test]
-async fn limits_that_do_not_settle_leave_no_reservation() {
+async fn unsettled_limits_leave_no_reservation() {
     let store = ScriptedStore::new();
     let policy = Policy::new().limit(Limit::new("plain", hundred())).limit(tokens().when(|_| false));
     request(&store, policy, |reservation| {
@@ -141,7 +141,7 @@ async fn limits_that_do_not_settle_leave_no_reservation() {
 }
 
 #[tokio::test]
-async fn an_outer_layers_reservation_is_a_part_of_the_inner_ones() {
+async fn inner_reservation_includes_outer_layers() {
     let (outer, inner) = (ScriptedStore::new(), ScriptedStore::new());
     let handler = service_fn(|request: Request<()>| {
         let reservation: &Reservation = request.extensions().get().unwrap();
@@ -157,7 +157,7 @@ async fn an_outer_layers_reservation_is_a_part_of_the_inner_ones() {
 }
 
 #[tokio::test]
-async fn the_decision_in_the_response_cannot_give_back_once_more() {
+async fn settled_decision_refunds_nothing_again() {
     let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
     for (limit, refundable) in [(tokens(), false), (Limit::new("plain", hundred()), true)] {
         let service =
@@ -169,14 +169,14 @@ async fn the_decision_in_the_response_cannot_give_back_once_more() {
 }
 
 #[tokio::test]
-async fn a_store_that_takes_time_settles_in_a_task() {
+async fn slow_store_settles_in_a_task() {
     let store = slow_store();
     request(&store, Policy::new().limit(tokens()), Reservation::refund).await;
     store.until_settled(&[("refund", &[10])]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_thread_of_its_own_may_have_the_last_word() {
+async fn plain_thread_may_settle_last() {
     let (store, kept) = (slow_store(), Arc::new(Mutex::new(None)));
     let keep = Arc::clone(&kept);
     request(&store, Policy::new().limit(tokens()), move |reservation| {
@@ -189,7 +189,7 @@ async fn a_thread_of_its_own_may_have_the_last_word() {
 }
 
 #[test]
-fn a_runtime_that_is_gone_is_no_reason_to_panic() {
+fn settling_without_runtime_does_not_panic() {
     let (store, kept) = (slow_store(), Arc::new(Mutex::new(None)));
     let keep = Arc::clone(&kept);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -201,7 +201,7 @@ fn a_runtime_that_is_gone_is_no_reason_to_panic() {
 }
 
 #[tokio::test]
-async fn without_the_store_requests_are_settled_where_they_were_counted() {
+async fn degraded_request_settles_locally() {
     let clock = ManualClock::default();
     let local = MemoryStore::with_clock(10, clock.clone());
     let store = ScriptedStore::new();
@@ -225,13 +225,13 @@ async fn without_the_store_requests_are_settled_where_they_were_counted() {
 }
 
 #[tokio::test]
-async fn a_store_that_fails_to_settle_is_heard_of() {
+async fn failed_settlement_is_reported() {
     let store = ScriptedStore::new();
     let heard = Arc::new(Mutex::new(Vec::new()));
-    let (hear, sick) = (Arc::clone(&heard), store.clone());
+    let (hear, failing) = (Arc::clone(&heard), store.clone());
     let inner = service_fn(move |request: Request<()>| {
         request.extensions().get::<Reservation>().unwrap().refund();
-        sick.fail(true);
+        failing.fail(true);
         async { Ok::<_, Infallible>(Response::new(())) }
     });
     let service = RateLimitLayer::new(store.clone(), Policy::new().limit(tokens()))

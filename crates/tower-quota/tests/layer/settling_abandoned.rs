@@ -66,13 +66,13 @@ fn same(each: &[Call]) -> [Vec<Call>; 3] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_estimate_stays_unless_told_otherwise() {
-    // Also where only failures count: nobody gets free guesses by hanging up.
+async fn abandoned_request_keeps_estimate() {
+    // Also where only failures count: a client that hangs up gets no free guess.
     assert_eq!(settled(|| limit().settle(only_failures()), |_| {}).await, same(&[]));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_may_choose_what_becomes_of_it() {
+async fn abandoned_request_follows_limits_choice() {
     assert_eq!(settled(|| limit().on_abandoned(Settle::Refund), |_| {}).await, same(&[("refund", vec![10])]));
     let limits = [
         || limit().on_abandoned(Settle::Cost(1)).settle(only_failures()),
@@ -84,14 +84,14 @@ async fn a_limit_may_choose_what_becomes_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_handler_said_before_counts() {
+async fn handler_settlement_counts_when_abandoned() {
     let limit = || limit().on_abandoned(Settle::Refund);
     assert_eq!(settled(limit, |reservation| _ = reservation.settle("limit", 12)).await, same(&[("charge", vec![2])]));
     assert_eq!(settled(limit, Reservation::keep).await, same(&[]));
 }
 
 #[tokio::test]
-async fn a_request_that_goes_away_before_the_answer_gets_everything_back() {
+async fn cancelled_check_refunds_everything() {
     let inner = || service_fn(|_: Request<()>| pending::<Result<Response<()>, Infallible>>());
     let waits = || limit().max_wait(Duration::from_secs(1));
     for (limit, store) in [
@@ -112,7 +112,7 @@ async fn a_request_that_goes_away_before_the_answer_gets_everything_back() {
 }
 
 #[tokio::test]
-async fn a_request_that_goes_away_before_it_is_refused_gets_nothing_back() {
+async fn cancelled_refusal_refunds_nothing() {
     let store = slow_store();
     let inner = service_fn(|_: Request<()>| pending::<Result<Response<()>, Infallible>>());
     let mut service = limited(&store, limit().cost(60).settle(only_failures()), inner);
@@ -132,7 +132,7 @@ async fn polled_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_response_is_not_abandoned() {
+async fn delivered_response_is_not_abandoned() {
     let store = ScriptedStore::new();
     let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
     limited(&store, limit().on_abandoned(Settle::Refund), inner).oneshot(Request::new(())).await.unwrap();
@@ -140,7 +140,7 @@ async fn a_response_is_not_abandoned() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_request_has_nothing_to_settle() {
+async fn refused_request_settles_nothing() {
     let store = ScriptedStore::new();
     let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
     let service = limited(&store, limit().cost(60).on_abandoned(Settle::Refund), inner);

@@ -91,7 +91,7 @@ fn status_in_trailers(code: &'static str) -> Frames {
 }
 
 #[tokio::test]
-async fn http_statuses_tell_failures_from_successes() {
+async fn http_status_separates_failure_from_success() {
     for (status, is_failure) in [(200, false), (302, false), (400, true), (401, true), (404, true), (500, true)] {
         let failures = settled(settle::only_failures(), http(status), Frames::default(), Read::All).await;
         let successes = settled(settle::only_successes(), http(status), Frames::default(), Read::All).await;
@@ -114,7 +114,7 @@ async fn only_some_statuses_count() {
 }
 
 #[tokio::test]
-async fn a_grpc_call_is_judged_by_its_trailers() {
+async fn grpc_call_is_settled_by_trailers() {
     assert_eq!(settled(settle::only_failures(), grpc(), status_in_trailers("0"), Read::All).await, back());
     assert_eq!(settled(settle::only_failures(), grpc(), status_in_trailers("7"), Read::All).await, []);
     assert_eq!(settled(settle::only_successes(), grpc(), status_in_trailers("7"), Read::All).await, back());
@@ -127,7 +127,7 @@ async fn a_grpc_call_is_judged_by_its_trailers() {
 }
 
 #[tokio::test]
-async fn a_header_of_the_response_tells_the_cost() {
+async fn response_header_is_the_cost() {
     for (value, expected) in [
         ("3", vec![("refund", vec![7])]),
         ("0", back()),
@@ -145,7 +145,7 @@ async fn a_header_of_the_response_tells_the_cost() {
 }
 
 #[tokio::test]
-async fn the_body_is_counted_as_it_is_sent() {
+async fn body_is_counted_as_sent() {
     let body = || Frames { data: vec!["12345", "678", "9"], ..Frames::default() };
     for (per_unit, read, expected) in [
         (1, Read::All, vec![("refund", vec![1])]),
@@ -179,7 +179,7 @@ impl Rule for IsComplete {
 }
 
 #[tokio::test]
-async fn a_rule_knows_whether_the_body_was_complete() {
+async fn rule_sees_if_body_was_complete() {
     let body = || Frames { data: vec!["1", "2"], ..Frames::default() };
     let (complete, cut_off) = ([("refund", vec![9])], [("refund", vec![8])]);
     assert_eq!(settled(IsComplete, http(200), body(), Read::All).await, complete);
@@ -189,7 +189,7 @@ async fn a_rule_knows_whether_the_body_was_complete() {
 }
 
 #[tokio::test]
-async fn a_body_is_complete_for_those_who_do_not_ask_beyond_its_end() {
+async fn body_is_complete_without_final_poll() {
     let store = ScriptedStore::new();
     let limit = || Limit::new("limit", Quota::per_hour(100)).cost(10).settle(IsComplete);
     for request in [Request::get("/"), Request::head("/")] {
@@ -210,7 +210,7 @@ async fn a_body_is_complete_for_those_who_do_not_ask_beyond_its_end() {
 }
 
 #[tokio::test]
-async fn a_login_counts_only_failures_and_concurrent_guesses_cannot_exceed_the_quota() {
+async fn concurrent_guesses_never_exceed_login_quota() {
     let quota = Quota::new(5, Duration::from_secs(900)).sliding_log();
     let limit = Limit::new("login", quota).settle(settle::only_failures());
     let store = ScriptedStore::new();
@@ -232,7 +232,7 @@ async fn a_login_counts_only_failures_and_concurrent_guesses_cannot_exceed_the_q
         async { answer.await.unwrap().unwrap().status().as_u16() }
     };
 
-    // Whoever knows the password gets in as often as he likes.
+    // A client that knows the password is never refused.
     for _ in 0..20 {
         gate.add_permits(1);
         assert_eq!(ask("/right").await, 200);

@@ -63,7 +63,7 @@ async fn call((channel, address): &(Channel, SocketAddr), method: &str) -> Code 
 }
 
 #[tokio::test]
-async fn trailers_tell_what_a_call_costs() {
+async fn grpc_trailers_are_the_cost() {
     let limit = || Limit::new("calls", Quota::per_hour(100)).cost(10);
     let (failures, successes) = (ScriptedStore::new(), ScriptedStore::new());
     let guarded = served(&failures, limit().settle(only_failures())).await;

@@ -16,7 +16,7 @@ use tower_quota_testkit::RedisServer;
 use crate::fixture::Inner;
 
 async fn store(redis: &RedisServer, prefix: &str) -> RedisStore {
-    // A healthy server on a busy machine must not be taken for a sick one.
+    // A healthy server on a busy machine must not be taken for an unavailable one.
     let options = RedisStore::options().prefix(prefix).deadline(Duration::from_secs(2));
     options.connect(&redis.url()).await.unwrap()
 }
@@ -55,7 +55,7 @@ async fn requests_are_settled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_goes_away_while_it_waits_gives_its_turn_back() {
+async fn cancelled_waiting_request_refunds_its_turn() {
     let redis = RedisServer::start();
     let store = store(&redis, "turns").await;
     let quota = Quota::per_hour(1).leaky_bucket().queue(10);

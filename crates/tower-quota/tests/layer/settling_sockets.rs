@@ -35,7 +35,7 @@ async fn sent(app: SocketAddr) -> TcpStream {
 }
 
 #[tokio::test]
-async fn a_handler_settles() {
+async fn handler_settles_by_reservation() {
     let store = ScriptedStore::new();
     let handler = |Extension(reservation): Extension<Reservation>| async move {
         reservation.settle("limit", 4);
@@ -48,7 +48,7 @@ async fn a_handler_settles() {
 
 #[cfg(feature = "axum")]
 #[tokio::test]
-async fn a_reservation_is_an_extractor_that_never_refuses() {
+async fn reservation_extractor_never_refuses() {
     let store = ScriptedStore::new();
     let handler = |reservation: Reservation| async move { format!("{:?}", reservation.settle("limit", 4)) };
     let settling = app(&store, limit().settle(by_handler()), Router::new().route("/", get(handler))).await;
@@ -63,7 +63,7 @@ async fn panic() {
 }
 
 #[tokio::test]
-async fn a_handler_that_panics_is_abandoned() {
+async fn panicking_handler_abandons_its_request() {
     let (kept, refunded) = (ScriptedStore::new(), ScriptedStore::new());
     let limits = [(&kept, limit().settle(by_handler())), (&refunded, limit().on_abandoned(Settle::Refund))];
     for (store, limit) in limits {
@@ -76,7 +76,7 @@ async fn a_handler_that_panics_is_abandoned() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_cancels_its_handler() {
+async fn disconnected_client_cancels_its_handler() {
     let store = ScriptedStore::new();
     let started = Arc::new(Notify::new());
     let start = Arc::clone(&started);
@@ -107,7 +107,7 @@ impl http_body::Body for Endless {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_in_the_middle_of_a_body_pays_for_what_was_sent() {
+async fn disconnected_client_pays_for_bytes_sent() {
     let store = ScriptedStore::new();
     let handler = || async { Body::new(Endless) };
     let limit = limit().cost(1).settle(body_bytes(10_000));
@@ -128,7 +128,7 @@ async fn a_client_that_goes_away_in_the_middle_of_a_body_pays_for_what_was_sent(
 }
 
 #[tokio::test]
-async fn a_task_that_outlives_the_response_has_the_last_word() {
+async fn task_after_response_settles_last() {
     let store = ScriptedStore::new();
     let go_on = Arc::new(Notify::new());
     let going = Arc::clone(&go_on);

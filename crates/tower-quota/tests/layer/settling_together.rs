@@ -1,4 +1,4 @@
-//! Settling, beside everything else that a limit may be told.
+//! Settling, beside the other settings of a limit.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -33,7 +33,7 @@ async fn settled(policy: Policy, cost: u64) -> ScriptedStore {
 }
 
 #[tokio::test]
-async fn a_batch_is_settled_against_what_it_got() {
+async fn partial_grant_settles_units_taken() {
     let quota = Quota::per_hour(60);
     let rows = || Limit::new("tokens", quota).cost(100).at_most().settle(by_handler());
     for (cost, left, calls) in
@@ -45,7 +45,7 @@ async fn a_batch_is_settled_against_what_it_got() {
 }
 
 #[tokio::test]
-async fn a_quota_that_the_request_chose_gets_it_back() {
+async fn run_time_quota_gets_its_refund() {
     let tier = Quota::per_hour(500);
     let limit = Limit::new("tokens", Quota::per_hour(100)).cost(100).quota_with(move |_| Some(tier));
     for (cost, left) in [(30, 470), (0, 500), (450, 50)] {
@@ -55,7 +55,7 @@ async fn a_quota_that_the_request_chose_gets_it_back() {
 }
 
 #[tokio::test]
-async fn limits_of_one_name_behind_one_another_are_all_settled() {
+async fn nested_limits_of_one_name_settle() {
     let (outer, inner) = (ScriptedStore::new(), ScriptedStore::new());
     let tokens =
         |estimate| Policy::new().limit(Limit::new("tokens", Quota::per_hour(100)).cost(estimate).settle(by_handler()));
@@ -66,7 +66,7 @@ async fn limits_of_one_name_behind_one_another_are_all_settled() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_well_again_is_not_charged_for_what_was_counted_here() {
+async fn recovered_store_ignores_local_charges() {
     let (quota, clock) = (Quota::per_hour(100), ManualClock::default());
     let (store, local) = (ScriptedStore::with_clock(clock.clone()), MemoryStore::with_clock(10, clock));
     let policy = Policy::new()
@@ -86,7 +86,7 @@ async fn a_store_that_is_well_again_is_not_charged_for_what_was_counted_here() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_came_is_settled_alone() {
+async fn turn_taken_settles_only_its_limit() {
     let queue = Limit::new("queue", Quota::per_second(2).leaky_bucket().queue(9));
     let tokens = Limit::new("tokens", Quota::per_hour(100)).cost(10).settle(by_handler());
     let store = ScriptedStore::new();

@@ -22,7 +22,7 @@ fn shadows() -> [Limit; 7] {
         Limit::new("dear", Quota::per_minute(1)).cost_with(|_| u64::MAX).settle(only_failures()),
         Limit::new("keyed", Quota::per_minute(1)).by(key::header("x-api-key")).when_missing(MissingKey::Refuse),
         Limit::new("grim", Quota::per_minute(1)).penalty(Penalty::after(1)).count_refusals(),
-        Limit::new("sick", Quota::per_minute(1)).on_store_failure(OnStoreFailure::Refuse),
+        Limit::new("refusing", Quota::per_minute(1)).on_store_failure(OnStoreFailure::Refuse),
         // A quota that no instance can have a share of.
         Limit::new("chosen", Quota::per_minute(1)).quota_with(move |_| Some(rare)).at_most(),
     ]
@@ -34,11 +34,11 @@ fn with_shadows(policy: Policy) -> Policy {
 }
 
 /// All that clients get, over HTTP and gRPC, from a layer in this style: of five requests, while the store is well or
-/// sick.
-async fn answers(policy: Policy, style: &HeaderStyle, sick: bool) -> Vec<String> {
+/// unavailable.
+async fn answers(policy: Policy, style: &HeaderStyle, fails: bool) -> Vec<String> {
     let clock = ManualClock::default();
     let store = ScriptedStore::with_clock(clock.clone());
-    store.fail(sick);
+    store.fail(fails);
     let layer = RateLimitLayer::new(store, policy).local_store(MemoryStore::with_clock(1_000, clock));
     let service =
         layer.headers(style.clone()).protocol(Protocol::Both).partition_keys("secret").layer(Inner::default());
@@ -60,7 +60,7 @@ const STYLES: [HeaderStyle; 8] =
     [Draft11, Draft7, Draft6, Draft3, XRateLimit(Reset::Delta), XRateLimit(Reset::Epoch), GitHub, PerWindow];
 
 #[tokio::test(start_paused = true)]
-async fn clients_notice_nothing_of_them() {
+async fn shadows_change_no_response() {
     let two = Policy::new().instances(2).limit(Limit::new("two", Quota::per_minute(4).burst(2)));
     let queue = two.clone().limit(Limit::new("line", Quota::per_second(1).leaky_bucket().queue(3)));
     for policy in [two, queue].map(|policy| move || policy.clone()) {
@@ -78,18 +78,18 @@ async fn clients_notice_nothing_of_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn alone_they_are_as_no_limit_at_all() {
-    for sick in [false, true] {
+async fn lone_shadow_behaves_like_no_limit() {
+    for fails in [false, true] {
         for choice in [OnStoreFailure::Allow, OnStoreFailure::Local, OnStoreFailure::Refuse] {
             let policy = || Policy::new().instances(2).on_store_failure(choice);
             let none = answers(policy(), &Draft11, false).await;
-            assert_eq!(answers(with_shadows(policy()), &Draft11, sick).await, none, "{choice:?}");
+            assert_eq!(answers(with_shadows(policy()), &Draft11, fails).await, none, "{choice:?}");
         }
     }
 }
 
 #[tokio::test]
-async fn counted_alone_beside_a_limit_that_allows_they_are_no_count() {
+async fn shadow_alone_marks_response_uncounted() {
     let policy = Policy::new()
         .limit(Limit::new("real", Quota::per_minute(5)))
         .limit(Limit::new("dry", Quota::per_minute(5)).shadow().on_store_failure(OnStoreFailure::Local));
@@ -103,7 +103,7 @@ async fn counted_alone_beside_a_limit_that_allows_they_are_no_count() {
 }
 
 #[tokio::test]
-async fn those_that_would_refuse_are_told_where_it_is_asked_for() {
+async fn shadow_header_names_refusing_shadows() {
     let policy = Policy::new()
         .limit(Limit::new("one", Quota::per_minute(1)))
         .limit(Limit::new("dry", Quota::per_minute(1)).shadow())
@@ -115,7 +115,7 @@ async fn those_that_would_refuse_are_told_where_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn one_that_would_have_refused_is_not_settled() {
+async fn refusing_shadow_is_not_settled() {
     let store = ScriptedStore::new();
     let dry = Limit::new("dry", Quota::per_hour(10)).cost(8).settle(by_handler()).shadow();
     let policy = Policy::new().limit(Limit::new("real", Quota::per_hour(100))).limit(dry);

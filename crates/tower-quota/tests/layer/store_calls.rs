@@ -11,7 +11,7 @@ use tower_quota_testkit::ManualClock;
 use crate::fixture::{Inner, StoreControl, slow_store};
 
 #[tokio::test]
-async fn all_limits_are_one_call() {
+async fn all_limits_share_one_store_call() {
     let store = slow_store();
     let policy = Policy::new()
         .limit(Limit::new("a", Quota::per_minute(9)))
@@ -23,7 +23,7 @@ async fn all_limits_are_one_call() {
 }
 
 #[tokio::test]
-async fn no_limit_is_no_call() {
+async fn request_without_limits_skips_the_store() {
     let store = slow_store();
     let policy = Policy::new()
         .limit(Limit::new("posts", Quota::per_minute(9)).when(|head| head.method() == Method::POST))
@@ -37,7 +37,7 @@ async fn no_limit_is_no_call() {
 }
 
 #[tokio::test]
-async fn a_key_is_read_once_for_all_its_limits() {
+async fn shared_key_is_read_once() {
     let reads = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&reads);
     let extractor = key::from_fn("user", move |_| {
@@ -60,7 +60,7 @@ async fn a_key_is_read_once_for_all_its_limits() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_2000_requests_at_once_exactly_the_quota_is_admitted() {
+async fn concurrent_requests_get_exactly_the_quota() {
     let policy = Policy::new().limit(Limit::new("hundred", Quota::per_hour(100)));
     let layer = RateLimitLayer::new(MemoryStore::with_clock(10, ManualClock::default()), policy);
     let inner = Inner::default();

@@ -8,7 +8,7 @@ use tower::{Layer, ServiceExt};
 use tower_quota::{BoxStore, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimit, RateLimitLayer, Reason, key};
 use tower_quota_testkit::ScriptedError;
 
-use crate::fixture::{Inner, ScriptedStore, StoreControl, WITH_X, failing_store, field, text};
+use crate::fixture::{Inner, LastRequest, ScriptedStore, StoreControl, WITH_X, failing_store, field, text};
 
 fn policy(choice: OnStoreFailure) -> Policy {
     Policy::new().limit(Limit::new("minute", Quota::per_minute(1))).on_store_failure(choice)
@@ -19,7 +19,7 @@ fn service(choice: OnStoreFailure) -> RateLimit<Inner, ScriptedStore> {
 }
 
 #[tokio::test]
-async fn allowing_goes_ahead_and_says_that_nothing_was_counted() {
+async fn fail_open_marks_response_uncounted() {
     assert_eq!(OnStoreFailure::default(), OnStoreFailure::Allow);
     for _ in 0..3 {
         let service = service(OnStoreFailure::Allow);
@@ -34,7 +34,7 @@ async fn allowing_goes_ahead_and_says_that_nothing_was_counted() {
 }
 
 #[tokio::test]
-async fn refusing_is_a_503_that_says_nothing_of_the_store() {
+async fn fail_closed_503_hides_store_error() {
     let service = service(OnStoreFailure::Refuse);
     let inner = service.get_ref().clone();
     let response = service.oneshot(Request::new(())).await.unwrap();
@@ -53,7 +53,7 @@ async fn refusing_is_a_503_that_says_nothing_of_the_store() {
 }
 
 #[tokio::test]
-async fn a_custom_refusal_sees_the_error() {
+async fn custom_refusal_sees_store_error() {
     let layer =
         RateLimitLayer::new(BoxStore::new(failing_store()), policy(OnStoreFailure::Refuse)).on_refused(|refused| {
             match refused.reason() {
@@ -85,12 +85,12 @@ impl Heard {
 }
 
 #[tokio::test]
-async fn every_failed_decision_is_told_once_whatever_the_limits_do() {
+async fn every_store_failure_is_reported_once() {
     for (choice, statuses) in
         [(OnStoreFailure::Allow, [200, 200]), (OnStoreFailure::Refuse, [503, 503]), (OnStoreFailure::Local, [200, 429])]
     {
         let heard = Heard::default();
-        // Whatever else a layer is told, in any order.
+        // With any other settings of the layer, in any order.
         let layer = RateLimitLayer::new(failing_store(), policy(choice))
             .on_store_error(|_| panic!("another has replaced this one"))
             .on_store_error(heard.listener())
@@ -100,17 +100,17 @@ async fn every_failed_decision_is_told_once_whatever_the_limits_do() {
                 response
             });
         let service = layer.layer(Inner::default());
-        for (told, status) in (1..).zip(statuses) {
+        for (failures, status) in (1..).zip(statuses) {
             let response = service.clone().oneshot(Request::new(())).await.unwrap();
             assert_eq!(response.status(), status, "{choice:?}");
-            assert_eq!(heard.count(), told, "{choice:?}");
+            assert_eq!(heard.count(), failures, "{choice:?}");
         }
         assert_eq!(heard.0.lock().unwrap()[0], "secret-host:6379 is on fire");
     }
 }
 
 #[tokio::test]
-async fn a_store_that_decides_or_is_not_asked_is_nothing_to_tell() {
+async fn working_or_unasked_store_reports_nothing() {
     let heard = Heard::default();
     let store = ScriptedStore::new();
     let policy = policy(OnStoreFailure::Allow).limit(

@@ -62,7 +62,7 @@ impl Client {
 }
 
 #[tokio::test]
-async fn a_refusal_reaches_the_client_as_a_status() {
+async fn tonic_client_gets_refusal_as_status() {
     // The peer's address must be known, or the call is an invalid argument.
     let limit = Limit::new("once", Quota::per_minute(1)).by(key::client_ip()).when_missing(MissingKey::Refuse);
     let store = MemoryStore::with_clock(10, ManualClock::default());

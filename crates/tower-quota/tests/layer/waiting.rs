@@ -9,7 +9,7 @@ use tower::{Layer, Service, ServiceExt};
 use tower_quota::{Decision, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer};
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{Inner, Limited, ScriptedStore, StoreControl, field, tokio_now};
+use crate::fixture::{Inner, LastRequest, Limited, ScriptedStore, StoreControl, field, tokio_now};
 
 /// tokio's timer rounds to milliseconds.
 const TICK: Duration = Duration::from_millis(2);
@@ -19,7 +19,7 @@ fn queue(places: u64) -> Limit {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leaky_bucket_gives_each_request_its_turn() {
+async fn leaky_bucket_spaces_requests_evenly() {
     let limited = Limited::new(Policy::new().limit(queue(3)));
     let mut first = pin!(limited.get());
     assert_eq!(timeout(TICK, &mut first).await.expect("the first need not wait").status(), StatusCode::OK);
@@ -45,7 +45,7 @@ async fn a_leaky_bucket_gives_each_request_its_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_longer_than_told() {
+async fn request_waits_no_longer_than_max_wait() {
     let limited = Limited::new(Policy::new().limit(queue(100).max_wait(Duration::from_millis(600))));
     assert_eq!(limited.get().await.status(), StatusCode::OK);
     assert_eq!(limited.get().await.status(), StatusCode::OK);
@@ -72,7 +72,7 @@ async fn longest_wait_sets_the_queue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leaky_bucket_waits_half_a_minute_at_most_unless_told_otherwise() {
+async fn default_max_wait_is_half_a_minute() {
     let limited = Limited::new(Policy::new().limit(queue(1_000)));
     let requests: Vec<_> = (0..100).map(|_| tokio::spawn(limited.service.clone().oneshot(Request::new(())))).collect();
     let mut admitted = 0;
@@ -84,7 +84,7 @@ async fn a_leaky_bucket_waits_half_a_minute_at_most_unless_told_otherwise() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_buckets_wait_when_told_to() {
+async fn token_bucket_waits_with_max_wait() {
     let bucket = Limit::new("bucket", Quota::per_second(1).burst(1)).max_wait(Duration::from_secs(1));
     let limited = Limited::new(Policy::new().limit(bucket));
     assert_eq!(limited.get().await.status(), StatusCode::OK);
@@ -95,7 +95,7 @@ async fn other_buckets_wait_when_told_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_dropped_while_it_waits_never_reaches_the_service() {
+async fn dropped_waiting_request_never_reaches_service() {
     let limited = Limited::new(Policy::new().limit(queue(10)));
     limited.get().await;
     {
@@ -105,13 +105,13 @@ async fn a_request_dropped_while_it_waits_never_reaches_the_service() {
     tokio::time::advance(Duration::from_secs(60)).await;
     assert_eq!(limited.inner.calls(), 1);
 
-    // Its turn is given back, and whoever comes next takes it.
+    // Its turn is refunded, and the next request takes it.
     limited.get().await;
     assert_eq!(limited.inner.last_seen().unwrap().wait(), Duration::from_millis(500));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_given_back_takes_all_charges_along() {
+async fn cancelled_turn_refunds_all_charges() {
     let minute = Quota::per_minute(10);
     let policy = Policy::new().limit(queue(10)).limit(Limit::new("minute", minute).cost(3));
     let store = ScriptedStore::new();
@@ -123,7 +123,7 @@ async fn a_turn_given_back_takes_all_charges_along() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_has_come_is_not_given_back() {
+async fn turn_taken_is_not_refunded() {
     let store = ScriptedStore::new();
     let service = RateLimitLayer::new(store.clone(), Policy::new().limit(queue(10))).layer(Inner::default());
     for _ in 0..3 {
@@ -133,7 +133,7 @@ async fn a_turn_that_has_come_is_not_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_was_given_locally_is_given_back_locally() {
+async fn local_turn_is_refunded_locally() {
     let limited = |store: &ScriptedStore, local: &MemoryStore| {
         let policy = Policy::new().limit(queue(10)).on_store_failure(OnStoreFailure::Local);
         RateLimitLayer::new(store.clone(), policy).attach_decision().local_store(local.clone()).layer(Inner::default())
@@ -150,7 +150,7 @@ async fn a_turn_that_was_given_locally_is_given_back_locally() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_more_than_may_wait_is_refused_and_charged_nothing() {
+async fn request_beyond_max_waiting_is_refused_uncharged() {
     let limited = Limited::with(Policy::new().limit(queue(100)), |layer| layer.max_waiting(2));
     limited.get().await;
     let mut second = pin!(limited.get());
@@ -166,7 +166,7 @@ async fn one_more_than_may_wait_is_refused_and_charged_nothing() {
         assert_eq!(decision.retry_after(), Some(Duration::from_millis(1_500)));
         assert_eq!(decision.tightest().unwrap().name.as_str(), "queue");
     }
-    // A place that becomes free is somebody else's.
+    // A place that becomes free goes to the next request.
     assert_eq!(second.await.status(), StatusCode::OK);
     assert!(timeout(TICK, limited.get()).await.is_err());
     assert_eq!(limited.inner.calls(), 2);
@@ -175,7 +175,7 @@ async fn one_more_than_may_wait_is_refused_and_charged_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_go_away_leave_their_place_in_the_line() {
+async fn cancelled_request_frees_its_waiting_place() {
     let limited = Limited::with(Policy::new().limit(queue(100)), |layer| layer.max_waiting(1));
     limited.get().await;
     for _ in 0..3 {
@@ -185,7 +185,7 @@ async fn those_who_go_away_leave_their_place_in_the_line() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_where_nobody_may() {
+async fn zero_max_waiting_refuses_instead() {
     let limited = Limited::with(Policy::new().limit(queue(100)), |layer| layer.max_waiting(0));
     assert_eq!(limited.get().await.status(), StatusCode::OK);
     let refused = limited.get().await;
@@ -220,7 +220,7 @@ async fn jitter_only_ever_adds() {
 }
 
 #[test]
-fn a_runtime_is_needed_only_where_the_turn_is_waited_for() {
+fn only_waiting_needs_a_runtime() {
     let policy = Policy::new().limit(Limit::new("queue", Quota::per_second(10).leaky_bucket().queue(9)));
     let store = MemoryStore::with_clock(10, ManualClock::default());
     let mut service = RateLimitLayer::new(store, policy).layer(Inner::default());

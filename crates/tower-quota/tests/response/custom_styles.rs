@@ -5,7 +5,7 @@ use tower_quota::{
     ConfigError, HeaderReport, HeaderStyle, Limit, LimitInfo, MemoryStore, Policy, Quota, RateLimitLayer, WriteHeaders,
 };
 
-use crate::fixture::{Limited, field};
+use crate::shared::{Limited, field};
 
 static FIELDS: [HeaderName; 2] = [HeaderName::from_static("x-quota"), HeaderName::from_static("x-quota-names")];
 

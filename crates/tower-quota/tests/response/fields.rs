@@ -7,9 +7,9 @@ use tower::{Layer, ServiceExt};
 use tower_quota::{
     Left, Limit, LimitStatus, MissingKey, Name, Outcome, Penalty, Policy, Quota, RateLimitLayer, exposed_headers, key,
 };
-use tower_quota_testkit::ScriptedAnswer;
+use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
 
-use crate::fixture::{Answer, Inner, Limited, ScriptedStore, WITH_X, field, retry_after};
+use crate::shared::{Answer, Inner, Limited, WITH_X, field, retry_after};
 
 /// The fields of the styles that are chosen here.
 const FIELDS: [&str; 6] =

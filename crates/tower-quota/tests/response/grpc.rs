@@ -5,7 +5,7 @@ use http_body::Body as _;
 use tower::{Layer, ServiceExt};
 use tower_quota::{GrpcStatus, Limit, MissingKey, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer, key};
 
-use crate::fixture::{Answer, Inner, Limited, failing_store, field};
+use crate::shared::{Answer, Inner, Limited, failing_store, field};
 
 fn call(content_type: &str) -> http::request::Builder {
     Request::post("/echo.Echo/Say").version(Version::HTTP_2).header("content-type", content_type)

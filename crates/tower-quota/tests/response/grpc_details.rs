@@ -9,7 +9,7 @@ use tonic_types::{ErrorDetails, StatusExt};
 use tower::{Layer, ServiceExt};
 use tower_quota::{Limit, MemoryStore, MissingKey, Name, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer, key};
 
-use crate::fixture::{Answer, Inner, Limited, failing_store, field};
+use crate::shared::{Answer, Inner, Limited, failing_store, field};
 
 fn call() -> http::request::Builder {
     Request::post("/echo.Echo/Say").version(Version::HTTP_2).header("content-type", "application/grpc")

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tower_quota::key::{Proxies, Source};
 use tower_quota::{Limit, MissingKey, Policy, Protocol, Quota, cost, key, settle, when};
 
-use crate::fixture::{Answer, Limited, field, text};
+use crate::shared::{Answer, Limited, field, text};
 
 /// Returns a policy with something of everything that reads requests.
 fn limited() -> Limited {

@@ -11,7 +11,7 @@ use tower_quota::{
 };
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{Inner, failing_store, field};
+use crate::shared::{Inner, failing_store, field};
 
 fn layer(name: &'static str, quota: Quota) -> RateLimitLayer<MemoryStore> {
     let store = MemoryStore::with_clock(10, ManualClock::default());

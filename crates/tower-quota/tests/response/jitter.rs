@@ -9,7 +9,7 @@ use tower_quota::HeaderStyle::{Draft6, Draft7, Draft11, XRateLimit};
 use tower_quota::Reset::{Delta, Epoch};
 use tower_quota::{Clock, Limit, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer};
 
-use crate::fixture::{Answer, Inner, Limited, failing_store, field, text};
+use crate::shared::{Answer, Inner, Limited, failing_store, field, text};
 
 /// One request in four seconds.
 fn policy() -> Policy {

@@ -3,7 +3,6 @@
 
 mod custom_styles;
 mod fields;
-mod fixture;
 mod grpc;
 mod grpc_details;
 mod grpc_sockets;
@@ -14,4 +13,6 @@ mod negotiation;
 mod nested;
 mod partitions;
 mod refusals;
+#[path = "../shared/mod.rs"]
+mod shared;
 mod styles;

@@ -3,7 +3,7 @@
 use http::{Request, Response};
 use tower_quota::{Limit, MissingKey, Policy, ProblemDetails, Quota, key};
 
-use crate::fixture::{Answer, Limited, field, text};
+use crate::shared::{Answer, Limited, field, text};
 
 /// The refusal of a request by a limit with this name, which all requests are over.
 async fn refusal(name: &'static str, accept: &str) -> Answer {

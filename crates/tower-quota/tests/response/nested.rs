@@ -12,7 +12,7 @@ use tower_quota::Reset::Delta;
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer};
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{Inner, field};
+use crate::shared::{Inner, field};
 
 fn layer(style: HeaderStyle, name: &'static str, per_minute: u64) -> RateLimitLayer<MemoryStore> {
     let store = MemoryStore::with_clock(10, ManualClock::default());

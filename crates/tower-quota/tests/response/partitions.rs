@@ -3,7 +3,7 @@
 use http::Request;
 use tower_quota::{Limit, Policy, Quota, key};
 
-use crate::fixture::{Limited, field};
+use crate::shared::{Limited, field};
 
 fn policy() -> Policy {
     Policy::new()

@@ -10,7 +10,7 @@ use http_body_util::Full;
 use serde_json::{Value, json};
 use tower_quota::{Limit, MissingKey, Policy, ProblemDetails, Quota, Reason, Refusal, RefusalBody, Refused, key};
 
-use crate::fixture::{Limited, WITH_X, field, text};
+use crate::shared::{Limited, WITH_X, field, text};
 
 fn twice() -> Policy {
     Policy::new().limit(Limit::new("say \"when\"", Quota::per_minute(2)))
@@ -46,7 +46,7 @@ async fn problem_details_say_which_limit_and_when() {
 }
 
 #[tokio::test]
-async fn all_violated_policies_are_named() {
+async fn refusal_names_all_violated_policies() {
     let policy = Policy::new()
         .limit(Limit::new("a", Quota::per_second(1)))
         .limit(Limit::new("roomy", Quota::per_second(100)))

@@ -9,9 +9,9 @@ use tower_quota::Reset::{Delta, Epoch};
 use tower_quota::{
     Clock, ConfigError, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, exposed_headers,
 };
-use tower_quota_testkit::{ManualClock, ScriptedAnswer};
+use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 
-use crate::fixture::{Answer, Inner, Limited, ScriptedStore, field};
+use crate::shared::{Answer, Inner, Limited, field};
 
 /// Two requests in two seconds, four in a minute, many an hour.
 fn policy() -> Policy {

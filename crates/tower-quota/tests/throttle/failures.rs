@@ -1,4 +1,4 @@
-//! Refusals, failures of the store and errors of the inner service can be told apart.
+//! Refusals, failures of the store and errors of the inner service are told apart.
 
 use std::error::Error;
 use std::sync::{Arc, Mutex};

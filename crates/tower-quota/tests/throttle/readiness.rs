@@ -99,7 +99,7 @@ async fn busy_service_takes_no_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn turn_before_readiness_is_given_back() {
+async fn turn_before_readiness_is_refunded() {
     for is_broken in [false, true] {
         let limiter = limiter(Quota::per_second(1).burst(1));
         let service = Picky::default();

@@ -67,7 +67,7 @@ async fn zero_wait_fails_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_key_has_its_turns() {
+async fn keys_are_throttled_separately() {
     let printer = Printer::default();
     let throttle = ThrottleLayer::new(limiter(Quota::per_second(1).burst(1)), user).max_wait(Duration::ZERO);
     let service = throttle.layer(printer.clone());
@@ -93,7 +93,7 @@ async fn cost_comes_from_the_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropped_wait_gives_its_turn_back() {
+async fn dropped_wait_refunds_its_turn() {
     let printer = Printer::default();
     let throttle = ThrottleLayer::new(limiter(Quota::per_second(1).burst(1)), user);
     let service = throttle.layer(printer.clone());
@@ -108,7 +108,7 @@ async fn dropped_wait_gives_its_turn_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unpolled_request_gives_its_turn_back() {
+async fn unpolled_request_refunds_its_turn() {
     let limiter = limiter(Quota::per_second(1).burst(1));
     let mut service = ThrottleLayer::new(limiter.clone(), user).layer(Printer::default());
     service.call(Order::of("ann")).await.unwrap();

@@ -9,9 +9,9 @@ const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Au
 
 /// Returns the seconds since the Unix epoch at which a response was made, by its own account where it has one.
 pub(super) fn response_time(headers: &HeaderMap) -> u64 {
-    let told = headers.get(DATE).and_then(|date| parse(date.to_str().ok()?));
+    let sent = headers.get(DATE).and_then(|date| parse(date.to_str().ok()?));
     #[expect(clippy::disallowed_methods, reason = "the remote tells an instant of the calendar")]
-    told.unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs())
+    sent.unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs())
 }
 
 /// Returns the seconds from the Unix epoch to a date.

@@ -48,12 +48,12 @@ fn dates_are_seconds_since_epoch() {
 #[test]
 fn retry_after_counts_on_errors_only() {
     // With 202 it says when to look for the result; with 301, when to follow.
-    let told = headers(&[("retry-after", "120")]);
+    let asked = headers(&[("retry-after", "120")]);
     for status in [StatusCode::OK, StatusCode::ACCEPTED, StatusCode::MOVED_PERMANENTLY] {
-        assert_eq!(pushback(status, &told), None);
+        assert_eq!(pushback(status, &asked), None);
     }
     for status in [StatusCode::FORBIDDEN, StatusCode::SERVICE_UNAVAILABLE] {
-        assert_eq!(pushback(status, &told), Some(Duration::from_secs(120)));
+        assert_eq!(pushback(status, &asked), Some(Duration::from_secs(120)));
     }
     assert_eq!(answered(&[("grpc-status", "8"), ("retry-after", "7")]), Some(7));
     assert_eq!(answered(&[("grpc-status", "0"), ("retry-after", "7")]), None);

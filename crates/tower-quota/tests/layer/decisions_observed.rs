@@ -1,4 +1,4 @@
-//! Whoever counts decisions hears of each once.
+//! A listener observes each decision once.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,16 +16,16 @@ type Heard = Arc<Mutex<Vec<(&'static str, String, bool)>>>;
 
 fn listening<S: Store>(store: S, policy: Policy) -> (RateLimitLayer<S>, Heard) {
     let heard = Heard::default();
-    let told = Arc::clone(&heard);
+    let observed = Arc::clone(&heard);
     let layer = RateLimitLayer::new(store, policy).attach_decision().on_decision(move |decided| {
         assert_consistent(decided);
         let path = decided.head().uri().path().to_owned();
-        told.lock().unwrap().push((decided.label(), path, decided.is_degraded()));
+        observed.lock().unwrap().push((decided.label(), path, decided.is_degraded()));
     });
     (layer, heard)
 }
 
-/// What must be true of everything that is told.
+/// Checks what is true of every observed decision.
 fn assert_consistent(decided: &Decided<'_>) {
     let admitted = decided.reason().is_none();
     if let Some(decision) = decided.decision() {
@@ -41,7 +41,7 @@ async fn ask<S: Store>(layer: &RateLimitLayer<S>, path: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_decision_is_told_once() {
+async fn each_decision_is_observed_once() {
     let on = |path: &'static str| move |head: &tower_quota::RequestHead<'_>| head.uri().path() == path;
     let policy = Policy::new()
         .skip(when::path("/skipped"))
@@ -76,23 +76,23 @@ async fn each_decision_is_told_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_finds_the_line_full_is_told_of_once_as_refused() {
+async fn full_queue_is_observed_as_one_refusal() {
     let queue =
         Limit::new("queue", Quota::per_second(1).leaky_bucket().queue(9)).on_store_failure(OnStoreFailure::Local);
-    for sick in [false, true] {
+    for failing in [false, true] {
         let store = ScriptedStore::new();
-        store.fail(sick);
+        store.fail(failing);
         let (layer, heard) = listening(store, Policy::new().limit(queue.clone()));
         let layer = layer.max_waiting(0);
         ask(&layer, "/").await;
         ask(&layer, "/").await;
-        let expected = ["allowed", "refused"].map(|label| (label, String::from("/"), sick));
+        let expected = ["allowed", "refused"].map(|label| (label, String::from("/"), failing));
         assert_eq!(*heard.lock().unwrap(), expected);
     }
 }
 
 #[tokio::test]
-async fn a_sick_store_is_told_of() {
+async fn store_failure_is_observed() {
     let policy = Policy::new()
         .limit(Limit::new("free", Quota::per_minute(9)))
         .limit(
@@ -113,13 +113,13 @@ async fn a_sick_store_is_told_of() {
         ask(&layer, path).await;
     }
     let heard: Vec<_> = heard.lock().unwrap().iter().map(|(label, _, degraded)| (*label, *degraded)).collect();
-    let sick = [("uncounted", true), ("allowed", true), ("refused", true), ("store_failure", true)];
+    let failing = [("uncounted", true), ("allowed", true), ("refused", true), ("store_failure", true)];
     assert_eq!(heard[0], ("allowed", false));
-    assert_eq!(heard[1..], sick);
+    assert_eq!(heard[1..], failing);
 }
 
 #[tokio::test]
-async fn a_layer_within_a_sick_one_is_not_sick() {
+async fn inner_layer_is_not_degraded_by_outer() {
     let store = ScriptedStore::new();
     store.fail(true);
     let policy = || Policy::new().limit(Limit::new("all", Quota::per_minute(9)));
@@ -133,7 +133,7 @@ async fn a_layer_within_a_sick_one_is_not_sick() {
 async fn listener_hears_keys_and_refusing_limits() {
     type Told = (Vec<String>, Vec<String>, Option<Duration>);
     let heard: Arc<Mutex<Vec<Told>>> = Arc::default();
-    let told = Arc::clone(&heard);
+    let observed = Arc::clone(&heard);
     let policy = Policy::new()
         .limit(Limit::new("user", Quota::per_minute(1)).by(key::from_fn("user", |_| Some("s3cret"))))
         .limit(Limit::new("everyone", Quota::per_minute(9)));
@@ -142,7 +142,7 @@ async fn listener_hears_keys_and_refusing_limits() {
         assert!(!format!("{decided:?}").contains("s3cret"));
         let keys = decided.keys().map(|(limit, key)| format!("{limit} {}", String::from_utf8_lossy(key.as_bytes())));
         let limits = decided.refusing_limits().map(|limit| limit.to_string()).collect();
-        told.lock().unwrap().push((keys.collect(), limits, decided.retry_after()));
+        observed.lock().unwrap().push((keys.collect(), limits, decided.retry_after()));
     });
     ask(&layer, "/").await;
     ask(&layer, "/").await;

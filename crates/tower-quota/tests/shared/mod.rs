@@ -1,29 +1,27 @@
-//! A policy over a service that counts its calls, on a clock that stands still.
+//! An inner service that records its requests, behind a policy on a clock that stands still.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Extensions, Request, Response};
 use http_body_util::{BodyExt, Full};
 use tower::{Layer, Service, ServiceExt};
 use tower_quota::{HeaderStyle, MemoryStore, Policy, RateLimit, RateLimitLayer, Reset, ResponseBody};
-pub(crate) use tower_quota_testkit::ScriptedStore;
-use tower_quota_testkit::{ManualClock, ScriptedAnswer};
+use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 
-/// Answers `inner` to everything.
+/// Answers `inner` to everything and records what each request brought along.
 #[derive(Clone, Default)]
 pub(crate) struct Inner {
-    calls: Arc<AtomicUsize>,
+    pub(crate) requests: Arc<Mutex<Vec<Extensions>>>,
 }
 
 impl Inner {
     pub(crate) fn calls(&self) -> usize {
-        self.calls.load(Ordering::Relaxed)
+        self.requests.lock().unwrap().len()
     }
 }
 
@@ -36,8 +34,8 @@ impl Service<Request<()>> for Inner {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, _: Request<()>) -> Self::Future {
-        self.calls.fetch_add(1, Ordering::Relaxed);
+    fn call(&mut self, request: Request<()>) -> Self::Future {
+        self.requests.lock().unwrap().push(request.extensions().clone());
         ready(Ok(Response::new(Full::from("inner"))))
     }
 }
@@ -51,6 +49,7 @@ pub(crate) type Answer = Response<ResponseBody<Full<Bytes>>>;
 pub(crate) struct Limited {
     pub(crate) service: RateLimit<Inner, MemoryStore>,
     pub(crate) inner: Inner,
+    #[allow(dead_code, reason = "not every test crate moves it")]
     pub(crate) clock: ManualClock,
 }
 
@@ -92,10 +91,13 @@ where
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Returns a store that always fails. Clients must not see its message.
+/// The message of a failing store. Clients must not see it.
+pub(crate) const FAILURE: &str = "secret-host:6379 is on fire";
+
+/// Returns a store that always fails.
 pub(crate) fn failing_store() -> ScriptedStore {
     let store = ScriptedStore::new();
-    store.set_default(ScriptedAnswer::error("secret-host:6379 is on fire"));
+    store.set_default(ScriptedAnswer::error(FAILURE));
     store
 }
 

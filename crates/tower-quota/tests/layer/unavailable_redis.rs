@@ -12,7 +12,7 @@ use tower_quota_testkit::{ManualClock, RedisServer};
 use crate::axum_apps::{ask, served};
 use crate::fixture::WITH_X;
 
-/// Far more than the deadline of a call: whoever waits so long was forgotten.
+/// Far more than the deadline of a call: a request that waits so long was forgotten.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A limit of 12 a minute, of which an instance's share is 2, counted in Redis under a prefix of its own.
@@ -24,7 +24,7 @@ struct Setting {
 
 impl Setting {
     async fn new(redis: &RedisServer, policy: Policy, prefix: &str) -> Self {
-        // A healthy server on a busy machine must not be taken for a sick one.
+        // A healthy server on a busy machine must not be taken for an unavailable one.
         let options = RedisStore::options().prefix(prefix).deadline(Duration::from_secs(1));
         let store = options.connect(&redis.url()).await.unwrap();
         let clock = ManualClock::default();
@@ -52,11 +52,11 @@ async fn head(app: SocketAddr, path: &str) -> String {
 /// Whether a head has this status and just these `X-RateLimit` fields, and no standard ones.
 fn assert_degraded(head: &str, status: &str, fields: &[&str]) {
     assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
-    let told: Vec<&str> =
+    let lines: Vec<&str> =
         head.split("\r\n").filter(|line| line.starts_with("ratelimit") || line.starts_with("x-ratelimit")).collect();
-    assert_eq!(told.len(), fields.len(), "{head}");
+    assert_eq!(lines.len(), fields.len(), "{head}");
     for field in fields {
-        assert!(told.contains(field), "{field} in {head}");
+        assert!(lines.contains(field), "{field} in {head}");
     }
 }
 

@@ -1,0 +1,46 @@
+//! Guides: moving from other limiters, and one task each.
+//!
+//! These modules hold no items. Their pages are `docs/guide` in the repository, and their code blocks are doc tests.
+
+/// Links between the guides: in the pages the same names lead to files. The first definition of a name counts.
+macro_rules! links {
+    ($($name:literal)*) => {
+        concat!($("[", $name, "]: crate::guide::", $name, "\n"),*)
+    };
+}
+
+/// Makes a module of each page. A page whose code needs a feature is tested where that is enabled.
+macro_rules! guides {
+    ($($(#[$needs:meta])? $name:ident;)*) => {
+        $(
+            $(#[cfg(any(not(doctest), $needs))])?
+            #[doc = links! {
+                "from_governor" "from_tower_governor" "from_express_rate_limit" "from_limitador_or_envoy"
+                "behind_a_proxy" "nesting_in_axum" "choosing_an_algorithm" "without_http" "grpc" "operations" "outages"
+                "testing_your_limits" "writing_a_store" "adding_an_algorithm"
+            }]
+            // The one picture, as a link's target: published documentation has no files beside its pages.
+            #[doc = include_str!("../guide/drawing.txt")]
+            #[doc = ""]
+            #[doc = include_str!(concat!("../guide/", stringify!($name), ".md"))]
+            pub mod $name {}
+        )*
+    };
+}
+
+guides! {
+    from_governor;
+    #[feature = "axum"] from_tower_governor;
+    #[feature = "axum"] from_express_rate_limit;
+    from_limitador_or_envoy;
+    #[feature = "axum"] behind_a_proxy;
+    #[feature = "axum"] nesting_in_axum;
+    choosing_an_algorithm;
+    without_http;
+    #[feature = "tonic"] grpc;
+    operations;
+    #[feature = "redis"] outages;
+    testing_your_limits;
+    writing_a_store;
+    adding_an_algorithm;
+}
