@@ -82,7 +82,7 @@ enum Suite {
     /// Prints the conditions of figures as JSON, for `scripts/instructions`.
     #[command(hide = true)]
     Conditions,
-    /// Draws what each algorithm admits, and charts of what `--json` has written, and fills the documents' tables from that.
+    /// Draws the algorithms and the charts of `--json` files, and fills the tables of the documents.
     Chart {
         /// The files that `--json` has written, one per suite, and that of `scripts/instructions`.
         files: Vec<PathBuf>,

@@ -46,7 +46,7 @@ fn relative_links_lead_to_files() {
     }
 }
 
-/// Returns the targets of inline links and of definitions, but those on the same page and elsewhere in the web.
+/// Returns the targets of inline links and of definitions, except those on the same page or on the web.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let inline = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     let defined = text.lines().filter_map(|line| line.strip_prefix('[')?.split_once("]: ").map(|(_, target)| target));

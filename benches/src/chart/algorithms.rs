@@ -1,4 +1,4 @@
-//! What each algorithm admits over time: decided by the algorithms themselves, on a clock that the drawing moves.
+//! Draws the requests that each algorithm admits over time, decided by the algorithms on a clock set by hand.
 
 use std::error::Error;
 use std::time::Duration;
@@ -15,7 +15,9 @@ const UNIT: &str = "each line is a request that passes, at the time it passes; e
 
 const PERIOD: Duration = Duration::from_secs(10);
 const SECONDS: u32 = 30;
-/// What comes: from a second up to another, so many milliseconds apart. Each stretch begins off the clock's full seconds.
+/// The requests: start and end of each stretch and the time between requests, in milliseconds.
+///
+/// Each stretch begins shortly after a full second.
 const STRETCHES: [(u64, u64, u64); 3] = [(0, 8_000, 500), (17_000, 24_000, 200), (24_000, 30_000, 2_000)];
 const FIRST: u64 = 100;
 
@@ -25,15 +27,15 @@ const LEFT: f64 = 210.0;
 const RIGHT: f64 = WIDTH - 200.0;
 const ROW: f64 = 36.0;
 
-/// One quota, and what it does with the requests.
+/// The requests that one quota passes and refuses.
 struct Row {
     name: &'static str,
-    /// When requests pass, since the start.
+    /// The times at which requests pass, since the start.
     passed: Vec<Duration>,
     refused: Vec<Duration>,
 }
 
-/// Returns what each quota does with the same requests.
+/// Decides the same requests under each quota.
 fn rows() -> Result<Vec<Row>, Box<dyn Error>> {
     let quota = Quota::new(10, PERIOD);
     [
@@ -65,7 +67,7 @@ fn row(name: &'static str, quota: Quota) -> Result<Row, Box<dyn Error>> {
     Ok(row)
 }
 
-/// Returns when requests come, since the start.
+/// Returns the times at which requests arrive, since the start.
 fn requests() -> impl Iterator<Item = Duration> {
     let instants = STRETCHES.into_iter().flat_map(|(from, to, apart)| (from + FIRST..to).step_by(apart as usize));
     instants.map(Duration::from_millis)
@@ -87,7 +89,7 @@ pub(super) fn drawn() -> Result<String, Box<dyn Error>> {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{TITLE}\">\n\
          {STYLE}<style>.pass{{stroke:#0072b2;stroke-width:2}}.refuse{{stroke:#d55e00;stroke-width:3;stroke-linecap:round}}\
          .ask{{stroke:#8c959f;stroke-width:2}}</style>\n\
-         <rect class=\"paper\" x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"6\"/>\n",
+         <rect class=\"background\" x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"6\"/>\n",
         WIDTH - 1.0,
         height - 1.0
     );
@@ -99,7 +101,7 @@ pub(super) fn drawn() -> Result<String, Box<dyn Error>> {
         svg += &text("group", x, foot + LINE, &format!("{second} s"));
     }
     let asked: Vec<Duration> = requests().collect();
-    svg += &text("name", MARGIN, top + 22.0, "what comes");
+    svg += &text("name", MARGIN, top + 22.0, "all requests");
     svg += &lines("ask", top, &asked);
     svg += &text("sum", RIGHT + 16.0, top + 22.0, &format!("{}", asked.len()));
     for (row, number) in rows.iter().zip(1..) {
@@ -145,7 +147,7 @@ mod tests {
     use tower_quota_core::Quota;
 
     #[test]
-    fn rows_keep_what_their_algorithms_promise() {
+    fn rows_stay_within_algorithm_bounds() {
         let of = |name: &str| rows().unwrap().into_iter().find(|row| row.name.starts_with(name)).unwrap();
         assert_eq!(most_in_a_period(&of("sliding log").passed), 10);
         // Up to twice the units across a border.
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn gcra_has_the_row_of_a_token_bucket() {
+    fn gcra_row_equals_token_bucket_row() {
         let quota = Quota::new(10, super::PERIOD);
         assert_eq!(row("", quota.gcra()).unwrap().passed, row("", quota).unwrap().passed);
     }

@@ -29,7 +29,7 @@ const REAL_TRAFFIC: (&str, &str) = ("REAL_TRAFFIC.md", "real-traffic");
 /// The drawing of the algorithms for rustdoc, in the folder of documents.
 const DRAWING_LINK: &str = "guide/drawing.txt";
 
-/// Draws the algorithms and the charts of these files into the folder `charts`, and fills the documents.
+/// Draws the algorithms and the charts of these files, and fills the regions of the documents.
 pub(crate) fn run(files: &[PathBuf], into: &Path) -> Result<(), Box<dyn Error>> {
     let charts = into.join("charts");
     fs::create_dir_all(&charts)?;

@@ -79,7 +79,7 @@ fn documents_show_the_kept_figures() {
     assert_eq!(held(&read(document), region).unwrap(), tables.trim());
 }
 
-/// `tower-quota-bench chart` was run after the last change of an algorithm or of the drawing.
+// Fails if `tower-quota-bench chart` was not run after an algorithm or the drawing changed.
 #[test]
 fn kept_drawing_shows_algorithms() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
