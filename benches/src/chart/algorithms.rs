@@ -1,4 +1,4 @@
-//! Draws the requests that each algorithm admits over time, decided by the algorithms on a clock set by hand.
+//! Draws the requests that each algorithm admits over time, decided on a clock set by hand.
 
 use std::error::Error;
 use std::time::Duration;
