@@ -80,7 +80,7 @@ fn each_mistake_fails_its_case() {
 fn failure_names_the_step() {
     let failures = failed(Mistake::ForgetsRefunds);
     let (_, text) = failures.iter().find(|(case, _)| *case == "refund_restores_units").unwrap();
-    assert!(text.starts_with("at \"token bucket: the 5 come back\": "), "{text}");
+    assert!(text.starts_with("at \"token bucket: the 5 are refunded\": "), "{text}");
 }
 
 #[test]
