@@ -6,9 +6,9 @@ use std::task::{Context, Poll, Waker};
 
 use http::{Request, Response, StatusCode};
 use libfuzzer_sys::fuzz_target;
+use tower_layer::Layer;
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_fuzz::request;
-use tower_layer::Layer;
 use tower_service::Service;
 
 /// The inner service, which no request reaches.

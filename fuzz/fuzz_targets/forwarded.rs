@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use tower_quota::key::Source;
-use tower_quota_fuzz::{clients, request, assert_proxy_decides};
+use tower_quota_fuzz::{assert_proxy_decides, clients, request};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Some(request) = request("forwarded", bytes) {
