@@ -13,7 +13,7 @@ use super::bucket::ROWS;
 use super::draft::{Asked, Draft};
 use super::insert::Scene;
 use super::interned::Interned;
-use super::row::{Mark, RowMut, WIDE};
+use super::row::{Mark, NARROW, RowMut, WIDE};
 use super::sync::{MutexGuard, locked};
 use super::table::{Buckets, Table, row_of};
 use super::{Inner, MemoryStore};
@@ -62,9 +62,9 @@ impl Inner {
         let number = self.table_of(hash);
         // While the row is on its way the time is read.
         if N == 1 {
-            self.prefetches[number].fetch::<3>(hash);
+            self.prefetches[number].fetch::<NARROW>(hash);
         } else {
-            self.prefetches[number].fetch::<5>(hash);
+            self.prefetches[number].fetch::<WIDE>(hash);
         }
         let now = self.time.now().as_micros();
         let mut guard = locked(&self.tables[number].0);
@@ -115,7 +115,7 @@ impl Inner {
     #[inline]
     fn check_bucket(&self, hash: u64, counter: Counter<'_>, cost: u64) -> Option<(u64, bool)> {
         let number = self.table_of(hash);
-        self.prefetches[number].fetch::<3>(hash);
+        self.prefetches[number].fetch::<NARROW>(hash);
         let now = self.time.now().as_micros();
         let mut guard = locked(&self.tables[number].0);
         let table = &mut *guard;
@@ -261,19 +261,20 @@ fn check_row<const W: usize, const N: usize>(
     if !row.read().may_have(N) || from > now {
         return false;
     }
-    let (mut used, mut after, mut is_admitted) = ([0; N], [0; N], true);
+    // What is used with the charge. It means something only where the limit holds so many.
+    let (mut after, mut is_admitted) = ([0; N], true);
+    let charged = |limit: usize| charges[limit].units().wrapping_mul(charges[limit].quota().grain());
     for limit in 0..N {
         let charge = charges[limit];
-        let (quota, cost) = (charge.quota(), charge.units());
         if !interned.is_bucket_of(row.read().number(limit), charge.counter()) {
             return check_row_in_any_order(words, charges, now, interned, decision);
         }
-        used[limit] = bucket::refilled(quota, row.read().value(limit), now - from);
-        is_admitted &= bucket::holds(quota, used[limit], cost);
-        // Read only where the limit holds so many.
-        after[limit] = used[limit].wrapping_add(cost.wrapping_mul(quota.grain()));
+        let used = bucket::refilled(charge.quota(), row.read().value(limit), now - from);
+        is_admitted &= bucket::holds(charge.quota(), used, charge.units());
+        after[limit] = used.wrapping_add(charged(limit));
     }
     if !is_admitted {
+        let used = core::array::from_fn(|limit| after[limit].wrapping_sub(charged(limit)));
         refuse_in_row(row, charges, used, now, decision);
         return true;
     }

@@ -200,6 +200,7 @@ impl RowMut<'_> {
     }
 
     /// Replaces its limits by these, as many as it has room for.
+    #[inline]
     pub(super) fn set_counts(&mut self, counts: &[Count]) {
         self.0[MARKS] &= !ELSEWHERE;
         if self.0.len() == WIDE {

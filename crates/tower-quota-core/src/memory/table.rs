@@ -254,9 +254,6 @@ pub(super) fn row_of<const W: usize>(buckets: &mut [Bucket<W>], hash: u64) -> Op
     if let Some(row) = buckets.get(first)?.find(hash) {
         return Some(buckets[first].row_mut(row));
     }
-    if !buckets[first].has_spilled() {
-        return None;
-    }
     let (second, row) = find_in_second(buckets, hash)?;
     Some(buckets[second].row_mut(row))
 }
@@ -277,16 +274,18 @@ const fn second_home(hash: u64, buckets: usize) -> usize {
 #[inline]
 fn find<const W: usize>(buckets: &[Bucket<W>], hash: u64) -> Option<(usize, usize)> {
     let first = first_home(hash, buckets.len());
-    let bucket = buckets.get(first)?;
-    match bucket.find(hash) {
+    match buckets.get(first)?.find(hash) {
         Some(row) => Some((first, row)),
-        None if bucket.has_spilled() => find_in_second(buckets, hash),
-        None => None,
+        None => find_in_second(buckets, hash),
     }
 }
 
+/// Returns the bucket and the row of an entry that is not in its first bucket.
 #[inline(never)]
 fn find_in_second<const W: usize>(buckets: &[Bucket<W>], hash: u64) -> Option<(usize, usize)> {
+    if !buckets.get(first_home(hash, buckets.len()))?.has_spilled() {
+        return None;
+    }
     let second = second_home(hash, buckets.len());
     buckets.get(second)?.find(hash).map(|row| (second, row))
 }
