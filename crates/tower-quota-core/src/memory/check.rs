@@ -1,9 +1,10 @@
 //! Checks of plain charges, decided in the rows: what [`decide`](crate::decide()) does, and nearly all that stores are
 //! asked.
 //!
-//! A key whose row counts all asked limits by the asked quotas is decided in its row, whatever the order of the limits
-//! and whatever other limits the row has. Every other plain check is decided on drafts of its rows: first requests,
-//! several keys, limits that are new to a row, quotas that changed.
+//! A key whose row counts all asked limits is decided in its row, whatever the order of the limits, whatever other
+//! limits the row has, and by whatever quotas it counted them. A new key gets a row of full limits first, if they admit
+//! its request. Every other plain check is decided on drafts of its rows: several keys, and limits that are new to a row
+//! or were spent when it was evicted.
 
 use core::time::Duration;
 
@@ -282,8 +283,8 @@ fn check_row<const W: usize, const N: usize>(
     if has_others && !advance_others(&mut row, (1 << N) - 1, now, interned) {
         return false;
     }
-    for limit in 0..N {
-        row.set_value(limit, after[limit]);
+    for (limit, after) in after.into_iter().enumerate() {
+        row.set_value(limit, after);
     }
     row.set_at(now);
     row.mark(Mark::Charged);
