@@ -38,9 +38,10 @@ impl Decision {
 
     /// Sets the outcome of a check that some limit does not admit.
     #[inline]
-    pub(crate) fn refuse(&mut self, at: Timestamp, outcome: Outcome, statuses: Statuses) {
+    pub(crate) fn refuse(&mut self, at: Timestamp, statuses: Statuses) {
+        // Read where they stay: to be moved once more, they would have to be written first.
         self.statuses = statuses;
-        (self.outcome, self.at, self.refundable) = (outcome, at, false);
+        (self.outcome, self.at, self.refundable) = (outcome_of(&self.statuses), at, false);
     }
 
     /// Returns whether the request may pass, and when.

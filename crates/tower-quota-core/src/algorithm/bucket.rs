@@ -232,6 +232,8 @@ pub(crate) const fn reset(quota: &Quota, used: u64) -> u64 {
 pub(crate) const fn until_back(refill: u64, used: u64) -> u64 {
     match refill {
         0 => 0,
+        // So it is where the units of a period divide its microseconds, and a division takes a tenth of a refusal.
+        1 => used,
         refill => used.div_ceil(refill),
     }
 }

@@ -24,6 +24,8 @@ const IN_USE: u64 = 1 << (TAG_BITS - 1);
 /// The lowest bits of all tags.
 const LOWEST: u64 = 0x0001_0010_0100_1001;
 const HIGHEST: u64 = LOWEST << (TAG_BITS - 1);
+/// Above the tags: an entry may be in its second bucket instead of this one. It stays until the table is rewritten.
+const SPILLED: u64 = 1 << (ROWS * TAG_BITS);
 
 impl<const W: usize> Bucket<W> {
     pub(super) const EMPTY: Self = Self { tags: 0, rows: [[0; W]; ROWS] };
@@ -56,6 +58,18 @@ impl<const W: usize> Bucket<W> {
         let at = row * TAG_BITS;
         let tag = if hash == FREE { 0 } else { tag(hash) };
         self.tags = self.tags & !(tag_mask() << at) | tag << at;
+    }
+
+    /// Notes that an entry is in its second bucket instead of this one.
+    #[inline]
+    pub(super) const fn spill(&mut self) {
+        self.tags |= SPILLED;
+    }
+
+    /// Returns whether an entry that is not here may be in its second bucket.
+    #[inline]
+    pub(super) const fn has_spilled(&self) -> bool {
+        self.tags & SPILLED != 0
     }
 
     /// Returns a free row.

@@ -1,18 +1,20 @@
 //! Checks of plain charges, decided in the rows: what [`decide`](crate::decide()) does, and nearly all that stores are
 //! asked.
 //!
-//! A key whose row counts all asked limits by the asked quotas is decided in its row, whatever the order of the limits
-//! and whatever other limits the row has. Every other plain check is decided on drafts of its rows: first requests,
-//! several keys, limits that are new to a row, quotas that changed.
+//! A key whose row counts all asked limits is decided in its row, whatever the order of the limits, whatever other
+//! limits the row has, and by whatever quotas it counted them. A new key gets a row of full limits first, if they admit
+//! its request. Every other plain check is decided on drafts of its rows: several keys, and limits that are new to a row
+//! or were spent when it was evicted.
 
 use core::time::Duration;
 
 use smallvec::SmallVec;
 
+use super::bucket::ROWS;
 use super::draft::{Asked, Draft};
 use super::insert::Scene;
 use super::interned::Interned;
-use super::row::{Mark, RowMut, WIDE};
+use super::row::{Mark, NARROW, RowMut, WIDE};
 use super::sync::{MutexGuard, locked};
 use super::table::{Buckets, Table, row_of};
 use super::{Inner, MemoryStore};
@@ -61,31 +63,60 @@ impl Inner {
         let number = self.table_of(hash);
         // While the row is on its way the time is read.
         if N == 1 {
-            self.prefetches[number].fetch::<3>(hash);
+            self.prefetches[number].fetch::<NARROW>(hash);
         } else {
-            self.prefetches[number].fetch::<5>(hash);
+            self.prefetches[number].fetch::<WIDE>(hash);
         }
         let now = self.time.now().as_micros();
         let mut guard = locked(&self.tables[number].0);
         let table = &mut *guard;
         table.interned.prefetch::<N>();
         let found = match &mut table.buckets {
-            Buckets::Narrow(buckets) if N == 1 => row_of(buckets, hash)
-                .map(|words| check_row::<_, N, true>(words, charges, now, &table.interned, decision)),
+            Buckets::Narrow(buckets) if N == 1 => {
+                row_of(buckets, hash).map(|words| check_row(words, charges, now, &table.interned, decision))
+            }
             Buckets::Narrow(buckets) => row_of(buckets, hash).map(|_| false),
-            Buckets::Wide(buckets) => row_of(buckets, hash)
-                .map(|words| check_row::<_, N, true>(words, charges, now, &table.interned, decision)),
+            Buckets::Wide(buckets) => {
+                row_of(buckets, hash).map(|words| check_row(words, charges, now, &table.interned, decision))
+            }
         };
-        if found != Some(true) {
-            self.check_draft(charges, (hash, number, found.is_none()), now, guard, decision);
+        let is_done = match found {
+            Some(is_done) => is_done,
+            None => self.check_new(charges, (hash, number), now, table, decision),
+        };
+        if !is_done {
+            self.check_draft(charges, (hash, number), now, guard, decision);
         }
+    }
+
+    /// Checks the first request of a key in a row that is made for it. Does nothing where no row may be made.
+    #[inline(never)]
+    fn check_new<const N: usize>(
+        &self,
+        charges: [&Charge<'_>; N],
+        (hash, number): (u64, usize),
+        now: u64,
+        table: &mut Table,
+        decision: &mut Decision,
+    ) -> bool {
+        let scene = Scene { now, capacity: self.capacity_of(number), together: &[hash] };
+        let Some(position) = table.open(hash, charges, &scene) else { return false };
+        let (bucket, row) = (position / ROWS, position % ROWS);
+        let is_done = match &mut table.buckets {
+            Buckets::Narrow(buckets) => {
+                check_row(buckets[bucket].row_mut(row), charges, now, &table.interned, decision)
+            }
+            Buckets::Wide(buckets) => check_row(buckets[bucket].row_mut(row), charges, now, &table.interned, decision),
+        };
+        self.finish(number, table);
+        is_done
     }
 
     /// Checks a plain charge of one key in its narrow row, if that counts the limit.
     #[inline]
     fn check_bucket(&self, hash: u64, counter: Counter<'_>, cost: u64) -> Option<(u64, bool)> {
         let number = self.table_of(hash);
-        self.prefetches[number].fetch::<3>(hash);
+        self.prefetches[number].fetch::<NARROW>(hash);
         let now = self.time.now().as_micros();
         let mut guard = locked(&self.tables[number].0);
         let table = &mut *guard;
@@ -105,13 +136,12 @@ impl Inner {
     fn check_draft<const N: usize>(
         &self,
         charges: [&Charge<'_>; N],
-        (hash, number, is_new): (u64, usize, bool),
+        (hash, number): (u64, usize),
         clock: u64,
         mut table: MutexGuard<'_, Table>,
         decision: &mut Decision,
     ) {
         let (mut drafts, mut asked) = ([Draft::new(hash, number)], [Asked::default(); N]);
-        drafts[0].is_new = is_new;
         let tables = core::slice::from_mut(&mut table);
         let Some((now, is_admitted)) = self.ask(tables, charges, &mut drafts, &mut asked, clock) else {
             drop(table);
@@ -216,10 +246,10 @@ fn have_one_key<const N: usize>(charges: [&Charge<'_>; N]) -> bool {
     charges.iter().all(|charge| core::ptr::eq(charge.key(), charges[0].key()))
 }
 
-/// Makes the decision in a row, or does nothing when the row does not count all of the limits. `IN_ORDER`: as if the
-/// row had them in the order of the charges.
-#[inline]
-fn check_row<const W: usize, const N: usize, const IN_ORDER: bool>(
+/// Makes the decision in a row, or does nothing when the row does not count all of the limits.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "a call would save and restore as many registers as the decision uses")]
+fn check_row<const W: usize, const N: usize>(
     words: &mut [u64; W],
     charges: [&Charge<'_>; N],
     now: u64,
@@ -232,31 +262,29 @@ fn check_row<const W: usize, const N: usize, const IN_ORDER: bool>(
     if !row.read().may_have(N) || from > now {
         return false;
     }
-    let (mut after, mut positions, mut asked) = ([0; N], [0; N], 0_u32);
+    // What is used with the charge. It means something only where the limit holds so many.
+    let (mut after, mut is_admitted) = ([0; N], true);
+    let charged = |limit: usize| charges[limit].units().wrapping_mul(charges[limit].quota().grain());
     for limit in 0..N {
         let charge = charges[limit];
-        let (quota, cost) = (charge.quota(), charge.units());
-        let position = match IN_ORDER {
-            true if interned.is_bucket_of(row.read().number(limit), charge.counter()) => limit,
-            true => return check_row_in_any_order(words, charges, now, interned, decision),
-            false => match interned.position(row.read(), charge.counter()) {
-                Some(position) => position,
-                None => return false,
-            },
-        };
-        let used = bucket::refilled(quota, row.read().value(position), now - from);
-        if !bucket::holds(quota, used, cost) {
-            return refuse_in_row(words, charges, now, interned, decision);
+        if !interned.is_bucket_of(row.read().number(limit), charge.counter()) {
+            return check_row_in_any_order(words, charges, now, interned, decision);
         }
-        after[limit] = used + cost * quota.grain();
-        (positions[limit], asked) = (position, asked | 1 << position);
+        let used = bucket::refilled(charge.quota(), row.read().value(limit), now - from);
+        is_admitted &= bucket::holds(charge.quota(), used, charge.units());
+        after[limit] = used.wrapping_add(charged(limit));
     }
-    let has_others = W == WIDE && row.read().limits() != N || !IN_ORDER;
-    if has_others && !advance_others(&mut row, asked, N, now, interned) {
+    if !is_admitted {
+        let used = core::array::from_fn(|limit| after[limit].wrapping_sub(charged(limit)));
+        refuse_in_row(row, charges, used, now, decision);
+        return true;
+    }
+    let has_others = W == WIDE && row.read().limits() != N;
+    if has_others && !advance_others(&mut row, (1 << N) - 1, now, interned) {
         return false;
     }
-    for limit in 0..N {
-        row.set_value(if IN_ORDER { limit } else { positions[limit] }, after[limit]);
+    for (limit, after) in after.into_iter().enumerate() {
+        row.set_value(limit, after);
     }
     row.set_at(now);
     row.mark(Mark::Charged);
@@ -265,6 +293,8 @@ fn check_row<const W: usize, const N: usize, const IN_ORDER: bool>(
     true
 }
 
+/// Makes the decision in a row that has the limits in another order, or counts them by other quotas: from here on by
+/// those that are asked, whatever the decision.
 #[cold]
 #[inline(never)]
 fn check_row_in_any_order<const W: usize, const N: usize>(
@@ -274,7 +304,43 @@ fn check_row_in_any_order<const W: usize, const N: usize>(
     interned: &Interned,
     decision: &mut Decision,
 ) -> bool {
-    check_row::<W, N, false>(words, charges, now, interned, decision)
+    let mut row = RowMut(words);
+    let elapsed = now - row.read().at();
+    let (mut numbers, mut used, mut positions) = ([0; N], [0; N], [0; N]);
+    let (mut asked, mut is_admitted, mut is_converted) = (0_u32, true, false);
+    for limit in 0..N {
+        let charge = charges[limit];
+        let Some(position) = interned.position(row.read(), charge.counter().id) else { return false };
+        let known = row.read().count(position);
+        let Some(count) = interned.count_for(charge.counter(), known, elapsed) else { return false };
+        is_converted |= count.number != known.number;
+        is_admitted &= bucket::holds(charge.quota(), count.value, charge.units());
+        (numbers[limit], used[limit], positions[limit]) = (count.number, count.value, position);
+        asked |= 1 << position;
+    }
+    // The same limit twice: the model counts both together.
+    if asked.count_ones() as usize != N {
+        return false;
+    }
+    if is_admitted || is_converted {
+        if !advance_others(&mut row, asked, now, interned) {
+            return false;
+        }
+        for limit in 0..N {
+            let taken = if is_admitted { charges[limit].units() } else { 0 };
+            used[limit] += taken * charges[limit].quota().grain();
+            row.set_number(positions[limit], numbers[limit]);
+            row.set_value(positions[limit], used[limit]);
+        }
+        row.set_at(now);
+    }
+    if is_admitted {
+        row.mark(Mark::Charged);
+        conclude(decision, now, true, N, |limit| (charges[limit], used[limit]));
+    } else {
+        refuse_in_row(row, charges, used, now, decision);
+    }
+    true
 }
 
 /// Charges the only limit of a row, if it fits. Returns the grains used afterwards, and whether it does.
@@ -291,37 +357,18 @@ fn charge_row(mut row: RowMut<'_>, quota: &Quota, used: u64, cost: u64, now: u64
     (used, true)
 }
 
-/// Makes the decision in a row where some limit does not admit.
-#[cold]
+/// Refuses a request in the row of its key, some limit of which does not admit it with so many grains used.
 #[inline(never)]
-fn refuse_in_row<const W: usize, const N: usize>(
-    words: &mut [u64; W],
+fn refuse_in_row<const N: usize>(
+    mut row: RowMut<'_>,
     charges: [&Charge<'_>; N],
+    used: [u64; N],
     now: u64,
-    interned: &Interned,
     decision: &mut Decision,
-) -> bool {
-    let mut row = RowMut(words);
-    let (mut used, mut asked, mut refuses) = ([0; N], 0_u32, false);
-    for limit in 0..N {
-        let charge = charges[limit];
-        let position = match interned.is_bucket_of(row.read().number(limit), charge.counter()) {
-            true => limit,
-            false => match interned.position(row.read(), charge.counter()) {
-                Some(position) => position,
-                None => return false,
-            },
-        };
-        used[limit] = bucket::refilled(charge.quota(), row.read().value(position), now - row.read().at());
-        refuses |= bucket::refuses(charge.quota(), used[limit], charge.units());
-        asked |= 1 << position;
-    }
-    if asked.count_ones() as usize != N {
-        return false;
-    }
+) {
+    let refuses = (0..N).any(|limit| bucket::refuses(charges[limit].quota(), used[limit], charges[limit].units()));
     row.mark(if refuses { Mark::Refused } else { Mark::Neither });
     conclude(decision, now, false, N, |limit| (charges[limit], used[limit]));
-    true
 }
 
 /// Writes the decision on so many charges, each with the used grains of its limit: with the charge if all are admitted.
@@ -337,26 +384,17 @@ fn conclude<'c>(
     if is_admitted {
         return decision.admit(at, Statuses::from_fn(charges, |limit| charge(limit).0.admitted(charge(limit).1)));
     }
-    let statuses = Statuses::from_fn(charges, |limit| charge(limit).0.refused(charge(limit).1));
-    // All are enforced and make no request wait: the longest time to retry binds.
-    let outcomes = statuses.iter().map(|status| status.outcome);
-    let outcome = outcomes.fold(Outcome::Allow, |one, other| match (one, other) {
-        (Outcome::Refuse(retry), Outcome::Refuse(other)) => Outcome::Refuse(retry.max(other)),
-        (Outcome::Never, _) | (_, Outcome::Allow) => one,
-        _ => other,
-    });
-    decision.refuse(at, outcome, statuses);
+    decision.refuse(at, Statuses::from_fn(charges, |limit| charge(limit).0.refused(charge(limit).1)));
 }
 
-/// Moves the buckets that were not asked to `now`. Does nothing when there is a window, or when a limit was asked
-/// twice.
+/// Moves the buckets that were not asked to `now`. Does nothing when there is a window.
 #[cold]
 #[inline(never)]
-fn advance_others(row: &mut RowMut<'_>, asked: u32, charges: usize, now: u64, interned: &Interned) -> bool {
+fn advance_others(row: &mut RowMut<'_>, asked: u32, now: u64, interned: &Interned) -> bool {
     let elapsed = now - row.read().at();
     let others = (0..row.read().limits()).filter(|position| asked >> position & 1 == 0);
     let refill = |row: &RowMut<'_>, position: usize| interned.refill(row.read().number(position));
-    if asked.count_ones() as usize != charges || others.clone().any(|position| refill(row, position) == 0) {
+    if others.clone().any(|position| refill(row, position) == 0) {
         return false;
     }
     for position in others {

@@ -5,7 +5,7 @@ use super::entry::{advanced, spent_until};
 use super::insert::{Content, Scene};
 use super::row::{Count, MOST_LIMITS, Mark};
 use super::table::Table;
-use crate::algorithm::{bucket, bucket_used};
+use crate::algorithm::bucket;
 use crate::charge::Charge;
 
 /// The counts of a key as of the request. Nothing in a table changes before [`write`](Self::write).
@@ -15,8 +15,6 @@ pub(super) struct Draft {
     pub(super) table: usize,
     /// Which of the request's guards holds the table.
     pub(super) guard: usize,
-    /// Says whether the key is known to have no row.
-    pub(super) is_new: bool,
     /// The row, if the key has one.
     pub(super) position: Option<usize>,
     counts: [Count; MOST_LIMITS],
@@ -53,9 +51,6 @@ impl Draft {
     /// to be true is dropped.
     #[inline]
     pub(super) fn find(&mut self, table: &mut Table, clock: u64, capacity: &Capacity) -> u64 {
-        if self.is_new {
-            return 0;
-        }
         self.position = table.find(self.hash);
         let at = self.position.map_or(0, |position| table.row(position).at());
         if at > clock && self.position.is_some_and(|position| !table.is_trusted(position, clock)) {
@@ -106,24 +101,18 @@ impl Draft {
         }
         self.asked |= 1 << position;
         let count = &mut self.counts[position];
-        if found.is_none() || !table.interned.is_bucket_of(count.number, counter) {
-            match found.and_then(|_| table.interned.quota(count.number)) {
-                Some(_) if count.value == 0 => {}
-                Some(old) if old.refill() == 0 => return None,
-                Some(old) => {
-                    count.value = bucket_used(old, charge.quota(), count.value);
-                    self.is_converted = true;
-                }
-                None => {
-                    self.has_new = true;
-                    let until = table.filter().and_then(|filter| filter.until((self.hash, counter.id), now));
-                    count.value = until.map_or(0, |until| {
-                        spent_until(charge.quota(), until, now, charge.quota().capacity() * charge.quota().grain())
-                    });
-                    self.restored |= u8::from(until.is_some()) << position;
-                }
-            }
+        if found.is_none() {
+            self.has_new = true;
+            let until = table.filter().and_then(|filter| filter.until((self.hash, counter.id), now));
+            count.value = until.map_or(0, |until| {
+                spent_until(charge.quota(), until, now, charge.quota().capacity() * charge.quota().grain())
+            });
+            self.restored |= u8::from(until.is_some()) << position;
             count.number = table.interned.number_of_bucket(counter)?;
+        } else if !table.interned.is_bucket_of(count.number, counter) {
+            table.interned.number_of_bucket(counter)?;
+            self.is_converted |= count.value > 0;
+            *count = table.interned.count_for(counter, *count, 0)?;
         }
         self.refuses |= bucket::refuses(charge.quota(), count.value, charge.units());
         (asked.position, asked.used) = (position, count.value);

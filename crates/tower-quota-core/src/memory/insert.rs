@@ -1,8 +1,10 @@
 //! An entry is written: into its row, into a new one, or beside the rows.
 
 use super::capacity::Capacity;
+use super::filter::EvictedFilter;
 use super::row::{Count, Mark};
 use super::table::Table;
+use crate::charge::Charge;
 use crate::entry::Entry;
 
 /// The effect of the current request on a table.
@@ -65,6 +67,34 @@ impl Table {
                 self.rare().elsewhere.insert(hash, core::mem::take(entry));
             }
         }
+    }
+
+    /// Gives a new key a row of full limits, for a first request that they admit. `None` when they do not, when one was
+    /// spent as the key was evicted, or when there is no place.
+    pub(super) fn open<const N: usize>(
+        &mut self,
+        hash: u64,
+        charges: [&Charge<'_>; N],
+        scene: &Scene<'_>,
+    ) -> Option<usize> {
+        let mut counts = [Count::default(); N];
+        for (limit, charge) in charges.into_iter().enumerate() {
+            let counter = charge.counter();
+            let is_named_twice = charges[..limit].iter().any(|other| other.counter().id == counter.id);
+            let is_spent = |filter: &mut EvictedFilter| filter.until((hash, counter.id), scene.now).is_some();
+            if is_named_twice || charge.units() > charge.quota().capacity() || self.filter().is_some_and(is_spent) {
+                return None;
+            }
+            counts[limit].number = self.interned.number_of_bucket(counter)?;
+        }
+        if !self.is_wide_enough(&counts) {
+            self.widen(scene);
+        }
+        let position = self.place(hash, scene)?;
+        let mut row = self.row_mut(position);
+        row.set_at(scene.now);
+        row.set_counts(&counts);
+        Some(position)
     }
 
     /// Replaces the counts of a row that has as many limits. Returns whether it could: the row may have moved, or be

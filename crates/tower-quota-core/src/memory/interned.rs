@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 
 use super::fetch::prefetch;
-use super::row::{NO_NUMBER, Row};
+use super::row::{Count, NO_NUMBER, Row};
+use crate::algorithm::bucket_used;
 use crate::charge::Counter;
 use crate::quota::Quota;
 
@@ -95,28 +96,56 @@ impl Interned {
         self.numbers.get(usize::from(number)).is_some_and(|numbers| numbers.limit == limit)
     }
 
-    /// Returns the position in a row of a charge's limit, counted by a bucket in the same integers.
+    /// Returns the position in a row of a limit, by whatever quota.
     #[inline]
-    pub(super) fn position(&self, row: Row<'_>, counter: Counter<'_>) -> Option<usize> {
-        (0..row.limits()).find(|&position| self.is_bucket_of(row.number(position), counter))
+    pub(super) fn position(&self, row: Row<'_>, limit: u32) -> Option<usize> {
+        (0..row.limits()).find(|&position| self.is_limit(row.number(position), limit))
+    }
+
+    /// Returns the count of a charge's limit after this many microseconds, by the charge's quota. `None` when either is
+    /// a window, or when that quota has no number yet.
+    #[inline]
+    pub(super) fn count_for(&self, counter: Counter<'_>, known: Count, elapsed: u64) -> Option<Count> {
+        let value = known.value.saturating_sub(elapsed.saturating_mul(self.refill(known.number)));
+        if self.is_bucket_of(known.number, counter) {
+            return Some(Count { value, ..known });
+        }
+        let number = self.known_bucket(counter)?;
+        let value = match self.quota(known.number)? {
+            // Nothing used is nothing used by any quota.
+            _ if value == 0 => 0,
+            old if old.refill() == 0 => return None,
+            old => bucket_used(old, counter.quota, value),
+        };
+        Some(Count { number, value })
+    }
+
+    /// Returns the number of a bucket, if it has one.
+    #[inline]
+    fn known_bucket(&self, counter: Counter<'_>) -> Option<u16> {
+        match self.numbers.iter().take(FEW).position(|numbers| numbers.are_of_bucket(counter)) {
+            Some(position) => u16::try_from(position).ok(),
+            None => self.known(&Definition { limit: counter.id, quota: counter.quota.reduced() }),
+        }
     }
 
     /// Returns the number of a bucket, which gets one if it has none. `None` when all numbers are taken.
     #[inline]
     pub(super) fn number_of_bucket(&mut self, counter: Counter<'_>) -> Option<u16> {
-        match self.numbers.iter().take(FEW).position(|numbers| numbers.are_of_bucket(counter)) {
-            Some(position) => u16::try_from(position).ok(),
-            None => self.number(Definition { limit: counter.id, quota: counter.quota.reduced() }),
-        }
+        let definition = || Definition { limit: counter.id, quota: counter.quota.reduced() };
+        self.known_bucket(counter).or_else(|| self.add(definition()))
     }
 
     /// Returns the number of a definition, which gets one if it has none. `None` when all numbers are taken.
     pub(super) fn number(&mut self, definition: Definition) -> Option<u16> {
-        let known = match &self.index {
-            Some(index) => index.0.get(&definition).copied(),
-            None => (0..).take(self.len()).find(|number| self.get(*number) == Some(definition)),
-        };
-        known.or_else(|| self.add(definition))
+        self.known(&definition).or_else(|| self.add(definition))
+    }
+
+    fn known(&self, definition: &Definition) -> Option<u16> {
+        match &self.index {
+            Some(index) => index.0.get(definition).copied(),
+            None => (0..).take(self.len()).find(|number| self.get(*number) == Some(*definition)),
+        }
     }
 
     #[cold]

@@ -39,11 +39,13 @@ impl Prefetch {
         }
     }
 
-    /// Fetches the first so many lines of an entry's first bucket.
+    /// Fetches the lines of an entry's first bucket, whose rows have so many words.
     #[inline]
-    pub(super) fn fetch<const LINES: usize>(&self, hash: u64) {
-        let address = self.address(hash);
-        (0..LINES).for_each(|line| prefetch(address.wrapping_add(line * LINE)));
+    pub(super) fn fetch<const W: usize>(&self, hash: u64) {
+        let (address, last) = (self.address(hash), size_of::<Bucket<W>>() - 1);
+        // A bucket begins at a line or in the middle of one: only the last byte says how many lines there are.
+        (0..last - LINE / 2).step_by(LINE).for_each(|byte| prefetch(address.wrapping_add(byte)));
+        prefetch(address.wrapping_add(last));
     }
 
     /// Returns where an entry's first bucket is.

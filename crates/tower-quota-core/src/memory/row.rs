@@ -110,7 +110,13 @@ impl<'a> Row<'a> {
 
     /// Returns what its limits have counted.
     pub(super) fn counts(self) -> impl Iterator<Item = Count> + 'a {
-        (0..self.limits()).map(move |limit| Count { number: self.number(limit), value: self.value(limit) })
+        (0..self.limits()).map(move |limit| self.count(limit))
+    }
+
+    /// Returns the limit at a position.
+    #[inline]
+    pub(super) fn count(self, limit: usize) -> Count {
+        Count { number: self.number(limit), value: self.value(limit) }
     }
 
     /// Returns the number of the limit at a position.
@@ -171,7 +177,7 @@ impl RowMut<'_> {
         self.0[MARKS] = row.0[MARKS] & !COUNT;
         match row.is_elsewhere() {
             true => self.keep_elsewhere(),
-            false => self.set_counts(&[Count { number: row.number(0), value: row.value(0) }]),
+            false => self.set_counts(&[row.count(0)]),
         }
     }
 
@@ -194,6 +200,7 @@ impl RowMut<'_> {
     }
 
     /// Replaces its limits by these, as many as it has room for.
+    #[inline]
     pub(super) fn set_counts(&mut self, counts: &[Count]) {
         self.0[MARKS] &= !ELSEWHERE;
         if self.0.len() == WIDE {

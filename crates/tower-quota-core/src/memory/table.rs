@@ -1,7 +1,7 @@
 //! A share of the store's entries: rows in buckets of five.
 //!
 //! An entry may be in two buckets, both chosen by its key's hash (cuckoo hashing with buckets: Dietzfelbinger and
-//! Weidling, 2007). It is in the first of them unless that was full, so looking it up is mostly one look at one bucket:
+//! Weidling, 2007). It is in the first of them unless that was full, which that one notes, so looking it up is mostly one look at one bucket:
 //! at the tags of its rows, which are compared all at once, and at the row with that tag. When both are full, some
 //! entry moves to its other bucket (see `cuckoo`). The table begins with one bucket and grows by being rewritten, a
 //! thousand entries or so in a store of the usual size.
@@ -85,10 +85,9 @@ impl Table {
 
     /// Makes a row that of a key, or a free one.
     fn give(&mut self, position: usize, hash: u64) {
-        let (bucket, row) = (position / ROWS, position % ROWS);
         match &mut self.buckets {
-            Buckets::Narrow(buckets) => buckets[bucket].give(row, hash),
-            Buckets::Wide(buckets) => buckets[bucket].give(row, hash),
+            Buckets::Narrow(buckets) => give(buckets, position, hash),
+            Buckets::Wide(buckets) => give(buckets, position, hash),
         }
     }
 
@@ -220,6 +219,16 @@ impl Default for Table {
     }
 }
 
+/// Makes a row that of a key, or a free one.
+fn give<const W: usize>(buckets: &mut [Bucket<W>], position: usize, hash: u64) {
+    let (bucket, row) = (position / ROWS, position % ROWS);
+    let home = first_home(hash, buckets.len());
+    if hash != FREE && home != bucket {
+        buckets[home].spill();
+    }
+    buckets[bucket].give(row, hash);
+}
+
 /// Empties buckets. Returns the words of the rows that were in use.
 fn drained<const W: usize>(buckets: &mut Vec<Bucket<W>>) -> Vec<u64> {
     let mut held = Vec::with_capacity(buckets.len() * ROWS * W);
@@ -271,8 +280,12 @@ fn find<const W: usize>(buckets: &[Bucket<W>], hash: u64) -> Option<(usize, usiz
     }
 }
 
+/// Returns the bucket and the row of an entry that is not in its first bucket.
 #[inline(never)]
 fn find_in_second<const W: usize>(buckets: &[Bucket<W>], hash: u64) -> Option<(usize, usize)> {
+    if !buckets.get(first_home(hash, buckets.len()))?.has_spilled() {
+        return None;
+    }
     let second = second_home(hash, buckets.len());
     buckets.get(second)?.find(hash).map(|row| (second, row))
 }
