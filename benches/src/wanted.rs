@@ -35,6 +35,12 @@ const WANTED: &[(&str, f64)] = &[
     ("limiter/1-limit/u64/10k/vs-quota", 1.1),
     ("limiter/1-limit/u64/10k-refilled/vs-quota", 1.1),
     ("limiter/1-limit/u64/1m/vs-quota", 2.5),
+    // Against tower_governor, each with its default fields; over HTTP against a handler that writes the same.
+    ("layer/plain", 1.0),
+    ("layer/headers", 1.3),
+    ("layer/refused", 5.0),
+    ("layer/http-admitted/handler", 0.97),
+    ("layer/http-refused/handler", 0.97),
     // A refusal costs no more than an admitted request.
     ("layer/refused/of-admitted", 1.0),
     ("layer/refused/*/of-admitted", 1.0),
