@@ -1,4 +1,4 @@
-//! An admitted request until it is forwarded, and what is left to do with its response.
+//! An admitted request until it is forwarded, and the remaining work on its response.
 
 use http::{Request, Response};
 
@@ -6,16 +6,16 @@ use super::body::ResponseBody;
 use crate::request::Case;
 use crate::settle::{ChargeRecord, Counted, Meter, Reservation};
 
-/// An admitted request, until it is forwarded. Dropped before, it gives back what was recorded of its charges.
+/// An admitted request, until it is forwarded. If it is dropped before, it refunds the recorded charges.
 #[derive(Default)]
 pub(super) struct Admission {
-    /// Boxed: the future of every request has room for it, and few need any.
+    /// Boxed, because the future of every request reserves space for it, and few need it.
     record: Option<Box<ChargeRecord>>,
-    /// What the response reports, if it does.
+    /// The decision that the response reports, if any.
     case: Option<Box<Case>>,
 }
 
-/// What is left to do with the response to a request that was forwarded.
+/// The remaining work on the response to a forwarded request.
 #[derive(Default)]
 pub(super) struct Finish {
     case: Option<Box<Case>>,
@@ -27,7 +27,7 @@ impl Admission {
         Self { record: record.map(Box::new), case: None }
     }
 
-    /// Adds what the response says of the decision.
+    /// Adds the report of the decision to the response.
     pub(super) fn report(&mut self, mut case: Box<Case>) {
         case.report.only_shadows = case.fallback.only_shadows;
         let is_told = case.report.decision.is_none() || case.report.by == Counted::Locally;
@@ -36,7 +36,9 @@ impl Admission {
         }
     }
 
-    /// Leaves with the request what its handler needs. From here on the handler's end decides what it is charged.
+    /// Attaches to the request the values that its handler needs.
+    ///
+    /// From here on the end of the handler decides the charges.
     pub(super) fn forward<B>(mut self, request: &mut Request<B>) -> Finish {
         let mut case = self.case.take();
         let Some(record) = self.record.take() else { return Finish { case, reservation: Reservation::default() } };
@@ -46,7 +48,7 @@ impl Admission {
             && !is_local
             && !reservation.is_empty()
         {
-            // A layer that finds the decision in the response must not refund what is settled already.
+            // A layer that finds the decision in the response must not refund charges that are already settled.
             let _ = decision.refund();
         }
         Finish { case, reservation }
@@ -62,7 +64,7 @@ impl Drop for Admission {
 }
 
 impl Finish {
-    /// Writes the report into the response, and lets the rules that settle see it.
+    /// Writes the report into the response, and applies the settle rules to it.
     #[inline]
     pub(super) fn apply_to<B>(self, response: Response<B>) -> Response<ResponseBody<B>> {
         if self.case.is_none() && self.reservation.is_empty() {

@@ -1,4 +1,4 @@
-//! Refusals of every kind, and what limits do when the store fails.
+//! All kinds of refusals, and the decisions if the store fails.
 
 use core::error::Error;
 use core::time::Duration;
@@ -17,7 +17,7 @@ use crate::response::{Reason, RefusalBody, Refused};
 use crate::settle::Counted;
 
 impl<S: Store> Shared<S> {
-    /// Returns the answer to a request that its decision refuses.
+    /// Returns the response to a request that its decision refuses.
     pub(super) fn refuse_over_quota<B>(&self, mut case: Box<Case>, request: &Request<B>) -> Response<RefusalBody> {
         case.report.only_shadows = case.fallback.only_shadows;
         case.report.jitter = case.rules.responses.draw_jitter();
@@ -37,7 +37,7 @@ impl<S: Store> Shared<S> {
         response
     }
 
-    /// Remembers the client of the limit that refuses for longest.
+    /// Records the client of the refusing limit with the longest wait.
     fn note_refusal(&self, decision: &Decision, case: &Case) {
         let Some(status) = decision.tightest() else { return };
         let Some((limit, key)) = case.keys.iter().find(|(limit, _)| *limit == status.name) else { return };
@@ -46,7 +46,7 @@ impl<S: Store> Shared<S> {
         self.recent_refusals().note(*limit, key, until.unwrap_or(now));
     }
 
-    /// Returns the answer to a request that is refused without a decision.
+    /// Returns the response to a request that is refused without a decision.
     pub(super) fn refuse_undecided<B>(
         &self,
         rules: &Rules,
@@ -60,7 +60,7 @@ impl<S: Store> Shared<S> {
         rules.responses.refuse(&Refused::new(reason, RequestHead::of(request), Duration::ZERO), None)
     }
 
-    /// Does what the limits say for a failure of the store.
+    /// Decides a request by the limits' choices for a failure of the store.
     #[cold]
     pub(super) fn fall_back<B>(
         self: &Arc<Self>,
@@ -85,14 +85,15 @@ impl<S: Store> Shared<S> {
         let charges: Vec<Charge<'_>> = local.iter().map(|owned| owned.as_charge()).collect();
         let decision = self.settings.local.apply(Operation::Check, &charges);
         if decision.outcome() == Outcome::Never {
-            // The share is too small for what the whole quota has room for: that is not the client's fault.
+            // The request fits into the full quota but not into this instance's share, which is not the client's
+            // mistake.
             return Step::Respond(self.refuse_unavailable(error, case, request));
         }
         case.recorded = case.rules.plan.record(&charges);
         self.decided(decision, case, request)
     }
 
-    /// Returns the answer to a request that cannot be decided.
+    /// Returns the response to a request that cannot be decided.
     fn refuse_unavailable<B>(
         &self,
         error: &(dyn Error + Send + Sync + 'static),

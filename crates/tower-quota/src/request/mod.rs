@@ -1,4 +1,4 @@
-//! What belongs to one request on its way, and what it takes along: the rules in force, its case, a place in the queue.
+//! The state of one request: the rules in force, its context, a place in the queue.
 
 mod case;
 mod queue;
