@@ -52,7 +52,7 @@ async fn later_requests_are_not_looked_at() {
 
 #[tokio::test]
 async fn unproved_mistakes_are_looked_at_for_longer() {
-    // Of ten requests the limit applies to one.
+    // The limit applies to one of ten requests.
     let rare = || Policy::new().limit(minute().by(key::header("x-api-key")).when(|head| head.path().ends_with('0')));
     proves(
         Check::KeyNeverFound,

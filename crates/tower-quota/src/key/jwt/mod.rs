@@ -77,7 +77,7 @@ impl JwtClaim {
         Self { scope: Name::new(""), claim, keys, token: Arc::new(bearer()) }.renamed()
     }
 
-    /// Also accepts tokens that this key verifies: for key rotation, or several issuers.
+    /// Accepts tokens that this key verifies too: for key rotation, or several issuers.
     ///
     /// An [unverified](unverified_jwt_claim) claim becomes a verified one.
     #[must_use]
