@@ -3,7 +3,7 @@
 //! | cost | units | if the request has no such value |
 //! |---|---|---|
 //! | [`header`] | the number in a header | the given default |
-//! | [`body_size`] | the length of the body, in units of so many bytes | the given default |
+//! | [`body_size`] | the length of the body, in units of a number of bytes | the given default |
 //!
 //! A cost decides one thing: how many units of a limit the request takes before its handler runs. By default that is 1.
 //! Where only the handler or the response knows the cost, charge an estimate and [settle](crate::settle) it.

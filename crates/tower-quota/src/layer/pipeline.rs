@@ -14,7 +14,7 @@ use super::stage::{Event, Queued, Stage};
 use crate::checks::Mark;
 use crate::head::RequestHead;
 use crate::policy::{Ask, Listed, LookUps, NotAsked};
-use crate::request::{Case, Rules};
+use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody};
 use crate::settle::{ChargeRecord, Counted, InFlight, Settler};
 
@@ -43,22 +43,22 @@ impl<S: Store> Shared<S> {
                 request.extensions_mut().extend(found);
                 self.ask(&rules, request)
             }
-            Event::Answered(Ok(decision), case) => {
+            Event::Answered(Ok(decision), context) => {
                 self.settings.local.store_answered();
                 self.checks().store_answered();
-                if decision.is_allowed() && case.rules.watch.is_open() {
-                    case.rules.watch.admitted();
+                if decision.is_allowed() && context.rules.watch.is_open() {
+                    context.rules.watch.admitted();
                 }
-                self.decided(decision, case, request)
+                self.decided(decision, context, request)
             }
-            Event::Answered(Err(failure), case) => self.fall_back(failure.error(), case, request),
-            Event::Turn(Queued { mut admission, case }) => {
-                admission.report(case);
+            Event::Answered(Err(failure), context) => self.fall_back(failure.error(), context, request),
+            Event::Turn(Queued { mut admission, context }) => {
+                admission.report(context);
                 Step::Forward(admission)
             }
-            Event::QueueClosed(Queued { admission, case }) => {
+            Event::QueueClosed(Queued { admission, context }) => {
                 drop(admission);
-                Step::Respond(self.refuse_waiting(case, request))
+                Step::Respond(self.refuse_waiting(context, request))
             }
         }
     }
@@ -146,31 +146,31 @@ impl<S: Store> Shared<S> {
                 return Step::Forward(Admission::default());
             }
             let needs_keys = !decision.is_allowed() || self.settings.on_decision.is_some();
-            let mut case = Case::new(rules, &ask, needs_keys);
-            case.recorded = rules.plan.record(&charges);
+            let mut context = RequestContext::new(rules, &ask, needs_keys);
+            context.recorded = rules.plan.record(&charges);
             // The charges borrow from the request.
             drop(charges);
             drop(ask);
-            return self.decided(decision, case, request);
+            return self.decided(decision, context, request);
         }
-        let mut case = Case::new(rules, &ask, true);
-        case.fallback = ask.fallback();
+        let mut context = RequestContext::new(rules, &ask, true);
+        context.fallback = ask.fallback();
         let call = InFlight::new(self.store.check(&charges), rules.plan.record(&charges), self.settler());
-        Step::Wait(Stage::decide(call, self.settings.store_timeout, case))
+        Step::Wait(Stage::decide(call, self.settings.store_timeout, context))
     }
 
     /// Carries out a decision.
     pub(super) fn decided<B>(
         self: &Arc<Self>,
         decision: Decision,
-        mut case: Box<Case>,
+        mut context: Box<RequestContext>,
         request: &mut Request<B>,
     ) -> Step<S> {
-        let decision = case.report.decision.insert(decision);
+        let decision = context.report.decision.insert(decision);
         if !decision.is_allowed() {
-            return Step::Respond(self.refuse_over_quota(case, request));
+            return Step::Respond(self.refuse_over_quota(context, request));
         }
-        let (recorded, by) = (core::mem::take(&mut case.recorded), case.report.by);
+        let (recorded, by) = (core::mem::take(&mut context.recorded), context.report.by);
         let record = (!recorded.is_empty()).then(|| ChargeRecord::new(self.settler(), by, decision, recorded));
         // From here on a panic refunds the charges.
         let mut admission = Admission::new(record);
@@ -178,19 +178,19 @@ impl<S: Store> Shared<S> {
         let place = if wait.is_zero() { None } else { self.settings.queue.place() };
         if place.is_none() && !wait.is_zero() {
             drop(admission);
-            return Step::Respond(self.refuse_waiting(case, request));
+            return Step::Respond(self.refuse_waiting(context, request));
         }
-        let jitter = case.rules.plan.wait_jitter(decision);
-        case.rules.attach_to_request(decision, request);
-        self.notify(Some(decision), None, by == Counted::Locally, &case.keys, request);
+        let jitter = context.rules.plan.wait_jitter(decision);
+        context.rules.attach_to_request(decision, request);
+        self.notify(Some(decision), None, by == Counted::Locally, &context.keys, request);
         match place {
             None => {
-                admission.report(case);
+                admission.report(context);
                 Step::Forward(admission)
             }
             Some(place) => {
                 let wait = wait.saturating_add(random_up_to(jitter));
-                Step::Wait(Stage::queue(wait, place, Queued { admission, case }))
+                Step::Wait(Stage::queue(wait, place, Queued { admission, context }))
             }
         }
     }
@@ -198,8 +198,8 @@ impl<S: Store> Shared<S> {
     /// Refuses a request that cannot wait, with its wait as the time to retry.
     ///
     /// The remaining units are reported as if it had waited, so they are never too many.
-    fn refuse_waiting<B>(&self, mut case: Box<Case>, request: &Request<B>) -> Response<RefusalBody> {
-        let refused = case.report.decision.as_ref().map(|decision| {
+    fn refuse_waiting<B>(&self, mut context: Box<RequestContext>, request: &Request<B>) -> Response<RefusalBody> {
+        let refused = context.report.decision.as_ref().map(|decision| {
             let statuses = decision.statuses().iter().map(|status| {
                 let outcome = match status.outcome {
                     Outcome::Wait(wait) => Outcome::Refuse(wait),
@@ -209,8 +209,8 @@ impl<S: Store> Shared<S> {
             });
             Decision::from_statuses(Operation::Check, decision.at(), statuses)
         });
-        case.report.decision = refused;
-        self.refuse_over_quota(case, request)
+        context.report.decision = refused;
+        self.refuse_over_quota(context, request)
     }
 
     fn settler(self: &Arc<Self>) -> Arc<dyn Settler> {

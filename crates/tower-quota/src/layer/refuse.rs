@@ -12,35 +12,39 @@ use super::pipeline::Step;
 use super::shared::Shared;
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
-use crate::request::{Case, Rules};
+use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody, Refused};
 use crate::settle::Counted;
 
 impl<S: Store> Shared<S> {
     /// Returns the response to a request that its decision refuses.
-    pub(super) fn refuse_over_quota<B>(&self, mut case: Box<Case>, request: &Request<B>) -> Response<RefusalBody> {
-        case.report.only_shadows = case.fallback.only_shadows;
-        case.report.jitter = case.rules.responses.draw_jitter();
-        let Some(decision) = &case.report.decision else { return Response::default() };
-        self.note_refusal(decision, &case);
-        if case.rules.watch.is_open() && case.report.by == Counted::Shared {
-            case.rules.watch.refused(self.checks(), decision, &case.keys);
+    pub(super) fn refuse_over_quota<B>(
+        &self,
+        mut context: Box<RequestContext>,
+        request: &Request<B>,
+    ) -> Response<RefusalBody> {
+        context.report.only_shadows = context.fallback.only_shadows;
+        context.report.jitter = context.rules.responses.draw_jitter();
+        let Some(decision) = &context.report.decision else { return Response::default() };
+        self.note_refusal(decision, &context);
+        if context.rules.watch.is_open() && context.report.by == Counted::Shared {
+            context.rules.watch.refused(self.checks(), decision, &context.keys);
         }
         let reason = match decision.outcome() {
             Outcome::Never => Reason::NeverFits(decision),
             _ => Reason::OverQuota(decision),
         };
-        self.notify(Some(decision), Some(reason), case.report.by == Counted::Locally, &case.keys, request);
-        let refused = Refused::new(reason, RequestHead::of(request), case.report.jitter);
-        let mut response = case.rules.responses.refuse(&refused, Some(&case.report));
-        case.attach(&mut response);
+        self.notify(Some(decision), Some(reason), context.report.by == Counted::Locally, &context.keys, request);
+        let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
+        let mut response = context.rules.responses.refuse(&refused, Some(&context.report));
+        context.attach(&mut response);
         response
     }
 
     /// Records the client of the refusing limit with the longest wait.
-    fn note_refusal(&self, decision: &Decision, case: &Case) {
+    fn note_refusal(&self, decision: &Decision, context: &RequestContext) {
         let Some(status) = decision.tightest() else { return };
-        let Some((limit, key)) = case.keys.iter().find(|(limit, _)| *limit == status.name) else { return };
+        let Some((limit, key)) = context.keys.iter().find(|(limit, _)| *limit == status.name) else { return };
         let now = crate::clients::now();
         let until = now.checked_add(decision.retry_after().unwrap_or_default());
         self.recent_refusals().note(*limit, key, until.unwrap_or(now));
@@ -65,48 +69,48 @@ impl<S: Store> Shared<S> {
     pub(super) fn fall_back<B>(
         self: &Arc<Self>,
         error: &(dyn Error + Send + Sync + 'static),
-        mut case: Box<Case>,
+        mut context: Box<RequestContext>,
         request: &mut Request<B>,
     ) -> Step<S> {
         self.checks().store_failed();
         (self.settings.on_store_error)(error);
         request.extensions_mut().insert(Degraded);
-        if case.fallback.refuses {
-            return Step::Respond(self.refuse_unavailable(error, case, request));
+        if context.fallback.refuses {
+            return Step::Respond(self.refuse_unavailable(error, context, request));
         }
-        case.report.by = Counted::Locally;
-        if case.fallback.local.is_empty() {
-            self.notify(None, None, true, &case.keys, request);
+        context.report.by = Counted::Locally;
+        if context.fallback.local.is_empty() {
+            self.notify(None, None, true, &context.keys, request);
             let mut admission = Admission::default();
-            admission.report(case);
+            admission.report(context);
             return Step::Forward(admission);
         }
-        let local = core::mem::take(&mut case.fallback.local);
+        let local = core::mem::take(&mut context.fallback.local);
         let charges: Vec<Charge<'_>> = local.iter().map(|owned| owned.as_charge()).collect();
         let decision = self.settings.local.apply(Operation::Check, &charges);
         if decision.outcome() == Outcome::Never {
             // The request fits into the full quota but not into this instance's share, which is not the client's
             // mistake.
-            return Step::Respond(self.refuse_unavailable(error, case, request));
+            return Step::Respond(self.refuse_unavailable(error, context, request));
         }
-        case.recorded = case.rules.plan.record(&charges);
-        self.decided(decision, case, request)
+        context.recorded = context.rules.plan.record(&charges);
+        self.decided(decision, context, request)
     }
 
     /// Returns the response to a request that cannot be decided.
     fn refuse_unavailable<B>(
         &self,
         error: &(dyn Error + Send + Sync + 'static),
-        mut case: Box<Case>,
+        mut context: Box<RequestContext>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
         let reason = Reason::StoreFailure(error);
-        self.notify(None, Some(reason), true, &case.keys, request);
-        case.report.only_shadows = case.fallback.only_shadows;
-        case.report.jitter = case.rules.responses.draw_jitter();
-        let refused = Refused::new(reason, RequestHead::of(request), case.report.jitter);
-        let mut response = case.rules.responses.refuse(&refused, Some(&case.report));
-        case.attach(&mut response);
+        self.notify(None, Some(reason), true, &context.keys, request);
+        context.report.only_shadows = context.fallback.only_shadows;
+        context.report.jitter = context.rules.responses.draw_jitter();
+        let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
+        let mut response = context.rules.responses.refuse(&refused, Some(&context.report));
+        context.attach(&mut response);
         response
     }
 }

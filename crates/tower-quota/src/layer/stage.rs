@@ -16,7 +16,7 @@ use tower_quota_core::{Decision, Store};
 
 use super::admission::Admission;
 use crate::policy::LookUps;
-use crate::request::{Case, Place, Rules};
+use crate::request::{Place, RequestContext, Rules};
 use crate::settle::InFlight;
 
 pin_project! {
@@ -39,7 +39,7 @@ pin_project! {
             call: InFlight<S>,
             #[pin]
             deadline: Deadline,
-            case: Option<Box<Case>>,
+            context: Option<Box<RequestContext>>,
         },
         Queue {
             #[pin]
@@ -58,7 +58,7 @@ pub(super) enum Event<S: Store> {
     /// The values that were looked up, and the rules that look them up.
     Found(Extensions, Arc<Rules>),
     /// The answer of the store.
-    Answered(Result<Decision, StoreCallError<S::Error>>, Box<Case>),
+    Answered(Result<Decision, StoreCallError<S::Error>>, Box<RequestContext>),
     /// The turn of a queued request.
     Turn(Queued),
     /// The end of the queue, before the turn.
@@ -68,7 +68,7 @@ pub(super) enum Event<S: Store> {
 /// A request in the queue. If it is dropped, its turn is refunded.
 pub(super) struct Queued {
     pub(super) admission: Admission,
-    pub(super) case: Box<Case>,
+    pub(super) context: Box<RequestContext>,
 }
 
 /// The reason why the store made no decision.
@@ -94,8 +94,8 @@ pin_project! {
 }
 
 impl<S: Store> Stage<S> {
-    pub(super) fn decide(call: InFlight<S>, timeout: Option<Duration>, case: Box<Case>) -> Self {
-        Self::Decide { call, deadline: Deadline::new(timeout), case: Some(case) }
+    pub(super) fn decide(call: InFlight<S>, timeout: Option<Duration>, context: Box<RequestContext>) -> Self {
+        Self::Decide { call, deadline: Deadline::new(timeout), context: Some(context) }
     }
 
     pub(super) fn queue(wait: Duration, place: Place, queued: Queued) -> Self {
@@ -119,7 +119,7 @@ impl<S: Store> Future for Stage<S> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Event<S>> {
         Poll::Ready(match self.project() {
             StageProjection::LookUp { look_ups, rules } => Event::Found(ready!(look_ups.poll(cx)), Arc::clone(rules)),
-            StageProjection::Decide { call, mut deadline, case } => {
+            StageProjection::Decide { call, mut deadline, context } => {
                 let (answer, recorded) = match call.poll(cx) {
                     Poll::Ready((answer, recorded)) => (answer.map_err(StoreCallError::Store), recorded),
                     Poll::Pending => {
@@ -128,9 +128,9 @@ impl<S: Store> Future for Stage<S> {
                         (Err(StoreCallError::TimedOut(StoreTimeout(after))), Vec::new())
                     }
                 };
-                let mut case = take(case);
-                case.recorded = recorded;
-                Event::Answered(answer, case)
+                let mut context = take(context);
+                context.recorded = recorded;
+                Event::Answered(answer, context)
             }
             StageProjection::Queue { turn, closed, place, queued } => {
                 if turn.poll(cx).is_ready() {

@@ -32,7 +32,7 @@ pub fn try_cost_header(name: &str) -> Result<impl Rule + use<>, InvalidHeaderNam
     Ok(move |response: &Parts| number_in(&response.headers, &name).map_or(Settle::Keep, Settle::Cost))
 }
 
-/// Settles by the length of the response's body, in units of so many bytes, rounded up.
+/// Settles by the length of the response's body, in units of a number of bytes, rounded up.
 ///
 /// A unit has `bytes_per_unit` bytes (0 counts as 1). The bytes that the server accepted for sending are counted, also
 /// if the client disconnects before the end.

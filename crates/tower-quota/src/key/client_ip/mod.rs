@@ -36,7 +36,7 @@ use crate::valid::valid;
 /// The peer is read from the request's extensions, where the server or an outer layer must have put it. The first one
 /// found is used:
 ///
-/// 1. a bare [`IpAddr`] or [`SocketAddr`](core::net::SocketAddr), from a layer of your own, such as one that reads the
+/// 1. a bare [`IpAddr`] or [`SocketAddr`](core::net::SocketAddr), from your own layer, such as one that reads the
 ///    PROXY protocol;
 /// 2. with the feature `axum`, `ConnectInfo<SocketAddr>`: serve the app with
 ///    `into_make_service_with_connect_info::<SocketAddr>()`, otherwise it is missing. In tests, use

@@ -10,7 +10,7 @@ const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Au
 /// Returns the time of a response in seconds since the Unix epoch, from its `Date` if it has one.
 pub(super) fn response_time(headers: &HeaderMap) -> u64 {
     let sent = headers.get(DATE).and_then(|date| parse(date.to_str().ok()?));
-    #[expect(clippy::disallowed_methods, reason = "the remote tells an instant of the calendar")]
+    #[expect(clippy::disallowed_methods, reason = "the remote sends a calendar date")]
     sent.unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs())
 }
 

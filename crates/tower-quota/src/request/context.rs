@@ -15,7 +15,7 @@ use crate::settle::{Counted, RecordedCharge};
 /// The context of one request: its rules, keys, charges and report.
 ///
 /// It is boxed once, because it moves from stage to stage.
-pub(crate) struct Case {
+pub(crate) struct RequestContext {
     pub(crate) rules: Arc<Rules>,
     /// The keys of its limits, if it may be refused or there is a listener.
     pub(crate) keys: Vec<(Name, Key<'static>)>,
@@ -24,7 +24,7 @@ pub(crate) struct Case {
     pub(crate) report: Report,
 }
 
-impl Case {
+impl RequestContext {
     /// Makes the context of a request whose charges are sent to the store.
     pub(crate) fn new(rules: &Arc<Rules>, ask: &Ask<'_, '_>, needs_keys: bool) -> Box<Self> {
         let owned = |(limit, key): (Name, &Key<'_>)| (limit, Key::owned(key.scope(), key.as_bytes()));
