@@ -82,7 +82,7 @@ impl WatchedKey {
             Mistake::NoForwardedAddress { header } => {
                 self.unsent_header.get_or_init(|| header.clone());
                 // Health checks use the same few paths.
-                if !self.paths.are_many(head.path()) {
+                if !self.paths.add(head.path()) {
                     return;
                 }
                 (Check::NoForwardedAddress, &self.unsent, DISPROVABLE_PROOF)
@@ -110,7 +110,7 @@ impl WatchedKey {
 
 impl Paths {
     /// Adds a path. Returns whether four different ones were added.
-    fn are_many(&self, path: &str) -> bool {
+    fn add(&self, path: &str) -> bool {
         let [.., last] = &self.0;
         if last.load(Ordering::Relaxed) != 0 {
             return true;

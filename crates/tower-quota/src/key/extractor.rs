@@ -34,7 +34,7 @@ use crate::head::RequestHead;
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say who is counted",
+    message = "`{Self}` is not a key extractor",
     note = "use an extractor of `tower_quota::key`, such as `key::client_ip()` or `key::from_fn(\"tenant\", |head| ..)`"
 )]
 pub trait KeyExtractor: Send + Sync + 'static {

@@ -6,7 +6,7 @@ use crate::head::RequestHead;
 
 /// Several extractors, for [`all`](super::all()) and [`first_of`](super::first_of()).
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no list of key extractors",
+    message = "`{Self}` is not a list of key extractors",
     note = "pass a tuple of two to six extractors, as in `key::all((key::client_ip(), key::method()))`, an array or a `Vec`"
 )]
 pub trait IntoExtractors {

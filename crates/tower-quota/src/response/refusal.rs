@@ -43,7 +43,7 @@ pub(super) const TYPICAL_FIELDS: usize = 12;
 /// # let _ = layer;
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not answer refused requests",
+    message = "`{Self}` is not a refusal",
     note = "give closures to `RateLimitLayer::on_refused`, or implement `Refusal`"
 )]
 pub trait Refusal: Send + Sync + 'static {

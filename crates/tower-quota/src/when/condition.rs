@@ -13,7 +13,7 @@ use crate::head::RequestHead;
 ///
 /// The trait is a name for these bounds and cannot be implemented: wrap your own type into a closure.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say whether it holds of a request",
+    message = "`{Self}` is not a condition on requests",
     note = "use a condition of `tower_quota::when`, such as `when::path(\"/login\")`, or a closure: `|head| ..`"
 )]
 pub trait Condition: Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static {}

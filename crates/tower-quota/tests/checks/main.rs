@@ -5,8 +5,8 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod addresses;
+mod correct;
 mod fixture;
-mod innocent;
 mod limits;
 mod log;
 mod page;

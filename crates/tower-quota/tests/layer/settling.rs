@@ -227,17 +227,17 @@ async fn degraded_request_settles_locally() {
 #[tokio::test]
 async fn failed_settlement_is_reported() {
     let store = ScriptedStore::new();
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let (hear, failing) = (Arc::clone(&heard), store.clone());
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let (sink, failing) = (Arc::clone(&reported), store.clone());
     let inner = service_fn(move |request: Request<()>| {
         request.extensions().get::<Reservation>().unwrap().refund();
         failing.fail(true);
         async { Ok::<_, Infallible>(Response::new(())) }
     });
     let service = RateLimitLayer::new(store.clone(), Policy::new().limit(tokens()))
-        .on_store_error(move |error| hear.lock().unwrap().push(error.to_string()))
+        .on_store_error(move |error| sink.lock().unwrap().push(error.to_string()))
         .layer(inner);
     service.oneshot(Request::new(())).await.unwrap();
-    assert_eq!(*heard.lock().unwrap(), ["secret-host:6379 is on fire"]);
+    assert_eq!(*reported.lock().unwrap(), ["secret-host:6379 is on fire"]);
     assert_eq!(store.left("tokens", hundred()), 90);
 }
