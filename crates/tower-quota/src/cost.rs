@@ -1,12 +1,12 @@
-//! What requests cost: functions for [`Limit::cost_with`](crate::Limit::cost_with), which takes closures too.
+//! Costs of requests: functions for [`Limit::cost_with`](crate::Limit::cost_with), which takes closures too.
 //!
-//! | cost | units | when the request does not say |
+//! | cost | units | if the request has no such value |
 //! |---|---|---|
 //! | [`header`] | the number in a header | the given default |
-//! | [`body_size`] | the length of the body, in units of so many bytes | the given default |
+//! | [`body_size`] | the length of the body, in units of a number of bytes | the given default |
 //!
-//! A cost decides one thing: how many units of each limit the request takes before its handler runs. Where only the
-//! handler or the response knows the cost, charge an estimate and [settle](crate::settle) it.
+//! A cost decides one thing: how many units of a limit the request takes before its handler runs. By default that is 1.
+//! Where only the handler or the response knows the cost, charge an estimate and [settle](crate::settle) it.
 //!
 //! ```
 //! use tower_quota::{Limit, Quota, cost, key};
@@ -18,10 +18,21 @@
 //! # let _ = megabytes;
 //! ```
 //!
+//! Customised: a closure on the request's [head](crate::RequestHead), for costs that depend on the path:
+//!
+//! ```
+//! use tower_quota::{Limit, Quota, key};
+//!
+//! let units = Limit::new("units", Quota::per_minute(100))
+//!     .by(key::header("x-api-key"))
+//!     .cost_with(|head| if head.path() == "/search" { 10 } else { 1 });
+//! # let _ = units;
+//! ```
+//!
 //! # Caveats
 //!
 //! * A cost of 0 is free, and clients write headers: read a cost only from a header that a trusted proxy sets or removes.
-//! * A cost above the quota's capacity never passes.
+//! * A cost above the quota's capacity is never admitted.
 
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, HeaderName, InvalidHeaderName};
@@ -29,10 +40,10 @@ use http::header::{CONTENT_LENGTH, HeaderName, InvalidHeaderName};
 use crate::head::RequestHead;
 use crate::valid::valid_header;
 
-/// Costs the whole number in a header of the request.
+/// Charges the number in a header of the request.
 ///
-/// The cost is `default` units where the header is absent, is no whole number, or has lines that differ. A number too
-/// large for 64 bits is the largest, which never passes.
+/// The cost is `default` units if the header is absent, is not a non-negative integer, or has lines with different
+/// values. A number above 64 bits becomes the largest one, which no limit admits.
 ///
 /// Use it only for headers that a trusted proxy writes, or removes from what clients send.
 ///
@@ -43,7 +54,7 @@ pub fn header(name: &str, default: u64) -> impl Fn(&RequestHead<'_>) -> u64 + Se
     header_named(valid_header(name), default)
 }
 
-/// [`header`] for a name that was not written in code.
+/// Works like [`header`], but returns an error for an invalid name.
 ///
 /// # Errors
 /// [`InvalidHeaderName`] when `name` is empty or not a token (RFC 9110, section 5.1).
@@ -58,13 +69,14 @@ fn header_named(name: HeaderName, default: u64) -> impl Fn(&RequestHead<'_>) -> 
     move |head| number_in(head.headers(), &name).unwrap_or(default)
 }
 
-/// Costs the length of the request's body, in units of `bytes_per_unit` bytes (0 counts as 1).
+/// Charges the length of the request's body, in units of `bytes_per_unit` bytes (0 counts as 1).
 ///
-/// The length is that of `Content-Length`. It is rounded up, and at least 1 unit; `default` units where it is absent.
+/// The length is read from `Content-Length` and rounded up to at least 1 unit. Without that header the cost is
+/// `default` units.
 ///
 /// Clients choose whether they send it: over HTTP/1.1 a chunked body has no length, and over HTTP/2 any body may lack
-/// it. Let the default be the cost of the longest body that you accept. A length that is sent is true: servers cut
-/// bodies off there.
+/// it. Set the default to the cost of the longest body that you accept. A length that is sent can be trusted, because
+/// servers read no more than that.
 pub fn body_size(bytes_per_unit: u64, default: u64) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync {
     let bytes_per_unit = bytes_per_unit.max(1);
     move |head| match number_in(head.headers(), &CONTENT_LENGTH) {
@@ -73,7 +85,7 @@ pub fn body_size(bytes_per_unit: u64, default: u64) -> impl Fn(&RequestHead<'_>)
     }
 }
 
-/// Returns the whole number in a header: digits only, on lines that agree; beyond 64 bits the largest number.
+/// Returns the non-negative integer in a header, if all lines agree; above 64 bits the largest one.
 pub(crate) fn number_in(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {
     let mut lines = headers.get_all(name).iter();
     let first = lines.next()?.as_bytes();

@@ -1,4 +1,4 @@
-//! What listeners hear of a decision.
+//! The view of a decision that listeners get.
 
 use core::time::Duration;
 
@@ -7,7 +7,7 @@ use tower_quota_core::{Decision, Key, Name};
 use crate::head::RequestHead;
 use crate::response::Reason;
 
-/// A decision as [`RateLimitLayer::on_decision`](crate::RateLimitLayer::on_decision) hears of it.
+/// A decision as [`RateLimitLayer::on_decision`](crate::RateLimitLayer::on_decision) reports it.
 #[derive(Clone, Copy, Debug)]
 pub struct Decided<'a> {
     pub(crate) head: RequestHead<'a>,
@@ -18,7 +18,7 @@ pub struct Decided<'a> {
 }
 
 impl<'a> Decided<'a> {
-    /// Returns the request, with what look-ups have found in its extensions.
+    /// Returns the request's head, with looked-up values in its extensions.
     #[must_use]
     pub const fn head(&self) -> RequestHead<'a> {
         self.head
@@ -26,7 +26,7 @@ impl<'a> Decided<'a> {
 
     /// Returns the decision of the store, or of this instance in its place.
     ///
-    /// There is none where nothing was counted: for blocked requests, missing keys, and a store that failed.
+    /// It is `None` if nothing was counted: for blocked requests, missing keys, and a store that failed.
     #[must_use]
     pub const fn decision(&self) -> Option<&'a Decision> {
         self.decision
@@ -38,10 +38,10 @@ impl<'a> Decided<'a> {
         self.reason
     }
 
-    /// Returns the key by which each limit counts the request, shadows included, for logs of your own.
+    /// Returns the key by which each limit counts the request, shadows included, for your logs.
     ///
-    /// Keys may be secrets: `Debug` shows none of their bytes. There are none where no limit was asked: for requests that
-    /// a list or an operator blocks, and where a key is missing.
+    /// Keys may be secrets: `Debug` shows none of their bytes. There are none if no limit was evaluated: for requests
+    /// that a list or an operator blocks, and if a key is missing.
     pub fn keys(&self) -> impl Iterator<Item = (Name, &'a Key<'static>)> + use<'a> {
         self.keys.iter().map(|(limit, key)| (*limit, key))
     }
@@ -54,7 +54,9 @@ impl<'a> Decided<'a> {
         statuses.filter(|status| status.outcome.is_refusal()).map(|status| status.name)
     }
 
-    /// Returns how long a refused request has to wait, without jitter; `None` if it is admitted or waiting does not help.
+    /// Returns the wait of a refused request, without jitter.
+    ///
+    /// It is `None` if the request is admitted or waiting does not help.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.decision.and_then(Decision::retry_after)
@@ -69,17 +71,18 @@ impl<'a> Decided<'a> {
         }
     }
 
-    /// Returns whether the store was unavailable. Requests that no limit counts then have no
-    /// [`decision`](Self::decision).
+    /// Returns whether the store was unavailable.
+    ///
+    /// Requests that no limit counts then have no [`decision`](Self::decision).
     #[must_use]
     pub const fn is_degraded(&self) -> bool {
         self.degraded
     }
 
-    /// Returns one word for it, as a label of a metric.
+    /// Returns one word for the decision, as a label of a metric.
     ///
-    /// An admitted request is `allowed`, `waiting` or `uncounted` (the store failed, and the limits allow). A refused one
-    /// is `refused`, `never` (it costs more than a limit ever holds), `blocked`, `missing_key`, `unauthenticated`,
+    /// An admitted request is `allowed`, `waiting` or `uncounted` (the store failed, and the limits allow). A refused
+    /// one is `refused`, `never` (it costs more than a limit's capacity), `blocked`, `missing_key`, `unauthenticated`,
     /// `no_peer_address` or `store_failure`.
     #[must_use]
     pub fn label(&self) -> &'static str {

@@ -2,14 +2,14 @@
 //!
 //! These modules hold no items. Their pages are `docs/guide` in the repository, and their code blocks are doc tests.
 
-/// Links between the guides: in the pages the same names lead to files. The first definition of a name counts.
+/// Defines the links between the guides. In the pages the same names link to files; the first definition counts.
 macro_rules! links {
     ($($name:literal)*) => {
         concat!($("[", $name, "]: crate::guide::", $name, "\n"),*)
     };
 }
 
-/// Makes a module of each page. A page whose code needs a feature is tested where that is enabled.
+/// Makes a module of each page. A page whose code needs a feature is tested if that feature is enabled.
 macro_rules! guides {
     ($($(#[$needs:meta])? $name:ident;)*) => {
         $(
@@ -19,7 +19,7 @@ macro_rules! guides {
                 "behind_a_proxy" "nesting_in_axum" "choosing_an_algorithm" "without_http" "grpc" "operations" "outages"
                 "testing_your_limits" "writing_a_store" "adding_an_algorithm"
             }]
-            // The one picture, as a link's target: published documentation has no files beside its pages.
+            // The picture is embedded as a link target, because published documentation has no separate files.
             #[doc = include_str!("../guide/drawing.txt")]
             #[doc = ""]
             #[doc = include_str!(concat!("../guide/", stringify!($name), ".md"))]

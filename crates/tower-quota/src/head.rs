@@ -1,4 +1,4 @@
-//! The part of a request that rate limits read.
+//! The head of a request: the part that rate limits read.
 
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -6,9 +6,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
 
-/// A borrowed request without its body: what extractors, costs and conditions read.
+/// A borrowed request without its body, for extractors, costs and conditions.
 ///
-/// It is not generic over the body, so neither are they.
+/// It is not generic over the body, so extractors, costs and conditions are not either.
 #[derive(Clone, Copy)]
 pub struct RequestHead<'a> {
     method: &'a Method,
@@ -16,11 +16,11 @@ pub struct RequestHead<'a> {
     version: Version,
     headers: &'a HeaderMap,
     extensions: &'a Extensions,
-    /// See [`RequestHead::holds_in_doubt`].
+    /// The answer of unsure conditions, see [`RequestHead::holds_in_doubt`].
     holds_in_doubt: bool,
-    /// See [`RequestHead::as_nested`].
+    /// True if conditions compare the inner path, see [`RequestHead::as_nested`].
     is_as_nested: bool,
-    /// Set when the address of the peer is asked for and missing.
+    /// The flag that is set if the address of the peer is needed and missing.
     lacks_peer: Option<&'a AtomicBool>,
 }
 
@@ -31,7 +31,7 @@ impl<'a> RequestHead<'a> {
         request.as_head()
     }
 
-    /// Returns the head of a request that was taken apart, as in axum's `FromRequestParts`.
+    /// Returns the head of a request that is split into parts, as in axum's `FromRequestParts`.
     ///
     /// ```
     /// use http::request::Parts;
@@ -70,8 +70,8 @@ impl<'a> RequestHead<'a> {
 
     /// Returns the path that the client asked for, not decoded.
     ///
-    /// Inside axum's `nest` it has the prefix, which [`uri`](Self::uri) has not: with the feature `axum` it is read from
-    /// `OriginalUri`, which every axum `Router` adds to the request.
+    /// Inside axum's `nest` it includes the prefix, while [`uri`](Self::uri) does not: with the feature `axum` it is
+    /// read from `OriginalUri`, which every axum `Router` adds to the request.
     #[must_use]
     pub fn path(&self) -> &'a str {
         if self.is_as_nested {
@@ -90,30 +90,30 @@ impl<'a> RequestHead<'a> {
         self.version
     }
 
-    /// Returns the headers exactly as the client sent them: trust none that a client may forge.
+    /// Returns the headers exactly as the client sent them. A client can forge any of them.
     #[must_use]
     pub const fn headers(&self) -> &'a HeaderMap {
         self.headers
     }
 
-    /// Returns what the server and outer layers have attached: addresses, routes, authenticated users.
+    /// Returns the values that the server and outer layers attached: addresses, routes, users.
     #[must_use]
     pub const fn extensions(&self) -> &'a Extensions {
         self.extensions
     }
 
-    /// Returns whether a condition that cannot be sure about this request holds of it.
+    /// Returns the answer of a condition that is unsure about this request.
     ///
-    /// A request may send two values where a condition compares one. A block list must not miss the listed one of them,
-    /// and an allow list must not believe it. So the caller says which way a condition errs: towards "yes" for block
-    /// lists and for limits that apply, towards "no" for everything that sets a request free. [`when::not`] swaps it.
+    /// A request may send two values where a condition compares one. A block list must match if one of them is listed,
+    /// and an allow list must not. So the caller chooses the answer: `true` for block lists and for conditions of
+    /// limits, `false` for conditions that exempt a request. [`when::not`] inverts it.
     ///
     /// [`when::not`]: crate::when::not
     pub(crate) const fn holds_in_doubt(&self) -> bool {
         self.holds_in_doubt
     }
 
-    /// Makes conditions hold in doubt, or not.
+    /// Sets the answer of conditions that are unsure.
     pub(crate) const fn in_doubt(self, holds: bool) -> Self {
         Self { holds_in_doubt: holds, ..self }
     }
@@ -123,8 +123,9 @@ impl<'a> RequestHead<'a> {
         self.path() != self.uri.path()
     }
 
-    /// Makes conditions hold that would if they saw the path inside the `nest`, or if a `Router` had matched their route:
-    /// to find conditions that were written for that.
+    /// Makes conditions compare the path inside the `nest`, and match any route.
+    ///
+    /// This finds conditions that were written for the wrong path, or that run before a `Router` has matched a route.
     pub(crate) const fn as_nested(self) -> Self {
         Self { is_as_nested: true, ..self }
     }
@@ -134,7 +135,7 @@ impl<'a> RequestHead<'a> {
         self.is_as_nested
     }
 
-    /// Returns whether no axum `Router` has seen the request yet. Without the feature `axum` that is not known.
+    /// Returns whether no axum `Router` has received the request yet; `false` without the feature `axum`.
     pub(crate) fn is_outside_router(&self) -> bool {
         #[cfg(feature = "axum")]
         return self.extensions.get::<axum::extract::OriginalUri>().is_none();
@@ -142,12 +143,12 @@ impl<'a> RequestHead<'a> {
         false
     }
 
-    /// Notes here whether the address of the peer is asked for and missing.
+    /// Sets the flag for requests whose peer address is needed and missing.
     pub(crate) const fn noting_missing_peer(self, lacks_peer: &'a AtomicBool) -> Self {
         Self { lacks_peer: Some(lacks_peer), ..self }
     }
 
-    /// Notes that the address of the peer is missing.
+    /// Records that the address of the peer is missing.
     pub(crate) fn note_missing_peer(&self) {
         if let Some(lacks_peer) = self.lacks_peer {
             lacks_peer.store(true, Ordering::Relaxed);
@@ -183,7 +184,7 @@ impl AsRequestHead for Parts {
 }
 
 impl fmt::Debug for RequestHead<'_> {
-    /// Shows method and path. Queries and headers may hold secrets.
+    /// Shows method and path only: queries and headers may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RequestHead({} {})", self.method, self.uri.path())
     }

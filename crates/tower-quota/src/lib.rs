@@ -16,18 +16,18 @@
 //!
 //! # Guides
 //!
-//! | guide | |
+//! | guide | content |
 //! |---|---|
-//! | Coming from [governor], [tower_governor], [express-rate-limit], [limitador or Envoy] | what maps to what, and the traps |
+//! | Coming from [governor], [tower_governor], [express-rate-limit], [limitador or Envoy] | the equivalents, and the differences |
 //! | [Behind a proxy](guide::behind_a_proxy) | trusted proxies, hops, IPv6 |
 //! | [Nesting in Axum](guide::nesting_in_axum) | `layer` and `route_layer`, limits per route, the order of layers |
-//! | [Choosing an algorithm](guide::choosing_an_algorithm) | what each admits, promises and costs |
+//! | [Choosing an algorithm](guide::choosing_an_algorithm) | the traffic that each admits, its guarantees and its cost |
 //! | [Without HTTP](guide::without_http) | jobs, messages, calls to another party's API |
 //! | [gRPC](guide::grpc) | tonic servers, streams, both protocols in one service |
-//! | [Operations](guide::operations) | look, reset, grant, block, change quotas while requests run; metrics; shutdown |
+//! | [Operations](guide::operations) | peek, reset, grant, block, change quotas while requests run; metrics; shutdown |
 //! | [Outages](guide::outages) | fail open, fail closed, local counters; deadlines and the breaker |
 //! | [Testing your limits](guide::testing_your_limits) | a clock that tests move, a store that fails on command |
-//! | [Writing a store](guide::writing_a_store), [adding an algorithm](guide::adding_an_algorithm) | to extend it |
+//! | [Writing a store](guide::writing_a_store), [adding an algorithm](guide::adding_an_algorithm) | extensions of the crate |
 //!
 //! [governor]: guide::from_governor
 //! [tower_governor]: guide::from_tower_governor
@@ -36,25 +36,25 @@
 //!
 //! # What happens to a request
 //!
-//! 1. Requests that the policy [allows](Policy::allow) or [skips](Policy::skip) go to the inner service uncounted. Those
-//!    that it [blocks](Policy::block) get 403.
-//! 2. Values that limits need and the request does not carry are [looked up](Policy::look_up), up to a deadline.
+//! 1. The lists of the policy come first. Requests that it [allows](Policy::allow) or [skips](Policy::skip) are sent to
+//!    the inner service uncounted. Those that it [blocks](Policy::block) get 403.
+//! 2. Values that limits need and the request does not contain are [looked up](Policy::look_up), up to a deadline.
 //! 3. Each limit that [applies](Limit::when) reads its [key] from the request's [head](RequestHead), and its
-//!    [quota](Limit::quota_with) and [cost](Limit::cost_with) where they depend on the request. Each closure runs once.
-//!    Without a key the limit [decides](MissingKey).
-//! 4. If no limit applies, the inner service is called and the store is not asked.
-//! 5. The store decides all limits in one step: all are charged, or none is. It is the only wait before the handler
-//!    besides look-ups, and a [`MemoryStore`] does not wait.
-//! 6. A refused request is answered with 429 by the [`Refusal`], or with `RESOURCE_EXHAUSTED` where the
+//!    [quota](Limit::quota_with) and [cost](Limit::cost_with) if they depend on the request. Each closure runs once. If
+//!    the key is missing, the limit [chooses](MissingKey) what happens.
+//! 4. If no limit applies, the inner service is called without the store.
+//! 5. The store decides all limits in one step: all are charged, or none is. Except for look-ups it is the only wait
+//!    before the handler, and a [`MemoryStore`] does not wait.
+//! 6. A refused request is answered with 429 by the [`Refusal`], or with `RESOURCE_EXHAUSTED` if the
 //!    [protocol](Protocol) is gRPC.
-//! 7. An admitted request goes to the inner service, after its [wait](Limit::max_wait) if a leaky bucket gave it a later
-//!    turn. Other requests go ahead meanwhile. At most [so many](RateLimitLayer::max_waiting) wait at once, and a request
-//!    that is dropped gives its turn back.
-//! 8. The response gets the rate limit fields. Handlers and outer layers find the [`Decision`] in the extensions if they
-//!    [ask for it](RateLimitLayer::attach_decision).
+//! 7. An admitted request is sent to the inner service, after its [wait](Limit::max_wait) if a leaky bucket gave it a
+//!    later turn. Other requests can pass it in the meantime. The number of waiting requests is
+//!    [bounded](RateLimitLayer::max_waiting). If a waiting request is dropped, its turn is refunded.
+//! 8. The response gets the rate limit fields. Handlers and outer layers find the [`Decision`] in the extensions if the
+//!    layer [attaches](RateLimitLayer::attach_decision) it.
 //! 9. A limit that [settles](Limit::settle) corrects the cost when the request is over: see [`settle`].
 //!
-//! Steps that a policy does not use cost nothing. [`RateLimitLayer::on_decision`] hears of every decision, for metrics.
+//! Steps that a policy does not use cost nothing. [`RateLimitLayer::on_decision`] reports every decision, for metrics.
 //! [`RateLimitLayer::handle`] peeks at clients, resets, grants, blocks, and replaces the policy while requests run.
 //!
 //! # What clients see
@@ -62,26 +62,26 @@
 //! | field | on an admitted request | on a refused one |
 //! |---|---|---|
 //! | `RateLimit-Policy` | `"burst";q=20;w=2`: each limit's capacity, and the seconds an empty one takes to fill | the same |
-//! | `RateLimit` | `"burst";r=19;t=1`: units left, and the seconds over which they can be spent | the limits that refuse; `t` is when this request would pass |
+//! | `RateLimit` | `"burst";r=19;t=1`: units left, and the seconds over which they can be spent | the limits that refuse; `t` is the time until this request would be admitted |
 //! | `X-RateLimit-Limit`, `-Remaining`, `-Reset` | the same of the tightest limit; the reset is a Unix timestamp | the limit that refuses |
-//! | `Retry-After` | | seconds until this request would pass, never 0; absent when it never would |
+//! | `Retry-After` | none | seconds until this request would be admitted, never 0; absent if it never would be |
 //!
 //! All seconds are rounded up. The first two fields follow draft-ietf-httpapi-ratelimit-headers-11, which is the same on
 //! the wire since draft 8. A client that spreads `r` units over `t` seconds is admitted, unless others share its key.
 //!
-//! [`RateLimitLayer::headers`] chooses other styles. [`RateLimitLayer::retry_jitter`] spreads the returns of refused
-//! clients. `docs/ANSWERS.md` has every answer in each protocol.
+//! [`RateLimitLayer::headers`] sets other styles. [`RateLimitLayer::retry_jitter`] spreads the retries of refused
+//! clients. `docs/ANSWERS.md` lists every response in each protocol.
 //!
 //! # When the store is unavailable
 //!
-//! Requests go ahead uncounted, unless their limits [choose](Limit::on_store_failure) otherwise: see [`OnStoreFailure`] and the
-//! guide to [outages](guide::outages). [`RateLimitLayer::on_store_error`] hears of every failure. Without it, limits that
-//! allow are silent.
+//! Requests pass uncounted, unless their limits [choose](Limit::on_store_failure) otherwise: see [`OnStoreFailure`] and
+//! the guide to [outages](guide::outages). [`RateLimitLayer::on_store_error`] reports every failure. Without it, a
+//! layer whose limits allow runs without limits and without a log.
 //!
 //! # Customised
 //!
-//! The store is chosen at run time, one limit counts by what an outer layer has found out, costs differ, uploads are
-//! queued, refusals are plain text, and a handler reads what is left:
+//! The store is chosen at run time, one limit counts by the tenant that an outer layer attaches, costs differ, uploads
+//! are queued, refusals are plain text, and a handler reads the remaining units:
 //!
 //! ```
 //! use axum::{Router, routing::get};
@@ -126,27 +126,29 @@
 //!
 //! # Caveats
 //!
-//! * **Mistakes are logged.** What only traffic shows of a wrong configuration is logged through `tracing`, once each, with
-//!   what to write instead: see [`Check`], [`RateLimitHandle::mistakes`] and `docs/MISTAKES.md`.
+//! * **Mistakes are logged.** A mistake in the configuration that only traffic shows is logged once through `tracing`,
+//!   with the fix: see [`Check`], [`RateLimitHandle::mistakes`] and `docs/MISTAKES.md`.
 //! * **Peer addresses.** [`key::client_ip`] needs the feature `axum` or `tonic`, and an axum app must be served with
-//!   `into_make_service_with_connect_info::<SocketAddr>()`. Without an address the answer is 500, unless the limit chooses
-//!   [otherwise](Limit::when_missing). [Behind a proxy](guide::behind_a_proxy) the peer is the proxy, until
-//!   [`ClientIp::behind`](key::ClientIp::behind) names the trusted ones.
-//! * **Where the layer is put** decides what it covers: `Router::layer` counts 404s, `Router::route_layer` does not, and
-//!   `CorsLayer` goes outside. See [nesting in Axum](guide::nesting_in_axum).
-//! * **Names tell counters apart.** Limits of one name that count the same key in one store share one counter, across
-//!   layers, policies, and services with the same Redis prefix: [name them apart](Limit::new), as `login-minute`, unless
-//!   that is wanted. If their quotas differ, they keep converting each other's counters.
-//! * **Combined keys** are missing when [one part](key::all()) is. [`key::first_of`](key::first_of()) has the key of the
-//!   first part that is there.
-//! * **The service must be `Clone`**, since requests that wait go to a clone of it. Services of axum and tonic are; put
-//!   others behind tower's `Buffer`, inside this layer.
-//! * **Waiting** needs a tokio runtime with its timer, and holds the request meanwhile. A cancelled request frees its turn
-//!   for the next arrival: that request may come together with the last one in the queue, whose turn stays.
-//! * **Clients that go away** before the store has answered may have been charged. Only limits that settle or make
-//!   requests wait give it back.
-//! * **Sizes.** `Retry-After` has whole seconds; the [`Decision`] has microseconds. A [`RedisStore`] has a deadline for
-//!   each call; for stores without one there is [`RateLimitLayer::store_timeout`].
+//!   `into_make_service_with_connect_info::<SocketAddr>()`. Without an address the response is 500, unless the limit
+//!   chooses [otherwise](Limit::when_missing). [Behind a proxy](guide::behind_a_proxy) the peer is the proxy, unless
+//!   [`ClientIp::behind`](key::ClientIp::behind) names the trusted proxies.
+//! * **The position of the layer** decides which requests it counts: `Router::layer` counts 404s, `Router::route_layer`
+//!   does not, and `CorsLayer` belongs outside. See [nesting in Axum](guide::nesting_in_axum).
+//! * **Names identify counters.** Limits of one name that count the same key in one store share one counter, across
+//!   layers, policies, and services with the same Redis prefix. Give them [different names](Limit::new), such as
+//!   `login-minute`, unless they should share. If their quotas differ, they convert each other's counters again and
+//!   again.
+//! * **Combined keys** are missing if [one part](key::all()) is. [`key::first_of`](key::first_of()) uses the first part
+//!   that is not missing.
+//! * **The service must be `Clone`**, because requests that wait are sent to a clone of it. Services of axum and tonic
+//!   are; put others behind tower's `Buffer`, inside this layer.
+//! * **Waiting** needs a tokio runtime with its timer, and holds the request in memory. A cancelled request frees its
+//!   turn for the next arrival, which may then run at the same time as the last one in the queue, because queued
+//!   requests keep their turns.
+//! * **Clients that disconnect** before the store has answered may have been charged. Only limits that settle or make
+//!   requests wait refund the charge.
+//! * **Units and deadlines.** `Retry-After` is in seconds, rounded up; the [`Decision`] has microseconds. A
+//!   [`RedisStore`] has a deadline for each call; for stores without one, set [`RateLimitLayer::store_timeout`].
 //!
 //! # Features
 //!
@@ -154,9 +156,9 @@
 //! |---|---|
 //! | `axum` | `key::route`, `key::path_parameter`, `when::route`; peer addresses from axum's `ConnectInfo`; `settle::Reservation` and `RequestDecision` as extractors; axum responses as refusals |
 //! | `tonic` | peer addresses of tonic servers; refusals in gRPC to what a tonic server received |
-//! | `jwt` | `key::jwt_claim`, for applications that have picked a crypto backend of the crate `jsonwebtoken` |
+//! | `jwt` | `key::jwt_claim`, for applications that have chosen a crypto backend of the crate `jsonwebtoken` |
 //! | `jwt-rust-crypto` | `jwt`, and that crate's backend `rust_crypto` |
-//! | `redis` | `RedisStore`, which instances share, with its options and errors |
+//! | `redis` | `RedisStore`, a store that instances share, with its options and errors |
 //! | `tls` | `redis`, and `rediss://` URLs |
 //!
 //! [`RedisStore`]: https://docs.rs/tower-quota-redis

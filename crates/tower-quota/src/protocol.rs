@@ -1,40 +1,43 @@
-//! The protocol that a response speaks: HTTP, or gRPC on top of it.
+//! The protocol of a refusal: HTTP, or gRPC on top of it.
 
 use http::header::{CONTENT_TYPE, TE};
 use http::{Extensions, Method, Version};
 
 use crate::head::RequestHead;
 
-/// Which refusals are gRPC responses: see [`RateLimitLayer::protocol`](crate::RateLimitLayer::protocol).
+/// The choice of which refusals are gRPC responses.
 ///
-/// A gRPC refusal has the HTTP status 200, which caches, monitors and browsers take for a success. So a content type,
-/// which any client may send, does not suffice unless the layer says so.
+/// It is set by [`RateLimitLayer::protocol`](crate::RateLimitLayer::protocol). A gRPC refusal has the HTTP status 200,
+/// which caches, monitors and browsers treat as a success. So by default a content type, which any client may send, is
+/// not enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Protocol {
-    /// Answers gRPC calls in gRPC if a tonic server received them, which takes the feature `tonic`. All else is HTTP.
+    /// Answers gRPC calls in gRPC if a tonic server received them, and all other requests in HTTP.
     ///
-    /// Such a server leaves the connection's TCP or Unix socket addresses in the extensions of its requests. Choose
-    /// [`Both`](Self::Both) where tonic's routes are served by axum, or over connections of another kind.
+    /// It needs the feature `tonic`. Such a server puts the connection's TCP or Unix socket addresses into the
+    /// extensions of its requests. Choose [`Both`](Self::Both) if axum serves tonic's routes, or over other kinds of
+    /// connections.
     #[default]
     Auto,
     /// Answers everything in HTTP.
     Http,
     /// Answers everything in gRPC.
     Grpc,
-    /// Answers in gRPC what looks like a gRPC call: `POST` with a content type of gRPC-Web, or with one of gRPC over
-    /// HTTP/2 or `te: trailers`. For services that speak both.
+    /// Answers in gRPC if the request looks like a gRPC call, for services that serve both protocols.
+    ///
+    /// That is `POST` with a content type of gRPC-Web, or with one of gRPC and HTTP/2 or `te: trailers`.
     Both,
 }
 
-/// The content type of a gRPC response. One of the known ones, so that nothing a client sent is echoed.
+/// The content type of a gRPC response. It is a known one, so that no text of a client is echoed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GrpcContentType(pub(crate) &'static str);
 
-/// The beginning of the content types of gRPC-Web, and of no others.
+/// The prefix of the content types of gRPC-Web.
 const WEB: &str = "application/grpc-web";
 
-/// The content types of gRPC and gRPC-Web, longest first where one begins another.
+/// The content types of gRPC and gRPC-Web. A longer one comes before its prefix.
 const CONTENT_TYPES: [&str; 7] = [
     "application/grpc-web-text+proto",
     "application/grpc-web-text",
@@ -60,15 +63,15 @@ impl Protocol {
 impl GrpcContentType {
     /// Returns the content type of a request that can be a gRPC call.
     ///
-    /// Calls are posted, over HTTP/2 or later unless they are gRPC-Web, or were before an outer layer translated them:
-    /// tonic-web then says `te: trailers`.
+    /// Calls use `POST` over HTTP/2 or later, except gRPC-Web and calls that an outer layer translated from gRPC-Web:
+    /// tonic-web then adds `te: trailers`.
     pub(crate) fn of(head: RequestHead<'_>) -> Option<Self> {
         let known = Self::sent(head).filter(|_| head.method() == Method::POST)?;
         let is_translated = || head.headers().get(TE).is_some_and(|te| te == "trailers");
         (head.version() >= Version::HTTP_2 || known.0.starts_with(WEB) || is_translated()).then_some(known)
     }
 
-    /// Returns the known content type that a request has.
+    /// Returns the content type of a request, if it is a known one.
     fn sent(head: RequestHead<'_>) -> Option<Self> {
         let sent = head.headers().get(CONTENT_TYPE)?.as_bytes();
         let begins = |known: &str| {
@@ -81,7 +84,7 @@ impl GrpcContentType {
 
 #[cfg(feature = "tonic")]
 fn is_from_tonic(extensions: &Extensions) -> bool {
-    // Behind TLS tonic attaches the addresses of the connection below as well.
+    // With TLS tonic also attaches the addresses of the TCP connection.
     let is_from_tcp = || extensions.get::<tonic::transport::server::TcpConnectInfo>().is_some();
     #[cfg(unix)]
     let is_from_unix = || extensions.get::<tonic::transport::server::UdsConnectInfo>().is_some();

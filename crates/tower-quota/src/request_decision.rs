@@ -8,8 +8,8 @@ use tower_quota_core::Decision;
 
 /// The [`Decision`] about a request, as an argument of axum handlers.
 ///
-/// It is `None` where no limit applies, where the store failed and its limits allow, and where the layer does not
-/// [attach decisions](crate::RateLimitLayer::attach_decision).
+/// It is `None` if no limit applies, if the store failed and the limits allow, and if the layer does not [attach
+/// decisions](crate::RateLimitLayer::attach_decision).
 ///
 /// ```
 /// use tower_quota::RequestDecision;

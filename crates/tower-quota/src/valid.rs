@@ -1,10 +1,10 @@
-//! What functions do that take configuration written in code.
+//! Checks of configuration that is written in code.
 
 use core::fmt::Display;
 
 use http::header::HeaderName;
 
-/// Returns what was built, and panics with the error if it is invalid: what is written in code fails at start.
+/// Returns the built value, and panics with the error if it is invalid, so that it fails at start.
 #[track_caller]
 pub(crate) fn valid<T, E: Display>(built: Result<T, E>) -> T {
     match built {
@@ -14,7 +14,7 @@ pub(crate) fn valid<T, E: Display>(built: Result<T, E>) -> T {
     }
 }
 
-/// Returns the header of this name, and panics if there can be none.
+/// Returns the header name, and panics if it is invalid.
 #[track_caller]
 pub(crate) fn valid_header(name: &str) -> HeaderName {
     valid(

@@ -1,4 +1,4 @@
-//! The mistakes that are looked for.
+//! The mistakes that a layer looks for.
 
 /// A mistake in the configuration that only traffic shows.
 ///
@@ -8,7 +8,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Check {
-    /// The server attached no address of the peer, where a limit or a list asks for the client's address.
+    /// The server attached no address of the peer, and a limit or a list needs the client's address.
     ///
     /// Proved by one request.
     NoPeerAddress,
@@ -18,8 +18,8 @@ pub enum Check {
     UntrustedProxy,
     /// Trusted proxies never send the header that the client's address is read from.
     ///
-    /// Health checks of a proxy have no such header either. So it takes 100 requests after four different paths were asked
-    /// for, and one request with the header disproves it.
+    /// Health checks of a proxy have no such header either. So it is proved by 100 requests after requests to four
+    /// different paths. One request with the header disproves it.
     NoForwardedAddress,
     /// The number of [`Proxies::hops`](crate::key::Proxies::hops) never fits the list of addresses.
     ///
@@ -31,9 +31,9 @@ pub enum Check {
     KeyNeverFound,
     /// A limit applies to no request, because its conditions compare another path than was meant.
     ///
-    /// Its [`when::path`](crate::when::path) or `when::route` matches the path inside axum's `nest`, without the prefix; or
-    /// its `when::route` stands where no route has been matched yet. Proved by 100 such requests, and disproved by one that
-    /// the limit applies to.
+    /// Its [`when::path`](crate::when::path) or `when::route` matches the path inside axum's `nest`, without the
+    /// prefix; or its `when::route` runs before a route is matched. Proved by 100 such requests, and disproved by one
+    /// that the limit applies to.
     UnreachableLimit,
     /// The store has failed from the start.
     ///
@@ -45,9 +45,9 @@ pub enum Check {
     CountedTwice,
     /// All requests are refused.
     ///
-    /// Proved by 1,000 requests that were blocked, that cost more than a limit ever holds, or that a limit on everyone
-    /// together refused; and disproved by one that a limit or the allow list admits. A client's own limit proves nothing:
-    /// one busy client may have been over its quota before the server started.
+    /// Proved by 1,000 requests that were blocked, that cost more than the capacity of a limit, or that a limit on all
+    /// clients together refused; and disproved by one that a limit or the allow list admits. A client's own limit
+    /// proves nothing: one busy client may have been over its quota before the server started.
     RefusesAll,
     /// The policy has no limits and blocks no client.
     ///
@@ -56,7 +56,7 @@ pub enum Check {
 }
 
 impl Check {
-    /// All of them, in the order of their numbers.
+    /// All checks, in the order of their numbers.
     pub(super) const ALL: [Self; 10] = [
         Self::NoPeerAddress,
         Self::UntrustedProxy,

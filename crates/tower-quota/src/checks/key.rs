@@ -1,4 +1,4 @@
-//! What is known of a key while its requests are watched.
+//! The state of the checks for one key of a policy.
 
 use core::hash::{Hash, Hasher};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,11 +7,11 @@ use std::sync::OnceLock;
 
 use tower_quota_core::Name;
 
-use super::{Check, Checks, FEW, MANY, THOUSAND};
+use super::{Check, Checks, DIRECT_PROOF, DISPROVABLE_PROOF, NEVER_PROOF};
 use crate::head::RequestHead;
 use crate::key::{KeyExtractor, Mistake, forwarding_header};
 
-/// What is known of one key.
+/// The state of the checks for one key.
 #[derive(Debug, Default)]
 pub(super) struct WatchedKey {
     is_found: AtomicBool,
@@ -26,12 +26,12 @@ pub(super) struct WatchedKey {
     paths: Paths,
 }
 
-/// Hashes of the first different paths; 0 stands for none.
+/// The hashes of the first different paths; 0 is an empty place.
 #[derive(Debug, Default)]
 struct Paths([AtomicU64; 4]);
 
 impl WatchedKey {
-    /// Looks at what a request shows of the key that this limit counts by.
+    /// Examines a request for mistakes in the key that this limit counts by.
     ///
     /// Returns whether the address of the peer is missing.
     pub(super) fn examine(
@@ -65,9 +65,9 @@ impl WatchedKey {
         if self.is_found.load(Ordering::Relaxed) {
             return;
         }
-        checks.observe(Check::KeyNeverFound, Some(limit), &self.missing, THOUSAND, || {
+        checks.observe(Check::KeyNeverFound, Some(limit), &self.missing, NEVER_PROOF, || {
             format!(
-                "none of the first {THOUSAND} requests that it applies to has its key, {:?}. Check the spelling, and that what \
+                "none of the first {NEVER_PROOF} requests that it applies to has its key, {:?}. Check the spelling, and that what \
                  provides the key runs before this layer: with axum the layer that is added last runs first. Or count by a \
                  key that is always there, as by `.or(key::client_ip())`",
                 scope.as_str()
@@ -78,16 +78,16 @@ impl WatchedKey {
     fn observe(&self, checks: &Checks, limit: Name, mistake: &Mistake, head: &RequestHead<'_>) {
         let (check, seen, proof) = match mistake {
             Mistake::NoPeerAddress => return,
-            Mistake::UntrustedProxy { .. } => (Check::UntrustedProxy, &self.untrusted, FEW),
+            Mistake::UntrustedProxy { .. } => (Check::UntrustedProxy, &self.untrusted, DIRECT_PROOF),
             Mistake::NoForwardedAddress { header } => {
                 self.unsent_header.get_or_init(|| header.clone());
-                // Health checks ask for the same few paths.
-                if !self.paths.are_many(head.path()) {
+                // Health checks use the same few paths.
+                if !self.paths.add(head.path()) {
                     return;
                 }
-                (Check::NoForwardedAddress, &self.unsent, MANY)
+                (Check::NoForwardedAddress, &self.unsent, DISPROVABLE_PROOF)
             }
-            Mistake::WrongHopCount { .. } => (Check::WrongHopCount, &self.misfits, MANY),
+            Mistake::WrongHopCount { .. } => (Check::WrongHopCount, &self.misfits, DISPROVABLE_PROOF),
         };
         checks.observe(check, Some(limit), seen, proof, || mistake.to_string());
     }
@@ -97,19 +97,20 @@ impl WatchedKey {
         forwarding_header(head.headers()).is_some() || self.unsent_header.get().is_some_and(is_sent)
     }
 
-    /// Returns whether more requests could prove something.
+    /// Returns whether more requests can prove a mistake.
     pub(super) fn is_open(&self) -> bool {
         let is_pending = |seen: &AtomicU64, proof| (1..proof).contains(&seen.load(Ordering::Relaxed));
-        let is_missing = !self.is_found.load(Ordering::Relaxed) && self.missing.load(Ordering::Relaxed) < THOUSAND;
-        let is_forwarding = self.unsent_header.get().is_some() && self.unsent.load(Ordering::Relaxed) < MANY
-            || is_pending(&self.misfits, MANY);
+        let is_missing = !self.is_found.load(Ordering::Relaxed) && self.missing.load(Ordering::Relaxed) < NEVER_PROOF;
+        let is_forwarding = self.unsent_header.get().is_some()
+            && self.unsent.load(Ordering::Relaxed) < DISPROVABLE_PROOF
+            || is_pending(&self.misfits, DISPROVABLE_PROOF);
         is_missing || is_forwarding && !self.fits.load(Ordering::Relaxed)
     }
 }
 
 impl Paths {
     /// Adds a path. Returns whether four different ones were added.
-    fn are_many(&self, path: &str) -> bool {
+    fn add(&self, path: &str) -> bool {
         let [.., last] = &self.0;
         if last.load(Ordering::Relaxed) != 0 {
             return true;
@@ -117,7 +118,7 @@ impl Paths {
         let mut hasher = DefaultHasher::new();
         path.hash(&mut hasher);
         let hash = hasher.finish().max(1);
-        // Of two requests at once one may be lost.
+        // If two requests add a path at the same time, one of them may be lost.
         for known in &self.0 {
             match known.load(Ordering::Relaxed) {
                 0 => {

@@ -1,19 +1,19 @@
-//! What is known of a limit while its requests are watched.
+//! The state of the checks for one limit of a policy.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::{Check, Checks, MANY};
+use super::{Check, Checks, DISPROVABLE_PROOF};
 use crate::head::RequestHead;
 use crate::limit::Limit;
 
-/// What is known of one limit.
+/// The state of the checks for one limit.
 #[derive(Debug, Default)]
 pub(super) struct WatchedLimit {
     /// Says whether it has applied to a request.
     has_applied: AtomicBool,
-    /// The requests that it would have applied to, had its conditions compared what was meant.
+    /// The number of requests that it would apply to if its conditions compared the intended path.
     near_misses: AtomicU64,
-    /// The requests that it counted in the same store as a layer around this one.
+    /// The number of requests that an outer layer has counted in the same store.
     pub(super) counted_twice: AtomicU64,
 }
 
@@ -24,14 +24,14 @@ impl WatchedLimit {
         }
     }
 
-    /// Looks at a request that the limit does not apply to.
+    /// Examines a request that the limit does not apply to.
     pub(super) fn does_not_apply(&self, checks: &Checks, limit: &Limit, head: &RequestHead<'_>) {
         let is_nested = head.is_nested();
         let may_be_mistaken = !self.has_applied.load(Ordering::Relaxed) && (is_nested || head.is_outside_router());
         if !may_be_mistaken || !limit.applies(&head.as_nested()) {
             return;
         }
-        checks.observe(Check::UnreachableLimit, Some(limit.name), &self.near_misses, MANY, || {
+        checks.observe(Check::UnreachableLimit, Some(limit.name), &self.near_misses, DISPROVABLE_PROOF, || {
             let why = if is_nested {
                 "its condition matches the path inside axum's `nest` and is compared with the path that the client asked \
                  for. Write the prefix too, as in `when::path(\"/api/items\")` or `when::route(\"/api/items\")`"
@@ -43,9 +43,9 @@ impl WatchedLimit {
         });
     }
 
-    /// Returns whether more requests could prove something.
+    /// Returns whether more requests can prove a mistake.
     pub(super) fn is_open(&self) -> bool {
         let misses = self.near_misses.load(Ordering::Relaxed);
-        !self.has_applied.load(Ordering::Relaxed) && (1..MANY).contains(&misses)
+        !self.has_applied.load(Ordering::Relaxed) && (1..DISPROVABLE_PROOF).contains(&misses)
     }
 }

@@ -1,4 +1,4 @@
-//! What a layer leaves in a request for the layers inside it.
+//! The mark that a layer attaches to a request for the layers inside it.
 
 use http::{Extensions, Request};
 use smallvec::SmallVec;
@@ -6,7 +6,7 @@ use tower_quota_core::Name;
 
 /// The limits that have counted a request, each with the scope of its key.
 ///
-/// It is left only while the layer is watched: an extension costs an allocation.
+/// It is attached only while the policy is watched, because an extension costs an allocation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mark(SmallVec<[(usize, Name, Name); 2]>);
 
@@ -16,13 +16,13 @@ impl Mark {
         self.0.push((store, limit, scope));
     }
 
-    /// Returns whether a layer around this one has counted the same.
-    pub(super) fn is_left(extensions: &Extensions, store: usize, limit: Name, scope: Name) -> bool {
+    /// Returns whether an outer layer has counted the same limit and key in the same store.
+    pub(super) fn is_marked(extensions: &Extensions, store: usize, limit: Name, scope: Name) -> bool {
         extensions.get::<Self>().is_some_and(|mark| mark.0.contains(&(store, limit, scope)))
     }
 
-    /// Leaves this in the request, beside what other layers have left.
-    pub(crate) fn leave_in<B>(self, request: &mut Request<B>) {
+    /// Attaches the mark to the request, together with the marks of other layers.
+    pub(crate) fn attach_to<B>(self, request: &mut Request<B>) {
         if self.0.is_empty() {
             return;
         }

@@ -3,10 +3,10 @@
 //! Each is logged once, with what to write instead, and counted.
 //!
 //! 1. `check` names the mistakes.
-//! 2. `watch` looks at the first requests of a policy: a thousand, and up to ten thousand while some key has not been
-//!    found. `key` is what it knows of each key, `limit` of each limit, `mark` what a layer leaves in requests for the
-//!    layers inside it.
-//! 3. `Checks` counts what was found and logs it; `report` is what operators read of it.
+//! 2. `watch` examines the first requests of a policy: a thousand, and up to ten thousand while some key has not been
+//!    found. `key` holds the state for each key, `limit` for each limit, and `mark` is attached to requests for inner
+//!    layers.
+//! 3. `Checks` counts the mistakes and logs them; `report` shows them to operators.
 //!
 //! A warning must be right, so each takes more than one request to prove; [`Check`] says how many. No warning holds an
 //! address, a key, or the text of an error.
@@ -31,19 +31,19 @@ use self::report::Warning;
 pub(crate) use self::watch::Watch;
 use crate::key::Mistake;
 
-/// The most warnings of a layer that are logged and kept: each is of another mistake or another limit.
-const MOST_WARNINGS: usize = 64;
+/// The maximum number of warnings that a layer logs and keeps.
+const MAX_WARNINGS: usize = 64;
 
-/// How many requests prove a mistake that one request shows.
-const FEW: u64 = 20;
+/// The number of requests that prove a mistake which a single request shows.
+const DIRECT_PROOF: u64 = 20;
 
-/// How many requests prove a mistake that one good request disproves.
-const MANY: u64 = 100;
+/// The number of requests that prove a mistake which one good request disproves.
+const DISPROVABLE_PROOF: u64 = 100;
 
-/// How many requests prove that something never happens.
-const THOUSAND: u64 = 1_000;
+/// The number of requests that prove that something never happens.
+const NEVER_PROOF: u64 = 1_000;
 
-/// What a layer has found, and which checks are turned off.
+/// The mistakes that a layer has found, and the checks that are turned off.
 pub(crate) struct Checks {
     off: CheckSet,
     counts: [AtomicU64; Check::ALL.len()],
@@ -66,25 +66,25 @@ impl Checks {
         }
     }
 
-    /// Returns whether no check looks at requests.
+    /// Returns whether all checks of requests are turned off.
     pub(crate) fn are_off(&self) -> bool {
         self.off.has_all()
     }
 
-    /// Returns what was found so far.
+    /// Returns the mistakes that were found so far.
     pub(crate) fn report(&self) -> ChecksReport {
         let count = |check: Check| (check, self.counts[check.index()].load(Ordering::Relaxed));
         let counts = Check::ALL.into_iter().map(count).filter(|(_, count)| *count > 0).collect();
         ChecksReport::new(counts, self.warnings().clone())
     }
 
-    /// Notes a request without the address of its peer.
+    /// Records a request without the address of its peer.
     #[cold]
     pub(crate) fn no_peer_address(&self) {
         self.observe(Check::NoPeerAddress, None, &self.missing_peers, 1, || Mistake::NoPeerAddress.to_string());
     }
 
-    /// Notes an answer of a store that has to be waited for.
+    /// Records an answer of a store that does not answer at once.
     #[inline]
     pub(crate) fn store_answered(&self) {
         if !self.has_answered.load(Ordering::Relaxed) {
@@ -92,15 +92,15 @@ impl Checks {
         }
     }
 
-    /// Notes a failure of the store.
+    /// Records a failure of the store.
     #[cold]
     pub(crate) fn store_failed(&self) {
         if self.has_answered.load(Ordering::Relaxed) {
             return;
         }
-        self.observe(Check::StoreNeverAnswered, None, &self.store_failures, MANY, || {
+        self.observe(Check::StoreNeverAnswered, None, &self.store_failures, DISPROVABLE_PROOF, || {
             format!(
-                "the store has not answered since start: {MANY} calls have failed and none has succeeded, so limits do what \
+                "the store has not answered since start: {DISPROVABLE_PROOF} calls have failed and none has succeeded, so limits do what \
                  `on_store_failure` says. Check the store's address, its credentials and the network; \
                  `RateLimitLayer::on_store_error` hears each error"
             )
@@ -125,18 +125,18 @@ impl Checks {
 
     fn warn(&self, warning: Warning) {
         let mut warnings = self.warnings();
-        // A policy that is replaced is watched anew.
-        if warnings.len() >= MOST_WARNINGS || warnings.iter().any(|known| known.is_of(&warning)) {
+        // A replaced policy is watched again, but each warning is logged once.
+        if warnings.len() >= MAX_WARNINGS || warnings.iter().any(|known| known.is_of(&warning)) {
             return;
         }
         warnings.push(warning.clone());
-        // A subscriber may take its time.
+        // A subscriber may be slow: do not hold the lock while it logs.
         drop(warnings);
         tracing::warn!(target: "tower_quota", "{}", warning.text());
     }
 
     fn warnings(&self) -> MutexGuard<'_, Vec<Warning>> {
-        // A warning is added in one step.
+        // A warning is added in one step, so a poisoned list is still valid.
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

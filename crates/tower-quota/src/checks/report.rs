@@ -1,4 +1,4 @@
-//! What operators read of the mistakes that were found.
+//! The report of mistakes for operators.
 
 use core::fmt;
 
@@ -37,7 +37,7 @@ impl ChecksReport {
 
     /// Returns each mistake that was found, with the number of requests that showed it.
     ///
-    /// Requests count while the mistake is looked for: the first thousand, or up to ten thousand while it is unproved.
+    /// Only the first thousand requests are examined, or up to ten thousand while a mistake is not proved.
     pub fn counts(&self) -> impl Iterator<Item = (Check, u64)> {
         self.counts.iter().copied()
     }
@@ -65,7 +65,7 @@ impl fmt::Display for ChecksReport {
 #[derive(Clone, Debug)]
 pub(super) struct Warning {
     check: Check,
-    /// The limit that it is about, if it is about one.
+    /// The limit that the warning is about, if any.
     limit: Option<Name>,
     text: String,
 }
@@ -79,7 +79,7 @@ impl Warning {
         Self { check, limit, text }
     }
 
-    /// Returns whether both are about one mistake of one limit.
+    /// Returns whether both warnings are about the same mistake of the same limit.
     pub(super) fn is_of(&self, other: &Self) -> bool {
         self.check == other.check && self.limit == other.limit
     }

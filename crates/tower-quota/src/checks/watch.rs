@@ -1,4 +1,4 @@
-//! The first requests of a policy, and what they show.
+//! The watch over the first requests of a policy.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -6,26 +6,26 @@ use tower_quota_core::{Decision, Key, Name, Outcome};
 
 use super::key::WatchedKey;
 use super::limit::WatchedLimit;
-use super::{Check, Checks, FEW, Mark, THOUSAND};
+use super::{Check, Checks, DIRECT_PROOF, Mark, NEVER_PROOF};
 use crate::head::RequestHead;
 use crate::policy::{Ask, NotAsked, Plan};
 
-/// After so many requests the watch ends, whatever is still unproved.
-const LONGEST: u64 = 10_000;
+/// The number of requests after which the watch ends in any case.
+const MAX_WATCHED_REQUESTS: u64 = 10_000;
 
-/// Watches the first requests that the limits of one policy are asked about.
+/// Watches the first requests that the limits of one policy are evaluated for.
 ///
-/// It ends after a thousand requests if every key that was asked for has been found and nothing is half proved, and after
-/// ten thousand otherwise. From then on a request pays for all checks together one relaxed load and a branch: that of
-/// [`is_open`](Self::is_open). Until then it pays a few counters that it shares with other requests, one more look at the
-/// peer and the forwarding headers for each key that reads them, and one extension.
+/// It ends after a thousand requests if every key has been found and no mistake is partly proved, and after ten
+/// thousand otherwise. Afterwards all checks together cost a request one relaxed load and a branch, in
+/// [`is_open`](Self::is_open). Until then they cost a few shared counters, one more read of the peer and the forwarding
+/// headers for each key that uses them, and one extension.
 #[derive(Debug)]
 pub(crate) struct Watch {
     is_open: AtomicBool,
     /// The number of the store, for marks.
     store: usize,
     requests: AtomicU64,
-    /// Set where the address of the peer was asked for and is missing.
+    /// True if the address of the peer was needed and is missing.
     lacks_peer: AtomicBool,
     has_admitted: AtomicBool,
     refused: AtomicU64,
@@ -49,18 +49,18 @@ impl Watch {
         }
     }
 
-    /// Returns whether requests are still looked at.
+    /// Returns whether requests are still examined.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.is_open.load(Ordering::Relaxed)
     }
 
-    /// Returns where extractors and conditions note that the address of the peer is missing.
+    /// Returns the flag that extractors and conditions set when the peer's address is missing.
     pub(crate) const fn lacks_peer(&self) -> &AtomicBool {
         &self.lacks_peer
     }
 
-    /// Looks at a request whose keys were read. Returns what to leave in it for the layers inside this one.
+    /// Examines a request whose keys were read. Returns the mark for the layers inside this one.
     pub(crate) fn examine(
         &self,
         checks: &Checks,
@@ -71,7 +71,7 @@ impl Watch {
     ) -> Mark {
         self.count();
         if plan.admits_everything() {
-            checks.observe(Check::NoLimits, None, &self.unlimited, THOUSAND, || {
+            checks.observe(Check::NoLimits, None, &self.unlimited, NEVER_PROOF, || {
                 String::from(
                     "the policy has no limits, so every request passes. Add one by `Policy::limit`, or leave the layer out",
                 )
@@ -79,7 +79,7 @@ impl Watch {
         }
         self.examine_keys(checks, plan, ask, not_asked, head);
         match not_asked {
-            // The limits behind the one that refused were not asked whether they apply.
+            // The limits after the one that refused were not evaluated.
             Some(NotAsked::MissingKey(_) | NotAsked::Unauthenticated(_) | NotAsked::NoPeerAddress) => Mark::default(),
             Some(NotAsked::NoLimit) | None => self.examine_limits(checks, plan, ask, head),
         }
@@ -98,7 +98,7 @@ impl Watch {
             let (Some(key), Some((extractor, limit))) = (self.keys.get(position), plan.key(position)) else { continue };
             lacks_peer |= key.examine(checks, limit, extractor, head, is_missing);
         }
-        // A request that is refused for it is counted where it is refused.
+        // A request that is refused for this reason is counted where it is refused.
         if lacks_peer && !matches!(not_asked, Some(NotAsked::NoPeerAddress)) {
             checks.no_peer_address();
         }
@@ -108,7 +108,7 @@ impl Watch {
         let mut mark = Mark::default();
         for (watched, limit) in self.limits.iter().zip(plan.limits()) {
             let Some((scope, units)) = ask.part_of(limit.name) else {
-                // It may have skipped the request for want of a key.
+                // It may have skipped the request because the key is missing.
                 if ask.lacks_key_of(limit.name) {
                     watched.applies();
                 } else {
@@ -120,8 +120,8 @@ impl Watch {
             if units == 0 {
                 continue;
             }
-            if Mark::is_left(head.extensions(), self.store, limit.name, scope) {
-                checks.observe(Check::CountedTwice, Some(limit.name), &watched.counted_twice, FEW, || {
+            if Mark::is_marked(head.extensions(), self.store, limit.name, scope) {
+                checks.observe(Check::CountedTwice, Some(limit.name), &watched.counted_twice, DIRECT_PROOF, || {
                     String::from(
                         "two layers count it for the same request, by the same key and in the same store, so each request costs \
                          twice. Remove one of the layers, or give one of the limits another name",
@@ -133,14 +133,14 @@ impl Watch {
         mark
     }
 
-    /// Notes a request that limits have admitted.
+    /// Records a request that the limits admitted.
     pub(crate) fn admitted(&self) {
         if !self.has_admitted.load(Ordering::Relaxed) {
             self.has_admitted.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Notes a request that a limit has refused, given the keys of its limits.
+    /// Records a request that a limit refused, given the keys of its limits.
     pub(crate) fn refused(&self, checks: &Checks, decision: &Decision, keys: &[(Name, Key<'static>)]) {
         let Some(binding) = decision.tightest() else { return };
         let is_everyone = keys.iter().any(|(limit, key)| *limit == binding.name && *key == Key::EVERYONE);
@@ -149,14 +149,14 @@ impl Watch {
         }
     }
 
-    /// Notes a request that is refused for all clients, or blocked.
+    /// Records a request that would be refused for any client, or that is blocked.
     pub(crate) fn refused_for_good(&self, checks: &Checks) {
         if !self.is_open() || self.has_admitted.load(Ordering::Relaxed) {
             return;
         }
-        checks.observe(Check::RefusesAll, None, &self.refused, THOUSAND, || {
+        checks.observe(Check::RefusesAll, None, &self.refused, NEVER_PROOF, || {
             format!(
-                "the first {THOUSAND} requests were all refused: blocked, or over a limit that none of them could meet. Check \
+                "the first {NEVER_PROOF} requests were all refused: blocked, or over a limit that none of them could meet. Check \
                  the conditions of `Policy::block`, that costs are below each limit's capacity, and that no other service \
                  uses up a limit of the same name in the same store"
             )
@@ -165,16 +165,16 @@ impl Watch {
 
     fn count(&self) {
         let requests = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
-        if requests < THOUSAND || !requests.is_multiple_of(100) {
+        if requests < NEVER_PROOF || !requests.is_multiple_of(100) {
             return;
         }
         let refused = self.refused.load(Ordering::Relaxed);
         let is_unproved = || {
-            !self.has_admitted.load(Ordering::Relaxed) && (1..THOUSAND).contains(&refused)
+            !self.has_admitted.load(Ordering::Relaxed) && (1..NEVER_PROOF).contains(&refused)
                 || self.keys.iter().any(WatchedKey::is_open)
                 || self.limits.iter().any(WatchedLimit::is_open)
         };
-        if requests >= LONGEST || !is_unproved() {
+        if requests >= MAX_WATCHED_REQUESTS || !is_unproved() {
             self.is_open.store(false, Ordering::Relaxed);
         }
     }

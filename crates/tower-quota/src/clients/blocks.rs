@@ -8,13 +8,13 @@ use std::time::Instant;
 
 use tower_quota_core::{Key, Name};
 
-/// The most blocks of a process.
-const MOST: usize = 100_000;
+/// The maximum number of blocks in one process.
+const MAX_BLOCKS: usize = 100_000;
 
-/// Blocks, each until an instant.
+/// The blocks of a process, each with the instant at which it ends.
 #[derive(Default)]
 pub(crate) struct Blocks {
-    /// How many there are, so that a request of a process without blocks takes no lock.
+    /// The number of blocks, so that requests take no lock while there are none.
     count: AtomicUsize,
     until: Mutex<HashMap<Blocked, Instant>>,
 }
@@ -23,16 +23,16 @@ pub(crate) struct Blocks {
 type Blocked = (Name, Name, Box<[u8]>);
 
 impl Blocks {
-    /// Blocks a client, for longer than before if it was blocked. Returns `false` if there are too many blocks.
+    /// Blocks a client, or extends its block. Returns `false` if there are too many blocks.
     pub(crate) fn insert(&self, limit: Name, key: &Key<'_>, length: Duration) -> bool {
         let now = super::now();
-        // A block without an end that can be represented lasts for a century.
+        // A block whose end cannot be represented lasts for a century.
         let until = now.checked_add(length).unwrap_or(now + Duration::from_secs(3_155_760_000));
         let mut blocks = self.lock();
-        if blocks.len() >= MOST {
+        if blocks.len() >= MAX_BLOCKS {
             blocks.retain(|_, until| *until > now);
         }
-        let has_room = blocks.len() < MOST;
+        let has_room = blocks.len() < MAX_BLOCKS;
         if has_room {
             blocks.insert(blocked(limit, key), until);
         }
@@ -40,7 +40,7 @@ impl Blocks {
         has_room
     }
 
-    /// Ends a block. Returns whether there was one.
+    /// Ends a block. Returns whether the client was blocked.
     pub(crate) fn remove(&self, limit: Name, key: &Key<'_>) -> bool {
         let mut blocks = self.lock();
         let until = blocks.remove(&blocked(limit, key));
@@ -48,13 +48,13 @@ impl Blocks {
         until.is_some_and(|until| until > super::now())
     }
 
-    /// Returns how long a client stays blocked.
+    /// Returns the time until the block of a client ends.
     pub(crate) fn remaining(&self, limit: Name, key: &Key<'_>) -> Option<Duration> {
         let until = *self.lock().get(&blocked(limit, key))?;
         until.checked_duration_since(super::now()).filter(|left| !left.is_zero())
     }
 
-    /// Returns whether there may be any.
+    /// Returns whether there are no blocks.
     #[inline]
     pub(crate) fn are_empty(&self) -> bool {
         self.count.load(Ordering::Acquire) == 0
@@ -66,7 +66,7 @@ impl Blocks {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Blocked, Instant>> {
-        // A block is written in one step.
+        // A block is written in one step, so a poisoned map is still valid.
         self.until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

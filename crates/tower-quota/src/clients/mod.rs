@@ -1,4 +1,4 @@
-//! What a process remembers of single clients: blocks, and the latest refusals.
+//! The state of a process about single clients: blocks, and the latest refusals.
 
 mod blocks;
 mod recent;
@@ -9,7 +9,7 @@ pub(crate) use self::blocks::Blocks;
 pub(crate) use self::recent::RecentRefusals;
 pub use self::recent::RefusedClient;
 
-/// Returns the instant by which blocks and refusals are remembered: nothing that is counted depends on it.
+/// Returns the current time for blocks and refusals; no counter depends on it.
 #[expect(clippy::disallowed_methods, reason = "operators see it, and no store's clock is at hand")]
 pub(crate) fn now() -> Instant {
     Instant::now()

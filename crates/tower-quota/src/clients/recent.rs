@@ -8,9 +8,10 @@ use std::time::Instant;
 
 use tower_quota_core::{Key, Name};
 
-/// How many of the latest clients are searched for one that is refused again. A longer search would make floods of
-/// refusals dear; what it misses is merged when the list is read.
-const NEAR: usize = 16;
+/// The number of latest entries that are searched for a client that is refused again.
+///
+/// A longer search would make floods of refusals expensive. Entries that it misses are merged when the list is read.
+const SEARCHED_ENTRIES: usize = 16;
 
 /// A client that was refused lately.
 #[derive(Clone, Debug)]
@@ -42,8 +43,8 @@ impl RefusedClient {
 
     /// Returns the text that [names](crate::ClientKey::Text) this client, which may be a secret.
     ///
-    /// It is an address, of IPv6 the first of the network that is counted, or the value that was sent. `None` where the
-    /// key is not text: bytes of a closure, or several parts.
+    /// It is an address or the value that was sent. For IPv6 it is the first address of the network that is counted.
+    /// `None` where the key is not text: bytes of a closure, or several parts.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         let (scope, bytes) = (self.key.scope().as_str(), self.key.as_bytes());
@@ -54,7 +55,7 @@ impl RefusedClient {
         text.map(str::to_owned)
     }
 
-    /// Returns how many of its requests were refused while it was remembered. Under load some are not counted.
+    /// Returns the number of its refused requests while it was remembered. Under load some are not counted.
     #[must_use]
     pub const fn refusals(&self) -> u64 {
         self.refusals
@@ -66,20 +67,20 @@ impl RefusedClient {
         self.until
     }
 
-    /// Returns how long from now its last refused request would have to wait; zero once it would be admitted.
+    /// Returns the time from now until its last refused request would be admitted, or zero.
     #[must_use]
     pub fn retry_after(&self) -> Duration {
         self.until.saturating_duration_since(super::now())
     }
 }
 
-/// Returns the address that the bytes of a key begin.
+/// Returns the address whose leading bytes are the bytes of a key.
 fn address(bytes: &[u8]) -> Option<IpAddr> {
     if let Ok(v4) = <[u8; 4]>::try_from(bytes) {
         return Some(IpAddr::from(v4));
     }
     let mut v6 = [0; 16];
-    // A shorter key is one that was made by hand.
+    // A shorter key was not made by an extractor.
     if bytes.len() < 8 {
         return None;
     }
@@ -92,7 +93,7 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
 pub(crate) struct RecentRefusals(Mutex<VecDeque<RefusedClient>>);
 
 impl RecentRefusals {
-    /// Notes a refusal. Never waits: while another thread notes one, this one is not counted.
+    /// Records a refusal without waiting: while another thread records one, this one is not counted.
     pub(crate) fn note(&self, limit: Name, key: &Key<'_>, until: Instant) {
         if key.as_bytes().len() > RefusedClient::LONGEST_KEY {
             return;
@@ -103,7 +104,7 @@ impl RecentRefusals {
             Err(TryLockError::WouldBlock) => return,
         };
         let is_known = |client: &RefusedClient| client.limit == limit && client.key == *key;
-        let known = clients.iter().take(NEAR).position(is_known);
+        let known = clients.iter().take(SEARCHED_ENTRIES).position(is_known);
         let mut client = match known.and_then(|position| clients.remove(position)) {
             Some(client) => client,
             None => {

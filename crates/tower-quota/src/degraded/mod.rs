@@ -1,31 +1,40 @@
-//! What happens to requests while the store is unavailable.
+//! Decisions about requests while the store is unavailable.
 
 mod local;
 
 pub(crate) use self::local::LocalCounters;
 
-/// What a limit does with a request while the store is unavailable.
+/// The choice of a limit for requests while the store is unavailable.
 ///
-/// A request often has several limits. If one that applies says `Refuse`, it is refused; otherwise those that say `Local`
-/// are decided together, in this process; those that say `Allow` are left out.
+/// A request often has several limits. In this order:
+///
+/// 1. If one that applies has `Refuse`, the request is refused.
+/// 2. Otherwise the limits with `Local` are decided together, in this process.
+/// 3. Limits with `Allow` are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnStoreFailure {
-    /// Lets the request through, as if the limit were not there: fail open. It is the default because a limiter must not
-    /// take the service down: what it protects from is rare, and every request depends on it.
+    /// Lets the request through, as if the limit did not exist: fail open.
+    ///
+    /// It is the default because a limiter must not take the service down: overload is rare, and every request depends
+    /// on the limiter.
     #[default]
     #[doc(alias = "fail open")]
     Allow,
-    /// Refuses the request, with 503 or `UNAVAILABLE` for gRPC: fail closed. For logins and payments, where uncounted is
-    /// worse than unserved.
+    /// Refuses the request, with 503 or `UNAVAILABLE` for gRPC: fail closed.
+    ///
+    /// For logins and payments, where an uncounted request is worse than a refused one.
     #[doc(alias = "fail closed")]
     Refuse,
-    /// Counts the request in this process, by this instance's [share](tower_quota_core::Quota::divided) of the quota: see
-    /// [`Policy::instances`](crate::Policy::instances). For limits that protect what stands behind the service.
+    /// Counts the request in this process, by this instance's share of the quota.
     ///
-    /// Local counters start full. They are discarded at the store's first success after a second without local decisions,
-    /// and the store learns nothing of them. So a client may have, once per outage and instance, its share on top of what
-    /// the store has admitted; a store of which only a part is away, or that answers now and then, releases no client.
+    /// [`Policy::instances`](crate::Policy::instances) sets the [share](tower_quota_core::Quota::divided). For limits
+    /// that protect the systems behind the service.
+    ///
+    /// Local counters start full. They are discarded at the store's first success after a second without local
+    /// decisions, and they are not added to the store. So a client may get, once per outage and instance, its share on
+    /// top of the units that the store has admitted. A store that answers now and then, or one with a single failed
+    /// node, releases no limited client.
     ///
     /// A request that costs more than the share holds at once is refused with 503, since the store would admit it.
     Local,
@@ -33,8 +42,8 @@ pub enum OnStoreFailure {
 
 /// Marks a request that was decided without the store, and its response, in their extensions.
 ///
-/// A [`Decision`](crate::Decision) beside it, where the layer [attaches](crate::RateLimitLayer::attach_decision) any, is
-/// that of the [local](OnStoreFailure::Local) limits alone; where there is none, nothing was counted.
+/// A [`Decision`](crate::Decision) beside it, where the layer [attaches](crate::RateLimitLayer::attach_decision) any,
+/// is that of the [local](OnStoreFailure::Local) limits alone. Without one, nothing was counted.
 ///
 /// ```
 /// use axum::Extension;

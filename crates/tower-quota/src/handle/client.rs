@@ -1,4 +1,4 @@
-//! How operators name a client.
+//! The names by which operators address a client.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -9,12 +9,13 @@ use tower_quota_core::Key;
 use crate::head::RequestHead;
 use crate::key::KeyExtractor;
 
-/// Names a client of a limit. `Debug` shows neither text nor keys: they may be secrets.
+/// The name of a client of a limit. `Debug` shows neither text nor keys: they may be secrets.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum ClientKey<'a> {
-    /// Text that the limit's extractor [reads](KeyExtractor::parse): `203.0.113.7` for addresses, the value itself for
-    /// headers and the like.
+    /// A text that the limit's extractor [reads](KeyExtractor::parse).
+    ///
+    /// It is `203.0.113.7` for an address, and the value itself for a header, a cookie or a parameter.
     Text(&'a str),
     /// An address.
     Address(IpAddr),

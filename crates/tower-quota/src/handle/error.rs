@@ -1,29 +1,33 @@
-//! What can go wrong when a layer is operated.
+//! The errors of operations on a running layer.
 
 use core::error::Error;
 use core::fmt;
 
 use tower_quota_core::Name;
 
-/// Why an operation of a [`RateLimitHandle`](crate::RateLimitHandle) was not done.
+/// The error of an operation of a [`RateLimitHandle`](crate::RateLimitHandle).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum HandleError<E> {
     /// The policy in force has no limit of this name.
     UnknownLimit {
-        /// The name that was asked for.
+        /// The name that was given.
         name: String,
-        /// The names that there are.
+        /// The names of the policy's limits.
         known: Vec<Name>,
     },
-    /// The extractor of this limit cannot read a key: the text is no address, one text does not name the parts of
-    /// [`key::all`](crate::key::all()), or the request has no key.
+    /// The extractor of this limit cannot read a key.
+    ///
+    /// The text is not an address, one text cannot name the parts of [`key::all`](crate::key::all()), or the request
+    /// has no key.
     UnreadableKey(Name),
-    /// There are as many blocks as this process holds: 100,000. Block by a condition of the policy instead.
+    /// This process already holds the maximum of 100,000 blocks.
+    ///
+    /// Block by a condition of the policy instead: [`Policy::block`](crate::Policy::block).
     TooManyBlocks,
     /// The store failed.
     Store(E),
-    /// The store answered without the status that was asked for, which stores must not do.
+    /// The store answered without the requested status, which is a bug in the store.
     NoStatus,
 }
 

@@ -1,5 +1,4 @@
-//! What operators and handlers do to a running layer: look at a client, reset it, grant it units, block it, change the
-//! policy, and end waits at shutdown.
+//! Operations on a running layer: peek at a client, reset it, grant it units, block it, change the policy, shut down.
 
 mod client;
 mod error;
@@ -18,7 +17,7 @@ use crate::layer::{RateLimitLayer, Shared};
 use crate::limit::Limit;
 use crate::policy::{Plan, Policy};
 
-/// Operates a running [`RateLimitLayer`]: made by [`RateLimitLayer::handle`].
+/// A handle that operates a running [`RateLimitLayer`], made by [`RateLimitLayer::handle`].
 ///
 /// A client is named by a limit and a [`ClientKey`]: text that the limit's extractor reads (an address, an API key), an
 /// address, a [`Key`], or a request of the client. Clones operate the same layer.
@@ -40,7 +39,7 @@ use crate::policy::{Plan, Policy};
 /// # }
 /// ```
 ///
-/// In a handler the request itself says which client it is, whatever the limit counts by:
+/// In a handler the request itself names the client, whatever the limit counts by:
 ///
 /// ```
 /// use axum::extract::State;
@@ -60,7 +59,7 @@ pub struct RateLimitHandle<S> {
 impl<S: Store> RateLimitLayer<S> {
     /// Returns a handle that operates this layer, its clones, and the services that they make.
     ///
-    /// Take it last: a layer that is changed by a method of the builder is another one.
+    /// Call it last: each method of the builder returns another layer.
     #[must_use]
     pub fn handle(&self) -> RateLimitHandle<S> {
         RateLimitHandle { shared: Arc::clone(self.shared()) }
@@ -74,9 +73,9 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.rules().plan.limits().map(|limit| limit.name).collect()
     }
 
-    /// Returns what a client would get for one unit now, and what is left. Changes nothing.
+    /// Returns the status of a limit for a client: what a request of one unit would get now. Charges nothing.
     ///
-    /// A block by [`block`](Self::block) is not part of it: see [`blocked_for`](Self::blocked_for).
+    /// It does not include a block by [`block`](Self::block): see [`blocked_for`](Self::blocked_for).
     ///
     /// # Errors
     /// [`HandleError`] when there is no such limit, its extractor cannot read the text, or the store fails.
@@ -88,7 +87,9 @@ impl<S: Store> RateLimitHandle<S> {
         self.apply(Operation::Peek, limit, client.into(), 1).await
     }
 
-    /// Forgets what a limit has counted for a client, its [penalty](Limit::penalty) included, and [unblocks](Self::unblock) it.
+    /// Resets a client of a limit: deletes its counter and its penalty, and ends its block.
+    ///
+    /// See [`Limit::penalty`] and [`unblock`](Self::unblock).
     ///
     /// # Errors
     /// As those of [`peek`](Self::peek).
@@ -102,7 +103,7 @@ impl<S: Store> RateLimitHandle<S> {
         self.apply(Operation::Reset, limit, client, 1).await
     }
 
-    /// Gives a client units back, up to a full limit. Returns what is left then.
+    /// Gives units back to a client, up to a full limit. Returns the new status.
     ///
     /// # Errors
     /// As those of [`peek`](Self::peek).
@@ -115,17 +116,16 @@ impl<S: Store> RateLimitHandle<S> {
         let client = client.into();
         let rules = self.shared.rules();
         let (limit, key) = find(&rules.plan, limit, client)?;
-        // A refund needs an instant on the store's clock.
+        // A refund needs an instant of the store's clock.
         let charge = limit.charge(&limit.quota, &key, 1);
         let peeked = self.shared.store().apply(Operation::Peek, &[charge]).await.map_err(HandleError::Store)?;
         let operation = Operation::Refund { taken_at: peeked.at() };
         self.status(operation, limit.charge(&limit.quota, &key, units)).await
     }
 
-    /// Refuses all requests of a client that this limit applies to, for this long, with 403.
+    /// Refuses all requests of a client that this limit applies to, for this time, with 403.
     ///
-    /// The block holds in this process. The number of blocks is bounded by
-    /// [`HandleError::TooManyBlocks`].
+    /// The block holds in this process only. Above 100,000 blocks it returns [`HandleError::TooManyBlocks`].
     ///
     /// # Errors
     /// [`HandleError`] when there is no such limit, its extractor cannot read the text, or there are too many blocks.
@@ -140,7 +140,7 @@ impl<S: Store> RateLimitHandle<S> {
         if self.shared.blocks().insert(limit.name, &key, length) { Ok(()) } else { Err(HandleError::TooManyBlocks) }
     }
 
-    /// Ends a block. Returns whether there was one.
+    /// Ends a block. Returns whether the client was blocked.
     ///
     /// # Errors
     /// [`HandleError`] when there is no such limit, or its extractor cannot read the text.
@@ -150,7 +150,7 @@ impl<S: Store> RateLimitHandle<S> {
         Ok(self.shared.blocks().remove(limit.name, &key))
     }
 
-    /// Returns how long a client stays [blocked](Self::block); `None` if it is not.
+    /// Returns the time until the [block](Self::block) of a client ends; `None` if it is not blocked.
     ///
     /// # Errors
     /// As those of [`unblock`](Self::unblock).
@@ -164,15 +164,16 @@ impl<S: Store> RateLimitHandle<S> {
         Ok(self.shared.blocks().remaining(limit.name, &key))
     }
 
-    /// Returns the clients that this process has refused lately, the latest first: at most
-    /// [`RefusedClient::MOST`], each with the limit that refused it. Clients with a key above
-    /// [`RefusedClient::LONGEST_KEY`] are left out.
+    /// Returns the clients that this process has refused lately, the latest first.
+    ///
+    /// The list has at most [`RefusedClient::MOST`] clients, each with the limit that refused it. Clients with a key
+    /// above [`RefusedClient::LONGEST_KEY`] are left out.
     #[must_use]
     pub fn refused_clients(&self) -> Vec<RefusedClient> {
         self.shared.recent_refusals().list()
     }
 
-    /// Returns the mistakes in the configuration that requests have shown so far, and the warnings that were logged.
+    /// Returns the mistakes in the configuration that requests have shown so far.
     ///
     /// ```
     /// use tower_quota::{Check, MemoryStore, Policy, RateLimitLayer};
@@ -184,24 +185,26 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.checks().report()
     }
 
-    /// Replaces the policy. Requests that were read by the old one are decided and answered by it to the end.
+    /// Replaces the policy. Requests that have begun under the old policy are decided and answered by it.
     ///
-    /// What was counted stays: limits keep their counters by name, and a quota that has changed converts them. A raised
-    /// window helps its clients at once. A bucket keeps what is left and refills at the new rate: to free a client now,
+    /// Counters stay: limits keep them by name, and a changed quota converts them. A raised window takes effect at
+    /// once. A bucket keeps the units that are left and refills at the new rate: to release a client now,
     /// [`reset`](Self::reset) it or [`grant`](Self::grant) it units.
     pub fn replace_policy(&self, policy: Policy) {
         self.shared.replace_policy(policy);
     }
 
-    /// Returns how many requests wait for their turn in this process, behind this layer and its clones: for a gauge.
+    /// Returns the number of requests that wait for their turn behind this layer and its clones.
+    ///
+    /// They are those of this process. Use it as a gauge.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.shared.queue().waiting()
     }
 
-    /// Refuses the requests that wait for their turn, and those that would have to wait from now on: for shutdown.
+    /// Refuses the requests that wait for their turn, and those that would have to wait, for shutdown.
     ///
-    /// They get their turns back and are answered as if the queue were full, with the wait as `Retry-After`.
+    /// Their turns are refunded. They are answered as if the queue were full, with the wait as `Retry-After`.
     pub fn close_queue(&self) {
         self.shared.queue().close();
     }
@@ -224,7 +227,7 @@ impl<S: Store> RateLimitHandle<S> {
     }
 }
 
-/// Finds a limit by its name, and what it calls a client.
+/// Finds a limit by its name, and the key by which it counts a client.
 fn find<'p, E>(plan: &'p Plan, name: &str, client: ClientKey<'_>) -> Result<(&'p Limit, Key<'static>), HandleError<E>> {
     let unknown =
         || HandleError::UnknownLimit { name: name.to_owned(), known: plan.limits().map(|limit| limit.name).collect() };

@@ -1,4 +1,4 @@
-//! Counting by several things together.
+//! Keys made of several parts.
 
 use core::fmt;
 
@@ -10,7 +10,7 @@ use super::mistake::Mistake;
 use super::parts::{IntoExtractors, Parts};
 use crate::head::RequestHead;
 
-/// Counts by several things together: each client on each route, each user by each method.
+/// Counts by several keys together, such as each client on each route.
 ///
 /// Extractors of different types go into a tuple, two to six of them; those of one type, such as
 /// `Box<dyn KeyExtractor>`, also into an array or a `Vec`. The order of the parts matters: `(a, b)` and `(b, a)` make
@@ -26,10 +26,10 @@ use crate::head::RequestHead;
 ///
 /// # The key is missing when one part is
 ///
-/// By default all requests without the key share one counter, *whatever their addresses*: counted by address and API key,
-/// all clients without an API key are in one bucket, and one of them can empty it for the others. To count such clients by
-/// their address alone, give the part an alternative: `key::all((key::client_ip(), key::header("x-api-key").or(key::everyone())))`.
-/// Or skip them, and give them a limit of their own:
+/// By default all requests without the key share one counter, *whatever their addresses*. If a limit counts by address
+/// and API key, all clients without an API key share one bucket, and one of them can empty it for the others. To count
+/// such clients by their address alone, give the part an alternative: `key::all((key::client_ip(),
+/// key::header("x-api-key").or(key::everyone())))`. Or skip them in this limit, and add a limit that counts them:
 ///
 /// ```
 /// use tower_quota::{Limit, MissingKey, Policy, Quota, key};
@@ -40,7 +40,7 @@ use crate::head::RequestHead;
 ///             .by(key::all((key::client_ip(), key::header("x-api-key"))))
 ///             .when_missing(MissingKey::Skip),
 ///     )
-///     // For all clients, with a key or without: made-up keys buy nothing.
+///     // For all clients, with a key or without: made-up keys gain nothing.
 ///     .limit(Limit::new("address", Quota::per_minute(1_000)).by(key::client_ip()));
 /// # let _ = policy;
 /// ```
@@ -49,7 +49,7 @@ use crate::head::RequestHead;
 #[doc(alias = "and")]
 pub fn all(parts: impl IntoExtractors) -> All {
     let parts = Parts(parts.into_extractors());
-    // The parentheses keep nested combinations apart.
+    // The parentheses make the scopes of nested combinations distinct.
     All { scope: Name::from(format!("({})", parts.scopes(" + "))), parts }
 }
 
@@ -60,7 +60,7 @@ pub struct All {
 }
 
 impl All {
-    /// Returns the key that these keys of the parts make together, in order.
+    /// Returns the key that is combined from these keys of the parts, in order.
     ///
     /// ```
     /// use tower_quota::key;

@@ -1,4 +1,4 @@
-//! Counting by the credentials in `Authorization` (RFC 9110, section 11.6.2).
+//! Keys from the credentials in `Authorization` (RFC 9110, section 11.6.2).
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -6,10 +6,10 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use http::header::{AUTHORIZATION, HeaderValue};
 use tower_quota_core::Name;
 
-use super::single::{Value, key_of, single_value};
+use super::single::{SentValue, key_of, single_value};
 use crate::head::RequestHead;
 
-/// Reads every spelling of base64 that some application might: each of them is the same value.
+/// Accepts every variant of base64 that an application may accept, so that one value has one key.
 pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -19,9 +19,10 @@ pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
 
 /// Counts by the token in `Authorization: Bearer` (RFC 6750).
 ///
-/// The token is not verified: limit by address too, or made-up tokens get a fresh counter each. It is missing without the
-/// header and with another scheme. Lines that conflict share one counter, as with [`header`](super::header()). Users whose
-/// tokens are renewed are better counted by a claim in them, see `jwt_claim` with the feature `jwt`.
+/// The token is not verified: limit by address too, or each made-up token gets a new counter. The key is missing
+/// without the header and with another scheme. Requests with conflicting lines share one counter, as with
+/// [`header`](super::header()). If tokens are renewed, count by a claim in them: see `jwt_claim` with the feature
+/// `jwt`.
 #[must_use]
 #[doc(alias = "access token")]
 pub const fn bearer() -> BearerKey {
@@ -35,18 +36,18 @@ pub struct BearerKey {
 }
 
 impl BearerKey {
-    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = Value<'r>> + use<'r> {
+    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
         credentials(head, "Bearer").map(|token| Some(token?.into()))
     }
 }
 
 /// Counts by the user's name in `Authorization: Basic` (RFC 7617).
 ///
-/// The password plays no part and is not checked. Requests that name a user are counted as that user: this guards an
-/// account against guessed passwords, and lets others use up its quota. Limit by address too.
+/// The password is ignored. Requests that name a user are counted as that user. This protects an account from guessed
+/// passwords, but other clients can use up its quota: limit by address too.
 ///
-/// It is missing without the header, with another scheme, when the credentials cannot be read, and when the name is empty.
-/// Lines that name different users share one counter, as with [`header`](super::header()).
+/// The key is missing without the header, with another scheme, if the credentials cannot be decoded, and if the name is
+/// empty. Requests that name different users share one counter, as with [`header`](super::header()).
 #[must_use]
 #[doc(alias = "login")]
 pub const fn basic_user() -> BasicUserKey {
@@ -60,7 +61,7 @@ pub struct BasicUserKey {
 }
 
 impl BasicUserKey {
-    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = Value<'r>> + use<'r> {
+    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
         credentials(head, "Basic").map(|credentials| Some(user(credentials?)?.into()))
     }
 }
@@ -72,7 +73,7 @@ fn user(credentials: &[u8]) -> Option<Vec<u8>> {
     Some(decoded)
 }
 
-/// Returns what each line sends for a scheme; `None` for lines of other schemes.
+/// Returns the credentials of each line for a scheme; `None` for lines of other schemes.
 fn credentials<'r>(head: &RequestHead<'r>, scheme: &'static str) -> impl Iterator<Item = Option<&'r [u8]>> + use<'r> {
     head.headers().get_all(AUTHORIZATION).iter().map(HeaderValue::as_bytes).map(move |line| {
         let (name, credentials) = line.trim_ascii().split_at_checked(scheme.len())?;

@@ -1,4 +1,4 @@
-//! Counting by what a closure reads, or everyone together.
+//! Keys from closures, and one key for all requests.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -10,18 +10,18 @@ use super::extractor::{KeyExtractor, identity_of};
 use super::single::key_of;
 use crate::head::RequestHead;
 
-/// Begins the scopes of closures, so that the closure `everyone` is not taken for [`everyone`].
+/// The prefix of the scopes of closures: a closure named `everyone` is not [`everyone`].
 pub(crate) const CLOSURE_MARK: &str = "fn ";
 
-/// Counts by what a closure reads from the request: text, bytes, the bytes of a number.
+/// Counts by a value that a closure reads from the request: text, bytes, the bytes of a number.
 ///
-/// `None` and an empty value are a missing key. Up to 38 bytes are kept without an allocation. To lend bytes of the request
-/// instead, implement [`KeyExtractor`].
+/// `None` or an empty value is a missing key. Up to 38 bytes are stored without an allocation. To borrow bytes of the
+/// request instead, implement [`KeyExtractor`].
 ///
-/// The name says what the keys are. Their [scope](KeyExtractor::scope) is that name after `fn `, so that a closure may be
-/// named like an extractor of this module. Different closures of one policy need different names, or the policy
-/// [refuses](crate::ConfigError::SharedScope) them. A closure that captures something differs from every other one, even
-/// from one built by the same line of code: to use it for several limits, clone the extractor.
+/// The name identifies the keys. Their [scope](KeyExtractor::scope) is `fn ` and this name, so a closure may have the
+/// name of an extractor of this module. Different closures of one policy need different names, or the policy
+/// [refuses](crate::ConfigError::SharedScope) them. A closure with captures differs from every other closure, even from
+/// one that the same line of code makes. To use it for several limits, clone the extractor.
 ///
 /// ```
 /// use tower_quota::{Limit, Policy, Quota, key};
@@ -83,13 +83,13 @@ impl<F> fmt::Debug for FromFnKey<F> {
     }
 }
 
-/// Counts by a value in the request's extensions, such as the user that an outer layer has authenticated.
+/// Counts by a value in the request's extensions, such as an authenticated user.
 ///
-/// The closure reads from the value what tells one client from another. The key is missing when there is no value of that
-/// type, and when the closure returns `None` or an empty text.
+/// An outer layer attaches the value, and the closure reads the client's identity from it. The key is missing if there
+/// is no value of that type, and if the closure returns `None` or an empty text.
 ///
-/// The name says what the keys are; their scope is that name after `extension `. As with [`from_fn`], different closures
-/// of one policy need different names, and up to 38 bytes are kept without an allocation.
+/// The name identifies the keys; their scope is `extension ` and this name. As with [`from_fn`], different closures of
+/// one policy need different names, and up to 38 bytes are stored without an allocation.
 ///
 /// ```
 /// use tower_quota::{Limit, Quota, key};
@@ -161,13 +161,13 @@ fn owned<'r, K: AsRef<[u8]> + Into<Vec<u8>>>(scope: Name, bytes: K) -> Option<Ke
     (!bytes.as_ref().is_empty()).then(|| Key::owned(scope, bytes))
 }
 
-/// Returns a number that tells closures of one type apart: 0 for those without captures, which all do the same.
+/// Returns a number that distinguishes closures of one type; 0 for closures without captures.
 fn construction_of<F>(closure: &F) -> u64 {
     static CONSTRUCTIONS: AtomicU64 = AtomicU64::new(1);
     if size_of_val(closure) == 0 { 0 } else { CONSTRUCTIONS.fetch_add(1, Ordering::Relaxed) }
 }
 
-/// Counts everyone together: one counter for all requests. It is what a limit without a key counts by.
+/// Counts all requests together, in one counter. A limit without a key does this.
 #[must_use]
 #[doc(alias = "global")]
 pub const fn everyone() -> EveryoneKey {

@@ -1,4 +1,4 @@
-//! The trait that reads keys from requests.
+//! The trait of extractors, which read keys from requests.
 
 use core::any::TypeId;
 use core::hash::{Hash, Hasher};
@@ -13,7 +13,8 @@ use crate::head::RequestHead;
 /// Reads the key that a request is counted by.
 ///
 /// Implement [`scope`](Self::scope) and [`extract`](Self::extract); the other methods have defaults that suit most
-/// extractors. An extractor runs on every request: it should neither block nor allocate. Keys may borrow from the request.
+/// extractors. An extractor runs on every request: it must not block and should not allocate. Keys may borrow from the
+/// request.
 ///
 /// ```
 /// use tower_quota::{Key, Name, RequestHead, key::KeyExtractor};
@@ -33,59 +34,59 @@ use crate::head::RequestHead;
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say who is counted",
+    message = "`{Self}` is not a key extractor",
     note = "use an extractor of `tower_quota::key`, such as `key::client_ip()` or `key::from_fn(\"tenant\", |head| ..)`"
 )]
 pub trait KeyExtractor: Send + Sync + 'static {
-    /// Returns the name of what is counted: the scope of the keys that this makes.
+    /// Returns the scope of the keys: a name for the kind of client that they identify.
     ///
-    /// Extractors of one scope must make the same keys. Those of [`first_of`](super::first_of()) keep the scope of the
-    /// part that found them.
+    /// Extractors of one scope must make the same keys. A key of [`first_of`](super::first_of()) keeps the scope of the
+    /// part that found it.
     fn scope(&self) -> Name;
 
-    /// Returns the key of a request; `None` when it has none.
+    /// Returns the key of a request; `None` if it is missing.
     ///
     /// Return `None` instead of an empty key. The extractors of this crate return an empty key for a request with
-    /// conflicting values: such requests share one counter, whatever the limit does about missing keys.
+    /// conflicting values: such requests share one counter, whatever the limit does with missing keys.
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>>;
 
     /// Calls `visit` with every value that the request sends for the key, conflicting ones too.
     ///
-    /// Block lists ask for these, so that a listed value cannot be hidden behind another. The default visits the key.
+    /// Block lists use it, so that a listed value cannot be hidden by another one. The default visits the key.
     fn each_value(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&[u8])) {
         if let Some(key) = self.extract(head).filter(|key| !key.as_bytes().is_empty()) {
             visit(key.as_bytes());
         }
     }
 
-    /// Returns the key that this text stands for, as an operator types it: an API key, a user's name, an address.
+    /// Returns the key that an operator names by this text: an API key, a user name, an address.
     ///
-    /// The default is the text itself. It is `None` where the text cannot be a key, and for [`all`](super::all()), whose
-    /// parts one text cannot tell apart. Of [`first_of`](super::first_of()) the parts that [count
-    /// addresses](Self::counts_addresses) are asked first, then the others in their order.
+    /// The default is the text itself. It is `None` if the text cannot be a key, and for [`all`](super::all()), because
+    /// one text cannot name several parts. For [`first_of`](super::first_of()), parts that [count
+    /// addresses](Self::counts_addresses) are tried first, then the others in their order.
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         (!text.is_empty()).then(|| Key::owned(self.scope(), text))
     }
 
-    /// Returns whether it counts addresses and [reads](Self::parse) no other text. The default is `false`.
+    /// Returns whether the keys are addresses and no other text can be [read](Self::parse). The default is `false`.
     fn counts_addresses(&self) -> bool {
         false
     }
 
-    /// Returns what the server's configuration gets wrong, as far as this request shows it.
+    /// Returns the mistake in the server's configuration that this request shows, if any.
     ///
-    /// The layer asks this for its warnings, and of a request without a key: [`Mistake::NoPeerAddress`] then means that
-    /// the server is at fault, not the client. The default finds nothing.
+    /// The layer calls it for its warnings, and for a request without a key: [`Mistake::NoPeerAddress`] then means that
+    /// the server made the mistake, not the client. The default is `None`.
     fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
         let _ = head;
         None
     }
 
-    /// Returns a number for how the keys are made, the same in this process for extractors that make the same keys.
+    /// Returns a number that is equal for extractors that make the same keys, in this process.
     ///
-    /// By it a policy recognises different extractors of one scope, which it [refuses](crate::ConfigError::SharedScope).
-    /// The default stands for the type alone. An extractor with settings that its scope does not name [adds](identity_of)
-    /// them.
+    /// A policy compares it to find different extractors of one scope, which it
+    /// [refuses](crate::ConfigError::SharedScope). The default depends on the type only. An extractor with settings
+    /// that are not in its scope must [add](identity_of) them.
     fn identity(&self) -> u64 {
         identity_of::<Self>(&())
     }
@@ -100,7 +101,7 @@ pub fn identity_of<E: ?Sized + 'static>(settings: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Implements the trait for pointers, which do what their extractor does.
+/// Implements the trait for pointers to extractors.
 macro_rules! pointers {
     ($($pointer:ident)+) => {
         $(impl<E: KeyExtractor + ?Sized> KeyExtractor for $pointer<E> {

@@ -1,4 +1,4 @@
-//! Counting by the first key that is there.
+//! Keys with alternatives.
 
 use core::fmt;
 
@@ -20,7 +20,7 @@ use super::parts::{IntoExtractors, Parts};
 use super::uri::{HostKey, MethodKey, PathKey, PathSegmentKey, QueryKey};
 use crate::head::RequestHead;
 
-/// Counts by the first of these keys that the request has: by API key, else by address.
+/// Counts by the first of these keys that the request has, such as API key, else address.
 ///
 /// Extractors of different types go into a tuple, two to six of them; those of one type also into an array or a `Vec`.
 /// For two, `a.or(b)` is the same.
@@ -34,18 +34,18 @@ use crate::head::RequestHead;
 /// # let _ = (limit, same);
 /// ```
 ///
-/// A key keeps the scope of the part that found it: a limit by `key::header("x-api-key")` counts the same clients. Only
-/// when all parts are missing the key is missing. A part whose values conflict is there: such requests share one counter,
-/// and do not go on to the next part.
+/// A key keeps the scope of the part that found it: a limit by `key::header("x-api-key")` counts the same clients. The
+/// key is missing only if all parts are missing. A part with conflicting values is not missing: such requests share one
+/// counter, and the next part is not tried.
 ///
-/// A client who may choose between parts has a counter for each: by API key, else by address, a client of one address has
-/// as many counters as it makes up keys. Check API keys before this layer, or limit by address too.
+/// A client that can choose between parts has a counter for each. With API key, else address, one address has as many
+/// counters as made-up API keys. Check API keys before this layer, or limit by address too.
 #[must_use]
 #[doc(alias = "fallback")]
 #[doc(alias = "or_else")]
 pub fn first_of(parts: impl IntoExtractors) -> FirstOf {
     let parts = Parts(parts.into_extractors());
-    // The parentheses keep nested combinations apart.
+    // The parentheses make the scopes of nested combinations distinct.
     FirstOf { scope: Name::from(format!("({})", parts.scopes(" or "))), parts }
 }
 
@@ -69,7 +69,7 @@ impl KeyExtractor for FirstOf {
     }
 
     fn parse(&self, text: &str) -> Option<Key<'static>> {
-        // Every other part would take an address for a key of its own.
+        // Every other part would read an address as one of its keys.
         let parts = |of_addresses| self.parts.0.iter().filter(move |part| part.counts_addresses() == of_addresses);
         parts(true).chain(parts(false)).find_map(|part| part.parse(text))
     }
@@ -89,9 +89,11 @@ impl fmt::Debug for FirstOf {
     }
 }
 
-/// Adds [`or`](Self::or) to extractors of your own and to boxes. The extractors of this crate have it as a method.
+/// Adds the method [`or`](Self::or) to your extractors and to boxes.
+///
+/// The extractors of this crate have it as an inherent method.
 pub trait KeyExtractorExt: KeyExtractor + Sized {
-    /// Counts by this key, or by the other where this one is missing: see [`first_of`].
+    /// Counts by this key, or by the other if this one is missing: see [`first_of`].
     #[must_use]
     fn or(self, other: impl KeyExtractor) -> FirstOf {
         first_of((self, other))
@@ -100,11 +102,11 @@ pub trait KeyExtractorExt: KeyExtractor + Sized {
 
 impl<E: KeyExtractor> KeyExtractorExt for E {}
 
-/// Gives extractors the method `or`, so that no trait has to be imported for it.
+/// Adds the method `or` to extractors, so that users need not import a trait.
 macro_rules! or {
     ($([$($generics:tt)*] $extractor:ty;)+) => {
         $(impl<$($generics)*> $extractor where Self: KeyExtractor {
-            /// Counts by this key, or by the other where this one is missing: see [`first_of`].
+            /// Counts by this key, or by the other if this one is missing: see [`first_of`].
             #[must_use]
             pub fn or(self, other: impl KeyExtractor) -> FirstOf {
                 first_of((self, other))

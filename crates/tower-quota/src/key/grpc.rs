@@ -1,4 +1,4 @@
-//! Counting by gRPC service, method or metadata.
+//! Keys from gRPC services, methods and metadata.
 
 use core::iter::once;
 
@@ -7,18 +7,18 @@ use http::header::{HeaderName, HeaderValue, InvalidHeaderName};
 use tower_quota_core::Name;
 
 use super::authorization::LENIENT;
-use super::single::{Value, key_of, single_value};
+use super::single::{SentValue, key_of, single_value};
 use crate::head::RequestHead;
 use crate::valid::valid_header;
 
 /// Counts by the gRPC service that is called, such as `helloworld.Greeter`.
 ///
-/// It is read from the path alone, `/helloworld.Greeter/SayHello`, as gRPC servers choose the service: what a request says
-/// of its content type makes no difference. It is missing when the path has no second segment, and other paths with two
-/// segments have a key too: where a router serves both, add [`when::grpc_service`](crate::when::grpc_service).
+/// It is read from the path alone, `/helloworld.Greeter/SayHello`, as gRPC servers do; the content type is ignored. The
+/// key is missing if the path has no second segment. Other paths with two segments have a key too: if a router serves
+/// both, add [`when::grpc_service`](crate::when::grpc_service).
 ///
-/// Made-up services get a fresh counter each: combine it with the [client](super::client_ip) by [`all`](super::all()), or
-/// put the layer behind the routes.
+/// Each made-up service gets a new counter: combine it with the [client](super::client_ip) by [`all`](super::all()), or
+/// put the layer inside the routes.
 #[must_use]
 pub const fn grpc_service() -> GrpcServiceKey {
     GrpcServiceKey { scope: Name::new("grpc service") }
@@ -31,14 +31,14 @@ pub struct GrpcServiceKey {
 }
 
 impl GrpcServiceKey {
-    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = Value<'r>> + use<'r> {
+    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
         once(called(head).map(|(service, _)| service.as_bytes().into()))
     }
 }
 
 /// Counts by the gRPC method that is called, such as `helloworld.Greeter/SayHello`.
 ///
-/// Methods of one name in two services are two. Everything else is as with [`grpc_service`].
+/// Methods of the same name in two services are two keys. Otherwise it works like [`grpc_service`].
 #[must_use]
 #[doc(alias = "rpc")]
 pub const fn grpc_method() -> GrpcMethodKey {
@@ -52,7 +52,7 @@ pub struct GrpcMethodKey {
 }
 
 impl GrpcMethodKey {
-    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = Value<'r>> + use<'r> {
+    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
         let method = called(head).filter(|(_, method)| !method.is_empty());
         once(method.and_then(|_| head.uri().path().strip_prefix('/')).map(|path| path.as_bytes().into()))
     }
@@ -65,9 +65,9 @@ fn called<'r>(head: &RequestHead<'r>) -> Option<(&'r str, &'r str)> {
 
 /// Counts by a value of the request's gRPC metadata, such as a tenant.
 ///
-/// The case of the name makes no difference. Values of names that end in `-bin` are bytes: they travel in base64, padded
-/// or not, several perhaps in one line, and are decoded. Bytes that cannot be decoded are a missing key. Everything else is
-/// as with [`header`](super::header()).
+/// The name is not case-sensitive. Values of names that end in `-bin` are bytes in base64, padded or not, and are
+/// decoded; one line may hold several. If they cannot be decoded, the key is missing. Otherwise it works like
+/// [`header`](super::header()).
 ///
 /// # Panics
 /// When `name` cannot be the name of metadata; see [`try_metadata`].
@@ -77,7 +77,7 @@ pub fn metadata(name: &str) -> MetadataKey {
     MetadataKey::new(valid_header(name))
 }
 
-/// [`metadata`] for a name that was not written in code.
+/// Works like [`metadata`], but returns an error for an invalid name.
 ///
 /// # Errors
 /// [`InvalidHeaderName`] when `name` is empty or not a token (RFC 9110, section 5.1).
@@ -98,7 +98,7 @@ impl MetadataKey {
         Self { scope: Name::from(format!("metadata {name}")), is_binary: name.as_str().ends_with("-bin"), name }
     }
 
-    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = Value<'r>> + use<'r> {
+    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
         let is_binary = self.is_binary;
         let lines = head.headers().get_all(&self.name).iter().map(HeaderValue::as_bytes);
         lines.flat_map(move |line| line.split(move |byte| is_binary && *byte == b',')).map(move |value| {

@@ -1,4 +1,4 @@
-//! Counting by a header or a cookie.
+//! Keys from headers and cookies.
 
 use std::borrow::Cow;
 
@@ -6,21 +6,21 @@ use http::header::{COOKIE, HeaderName, HeaderValue, InvalidHeaderName};
 use percent_encoding::percent_decode;
 use tower_quota_core::Name;
 
-use super::single::{Value, key_of, single_value};
+use super::single::{SentValue, key_of, single_value};
 use crate::head::RequestHead;
 use crate::valid::valid_header;
 
 /// Counts by the value of a header, such as an API key.
 ///
-/// The case of the header's name makes no difference; the case of its value does.
+/// The header's name is not case-sensitive; its value is.
 ///
-/// * Absent or empty, the key is missing, see [`MissingKey`](crate::MissingKey).
-/// * Sent several times with one value, it is that value.
-/// * Sent several times with different values, all such requests share one counter, whatever the limit does about
-///   missing keys: a doubled header buys neither a fresh counter nor a way past the limit.
+/// * If the header is absent or empty, the key is missing: see [`MissingKey`](crate::MissingKey).
+/// * If it is sent several times with one value, the key is that value.
+/// * If it is sent several times with different values, all such requests share one counter, whatever the limit does
+///   with missing keys. So a repeated header gives neither a new counter nor a way around the limit.
 ///
-/// A client can send any value. Check that it is one you gave out before you serve it, and limit by address too, or
-/// made-up values get a fresh counter each.
+/// A client can send any value. Check that you issued the value before you serve the request, and limit by address too,
+/// or each made-up value gets a new counter.
 ///
 /// # Panics
 /// When `name` cannot be the name of a header; see [`try_header`].
@@ -31,7 +31,7 @@ pub fn header(name: &str) -> HeaderKey {
     HeaderKey::new(valid_header(name))
 }
 
-/// [`header`] for a name that was not written in code.
+/// Works like [`header`], but returns an error for an invalid name.
 ///
 /// # Errors
 /// [`InvalidHeaderName`] when `name` is empty or not a token (RFC 9110, section 5.1).
@@ -51,16 +51,17 @@ impl HeaderKey {
         Self { scope: Name::from(format!("header {name}")), name }
     }
 
-    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = Value<'r>> + use<'r> {
+    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
         head.headers().get_all(&self.name).iter().map(|line| Some(line.as_bytes().into()))
     }
 }
 
 /// Counts by the value of a cookie (RFC 6265), such as a session.
 ///
-/// Percent signs are decoded and quotes around the value removed, so that one session spelled differently is one client.
-/// It is missing when absent or empty. Different values in one request share one counter, as with [`header`]: do not set
-/// cookies of one name for several paths. A client can make up any value: limit by address too.
+/// Percent-encoding is decoded and quotes around the value are removed, so that each notation of a session is one
+/// client. The key is missing if the cookie is absent or empty. Requests with different values share one counter, as
+/// with [`header`]: do not set cookies of one name for several paths. A client can make up any value: limit by address
+/// too.
 #[must_use]
 #[doc(alias = "session")]
 pub fn cookie(name: impl Into<Name>) -> CookieKey {
@@ -76,7 +77,7 @@ pub struct CookieKey {
 }
 
 impl CookieKey {
-    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = Value<'r>> + use<'r> {
+    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
         let name = self.name;
         let lines = head.headers().get_all(COOKIE).iter().map(HeaderValue::as_bytes);
         lines

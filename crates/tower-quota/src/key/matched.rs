@@ -1,20 +1,21 @@
-//! Counting by axum's matched route, or a parameter of it.
+//! Keys from axum's matched route, or a parameter of it.
 
 use axum::extract::MatchedPath;
 use tower_quota_core::{Key, Name};
 
 use super::extractor::KeyExtractor;
-use super::single::{Value, key_of, key_of_values};
+use super::single::{SentValue, key_of, key_of_values};
 use super::uri::decoded;
 use crate::head::RequestHead;
 
 /// Counts by the pattern of axum's matched route, such as `/users/{id}`.
 ///
-/// Every path that matches the pattern is counted together, so that made-up paths get no counter of their own. Under
-/// `nest` it is the full pattern, prefix included.
+/// All paths that match the pattern share one counter, so made-up paths get no new counter. Under `nest` it is the full
+/// pattern, with the prefix.
 ///
-/// The pattern is there inside `Router::layer` and `Router::route_layer`. It is missing in fallbacks, for layers outside a
-/// `nest_service`, and for layers around an app (as with `ServiceBuilder::service(app)`), where nothing has been matched.
+/// The pattern is known inside `Router::layer` and `Router::route_layer`. The key is missing in fallbacks, for layers
+/// outside a `nest_service`, and for layers around an app (as with `ServiceBuilder::service(app)`), because no route is
+/// matched yet.
 #[must_use]
 #[doc(alias = "MatchedPath")]
 #[doc(alias = "endpoint")]
@@ -39,10 +40,10 @@ impl KeyExtractor for RouteKey {
     }
 }
 
-/// Counts by a parameter of axum's matched route: with `/users/{id}` and `path_parameter("id")`, by each user.
+/// Counts by a parameter of axum's matched route, such as `id` of `/users/{id}`.
 ///
-/// Percent signs are decoded. Wildcards such as `{*rest}` are parameters too. It is missing where [`route`] is, and where
-/// the route has no such parameter. A client can make up any value: limit by address too.
+/// Percent-encoding is decoded. Wildcards such as `{*rest}` are parameters too. The key is missing if that of [`route`]
+/// is, and if the route has no such parameter. A client can make up any value: limit by address too.
 #[must_use]
 pub fn path_parameter(name: impl Into<Name>) -> PathParameterKey {
     let name = name.into();
@@ -57,8 +58,9 @@ pub struct PathParameterKey {
 }
 
 impl PathParameterKey {
-    fn value<'r>(&self, head: &RequestHead<'r>) -> Value<'r> {
-        // axum keeps the values to itself, for the handler. The pattern is the full one, so is the original path.
+    fn value<'r>(&self, head: &RequestHead<'r>) -> SentValue<'r> {
+        // axum does not expose the values to layers. Both the pattern and the original path have the prefix of a
+        // `nest`.
         let pattern = head.extensions().get::<MatchedPath>()?.as_str();
         parameter(pattern, head.path(), self.name.as_str()).map(decoded)
     }
@@ -74,7 +76,7 @@ impl KeyExtractor for PathParameterKey {
     }
 }
 
-/// Returns what a parameter of a pattern stands for in a path that matches the pattern.
+/// Returns the value of a pattern's parameter in a path that matches the pattern.
 fn parameter<'p>(pattern: &str, mut path: &'p str, name: &str) -> Option<&'p str> {
     for part in pattern.strip_prefix('/')?.split('/') {
         path = path.strip_prefix('/')?;
@@ -85,7 +87,7 @@ fn parameter<'p>(pattern: &str, mut path: &'p str, name: &str) -> Option<&'p str
         if let Some((before, parameter)) = named(part)
             && parameter == name
         {
-            // A doubled brace of the pattern is one of the path.
+            // A doubled brace in the pattern is a single brace in the path.
             let doubled = before.matches("{{").count() + before.matches("}}").count();
             return segment.get(before.len() - doubled..);
         }
@@ -99,7 +101,9 @@ fn wildcard(part: &str) -> Option<&str> {
     part.strip_prefix("{*")?.strip_suffix('}')
 }
 
-/// Returns the text before a parameter at the end of a segment, and its name. Doubled braces are braces, not parameters.
+/// Returns the text before a parameter at the end of a segment, and its name.
+///
+/// Doubled braces are literal braces, not parameters.
 fn named(part: &str) -> Option<(&str, &str)> {
     let (before, name) = part.strip_suffix('}')?.rsplit_once('{')?;
     (!before.ends_with('{') && !name.ends_with('}')).then_some((before, name))

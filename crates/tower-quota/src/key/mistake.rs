@@ -1,15 +1,15 @@
-//! Mistakes of configuration that only requests show.
+//! Mistakes in the configuration that only requests show.
 
 use core::fmt;
 use core::net::IpAddr;
 
-/// A mistake in the server's configuration that a request shows. Its text says how to fix it.
+/// A mistake in the server's configuration that a request shows. The message says how to fix it.
 ///
-/// One request proves little: a health check of the balancer itself has no forwarding header. Many in a row do.
+/// One request is not a proof: a health check of the balancer itself has no forwarding header. Many in a row are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mistake {
-    /// The server attached no address of the peer, so clients cannot be told apart.
+    /// The server attached no address of the peer, so clients cannot be distinguished.
     NoPeerAddress,
     /// A peer with a private address sends a forwarding header, and is not a trusted proxy.
     UntrustedProxy {
@@ -36,12 +36,12 @@ impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoPeerAddress => f.write_str(
-                "key::client_ip() found no address of the peer in the request's extensions, so clients cannot be told \
-                 apart. With axum, enable tower-quota's feature `axum` and serve the app with \
+                "key::client_ip() found no address of the peer in the request's extensions, so clients cannot be \
+                 distinguished. With axum, enable tower-quota's feature `axum` and serve the app with \
                  `into_make_service_with_connect_info::<SocketAddr>()`; with tonic, enable the feature `tonic`; \
                  otherwise insert a `std::net::SocketAddr` into the request's extensions in an outer layer",
             ),
-            // An address is personal data, and texts are logged.
+            // An address is personal data, and messages are logged.
             Self::UntrustedProxy { header, .. } => write!(
                 f,
                 "a peer with a private address sends `{header}` and looks like a proxy, but is counted as one client. If it \

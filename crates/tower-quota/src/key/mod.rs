@@ -1,13 +1,13 @@
-//! Who is counted: extractors that read a [`Key`](crate::Key) from a request.
+//! Key extractors: they read from a request the [`Key`](crate::Key) that a limit counts by.
 //!
 //! An extractor decides four things:
 //!
-//! 1. **Where the key is read**, and what makes two spellings one key.
-//! 2. **When the key is missing.** An empty key is missing. What that means is the limit's choice:
+//! 1. **Where the key is read**, and which notations of a value are the same key.
+//! 2. **When the key is missing.** An empty key is missing. The limit chooses what happens then:
 //!    [`MissingKey`](crate::MissingKey).
-//! 3. **What conflicting values mean.** A request that sends different values in a place for one shares a counter with all
-//!    others that do, whatever the limit does about missing keys. Block lists see [each value](KeyExtractor::each_value).
-//! 4. **The scope of the keys**, a name for what they are. The same text in two scopes is two keys.
+//! 3. **What conflicting values mean.** All requests that send different values in a place for one share one counter,
+//!    whatever the limit does with missing keys. Block lists check [each value](KeyExtractor::each_value).
+//! 4. **The scope of the keys**, a name for the kind of client. The same text in two scopes is two keys.
 //!
 //! ```
 //! use tower_quota::{Limit, Policy, Quota, key};
@@ -27,42 +27,44 @@
 //! | [`bearer`] | a bearer token | not sent | `bearer token` | [`BearerKey::key_of`]: the token |
 //! | [`basic_user`] | the user of Basic authentication | not sent, or unreadable | `basic user` | [`BasicUserKey::key_of`]: the name |
 //! | `jwt_claim` (feature `jwt`) | a claim of a verified token | not sent, invalid, or without the claim | `jwt claim x of bearer token` | `JwtClaim::key_of`: the claim as text |
-//! | `unverified_jwt_claim` (feature `jwt`) | a claim of a token that another layer has verified | not sent, or without the claim | `unverified jwt claim x of bearer token` | `JwtClaim::key_of` |
+//! | `unverified_jwt_claim` (feature `jwt`) | a claim of a token that an outer layer has verified | not sent, or without the claim | `unverified jwt claim x of bearer token` | `JwtClaim::key_of` |
 //! | [`cookie`] | a cookie's value | absent or empty | `cookie x` | [`CookieKey::key_of`]: the value, decoded |
 //! | [`query`] | a parameter of the query, such as an API key | absent or empty | `query x` | [`QueryKey::key_of`]: the value, decoded |
 //! | `route` (feature `axum`) | the pattern of the matched route | no route has matched | `route` | `RouteKey::key_of`: the pattern |
 //! | `path_parameter` (feature `axum`) | a parameter of the matched route | no route has matched, or it has no such parameter | `path parameter x` | `PathParameterKey::key_of`: the value, decoded |
 //! | [`path_segment`] | a segment of the path | the path is shorter | `path segment 0` | [`PathSegmentKey::key_of`]: the segment, decoded |
 //! | [`path`] | the path | the target has none | `path` | [`PathKey::key_of`]: the path, decoded |
-//! | [`host`] | the host that was asked for | not sent | `host` | [`HostKey::key_of`] |
+//! | [`host`] | the requested host | not sent | `host` | [`HostKey::key_of`] |
 //! | [`method`] | the request's method | never | `method` | [`MethodKey::key_of`] |
 //! | [`grpc_service`], [`grpc_method`] | the service or method in a gRPC path | the path has one segment | `grpc service`, `grpc method` | [`GrpcServiceKey::key_of`], [`GrpcMethodKey::key_of`]: `pkg.Service`, `pkg.Service/Method` |
 //! | [`metadata`] | a value of gRPC metadata, `-bin` decoded | absent, empty or unreadable | `metadata x` | [`MetadataKey::key_of`]: the value, decoded |
-//! | [`extension()`] | what an outer layer has attached | not there, or the closure returns `None` | `extension x` | [`ExtensionKey::key_of`]: what the closure returns |
-//! | [`from_fn`] | what a closure reads from the request | the closure returns `None` | `fn x` | [`FromFnKey::key_of`]: what the closure returns |
-//! | [`everyone`] | everyone together: one counter | never | `everyone` | [`Key::EVERYONE`](crate::Key::EVERYONE) |
-//! | [`all`](all()) | several of them together | a part is missing | `(ip + method)` | [`All::key_of`]: the keys of the parts |
-//! | [`first_of`](first_of()), `a.or(b)` | the first of them that is there | all parts are missing | that of the part; `(header x or ip)` when missing | the part's |
+//! | [`extension()`] | a value that an outer layer has attached | not attached, or the closure returns `None` | `extension x` | [`ExtensionKey::key_of`]: the value that the closure returns |
+//! | [`from_fn`] | a value that a closure reads from the request | the closure returns `None` | `fn x` | [`FromFnKey::key_of`]: the value that the closure returns |
+//! | [`everyone`] | all requests together: one counter | never | `everyone` | [`Key::EVERYONE`](crate::Key::EVERYONE) |
+//! | [`all`](all()) | several keys together | a part is missing | `(ip + method)` | [`All::key_of`]: the keys of the parts |
+//! | [`first_of`](first_of()), `a.or(b)` | the first key that is not missing | all parts are missing | that of the part; `(header x or ip)` when missing | the part's |
 //!
-//! By text, as an operator types it, [`KeyExtractor::parse`] makes the key. A [`RateLimitHandle`](crate::RateLimitHandle)
-//! takes such text, a key, or a request of the client.
+//! [`KeyExtractor::parse`] makes the key from a text that an operator types. A
+//! [`RateLimitHandle`](crate::RateLimitHandle) takes such text, a key, or a request of the client.
 //!
 //! # Caveats
 //!
-//! * **Clients make up values**, and different ones each time. One client spelled in several ways stays one key. Whether a
-//!   value is one that you gave out, check elsewhere; and limit by address too, so that made-up values buy nothing.
-//! * **Every extractor of the limits that apply runs before the limits are decided**, and look-ups before them: a client
-//!   that is refused costs them too. Extractors of this module take less than a microsecond each, but for `jwt_claim`,
-//!   which verifies a signature. Let an outer layer that counts by [`client_ip`] alone refuse floods before expensive keys
-//!   are read; `jwt_claim` shows how.
-//! * **Keys may be secrets.** Neither extractors nor keys show them in `Debug`, and stores keep digests.
-//! * **Limits whose extractors share a scope count the same key**: within a policy the first such extractor is asked, once
-//!   per request, and its key serves them all. Different extractors of one scope, such as two closures of one name, are
-//!   [refused](crate::ConfigError::SharedScope). Names that are built at run time are kept for the life of the process.
+//! * **Clients make up values**, and different ones each time. Several notations of one value are one key. Extractors
+//!   do not check that you issued a value: check that elsewhere, and limit by address too, so that made-up values gain
+//!   nothing.
+//! * **Every extractor of the limits that apply runs before the limits are decided**, and look-ups run before that, so
+//!   refused requests pay for them too. Extractors of this module take less than a microsecond each, except
+//!   `jwt_claim`, which verifies a signature. Let an outer layer that counts by [`client_ip`] alone refuse floods
+//!   before expensive keys are read; `jwt_claim` shows how.
+//! * **Keys may be secrets.** `Debug` of extractors and keys does not show them, and stores keep digests.
+//! * **Limits whose extractors share a scope count the same key.** Within a policy the first such extractor runs once
+//!   per request, and all of these limits use its key. Different extractors of one scope, such as two closures of one
+//!   name, are [refused](crate::ConfigError::SharedScope). Names that are built at run time stay in memory until the
+//!   process ends.
 //!
-//! # Chosen at run time
+//! # Customised: chosen at run time
 //!
-//! `Box<dyn KeyExtractor>` is a [`KeyExtractor`] too, so configuration can choose:
+//! `Box<dyn KeyExtractor>` is a [`KeyExtractor`] too, so a configuration can choose:
 //!
 //! ```
 //! use tower_quota::{Limit, Quota, key};

@@ -1,12 +1,12 @@
-//! The parts of extractors that are made of others.
+//! The parts of combined extractors.
 
 use super::extractor::KeyExtractor;
 use super::mistake::Mistake;
 use crate::head::RequestHead;
 
-/// Several extractors, as [`all`](super::all()) and [`first_of`](super::first_of()) take them.
+/// Several extractors, for [`all`](super::all()) and [`first_of`](super::first_of()).
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no list of key extractors",
+    message = "`{Self}` is not a list of key extractors",
     note = "pass a tuple of two to six extractors, as in `key::all((key::client_ip(), key::method()))`, an array or a `Vec`"
 )]
 pub trait IntoExtractors {
@@ -44,7 +44,7 @@ tuples!(A B C D);
 tuples!(A B C D E);
 tuples!(A B C D E F);
 
-/// The parts of an extractor.
+/// The parts of a combined extractor.
 pub(super) struct Parts(pub(super) Vec<Box<dyn KeyExtractor>>);
 
 impl Parts {
@@ -57,7 +57,9 @@ impl Parts {
         self.0.iter().map(KeyExtractor::identity).collect()
     }
 
-    /// Returns a mistake of one of the parts. No peer address comes first: it is the server's fault if a key is missing.
+    /// Returns a mistake of one of the parts, a missing peer address first.
+    ///
+    /// That one is the server's mistake if a key is missing.
     pub(super) fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
         let mistakes = || self.0.iter().filter_map(|part| part.mistake(head));
         mistakes().find(|mistake| *mistake == Mistake::NoPeerAddress).or_else(|| mistakes().next())

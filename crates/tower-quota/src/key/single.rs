@@ -1,17 +1,17 @@
-//! Values that a request should send once.
+//! Keys from values that a request should send once.
 
 use std::borrow::Cow;
 
 use tower_quota_core::{Key, Name};
 
-/// A value as a request sends it. `None` is one that cannot be read.
-pub(super) type Value<'r> = Option<Cow<'r, [u8]>>;
+/// A value that a request sends; `None` if it cannot be read.
+pub(super) type SentValue<'r> = Option<Cow<'r, [u8]>>;
 
-/// Returns the key of a request that sends these values in a place for one.
+/// Returns the key of a request that sends these values in a place for one value.
 ///
-/// The key is missing when nothing is sent, or nothing but an empty or unreadable value. Different values conflict: the
-/// application might believe another one than the limiter, so all such requests share the empty key.
-pub(super) fn key_of_values<'r>(scope: Name, mut values: impl Iterator<Item = Value<'r>>) -> Option<Key<'r>> {
+/// The key is missing if no value is sent, or only an empty or unreadable one. Different values conflict: the
+/// application might use another one than the limiter, so all such requests share the empty key.
+pub(super) fn key_of_values<'r>(scope: Name, mut values: impl Iterator<Item = SentValue<'r>>) -> Option<Key<'r>> {
     let first = values.next()?;
     if values.any(|another| another != first) {
         return Some(Key::new(scope, &[]));
@@ -24,7 +24,7 @@ pub(super) fn key_of_values<'r>(scope: Name, mut values: impl Iterator<Item = Va
     }
 }
 
-/// Implements [`KeyExtractor`](super::extractor::KeyExtractor) for types with a `scope` and with `values` of a request.
+/// Implements [`KeyExtractor`](super::extractor::KeyExtractor) for types with `scope` and `values`.
 macro_rules! single_value {
     ($($extractor:ident)+) => {
         $(impl $crate::key::extractor::KeyExtractor for $extractor {
@@ -43,13 +43,13 @@ macro_rules! single_value {
     };
 }
 
-/// Gives extractors the method `key_of`.
+/// Adds the method `key_of` to extractors.
 macro_rules! key_of {
     ($([$($generics:tt)*] $extractor:ty;)+) => {
         $(impl<$($generics)*> $extractor {
-            /// Returns the key of this value, as requests are counted by it.
+            /// Returns the key by which requests with this value are counted.
             ///
-            /// The value is given as it is after decoding. Use it to peek at, reset or charge a client by hand.
+            /// Give the decoded value. Use the key to peek at, reset or charge a client.
             #[must_use]
             pub fn key_of(&self, value: impl AsRef<[u8]> + Into<Vec<u8>>) -> tower_quota_core::Key<'static> {
                 tower_quota_core::Key::owned(self.scope, value)

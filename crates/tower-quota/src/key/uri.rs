@@ -1,4 +1,4 @@
-//! Counting by what is asked for: path, query, host, method.
+//! Keys from the target of the request: path, query, host, method.
 
 use core::iter::once;
 use std::borrow::Cow;
@@ -9,13 +9,13 @@ use percent_encoding::percent_decode_str;
 use tower_quota_core::{Key, Name};
 
 use super::extractor::KeyExtractor;
-use super::single::{Value, key_of, key_of_values, single_value};
+use super::single::{SentValue, key_of, key_of_values, single_value};
 use crate::head::RequestHead;
 
-/// Counts by the path, without the query and with percent signs decoded.
+/// Counts by the path, without the query and with percent-encoding decoded.
 ///
-/// Every path that a client makes up gets a fresh counter: prefer `route`, with the feature `axum`, or combine it with the
-/// client by [`all`](super::all()). It is the [path that was asked for](RequestHead::path), also inside axum's `nest`.
+/// Each path that a client makes up gets a new counter: prefer `route`, with the feature `axum`, or combine it with the
+/// client by [`all`](super::all()). It is the [requested path](RequestHead::path), also inside axum's `nest`.
 #[must_use]
 #[doc(alias = "url")]
 pub const fn path() -> PathKey {
@@ -29,15 +29,15 @@ pub struct PathKey {
 }
 
 impl PathKey {
-    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = Value<'r>> + use<'r> {
+    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
         once(Some(decoded(head.path())))
     }
 }
 
-/// Counts by one segment of the path, percent signs decoded: segment 1 of `/tenants/acme/users` is `acme`.
+/// Counts by one segment of the path: segment 1 of `/tenants/acme/users` is `acme`.
 ///
-/// It is missing when the path is shorter or the segment is empty. Segments are those of the
-/// [path that was asked for](RequestHead::path), also inside axum's `nest`. A client can make up any value: limit by
+/// Percent-encoding is decoded. The key is missing if the path is shorter or the segment is empty. Segments are those
+/// of the [requested path](RequestHead::path), also inside axum's `nest`. A client can make up any value: limit by
 /// address too.
 #[must_use]
 pub fn path_segment(index: usize) -> PathSegmentKey {
@@ -52,22 +52,22 @@ pub struct PathSegmentKey {
 }
 
 impl PathSegmentKey {
-    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = Value<'r>> + use<'r> {
+    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
         let segments = head.path().strip_prefix('/').into_iter().flat_map(|path| path.split('/'));
         segments.skip(self.index).take(1).map(|segment| Some(decoded(segment)))
     }
 }
 
-/// Returns the bytes that a text of a path stands for: `/%61` and `/a` are one.
+/// Returns a part of a path with percent-encoding decoded: `/%61` and `/a` are the same.
 pub(super) fn decoded(text: &str) -> Cow<'_, [u8]> {
     percent_decode_str(text).into()
 }
 
 /// Counts by the value of a parameter of the query, such as an API key in `?key=`.
 ///
-/// Names and values are decoded as those of a form (`application/x-www-form-urlencoded`), so that one key spelled
-/// differently is one client. It is missing when absent or empty. Different values in one request share one counter, as
-/// with [`header`](super::header()). A client can make up any value: limit by address too.
+/// Names and values are decoded as a form (`application/x-www-form-urlencoded`), so that each notation of a value is
+/// one client. The key is missing if the parameter is absent or empty. Requests with different values share one
+/// counter, as with [`header`](super::header()). A client can make up any value: limit by address too.
 #[must_use]
 pub fn query(name: impl Into<Name>) -> QueryKey {
     let name = name.into();
@@ -82,7 +82,7 @@ pub struct QueryKey {
 }
 
 impl QueryKey {
-    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = Value<'r>> + use<'r> {
+    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
         let name = self.name.as_str();
         let pairs = form_urlencoded::parse(head.uri().query().unwrap_or_default().as_bytes());
         pairs.filter(move |(sent, _)| sent == name).map(|(_, value)| {
@@ -94,11 +94,11 @@ impl QueryKey {
     }
 }
 
-/// Counts by the host that the client asked for, in lower case, without port and without the dot at the end.
+/// Counts by the requested host, in lower case, without the port and the trailing dot.
 ///
-/// The host is the authority of the target (HTTP/2 always has one) or the field `Host`. It is missing when there is
-/// neither. Hosts that differ share one counter, as with [`header`](super::header()). A client can ask for any host:
-/// where the server answers to all, made-up hosts get a fresh counter each.
+/// The host is the authority of the target (HTTP/2 always has one) or the field `Host`. The key is missing if there is
+/// neither. Requests with different hosts share one counter, as with [`header`](super::header()). A client can request
+/// any host: if the server accepts all, each made-up host gets a new counter.
 #[must_use]
 #[doc(alias = "authority")]
 #[doc(alias = "virtual host")]
@@ -113,13 +113,13 @@ pub struct HostKey {
 }
 
 impl HostKey {
-    /// Returns the key of this host, spelled in any way.
+    /// Returns the key of this host, in any notation.
     #[must_use]
     pub fn key_of(&self, host: &str) -> Key<'static> {
         Key::owned(self.scope, host_of(host.as_bytes()).into_owned())
     }
 
-    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = Value<'r>> + use<'r> {
+    fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
         let authority = head.uri().authority().map(|authority| authority.as_str().as_bytes());
         let lines = head.headers().get_all(HOST).iter().map(HeaderValue::as_bytes);
         authority.into_iter().chain(lines).map(|authority| Some(host_of(authority)))
@@ -144,7 +144,7 @@ impl KeyExtractor for HostKey {
     }
 }
 
-/// Returns the host in an authority (RFC 3986, section 3.2), spelled one way.
+/// Returns the host in an authority (RFC 3986, section 3.2), in one notation.
 pub(crate) fn host_of(authority: &[u8]) -> Cow<'_, [u8]> {
     let authority = authority.trim_ascii();
     let host = authority.iter().rposition(|byte| *byte == b'@').map_or(authority, |at| &authority[at + 1..]);
@@ -156,10 +156,10 @@ pub(crate) fn host_of(authority: &[u8]) -> Cow<'_, [u8]> {
     if host.iter().any(u8::is_ascii_uppercase) { Cow::Owned(host.to_ascii_lowercase()) } else { Cow::Borrowed(host) }
 }
 
-/// Counts by the request's method: `GET` apart from `POST`.
+/// Counts by the request's method, such as `GET` or `POST`.
 ///
-/// It is never missing. Methods beyond those of RFC 9110 and `PATCH` share one counter, so that made-up methods get none
-/// of their own.
+/// The key is never missing. Methods other than those of RFC 9110 and `PATCH` share one counter, so that made-up
+/// methods get no new counter.
 #[must_use]
 #[doc(alias = "verb")]
 pub const fn method() -> MethodKey {
@@ -180,7 +180,7 @@ impl MethodKey {
     }
 }
 
-/// Returns the name of a known method, and nothing for others.
+/// Returns the name of a known method, and an empty text for others.
 fn known(method: &Method) -> &str {
     match *method {
         Method::GET

@@ -1,55 +1,57 @@
-//! An admitted request until it is forwarded, and what is left to do with its response.
+//! An admitted request until it is forwarded, and the remaining work on its response.
 
 use http::{Request, Response};
 
 use super::body::ResponseBody;
-use crate::request::Case;
+use crate::request::RequestContext;
 use crate::settle::{ChargeRecord, Counted, Meter, Reservation};
 
-/// An admitted request, until it is forwarded. Dropped before, it gives back what was recorded of its charges.
+/// An admitted request, until it is forwarded. If it is dropped before, it refunds the recorded charges.
 #[derive(Default)]
 pub(super) struct Admission {
-    /// Boxed: the future of every request has room for it, and few need any.
+    /// Boxed, because the future of every request reserves space for it, and few need it.
     record: Option<Box<ChargeRecord>>,
-    /// What the response reports, if it does.
-    case: Option<Box<Case>>,
+    /// The decision that the response reports, if any.
+    context: Option<Box<RequestContext>>,
 }
 
-/// What is left to do with the response to a request that was forwarded.
+/// The remaining work on the response to a forwarded request.
 #[derive(Default)]
 pub(super) struct Finish {
-    case: Option<Box<Case>>,
+    context: Option<Box<RequestContext>>,
     reservation: Reservation,
 }
 
 impl Admission {
     pub(super) fn new(record: Option<ChargeRecord>) -> Self {
-        Self { record: record.map(Box::new), case: None }
+        Self { record: record.map(Box::new), context: None }
     }
 
-    /// Adds what the response says of the decision.
-    pub(super) fn report(&mut self, mut case: Box<Case>) {
-        case.report.only_shadows = case.fallback.only_shadows;
-        let is_told = case.report.decision.is_none() || case.report.by == Counted::Locally;
-        if is_told || case.rules.attaches_decision || !case.rules.responses.is_silent() {
-            self.case = Some(case);
+    /// Adds the report of the decision to the response.
+    pub(super) fn report(&mut self, mut context: Box<RequestContext>) {
+        context.report.only_shadows = context.fallback.only_shadows;
+        let is_told = context.report.decision.is_none() || context.report.by == Counted::Locally;
+        if is_told || context.rules.attaches_decision || !context.rules.responses.is_silent() {
+            self.context = Some(context);
         }
     }
 
-    /// Leaves with the request what its handler needs. From here on the handler's end decides what it is charged.
+    /// Attaches to the request the values that its handler needs.
+    ///
+    /// From here on the end of the handler decides the charges.
     pub(super) fn forward<B>(mut self, request: &mut Request<B>) -> Finish {
-        let mut case = self.case.take();
-        let Some(record) = self.record.take() else { return Finish { case, reservation: Reservation::default() } };
+        let mut context = self.context.take();
+        let Some(record) = self.record.take() else { return Finish { context, reservation: Reservation::default() } };
         let is_local = record.is_local();
         let reservation = Reservation::open(*record, request);
-        if let Some(decision) = case.as_mut().and_then(|case| case.report.decision.as_mut())
+        if let Some(decision) = context.as_mut().and_then(|context| context.report.decision.as_mut())
             && !is_local
             && !reservation.is_empty()
         {
-            // A layer that finds the decision in the response must not refund what is settled already.
+            // A layer that finds the decision in the response must not refund charges that are already settled.
             let _ = decision.refund();
         }
-        Finish { case, reservation }
+        Finish { context, reservation }
     }
 }
 
@@ -62,19 +64,19 @@ impl Drop for Admission {
 }
 
 impl Finish {
-    /// Writes the report into the response, and lets the rules that settle see it.
+    /// Writes the report into the response, and applies the settle rules to it.
     #[inline]
     pub(super) fn apply_to<B>(self, response: Response<B>) -> Response<ResponseBody<B>> {
-        if self.case.is_none() && self.reservation.is_empty() {
+        if self.context.is_none() && self.reservation.is_empty() {
             return response.map(|body| ResponseBody::inner(body, None));
         }
         self.write(response)
     }
 
     fn write<B>(self, mut response: Response<B>) -> Response<ResponseBody<B>> {
-        if let Some(mut case) = self.case {
-            case.rules.responses.admitted(&case.report, response.headers_mut());
-            case.attach(&mut response);
+        if let Some(mut context) = self.context {
+            context.rules.responses.admitted(&context.report, response.headers_mut());
+            context.attach(&mut response);
         }
         if self.reservation.is_empty() {
             return response.map(|body| ResponseBody::inner(body, None));

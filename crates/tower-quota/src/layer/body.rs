@@ -12,8 +12,9 @@ use crate::response::RefusalBody;
 use crate::settle::Meter;
 
 pin_project! {
-    /// The body of a [`RateLimit`](crate::RateLimit)'s response: that of the inner service, passed through untouched, or
-    /// a refusal's.
+    /// The body of a [`RateLimit`](crate::RateLimit)'s response.
+    ///
+    /// It is the unchanged body of the inner service, or the body of a refusal.
     #[derive(Debug)]
     pub struct ResponseBody<B> {
         #[pin]
@@ -28,14 +29,14 @@ pin_project! {
         Inner {
             #[pin]
             body: B,
-            // Only where a limit waits for the end of the body.
+            // Present only if a limit waits for the end of the body.
             meter: Option<Box<Meter>>,
         },
         Refusal {
             #[pin]
             body: RefusalBody,
         },
-        // Cut off where its quota ended.
+        // Cut off at the end of its quota.
         Cut { trailers: Option<HeaderMap> },
     }
 }
@@ -51,7 +52,7 @@ impl<B> ResponseBody<B> {
 }
 
 impl<B> Default for ResponseBody<B> {
-    /// Makes an empty body, whatever the inner service's is.
+    /// Makes an empty body, whatever the type of the inner service's body.
     fn default() -> Self {
         Self::refusal(RefusalBody::default())
     }

@@ -1,4 +1,4 @@
-//! The future of a response: polls what the request waits for, then the inner service.
+//! The future of a response: it polls the stages of the request, then the inner service.
 
 use core::fmt;
 use core::future::Future;
@@ -21,13 +21,13 @@ use crate::response::RefusalBody;
 pin_project! {
     /// The future of [`RateLimit`](crate::RateLimit).
     ///
-    /// Dropping it is safe. While values are looked up for its request, nothing has been charged. While the request waits
-    /// for its turn, the inner service is never called, and the turn is given back with all that the request was charged.
-    /// [`settle`](crate::settle) says what is given back at other times.
+    /// Dropping it is safe. During look-ups nothing has been charged yet. If it is dropped while the request waits for
+    /// its turn, the inner service is never called, and the turn and all other charges are refunded.
+    /// [`settle`](crate::settle) describes the refunds at other times.
     ///
     /// # Panics
-    /// When polled after it has completed, as futures may; when a request has to wait, or a value has to be looked up,
-    /// outside a tokio runtime with a timer.
+    /// When it is polled after it has completed; when a request has to wait, or a value has to be looked up, outside a
+    /// tokio runtime with a timer.
     #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<Svc, S, B>
     where
@@ -40,13 +40,13 @@ pin_project! {
 }
 
 pin_project! {
-    /// How far a request has come.
+    /// The state of a request.
     #[project = StateProjection]
     enum State<Svc, S, F, B>
     where
         S: Store,
     {
-        // Boxed: few requests wait when the store is in this process, and the future of each has room for it.
+        // Boxed, because few requests wait if the store is in this process, and every future reserves space for it.
         Waiting {
             waiting: Pin<Box<Waiting<Svc, S, B>>>,
         },
@@ -62,7 +62,7 @@ pin_project! {
 }
 
 pin_project! {
-    /// A request that waits, and the service that it may go to.
+    /// A request that waits, and the service that it will be sent to.
     pub(super) struct Waiting<Svc, S, B>
     where
         S: Store,
@@ -73,12 +73,12 @@ pin_project! {
         request: Option<Request<B>>,
         #[pin]
         stage: Option<Stage<S>>,
-        // Set once nothing is waited for but the service.
+        // Set when only the readiness of the service is left to wait for.
         admission: Option<Admission>,
     }
 }
 
-/// How a wait ends.
+/// The result of a wait.
 enum Waited<B> {
     /// The service is ready for the request.
     Forward(Request<B>, Finish),

@@ -1,4 +1,4 @@
-//! The layer, and everything that its builder can be told.
+//! The layer and its builder.
 
 use core::error::Error;
 use core::fmt;
@@ -21,8 +21,10 @@ use crate::response::{
     GrpcStatus, HeaderStyle, OnRefused, Partitions, Refusal, RefusalBody, Refused, ResponseSettings,
 };
 
-/// Puts a [`Policy`] in front of services, see the [crate](crate). Clones, and all the services they make, share one
-/// store and one policy.
+/// A tower layer that applies a [`Policy`] to services.
+///
+/// The [front page](crate) has examples and the steps of a request. Clones, and all the services that they make, share
+/// one store and one policy.
 ///
 /// The only type parameter is the store. `RateLimitLayer<BoxStore>` is the layer whose store is chosen at run time.
 #[must_use]
@@ -31,10 +33,10 @@ pub struct RateLimitLayer<S> {
 }
 
 impl<S: Store> RateLimitLayer<S> {
-    /// The most requests that wait at once unless [`max_waiting`](Self::max_waiting) sets another number.
+    /// The default of [`max_waiting`](Self::max_waiting): 10,000 requests.
     pub const DEFAULT_MAX_WAITING: usize = 10_000;
 
-    /// Makes a layer that decides by this policy and counts in this store.
+    /// Makes a layer with this store and this policy.
     pub fn new(store: S, policy: Policy) -> Self {
         let settings = Settings {
             policy,
@@ -50,26 +52,28 @@ impl<S: Store> RateLimitLayer<S> {
         Self { shared: Arc::new(Shared::new(Arc::new(store), settings)) }
     }
 
-    /// Sets the store in which [`OnStoreFailure::Local`](crate::OnStoreFailure::Local) limits are counted while the real one is
-    /// unavailable.
+    /// Sets the local store, which counts while the store is unavailable.
     ///
-    /// The default is a memory store with its default capacity. Layers that are given clones of one store count together,
-    /// which is right for layers whose limits have the same names and keys. It is cleared when the real store has recovered:
-    /// let nothing else count in it.
+    /// It counts limits with [`OnStoreFailure::Local`](crate::OnStoreFailure::Local).
+    ///
+    /// The default is a memory store with its default capacity. Layers with clones of one local store share its
+    /// counters; use that for layers whose limits have the same names and keys. It is cleared when the store has
+    /// recovered: do not use it for anything else.
     pub fn local_store(self, store: MemoryStore) -> Self {
         self.with(|settings| settings.local = Arc::new(LocalCounters::new(store)))
     }
 
-    /// Calls this closure with each failure of the store: for logs and metrics.
+    /// Calls this closure with each failure of the store, for logs and metrics.
     ///
-    /// That is once per request that the store could not decide, whatever its limits do then, and whenever the store could
-    /// not [settle](crate::settle) or take a turn back. Without it, a service whose limits
-    /// [allow](crate::OnStoreFailure::Allow) runs unlimited in silence. A second closure replaces the first.
+    /// It is called once per request that the store could not decide, whatever its limits do then, and each time the
+    /// store could not [settle](crate::settle) or refund a turn. Without it, a service whose limits
+    /// [allow](crate::OnStoreFailure::Allow) runs without limits and without a log. A second closure replaces the
+    /// first.
     ///
-    /// It runs before the request goes on, or where it is dropped, for every request of an outage: it must be quick and
-    /// never block or panic, and a log needs one line in a while, not one per request. The error is the
-    /// store's own and can be downcast; a [`BoxStore`](crate::BoxStore) passes on the text and the source of its store's
-    /// error, not the type. The text may name the server, and with tower-quota's stores it contains no keys.
+    /// It runs for every request of an outage, before the request continues or when it is dropped. So it must be quick
+    /// and never block or panic, and it should log one line from time to time, not one per request. The error is the
+    /// store's own and can be downcast; a [`BoxStore`](crate::BoxStore) passes on the text and the source of its
+    /// store's error, not the type. The text may name the server, and with tower-quota's stores it contains no keys.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -79,7 +83,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// let failures = Arc::new(AtomicU64::new(0));
     /// let counted = Arc::clone(&failures);
     /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).on_store_error(move |error| {
-    ///     // The first, and every thousandth after it.
+    ///     // Log the first failure, then every thousandth.
     ///     if counted.fetch_add(1, Ordering::Relaxed) % 1_000 == 0 {
     ///         eprintln!("rate limits cannot be checked: {error}");
     ///     }
@@ -90,14 +94,14 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| settings.on_store_error = Arc::new(listener))
     }
 
-    /// Calls this closure with every decision, once per request: for metrics and logs.
+    /// Calls this closure with every decision, once per request, for metrics and logs.
     ///
-    /// It hears of admitted, waiting, refused and blocked requests, of missing keys, and of what happens to requests while the
-    /// store is unavailable. It does not hear of requests without a decision, because no limit applies or they are
+    /// It is called for admitted, waiting, refused and blocked requests, for missing keys, and for requests while the
+    /// store is unavailable. It is not called for requests without a decision, because no limit applies or they are
     /// [skipped](Policy::skip) or [allowed](Policy::allow). A second closure replaces the first.
     ///
-    /// It runs before the request goes on: it must be quick and never block. It hears of a request that waits when the wait
-    /// begins.
+    /// It runs before the request continues: it must be quick and never block. For a request that waits it is called
+    /// when the wait begins.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -119,15 +123,15 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Puts the [`Decision`](crate::Decision) into the extensions of admitted requests and of responses.
     ///
-    /// Handlers find it in the request, with the feature `axum` by the extractor `RequestDecision`; layers around this one find
-    /// it in the response, where of nested layers a refusal's stays. Off unless called: it costs each request a few
-    /// allocations, and [`on_decision`](Self::on_decision) hears of the same without.
+    /// Handlers read it from the request, with the feature `axum` by the extractor `RequestDecision`. Outer layers read
+    /// it from the response; with nested layers, the decision of a refusal is kept there. It is off by default, because
+    /// it costs each request a few allocations. [`on_decision`](Self::on_decision) gets the same decision without them.
     ///
     /// ```
     /// use axum::{Extension, Router, routing::get};
     /// use tower_quota::{Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer};
     ///
-    /// // Optional: where no limit applies, or the store failed, there is none, and a plain `Extension` would answer 500.
+    /// // Optional, because there is none if no limit applies or the store failed: a plain `Extension` would answer 500.
     /// async fn handler(decision: Option<Extension<Decision>>) -> String {
     ///     let left = decision.and_then(|Extension(decision)| Some(decision.status("minute")?.remaining()));
     ///     format!("{left:?} left")
@@ -141,32 +145,34 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| settings.attaches_decision = true)
     }
 
-    /// Sets how many requests may wait for their turn at once, behind this layer and its clones: see
-    /// [`Limit::max_wait`](crate::Limit::max_wait).
+    /// Sets the maximum number of requests that wait for their turn behind this layer and its clones.
     ///
-    /// One more is refused as if it were over its quota, with the wait that it would have had as `Retry-After`, and is charged
+    /// See [`Limit::max_wait`](crate::Limit::max_wait).
+    ///
+    /// Further requests are refused as if they were over their quota, with the wait as `Retry-After`, and are charged
     /// nothing. The default is [`DEFAULT_MAX_WAITING`](Self::DEFAULT_MAX_WAITING); with 0 no request waits.
     ///
-    /// Each holds its connection, its request and a timer, no task and no thread: a few kilobytes, unless bodies are read
-    /// before they get here.
+    /// Each waiting request holds its connection, its data and a timer, but no task and no thread: a few kilobytes,
+    /// unless an outer layer has read its body.
     pub fn max_waiting(self, requests: usize) -> Self {
         self.with(|settings| settings.queue = Arc::new(Queue::new(requests)))
     }
 
-    /// Fails a call of the store that has not answered after this long, as if the store had said so: see
-    /// [`Limit::on_store_failure`](crate::Limit::on_store_failure). The call may have been counted.
+    /// Sets a timeout for calls of the store, which then count as failed.
     ///
-    /// None unless called. A `RedisStore` has a deadline of its own; this is for stores that have none.
+    /// See [`Limit::on_store_failure`](crate::Limit::on_store_failure). The store may have counted the request.
+    ///
+    /// The default is no timeout. It is for stores without a deadline of their own; a `RedisStore` has one.
     pub fn store_timeout(self, longest: Duration) -> Self {
         self.with(|settings| settings.store_timeout = Some(longest))
     }
 
-    /// Turns off one of the [checks](Check) for mistakes in the configuration: it neither logs nor counts.
+    /// Turns off one of the [checks](Check) for mistakes in the configuration.
     ///
     /// ```
     /// use tower_quota::{Check, MemoryStore, Policy, RateLimitLayer};
     ///
-    /// // Here a policy comes later, if at all.
+    /// // This service gets its policy later.
     /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).without_check(Check::NoLimits);
     /// # let _ = layer;
     /// ```
@@ -174,11 +180,12 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| settings.checks_off.insert(check))
     }
 
-    /// Answers refused HTTP requests by this closure instead of in the [form that the client asks
-    /// for](crate::Negotiated).
+    /// Answers refused HTTP requests by this closure.
     ///
-    /// The body is text, bytes, or a [`RefusalBody`]; with the feature `axum` the response may be one of axum. The layer
-    /// adds what the closure leaves out: see [`Refusal`].
+    /// The default is the [form that the client prefers](crate::Negotiated).
+    ///
+    /// The body is text, bytes, or a [`RefusalBody`]; with the feature `axum` the response may be one of axum. The
+    /// layer adds fields that the closure leaves out: see [`Refusal`].
     ///
     /// ```
     /// use http::Response;
@@ -206,8 +213,8 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Answers refused gRPC calls with the status that this closure returns.
     ///
-    /// It returns a [`GrpcStatus`], or with the feature `tonic` a `tonic::Status`. Unless it is called, the status is
-    /// [`GrpcStatus::of`] the refusal. Which calls are answered in gRPC depends on the [protocol](Self::protocol).
+    /// It returns a [`GrpcStatus`], or with the feature `tonic` a `tonic::Status`. The default is [`GrpcStatus::of`].
+    /// The [protocol](Self::protocol) decides which calls are answered in gRPC.
     pub fn on_refused_grpc<F, G>(self, status: F) -> Self
     where
         F: Fn(&Refused<'_>) -> G + Send + Sync + 'static,
@@ -216,7 +223,7 @@ impl<S: Store> RateLimitLayer<S> {
         self.responding(|settings| settings.on_refused_grpc = Arc::new(move |refused| status(refused).into()))
     }
 
-    /// Chooses which refusals are gRPC responses. The default is [`Protocol::Auto`].
+    /// Sets which refusals are gRPC responses. The default is [`Protocol::Auto`].
     pub fn protocol(self, protocol: Protocol) -> Self {
         self.responding(|settings| settings.protocol = protocol)
     }
@@ -245,7 +252,7 @@ impl<S: Store> RateLimitLayer<S> {
         }
     }
 
-    /// Is [`RateLimitLayer::headers`] for styles that are not written in code.
+    /// Works like [`RateLimitLayer::headers`], but returns an error for conflicting styles.
     ///
     /// # Errors
     /// [`ConfigError::SharedField`] when two of them write the same field.
@@ -255,32 +262,32 @@ impl<S: Store> RateLimitLayer<S> {
         Ok(self.responding(|settings| settings.styles = styles))
     }
 
-    /// Shows clients the partition of each limit that counted them, as `pk` in the fields of [`HeaderStyle::Draft11`].
+    /// Adds partition keys, `pk`, to the fields of [`HeaderStyle::Draft11`].
     ///
-    /// It is 12 bytes of a hash of the limit's key, keyed by this secret: a client that speaks for several can tell them
-    /// apart, and the key cannot be read out of it without the secret, which should be 16 random bytes or more, and the
-    /// same in all instances.
+    /// A partition key is 12 bytes of a hash of the limit's key, keyed by this secret. A client that sends requests for
+    /// several users can distinguish their counters, and cannot compute the key without the secret. The secret should
+    /// be 16 random bytes or more, and the same in all instances.
     pub fn partition_keys(self, secret: impl AsRef<[u8]>) -> Self {
         self.responding(|settings| settings.partitions = Some(Partitions::new(secret.as_ref())))
     }
 
-    /// Adds a random time, at most this long, to the wait of each refused client.
+    /// Adds a random time of at most this length to the wait of each refused client.
     ///
-    /// Clients that were refused together then do not come back together. The wait is never shorter than it must be, and
-    /// the same throughout a response: `Retry-After`, the sentence, the draft fields, gRPC's `RetryInfo` and push-back.
-    /// The [`Decision`](crate::Decision) keeps the exact time. The default is none.
+    /// So clients that were refused together do not return together. The wait is never shorter than necessary, and is
+    /// the same in all parts of a response: `Retry-After`, the message, the draft fields, gRPC's `RetryInfo` and
+    /// push-back. The [`Decision`](crate::Decision) keeps the exact time. The default is none.
     pub fn retry_jitter(self, most: Duration) -> Self {
-        self.responding(|settings| settings.most_jitter = most)
+        self.responding(|settings| settings.max_jitter = most)
     }
 
-    /// Names the shadow limits that would have refused a request in `X-RateLimit-Shadow`, a list of strings.
+    /// Adds `X-RateLimit-Shadow`: the names of shadow limits that would have refused the request.
     ///
-    /// Clients see nothing of such limits otherwise.
+    /// It is a list of strings. Without it, clients do not see shadow limits.
     pub fn shadow_header(self) -> Self {
-        self.responding(|settings| settings.tells_shadows = true)
+        self.responding(|settings| settings.reports_shadows = true)
     }
 
-    /// Names the service that refuses to gRPC clients, such as `api.example.com`: the domain of `ErrorInfo`.
+    /// Sets the domain of `ErrorInfo` for gRPC clients, such as `api.example.com`.
     ///
     /// The default is `tower-quota`.
     pub fn grpc_domain(self, domain: impl Into<Name>) -> Self {
@@ -295,7 +302,7 @@ impl<S: Store> RateLimitLayer<S> {
         &self.shared
     }
 
-    /// Changes the settings. Services that were made before keep theirs.
+    /// Returns a layer with changed settings. Existing services keep their settings.
     pub(super) fn with(self, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = self.shared.settings.clone();
         change(&mut settings);

@@ -1,11 +1,11 @@
-//! The middleware: [`RateLimitLayer`], the service it makes, and what happens to each request.
+//! The middleware: [`RateLimitLayer`], the service it makes, and the pipeline of a request.
 //!
-//! 1. `service`: the request comes in, and goes through the pipeline as far as it can without waiting.
-//! 2. `pipeline`: lists, look-ups, keys and charges, the store's decision, what it means. One interpreter, whether the
-//!    answer is there at once or comes later. Its result is a `Step`.
-//! 3. `stage`: what a request waits for between steps: look-ups, the store, its turn.
-//! 4. `refuse`: refusals of every kind, and what limits do when the store fails.
-//! 5. `admission`: an admitted request until it is forwarded, and what is left to do with its response.
+//! 1. `service`: the request arrives, and passes the steps of the pipeline that need no wait.
+//! 2. `pipeline`: lists, look-ups, keys and charges, the store's decision and its result. The same code runs for
+//!    immediate and for later answers. Its result is a `Step`.
+//! 3. `stage`: the waits between steps: for look-ups, the store, the turn.
+//! 4. `refuse`: all kinds of refusals, and the decisions if the store fails.
+//! 5. `admission`: an admitted request until it is forwarded, and the remaining work on its response.
 //! 6. `future` polls stages, the inner service's readiness, and its response; `body` is the response's body.
 
 mod admission;

@@ -1,5 +1,6 @@
-//! What happens to a request until it is forwarded or refused: one interpreter for answers that are there at once and for
-//! those that come later.
+//! The pipeline of a request until it is forwarded or refused.
+//!
+//! The same code handles answers that come at once and answers that come later.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -13,56 +14,56 @@ use super::stage::{Event, Queued, Stage};
 use crate::checks::Mark;
 use crate::head::RequestHead;
 use crate::policy::{Ask, Listed, LookUps, NotAsked};
-use crate::request::{Case, Rules};
+use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody};
 use crate::settle::{ChargeRecord, Counted, InFlight, Settler};
 
-/// What happens to a request next.
+/// The next step for a request.
 pub(super) enum Step<S: Store> {
-    /// It goes to the inner service.
+    /// The request is sent to the inner service.
     Forward(Admission),
-    /// It is answered.
+    /// The request is answered without the inner service.
     Respond(Response<RefusalBody>),
-    /// It waits.
+    /// The request waits.
     Wait(Stage<S>),
 }
 
 impl<S: Store> Shared<S> {
-    /// Takes a request as far as it can go without waiting.
+    /// Runs the steps that a request can take without waiting.
     #[inline]
     pub(super) fn begin<B>(self: &Arc<Self>, request: &mut Request<B>) -> Step<S> {
         let rules = self.rules();
         if rules.plan.begins_with_limits() { self.ask(&rules, request) } else { self.look_up(&rules, request) }
     }
 
-    /// Goes on with a request that has waited.
+    /// Continues a request after a wait.
     pub(super) fn resume<B>(self: &Arc<Self>, event: Event<S>, request: &mut Request<B>) -> Step<S> {
         match event {
             Event::Found(found, rules) => {
                 request.extensions_mut().extend(found);
                 self.ask(&rules, request)
             }
-            Event::Answered(Ok(decision), case) => {
+            Event::Answered(Ok(decision), context) => {
                 self.settings.local.store_answered();
                 self.checks().store_answered();
-                if decision.is_allowed() && case.rules.watch.is_open() {
-                    case.rules.watch.admitted();
+                if decision.is_allowed() && context.rules.watch.is_open() {
+                    context.rules.watch.admitted();
                 }
-                self.decided(decision, case, request)
+                self.decided(decision, context, request)
             }
-            Event::Answered(Err(failure), case) => self.fall_back(failure.error(), case, request),
-            Event::Turn(Queued { mut admission, case }) => {
-                admission.report(case);
+            Event::Answered(Err(failure), context) => self.fall_back(failure.error(), context, request),
+            Event::Turn(Queued { mut admission, context }) => {
+                admission.report(context);
                 Step::Forward(admission)
             }
-            Event::QueueClosed(Queued { admission, case }) => {
+            Event::QueueClosed(Queued { admission, context }) => {
                 drop(admission);
-                Step::Respond(self.refuse_waiting(case, request))
+                Step::Respond(self.refuse_waiting(context, request))
             }
         }
     }
 
-    /// Sorts a request by the lists of the policy, and begins its look-ups.
+    /// Applies the lists of the policy to a request, and starts its look-ups.
     #[inline(never)]
     fn look_up<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
         let head = RequestHead::of(request).noting_missing_peer(rules.watch.lacks_peer());
@@ -81,23 +82,25 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    /// Asks the store about a request, by the limits that apply to it.
+    /// Sends the charges of a request to the store.
     #[inline]
     fn ask<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
-        // Once the watch has ended, this load and this branch are all that the checks cost an admitted request.
+        // After the watch has ended, the checks cost an admitted request only this load and this branch.
         if rules.watch.is_open() { self.ask_watched(rules, request) } else { self.ask_limits(rules, request, None) }
     }
 
-    /// Asks the store about one of the first requests, and looks for mistakes in the configuration.
+    /// Sends the charges of one of the first requests, and looks for mistakes in the configuration.
     #[inline(never)]
     fn ask_watched<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
         let mut mark = Mark::default();
         let step = self.ask_limits(rules, request, Some(&mut mark));
-        mark.leave_in(request);
+        mark.attach_to(request);
         step
     }
 
-    /// Does the same; with a mark the request is watched. A copy for each, so that the usual one has no branches for it.
+    /// Sends the charges of a request; with a mark the request is watched.
+    ///
+    /// It is compiled twice, so that the common case has no branches for the watch.
     #[inline(always)]
     fn ask_limits<B>(
         self: &Arc<Self>,
@@ -143,60 +146,60 @@ impl<S: Store> Shared<S> {
                 return Step::Forward(Admission::default());
             }
             let needs_keys = !decision.is_allowed() || self.settings.on_decision.is_some();
-            let mut case = Case::new(rules, &ask, needs_keys);
-            case.recorded = rules.plan.record(&charges);
-            // They borrow from the request.
+            let mut context = RequestContext::new(rules, &ask, needs_keys);
+            context.recorded = rules.plan.record(&charges);
+            // The charges borrow from the request.
             drop(charges);
             drop(ask);
-            return self.decided(decision, case, request);
+            return self.decided(decision, context, request);
         }
-        let mut case = Case::new(rules, &ask, true);
-        case.fallback = ask.fallback();
+        let mut context = RequestContext::new(rules, &ask, true);
+        context.fallback = ask.fallback();
         let call = InFlight::new(self.store.check(&charges), rules.plan.record(&charges), self.settler());
-        Step::Wait(Stage::decide(call, self.settings.store_timeout, case))
+        Step::Wait(Stage::decide(call, self.settings.store_timeout, context))
     }
 
     /// Carries out a decision.
     pub(super) fn decided<B>(
         self: &Arc<Self>,
         decision: Decision,
-        mut case: Box<Case>,
+        mut context: Box<RequestContext>,
         request: &mut Request<B>,
     ) -> Step<S> {
-        let decision = case.report.decision.insert(decision);
+        let decision = context.report.decision.insert(decision);
         if !decision.is_allowed() {
-            return Step::Respond(self.refuse_over_quota(case, request));
+            return Step::Respond(self.refuse_over_quota(context, request));
         }
-        let (recorded, by) = (core::mem::take(&mut case.recorded), case.report.by);
+        let (recorded, by) = (core::mem::take(&mut context.recorded), context.report.by);
         let record = (!recorded.is_empty()).then(|| ChargeRecord::new(self.settler(), by, decision, recorded));
-        // From here on a panic gives the charges back.
+        // From here on a panic refunds the charges.
         let mut admission = Admission::new(record);
         let wait = decision.wait();
         let place = if wait.is_zero() { None } else { self.settings.queue.place() };
         if place.is_none() && !wait.is_zero() {
             drop(admission);
-            return Step::Respond(self.refuse_waiting(case, request));
+            return Step::Respond(self.refuse_waiting(context, request));
         }
-        let jitter = case.rules.plan.wait_jitter(decision);
-        case.rules.attach_to_request(decision, request);
-        self.notify(Some(decision), None, by == Counted::Locally, &case.keys, request);
+        let jitter = context.rules.plan.wait_jitter(decision);
+        context.rules.attach_to_request(decision, request);
+        self.notify(Some(decision), None, by == Counted::Locally, &context.keys, request);
         match place {
             None => {
-                admission.report(case);
+                admission.report(context);
                 Step::Forward(admission)
             }
             Some(place) => {
                 let wait = wait.saturating_add(random_up_to(jitter));
-                Step::Wait(Stage::queue(wait, place, Queued { admission, case }))
+                Step::Wait(Stage::queue(wait, place, Queued { admission, context }))
             }
         }
     }
 
-    /// Refuses a request that cannot wait: its limits refuse for as long as they would have made it wait.
+    /// Refuses a request that cannot wait, with its wait as the time to retry.
     ///
-    /// What is left is told as if it had waited, so it is never too much.
-    fn refuse_waiting<B>(&self, mut case: Box<Case>, request: &Request<B>) -> Response<RefusalBody> {
-        let refused = case.report.decision.as_ref().map(|decision| {
+    /// The remaining units are reported as if it had waited, so they are never too many.
+    fn refuse_waiting<B>(&self, mut context: Box<RequestContext>, request: &Request<B>) -> Response<RefusalBody> {
+        let refused = context.report.decision.as_ref().map(|decision| {
             let statuses = decision.statuses().iter().map(|status| {
                 let outcome = match status.outcome {
                     Outcome::Wait(wait) => Outcome::Refuse(wait),
@@ -206,8 +209,8 @@ impl<S: Store> Shared<S> {
             });
             Decision::from_statuses(Operation::Check, decision.at(), statuses)
         });
-        case.report.decision = refused;
-        self.refuse_over_quota(case, request)
+        context.report.decision = refused;
+        self.refuse_over_quota(context, request)
     }
 
     fn settler(self: &Arc<Self>) -> Arc<dyn Settler> {
@@ -215,7 +218,7 @@ impl<S: Store> Shared<S> {
     }
 }
 
-/// Returns a random duration in whole microseconds.
+/// Returns a random duration of microseconds, up to the longest.
 fn random_up_to(longest: Duration) -> Duration {
     Duration::from_micros(fastrand::u64(..=u64::try_from(longest.as_micros()).unwrap_or(u64::MAX)))
 }

@@ -1,4 +1,4 @@
-//! Refusals of every kind, and what limits do when the store fails.
+//! All kinds of refusals, and the decisions if the store fails.
 
 use core::error::Error;
 use core::time::Duration;
@@ -12,41 +12,45 @@ use super::pipeline::Step;
 use super::shared::Shared;
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
-use crate::request::{Case, Rules};
+use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody, Refused};
 use crate::settle::Counted;
 
 impl<S: Store> Shared<S> {
-    /// Returns the answer to a request that its decision refuses.
-    pub(super) fn refuse_over_quota<B>(&self, mut case: Box<Case>, request: &Request<B>) -> Response<RefusalBody> {
-        case.report.only_shadows = case.fallback.only_shadows;
-        case.report.jitter = case.rules.responses.draw_jitter();
-        let Some(decision) = &case.report.decision else { return Response::default() };
-        self.note_refusal(decision, &case);
-        if case.rules.watch.is_open() && case.report.by == Counted::Shared {
-            case.rules.watch.refused(self.checks(), decision, &case.keys);
+    /// Returns the response to a request that its decision refuses.
+    pub(super) fn refuse_over_quota<B>(
+        &self,
+        mut context: Box<RequestContext>,
+        request: &Request<B>,
+    ) -> Response<RefusalBody> {
+        context.report.only_shadows = context.fallback.only_shadows;
+        context.report.jitter = context.rules.responses.draw_jitter();
+        let Some(decision) = &context.report.decision else { return Response::default() };
+        self.note_refusal(decision, &context);
+        if context.rules.watch.is_open() && context.report.by == Counted::Shared {
+            context.rules.watch.refused(self.checks(), decision, &context.keys);
         }
         let reason = match decision.outcome() {
             Outcome::Never => Reason::NeverFits(decision),
             _ => Reason::OverQuota(decision),
         };
-        self.notify(Some(decision), Some(reason), case.report.by == Counted::Locally, &case.keys, request);
-        let refused = Refused::new(reason, RequestHead::of(request), case.report.jitter);
-        let mut response = case.rules.responses.refuse(&refused, Some(&case.report));
-        case.attach(&mut response);
+        self.notify(Some(decision), Some(reason), context.report.by == Counted::Locally, &context.keys, request);
+        let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
+        let mut response = context.rules.responses.refuse(&refused, Some(&context.report));
+        context.attach(&mut response);
         response
     }
 
-    /// Remembers the client of the limit that refuses for longest.
-    fn note_refusal(&self, decision: &Decision, case: &Case) {
+    /// Records the client of the refusing limit with the longest wait.
+    fn note_refusal(&self, decision: &Decision, context: &RequestContext) {
         let Some(status) = decision.tightest() else { return };
-        let Some((limit, key)) = case.keys.iter().find(|(limit, _)| *limit == status.name) else { return };
+        let Some((limit, key)) = context.keys.iter().find(|(limit, _)| *limit == status.name) else { return };
         let now = crate::clients::now();
         let until = now.checked_add(decision.retry_after().unwrap_or_default());
         self.recent_refusals().note(*limit, key, until.unwrap_or(now));
     }
 
-    /// Returns the answer to a request that is refused without a decision.
+    /// Returns the response to a request that is refused without a decision.
     pub(super) fn refuse_undecided<B>(
         &self,
         rules: &Rules,
@@ -60,52 +64,53 @@ impl<S: Store> Shared<S> {
         rules.responses.refuse(&Refused::new(reason, RequestHead::of(request), Duration::ZERO), None)
     }
 
-    /// Does what the limits say for a failure of the store.
+    /// Decides a request by the limits' choices for a failure of the store.
     #[cold]
     pub(super) fn fall_back<B>(
         self: &Arc<Self>,
         error: &(dyn Error + Send + Sync + 'static),
-        mut case: Box<Case>,
+        mut context: Box<RequestContext>,
         request: &mut Request<B>,
     ) -> Step<S> {
         self.checks().store_failed();
         (self.settings.on_store_error)(error);
         request.extensions_mut().insert(Degraded);
-        if case.fallback.refuses {
-            return Step::Respond(self.refuse_unavailable(error, case, request));
+        if context.fallback.refuses {
+            return Step::Respond(self.refuse_unavailable(error, context, request));
         }
-        case.report.by = Counted::Locally;
-        if case.fallback.local.is_empty() {
-            self.notify(None, None, true, &case.keys, request);
+        context.report.by = Counted::Locally;
+        if context.fallback.local.is_empty() {
+            self.notify(None, None, true, &context.keys, request);
             let mut admission = Admission::default();
-            admission.report(case);
+            admission.report(context);
             return Step::Forward(admission);
         }
-        let local = core::mem::take(&mut case.fallback.local);
+        let local = core::mem::take(&mut context.fallback.local);
         let charges: Vec<Charge<'_>> = local.iter().map(|owned| owned.as_charge()).collect();
         let decision = self.settings.local.apply(Operation::Check, &charges);
         if decision.outcome() == Outcome::Never {
-            // The share is too small for what the whole quota has room for: that is not the client's fault.
-            return Step::Respond(self.refuse_unavailable(error, case, request));
+            // The request fits into the full quota but not into this instance's share, which is not the client's
+            // mistake.
+            return Step::Respond(self.refuse_unavailable(error, context, request));
         }
-        case.recorded = case.rules.plan.record(&charges);
-        self.decided(decision, case, request)
+        context.recorded = context.rules.plan.record(&charges);
+        self.decided(decision, context, request)
     }
 
-    /// Returns the answer to a request that cannot be decided.
+    /// Returns the response to a request that cannot be decided.
     fn refuse_unavailable<B>(
         &self,
         error: &(dyn Error + Send + Sync + 'static),
-        mut case: Box<Case>,
+        mut context: Box<RequestContext>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
         let reason = Reason::StoreFailure(error);
-        self.notify(None, Some(reason), true, &case.keys, request);
-        case.report.only_shadows = case.fallback.only_shadows;
-        case.report.jitter = case.rules.responses.draw_jitter();
-        let refused = Refused::new(reason, RequestHead::of(request), case.report.jitter);
-        let mut response = case.rules.responses.refuse(&refused, Some(&case.report));
-        case.attach(&mut response);
+        self.notify(None, Some(reason), true, &context.keys, request);
+        context.report.only_shadows = context.fallback.only_shadows;
+        context.report.jitter = context.rules.responses.draw_jitter();
+        let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
+        let mut response = context.rules.responses.refuse(&refused, Some(&context.report));
+        context.attach(&mut response);
         response
     }
 }

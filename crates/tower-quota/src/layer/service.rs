@@ -1,4 +1,4 @@
-//! The service that a layer makes.
+//! The service that the layer makes.
 
 use core::fmt;
 use core::task::{Context, Poll};
@@ -16,9 +16,9 @@ use super::shared::Shared;
 /// A service behind a [`Policy`](crate::Policy), made by a [`RateLimitLayer`](crate::RateLimitLayer).
 ///
 /// Its errors are those of the inner service: refusals and failures of the store are responses. It is ready when the
-/// inner service is, and takes no quota to become so. A request that has to wait, for the store or for its turn, does not
-/// keep the inner service's readiness meanwhile: other requests go ahead, and it goes to a clone that is polled ready
-/// after the wait. A refused request gives that readiness back.
+/// inner service is, and `poll_ready` takes no quota. A request that has to wait, for the store or for its turn, does
+/// not hold the inner service's readiness: other requests can pass it, and it is sent to a clone that is polled ready
+/// after the wait. A refused request releases the readiness.
 pub struct RateLimit<Svc, S> {
     inner: Svc,
     shared: Arc<Shared<S>>,
@@ -29,13 +29,13 @@ impl<Svc, S> RateLimit<Svc, S> {
         Self { inner, shared }
     }
 
-    /// Returns the inner service.
+    /// Returns a reference to the inner service.
     #[must_use]
     pub const fn get_ref(&self) -> &Svc {
         &self.inner
     }
 
-    /// Returns the inner service, to be changed.
+    /// Returns a mutable reference to the inner service.
     #[must_use]
     pub const fn get_mut(&mut self) -> &mut Svc {
         &mut self.inner
@@ -61,7 +61,7 @@ where
         self.inner.poll_ready(cx)
     }
 
-    #[inline(never)] // In a caller that holds the request it would have to be copied to get here.
+    #[inline(never)] // If it were inlined, the request would have to be copied.
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         match self.shared.begin(&mut request) {
             Step::Forward(admission) => {
@@ -69,13 +69,13 @@ where
                 ResponseFuture::running(self.inner.call(request), finish)
             }
             Step::Respond(response) => {
-                // The service that was polled ready goes, with what it reserved: a permit may be shared with others.
+                // Drop the service that was polled ready, with its reserved permit, which other requests may need.
                 self.inner = self.inner.clone();
                 ResponseFuture::respond(response)
             }
             Step::Wait(stage) => {
                 let service = self.inner.clone();
-                // The service that was polled ready goes: what it reserved is for requests that do not wait.
+                // Drop the service that was polled ready: its permit is for requests that do not wait.
                 self.inner = service.clone();
                 ResponseFuture::waiting(Waiting::new(Arc::clone(&self.shared), service, request, stage))
             }

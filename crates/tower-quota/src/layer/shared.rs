@@ -1,4 +1,4 @@
-//! What a layer, its clones and all their services share.
+//! The state that a layer, its clones and all their services share.
 
 use core::error::Error;
 use core::fmt;
@@ -20,18 +20,18 @@ use crate::request::{Queue, Rules};
 use crate::response::{Reason, ResponseSettings};
 use crate::settle::{Counted, Settler, detach};
 
-/// What a layer, its clones and all their services share.
+/// The state that a layer, its clones and all their services share.
 pub(crate) struct Shared<S> {
     pub(super) store: Arc<S>,
     pub(super) settings: Settings,
-    /// The rules in force. A request takes them once, and keeps what it took.
+    /// The rules in force. A request loads them once and keeps them.
     rules: ArcSwap<Rules>,
     checks: Checks,
     blocks: Blocks,
     recent_refusals: RecentRefusals,
 }
 
-/// What the layer was told by its builder.
+/// The settings of a layer.
 #[derive(Clone)]
 pub(super) struct Settings {
     pub(super) policy: Policy,
@@ -41,16 +41,16 @@ pub(super) struct Settings {
     pub(super) on_decision: Option<Arc<OnDecision>>,
     pub(super) queue: Arc<Queue>,
     pub(super) store_timeout: Option<Duration>,
-    /// Says whether requests and responses carry the decision.
+    /// True if requests and responses carry the decision.
     pub(super) attaches_decision: bool,
     /// The checks that are turned off.
     pub(super) checks_off: CheckSet,
 }
 
-/// Hears of every failure of the store.
+/// A listener that is called with every failure of the store.
 pub(super) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 
-/// Hears of every decision.
+/// A listener that is called with every decision.
 pub(super) type OnDecision = dyn Fn(&Decided<'_>) + Send + Sync;
 
 impl<S: Store> Shared<S> {
@@ -62,7 +62,7 @@ impl<S: Store> Shared<S> {
         Self { store, settings, rules, checks, blocks, recent_refusals }
     }
 
-    /// Puts another policy in force.
+    /// Replaces the policy in force.
     pub(crate) fn replace_policy(&self, policy: Policy) {
         self.rules.store(Arc::new(rules(policy, &self.settings, &self.checks, &self.store)));
     }
@@ -71,8 +71,8 @@ impl<S: Store> Shared<S> {
 /// Compiles a policy.
 fn rules<S: Store>(policy: Policy, settings: &Settings, checks: &Checks, store: &Arc<S>) -> Rules {
     let number = store.identity().unwrap_or_else(|| Arc::as_ptr(store).addr());
-    let is_heard = settings.on_decision.is_some();
-    Rules::new(policy, &settings.responses, settings.attaches_decision, is_heard, checks, number)
+    let has_listener = settings.on_decision.is_some();
+    Rules::new(policy, &settings.responses, settings.attaches_decision, has_listener, checks, number)
 }
 
 impl<S> Shared<S> {

@@ -1,4 +1,4 @@
-//! What a request waits for before it goes to the inner service.
+//! The waits of a request before it is sent to the inner service.
 
 use core::error::Error;
 use core::fmt;
@@ -16,11 +16,13 @@ use tower_quota_core::{Decision, Store};
 
 use super::admission::Admission;
 use crate::policy::LookUps;
-use crate::request::{Case, Place, Rules};
+use crate::request::{Place, RequestContext, Rules};
 use crate::settle::InFlight;
 
 pin_project! {
-    /// What a request waits for, and what it keeps meanwhile. What it keeps is taken from behind the pin at the end.
+    /// A wait of a request, with the values that it needs afterwards.
+    ///
+    /// These values are taken out of the pinned stage at the end.
     #[project = StageProjection]
     pub(super) enum Stage<S>
     where
@@ -29,7 +31,7 @@ pin_project! {
         LookUp {
             #[pin]
             look_ups: LookUps,
-            // The policy that looks up is the one that decides.
+            // The policy that looked up also decides.
             rules: Arc<Rules>,
         },
         Decide {
@@ -37,7 +39,7 @@ pin_project! {
             call: InFlight<S>,
             #[pin]
             deadline: Deadline,
-            case: Option<Box<Case>>,
+            context: Option<Box<RequestContext>>,
         },
         Queue {
             #[pin]
@@ -50,38 +52,40 @@ pin_project! {
     }
 }
 
-/// What a request has waited for.
+/// The end of a wait.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 pub(super) enum Event<S: Store> {
     /// The values that were looked up, and the rules that look them up.
     Found(Extensions, Arc<Rules>),
     /// The answer of the store.
-    Answered(Result<Decision, StoreFailure<S::Error>>, Box<Case>),
+    Answered(Result<Decision, StoreCallError<S::Error>>, Box<RequestContext>),
     /// The turn of a queued request.
     Turn(Queued),
     /// The end of the queue, before the turn.
     QueueClosed(Queued),
 }
 
-/// A request in the queue. Dropped, it gives its turn back.
+/// A request in the queue. If it is dropped, its turn is refunded.
 pub(super) struct Queued {
     pub(super) admission: Admission,
-    pub(super) case: Box<Case>,
+    pub(super) context: Box<RequestContext>,
 }
 
-/// Why there is no decision of the store.
+/// The reason why the store made no decision.
 #[derive(Debug)]
-pub(super) enum StoreFailure<E> {
+pub(super) enum StoreCallError<E> {
     Store(E),
     TimedOut(StoreTimeout),
 }
 
-/// The store has not answered within the [timeout](crate::RateLimitLayer::store_timeout) of the layer.
+/// The error that the store has not answered within the layer's timeout.
+///
+/// See [`RateLimitLayer::store_timeout`](crate::RateLimitLayer::store_timeout).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreTimeout(Duration);
 
 pin_project! {
-    /// A timer that starts when it is polled first: only then there has to be a runtime.
+    /// A timer that starts when it is first polled, so that only then a runtime is needed.
     pub(super) struct Deadline {
         after: Option<Duration>,
         #[pin]
@@ -90,8 +94,8 @@ pin_project! {
 }
 
 impl<S: Store> Stage<S> {
-    pub(super) fn decide(call: InFlight<S>, timeout: Option<Duration>, case: Box<Case>) -> Self {
-        Self::Decide { call, deadline: Deadline::new(timeout), case: Some(case) }
+    pub(super) fn decide(call: InFlight<S>, timeout: Option<Duration>, context: Box<RequestContext>) -> Self {
+        Self::Decide { call, deadline: Deadline::new(timeout), context: Some(context) }
     }
 
     pub(super) fn queue(wait: Duration, place: Place, queued: Queued) -> Self {
@@ -99,7 +103,7 @@ impl<S: Store> Stage<S> {
         Self::Queue { turn: Deadline::new(Some(wait)), closed, place, queued: Some(queued) }
     }
 
-    /// Returns its name, for `Debug`.
+    /// Returns the stage's name, for `Debug`.
     pub(super) const fn name(&self) -> &'static str {
         match self {
             Self::LookUp { .. } => "looking up",
@@ -115,25 +119,25 @@ impl<S: Store> Future for Stage<S> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Event<S>> {
         Poll::Ready(match self.project() {
             StageProjection::LookUp { look_ups, rules } => Event::Found(ready!(look_ups.poll(cx)), Arc::clone(rules)),
-            StageProjection::Decide { call, mut deadline, case } => {
+            StageProjection::Decide { call, mut deadline, context } => {
                 let (answer, recorded) = match call.poll(cx) {
-                    Poll::Ready((answer, recorded)) => (answer.map_err(StoreFailure::Store), recorded),
+                    Poll::Ready((answer, recorded)) => (answer.map_err(StoreCallError::Store), recorded),
                     Poll::Pending => {
                         ready!(deadline.as_mut().poll(cx));
                         let after = deadline.after.unwrap_or_default();
-                        (Err(StoreFailure::TimedOut(StoreTimeout(after))), Vec::new())
+                        (Err(StoreCallError::TimedOut(StoreTimeout(after))), Vec::new())
                     }
                 };
-                let mut case = take(case);
-                case.recorded = recorded;
-                Event::Answered(answer, case)
+                let mut context = take(context);
+                context.recorded = recorded;
+                Event::Answered(answer, context)
             }
             StageProjection::Queue { turn, closed, place, queued } => {
                 if turn.poll(cx).is_ready() {
                     return Poll::Ready(Event::Turn(take(queued)));
                 }
                 let is_notified = closed.poll(cx).is_ready();
-                // The queue may have been closed between the place and the notification.
+                // The queue may have been closed after the place was taken and before the notification was registered.
                 if !is_notified && !place.is_closed() {
                     return Poll::Pending;
                 }
@@ -157,7 +161,7 @@ impl Deadline {
 impl Future for Deadline {
     type Output = ();
 
-    /// Never ready without a duration.
+    /// Waits until the deadline; never ready without a duration.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
         let Some(after) = *this.after else { return Poll::Pending };
@@ -172,7 +176,7 @@ impl Future for Deadline {
     }
 }
 
-impl<E: Error + Send + Sync + 'static> StoreFailure<E> {
+impl<E: Error + Send + Sync + 'static> StoreCallError<E> {
     pub(super) fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
         match self {
             Self::Store(error) => error,

@@ -1,4 +1,4 @@
-//! What a limit charges a request.
+//! The charges of a limit for a request.
 
 use http::Request;
 use tower_quota_core::{Algorithm, Charge, ConfigError, Key, Name, Quota};
@@ -8,25 +8,25 @@ use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::Mistake;
 
-/// What a limit does with one request that has no key.
+/// The decision of a limit about a request that has no key.
 pub(crate) enum WithoutKey {
     Share,
     Skip,
     Refuse,
     Unauthenticated,
-    /// Refuses it for a fault of the server.
+    /// Refuses it because of a mistake of the server.
     NoPeerAddress,
 }
 
 impl Limit {
-    /// Returns whether it applies to a request.
+    /// Returns whether the limit applies to a request.
     #[inline]
     pub(crate) fn applies(&self, head: &RequestHead<'_>) -> bool {
-        // A limit that may apply does.
+        // If a condition is unsure, the limit applies.
         self.conditions.is_empty() || self.conditions.iter().all(|holds| holds(&head.in_doubt(true)))
     }
 
-    /// Returns the quota that a request has instead of the limit's own.
+    /// Returns the quota of a request, if it differs from the limit's own.
     #[inline]
     pub(crate) fn other_quota(&self, head: &RequestHead<'_>) -> Option<Quota> {
         let quota = self.run_time_quota.as_ref()?(head)?;
@@ -34,7 +34,7 @@ impl Limit {
         (quota != self.quota).then_some(quota)
     }
 
-    /// Returns what a request costs.
+    /// Returns the cost of a request in units.
     #[inline]
     pub(crate) fn units(&self, head: &RequestHead<'_>) -> u64 {
         match &self.cost {
@@ -43,7 +43,7 @@ impl Limit {
         }
     }
 
-    /// Returns its charge for a request of this cost.
+    /// Returns the charge of a request with this cost.
     #[inline]
     pub(crate) fn charge<'a>(&'a self, quota: &'a Quota, key: &'a Key<'a>, units: u64) -> Charge<'a> {
         let mut charge = Charge::new(self.name, quota, key).cost(units);
@@ -74,7 +74,7 @@ impl Limit {
         if self.counts_refusals { charge.count_refusals() } else { charge }
     }
 
-    /// Returns whether it is evaluated and never enforced.
+    /// Returns whether the limit is a shadow: evaluated and never enforced.
     pub(crate) const fn is_shadow(&self) -> bool {
         self.is_shadow
     }
@@ -85,7 +85,7 @@ impl Limit {
         [self.name.id()].into_iter().chain(strikes)
     }
 
-    /// Returns what it does with a request without a key. A shadow refuses none.
+    /// Returns the decision about a request without a key. A shadow refuses none.
     pub(crate) fn without_key(&self, head: &RequestHead<'_>) -> WithoutKey {
         let choice = match self.missing {
             Some(choice) => choice,
@@ -110,7 +110,9 @@ impl Limit {
         self.missing.is_none() && is_missing() && self.extractor.mistake(&head).is_none()
     }
 
-    /// Returns what it does when the store fails, given the choice of its policy. A shadow refuses nothing.
+    /// Returns the choice for a failure of the store, given that of the policy.
+    ///
+    /// A shadow refuses nothing.
     pub(crate) fn without_store(&self, policy: OnStoreFailure) -> OnStoreFailure {
         match self.on_store_failure.unwrap_or(policy) {
             OnStoreFailure::Refuse if self.is_shadow => OnStoreFailure::Allow,
@@ -118,20 +120,20 @@ impl Limit {
         }
     }
 
-    /// Returns whether it may make requests wait.
+    /// Returns whether the limit may make requests wait.
     pub(crate) fn makes_wait(&self) -> bool {
         let queues = self.quota.algorithm() == Algorithm::LeakyBucket;
         let waits = self.run_time_quota.is_some() || self.longest_wait.map_or(queues, |longest| !longest.is_zero());
         waits && !self.is_shadow
     }
 
-    /// Works out one instance's share of the quota.
+    /// Computes one instance's share of the quota.
     pub(crate) fn divide(&mut self, instances: u32) -> Result<(), ConfigError> {
         self.share = self.quota.try_divided(instances)?;
         Ok(())
     }
 
-    /// Checks what can be known before requests come.
+    /// Checks the limit for errors that are known before requests arrive.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.name.check_limit()?;
         self.unit.map_or(Ok(()), Name::check_limit)?;

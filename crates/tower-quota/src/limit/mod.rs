@@ -1,4 +1,4 @@
-//! Limits: a named quota, the key it counts, what a request costs, and when it applies.
+//! Limits: named quotas, each with the key it counts by, the cost of a request, and its conditions.
 
 mod charging;
 
@@ -16,9 +16,9 @@ use crate::when::{Condition, not};
 
 pub(crate) use self::charging::WithoutKey;
 
-/// A named quota: the key it is counted by, what a request costs, when it applies.
+/// A named quota, with the key it counts by, the cost of a request, and its conditions.
 ///
-/// By default a limit counts all requests together, applies to each, and each costs 1.
+/// By default a limit counts all requests together, applies to all of them, and each costs 1.
 ///
 /// ```
 /// use http::Method;
@@ -37,43 +37,45 @@ pub struct Limit {
     pub(crate) name: Name,
     pub(crate) quota: Quota,
     pub(crate) extractor: Arc<dyn KeyExtractor>,
-    /// The choice for requests without a key, if one was made.
+    /// The choice for requests without a key, if it is set.
     missing: Option<MissingKey>,
     on_store_failure: Option<OnStoreFailure>,
     /// One instance's share of the quota.
     pub(crate) share: Quota,
     cost: Cost,
-    /// All of them hold of the requests that the limit counts.
+    /// The conditions that a request must match to be counted.
     conditions: Vec<Arc<dyn Condition>>,
     run_time_quota: Option<Arc<QuotaOf>>,
-    /// The longest wait, if one was given; otherwise it depends on the quota.
+    /// The longest wait, if it is set; otherwise it depends on the quota.
     longest_wait: Option<Duration>,
     counts_refusals: bool,
-    /// How it settles, if it does.
+    /// The rule by which the limit settles, if it does.
     pub(crate) settle_rule: Option<SettleRule>,
-    /// The most that is added to a wait.
+    /// The maximum random time that is added to a wait.
     pub(crate) jitter: Duration,
     is_shadow: bool,
     is_at_most: bool,
     penalty: Option<Penalty>,
-    /// Says whether its charges have any option set.
+    /// True if its charges have any option set.
     has_options: bool,
-    /// What it counts, if not requests.
+    /// The unit that the limit counts, if not requests.
     pub(crate) unit: Option<Name>,
 }
 
-/// What a limit does with a request that has no key for it.
+/// The choice of a limit for requests without its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MissingKey {
-    /// All such requests share one counter: leaving the key out never buys more, and one client can use it up for all
-    /// others. Prefer a key that is always there, as by [`or`](crate::key::KeyExtractorExt::or).
+    /// All such requests share one counter.
+    ///
+    /// A client gains nothing by leaving the key out, but one client can use up the counter for all others. Prefer a
+    /// key that is never missing: see [`or`](crate::key::KeyExtractorExt::or).
     ShareOneCounter,
-    /// The limit does not apply. Right only where another limit catches such requests.
+    /// The limit does not apply. Use it only if another limit counts such requests.
     Skip,
-    /// The request is refused as a bad one: 400, or `INVALID_ARGUMENT` for gRPC.
+    /// The request is refused as a bad request: 400, or `INVALID_ARGUMENT` for gRPC.
     Refuse,
-    /// The request is refused for want of credentials: 401 with a challenge, or `UNAUTHENTICATED` for gRPC.
+    /// The request is refused for missing credentials: 401 with a challenge, or `UNAUTHENTICATED`.
     Unauthenticated,
 }
 
@@ -87,19 +89,20 @@ enum Cost {
 }
 
 impl Limit {
-    /// The longest wait at a leaky bucket unless [`max_wait`](Self::max_wait) sets another: 30 seconds, the timeout of
-    /// common clients and load balancers.
+    /// The default of [`max_wait`](Self::max_wait) for leaky buckets: 30 seconds.
+    ///
+    /// That is the timeout of common clients and load balancers.
     pub const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(30);
 
-    /// Makes a limit of this name and quota, on all requests together.
+    /// Makes a limit with this name and quota, on all requests together.
     ///
-    /// The name shows in headers and refusals and tells counters apart: 1 to 64 printable ASCII characters, once per policy.
-    /// The quota may change under it.
+    /// The name is shown in headers and refusals and identifies the counters. It has 1 to 64 printable ASCII characters
+    /// and is unique in a policy. The quota may change under the same name.
     ///
-    /// Limits of one name that count the same key in one store share one counter, wherever they are: in other layers and
-    /// policies too, and in other services whose Redis prefix is the same. Name limits apart, as `"login-minute"` and
-    /// `"search-minute"`, unless sharing is wanted. Limits that share should have one quota: where quotas differ, each
-    /// request converts what was counted by the other quota, as if the limit had just been changed.
+    /// Limits of one name that count the same key in one store share one counter, wherever they are: in other layers
+    /// and policies too, and in other services whose Redis prefix is the same. Give limits different names, such as
+    /// `"login-minute"` and `"search-minute"`, unless they should share. Limits that share should have the same quota.
+    /// Otherwise each request converts the counter from the other quota, as if the limit had just been changed.
     pub fn new(name: impl Into<Name>, quota: Quota) -> Self {
         let quota = quota.for_waits_of(Self::DEFAULT_MAX_WAIT);
         Self {
@@ -124,16 +127,16 @@ impl Limit {
         }
     }
 
-    /// Counts by this key, see [`key`](crate::key).
+    /// Counts by the keys of this extractor, see [`key`](crate::key).
     pub fn by(mut self, extractor: impl KeyExtractor) -> Self {
         self.extractor = Arc::new(extractor);
         self
     }
 
-    /// Names what the limit counts, for clients: `content-bytes`, or a word of your own. The default is requests.
+    /// Sets the name of the counted unit for clients, such as `content-bytes`. The default is requests.
     ///
     /// It is the parameter `qu` of `RateLimit-Policy` in [`HeaderStyle::Draft11`](crate::HeaderStyle::Draft11), and
-    /// takes 1 to 64 printable ASCII characters, as names of limits do.
+    /// takes 1 to 64 printable ASCII characters, like names of limits.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota, cost};
@@ -146,38 +149,42 @@ impl Limit {
         self
     }
 
-    /// Sets what each request costs, in units of the quota. 0 reports and charges nothing.
+    /// Sets the cost of each request, in units of the quota. 0 reports and charges nothing.
     pub fn cost(mut self, units: u64) -> Self {
         self.cost = Cost::Constant(units);
         self
     }
 
-    /// Sets what a request costs by a closure on its head, or a function of [`cost`](crate::cost).
+    /// Sets the cost of a request by a closure on its head, or by a function of [`cost`](crate::cost).
     ///
-    /// A cost above the quota's capacity can never pass: it is refused without a time to retry.
+    /// A cost above the quota's capacity is never admitted: the request is refused without a time to retry.
     pub fn cost_with(mut self, cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static) -> Self {
         self.cost = Cost::Computed(Arc::new(cost));
         self
     }
 
-    /// Applies only to requests of which this holds, see [`when`](crate::when). Of several conditions all must hold.
+    /// Applies the limit only to requests that match this condition, see [`when`](crate::when).
+    ///
+    /// A request must match all conditions of a limit.
     pub fn when(mut self, condition: impl Condition) -> Self {
         self.conditions.push(Arc::new(condition));
         self
     }
 
-    /// Applies only to requests of which this does not hold: [`when`](Self::when) it does [not](crate::when::not).
+    /// Applies the limit only to requests that do [not](crate::when::not) match this condition.
     pub fn unless(self, condition: impl Condition) -> Self {
         self.when(not(condition))
     }
 
-    /// Sets the quota of each request by a closure: that of its tier or tenant. `None` means the limit's own quota.
+    /// Sets the quota of each request by a closure, such as that of its tier or tenant.
     ///
-    /// Clients may have different quotas; one client should have one. So choose by what the limit is counted by, or by
-    /// something that follows from it: requests that count one key by different quotas keep converting what was counted.
+    /// `None` means the limit's own quota. Different clients may have different quotas, but one client should always
+    /// have the same. So choose the quota by the limit's key, or by a value that depends on it: requests that count one
+    /// key by different quotas convert its counter each time.
     ///
-    /// What the closure reads may have been [looked up](crate::Policy::look_up). It runs once per request. A cost above the capacity of such a quota never passes; a quota that cannot be divided
-    /// among the [instances](crate::Policy::instances) is not counted by one alone: such a request is refused with 503.
+    /// The closure may read values that were [looked up](crate::Policy::look_up). It runs once per request. A cost
+    /// above the capacity of such a quota is never admitted. If the store is unavailable and the quota cannot be
+    /// divided among the [instances](crate::Policy::instances), the request is refused with 503.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota, key};
@@ -198,25 +205,26 @@ impl Limit {
         self
     }
 
-    /// Chooses what happens to requests without a key.
+    /// Sets the choice for requests without a key.
     ///
-    /// The default is [`MissingKey::ShareOneCounter`], but for keys that the server has to provide: without the address
-    /// of the peer the answer is 500, because the client is not to blame and all clients would be one.
+    /// The default is [`MissingKey::ShareOneCounter`], except for keys that the server must provide: without the
+    /// address of the peer the answer is 500, because it is the server's mistake and all clients would share one
+    /// counter.
     pub const fn when_missing(mut self, missing: MissingKey) -> Self {
         self.missing = Some(missing);
         self
     }
 
-    /// Sets how long a request waits for its turn, at most, instead of being refused.
+    /// Sets the longest time that a request waits for its turn instead of being refused.
     ///
     /// The default is [`DEFAULT_MAX_WAIT`](Self::DEFAULT_MAX_WAIT) for leaky buckets, and no wait for other buckets. Windows
     /// never make requests wait: a policy refuses such a limit with [`ConfigError::WaitOnWindow`](crate::ConfigError).
     ///
     /// The queue of a leaky bucket is as long as this wait, unless [`Quota::queue`] sets its length.
     ///
-    /// While it waits, a request holds its connection and its memory: keep this short where clients are many, and see
-    /// [`max_waiting`](crate::RateLimitLayer::max_waiting). One that is dropped gives its turn back, and everything else
-    /// it was charged: the next arrival is as early as if it had never been, and queued requests keep their turns.
+    /// A waiting request holds its connection and its memory: keep this time short if there are many clients, and see
+    /// [`max_waiting`](crate::RateLimitLayer::max_waiting). If a waiting request is dropped, its turn and all its other
+    /// charges are refunded. The next arrival may take the turn, and queued requests keep theirs.
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.longest_wait = Some(longest);
         self.quota = self.quota.for_waits_of(longest);
@@ -225,18 +233,18 @@ impl Limit {
         self
     }
 
-    /// Adds a random time, at most this long, to each wait at this limit: clients that came together do not go on together.
+    /// Adds a random time of at most this length to each wait, so that requests do not leave together.
     ///
-    /// It comes on top of [`max_wait`](Self::max_wait).
+    /// It is added to [`max_wait`](Self::max_wait).
     pub const fn wait_jitter(mut self, longest: Duration) -> Self {
         self.jitter = longest;
         self
     }
 
-    /// Settles what a request costs when it is over, by this rule or by the handler: see [`settle`](crate::settle).
+    /// Corrects the cost of a request when it is over, by this rule or by the handler.
     ///
     /// The [cost](Self::cost) is then an estimate that is charged up front. The handler settles it by a
-    /// [`Reservation`](crate::settle::Reservation).
+    /// [`Reservation`](crate::settle::Reservation). See [`settle`](crate::settle).
     pub fn settle(mut self, rule: impl Rule) -> Self {
         let abandoned = self.settle_rule.map(|settle| settle.abandoned).unwrap_or_default();
         self.settle_rule = Some(SettleRule { rule: Arc::new(rule), abandoned });
@@ -244,11 +252,11 @@ impl Limit {
         self
     }
 
-    /// Chooses what happens to the estimate when there is no response and the handler has said nothing.
+    /// Sets the choice for the estimate if there is no response and the handler did not settle.
     ///
-    /// That is when the handler panicked, was cancelled with its client, or its service failed. By default the estimate
-    /// stays, and a client gains nothing by going away. The limit settles then, [by its handler](crate::settle::by_handler)
-    /// unless another rule is given.
+    /// That is the case if the handler panicked, was cancelled with its client, or its service failed. By default the
+    /// estimate stays charged, so a client gains nothing by disconnecting. With this choice the limit settles, [by its
+    /// handler](crate::settle::by_handler) unless another rule is given.
     pub fn on_abandoned(mut self, choice: Settle) -> Self {
         let rule = self.settle_rule.map_or_else(|| Arc::new(by_handler()) as Arc<dyn Rule>, |settle| settle.rule);
         self.settle_rule = Some(SettleRule { rule, abandoned: choice });
@@ -256,18 +264,20 @@ impl Limit {
         self
     }
 
-    /// Charges refused requests too, down to empty and never into debt: clients who keep asking keep waiting.
+    /// Charges refused requests too, down to an empty limit and never into debt.
+    ///
+    /// So a client that does not stop sending requests stays limited.
     pub const fn count_refusals(mut self) -> Self {
         self.counts_refusals = true;
         self.has_options = true;
         self
     }
 
-    /// Makes it a shadow, a dry run: it is evaluated and reported, and never enforced.
+    /// Makes the limit a shadow, a dry run: it is evaluated and reported, and never enforced.
     ///
-    /// It refuses no request, for want of a key or of the store either, makes none wait, and is in no header. A request takes
-    /// of it what it would if it were enforced beside the others;
-    /// [`Decision::would_refuse`](crate::Decision::would_refuse) has the limits that would have refused.
+    /// It refuses no request, even without a key or without the store, makes none wait, and is in no header. It is
+    /// charged as if it were enforced together with the other limits.
+    /// [`Decision::would_refuse`](crate::Decision::would_refuse) returns the limits that would have refused.
     #[doc(alias = "dry run")]
     pub const fn shadow(mut self) -> Self {
         self.is_shadow = true;
@@ -275,29 +285,31 @@ impl Limit {
         self
     }
 
-    /// Allows partial grants: a request takes as much of its cost as is left, and is refused only when no unit is.
+    /// Allows partial grants: a request takes as many units as are left, and is refused if none is.
     ///
-    /// For batches, of which a handler does as many as [`LimitStatus::taken`](crate::LimitStatus::taken) says. All such limits
-    /// of a request take the same number of units.
+    /// For batches: the handler processes as many items as [`LimitStatus::taken`](crate::LimitStatus::taken) says. All
+    /// such limits of a request take the same number of units.
     pub const fn at_most(mut self) -> Self {
         self.is_at_most = true;
         self.has_options = true;
         self
     }
 
-    /// Blocks clients who keep asking while this limit refuses them, for longer each time: see [`Penalty`].
+    /// Blocks clients that keep sending requests while they are refused, longer each time: see [`Penalty`].
     ///
     /// Refusals by other limits do not count. While a client is blocked, refusals name this limit, and `Retry-After` is
-    /// the end of the block if the client does not ask before. Off unless called. With
-    /// [`MissingKey::ShareOneCounter`] a policy refuses it unless that was chosen, since one client could block all others without a key.
+    /// the end of the block if the client sends no request before. The default is no penalty. A policy accepts it with
+    /// [`MissingKey::ShareOneCounter`] only if that was set explicitly, because one client could block all others
+    /// without a key.
     pub const fn penalty(mut self, penalty: Penalty) -> Self {
         self.penalty = Some(penalty);
         self.has_options = true;
         self
     }
 
-    /// Chooses what this limit does while the store is unavailable. The default is the choice of its
-    /// [policy](crate::Policy::on_store_failure).
+    /// Sets the choice of this limit while the store is unavailable.
+    ///
+    /// The default is the choice of its [policy](crate::Policy::on_store_failure).
     #[doc(alias = "fail open")]
     #[doc(alias = "fail closed")]
     pub const fn on_store_failure(mut self, choice: OnStoreFailure) -> Self {

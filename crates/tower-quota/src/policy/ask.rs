@@ -1,4 +1,4 @@
-//! What a policy asks the store about one request.
+//! The charges that a policy sends to the store for one request.
 
 use core::time::Duration;
 
@@ -10,25 +10,26 @@ use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::limit::WithoutKey;
 
-/// Requests rarely have more limits than this. Longer lists are allocated.
-const FEW: usize = 4;
+/// The number of limits that need no allocation. Requests rarely have more.
+const INLINE_LIMITS: usize = 4;
 
 /// The limits that apply to a request, each with its key, quota and cost.
 ///
-/// Extractors, conditions, quotas and costs run once to make it, whatever happens to the store afterwards.
+/// Extractors, conditions, quotas and costs run once to make it, even if the store fails afterwards.
 pub(crate) struct Ask<'p, 'r> {
     plan: &'p Plan,
-    /// The keys of the plan, up to the last that was read: none where no limit that applies counts by it.
-    keys: SmallVec<[Option<Found<'r>>; FEW]>,
-    parts: SmallVec<[Part<'p>; FEW]>,
-    /// The quotas that limits have for this request instead of their own.
+    /// The keys of the plan, up to the last one that was read. The outer `None` is a key that no applying limit counts
+    /// by.
+    keys: SmallVec<[Option<Found<'r>>; INLINE_LIMITS]>,
+    parts: SmallVec<[Part<'p>; INLINE_LIMITS]>,
+    /// The quotas that this request has instead of the limits' own.
     overrides: Vec<(Name, Quota)>,
 }
 
 /// The charges of one request.
-pub(crate) type Charges<'a> = SmallVec<[Charge<'a>; FEW]>;
+pub(crate) type Charges<'a> = SmallVec<[Charge<'a>; INLINE_LIMITS]>;
 
-/// A key as a request has it; `None` where it is missing.
+/// The key of a request; `None` if it is missing.
 type Found<'r> = Option<Key<'r>>;
 
 /// One limit's part in the request.
@@ -37,37 +38,37 @@ struct Part<'p> {
     units: u64,
 }
 
-/// Why the store is not asked about a request.
+/// The reason why a request is not sent to the store.
 pub(crate) enum NotAsked {
     /// No limit applies.
     NoLimit,
     /// A limit refuses requests without a key of this scope.
     MissingKey(Name),
-    /// A limit asks for credentials of this scope.
+    /// A limit requires credentials of this scope.
     Unauthenticated(Name),
     /// A limit counts by the address of the peer, which the server did not attach.
     NoPeerAddress,
 }
 
-/// What happens to a request if the store fails.
+/// The decision about a request if the store fails.
 #[derive(Default)]
 pub(crate) struct Fallback {
-    /// Says whether a limit refuses the request.
+    /// True if a limit refuses the request.
     pub(crate) refuses: bool,
     /// The charges that this instance decides by its share of the quotas.
     pub(crate) local: Vec<OwnedCharge>,
-    /// Says whether all limits that apply are shadows.
+    /// True if all limits that apply are shadows.
     pub(crate) only_shadows: bool,
 }
 
 impl<'p, 'r> Ask<'p, 'r> {
-    /// Makes an empty one, to be [filled](Self::read) in place: it is large.
+    /// Makes an empty value, to be [filled](Self::read) in place because it is large.
     #[inline]
     pub(crate) fn new(plan: &'p Plan) -> Self {
         Self { plan, keys: SmallVec::new(), parts: SmallVec::new(), overrides: Vec::new() }
     }
 
-    /// Reads what the limits of the plan need to know of a request.
+    /// Reads the keys, quotas and costs of a request for the limits of the plan.
     #[inline]
     pub(crate) fn read(&mut self, head: &RequestHead<'r>) -> Result<(), NotAsked> {
         for planned in &self.plan.limits {
@@ -92,7 +93,7 @@ impl<'p, 'r> Ask<'p, 'r> {
         if self.parts.is_empty() { Err(NotAsked::NoLimit) } else { Ok(()) }
     }
 
-    /// Returns whether the request has a key, which is read now if it was not.
+    /// Returns whether the request has a key, which is read if that was not done before.
     #[inline]
     fn has_key(&mut self, position: usize, head: &RequestHead<'r>) -> bool {
         while self.keys.len() <= position {
@@ -101,14 +102,14 @@ impl<'p, 'r> Ask<'p, 'r> {
         self.keys[position].get_or_insert_with(|| self.plan.keys[position].extractor.extract(head)).is_some()
     }
 
-    /// Returns a key, or the one that requests without it share.
+    /// Returns a key, or the shared one of requests without it.
     #[inline]
     fn key(&self, position: usize) -> &Key<'_> {
         self.keys[position].as_ref().and_then(Option::as_ref).unwrap_or(&self.plan.keys[position].shared)
     }
 
-    /// Returns the charges of the request, that may wait at most this long if there is a bound.
-    #[inline(always)] // Where it is called it fills its list in place: charges are large.
+    /// Returns the charges of the request, with this longest wait if it is bounded.
+    #[inline(always)] // Inlined, it fills its list in place: charges are large.
     pub(crate) fn charges(&self, max_wait: Option<Duration>) -> Charges<'_> {
         let mut charges = Charges::new();
         for part in &self.parts {
@@ -134,7 +135,7 @@ impl<'p, 'r> Ask<'p, 'r> {
         self.overrides.iter().find(|(name, _)| *name == limit).map(|(_, quota)| quota)
     }
 
-    /// Returns the quotas that the request has instead of those of the limits of these names.
+    /// Returns the quotas that the request has instead of those of the named limits.
     pub(crate) fn overrides(&self) -> Vec<(Name, Quota)> {
         self.overrides.clone()
     }
@@ -161,7 +162,7 @@ impl<'p, 'r> Ask<'p, 'r> {
         planned.is_some_and(|planned| matches!(self.keys.get(planned.key), Some(Some(None))))
     }
 
-    /// Returns what the limits do if the store fails.
+    /// Returns the decision of the limits if the store fails.
     pub(crate) fn fallback(&self) -> Fallback {
         let mut fallback = Fallback { only_shadows: true, ..Fallback::default() };
         for part in &self.parts {
@@ -177,7 +178,7 @@ impl<'p, 'r> Ask<'p, 'r> {
                     };
                     match share {
                         Some(share) => fallback.local.push(OwnedCharge::from(&self.charge(part)).with_quota(share)),
-                        // A share of a request's own quota that cannot be represented admits nothing.
+                        // If the share of a request's own quota cannot be represented, the limit refuses.
                         None => fallback.refuses |= !limit.is_shadow(),
                     }
                 }

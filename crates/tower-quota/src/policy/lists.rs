@@ -1,11 +1,11 @@
-//! Requests that a policy does not count: allowed, blocked and skipped ones.
+//! Lists of requests that a policy does not count: allowed, blocked and skipped ones.
 
 use std::sync::Arc;
 
 use crate::head::RequestHead;
 use crate::when::Condition;
 
-/// The conditions of a policy as a whole.
+/// The conditions of a policy's lists.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists {
     pub(super) allowed: Vec<Arc<dyn Condition>>,
@@ -13,16 +13,16 @@ pub(crate) struct Lists {
     pub(super) skipped: Vec<Arc<dyn Condition>>,
 }
 
-/// What the lists say of a request.
+/// The result of the lists for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listed {
-    /// Nothing: its limits decide.
+    /// The request is in no list: its limits decide.
     Unlisted,
-    /// It passes uncounted, whatever else the lists say.
+    /// The request passes uncounted, even if another list has it.
     Allowed,
-    /// It passes uncounted.
+    /// The request passes uncounted.
     Skipped,
-    /// It is refused.
+    /// The request is refused.
     Blocked,
 }
 
@@ -31,14 +31,14 @@ impl Lists {
         Self { allowed: Vec::new(), blocked: Vec::new(), skipped: Vec::new() }
     }
 
-    /// Returns whether they say nothing of any request.
+    /// Returns whether all lists are empty.
     pub(super) const fn are_empty(&self) -> bool {
         self.allowed.is_empty() && self.blocked.is_empty() && self.skipped.is_empty()
     }
 
-    /// Looks a request up: allowed goes before blocked, and blocked before skipped.
+    /// Looks up a request: allowed takes precedence over blocked, and blocked over skipped.
     pub(crate) fn find(&self, head: &RequestHead<'_>) -> Listed {
-        // Of conflicting values, a listed one blocks, and allows or skips nothing.
+        // With conflicting values, one listed value blocks, but does not allow or skip.
         let is_listed = |conditions: &[Arc<dyn Condition>], in_doubt| {
             let head = head.in_doubt(in_doubt);
             conditions.iter().any(|condition| condition(&head))

@@ -16,14 +16,14 @@ use crate::head::RequestHead;
 #[derive(Clone)]
 pub(crate) struct LookUp(Arc<Begin>);
 
-/// Begins the look-up for a request.
+/// A function that starts the look-up for a request.
 type Begin = dyn Fn(&RequestHead<'_>) -> Pending + Send + Sync;
 
-/// A look-up in flight. It results in the extensions that the request gets: one or none.
+/// A look-up in flight. It returns the extensions for the request: one or none.
 type Pending = Pin<Box<dyn Future<Output = Extensions> + Send>>;
 
 impl LookUp {
-    /// Makes a look-up of a closure. After the deadline nothing is found.
+    /// Makes a look-up from a closure. After the deadline it finds nothing.
     pub(super) fn new<F, A, T>(deadline: Duration, ask: F) -> Self
     where
         F: Fn(&RequestHead<'_>) -> A + Send + Sync + 'static,

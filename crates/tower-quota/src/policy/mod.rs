@@ -23,7 +23,7 @@ use self::look_up::LookUp;
 pub(crate) use self::look_up::LookUps;
 pub(crate) use self::plan::Plan;
 
-/// The limits of a request, decided together in one step: either all of them are charged or none is.
+/// The limits of a request, decided together in one step: all are charged or none is.
 ///
 /// ```
 /// use tower_quota::{Limit, Policy, Quota, key};
@@ -45,7 +45,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Makes a policy without limits: every request passes, and the store is never asked.
+    /// Makes a policy without limits: every request passes, and the store is never called.
     pub const fn new() -> Self {
         Self {
             limits: Vec::new(),
@@ -59,7 +59,7 @@ impl Policy {
     /// Adds a limit.
     ///
     /// # Panics
-    /// When the limit cannot be told from the others or could never be met; see [`Policy::try_limit`].
+    /// When the limit conflicts with another one or could never be met; see [`Policy::try_limit`].
     #[track_caller]
     pub fn limit(self, limit: Limit) -> Self {
         match self.try_limit(limit) {
@@ -69,15 +69,15 @@ impl Policy {
         }
     }
 
-    /// Adds a limit that was not written in code.
+    /// Works like [`Policy::limit`], but returns an error for an invalid limit.
     ///
     /// # Errors
     /// [`ConfigError`] when
-    /// * the name fits no header, is taken, or shares its stored number with another,
-    /// * the key's scope shares its stored number with another scope, or is that of a different extractor,
+    /// * the name is not valid in a header, is already used, or has the same stored number as another name,
+    /// * the key's scope has the same stored number as another scope, or is the scope of a different extractor,
     /// * the constant cost is above the quota's capacity,
-    /// * requests are to wait for a quota that counts in windows,
-    /// * a penalty would punish all clients without a key for one of them,
+    /// * requests should wait at a quota that counts in windows,
+    /// * a penalty would block all clients without a key because of one of them,
     /// * or the quota cannot be [divided](tower_quota_core::Quota::divided) among the [instances](Self::instances).
     pub fn try_limit(mut self, mut limit: Limit) -> Result<Self, ConfigError> {
         limit.check()?;
@@ -99,10 +99,10 @@ impl Policy {
         Ok(self)
     }
 
-    /// Skips requests of which this holds: they are not limited, and the store is not asked.
+    /// Skips requests that match this condition: they are not counted, and the store is not called.
     ///
-    /// For health checks, and what is cheap to serve. [Blocked](Self::block) clients stay blocked. Of several such conditions,
-    /// one is enough.
+    /// For health checks and cheap requests. [Blocked](Self::block) clients stay blocked. With several conditions, one
+    /// match is enough.
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, when};
@@ -118,20 +118,20 @@ impl Policy {
         self
     }
 
-    /// Allows requests of which this holds: they are not limited, and not [blocked](Self::block) either.
+    /// Allows requests that match this condition: they are not counted, and not [blocked](Self::block).
     ///
-    /// Of several conditions, one is enough. They are asked before anything is [looked up](Self::look_up). A request with
-    /// conflicting values, such as two API keys, is not allowed for one of them.
+    /// With several conditions, one match is enough. They run before [look-ups](Self::look_up). A request with
+    /// conflicting values, such as two API keys, is not allowed because one of them is listed.
     pub fn allow(mut self, condition: impl Condition) -> Self {
         self.lists.allowed.push(Arc::new(condition));
         self
     }
 
-    /// Blocks requests of which this holds, unless they are [allowed](Self::allow).
+    /// Blocks requests that match this condition, unless they are [allowed](Self::allow).
     ///
-    /// Of several conditions, one is enough; of conflicting values, such as two API keys, one listed is enough. The answer is
-    /// the [`Refusal`](crate::Refusal)'s, with status 403, or `PERMISSION_DENIED` for gRPC, and says nothing of limits. The
-    /// store is not asked, and nothing is [looked up](Self::look_up).
+    /// With several conditions, one match is enough; with conflicting values, such as two API keys, one listed value is
+    /// enough. The [`Refusal`](crate::Refusal) answers with status 403, or `PERMISSION_DENIED` for gRPC, and without
+    /// limits. The store is not called, and no [look-up](Self::look_up) runs.
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, key, when};
@@ -147,17 +147,17 @@ impl Policy {
         self
     }
 
-    /// Looks up a value for each request before its limits are asked, such as the owner of an API key.
+    /// Looks up a value for each request before its limits are evaluated, such as an API key's owner.
     ///
     /// The value is put into the request's extensions. Limits read it there for their keys, conditions, costs and
-    /// [quotas](crate::Limit::quota_with), and so do handlers. A value that is late or `None` is not there. A key made of it is
-    /// then missing, and the limit [chooses](crate::Limit::when_missing) what that means.
+    /// [quotas](crate::Limit::quota_with), and so do handlers. If the value is `None` or misses the deadline, it is not
+    /// put there. A key made from it is then missing, and the limit [chooses](crate::Limit::when_missing) what happens.
     ///
-    /// The closure copies what it needs out of the head and returns a future that owns it. All look-ups of a request run
-    /// together, each up to its own deadline on tokio's timer; give each a type of its own to find.
-    /// Requests that are [skipped](Self::skip), [allowed](Self::allow) or [blocked](Self::block) look nothing up. A
-    /// look-up is dropped with its request, and a panic in it is the request's. It runs for every other request, also for
-    /// those that are then refused: let it answer from a cache, made-up keys too.
+    /// The closure copies what it needs out of the head and returns a future that owns it. All look-ups of a request
+    /// run at the same time, each up to its own deadline on tokio's timer. Each must return a type of its own. No
+    /// look-up runs for requests that are [skipped](Self::skip), [allowed](Self::allow) or [blocked](Self::block). A
+    /// look-up is dropped with its request, and a panic in it is a panic of the request. It runs for every other
+    /// request, also for those that are then refused: answer from a cache, also for unknown keys.
     ///
     /// ```
     /// use std::time::Duration;
@@ -200,21 +200,22 @@ impl Policy {
         self
     }
 
-    /// Chooses what limits do while the store is unavailable that do not [choose](Limit::on_store_failure) themselves.
+    /// Sets the choice of limits without their own while the store is unavailable.
     ///
-    /// The default is [`OnStoreFailure::Allow`].
+    /// The default is [`OnStoreFailure::Allow`]. A limit sets its own by [`Limit::on_store_failure`].
     pub const fn on_store_failure(mut self, choice: OnStoreFailure) -> Self {
         self.on_store_failure = choice;
         self
     }
 
-    /// Sets how many instances of the service there are, at most.
+    /// Sets the maximum number of instances of the service.
     ///
-    /// Each takes this part of a quota where a limit is [`OnStoreFailure::Local`] and the store is unavailable. The default
-    /// is 1, by which every instance takes all of it; more instances than this admit more than the quota together.
+    /// While the store is unavailable, each instance counts limits with [`OnStoreFailure::Local`] by the quota divided
+    /// by this number. The default is 1: every instance uses the full quota. If there are more instances than this,
+    /// together they admit more than the quota.
     ///
     /// # Panics
-    /// When this is 0, or a quota cannot be divided so; see [`Policy::try_instances`].
+    /// When the number is 0, or a quota cannot be divided by it; see [`Policy::try_instances`].
     #[track_caller]
     pub fn instances(self, expected: u32) -> Self {
         match self.try_instances(expected) {
@@ -224,11 +225,11 @@ impl Policy {
         }
     }
 
-    /// Sets the number of instances when it was not written in code.
+    /// Works like [`Policy::instances`], but returns an error for an invalid number.
     ///
     /// # Errors
-    /// [`ConfigError`] when this is 0, or when the quota of one of the limits, whatever it does when the store fails,
-    /// cannot be [divided](tower_quota_core::Quota::divided) so.
+    /// [`ConfigError`] when the number is 0, or when the quota of any limit cannot be
+    /// [divided](tower_quota_core::Quota::divided) by it, whatever its choice for a failure of the store.
     pub fn try_instances(mut self, expected: u32) -> Result<Self, ConfigError> {
         if expected == 0 {
             return Err(ConfigError::ZeroInstances);
@@ -247,7 +248,7 @@ impl Default for Policy {
     }
 }
 
-/// Checks that names which differ have different stored numbers.
+/// Checks that different names have different stored numbers.
 fn distinct(one: Name, other: Name) -> Result<(), ConfigError> {
     if one != other && one.id() == other.id() {
         return Err(ConfigError::CollidingNames(other, one));

@@ -1,4 +1,4 @@
-//! A policy compiled for requests: each key once, with its limits.
+//! The compiled form of a policy: each key once, with its limits.
 
 use core::fmt;
 use core::time::Duration;
@@ -14,7 +14,7 @@ use crate::key::KeyExtractor;
 use crate::limit::Limit;
 use crate::settle::RecordedCharge;
 
-/// A policy compiled for requests. It never changes: another policy is another plan.
+/// A policy compiled for requests. It is immutable: another policy is another plan.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(super) limits: Vec<PlannedLimit>,
@@ -22,9 +22,9 @@ pub(crate) struct Plan {
     pub(crate) lists: Lists,
     pub(crate) look_ups: Vec<LookUp>,
     pub(super) instances: u32,
-    /// Says whether some limit settles.
+    /// True if any limit settles.
     settles: bool,
-    /// Says whether some limit makes requests wait.
+    /// True if any limit makes requests wait.
     makes_wait: bool,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct PlannedLimit {
 /// A key that limits count by, read once for each request.
 pub(super) struct PlannedKey {
     pub(super) extractor: Arc<dyn KeyExtractor>,
-    /// The key that requests without one share.
+    /// The key that requests without a key share.
     pub(super) shared: Key<'static>,
 }
 
@@ -67,7 +67,7 @@ impl Plan {
         self.limits.iter().map(|planned| &planned.limit)
     }
 
-    /// Returns how many keys the limits count by.
+    /// Returns the number of keys that the limits count by.
     pub(crate) const fn key_count(&self) -> usize {
         self.keys.len()
     }
@@ -78,23 +78,23 @@ impl Plan {
         Some((&*self.keys.get(position)?.extractor, counting.limit.name))
     }
 
-    /// Returns whether it has neither limits nor a block list.
+    /// Returns whether the policy has neither limits nor a block list.
     pub(crate) const fn admits_everything(&self) -> bool {
         self.limits.is_empty() && self.lists.blocked.is_empty()
     }
 
-    /// Returns whether requests pass without lists and look-ups before their limits.
+    /// Returns whether there are no lists and look-ups before the limits.
     #[inline]
     pub(crate) const fn begins_with_limits(&self) -> bool {
         self.look_ups.is_empty() && self.lists.are_empty()
     }
 
-    /// Returns whether nothing is left to do for a request that is admitted at once.
+    /// Returns whether a request that is admitted at once needs no further work.
     pub(crate) const fn ends_with_decision(&self) -> bool {
         !self.settles && !self.makes_wait
     }
 
-    /// Returns what has to be recorded of charges: those that settle, or all where the request may have to wait.
+    /// Returns the charges to record: those that settle, or all if the request may have to wait.
     #[inline]
     pub(crate) fn record(&self, charges: &[Charge<'_>]) -> Vec<RecordedCharge> {
         if self.ends_with_decision() { Vec::new() } else { self.record_each(charges) }
@@ -109,7 +109,7 @@ impl Plan {
         recorded.collect()
     }
 
-    /// Returns the largest random delay that limits add to the wait they impose.
+    /// Returns the maximum random delay that limits add to the wait.
     pub(crate) fn wait_jitter(&self, decision: &Decision) -> Duration {
         let waiting = decision.enforced().filter(|status| matches!(status.outcome, Outcome::Wait(_)));
         waiting.filter_map(|status| self.limit(status.name)).map(|limit| limit.jitter).max().unwrap_or_default()

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
-/// The requests that wait for their turn, counted.
+/// The number of requests that wait for their turn, and its bound.
 #[derive(Debug)]
 pub(crate) struct Queue {
     waiting: AtomicUsize,
-    /// 0 once the queue is closed.
+    /// The maximum number of waiting requests; 0 after the queue is closed.
     capacity: AtomicUsize,
     closed: Arc<Notify>,
 }
 
-/// A place in the queue. Dropped, it is free again.
+/// A place in the queue. It is released when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Place(Arc<Queue>);
 
@@ -25,28 +25,28 @@ impl Queue {
         Self { waiting: AtomicUsize::new(0), capacity: AtomicUsize::new(capacity), closed: Arc::default() }
     }
 
-    /// Returns the longest wait that it has room for: none while all places are taken, and any otherwise.
+    /// Returns the longest wait: zero while all places are taken, unbounded otherwise.
     #[inline]
     pub(crate) fn longest_wait(&self) -> Option<Duration> {
         let is_full = self.waiting.load(Ordering::Relaxed) >= self.capacity.load(Ordering::Relaxed);
         is_full.then_some(Duration::ZERO)
     }
 
-    /// Takes a place, unless all are taken.
+    /// Takes a place, if one is free.
     pub(crate) fn place(self: &Arc<Self>) -> Option<Place> {
         let capacity = self.capacity.load(Ordering::Acquire);
-        // Only the count matters: no other memory depends on it.
+        // Relaxed is enough: no other memory depends on the count.
         let enter = |waiting| (waiting < capacity).then_some(waiting + 1);
         self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, enter).ok()?;
         Some(Place(Arc::clone(self)))
     }
 
-    /// Returns how many places are taken.
+    /// Returns the number of places that are taken.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Ends all waits, and lets none begin.
+    /// Ends all waits, and prevents new ones.
     pub(crate) fn close(&self) {
         self.capacity.store(0, Ordering::Release);
         self.closed.notify_waiters();
@@ -54,7 +54,7 @@ impl Queue {
 }
 
 impl Place {
-    /// Returns a future that ends when the queue is closed.
+    /// Returns a future that completes when the queue is closed.
     pub(crate) fn closed(&self) -> OwnedNotified {
         Arc::clone(&self.0.closed).notified_owned()
     }

@@ -1,4 +1,6 @@
-//! `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers-11, on the wire since draft 8.
+//! `RateLimit` and `RateLimit-Policy` of the newest IETF draft.
+//!
+//! The format is that of draft-ietf-httpapi-ratelimit-headers-11, which is the same on the wire since draft 8.
 
 use http::header::{Entry, HeaderMap, HeaderName, HeaderValue};
 use tower_quota_core::Quota;
@@ -6,16 +8,16 @@ use tower_quota_core::Quota;
 use super::text::{FieldText, ceil_secs, members, push_integer, push_separator, push_string, text_value};
 use super::write_headers::{HeaderReport, LimitInfo, LimitReport, WriteHeaders};
 
-/// `RateLimit` and `RateLimit-Policy`.
+/// The fields `RateLimit` and `RateLimit-Policy`.
 pub(super) static FIELDS: [HeaderName; 2] =
     [HeaderName::from_static("ratelimit"), HeaderName::from_static("ratelimit-policy")];
 static RATE_LIMIT: &HeaderName = &FIELDS[0];
 static RATE_LIMIT_POLICY: &HeaderName = &FIELDS[1];
 
-/// The style.
+/// The header style of draft 11.
 #[derive(Default)]
 pub(super) struct Draft11 {
-    /// `RateLimit-Policy` where all limits apply, each by its own quota.
+    /// The value of `RateLimit-Policy` if all limits apply, each by its own quota.
     policy: Option<HeaderValue>,
 }
 
@@ -111,8 +113,8 @@ fn push_partition(out: &mut FieldText, partition: Option<&str>) {
 
 /// Adds to the lists that an inner limiter wrote.
 ///
-/// No name appears twice: of two limits with one name the one with fewer units left stays. What another draft wrote is
-/// left as it is, since clients would understand neither format.
+/// No name appears twice: of two limits with one name, the one with fewer units left is kept. Fields in the format of
+/// another draft are left unchanged, because clients would understand neither format.
 fn add_to_inner_lists(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
     let inner: Vec<String> = members(headers, RATE_LIMIT).map(str::to_owned).collect();
     let is_stricter = |limit: &LimitReport<'_>| {

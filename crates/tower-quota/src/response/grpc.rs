@@ -1,4 +1,4 @@
-//! Refusals in gRPC's own way: a Trailers-Only response, which clients may retry (gRPC over HTTP/2; gRFC A6).
+//! Refusals in gRPC: a Trailers-Only response, which clients may retry (gRPC over HTTP/2; gRFC A6).
 
 use core::fmt::Write;
 use core::time::Duration;
@@ -28,9 +28,9 @@ const UNAUTHENTICATED: i32 = 16;
 
 /// The status of a refused gRPC call: a code, a message, and details for programs.
 ///
-/// [`GrpcStatus::of`] is the status that fits a refusal; a layer sends another where
-/// [`RateLimitLayer::on_refused_grpc`](crate::RateLimitLayer::on_refused_grpc) makes one. With the feature `tonic` it is
-/// also made from a `tonic::Status`, with its details and metadata.
+/// [`GrpcStatus::of`] is the default status of a refusal. A layer sends another one if
+/// [`RateLimitLayer::on_refused_grpc`](crate::RateLimitLayer::on_refused_grpc) returns one. With the feature `tonic` it
+/// can also be made from a `tonic::Status`, with its details and metadata.
 ///
 /// ```
 /// use tower_quota::{GrpcStatus, MemoryStore, Policy, RateLimitLayer};
@@ -43,27 +43,27 @@ const UNAUTHENTICATED: i32 = 16;
 pub struct GrpcStatus {
     code: i32,
     message: String,
-    /// A `google.rpc.Status`; without one the layer makes one of the decision.
+    /// A `google.rpc.Status`; without one the layer makes one from the decision.
     details: Option<Vec<u8>>,
     metadata: HeaderMap,
 }
 
 impl GrpcStatus {
-    /// Makes a status of one of gRPC's codes, such as 8 for `RESOURCE_EXHAUSTED`, and a message.
+    /// Makes a status from a gRPC code, such as 8 for `RESOURCE_EXHAUSTED`, and a message.
     ///
-    /// A refusal is never `OK`: of the code 0, and of codes below, it makes `UNKNOWN`. The details are those of the
-    /// [refusal](Self::of) that it answers: when to retry, and which limits refused.
+    /// A refusal is never `OK`: code 0 and negative codes become `UNKNOWN`. The details are those of the
+    /// [refusal](Self::of): when to retry, and which limits refused.
     #[must_use]
     pub fn new(code: i32, message: impl Into<String>) -> Self {
         let code = if code > 0 { code } else { UNKNOWN };
         Self { code, message: message.into(), details: None, metadata: HeaderMap::new() }
     }
 
-    /// Returns the status that fits a refusal, with its sentence for people.
+    /// Returns the default status of a refusal, with its message for people.
     ///
     /// `RESOURCE_EXHAUSTED` over a quota, `INVALID_ARGUMENT` for a missing key, `UNAUTHENTICATED` for missing
-    /// credentials, `PERMISSION_DENIED` for blocked requests, `UNAVAILABLE` when the store is, `INTERNAL` when the server
-    /// did not attach the peer's address.
+    /// credentials, `PERMISSION_DENIED` for blocked requests, `UNAVAILABLE` if the store is unavailable, `INTERNAL` if
+    /// the server did not attach the peer's address.
     #[must_use]
     pub fn of(refused: &Refused<'_>) -> Self {
         let code = match refused.reason() {
@@ -110,7 +110,7 @@ pub(super) fn respond(
     let GrpcStatus { code, message, details, mut metadata } = status;
     metadata.insert(CONTENT_TYPE, HeaderValue::from_static(content_type.0));
     metadata.insert(STATUS, code.into());
-    // Clients compare it with the message in the details: the two must be the same.
+    // Clients compare it with the message in the details, so both must be the same.
     if let Ok(message) = HeaderValue::try_from(percent_encoded(&message)) {
         metadata.insert(MESSAGE, message);
     }
@@ -123,7 +123,7 @@ pub(super) fn respond(
     response
 }
 
-/// Returns how long clients that retry by themselves have to wait, in signed 32-bit milliseconds, rounded up.
+/// Returns the push-back for automatic retries, in signed 32-bit milliseconds, rounded up.
 ///
 /// A negative number stops their retries.
 fn push_back(refused: &Refused<'_>) -> HeaderValue {
@@ -131,7 +131,9 @@ fn push_back(refused: &Refused<'_>) -> HeaderValue {
     HeaderValue::from(i32::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX))
 }
 
-/// Returns a text with everything but printable ASCII, and the percent sign, as `%XX` of its UTF-8 bytes.
+/// Returns a text with percent-encoding.
+///
+/// The percent sign and all bytes of UTF-8 except printable ASCII become `%XX`.
 fn percent_encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -146,7 +148,9 @@ fn percent_encoded(text: &str) -> String {
     out
 }
 
-/// The most bytes of details. In base64 that is 4 KiB, half of what servers and proxies allow all headers together.
+/// The maximum number of bytes of details.
+///
+/// In base64 that is 4 KiB, half of the size that servers and proxies allow for all headers together.
 const MAX_DETAILS_BYTES: usize = 3_072;
 
 const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
@@ -156,14 +160,16 @@ const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 /// The field of a `google.rpc.Status` that holds its details.
 const STATUS_DETAILS: u64 = 3;
 
-/// Returns a `google.rpc.Status` with the messages of `google/rpc/error_details.proto` that say when to retry, which
-/// quotas were exceeded, and what kind of error it is. `None` when even the message alone is too long.
+/// Returns a `google.rpc.Status` with error details; `None` if even the message alone is too long.
+///
+/// The details are messages of `google/rpc/error_details.proto`: when to retry, which quotas were exceeded, and the
+/// kind of error.
 fn error_details(refused: &Refused<'_>, code: i32, message: &str, domain: Name) -> Option<Vec<u8>> {
     let code = u64::try_from(code).unwrap_or_default();
     let info = Message::default().string(1, error_reason(refused.reason())).string(2, domain.as_str());
     let mut status = Message::default().integer(1, code).string(2, message).any(STATUS_DETAILS, ERROR_INFO, &info);
     if let Some(wait) = refused.retry_after() {
-        // Clients that do not find this one do not retry.
+        // Clients retry only if they find this message.
         status = status.any(STATUS_DETAILS, RETRY_INFO, &Message::default().message(1, &duration(wait)));
     }
     let violations = violations(refused, MAX_DETAILS_BYTES.saturating_sub(status.0.len()));
@@ -186,9 +192,9 @@ const fn error_reason(reason: Reason<'_>) -> &'static str {
     }
 }
 
-/// Returns a `QuotaFailure` with the limits that refuse, as many as there is room for.
+/// Returns a `QuotaFailure` with as many of the refusing limits as fit.
 fn violations(refused: &Refused<'_>, room: usize) -> Message {
-    // Of an `Any`: the type's name, two tags, three lengths.
+    // The overhead of an `Any`: the type's name, two tags, three lengths.
     let room = room.saturating_sub(QUOTA_FAILURE.len() + 12);
     let mut all = Message::default();
     for status in refused.refusing_statuses() {
@@ -215,14 +221,15 @@ fn violation(status: &LimitStatus) -> Message {
         .integer(7, status.limit)
 }
 
-/// Returns a `google.protobuf.Duration`, which spans at most 10,000 years.
+/// Returns a `google.protobuf.Duration`, of at most 10,000 years.
 fn duration(span: Duration) -> Message {
     const MAX_SECS: u64 = 315_576_000_000;
     Message::default().integer(1, span.as_secs().min(MAX_SECS)).integer(2, u64::from(span.subsec_nanos()))
 }
 
-/// A Protocol Buffers message: the little of the format that the details need, so that no code generator's runtime is
-/// compiled.
+/// A Protocol Buffers message: the part of the format that the details need.
+///
+/// So the crate needs no runtime of a code generator.
 #[derive(Debug, Default)]
 struct Message(Vec<u8>);
 
@@ -230,7 +237,7 @@ struct Message(Vec<u8>);
 const LENGTH_DELIMITED: u64 = 2;
 
 impl Message {
-    /// Adds an integer. A zero is left out, as the format wants.
+    /// Adds an integer. A zero is omitted, as the format requires.
     fn integer(mut self, field: u64, value: u64) -> Self {
         if value > 0 {
             self.varint(field << 3);
@@ -259,7 +266,7 @@ impl Message {
         self
     }
 
-    /// Appends seven bits to a byte, the lowest first; all but the last have the top bit.
+    /// Appends a varint: seven bits in each byte, the lowest first; all bytes but the last have the top bit.
     fn varint(&mut self, mut value: u64) {
         while value > 0x7f {
             self.0.push((value & 0x7f) as u8 | 0x80);

@@ -1,16 +1,16 @@
 //! Responses: the header fields of admitted requests, and the answers to refused ones.
 //!
-//! [`Responses`] is the only writer. The pipeline hands it a [`Report`] of the decision; header styles read that as a
-//! [`HeaderReport`] and write their fields by name. What is refused is a [`Refused`], answered by a [`Refusal`] or, where
-//! the [protocol](crate::Protocol) is gRPC, by a [`GrpcStatus`].
+//! [`Responses`] is the only writer. The pipeline passes it a [`Report`] of the decision; header styles read it as a
+//! [`HeaderReport`] and write their fields by name. A refused request is a [`Refused`], answered by a [`Refusal`] or,
+//! if the [protocol](crate::Protocol) is gRPC, by a [`GrpcStatus`].
 //!
 //! | file | holds |
 //! |---|---|
 //! | `responses` | the writer and its settings |
-//! | `report` | what the pipeline hands over; partition keys |
+//! | `report` | the report that the pipeline passes on; partition keys |
 //! | `write_headers` | the trait of header styles, and the report as they see it |
 //! | `style` | the choice of styles; each of `draft11`, `older_drafts` and `x_ratelimit` implements some |
-//! | `refused` | why a request is refused, and what follows from that |
+//! | `refused` | the reason of a refusal, and its status, message and wait |
 //! | `refusal`, `refusal_body` | the trait that answers, and its body |
 //! | `negotiated`, `problem`, `grpc` | the built-in refusals |
 //! | `text` | numbers, strings and lists in header fields |

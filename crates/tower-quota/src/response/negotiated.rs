@@ -1,4 +1,4 @@
-//! Refusals in the form that the client asks for.
+//! Refusals in the form that the client prefers.
 
 use http::Response;
 use http::header::{ACCEPT, HeaderMap, HeaderValue, VARY};
@@ -11,7 +11,7 @@ use super::refused::Refused;
 /// Answers in the form that the client's `Accept` prefers.
 ///
 /// The forms are [problem details](ProblemDetails), a line of plain text, and a small HTML page for people with a
-/// browser. Clients that do not say get problem details. Responses say `Vary: Accept`.
+/// browser. Clients without a preference get problem details. Responses have `Vary: Accept`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Negotiated;
 
@@ -27,7 +27,7 @@ impl Refusal for Negotiated {
     }
 }
 
-/// Returns a page that needs nothing else: no script, font or picture, and colours as the reader has chosen.
+/// Returns a page without scripts, fonts or pictures, in the colours that the reader has chosen.
 fn page(refused: &Refused<'_>) -> String {
     let title = refused.status().canonical_reason().unwrap_or("Refused");
     let detail = escaped(&refused.detail());
@@ -40,7 +40,7 @@ fn page(refused: &Refused<'_>) -> String {
     )
 }
 
-/// Returns a text as it stands between tags.
+/// Returns a text escaped for HTML.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -54,7 +54,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// The most bytes of `Accept` that are read. No browser sends as many.
+/// The maximum number of bytes of `Accept` that are read. No browser sends as many.
 const MAX_ACCEPT_BYTES: usize = 1_024;
 
 /// The forms of a refusal, in the order of preference where the client has none.
@@ -66,18 +66,20 @@ enum Form {
 }
 
 impl Form {
-    /// Returns the form that a client prefers; problem details if `Accept` is missing, malformed or names none of them.
+    /// Returns the form that a client prefers.
+    ///
+    /// It is problem details if `Accept` is missing, malformed or names none of the forms.
     fn preferred(headers: &HeaderMap) -> Self {
         let mut lines = headers.get_all(ACCEPT).iter();
         match (lines.next(), lines.next()) {
-            // Most programs say no more.
+            // Most programs send no other preference.
             (None, _) => Self::Problem,
             (Some(only), None) if only.as_bytes() == b"*/*" => Self::Problem,
             _ => accepted(headers).unwrap_or(Self::Problem),
         }
     }
 
-    /// Returns how precisely a media range names this form; `None` if it does not.
+    /// Returns the precision with which a media range names this form; `None` if it does not.
     fn specificity(self, range: &str) -> Option<u8> {
         let (exact, alias, family) = match self {
             // Few clients name problem details, and many name JSON.
@@ -91,9 +93,11 @@ impl Form {
     }
 }
 
-/// Returns the form with the highest weight in `Accept` (RFC 9110, section 12.5.1); `None` if it is malformed.
+/// Returns the form with the highest weight in `Accept`; `None` if the field is malformed.
+///
+/// See RFC 9110, section 12.5.1.
 fn accepted(headers: &HeaderMap) -> Option<Form> {
-    // For each form the weight of the most specific range, which decides.
+    // Each form has the weight of its most specific range.
     let mut weights = [Form::Problem, Form::Text, Form::Html].map(|form| (form, (0, 0)));
     let mut length = 0;
     for line in headers.get_all(ACCEPT) {

@@ -11,13 +11,15 @@ use super::text::{FieldText, ceil_secs, members, push_integer, push_separator, p
 use super::write_headers::{HeaderReport, LimitReport, WriteHeaders};
 use super::x_ratelimit::{Triple, X, X_FIELDS};
 
-/// `RateLimit` as a Dictionary of limit, remaining and reset, and `RateLimit-Policy` without names.
+/// The style of draft 7: `RateLimit` as a Dictionary, and `RateLimit-Policy` without names.
 pub(super) struct Draft7;
 
-/// `RateLimit-Limit`, `-Remaining`, `-Reset`, and `RateLimit-Policy` without names.
+/// The style of draft 6: `RateLimit-Limit`, `-Remaining`, `-Reset`, and `RateLimit-Policy`.
 pub(super) struct Draft6;
 
-/// Draft 3 with an `X-` before each name, as Envoy's `DRAFT_VERSION_03`: the tightest limit, followed by all quotas.
+/// The style of draft 3 with the prefix `X-`, as Envoy's `DRAFT_VERSION_03`.
+///
+/// It reports the tightest limit, followed by all quotas.
 pub(super) struct Draft3;
 
 static RATE_LIMIT: &HeaderName = &draft11::FIELDS[0];
@@ -38,7 +40,9 @@ impl WriteHeaders for Draft7 {
         &draft11::FIELDS
     }
 
-    /// The stricter dictionary of ours and an inner limiter's stays, and everything that it cannot be compared with.
+    /// Writes the stricter dictionary of ours and an inner limiter's.
+    ///
+    /// A value that cannot be compared is kept.
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
         let Some(limit) = report.tightest().filter(|_| !report.is_local()) else { return };
         add_unnamed_policies(report, headers);
@@ -81,7 +85,7 @@ impl WriteHeaders for Draft3 {
         let Some(limit) = report.tightest() else { return X.write_uncounted(report, headers) };
         let mut list = FieldText::new();
         push_integer(&mut list, limit.capacity());
-        // An instance by itself does not hold to the quotas.
+        // A local decision does not use the full quotas.
         for limit in report.limits().filter(|_| !report.is_local()) {
             push_separator(&mut list);
             push_quota(&mut list, limit.quota());
@@ -92,12 +96,14 @@ impl WriteHeaders for Draft3 {
     }
 }
 
-/// Returns the seconds until the limit is full; of a refusal those of `Retry-After`, as drafts 6 and 7 want.
+/// Returns the seconds until the limit is full.
+///
+/// For a refusal they are those of `Retry-After`, as drafts 6 and 7 require.
 fn draft_reset(limit: &LimitReport<'_>) -> u64 {
     ceil_secs(limit.retry_after().unwrap_or_else(|| limit.reset_after()))
 }
 
-/// Returns what a dictionary of draft 7 says is left.
+/// Returns the remaining units in a dictionary of draft 7.
 fn dictionary_remaining(line: &HeaderValue) -> Option<u64> {
     let members = line.to_str().ok()?.split(',').map(str::trim);
     members.filter_map(|member| member.strip_prefix("remaining=")).next_back()?.parse().ok()
@@ -116,8 +122,8 @@ fn window_secs(quota: &Quota) -> u64 {
 
 /// Adds quotas without names to those of an inner limiter: `10;w=1, 1000;w=3600`.
 ///
-/// Clients find their policy by the quota, so no two may have the same (draft 6, section 2.1). Of those that do, the one
-/// with the longest window stays, which is the strictest. To names of draft 11 nothing can be added.
+/// Clients find their policy by the quota, so no two may have the same (draft 6, section 2.1). Of those with the same
+/// quota, the one with the longest window is kept, which is the strictest. Nothing is added to the names of draft 11.
 fn add_unnamed_policies(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
     let is_other_draft = |line: &HeaderValue| !line.as_bytes().first().is_some_and(u8::is_ascii_digit);
     if headers.get(RATE_LIMIT_POLICY).is_some_and(is_other_draft) {

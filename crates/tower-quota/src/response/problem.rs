@@ -10,8 +10,8 @@ use super::refused::{Reason, Refused};
 
 /// Answers with problem details (RFC 9457).
 ///
-/// The body is `application/problem+json` with a type, a title, the status, a sentence that names the limit and when to
-/// retry, and `violated-policies`, the names of the limits that refuse.
+/// The body is `application/problem+json` with a type, a title, the status, a message that names the limit and the time
+/// to retry, and `violated-policies`, the names of the limits that refuse.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProblemDetails;
 
@@ -40,8 +40,10 @@ fn json(refused: &Refused<'_>) -> String {
     json
 }
 
-/// Returns the problem's type and title: those of draft-ietf-httpapi-ratelimit-headers-11, section 5, or none but those
-/// of the status (RFC 9457, section 4.2.1).
+/// Returns the problem's type and title.
+///
+/// They are those of draft-ietf-httpapi-ratelimit-headers-11, section 5, or those of the status (RFC 9457, section
+/// 4.2.1).
 fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
     match refused.reason() {
         Reason::OverQuota(_) | Reason::NeverFits(_) => (
@@ -58,7 +60,7 @@ fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// Appends what stands between the quotes of a JSON string (RFC 8259, section 7).
+/// Appends a text escaped for a JSON string (RFC 8259, section 7).
 fn push_escaped(json: &mut String, text: &str) {
     let is_special = |byte: u8| matches!(byte, b'"' | b'\\' | ..b' ');
     let mut rest = text;

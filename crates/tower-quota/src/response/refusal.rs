@@ -1,4 +1,4 @@
-//! The seam that answers refused requests.
+//! The trait that answers refused requests.
 
 use core::fmt;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use http::{Response, StatusCode};
 use super::refusal_body::RefusalBody;
 use super::refused::Refused;
 
-/// The fields of most refusals, with those that a server adds.
-pub(super) const USUAL_FIELDS: usize = 12;
+/// The typical number of fields of a refusal, with those that a server adds.
+pub(super) const TYPICAL_FIELDS: usize = 12;
 
-/// Answers refused HTTP requests. The default is [`Negotiated`](crate::Negotiated).
+/// Answers refused HTTP requests; the default is [`Negotiated`](crate::Negotiated).
 ///
-/// For closures there is [`RateLimitLayer::on_refused`](crate::RateLimitLayer::on_refused). This trait is for refusals
-/// with a name and fields, which are given to [`RateLimitLayer::refusal`](crate::RateLimitLayer::refusal); so are
-/// `Box<dyn Refusal>` and `Arc<dyn Refusal>`.
+/// Use [`RateLimitLayer::on_refused`](crate::RateLimitLayer::on_refused) for closures. This trait is for named types,
+/// which are passed to [`RateLimitLayer::refusal`](crate::RateLimitLayer::refusal), also as `Box<dyn Refusal>` or
+/// `Arc<dyn Refusal>`.
 ///
-/// The layer adds `Retry-After`, `Cache-Control: no-store` and `WWW-Authenticate` where they are left out, adds the rate
-/// limit fields, and empties the body in answer to `HEAD`. Refused gRPC calls are answered in gRPC's own way and do not
-/// come here: see [`Protocol`](crate::Protocol).
+/// The layer adds `Retry-After`, `Cache-Control: no-store` and `WWW-Authenticate` if they are missing, adds the rate
+/// limit fields, and removes the body of a response to `HEAD`. Refused gRPC calls are answered in gRPC and do not use
+/// this trait: see [`Protocol`](crate::Protocol).
 ///
 /// ```
 /// use http::Response;
@@ -43,7 +43,7 @@ pub(super) const USUAL_FIELDS: usize = 12;
 /// # let _ = layer;
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not answer refused requests",
+    message = "`{Self}` is not a refusal",
     note = "give closures to `RateLimitLayer::on_refused`, or implement `Refusal`"
 )]
 pub trait Refusal: Send + Sync + 'static {
@@ -81,7 +81,7 @@ pub(super) fn respond(status: StatusCode, content_type: &'static str, body: Stri
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.reserve(USUAL_FIELDS);
+    headers.reserve(TYPICAL_FIELDS);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-/// The body of a refusal: bytes, text, or any body of bytes.
+/// The body of a refusal: bytes, text, or any other body of bytes.
 ///
 /// It is made [from](From) bytes and text, with the feature `axum` from axum's `Body`, and from other bodies by
 /// [`RefusalBody::new`].
@@ -25,7 +25,7 @@ enum Kind {
 }
 
 impl RefusalBody {
-    /// Makes the body of a refusal of any body of bytes. If that body fails, it ends there.
+    /// Makes the body of a refusal from any body of bytes. If that body fails, it ends there.
     #[must_use]
     pub fn new(body: impl Body<Data = Bytes> + Send + 'static) -> Self {
         Self(Kind::Boxed(Box::pin(EndAtError { body })))
@@ -71,7 +71,7 @@ impl Body for RefusalBody {
 }
 
 pin_project! {
-    /// A body that ends where another fails: the error has no place among those of the inner service.
+    /// A body that ends when its inner body fails, because the service's error type cannot hold that error.
     struct EndAtError<B> {
         #[pin]
         body: B,

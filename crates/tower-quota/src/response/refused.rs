@@ -1,4 +1,4 @@
-//! Refused requests: why, and what clients learn of it.
+//! Refused requests: the reason, and its HTTP status, message and wait.
 
 use core::error::Error;
 use core::fmt::{self, Write};
@@ -12,13 +12,13 @@ use super::text::ceil_secs;
 use crate::head::RequestHead;
 use crate::key::CLOSURE_MARK;
 
-/// The time to retry after the store failed: it may be back at once.
+/// The time to retry after the store failed. It is short, because the store may recover soon.
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
-/// The most limits that a sentence names. It travels in a header to gRPC clients.
+/// The maximum number of limits that a message names, because gRPC clients get it in a header.
 const MAX_NAMED_LIMITS: usize = 5;
 
-/// A refused request, and why it is refused.
+/// A refused request, and the reason of its refusal.
 #[derive(Clone, Copy, Debug)]
 pub struct Refused<'a> {
     reason: Reason<'a>,
@@ -26,34 +26,36 @@ pub struct Refused<'a> {
     jitter: Duration,
 }
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Reason<'a> {
-    /// It is over a quota, and would be admitted later.
+    /// The request is over a quota, and would be admitted later.
     OverQuota(&'a Decision),
-    /// It costs more than a limit ever holds.
+    /// The request costs more than the capacity of a limit.
     NeverFits(&'a Decision),
-    /// It lacks a key of this scope, and a limit refuses such requests.
+    /// The request lacks a key of this scope, and a limit refuses such requests.
     MissingKey(Name),
-    /// It lacks credentials of this scope, and a limit counts authenticated clients only.
+    /// The request lacks credentials of this scope, and a limit counts only authenticated clients.
     Unauthenticated(Name),
-    /// The server did not attach the peer's address, without which a limit cannot count. The server's fault.
+    /// The server did not attach the peer's address, which a limit needs. It is the server's mistake.
     NoPeerAddress,
-    /// The policy [blocks](crate::Policy::block) it.
+    /// The policy or an operator [blocks](crate::Policy::block) the request.
     Blocked,
-    /// The store was unavailable, and a limit [refuses](crate::OnStoreFailure::Refuse) then, or this instance's share is
-    /// too small for the request. The error is for logs, not for clients.
+    /// The store was unavailable, and a limit refuses then.
+    ///
+    /// It [refuses](crate::OnStoreFailure::Refuse) by choice, or because this instance's share is too small for the
+    /// request. The error is for logs, not for clients.
     StoreFailure(&'a (dyn Error + Send + Sync + 'static)),
 }
 
 impl<'a> Refused<'a> {
-    /// Makes a refusal whose wait is longer by this jitter, if there is a wait.
+    /// Makes a refusal; the jitter is added to its wait, if there is one.
     pub(crate) const fn new(reason: Reason<'a>, head: RequestHead<'a>, jitter: Duration) -> Self {
         Self { reason, head, jitter }
     }
 
-    /// Returns why the request is refused.
+    /// Returns the reason of the refusal.
     #[must_use]
     pub const fn reason(&self) -> Reason<'a> {
         self.reason
@@ -88,9 +90,9 @@ impl<'a> Refused<'a> {
         self.decision().into_iter().flat_map(Decision::enforced).filter(|status| status.outcome.is_refusal())
     }
 
-    /// Returns how long to wait before asking again, [jitter](crate::RateLimitLayer::retry_jitter) included.
+    /// Returns the time to wait before a retry, with [jitter](crate::RateLimitLayer::retry_jitter).
     ///
-    /// `None` when waiting does not help. On the wire it is [`retry_after_secs`](Self::retry_after_secs).
+    /// It is `None` if waiting does not help. On the wire it is [`retry_after_secs`](Self::retry_after_secs).
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         let wait = match self.reason {
@@ -108,7 +110,7 @@ impl<'a> Refused<'a> {
         }
     }
 
-    /// Returns the seconds to wait before asking again, as `Retry-After` has them: rounded up, and at least 1.
+    /// Returns the seconds of `Retry-After`: the time to wait, rounded up, and at least 1.
     #[must_use]
     pub const fn retry_after_secs(&self) -> Option<u64> {
         match self.retry_after() {
@@ -118,10 +120,10 @@ impl<'a> Refused<'a> {
         }
     }
 
-    /// Returns the fitting HTTP status.
+    /// Returns the default HTTP status of the refusal.
     ///
-    /// 429 over a quota, 400 for a missing key, 401 for missing credentials, 403 for blocked requests, 503 when the store
-    /// is unavailable, 500 when the server did not attach the peer's address.
+    /// 429 over a quota, 400 for a missing key, 401 for missing credentials, 403 for blocked requests, 503 if the store
+    /// is unavailable, 500 if the server did not attach the peer's address.
     #[must_use]
     pub const fn status(&self) -> StatusCode {
         match self.reason {
@@ -134,9 +136,9 @@ impl<'a> Refused<'a> {
         }
     }
 
-    /// Returns a sentence for people: which limit, what is missing, when to retry.
+    /// Returns a message for people: the limit, the missing key, the time to retry.
     ///
-    /// It holds nothing that the client sent and nothing about the store.
+    /// It contains no data from the client and nothing about the store.
     #[must_use]
     pub fn detail(&self) -> String {
         let mut sentence = String::with_capacity(128);
@@ -145,7 +147,7 @@ impl<'a> Refused<'a> {
         sentence
     }
 
-    /// Returns the challenge of a request without credentials, for `WWW-Authenticate` (RFC 9110, section 11.6.1).
+    /// Returns the challenge for `WWW-Authenticate` if credentials are missing (RFC 9110, section 11.6.1).
     pub(super) fn challenge(&self) -> Option<HeaderValue> {
         let Reason::Unauthenticated(scope) = self.reason else { return None };
         // The scopes of `key::basic_user`, `key::bearer` and `key::jwt_claim`.
@@ -153,7 +155,7 @@ impl<'a> Refused<'a> {
         Some(HeaderValue::from_static(match scope {
             "basic user" => "Basic realm=\"api\", charset=\"UTF-8\"",
             _ if scope.ends_with("bearer token") => "Bearer",
-            // Schemes are registered, and there is none for keys in headers; clients skip those they do not know.
+            // There is no registered scheme for keys in headers. Clients skip unknown schemes.
             _ => "ApiKey",
         }))
     }
@@ -209,7 +211,7 @@ impl<'a> Refused<'a> {
     }
 }
 
-/// Returns a scope as clients read it: that a closure would have read the key means nothing to them.
+/// Returns a scope for clients: without the prefix of closures.
 fn readable(scope: Name) -> &'static str {
     let scope = scope.as_str();
     scope.strip_prefix(CLOSURE_MARK).unwrap_or(scope)

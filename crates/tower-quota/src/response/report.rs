@@ -1,4 +1,4 @@
-//! What a response reports of the decision about its request.
+//! The report of a decision in the response.
 
 use core::fmt;
 use core::time::Duration;
@@ -9,25 +9,27 @@ use tower_quota_core::{Decision, Key, Name, Quota};
 
 use crate::settle::Counted;
 
-/// The decision about one request, and what else its response needs. It owns all of it: the request is gone by then.
+/// The decision about one request, with all other data for its response.
+///
+/// It owns its data, because the request no longer exists by then.
 #[derive(Debug)]
 pub(crate) struct Report {
     /// The decision; `None` when the store failed and nothing was counted.
     pub(crate) decision: Option<Decision>,
-    /// Who counted the request.
+    /// The store that counted the request: the shared or the local one.
     pub(crate) by: Counted,
     /// The quotas of limits whose quota depends on the request.
     pub(crate) overrides: Vec<(Name, Quota)>,
-    /// The partition keys of the limits, if clients see them.
+    /// The partition keys of the limits, if they are reported.
     pub(crate) partitions: Box<[(Name, PartitionKey)]>,
-    /// What is added to the wait of a refused client.
+    /// The random time that is added to the wait of a refused client.
     pub(crate) jitter: Duration,
-    /// Says whether all limits that apply are shadows: clients then do not even see that the store is unavailable.
+    /// True if all limits that apply are shadows: then an unavailable store is not reported either.
     pub(crate) only_shadows: bool,
 }
 
 impl Report {
-    /// Returns a report of a decision by the store, or of none yet, with nothing else to say.
+    /// Makes a report of a decision by the store, or of no decision, with defaults for the rest.
     #[cfg(test)]
     pub(crate) fn new(decision: Option<Decision>) -> Self {
         Self {
@@ -40,12 +42,12 @@ impl Report {
         }
     }
 
-    /// Returns whether the store had no part in the decision.
+    /// Returns whether the decision was made without the store.
     pub(super) fn is_degraded(&self) -> bool {
         self.decision.is_none() || self.by == Counted::Locally
     }
 
-    /// Returns the quota of a limit, if it is not the one that the limit was made with.
+    /// Returns the quota of a limit for this request, if it differs from the limit's own.
     pub(super) fn other_quota(&self, limit: Name) -> Option<&Quota> {
         find(&self.overrides, limit)
     }
@@ -65,23 +67,23 @@ fn find<T>(list: &[(Name, T)], limit: Name) -> Option<&T> {
     list.iter().find(|(name, _)| *name == limit).map(|(_, value)| value)
 }
 
-/// Bytes of a hash that clients see. They tell a service's partitions apart and reveal nothing of the key.
+/// The number of bytes of a partition key. They distinguish partitions and do not reveal the key.
 const PARTITION_BYTES: usize = 12;
 
-/// Makes partition keys from keys, by a secret.
+/// A function from keys to partition keys, by a secret.
 #[derive(Clone)]
 pub(crate) struct Partitions {
     seed: [u8; 16],
 }
 
-/// A partition key in base64, as it stands between the colons of a Byte Sequence (RFC 9651, section 3.3.5).
+/// A partition key in base64, for a Byte Sequence (RFC 9651, section 3.3.5).
 #[derive(Debug)]
 pub(crate) struct PartitionKey(String);
 
 impl Partitions {
     /// Makes partition keys by this secret.
     pub(crate) fn new(secret: &[u8]) -> Self {
-        // A seed of this use alone: were the secret also the seed of a store, the two would make different hashes.
+        // The seed is only for partition keys. If a store uses the same secret as its seed, the hashes still differ.
         Self { seed: Key::new(const { Name::new("partition key") }, secret).digest(&[0; 16]).to_be_bytes() }
     }
 

@@ -1,4 +1,4 @@
-//! The one place where responses are written: fields on admitted ones, and refusals.
+//! The writer of responses: fields of admitted responses, and refusals.
 
 use core::fmt;
 use core::time::Duration;
@@ -10,7 +10,7 @@ use tower_quota_core::{Decision, Name};
 
 use super::grpc::{self, GrpcStatus};
 use super::negotiated::Negotiated;
-use super::refusal::{Refusal, USUAL_FIELDS};
+use super::refusal::{Refusal, TYPICAL_FIELDS};
 use super::refusal_body::RefusalBody;
 use super::refused::{Reason, Refused};
 use super::report::{Partitions, Report};
@@ -20,29 +20,29 @@ use super::write_headers::{HeaderReport, LimitInfo, WriteHeaders};
 use crate::limit::Limit;
 use crate::protocol::Protocol;
 
-/// Says that the store had no part in a response.
+/// The field that says that the store had no part in a response.
 const X_POLICY: HeaderName = HeaderName::from_static("x-ratelimit-policy");
-/// Names the shadow limits that would have refused.
+/// The field that names the shadow limits that would have refused.
 const X_SHADOW: HeaderName = HeaderName::from_static("x-ratelimit-shadow");
 
-/// Makes the status of a refused gRPC call.
+/// A function that makes the status of a refused gRPC call.
 pub(crate) type OnRefusedGrpc = dyn Fn(&Refused<'_>) -> GrpcStatus + Send + Sync;
 
-/// How a layer responds, whatever its policy.
+/// The settings of a layer for its responses, independent of its policy.
 #[derive(Clone)]
 pub(crate) struct ResponseSettings {
     pub(crate) styles: Vec<HeaderStyle>,
     pub(crate) refusal: Arc<dyn Refusal>,
     pub(crate) on_refused_grpc: Arc<OnRefusedGrpc>,
-    /// Makes partition keys, if clients see them.
+    /// The function that makes partition keys, if they are reported.
     pub(crate) partitions: Option<Partitions>,
-    /// Names the service that refuses to gRPC clients.
+    /// The domain of `ErrorInfo` for gRPC clients.
     pub(crate) grpc_domain: Name,
     pub(crate) protocol: Protocol,
-    /// Says whether clients see the names of shadow limits that would have refused.
-    pub(crate) tells_shadows: bool,
-    /// The most that is added to a refused client's wait.
-    pub(crate) most_jitter: Duration,
+    /// True if responses name the shadow limits that would have refused.
+    pub(crate) reports_shadows: bool,
+    /// The maximum random time that is added to a refused client's wait.
+    pub(crate) max_jitter: Duration,
 }
 
 impl Default for ResponseSettings {
@@ -54,13 +54,13 @@ impl Default for ResponseSettings {
             partitions: None,
             grpc_domain: const { Name::new("tower-quota") },
             protocol: Protocol::default(),
-            tells_shadows: false,
-            most_jitter: Duration::ZERO,
+            reports_shadows: false,
+            max_jitter: Duration::ZERO,
         }
     }
 }
 
-/// Writes the responses of a layer, by its settings and the limits of one policy.
+/// The writer of a layer's responses, for its settings and the limits of one policy.
 pub(crate) struct Responses {
     settings: ResponseSettings,
     limits: Vec<LimitInfo>,
@@ -68,7 +68,7 @@ pub(crate) struct Responses {
 }
 
 impl Responses {
-    /// Renders what never changes for these limits.
+    /// Makes a writer, and renders the constant parts for these limits.
     pub(crate) fn new<'a>(settings: &ResponseSettings, limits: impl IntoIterator<Item = &'a Limit>) -> Self {
         let limits: Vec<LimitInfo> =
             limits.into_iter().filter(|limit| !limit.is_shadow()).map(LimitInfo::new).collect();
@@ -79,19 +79,19 @@ impl Responses {
         Self { settings: settings.clone(), writers: writers.collect(), limits }
     }
 
-    /// Returns whether admitted responses never get fields, unless the store is unavailable.
+    /// Returns whether admitted responses get no fields while the store is available.
     pub(crate) fn is_silent(&self) -> bool {
-        self.writers.is_empty() && !self.settings.tells_shadows
+        self.writers.is_empty() && !self.settings.reports_shadows
     }
 
-    /// Returns what makes partition keys, if clients see them.
+    /// Returns the function that makes partition keys, if they are reported.
     pub(crate) const fn partitions(&self) -> Option<&Partitions> {
         self.settings.partitions.as_ref()
     }
 
-    /// Returns a random addition to the wait of one refused client, within the settings.
+    /// Returns a random addition to the wait of one refused client.
     pub(crate) fn draw_jitter(&self) -> Duration {
-        match u64::try_from(self.settings.most_jitter.as_micros()) {
+        match u64::try_from(self.settings.max_jitter.as_micros()) {
             Ok(0) => Duration::ZERO,
             most => Duration::from_micros(fastrand::u64(0..=most.unwrap_or(u64::MAX))),
         }
@@ -99,7 +99,7 @@ impl Responses {
 
     /// Adds the fields of a decision to the response of an admitted request.
     pub(crate) fn admitted(&self, report: &Report, headers: &mut HeaderMap) {
-        // An inner limiter or the service itself refused, and says when to retry: our wait must not stand beside it.
+        // If an inner limiter or the service refused and says when to retry, our wait must not be added.
         if !headers.contains_key(RETRY_AFTER) {
             self.write_fields(report, headers);
         }
@@ -117,14 +117,14 @@ impl Responses {
             None => settings.refusal.respond(refused),
         };
         if refused.head().method() == Method::HEAD {
-            // What a GET would have brought, without bringing it.
+            // The length that a GET would have, without the body.
             if let Some(length) = core::mem::take(response.body_mut()).exact_len() {
                 response.headers_mut().insert(CONTENT_LENGTH, length.into());
             }
         }
         let headers = response.headers_mut();
-        // Nearly always more fields than a map first has room for: let it grow once.
-        headers.reserve(USUAL_FIELDS.saturating_sub(headers.len()));
+        // There are nearly always more fields than the map's first capacity: let it grow only once.
+        headers.reserve(TYPICAL_FIELDS.saturating_sub(headers.len()));
         headers.entry(CACHE_CONTROL).or_insert(const { HeaderValue::from_static("no-store") });
         if let Some(seconds) = refused.retry_after_secs() {
             headers.entry(RETRY_AFTER).or_insert_with(|| seconds.into());
@@ -153,17 +153,17 @@ impl Responses {
         }
     }
 
-    /// Says that the store was unavailable, and which shadow limits would have refused.
+    /// Adds the marks of an unavailable store and of shadow limits that would have refused.
     fn write_marks(&self, report: &Report, headers: &mut HeaderMap) {
         if report.is_degraded() && !report.only_shadows {
             self.mark_degraded(headers);
         }
-        if let (true, Some(decision)) = (self.settings.tells_shadows, &report.decision) {
+        if let (true, Some(decision)) = (self.settings.reports_shadows, &report.decision) {
             write_shadows(decision, headers);
         }
     }
 
-    /// Says that the store had no part in a response, if there is a style that speaks of limits at all.
+    /// Marks a response as decided without the store, if the layer has any header style.
     fn mark_degraded(&self, headers: &mut HeaderMap) {
         if !self.writers.is_empty() {
             headers.insert(X_POLICY, const { HeaderValue::from_static("degraded") });
@@ -177,7 +177,7 @@ fn write_shadows(decision: &Decision, headers: &mut HeaderMap) {
     for status in decision.would_refuse() {
         let mut name = FieldText::new();
         push_string(&mut name, status.name.as_str());
-        // An inner layer may have a limit of this name.
+        // An inner layer may have written the same name.
         if !members(headers, &X_SHADOW).any(|inner| inner.as_bytes() == &name[..]) {
             push_separator(&mut list);
             list.extend_from_slice(&name);
@@ -209,7 +209,7 @@ mod tests {
     use crate::response::style::HeaderStyle::{self, Draft3, Draft6, Draft7, Draft11, PerWindow};
     use crate::response::{Reason, Refused, Report};
 
-    /// Returns the fields of a request of which one limit counts by 500 an hour instead of its own 100 a minute.
+    /// Returns the fields of a request with a quota of 500 an hour instead of the limit's 100 a minute.
     fn fields(style: HeaderStyle) -> HeaderMap {
         let limits = [Limit::new("tier", Quota::per_minute(100)), Limit::new("burst", Quota::per_second(900))];
         let settings = ResponseSettings { styles: vec![style], ..ResponseSettings::default() };

@@ -14,16 +14,16 @@ use super::x_ratelimit::{GitHub, PerWindow, Reset, XRateLimit};
 
 /// A convention of header fields that report the status of limits to clients.
 ///
-/// A layer takes several styles, but no two that write the same field: of [`Draft11`](Self::Draft11),
-/// [`Draft7`](Self::Draft7) and [`Draft6`](Self::Draft6) one; of [`XRateLimit`](Self::XRateLimit),
-/// [`GitHub`](Self::GitHub) and [`Draft3`](Self::Draft3) one. [`PerWindow`](Self::PerWindow) goes with all. Numbers have
-/// at most 15 digits, and seconds are rounded up.
+/// A layer can use several styles, but no two that write the same field: one of [`Draft11`](Self::Draft11),
+/// [`Draft7`](Self::Draft7) and [`Draft6`](Self::Draft6), and one of [`XRateLimit`](Self::XRateLimit),
+/// [`GitHub`](Self::GitHub) and [`Draft3`](Self::Draft3). [`PerWindow`](Self::PerWindow) can be added to all. Numbers
+/// have at most 15 digits, and seconds are rounded up.
 ///
-/// Where a service behind the layer wrote such fields itself, the response grows no more permissive: members are added
-/// to lists, of other fields the stricter stays, and so does what is written in another convention under the same name.
-/// If that service answers with `Retry-After`, its fields alone stay: they belong to its refusal.
+/// If a service behind the layer has written such fields, the response does not become more permissive. Members are
+/// added to lists. For other fields, the stricter one is kept. A field of the same name in another convention is kept
+/// too. If that service answers with `Retry-After`, only its fields are kept, because they belong to its refusal.
 ///
-/// A style is an iterator of itself, so one is enough where several are taken:
+/// A style is also an iterator over itself, so a single style can be passed instead of several:
 ///
 /// ```
 /// use tower_quota::{HeaderStyle, MemoryStore, Policy, RateLimitLayer};
@@ -35,13 +35,13 @@ use super::x_ratelimit::{GitHub, PerWindow, Reset, XRateLimit};
 #[non_exhaustive]
 pub enum HeaderStyle {
     /// `RateLimit: "burst";r=19;t=2` and `RateLimit-Policy: "burst";q=20;w=2`
-    /// (draft-ietf-httpapi-ratelimit-headers-11; the same on the wire since draft 8).
+    /// (draft-ietf-httpapi-ratelimit-headers-11, the same on the wire since draft 8).
     Draft11,
     /// `RateLimit: limit=20, remaining=19, reset=1` and `RateLimit-Policy: 20;w=2` (draft 7). The first reports the
-    /// tightest limit, and `reset` is equal to `Retry-After` where there is one.
+    /// tightest limit, and `reset` equals `Retry-After` if there is one.
     Draft7,
     /// `RateLimit-Limit: 20`, `RateLimit-Remaining: 19`, `RateLimit-Reset: 1` and `RateLimit-Policy: 20;w=2` (draft 6).
-    /// The first three report the tightest limit, and the reset is equal to `Retry-After` where there is one.
+    /// The first three report the tightest limit, and the reset equals `Retry-After` if there is one.
     Draft6,
     /// `X-RateLimit-Limit: 20, 20;w=2;name="burst"`, `X-RateLimit-Remaining: 19` and `X-RateLimit-Reset: 1`, as Envoy's
     /// `DRAFT_VERSION_03`.
@@ -53,23 +53,23 @@ pub enum HeaderStyle {
     /// `X-RateLimit-Limit-Minute: 100` and `X-RateLimit-Remaining-Minute: 99`, and the same with `-Second`, `-Hour` and
     /// `-Day`. Limits of other windows are left out; a bucket's window is the time in which an empty one fills up.
     PerWindow,
-    /// A style of one's own, made by [`HeaderStyle::custom`].
+    /// A custom style, made by [`HeaderStyle::custom`].
     Custom(CustomStyle),
 }
 
-/// A header style of one's own: see [`HeaderStyle::custom`].
+/// A custom header style: see [`HeaderStyle::custom`].
 #[derive(Clone)]
 pub struct CustomStyle(Arc<dyn WriteHeaders>);
 
 impl HeaderStyle {
-    /// Draft 8, which is the same on the wire as draft 11.
+    /// The style of draft 8, which is the same on the wire as draft 11.
     #[expect(non_upper_case_globals, reason = "it is written where a variant would be")]
     pub const Draft8: Self = Self::Draft11;
 
-    /// The styles of a layer that chooses none: what the newest draft says, and what most deployed clients read.
+    /// The default styles of a layer: the newest draft, and the fields that most deployed clients read.
     pub(crate) const DEFAULT: [Self; 2] = [Self::Draft11, Self::XRateLimit(Reset::Epoch)];
 
-    /// One style of each kind that is built in.
+    /// The built-in styles, one of each kind.
     const BUILT_IN: [Self; 7] = [
         Self::Draft11,
         Self::Draft7,
@@ -80,13 +80,13 @@ impl HeaderStyle {
         Self::PerWindow,
     ];
 
-    /// Makes a style of your own: see [`WriteHeaders`] for an example.
+    /// Makes a custom style: see [`WriteHeaders`] for an example.
     #[must_use]
     pub fn custom(style: impl WriteHeaders) -> Self {
         Self::Custom(CustomStyle(Arc::new(style)))
     }
 
-    /// Returns what writes the fields of this style.
+    /// Returns the writer of this style's fields.
     pub(super) fn writer(&self) -> Arc<dyn WriteHeaders> {
         match self {
             Self::Draft11 => Arc::new(Draft11::default()),
@@ -130,10 +130,11 @@ impl fmt::Debug for CustomStyle {
     }
 }
 
-/// Returns the header fields that scripts in browsers cannot read unless CORS exposes them.
+/// Returns the header fields that scripts in browsers can read only if CORS exposes them.
 ///
-/// These are the fields of all built-in [styles](HeaderStyle), of refusals and of gRPC-Web. Give them to
-/// `CorsLayer::expose_headers` of tower-http, with those of a style of your own, and put that layer outside this one.
+/// These are the fields of all built-in [styles](HeaderStyle), of refusals and of gRPC-Web. Pass them to
+/// `CorsLayer::expose_headers` of tower-http, together with those of a custom style, and put that layer outside this
+/// one.
 ///
 /// ```
 /// let exposed = tower_quota::exposed_headers();

@@ -1,4 +1,4 @@
-//! Numbers, strings and times as header fields carry them (RFC 9651, RFC 9110).
+//! Numbers, strings and times in the format of header fields (RFC 9651, RFC 9110).
 
 use core::time::Duration;
 
@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use tower_quota_core::Timestamp;
 
 /// The largest Integer of RFC 9651, section 3.3.1.
-const LARGEST: u64 = 999_999_999_999_999;
+const MAX_INTEGER: u64 = 999_999_999_999_999;
 
 /// The text of one field while it is written. Most fields fit without an allocation.
 pub(super) type FieldText = SmallVec<[u8; 128]>;
@@ -36,10 +36,10 @@ pub(super) fn push_string(out: &mut FieldText, text: &str) {
 
 /// Appends an Integer, cut to the largest that the format allows.
 pub(super) fn push_integer(out: &mut FieldText, number: u64) {
-    out.extend_from_slice(itoa::Buffer::new().format(number.min(LARGEST)).as_bytes());
+    out.extend_from_slice(itoa::Buffer::new().format(number.min(MAX_INTEGER)).as_bytes());
 }
 
-/// Begins the next member of a list.
+/// Appends the separator before the next member of a list.
 pub(super) fn push_separator(out: &mut FieldText) {
     if !out.is_empty() {
         out.extend_from_slice(b", ");
@@ -48,11 +48,11 @@ pub(super) fn push_separator(out: &mut FieldText) {
 
 /// Returns a number as the value of a field, cut to the largest Integer.
 pub(super) fn number_value(number: u64) -> Option<HeaderValue> {
-    // Nearly every refusal says 0.
+    // Nearly every refusal reports 0.
     if number == 0 {
         return Some(const { HeaderValue::from_static("0") });
     }
-    HeaderValue::from_str(itoa::Buffer::new().format(number.min(LARGEST))).ok()
+    HeaderValue::from_str(itoa::Buffer::new().format(number.min(MAX_INTEGER))).ok()
 }
 
 /// Returns a text as the value of a field; `None` if it is empty.

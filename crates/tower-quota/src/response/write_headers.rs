@@ -1,4 +1,4 @@
-//! The seam of header styles: the trait that styles implement, and what they learn of a decision.
+//! The trait of header styles, and the report of a decision that they read.
 
 use core::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::limit::Limit;
 
 /// Writes rate limit header fields in one convention: a header style.
 ///
-/// All built-in [styles](crate::HeaderStyle) implement this trait. A style of your own becomes a part of a layer by
+/// All built-in [styles](crate::HeaderStyle) implement this trait. Add a custom style to a layer by
 /// [`HeaderStyle::custom`](crate::HeaderStyle::custom):
 ///
 /// ```
 /// use http::header::{HeaderMap, HeaderName, HeaderValue};
 /// use tower_quota::{HeaderReport, HeaderStyle, MemoryStore, Policy, RateLimitLayer, WriteHeaders};
 ///
-/// /// Writes `X-Quota: 19/20` of the limit that is closest to its end.
+/// /// Writes `X-Quota: 19/20` for the tightest limit.
 /// struct Fraction;
 ///
 /// static FIELDS: [HeaderName; 1] = [HeaderName::from_static("x-quota")];
@@ -48,21 +48,21 @@ use crate::limit::Limit;
 pub trait WriteHeaders: Send + Sync + 'static {
     /// Returns the names of all fields that this style may write.
     ///
-    /// A layer takes no two styles that write the same field:
+    /// A layer refuses two styles that write the same field:
     /// [`ConfigError::SharedField`](crate::ConfigError::SharedField).
     fn fields(&self) -> &'static [HeaderName];
 
     /// Writes the fields of one response.
     ///
-    /// It is called for refusals and for admitted requests, local decisions included: see [`HeaderReport::is_local`] and
-    /// [`HeaderReport::is_uncounted`]. It is not called where no limit applied, nor on an admitted response with a
-    /// `Retry-After` of an inner limiter. The headers are those of the response: a service behind the layer may have
-    /// written fields of the same names, and what it wrote should not grow more permissive.
+    /// It is called for refusals and for admitted requests, local decisions included: see [`HeaderReport::is_local`]
+    /// and [`HeaderReport::is_uncounted`]. It is not called if no limit applied, and not for an admitted response with
+    /// the `Retry-After` of an inner limiter. The headers are those of the response: a service behind the layer may
+    /// have written fields of the same names, and the style must not make them more permissive.
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap);
 
-    /// Returns this style made ready for the limits of a policy; `None` leaves it as it is, which is the default.
+    /// Returns this style prepared for the limits of a policy; the default is `None`, no preparation.
     ///
-    /// A style may render here what never changes. It is called when a layer is built and when its policy is replaced.
+    /// A style may render constant parts here. It is called when a layer is built and when its policy is replaced.
     fn for_limits(&self, limits: &[LimitInfo]) -> Option<Box<dyn WriteHeaders>> {
         let _ = limits;
         None
@@ -77,7 +77,7 @@ pub struct LimitInfo {
     unit: Option<Name>,
     /// The name as a String of structured fields.
     quoted_name: FieldText,
-    /// The capacity of its own quota as the value of a field.
+    /// The capacity of the limit's own quota, as the value of a field.
     capacity: Option<HeaderValue>,
 }
 
@@ -101,7 +101,7 @@ impl LimitInfo {
         &self.quota
     }
 
-    /// Returns what the limit counts, if that is not requests: see [`Limit::unit`](crate::Limit::unit).
+    /// Returns the unit that the limit counts, if not requests: see [`Limit::unit`](crate::Limit::unit).
     #[must_use]
     pub const fn unit(&self) -> Option<Name> {
         self.unit
@@ -112,14 +112,14 @@ impl LimitInfo {
     }
 }
 
-/// A decision about one request, as header styles see it. Limits that are [shadows](crate::Limit::shadow) are left out.
+/// The report of a decision for header styles, without [shadow](crate::Limit::shadow) limits.
 #[derive(Clone, Copy, Debug)]
 pub struct HeaderReport<'a> {
     report: &'a Report,
     limits: &'a [LimitInfo],
 }
 
-/// The status of one limit after a decision, as header styles see it.
+/// The status of one limit after a decision, for header styles.
 #[derive(Clone, Copy, Debug)]
 pub struct LimitReport<'a> {
     status: &'a LimitStatus,
@@ -138,16 +138,16 @@ impl<'a> HeaderReport<'a> {
         self.report.decision.as_ref()
     }
 
-    /// Returns whether the store was unavailable, so that this instance decided or nothing was counted.
+    /// Returns whether the store was unavailable: this instance decided, or nothing was counted.
     ///
-    /// The standard fields speak of quotas that hold wherever the client asks, and a local decision does not: the
-    /// built-in drafts write nothing then.
+    /// The standard fields report quotas that hold in all instances, and a local decision does not: the built-in drafts
+    /// then write nothing.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.report.is_degraded()
     }
 
-    /// Returns whether nothing was counted, since the store was unavailable.
+    /// Returns whether nothing was counted, because the store was unavailable.
     #[must_use]
     pub fn is_uncounted(&self) -> bool {
         self.is_local() && self.decision().is_none_or(|decision| decision.enforced().next().is_none())
@@ -167,9 +167,9 @@ impl<'a> HeaderReport<'a> {
         enforced.enumerate().filter_map(move |(position, status)| LimitReport::of(status, report, limits, position))
     }
 
-    /// Returns the limits that a client has to heed: of a refusal only those that refuse.
+    /// Returns the limits that a client must respect: for a refusal only those that refuse.
     ///
-    /// The others would let the client come back too early.
+    /// The others would let the client retry too early.
     pub fn heeded_limits(&self) -> impl Iterator<Item = LimitReport<'a>> + use<'a> {
         let is_refused = self.is_refused();
         self.limits().filter(move |limit| !is_refused || limit.is_refused())
@@ -181,9 +181,9 @@ impl<'a> HeaderReport<'a> {
         LimitReport::of(self.decision()?.tightest()?, self.report, self.limits, 0)
     }
 
-    /// Returns the seconds after which a refused request would pass, as `Retry-After` has them: rounded up, at least 1.
+    /// Returns the seconds of `Retry-After`, rounded up, at least 1.
     ///
-    /// `None` if the request was admitted, or never passes.
+    /// It is `None` if the request was admitted, or would never be.
     #[must_use]
     pub fn retry_after_secs(&self) -> Option<u64> {
         Some(ceil_secs(self.decision()?.retry_after()?.saturating_add(self.report.jitter)).max(1))
@@ -197,9 +197,9 @@ impl<'a> HeaderReport<'a> {
 }
 
 impl<'a> LimitReport<'a> {
-    /// The limit is nearly always at the position of its status.
+    /// Makes the report of one limit, which is nearly always at the position of its status.
     fn of(status: &'a LimitStatus, report: &'a Report, limits: &'a [LimitInfo], position: usize) -> Option<Self> {
-        // Within a policy no two limits share a number.
+        // Within a policy each limit has its own number.
         let is_it = |info: &&LimitInfo| info.name.id() == status.name.id();
         let info = limits.get(position).filter(is_it).or_else(|| limits.iter().find(is_it))?;
         Some(Self { status, info, report })
@@ -223,19 +223,19 @@ impl<'a> LimitReport<'a> {
         self.status
     }
 
-    /// Returns the quota that this request was counted by: the limit's own, or the one that the request has.
+    /// Returns the quota that this request was counted by: the limit's own, or another one.
     #[must_use]
     pub fn quota(&self) -> &'a Quota {
         self.report.other_quota(self.info.name).unwrap_or(&self.info.quota)
     }
 
-    /// Returns the most units that the limit admits at once. Of a local decision it is this instance's share.
+    /// Returns the capacity: the maximum units at once, for a local decision this instance's share.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.status.limit
     }
 
-    /// Returns the units left.
+    /// Returns the units that are left.
     #[must_use]
     pub const fn remaining(&self) -> u64 {
         self.status.remaining()
@@ -247,9 +247,9 @@ impl<'a> LimitReport<'a> {
         self.status.outcome.is_refusal()
     }
 
-    /// Returns when the refused request would pass, [jitter](crate::RateLimitLayer::retry_jitter) included.
+    /// Returns the wait of the refused request, with [jitter](crate::RateLimitLayer::retry_jitter).
     ///
-    /// `None` if the limit did not refuse it, or never admits it.
+    /// It is `None` if the limit did not refuse the request, or would never admit it.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self.status.outcome {
@@ -273,10 +273,11 @@ impl<'a> LimitReport<'a> {
 
     /// Returns the time over which the client should spread the remaining units: `t` of draft 11.
     ///
-    /// Of a refusal it is [`retry_after`](Self::retry_after). With nothing left it is the time until a unit is there.
-    /// Otherwise it is the time until the limit is full or in which it refills the remaining units, whichever is longer:
-    /// a client that spreads them over it is always admitted, and does not pause before it must. A sliding window does
-    /// not say when its next unit is there; the time of one unit at its rate stands for it.
+    /// For a refusal it is [`retry_after`](Self::retry_after). With no units left it is the time until one is
+    /// available. Otherwise it is the longer of two times: until the limit is full, and until it has refilled the
+    /// remaining units. A client that spreads its units over this time is always admitted, and pauses only if it must.
+    /// A sliding window does not know when its next unit is available; the time of one unit at its rate is used
+    /// instead.
     #[must_use]
     pub fn effective_window(&self) -> Option<Duration> {
         if self.is_refused() {
@@ -303,7 +304,7 @@ impl<'a> LimitReport<'a> {
         if is_own { self.info.capacity.clone() } else { number_value(self.capacity()) }
     }
 
-    /// Returns [`reset_after`](Self::reset_after) in whole seconds, rounded up.
+    /// Returns [`reset_after`](Self::reset_after) in seconds, rounded up.
     pub(super) fn reset_after_secs(&self) -> u64 {
         ceil_secs(self.reset_after())
     }
@@ -311,14 +312,14 @@ impl<'a> LimitReport<'a> {
 
 /// Returns the time in which an empty bucket gains all units but one.
 const fn refill_of_all_but_one(bucket: &Quota) -> Duration {
-    // Below 2^53, as all numbers of grains.
+    // The product is below 2^53, like all numbers of grains.
     Duration::from_micros((bucket.capacity() - 1) * bucket.grain() / bucket.refill())
 }
 
-/// Returns the time in which a quota allows this many units in the long run, rounded up to a microsecond.
+/// Returns the time in which a quota's rate allows these units, rounded up to a microsecond.
 fn time_of(units: u64, quota: &Quota) -> Duration {
     let period = quota.period().as_micros();
-    // 64 bits are enough for all but extreme quotas, and divide several times faster.
+    // 64 bits are enough except for extreme quotas, and division is several times faster.
     let micros = match u64::try_from(period).ok().and_then(|period| period.checked_mul(units)) {
         Some(product) => product.div_ceil(quota.units()),
         None => {

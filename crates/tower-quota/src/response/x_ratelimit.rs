@@ -1,4 +1,4 @@
-//! The `X-RateLimit` family: of the limit that binds, as GitHub's API, and per window.
+//! The `X-RateLimit` styles: for the tightest limit, as in GitHub's API, and per window.
 
 use core::time::Duration;
 
@@ -7,7 +7,7 @@ use http::header::{Entry, HeaderMap, HeaderName, HeaderValue};
 use super::text::{leading_number, number_value, text_value};
 use super::write_headers::{HeaderReport, LimitReport, WriteHeaders};
 
-/// What `X-RateLimit-Reset` counts from.
+/// The unit and origin of `X-RateLimit-Reset`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reset {
@@ -17,13 +17,15 @@ pub enum Reset {
     Epoch,
 }
 
-/// `X-RateLimit-Limit`, `-Remaining` and `-Reset`.
+/// The style with `X-RateLimit-Limit`, `-Remaining` and `-Reset`.
 pub(super) struct XRateLimit(pub(super) Reset);
 
-/// The same with an epoch reset, what is used, and of which limit.
+/// The style of GitHub's API: an epoch reset, the used units, and the limit's name.
 pub(super) struct GitHub;
 
-/// `X-RateLimit-Limit-Minute` and `X-RateLimit-Remaining-Minute`, and the same per second, hour and day.
+/// The style with one pair of fields per window, such as `X-RateLimit-Limit-Minute`.
+///
+/// The windows are a second, a minute, an hour and a day; the second field is `X-RateLimit-Remaining-Minute`.
 pub(super) struct PerWindow;
 
 static GITHUB_FIELDS: [HeaderName; 5] = [
@@ -34,21 +36,21 @@ static GITHUB_FIELDS: [HeaderName; 5] = [
     HeaderName::from_static("x-ratelimit-resource"),
 ];
 
-/// The three that all limiters of this family write.
+/// The three fields that all limiters of this family write.
 pub(super) static X_FIELDS: &[HeaderName] = GITHUB_FIELDS.split_at(3).0;
 static COMPANIONS: &[HeaderName] = GITHUB_FIELDS.split_at(3).1;
 
-/// The three fields.
+/// The three `X-RateLimit` fields.
 pub(super) static X: Triple =
     Triple { limit: &GITHUB_FIELDS[0], remaining: &GITHUB_FIELDS[1], reset: &GITHUB_FIELDS[2], companions: COMPANIONS };
 
-/// Limit, remaining and reset in three fields, which report one limit.
+/// The three fields that report one limit: limit, remaining and reset.
 #[derive(Debug)]
 pub(super) struct Triple {
     pub(super) limit: &'static HeaderName,
     pub(super) remaining: &'static HeaderName,
     pub(super) reset: &'static HeaderName,
-    /// Fields that say more of the same limit.
+    /// Further fields of the same limit.
     pub(super) companions: &'static [HeaderName],
 }
 
@@ -87,10 +89,10 @@ impl WriteHeaders for GitHub {
 }
 
 impl Triple {
-    /// Writes the three, unless an inner limiter's are stricter, and returns whether they are ours now.
+    /// Writes the three fields, unless those of an inner limiter are stricter. Returns whether it did.
     ///
-    /// One of the three without the others says nothing that could be compared. What an inner limiter said more of its
-    /// own limit goes with its three.
+    /// If not all three are there, they cannot be compared and are replaced. The further fields of an inner limiter are
+    /// replaced together with its three.
     pub(super) fn write(
         &'static self,
         headers: &mut HeaderMap,
@@ -114,7 +116,7 @@ impl Triple {
         true
     }
 
-    /// Says that nothing was counted, if that is so, unless an inner limiter counted.
+    /// Writes that nothing was counted, if that is the case and no inner limiter counted.
     pub(super) fn write_uncounted(&'static self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
         if report.is_uncounted() {
             headers.entry(self.remaining).or_insert(const { HeaderValue::from_static("-1") });
@@ -129,11 +131,11 @@ impl Triple {
     }
 }
 
-/// The windows that have fields.
+/// The windows that have their own fields.
 const WINDOWS: [Duration; 4] =
     [Duration::from_secs(1), Duration::from_secs(60), Duration::from_secs(3_600), Duration::from_secs(86_400)];
 
-/// For each of these windows: limit and remaining.
+/// The fields for limit and remaining of each of these windows.
 static WINDOW_FIELDS: [HeaderName; 8] = [
     HeaderName::from_static("x-ratelimit-limit-second"),
     HeaderName::from_static("x-ratelimit-remaining-second"),
@@ -150,7 +152,9 @@ impl WriteHeaders for PerWindow {
         &WINDOW_FIELDS
     }
 
-    /// Of two limits of one window, an inner limiter's included, the one with less left is reported.
+    /// Writes the limits by window; of two with one window, the one with fewer units left.
+    ///
+    /// Limits of an inner limiter are included.
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
         for limit in report.limits() {
             let Some((limit_field, remaining_field)) = window_fields(&limit) else { continue };
@@ -169,8 +173,8 @@ impl WriteHeaders for PerWindow {
 /// Returns the fields of a limit; `None` if its quota is of another window.
 fn window_fields(limit: &LimitReport<'_>) -> Option<(&'static HeaderName, &'static HeaderName)> {
     let quota = limit.quota();
-    // A bucket's rate may have been rounded, and its window with it; one that holds just the units of a period is of that
-    // period.
+    // A bucket's rate may be rounded, and so is its window. If its capacity is the units of one period, that period is
+    // its window.
     let window = if quota.capacity() == quota.units() { quota.period() } else { quota.window() };
     let position = WINDOWS.iter().position(|known| *known == window)?;
     match WINDOW_FIELDS.get(2 * position..)? {

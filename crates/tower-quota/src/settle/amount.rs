@@ -1,4 +1,4 @@
-//! Costs that the response tells.
+//! Costs that are read from the response.
 
 use http::header::{HeaderName, InvalidHeaderName};
 use http::response::Parts;
@@ -6,8 +6,10 @@ use http::response::Parts;
 use super::{ResponseEnd, Rule, Settle};
 use crate::cost::number_in;
 
-/// The request costs the whole number in a header of the response; the estimate where it is absent or no such number,
-/// or where several lines differ. The header goes on to the client.
+/// Settles by the number in a header of the response.
+///
+/// The estimate stays if the header is absent, is not a non-negative integer, or has lines with different values. The
+/// header is passed on to the client.
 ///
 /// # Panics
 /// When `name` cannot be the name of a header; see [`try_cost_header`].
@@ -21,7 +23,7 @@ pub fn cost_header(name: &str) -> impl Rule + use<> {
     }
 }
 
-/// [`cost_header`] for a name that was not written in code.
+/// Works like [`cost_header`], but returns an error for an invalid name.
 ///
 /// # Errors
 /// [`InvalidHeaderName`] when `name` is empty or not a token (RFC 9110, section 5.1).
@@ -30,9 +32,10 @@ pub fn try_cost_header(name: &str) -> Result<impl Rule + use<>, InvalidHeaderNam
     Ok(move |response: &Parts| number_in(&response.headers, &name).map_or(Settle::Keep, Settle::Cost))
 }
 
-/// Settles by the length of the response's body, in units of `bytes_per_unit` (0 counts as 1), rounded up.
+/// Settles by the length of the response's body, in units of a number of bytes, rounded up.
 ///
-/// Counted are the bytes that the server took to send: of a client that goes away, those up to then.
+/// A unit has `bytes_per_unit` bytes (0 counts as 1). The bytes that the server accepted for sending are counted, also
+/// if the client disconnects before the end.
 pub const fn body_bytes(bytes_per_unit: u64) -> BodyBytes {
     let bytes_per_unit = if bytes_per_unit == 0 { 1 } else { bytes_per_unit };
     BodyBytes { bytes_per_unit, is_cut: false }
@@ -49,9 +52,10 @@ pub struct BodyBytes {
 impl BodyBytes {
     /// Cuts the body off where the quota ends, instead of letting it run into debt.
     ///
-    /// The quota ends at the units that were left when the request was admitted: what other requests take meanwhile is not
-    /// seen, and becomes a debt. A gRPC stream ends after the last message that fits, with `RESOURCE_EXHAUSTED`; of other
-    /// responses the client sees an incomplete body if its length was announced, and a short one otherwise.
+    /// The quota ends at the units that were left when the request was admitted. Units that other requests take in the
+    /// meantime are not seen, and become a debt. A gRPC stream ends after the last message that fits, with
+    /// `RESOURCE_EXHAUSTED`. For other responses the client sees an incomplete body if its length was announced, and a
+    /// shorter body otherwise.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota, settle};

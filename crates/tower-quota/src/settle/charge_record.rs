@@ -1,4 +1,4 @@
-//! What a request was charged, recorded so that it can be refunded or settled after the request is gone.
+//! The record of a request's charges, so that they can be refunded or settled after the request.
 
 use core::error::Error;
 use std::sync::Arc;
@@ -9,17 +9,18 @@ use tower_quota_core::{Charge, Decision, Name, Operation, OwnedCharge, Timestamp
 
 use super::{Rule, Settle};
 
-/// Applies refunds and settlements that no request waits for.
+/// Applies refunds and settlements in the background.
 pub(crate) trait Settler: Send + Sync {
-    /// Applies an operation to charges. Errors go to the listener for store errors. A store that takes time runs on the
-    /// current runtime, or on this one where there is none.
+    /// Applies an operation to charges. Errors are passed to the listener for store errors.
+    ///
+    /// If the store does not answer at once, the call runs on the current runtime, or on this one if there is none.
     fn apply(&self, counted: Counted, operation: Operation, charges: &[Charge<'_>], runtime: Option<&Handle>);
 
-    /// Hears of a call that failed after its request had gone away.
+    /// Reports a call that failed after its request was dropped.
     fn failed(&self, error: &(dyn Error + 'static));
 }
 
-/// Where charges were counted.
+/// The place where charges were counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Counted {
     /// In the store.
@@ -29,11 +30,11 @@ pub(crate) enum Counted {
     Locally,
 }
 
-/// How a limit settles.
+/// The rule by which a limit settles, and its choice for abandoned requests.
 #[derive(Clone)]
 pub(crate) struct SettleRule {
     pub(crate) rule: Arc<dyn Rule>,
-    /// What happens to the estimate when there is no response.
+    /// The choice for the estimate if there is no response.
     pub(crate) abandoned: Settle,
 }
 
@@ -41,7 +42,7 @@ pub(crate) struct SettleRule {
 pub(crate) struct RecordedCharge {
     charge: OwnedCharge,
     taken: u64,
-    /// The units that the request could have taken.
+    /// The units that were available to the request.
     available: u64,
     rule: Option<SettleRule>,
 }
@@ -70,12 +71,12 @@ impl RecordedCharge {
         self.taken
     }
 
-    /// Returns the units that the request could have taken.
+    /// Returns the units that were available to the request.
     pub(super) const fn available(&self) -> u64 {
         self.available
     }
 
-    /// Returns how it settles; `None` if it was recorded only to be given back.
+    /// Returns the settle rule; `None` if the charge is recorded only for a refund.
     pub(super) const fn rule(&self) -> Option<&SettleRule> {
         self.rule.as_ref()
     }
@@ -83,13 +84,13 @@ impl RecordedCharge {
     fn charge(&self, units: u64) -> Charge<'_> {
         let original = self.charge.as_charge();
         let charge = Charge::new(original.name(), original.quota(), original.key()).cost(units);
-        // A refund gives back only what its charge prepared for.
+        // A refund needs a charge that was prepared for it.
         if original.is_refundable() { charge.refundable() } else { charge }
     }
 }
 
 impl ChargeRecord {
-    /// Records what a decision took. A shadow that would have refused took nothing.
+    /// Records the units that a decision took. A shadow that would have refused took none.
     pub(crate) fn new(
         settler: Arc<dyn Settler>,
         counted: Counted,
@@ -110,7 +111,7 @@ impl ChargeRecord {
         self.counted == Counted::Locally
     }
 
-    /// Keeps only the charges that settle; `None` when none does.
+    /// Keeps only the charges that settle; returns `None` if none does.
     pub(super) fn settling(mut self) -> Option<Self> {
         self.charges.retain(|recorded| recorded.rule.is_some());
         (!self.charges.is_empty()).then_some(self)
@@ -120,7 +121,7 @@ impl ChargeRecord {
         &self.charges
     }
 
-    /// Gives everything back.
+    /// Refunds all charges.
     pub(crate) fn give_back(&self) {
         self.settle(self.charges.iter().map(|_| Settle::Refund));
     }

@@ -1,8 +1,8 @@
-//! How a response ended.
+//! The end of a response.
 
 use http::{HeaderMap, StatusCode};
 
-/// How a response's body ended: what a [`Rule`](super::Rule) that waited for it gets to know.
+/// The end of a response's body, for a [`Rule`](super::Rule) that waits for it.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseEnd<'a> {
     pub(crate) status: StatusCode,
@@ -12,26 +12,30 @@ pub struct ResponseEnd<'a> {
 }
 
 impl<'a> ResponseEnd<'a> {
-    /// The status of its head.
+    /// Returns the status in the response's head.
     #[must_use]
     pub const fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// Bytes of the body that the server took to send, before any compression by an outer layer.
+    /// Returns the bytes of the body that the server accepted for sending.
+    ///
+    /// They are counted before any compression by an outer layer.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The trailers after the body, if there were any. Those of gRPC-Web are a part of the body.
+    /// Returns the trailers after the body, if any. Those of gRPC-Web are a part of the body.
     #[must_use]
     pub const fn trailers(&self) -> Option<&'a HeaderMap> {
         self.trailers
     }
 
-    /// Whether the server took all of the body, which does not mean that the client got it. Otherwise the body failed, or
-    /// it was dropped, as when the client has gone away.
+    /// Returns whether the server accepted all of the body for sending.
+    ///
+    /// This does not mean that the client received it. If it is false, the body failed, or it was dropped because the
+    /// client disconnected.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.is_complete

@@ -10,7 +10,7 @@ use super::Reservation;
 impl<S: Send + Sync> FromRequestParts<S> for Reservation {
     type Rejection = Infallible;
 
-    /// Returns the request's reservation; an empty one where there is none, as when the store is unavailable.
+    /// Returns the request's reservation, or an empty one if nothing was counted.
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         Ok(parts.extensions.get().cloned().unwrap_or_default())
     }

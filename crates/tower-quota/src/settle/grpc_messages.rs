@@ -1,10 +1,11 @@
-//! Follows the messages of a gRPC body.
+//! The boundaries of the messages in a gRPC body.
 
-/// Where the messages of a gRPC body end. Each is a byte of flags, four bytes of its length, and that many bytes (gRPC over
-/// HTTP/2).
+/// A parser that finds the ends of messages in a gRPC body.
+///
+/// Each message is a byte of flags, four bytes of its length, and that many bytes (gRPC over HTTP/2).
 #[derive(Debug)]
 pub(super) struct GrpcMessages {
-    /// The bytes of the current message that are still to come; `None` after a header that was split between frames.
+    /// The missing bytes of the current message; `None` if a header is split between frames.
     left: Option<u64>,
 }
 
@@ -13,27 +14,28 @@ impl GrpcMessages {
         Self { left: Some(0) }
     }
 
-    /// Notes the data of a frame that was sent.
+    /// Records the data of a frame that was sent.
     pub(super) fn pass(&mut self, data: &[u8]) {
         self.left = self.left.and_then(|left| walk(left, data, |_| {}));
     }
 
-    /// Returns how many bytes at the beginning of the data are whole messages and at most so many.
-    pub(super) fn whole_messages(&self, data: &[u8], most: u64) -> u64 {
-        let mut whole = 0;
+    /// Returns the length of the complete messages at the beginning of the data, up to a maximum.
+    pub(super) fn complete_messages(&self, data: &[u8], most: u64) -> u64 {
+        let mut fitting = 0;
         if let Some(left) = self.left {
             walk(left, data, |end| {
                 if end <= most {
-                    whole = end;
+                    fitting = end;
                 }
             });
         }
-        whole
+        fitting
     }
 }
 
-/// Visits the ends of messages within the data. Returns the bytes of the last one that are still to come; `None` when its
-/// header is not all there.
+/// Visits the ends of messages within the data. Returns the missing bytes of the last one.
+///
+/// It is `None` if the last header is incomplete.
 fn walk(left: u64, data: &[u8], mut visit: impl FnMut(u64)) -> Option<u64> {
     let length = data.len() as u64;
     let mut end = left;
@@ -53,14 +55,14 @@ fn walk(left: u64, data: &[u8], mut visit: impl FnMut(u64)) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Two messages of seven bytes.
+    /// Two messages of seven bytes each.
     const TWO: &[u8] = &[0, 0, 0, 0, 2, 8, 1, 0, 0, 0, 0, 2, 8, 1];
 
     #[test]
-    fn whole_messages_fit() {
+    fn complete_messages_fit() {
         let messages = GrpcMessages::new();
-        for (most, whole) in [(0, 0), (6, 0), (7, 7), (13, 7), (14, 14), (99, 14)] {
-            assert_eq!(messages.whole_messages(TWO, most), whole, "{most}");
+        for (most, fitting) in [(0, 0), (6, 0), (7, 7), (13, 7), (14, 14), (99, 14)] {
+            assert_eq!(messages.complete_messages(TWO, most), fitting, "{most}");
         }
     }
 
@@ -68,16 +70,16 @@ mod tests {
     fn message_across_frames_is_followed() {
         let mut messages = GrpcMessages::new();
         messages.pass(&TWO[..6]);
-        assert_eq!(messages.whole_messages(&TWO[6..], 7), 1);
-        assert_eq!(messages.whole_messages(&TWO[6..], 8), 8);
+        assert_eq!(messages.complete_messages(&TWO[6..], 7), 1);
+        assert_eq!(messages.complete_messages(&TWO[6..], 8), 8);
         messages.pass(&TWO[6..]);
-        assert_eq!(messages.whole_messages(TWO, 9), 7);
+        assert_eq!(messages.complete_messages(TWO, 9), 7);
     }
 
     #[test]
     fn split_header_ends_the_count() {
         let mut messages = GrpcMessages::new();
         messages.pass(&TWO[..9]);
-        assert_eq!(messages.whole_messages(&TWO[9..], 99), 0);
+        assert_eq!(messages.complete_messages(&TWO[9..], 99), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! A call of the store that is still to answer, and what happens to it when its request goes away.
+//! Calls of the store that have not answered yet, and their refund if the request is dropped.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -11,9 +11,9 @@ use tower_quota_core::{Decision, Store};
 use super::charge_record::{ChargeRecord, Counted, RecordedCharge, Settler};
 use super::detach::detach;
 
-/// A call of the store, and what is recorded of its charges.
+/// A call of the store, and the record of its charges.
 ///
-/// Dropped before the answer, a call with recorded charges goes on as a task, which gives back what the store took.
+/// If it is dropped before the answer, a call with recorded charges continues as a task, which refunds the charges.
 pub(crate) struct InFlight<S: Store> {
     /// Boxed, so that it can be moved to the task. Empty once it has answered.
     call: Option<Pin<Box<S::Future>>>,

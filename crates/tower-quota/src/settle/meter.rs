@@ -1,4 +1,4 @@
-//! Follows a response to its end, for limits that settle.
+//! The meter of a response's body, for limits that settle.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,15 +11,17 @@ use http_body::Frame;
 use super::grpc_messages::GrpcMessages;
 use super::{Reservation, ResponseEnd};
 
-/// Counts the bytes of a body, and asks the rules that wait for its end once, at the latest when it is dropped.
+/// A counter of the body's bytes, which calls the rules that wait for the end.
+///
+/// It calls them once, at the latest when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Meter {
     reservation: Reservation,
     status: StatusCode,
     bytes: u64,
-    /// How many bytes may be sent, if that is bounded.
+    /// The maximum number of bytes to send, if it is bounded.
     most_bytes: Option<u64>,
-    /// Those of a gRPC body.
+    /// The messages of a gRPC body.
     messages: Option<GrpcMessages>,
     /// Servers may stop polling once `is_end_stream(&self)` is true, hence the atomic.
     is_complete: AtomicBool,
@@ -27,13 +29,13 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Asks the rules about the head of a response. Returns a meter for its body if a rule waits for the end.
+    /// Applies the rules to the head of a response. Returns a meter if a rule waits for the body's end.
     pub(crate) fn start(response: &Parts, reservation: Reservation) -> Option<Box<Self>> {
         if reservation.is_empty() || reservation.head(response) {
             return None;
         }
         let status = response.status;
-        // Servers drop these bodies unread.
+        // Servers drop these bodies without reading them.
         let is_empty = reservation.is_head() || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let content_type = response.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
         let is_grpc = content_type.is_some_and(|kind| kind.starts_with(b"application/grpc") && !kind.contains(&b'w'));
@@ -42,21 +44,22 @@ impl Meter {
         Some(Box::new(Self { reservation, status, bytes: 0, most_bytes, messages, is_complete, is_over: false }))
     }
 
-    /// Returns what may be sent of a frame that would send more than may be sent: of a gRPC body whole messages. `None` if
-    /// all of it may be.
+    /// Returns the allowed part of a frame that exceeds the maximum; `None` if all of it is allowed.
+    ///
+    /// For a gRPC body the part consists of complete messages.
     pub(crate) fn cut<E>(&self, frame: Option<&Result<Frame<Bytes>, E>>) -> Option<Bytes> {
         let (most, Ok(frame)) = self.most_bytes.zip(frame)? else { return None };
         let data = frame.data_ref()?;
         let room = most.saturating_sub(self.bytes);
         let is_cut = data.len() as u64 > room;
         is_cut.then(|| {
-            let fitting = self.messages.as_ref().map_or(room, |messages| messages.whole_messages(data, room));
-            // Less than there is.
+            let fitting = self.messages.as_ref().map_or(room, |messages| messages.complete_messages(data, room));
+            // The part is shorter than the data, so the conversion cannot fail.
             data.slice(..usize::try_from(fitting).unwrap_or_default())
         })
     }
 
-    /// Returns the trailers that end a body which was cut off, where the protocol has some.
+    /// Returns the trailers that end a body which was cut off, if the protocol has trailers.
     pub(crate) fn cut_trailers(&self) -> Option<HeaderMap> {
         self.messages.is_some().then(|| {
             let status = (HeaderName::from_static("grpc-status"), HeaderValue::from_static("8"));
@@ -65,7 +68,7 @@ impl Meter {
         })
     }
 
-    /// Notes a frame, or the end. Returns whether the body is over.
+    /// Records a frame, or the end. Returns whether the body has ended.
     pub(crate) fn pass<E>(&mut self, frame: Option<&Result<Frame<Bytes>, E>>, is_last: bool) -> bool {
         match frame {
             None => *self.is_complete.get_mut() = true,
@@ -87,7 +90,7 @@ impl Meter {
         true
     }
 
-    /// Notes that the server knows of the end.
+    /// Records that the server knows the end of the body.
     pub(crate) fn end_is_known(&self) {
         self.is_complete.store(true, Ordering::Relaxed);
     }

@@ -1,23 +1,29 @@
-//! Second thoughts: what requests turned out to cost.
+//! Settling: limits correct the cost of a request when it is over.
 //!
 //! A limit that [settles](crate::Limit::settle) charges an estimate before the handler runs, its
-//! [cost](crate::Limit::cost), and corrects it afterwards: what was too much is refunded, what was too little is charged,
-//! into debt if need be. Since the estimate is taken first, requests that run at the same time cannot spend a quota twice.
+//! [cost](crate::Limit::cost), and corrects it afterwards. If the estimate was too high, the difference is refunded. If
+//! it was too low, the difference is charged, into debt if necessary. Because the estimate is taken first, concurrent
+//! requests cannot spend a quota twice.
 //!
-//! | rule | a request ends up costing |
+//! | rule | final cost of a request |
 //! |---|---|
-//! | [`only_failures`] | nothing, when it succeeds: logins |
-//! | [`only_successes`] | nothing, when it fails |
-//! | [`only_status`] | nothing, unless its status is one of these |
+//! | [`only_failures`] | nothing if it succeeds: for logins |
+//! | [`only_successes`] | nothing if it fails |
+//! | [`only_status`] | nothing unless its status is one of these |
 //! | [`cost_header`] | the number in a header of the response |
 //! | [`body_bytes`] | the length of the response's body, counted as it is sent |
-//! | [`by_handler`] | what the handler says, by its [`Reservation`] |
-//! | a closure | what it makes of the response's head |
-//! | a [`Rule`] of your own | what it makes of the head, or of how the body ended |
+//! | [`by_handler`] | the cost that the handler sets, by its [`Reservation`] |
+//! | a closure | the result for the response's head |
+//! | a custom [`Rule`] | the result for the head, or for the end of the body |
 //!
-//! A handler can settle under every rule, and its word goes before the rule's.
+//! The final cost is decided in this order:
 //!
-//! Five failed logins in fifteen minutes, also when they are tried all at once; those who get in are not counted:
+//! 1. the last cost that the handler set, under any rule;
+//! 2. the result of the rule;
+//! 3. without a response, the choice of [`Limit::on_abandoned`](crate::Limit::on_abandoned), by default the estimate.
+//!
+//! By default, the estimate is 1. This limit admits five failed logins in fifteen minutes, even if they are tried all
+//! at once. Successful logins are not counted:
 //!
 //! ```
 //! use std::time::Duration;
@@ -30,7 +36,7 @@
 //! # let _ = login;
 //! ```
 //!
-//! Tokens of a language model, estimated from the request and settled by the handler:
+//! Customised: tokens of a language model, with an estimate that the handler settles:
 //!
 //! ```
 //! use tower_quota::settle::{self, Reservation};
@@ -42,7 +48,7 @@
 //!     .settle(settle::by_handler());
 //! # let _ = tokens;
 //!
-//! // With the feature `axum` the reservation is an extractor; else it is in the request's extensions.
+//! // With the feature `axum` the reservation is an extractor. Otherwise read it from the request's extensions.
 //! async fn complete(reservation: Reservation) -> String {
 //!     let (answer, used) = (String::from("..."), 1_234);
 //!     reservation.settle("tokens", used);
@@ -50,37 +56,37 @@
 //! }
 //! ```
 //!
-//! # When
+//! # Time of settling
 //!
-//! Settling is done once: when the response has reached the point that its rules wait for, its head or the end of its body,
-//! and the last clone of the [`Reservation`] is dropped. It takes one call of the store to refund, and one to charge more,
-//! for all limits together. A cost above the estimate is charged at that time; a refund goes to the window that the estimate
-//! was taken from, and to nothing if that has passed.
+//! A request is settled once: when the response has reached the point that its rules wait for (its head or the end of
+//! its body) and the last clone of the [`Reservation`] is dropped. For all limits together it takes one call of the
+//! store to refund and one to charge more. A cost above the estimate is charged at that time. A refund goes to the
+//! window that the estimate was taken from; if that window has ended, it has no effect.
 //!
-//! | what happened | what the request costs |
+//! | event | final cost |
 //! |---|---|
-//! | the handler settled | what it said last |
-//! | a response, and the handler did not settle | what the rule says |
-//! | a response whose body was cut off, by an error or because the client went away | what the rule says of the head, or of as much of the body as there was |
-//! | no response: the handler panicked, was cancelled with its client, or its service failed | the estimate, or what [`Limit::on_abandoned`](crate::Limit::on_abandoned) says |
-//! | a task of the handler keeps a clone of the reservation | it is settled when the task drops it; what the task says counts |
-//! | the client went away while the request waited for its turn | nothing, whatever the limits say: it never reached the handler |
-//! | the client went away before the store had answered | nothing by limits that settle, and nothing at all where one may make it wait; by others, what the store got to count |
+//! | the handler settled | the last cost that it set |
+//! | a response, and the handler did not settle | the result of the rule |
+//! | a response whose body was cut off, by an error or because the client disconnected | the result of the rule for the head, or for the part of the body that was sent |
+//! | no response: the handler panicked, was cancelled with its client, or its service failed | the estimate, or the choice of [`Limit::on_abandoned`](crate::Limit::on_abandoned) |
+//! | a task of the handler keeps a clone of the reservation | it is settled when the task drops it, by the cost that the task set |
+//! | the client disconnected while the request waited for its turn | nothing: it never reached the handler |
+//! | the client disconnected before the store had answered | nothing for limits that settle, and nothing at all if a limit may make it wait; for others, the cost if the store counted it |
 //! | the store was unavailable at first, and the limit is [local](crate::OnStoreFailure::Local) | the same, settled in this process |
 //! | the store was unavailable at first, and nothing was counted | nothing |
-//! | the store is unavailable when it should settle | the estimate; the error goes to [`on_store_error`](crate::RateLimitLayer::on_store_error) |
+//! | the store is unavailable at the time of settling | the estimate; the error is passed to [`on_store_error`](crate::RateLimitLayer::on_store_error) |
 //!
 //! # Caveats
 //!
-//! * An estimate of 0 only peeks, and passes even where there is a debt. Estimate at least 1 where quotas are to hold.
-//! * The store is asked where the last handle is dropped. A [`MemoryStore`](crate::MemoryStore) has then settled; a store
-//!   that takes time is waited for in a task of its own on the tokio runtime that the request ran on. Where that runtime
-//!   is being shut down, or there is none, the estimate stays.
-//! * The `RateLimit` fields of the response speak of the estimate: they are written before the cost is known.
-//! * Where the keys of a policy are on several nodes of a Redis cluster, a sliding log may not get back what it was
-//!   charged, and a window is chosen by the latest of the nodes' clocks: a decision has one instant, and each node its own.
+//! * An estimate of 0 only peeks, and is admitted even if there is a debt. Estimate at least 1 if quotas must hold.
+//! * The store is called when the last handle is dropped. A [`MemoryStore`](crate::MemoryStore) settles at once. Other
+//!   stores settle in a task on the tokio runtime of the request. If that runtime is shutting down, or there is none,
+//!   the estimate stays.
+//! * The `RateLimit` fields of the response report the estimate: they are written before the final cost is known.
+//! * If the keys of a policy are on several nodes of a Redis cluster, a refund may not reach a sliding log, and a
+//!   window is chosen by the latest of the nodes' clocks: a decision has one instant, and each node has its own clock.
 //! * A reservation that is never dropped is never settled, and the estimate stays.
-//! * Rules that wait for the end of the body may run while it is dropped: they must not panic.
+//! * Rules that wait for the end of the body may run while the body is dropped: they must not panic.
 
 mod amount;
 mod charge_record;

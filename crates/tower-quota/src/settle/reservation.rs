@@ -1,4 +1,4 @@
-//! The handle by which a handler says what its request costs.
+//! The handle by which a handler sets the cost of its request.
 
 use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,13 +10,13 @@ use smallvec::SmallVec;
 use super::charge_record::{ChargeRecord, RecordedCharge};
 use super::{ResponseEnd, Settle};
 
-/// What a request was charged by the limits that [settle](crate::Limit::settle), and the right to correct it.
+/// A handle to correct the charges of a request by limits that [settle](crate::Limit::settle).
 ///
-/// It is in the extensions of a request that was charged by such a limit, and with the feature `axum` it is an extractor:
-/// an empty one where there is none, so that a handler need not know whether it was counted.
+/// It is in the extensions of a request that was charged by such a limit. With the feature `axum` it is also an
+/// extractor, which is empty if the request was not charged.
 ///
-/// Clones are one reservation. The last word counts, before any rule of the limit; it is [carried out] when the last clone
-/// is dropped. Within nested layers a reservation covers the outer ones too.
+/// Clones share one reservation. The last cost that was set counts, and takes precedence over the limit's rule. It is
+/// [applied] when the last clone is dropped. In nested layers a reservation includes the outer layers.
 ///
 /// ```
 /// use http::{Request, Response};
@@ -30,57 +30,57 @@ use super::{ResponseEnd, Settle};
 /// }
 /// ```
 ///
-/// [carried out]: super#when
+/// [applied]: super#time-of-settling
 #[derive(Clone, Default)]
-#[must_use = "dropped, it can say nothing more"]
-pub struct Reservation(Option<Arc<Shared>>);
+#[must_use = "a dropped reservation can no longer set the cost"]
+pub struct Reservation(Option<Arc<Settlement>>);
 
-struct Shared {
+struct Settlement {
     record: ChargeRecord,
-    /// What has been said of each charge in the record.
-    words: Mutex<SmallVec<[Words; 2]>>,
-    /// The reservation of a layer around this one.
+    /// The verdicts on each charge in the record.
+    verdicts: Mutex<SmallVec<[Verdicts; 2]>>,
+    /// The reservation of an outer layer.
     outer: Reservation,
-    /// Says whether no body is due, whatever the response's head says.
+    /// True if the request is `HEAD`, so the response has no body.
     is_head: bool,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Words {
+struct Verdicts {
     handler: Option<Settle>,
     rule: Option<Settle>,
 }
 
 impl Reservation {
-    /// Sets what the request costs by this limit, instead of the estimate; 0 gives all of it back.
+    /// Sets the cost of the request for this limit, instead of the estimate; 0 refunds all of it.
     ///
-    /// Returns whether the limit is a part of this reservation: it is not where it does not apply or does not settle, where
-    /// the store was unavailable and nothing was counted, or where it is a [shadow](crate::Limit::shadow) that would have
-    /// refused. In nested layers that have limits of the same name, it is the cost by each of them.
+    /// Returns whether the limit is a part of this reservation. It is not if it does not apply or does not settle, if
+    /// the store was unavailable and nothing was counted, or if it is a [shadow](crate::Limit::shadow) that would have
+    /// refused. If nested layers have limits of the same name, the cost is set for each of them.
     pub fn settle(&self, limit: &str, cost: u64) -> bool {
-        let Some(shared) = &self.0 else { return false };
-        let is_mine = shared.say(Settle::Cost(cost), |recorded| recorded.name().as_str() == limit);
-        shared.outer.settle(limit, cost) || is_mine
+        let Some(settlement) = &self.0 else { return false };
+        let is_mine = settlement.set(Settle::Cost(cost), |recorded| recorded.name().as_str() == limit);
+        settlement.outer.settle(limit, cost) || is_mine
     }
 
-    /// Makes the request free, by every limit that settles.
+    /// Refunds the request for every limit that settles.
     pub fn refund(&self) {
-        self.say_of_all(Settle::Refund);
+        self.set_all(Settle::Refund);
     }
 
-    /// Keeps the estimate, by every limit, whatever the rules say.
+    /// Keeps the estimate for every limit that settles, instead of applying its rule.
     pub fn keep(&self) {
-        self.say_of_all(Settle::Keep);
+        self.set_all(Settle::Keep);
     }
 
-    /// Returns the units that this limit charged up front; `None` when it is not a part of this reservation.
+    /// Returns the units that this limit charged up front; `None` if it is not part of the reservation.
     ///
-    /// Of nested layers with limits of the same name, it is that of the innermost.
+    /// If nested layers have limits of the same name, it is that of the innermost.
     #[must_use]
     pub fn estimate(&self, limit: &str) -> Option<u64> {
-        let shared = self.0.as_ref()?;
-        let mine = shared.record.charges().iter().find(|recorded| recorded.name().as_str() == limit);
-        mine.map(RecordedCharge::taken).or_else(|| shared.outer.estimate(limit))
+        let settlement = self.0.as_ref()?;
+        let mine = settlement.record.charges().iter().find(|recorded| recorded.name().as_str() == limit);
+        mine.map(RecordedCharge::taken).or_else(|| settlement.outer.estimate(limit))
     }
 
     /// Returns whether there is nothing to settle.
@@ -89,86 +89,88 @@ impl Reservation {
         self.0.is_none()
     }
 
-    /// Makes a reservation and leaves a clone with the request, if any of its limits settles.
+    /// Makes a reservation, and attaches a clone to the request if any of its limits settles.
     pub(crate) fn open<B>(record: ChargeRecord, request: &mut Request<B>) -> Self {
         let Some(record) = record.settling() else { return Self::default() };
-        let words = Mutex::new(record.charges().iter().map(|_| Words::default()).collect());
+        let verdicts = Mutex::new(record.charges().iter().map(|_| Verdicts::default()).collect());
         let outer = request.extensions_mut().remove().unwrap_or_default();
         let is_head = request.method() == Method::HEAD;
-        let reservation = Self(Some(Arc::new(Shared { record, words, outer, is_head })));
+        let reservation = Self(Some(Arc::new(Settlement { record, verdicts, outer, is_head })));
         request.extensions_mut().insert(reservation.clone());
         reservation
     }
 
     /// Returns whether the response cannot have a body.
     pub(crate) fn is_head(&self) -> bool {
-        self.0.as_ref().is_some_and(|shared| shared.is_head)
+        self.0.as_ref().is_some_and(|settlement| settlement.is_head)
     }
 
-    /// Asks the rules about the head of the response. Returns whether all of them have answered.
+    /// Applies the rules to the head of the response. Returns whether all of them have decided.
     pub(crate) fn head(&self, response: &Parts) -> bool {
         self.rule(|recorded| recorded.rule().and_then(|settle| settle.rule.at_head(response)))
     }
 
-    /// Returns how many bytes of the body may be sent, if a rule says so.
+    /// Returns the maximum number of bytes of the body, if a rule sets one.
     pub(crate) fn most_bytes(&self) -> Option<u64> {
         let most = |recorded: &RecordedCharge| recorded.rule()?.rule.most_bytes(recorded.available());
         self.0.as_ref()?.record.charges().iter().filter_map(most).min()
     }
 
-    /// Asks the rules that did not answer at the head.
+    /// Applies the rules that did not decide at the head.
     pub(crate) fn end(&self, end: &ResponseEnd<'_>) {
         self.rule(|recorded| recorded.rule().map(|settle| settle.rule.at_end(end)));
     }
 
-    /// Asks the rules that have not answered. No lock is held meanwhile: a rule may find a reservation in the response.
+    /// Applies the rules that have not decided. Returns whether all of them have.
+    ///
+    /// No lock is held in the meantime, because a rule may use a reservation in the response.
     fn rule(&self, ask: impl Fn(&RecordedCharge) -> Option<Settle>) -> bool {
-        let Some(shared) = &self.0 else { return true };
+        let Some(settlement) = &self.0 else { return true };
         let mut have_all = true;
-        for (position, recorded) in shared.record.charges().iter().enumerate() {
-            if shared.words()[position].rule.is_none() {
+        for (position, recorded) in settlement.record.charges().iter().enumerate() {
+            if settlement.verdicts()[position].rule.is_none() {
                 let verdict = ask(recorded);
-                shared.words()[position].rule = verdict;
+                settlement.verdicts()[position].rule = verdict;
                 have_all &= verdict.is_some();
             }
         }
         have_all
     }
 
-    fn say_of_all(&self, word: Settle) {
-        if let Some(shared) = &self.0 {
-            shared.say(word, |_| true);
-            shared.outer.say_of_all(word);
+    fn set_all(&self, verdict: Settle) {
+        if let Some(settlement) = &self.0 {
+            settlement.set(verdict, |_| true);
+            settlement.outer.set_all(verdict);
         }
     }
 }
 
-impl Shared {
-    /// Says it of these charges. Returns whether there are any.
-    fn say(&self, word: Settle, of: impl Fn(&RecordedCharge) -> bool) -> bool {
-        let mut is_said = false;
-        for (recorded, words) in self.record.charges().iter().zip(self.words().iter_mut()) {
+impl Settlement {
+    /// Sets the handler's verdict on these charges. Returns whether there are any.
+    fn set(&self, verdict: Settle, of: impl Fn(&RecordedCharge) -> bool) -> bool {
+        let mut is_set = false;
+        for (recorded, verdicts) in self.record.charges().iter().zip(self.verdicts().iter_mut()) {
             if of(recorded) {
-                words.handler = Some(word);
-                is_said = true;
+                verdicts.handler = Some(verdict);
+                is_set = true;
             }
         }
-        is_said
+        is_set
     }
 
-    fn words(&self) -> MutexGuard<'_, SmallVec<[Words; 2]>> {
-        // A word is written in one step.
-        self.words.lock().unwrap_or_else(PoisonError::into_inner)
+    fn verdicts(&self) -> MutexGuard<'_, SmallVec<[Verdicts; 2]>> {
+        // A verdict is written in one step, so a poisoned list is still valid.
+        self.verdicts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Shared {
-    /// Settles: no handle is left that could say anything.
+impl Drop for Settlement {
+    /// Settles, because no handle is left that could set a cost.
     fn drop(&mut self) {
-        let words = self.words.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let verdicts = self.record.charges().iter().zip(words.iter()).map(|(recorded, said)| {
+        let verdicts = self.verdicts.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let verdicts = self.record.charges().iter().zip(verdicts.iter()).map(|(recorded, verdict)| {
             let abandoned = || recorded.rule().map(|settle| settle.abandoned).unwrap_or_default();
-            said.handler.or(said.rule).unwrap_or_else(abandoned)
+            verdict.handler.or(verdict.rule).unwrap_or_else(abandoned)
         });
         self.record.settle(verdicts);
     }
@@ -176,7 +178,7 @@ impl Drop for Shared {
 
 impl fmt::Debug for Reservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let charges = self.0.as_ref().map_or(&[][..], |shared| shared.record.charges());
+        let charges = self.0.as_ref().map_or(&[][..], |settlement| settlement.record.charges());
         f.debug_map().entries(charges.iter().map(|recorded| (recorded.name(), recorded.taken()))).finish()
     }
 }

@@ -1,4 +1,4 @@
-//! The seam between a response and what its request turns out to cost.
+//! Settle rules: they decide the final cost of a request from its response.
 
 use std::sync::Arc;
 
@@ -6,20 +6,24 @@ use http::response::Parts;
 
 use super::ResponseEnd;
 
-/// What becomes of a request's estimated cost.
+/// The verdict on a request's estimated cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Settle {
-    /// It stays charged.
+    /// The estimate stays charged.
     #[default]
     Keep,
-    /// All of it is given back.
+    /// The estimate is refunded.
     Refund,
-    /// The request costs this many units instead: less is given back, more is taken, into debt if need be.
+    /// The request costs this many units instead; the difference is refunded or charged.
+    ///
+    /// A charge may lead into debt.
     Cost(u64),
 }
 
-/// Decides from its response what a request costs; closures do, from the head:
+/// Decides the final cost of a request from its response.
+///
+/// A closure on the head of the response is a rule:
 ///
 /// ```
 /// use http::StatusCode;
@@ -33,22 +37,23 @@ pub enum Settle {
 /// # let _ = limit;
 /// ```
 ///
-/// A rule runs for each request of its limit, where the response is made or its body ends: it must be quick, and never
+/// A rule runs for each request of its limit, when the response is made or its body ends. It must be quick, and never
 /// block or panic.
 pub trait Rule: Send + Sync + 'static {
-    /// Decides by the head of the response; `None` when the end of the body has to be waited for.
+    /// Decides by the head of the response; returns `None` to wait for the end of the body.
     fn at_head(&self, response: &Parts) -> Option<Settle>;
 
-    /// Returns how many bytes of the body may be sent, given the units that the request could take when it was admitted.
+    /// Returns the maximum number of bytes of the body, given the units that were available.
     ///
-    /// A gRPC call ends after the last message that fits, with `RESOURCE_EXHAUSTED`, other responses like a body that was
-    /// cut off. By default bodies are sent completely, and what the quota did not have becomes a debt.
+    /// The units are those at the time of admission. A gRPC call ends after the last message that fits, with
+    /// `RESOURCE_EXHAUSTED`; other bodies are cut off. By default bodies are sent completely, and the units above the
+    /// quota become a debt.
     fn most_bytes(&self, units: u64) -> Option<u64> {
         let _ = units;
         None
     }
 
-    /// Decides by the end of the body, where the head decided nothing. By default the estimate stays.
+    /// Decides by the end of the body, if the head did not decide. By default the estimate stays.
     fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
         let _ = end;
         Settle::Keep
@@ -81,8 +86,9 @@ macro_rules! rule_behind {
 
 rule_behind!(Box, Arc);
 
-/// The request costs what its handler says, by its [`Reservation`](super::Reservation); the estimate when it says
-/// nothing.
+/// Settles by the cost that the handler sets; the estimate stays if it sets none.
+///
+/// The handler sets it by its [`Reservation`](super::Reservation).
 #[must_use]
 pub fn by_handler() -> impl Rule {
     |_: &Parts| Settle::Keep

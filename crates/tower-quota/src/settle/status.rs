@@ -1,4 +1,4 @@
-//! Counting only requests that end in some way.
+//! Rules that count only requests with some results.
 
 use http::header::CONTENT_TYPE;
 use http::response::Parts;
@@ -9,7 +9,7 @@ use crate::cost::number_in;
 
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 
-/// How a request went.
+/// The status of a finished request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Status {
@@ -20,7 +20,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether the request failed: an HTTP status from 400 on, or any gRPC status but `OK`.
+    /// Returns whether the request failed: HTTP status 400 or above, or a gRPC status except `OK`.
     #[must_use]
     pub fn is_failure(self) -> bool {
         match self {
@@ -30,8 +30,9 @@ impl Status {
     }
 }
 
-/// Counts only requests that [fail](Status::is_failure): what others were charged is given back. For logins, so that
-/// only wrong passwords count. A gRPC call that was cut off before its status counts.
+/// Counts only requests that [fail](Status::is_failure), and refunds others.
+///
+/// For logins, so that only wrong passwords count. A gRPC call that was cut off before its status counts.
 #[must_use]
 #[doc(alias = "count_only_failures")]
 #[doc(alias = "skipSuccessfulRequests")]
@@ -39,19 +40,20 @@ pub fn only_failures() -> impl Rule {
     only_status(Status::is_failure)
 }
 
-/// Counts only requests that do not [fail](Status::is_failure): what others were charged is given back. A gRPC call
-/// that was cut off before its status counts.
+/// Counts only requests that do not [fail](Status::is_failure), and refunds others.
+///
+/// A gRPC call that was cut off before its status counts.
 #[must_use]
 #[doc(alias = "skipFailedRequests")]
 pub fn only_successes() -> impl Rule {
     only_status(|status| !status.is_failure())
 }
 
-/// Counts only requests with a status of which this holds: what others were charged is given back.
+/// Counts only requests whose status this closure accepts, and refunds others.
 ///
-/// A gRPC call's status is in the trailers after its messages, or in the headers of an answer without messages: the
-/// whole call is waited for. Cut off before its status, or in gRPC-Web, where trailers are a part of the body, the call
-/// counts.
+/// A gRPC call's status is in the trailers after its messages, or in the headers of a response without messages, so the
+/// rule waits for the end of the call. A call that is cut off before its status counts. So does a gRPC-Web call, where
+/// trailers are a part of the body.
 ///
 /// ```
 /// use http::StatusCode;
@@ -79,7 +81,7 @@ impl<F: Fn(Status) -> bool + Send + Sync + 'static> OnlyStatus<F> {
 
 impl<F: Fn(Status) -> bool + Send + Sync + 'static> Rule for OnlyStatus<F> {
     fn at_head(&self, response: &Parts) -> Option<Settle> {
-        // Another status is that of a server or proxy that knows nothing of gRPC.
+        // Another status comes from a server or proxy that does not know gRPC.
         if response.status == StatusCode::OK && is_grpc(&response.headers) {
             number_in(&response.headers, &GRPC_STATUS).map(|code| self.of(Status::Grpc(code)))
         } else {

@@ -7,13 +7,13 @@ use std::error::Error;
 
 use tower_quota_core::Decision;
 
-/// The error of a [`Throttle`](crate::Throttle): its own refusal, a failure of the store, or the inner service's error.
+/// The error of a [`Throttle`](crate::Throttle): a refusal, a store failure, or the inner error.
 ///
-/// It is an error for tower's `BoxError` stacks whatever `E` is, a `BoxError` included. Its source is the [`Throttled`]
-/// or the store's error; the inner error has the same text as this one and a source of its own.
+/// It works with tower's `BoxError` for any `E`, including `BoxError`. Its source is the [`Throttled`] or the store's
+/// error. For an inner error the text is that of the inner error, and there is no source.
 #[derive(Debug)]
 pub enum ThrottleError<E> {
-    /// The request was refused here and did not reach the inner service. Nothing was charged.
+    /// The request was refused by this layer and did not reach the inner service. Nothing was charged.
     Throttled(Throttled),
     /// The store failed, and [`StoreFailure::Fail`](super::StoreFailure::Fail) was chosen.
     Store(Box<dyn Error + Send + Sync>),
@@ -21,7 +21,7 @@ pub enum ThrottleError<E> {
     Inner(E),
 }
 
-/// A refusal: the turn is further away than the request may wait, or never comes.
+/// A refusal: the turn is later than the request may wait, or never comes.
 #[derive(Debug)]
 pub struct Throttled {
     retry_after: Option<Duration>,
@@ -37,7 +37,7 @@ impl Throttled {
         Self { retry_after: Some(retry_after), decision: None }
     }
 
-    /// Returns after how long the same request would be accepted; `None` if it never would.
+    /// Returns the time until the same request would be accepted; `None` if it never would.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         self.retry_after
@@ -62,8 +62,8 @@ impl<E> ThrottleError<E> {
 }
 
 impl ThrottleError<Infallible> {
-    /// Returns it as the error of a service.
-    pub(super) fn widen<E>(self) -> ThrottleError<E> {
+    /// Returns this error as the error of a service.
+    pub(super) fn into_service_error<E>(self) -> ThrottleError<E> {
         match self {
             Self::Throttled(refusal) => ThrottleError::Throttled(refusal),
             Self::Store(error) => ThrottleError::Store(error),

@@ -1,4 +1,4 @@
-//! The future of a throttled request: waits for the turn, then for the inner service.
+//! The future of a throttled request: it waits for the turn, then for the inner service.
 
 use core::convert::Infallible;
 use core::fmt;
@@ -13,16 +13,16 @@ use tower_quota_core::{Key, Store};
 use tower_service::Service;
 
 use super::error::ThrottleError;
-use super::gate::{Gate, Turn, Turning};
+use super::gate::{Gate, PendingTurn, Turn};
 use super::reader::Reader;
 
 pin_project! {
     /// The future of a [`Throttle`](crate::Throttle).
     ///
-    /// Dropped before the inner service is called, it gives the turn of its request back.
+    /// If it is dropped before the inner service is called, the turn of its request is refunded.
     ///
     /// # Panics
-    /// When polled after it has completed, as futures may.
+    /// When it is polled after it has completed.
     #[must_use = "futures do nothing unless polled"]
     pub struct ThrottleFuture<Svc, R, S, H>
     where
@@ -39,7 +39,7 @@ pin_project! {
 }
 
 pin_project! {
-    /// How far a request has come.
+    /// The state of a request.
     #[project = StateProjection]
     pub(super) enum State<Svc, R, S, F>
     where
@@ -47,7 +47,7 @@ pin_project! {
         S: Clone,
     {
         Waiting {
-            turning: Turning<S>,
+            turning: PendingTurn<S>,
             turn: Option<Turn<S>>,
             // A clone that has not been polled ready.
             service: Svc,
@@ -64,7 +64,7 @@ pin_project! {
 }
 
 impl<Svc, R, S: Store + Clone, F> State<Svc, R, S, F> {
-    pub(super) const fn waiting(turning: Turning<S>, service: Svc, request: R) -> Self {
+    pub(super) const fn waiting(turning: PendingTurn<S>, service: Svc, request: R) -> Self {
         Self::Waiting { turning, turn: None, service, request: Some(request) }
     }
 
@@ -102,7 +102,7 @@ where
             match this.state.as_mut().project() {
                 StateProjection::Waiting { turning, turn, service, request } => {
                     if turn.is_none() {
-                        *turn = Some(ready!(turning.as_mut().poll(cx)).map_err(ThrottleError::widen)?);
+                        *turn = Some(ready!(turning.as_mut().poll(cx)).map_err(ThrottleError::into_service_error)?);
                     }
                     ready!(service.poll_ready(cx)).map_err(ThrottleError::Inner)?;
                     let response = service.call(take(request));
@@ -116,7 +116,7 @@ where
                     }
                     return Poll::Ready(Ok(response));
                 }
-                StateProjection::Failed { error } => return Poll::Ready(Err(take(error).widen())),
+                StateProjection::Failed { error } => return Poll::Ready(Err(take(error).into_service_error())),
             }
         }
     }

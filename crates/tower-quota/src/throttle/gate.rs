@@ -1,4 +1,4 @@
-//! The gate that requests pass one after another: the limiter, pushbacks, and the places to wait.
+//! The gate of a throttled service: the limiter, pushbacks, and the places to wait.
 
 use core::convert::Infallible;
 use core::error::Error;
@@ -15,34 +15,34 @@ use tower_quota_core::{Decision, Key, Limiter, NotReady, Store};
 use super::error::{ThrottleError, Throttled};
 use super::pushbacks::{Pushbacks, now};
 
-/// What happens to requests while the store cannot decide.
+/// The choice for requests while the store cannot decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[doc(alias("fail open", "fail closed"))]
 pub enum StoreFailure {
-    /// They go ahead, uncounted. The default, as for the limits of a server.
+    /// Requests pass uncounted: fail open. It is the default, as for the limits of a server.
     #[default]
     Allow,
-    /// They fail with [`ThrottleError::Store`].
+    /// Requests fail with [`ThrottleError::Store`]: fail closed.
     Fail,
 }
 
-/// What the services of a layer share.
+/// The state that the services of a layer share.
 pub(super) struct Gate<S> {
     pub(super) limiter: Limiter<S>,
     pub(super) pushbacks: Arc<Pushbacks>,
     pub(super) max_pushback: Duration,
     pub(super) places: Arc<Semaphore>,
     pub(super) on_store_failure: StoreFailure,
-    pub(super) on_store_error: Option<Arc<OnStoreError>>,
+    pub(super) on_store_error: Option<Arc<StoreErrorListener>>,
 }
 
-pub(super) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
+pub(super) type StoreErrorListener = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 
-/// A turn to come, or the reason why there is none.
-pub(super) type Turning<S> = Pin<Box<dyn Future<Output = Result<Turn<S>, ThrottleError<Infallible>>> + Send>>;
+/// A future that returns the turn, or the error if there is none.
+pub(super) type PendingTurn<S> = Pin<Box<dyn Future<Output = Result<Turn<S>, ThrottleError<Infallible>>> + Send>>;
 
-/// A turn that has come. Dropped before it is spent, it goes back to the store.
+/// A turn that has come. If it is dropped before it is spent, it is refunded.
 pub(super) struct Turn<S: Store + Clone> {
     gate: Arc<Gate<S>>,
     key: Key<'static>,
@@ -90,7 +90,7 @@ impl<S: Store + Clone> Gate<S> {
 }
 
 impl<S: Store + Clone> Turn<S> {
-    /// Keeps what was charged.
+    /// Keeps the charge.
     pub(super) fn spend(mut self) {
         self.taken = None;
     }
@@ -99,7 +99,7 @@ impl<S: Store + Clone> Turn<S> {
 impl<S: Store + Clone> Drop for Turn<S> {
     fn drop(&mut self) {
         if let Some(decision) = self.taken.take() {
-            // A store in memory has refunded when this returns. Others need the runtime to wait for their answer.
+            // A store in memory refunds in this call. Others need the runtime to wait for their answer.
             let refund = self.gate.limiter.refund(&self.key, decision);
             if let Ok(runtime) = Handle::try_current() {
                 drop(runtime.spawn(refund));

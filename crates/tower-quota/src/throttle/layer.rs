@@ -12,10 +12,11 @@ use super::gate::{Gate, StoreFailure};
 use super::reader::Constant;
 use super::service::Throttle;
 
-/// Makes requests of any tower service wait for their turn, or fail with a [`ThrottleError`](crate::ThrottleError).
+/// A layer that makes requests of any tower service wait for their turn, or fail.
 ///
-/// The [module](crate::throttle) has an example, and what happens to a request. Type parameters: the store, and the
-/// [readers](super::Reader) of keys, costs and pushbacks.
+/// The [module](crate::throttle) has an example and the steps of a request. The error is a
+/// [`ThrottleError`](crate::ThrottleError). Type parameters: the store, and the [readers](super::Reader) of keys, costs
+/// and pushbacks.
 #[derive(Clone, Debug)]
 #[must_use = "a layer limits nothing before it is put around a service"]
 pub struct ThrottleLayer<S, K, C = Constant<u64>, H = Constant<Option<Duration>>> {
@@ -26,14 +27,14 @@ pub struct ThrottleLayer<S, K, C = Constant<u64>, H = Constant<Option<Duration>>
 }
 
 impl<S: Store + Clone, K> ThrottleLayer<S, K> {
-    /// Makes a layer that counts requests by what a closure reads from them.
+    /// Makes a layer that counts requests by the key that a closure reads from them.
     ///
     /// The closure returns any value that [`AsKey`](crate::AsKey) accepts and that borrows nothing from the request: a
     /// `String`, a number, an address, a [`Key`](crate::Key). Write the type of its argument, as
     /// `|request: &MyRequest| request.tenant.clone()`.
     ///
-    /// A request costs one unit, waits as long as [`Limiter::max_wait`](crate::Limiter::max_wait) says, and goes ahead
-    /// uncounted if the store fails. Windows have no turns to wait for: they refuse at once.
+    /// A request costs one unit, waits at most [`Limiter::max_wait`](crate::Limiter::max_wait), and passes uncounted if
+    /// the store fails. Windows have no turns to wait for: they refuse at once.
     pub fn new(limiter: Limiter<S>, key: K) -> Self {
         let gate = Gate {
             limiter,
@@ -46,10 +47,10 @@ impl<S: Store + Clone, K> ThrottleLayer<S, K> {
         Self { gate, key, cost: Constant(1), heed: Constant(None) }
     }
 
-    /// The most requests that wait at once unless [`max_waiting`](Self::max_waiting) says otherwise.
+    /// The default of [`max_waiting`](Self::max_waiting): 10,000 requests.
     pub const DEFAULT_MAX_WAITING: usize = 10_000;
 
-    /// The longest pushback unless [`max_pushback`](Self::max_pushback) says otherwise: 5 minutes.
+    /// The default of [`max_pushback`](Self::max_pushback): 5 minutes.
     pub const DEFAULT_MAX_PUSHBACK: Duration = Duration::from_secs(300);
 }
 
@@ -61,33 +62,33 @@ impl<S: Store + Clone> ThrottleLayer<S, Constant<Key<'static>>> {
 }
 
 impl<S: Store + Clone, K, C, H> ThrottleLayer<S, K, C, H> {
-    /// Sets the longest wait of a request, in the limiter. Zero makes every request fail that would have to wait.
+    /// Sets the longest wait of a request. With zero, a request that would have to wait fails.
     pub fn max_wait(mut self, longest: Duration) -> Self {
         self.gate.limiter = self.gate.limiter.max_wait(longest);
         self
     }
 
-    /// Sets the most requests that wait at once in this process, behind this layer and its clones.
+    /// Sets the maximum number of waiting requests in this process, for this layer and its clones.
     ///
-    /// One more does not wait: it passes now, or fails. Requests that wait for the store's answer are counted too. Each
-    /// that waits holds its request and a timer.
+    /// Further requests do not wait: they pass at once, or fail. Requests that wait for the store's answer are
+    /// included. Each waiting request holds its data and a timer.
     pub fn max_waiting(mut self, requests: usize) -> Self {
         self.gate.places = Arc::new(Semaphore::new(requests.min(Semaphore::MAX_PERMITS)));
         self
     }
 
-    /// Charges each request what a closure reads from it, in units of the quota. The default is one unit.
+    /// Charges each request the cost that a closure reads from it, in units. The default is one unit.
     ///
-    /// A cost above the capacity of a limit never passes. A cost of 0 never waits for a turn.
+    /// A cost above the capacity of a limit is never admitted. A cost of 0 never waits for a turn.
     pub fn cost_with<N>(self, cost: N) -> ThrottleLayer<S, K, N, H> {
         ThrottleLayer { gate: self.gate, key: self.key, cost, heed: self.heed }
     }
 
-    /// Holds back the next requests of a key for as long as its response says.
+    /// Holds back the next requests of a key for the time that a response asks for.
     ///
     /// Takes [`remote_headers()`](super::remote_headers) for responses over HTTP, or a closure that returns
-    /// `Option<Duration>`. Requests of the key that are not with the inner service yet wait until then, or fail with
-    /// that time if they may not wait so long. Of several pushbacks the one that ends last holds.
+    /// `Option<Duration>`. Requests of the key that have not reached the inner service wait for this time, or fail with
+    /// it if it is longer than they may wait. Of several pushbacks the one that ends last applies.
     ///
     /// ```
     /// use std::time::Duration;
@@ -115,15 +116,18 @@ impl<S: Store + Clone, K, C, H> ThrottleLayer<S, K, C, H> {
         self
     }
 
-    /// Sets what happens to requests while the store cannot decide. The default is [`StoreFailure::Allow`].
+    /// Sets the choice for requests while the store cannot decide.
+    ///
+    /// The default is [`StoreFailure::Allow`].
     pub const fn on_store_failure(mut self, choice: StoreFailure) -> Self {
         self.gate.on_store_failure = choice;
         self
     }
 
-    /// Calls this closure with each error of the store, before the request goes on: for logs and metrics.
+    /// Calls this closure with each error of the store, for logs and metrics.
     ///
-    /// Without it, a layer that allows requests runs unlimited in silence. It must be quick and never block.
+    /// It runs before the request continues: it must be quick and never block. Without it, a layer that allows requests
+    /// runs without limits and without a log.
     pub fn on_store_error(mut self, listener: impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static) -> Self {
         self.gate.on_store_error = Some(Arc::new(listener));
         self

@@ -1,4 +1,4 @@
-//! Keys that the remote has pushed back, and until when.
+//! The keys that the remote has pushed back, with the end of each pushback.
 
 use core::time::Duration;
 use std::collections::HashMap;
@@ -9,22 +9,22 @@ use tower_quota_core::Key;
 
 use super::error::Throttled;
 
-/// The most keys that are kept.
-const MOST_KEYS: usize = 10_000;
+/// The maximum number of keys that are kept.
+const MAX_KEYS: usize = 10_000;
 
-/// Until when requests of a key are held back.
+/// The instant until which the requests of each key are held back.
 #[derive(Debug, Default)]
 pub(super) struct Pushbacks(Mutex<HashMap<Key<'static>, Instant>>);
 
 impl Pushbacks {
-    /// Holds a key back for this long from now, unless it is held back for longer already.
+    /// Holds a key back for this time from now, unless it is already held back for longer.
     pub(super) fn push(&self, key: Key<'static>, pause: Duration) {
         let now = now();
         let until = now + pause;
         let mut keys = self.lock();
-        if keys.len() >= MOST_KEYS && !keys.contains_key(&key) {
+        if keys.len() >= MAX_KEYS && !keys.contains_key(&key) {
             keys.retain(|_, until| *until > now);
-            if keys.len() >= MOST_KEYS
+            if keys.len() >= MAX_KEYS
                 && let Some(first) = keys.iter().min_by_key(|(_, until)| **until).map(|(key, _)| key.clone())
             {
                 keys.remove(&first);
@@ -47,7 +47,7 @@ impl Pushbacks {
         Ok(())
     }
 
-    /// Returns how long a key is still held back.
+    /// Returns the remaining time for which a key is held back.
     fn pause(&self, key: &Key<'static>) -> Option<Duration> {
         let mut keys = self.lock();
         if keys.is_empty() {
@@ -79,10 +79,10 @@ mod tests {
     async fn full_map_drops_earliest_end() {
         let pushbacks = Pushbacks::default();
         let key = |number| Key::number(Name::new("key"), number);
-        for number in 0..=MOST_KEYS as u64 {
+        for number in 0..=MAX_KEYS as u64 {
             pushbacks.push(key(number), Duration::from_secs(number + 1));
         }
-        assert_eq!(pushbacks.lock().len(), MOST_KEYS);
+        assert_eq!(pushbacks.lock().len(), MAX_KEYS);
         assert_eq!(pushbacks.pause(&key(0)), None);
         assert_eq!(pushbacks.pause(&key(1)), Some(Duration::from_secs(2)));
     }

@@ -1,6 +1,6 @@
-//! What is read from requests and responses: keys, costs, pushbacks.
+//! Readers of values from requests and responses: keys, costs, pushbacks.
 
-/// Reads a value from a request or a response. Closures and functions of a reference do.
+/// Reads a value from a request or a response, as closures on a reference do.
 pub trait Reader<T: ?Sized> {
     /// The value that is read.
     type Value;
@@ -17,7 +17,7 @@ impl<T: ?Sized, V, F: Fn(&T) -> V> Reader<T> for F {
     }
 }
 
-/// Reads nothing and returns the same value always.
+/// A reader that always returns the same value.
 #[derive(Clone, Copy, Debug)]
 pub struct Constant<V>(pub V);
 

@@ -1,4 +1,4 @@
-//! The service that a throttling layer makes.
+//! The service that the throttle layer makes.
 
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
@@ -9,16 +9,16 @@ use tower_service::Service;
 
 use super::error::ThrottleError;
 use super::future::{State, ThrottleFuture};
-use super::gate::{Gate, Turning};
+use super::gate::{Gate, PendingTurn};
 use super::reader::{Constant, Reader};
 
 /// A service behind a [`Limiter`](crate::Limiter), made by a [`ThrottleLayer`](crate::ThrottleLayer).
 ///
-/// It is ready when the inner service is, and takes no quota to become so. A request takes its turn when it is called.
-/// One that waits or is refused gives the inner service's readiness back.
+/// It is ready when the inner service is, and `poll_ready` takes no quota. A request takes its turn in `call`. If it
+/// waits or is refused, it releases the inner service's readiness.
 ///
 /// # Panics
-/// When a request has to wait and is called outside a tokio runtime with a timer.
+/// When a request has to wait outside a tokio runtime with a timer.
 #[derive(Debug)]
 pub struct Throttle<Svc, S, K, C = Constant<u64>, H = Constant<Option<Duration>>> {
     inner: Svc,
@@ -33,13 +33,13 @@ impl<Svc, S, K, C, H> Throttle<Svc, S, K, C, H> {
         Self { inner, gate, key, cost, heed }
     }
 
-    /// Returns the inner service.
+    /// Returns a reference to the inner service.
     #[must_use]
     pub const fn get_ref(&self) -> &Svc {
         &self.inner
     }
 
-    /// Returns the inner service, to be changed.
+    /// Returns a mutable reference to the inner service.
     #[must_use]
     pub const fn get_mut(&mut self) -> &mut Svc {
         &mut self.inner
@@ -71,9 +71,9 @@ where
     fn call(&mut self, request: R) -> Self::Future {
         let key = self.gate.limiter.key_of(&self.key.read(&request));
         let cost = self.cost.read(&request);
-        let mut turning: Turning<S> = Box::pin(Arc::clone(&self.gate).enter(key.clone(), cost));
+        let mut turning: PendingTurn<S> = Box::pin(Arc::clone(&self.gate).enter(key.clone(), cost));
         let future = |state| ThrottleFuture::new(state, Arc::clone(&self.gate), key, self.heed.clone());
-        // Turns are taken in the order of the calls. One that is now goes to the service that was polled ready.
+        // Turns are taken in the order of the calls. If the turn is now, use the service that was polled ready.
         let turn = turning.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         if let Poll::Ready(Ok(turn)) = turn {
             let response = self.inner.call(request);
@@ -81,7 +81,7 @@ where
             return future(State::running(response));
         }
         let service = self.inner.clone();
-        // The service that was polled ready goes, with what it reserved: a permit may be shared with others.
+        // Drop the service that was polled ready, with its reserved permit, which other requests may need.
         self.inner = service.clone();
         match turn {
             Poll::Ready(Err(error)) => future(State::failed(error)),

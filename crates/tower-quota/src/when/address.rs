@@ -9,12 +9,12 @@ use crate::head::RequestHead;
 use crate::key::{ClientIp, canonical, network};
 use crate::valid::valid;
 
-/// Holds of requests from clients whose address is in one of these networks: `203.0.113.0/24`, or single addresses.
+/// Matches requests from clients whose address is in one of these networks.
 ///
-/// The address is the one that the extractor finds; a request without one is in no network. Lists of many thousands are as
-/// fast as short ones.
+/// A network is written as `203.0.113.0/24`, or as a single address. The address is read by the extractor; a request
+/// without one does not match. Lists of many thousands are as fast as short ones.
 ///
-/// Bits beyond the prefix make no difference. IPv4 addresses that are written as IPv6, `::ffff:203.0.113.7` or
+/// Bits after the prefix are ignored. IPv4 addresses that are written as IPv6, `::ffff:203.0.113.7` or
 /// `64:ff9b::203.0.113.7`, are IPv4 addresses; no IPv6 network contains them, not even `::/0`.
 ///
 /// ```
@@ -36,7 +36,7 @@ pub fn address_in<T: AsRef<str>>(client: ClientIp, networks: impl IntoIterator<I
     valid(try_address_in(client, networks))
 }
 
-/// [`address_in`] for networks that were not written in code.
+/// Works like [`address_in`], but returns an error for an invalid network.
 ///
 /// # Errors
 /// [`PatternError::Network`] with the first text that is neither an address nor a network.
@@ -75,13 +75,13 @@ impl Networks {
     }
 }
 
-/// First and last addresses of networks, in order and disjoint.
+/// The first and last addresses of networks, sorted and disjoint.
 struct Ranges<A>(Vec<(A, A)>);
 
 impl<A: Copy + Ord> Ranges<A> {
     fn new(mut ranges: Vec<(A, A)>) -> Self {
-        // Of those that begin together, the widest first. Networks that meet are one inside the other, so one that is not
-        // disjoint from its predecessor is within it.
+        // Networks with the same first address are sorted by size, the largest first. If two networks overlap, one
+        // contains the other. So a network that is not disjoint from its predecessor is inside it.
         ranges.sort_unstable_by(|one, other| one.0.cmp(&other.0).then(other.1.cmp(&one.1)));
         ranges.dedup_by(|next, kept| next.1 <= kept.1);
         Self(ranges)

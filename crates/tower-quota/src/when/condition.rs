@@ -1,19 +1,19 @@
-//! What a condition is, conditions made of others, and what patterns can get wrong.
+//! The trait of conditions, combinations of conditions, and the errors of patterns.
 
 use core::error::Error;
 use core::fmt;
 
 use crate::head::RequestHead;
 
-/// Says whether something holds of a request.
+/// Says whether a request matches.
 ///
-/// Every closure that does is one, and so are boxes of conditions, which the functions of [this module](crate::when)
-/// return: they go together into arrays and can be chosen at run time. A condition runs on every request: it should neither
-/// block nor allocate.
+/// Every closure from a [`RequestHead`] to a `bool` is a condition. So are boxes of conditions, which the functions of
+/// [this module](crate::when) return: they can be put into one array and chosen at run time. A condition runs on every
+/// request: it must not block and should not allocate.
 ///
-/// It is a name for these bounds, not a trait to implement: wrap a type of your own into a closure.
+/// The trait is a name for these bounds and cannot be implemented: wrap your own type into a closure.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say whether it holds of a request",
+    message = "`{Self}` is not a condition on requests",
     note = "use a condition of `tower_quota::when`, such as `when::path(\"/login\")`, or a closure: `|head| ..`"
 )]
 pub trait Condition: Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static {}
@@ -26,17 +26,17 @@ impl fmt::Debug for dyn Condition {
     }
 }
 
-/// Holds where the other does not.
+/// Matches requests that the given condition does not match.
 #[must_use]
 pub fn not(condition: impl Condition) -> Box<dyn Condition> {
-    // A condition that errs towards "yes" makes this one err towards "no".
+    // If the inner condition is unsure, the negated answer must be the requested one.
     Box::new(move |head| !condition(&head.in_doubt(!head.holds_in_doubt())))
 }
 
-/// Holds where at least one of these does, and never if there are none.
+/// Matches if at least one of these conditions does, and never if there are none.
 ///
-/// They are asked in order, up to the first that holds. Conditions of different types, such as a closure among those of
-/// [this module](crate::when), have to be boxed.
+/// They run in order, up to the first that matches. Conditions of different types, such as a closure and those of [this
+/// module](crate::when), must be boxed.
 #[must_use]
 #[doc(alias = "or")]
 pub fn any<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn Condition> {
@@ -44,9 +44,9 @@ pub fn any<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn Con
     Box::new(move |head| conditions.iter().any(|condition| condition(head)))
 }
 
-/// Holds where all of these do, and always if there are none.
+/// Matches if all of these conditions do, and always if there are none.
 ///
-/// They are asked in order, up to the first that does not hold. Mixed types have to be boxed, as for [`any`].
+/// They run in order, up to the first that does not match. Conditions of different types must be boxed, as for [`any`].
 #[must_use]
 #[doc(alias = "and")]
 #[doc(alias = "all")]
@@ -59,20 +59,20 @@ pub fn every<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn C
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// Not a pattern of paths.
+    /// The text is not a pattern of paths.
     Path {
         /// The pattern.
         pattern: String,
-        /// What is wrong with it.
+        /// The reason why it is invalid.
         reason: String,
     },
-    /// Neither a host's name, nor an address, nor `*.` before a name.
+    /// The text is neither a host name, nor an address, nor `*.` before a name.
     Host(String),
-    /// Neither an address nor a network, which is an address with the length of its prefix: `203.0.113.0/24`.
+    /// The text is neither an address nor a network such as `203.0.113.0/24`.
     Network(String),
-    /// Not the full name of a gRPC service.
+    /// The text is not the full name of a gRPC service.
     GrpcService(String),
-    /// Not the full name of a gRPC method.
+    /// The text is not the full name of a gRPC method.
     GrpcMethod(String),
 }
 

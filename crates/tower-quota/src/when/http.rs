@@ -1,4 +1,4 @@
-//! Conditions on what is asked for: method, path, route, host, gRPC service or method.
+//! Conditions on the target of a request: method, path, route, host, gRPC service or method.
 
 use http::Method;
 use http::header::{ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN};
@@ -9,21 +9,21 @@ use crate::head::RequestHead;
 use crate::key::host_of;
 use crate::valid::valid;
 
-/// Holds of requests with one of these methods. `GET` does not include `HEAD`, which most routers answer alike.
+/// Matches requests with one of these methods. `GET` does not include `HEAD`.
 #[must_use]
 pub fn method(methods: impl IntoIterator<Item = Method>) -> Box<dyn Condition> {
     let methods: Box<[Method]> = methods.into_iter().collect();
     Box::new(move |head: &RequestHead<'_>| methods.contains(head.method()))
 }
 
-/// Holds of requests whose path matches this pattern.
+/// Matches requests whose path matches this pattern.
 ///
-/// Patterns are those of axum's routes: in `/users/{id}` the braces stand for one segment of any text, in `/files/{*rest}`
-/// for any text up to the end; at the end neither may be empty. `{{` and `}}` are the braces themselves.
+/// Patterns are those of axum's routes. In `/users/{id}` the braces match one segment, in `/files/{*rest}` any text up
+/// to the end; at the end of a pattern neither matches an empty text. `{{` and `}}` are literal braces.
 ///
-/// The path is the [one that the client asked for](RequestHead::path), not decoded: with the feature `axum` it has the
-/// prefix inside axum's `nest` too, `"/api/items"`. Without that feature it is the path that this layer sees.
-/// [As strict as a router](crate::when#caveats), `/users/` is another path than `/users`.
+/// The path is the [requested one](RequestHead::path), not decoded. With the feature `axum` it includes the prefix
+/// inside axum's `nest`: `"/api/items"`. Without that feature it is the path that this layer sees. The match is [as
+/// strict as a router](crate::when#caveats): `/users/` and `/users` are different paths.
 ///
 /// # Panics
 /// When the pattern is invalid; see [`try_path`].
@@ -34,11 +34,11 @@ pub fn path(pattern: &str) -> Box<dyn Condition> {
     valid(try_path(pattern))
 }
 
-/// [`path`] for a pattern that was not written in code.
+/// Works like [`path`], but returns an error for an invalid pattern.
 ///
 /// # Errors
-/// [`PatternError::Path`] when the pattern does not begin with a slash, when its braces are malformed, or when a segment
-/// begins with `:` or `*`, which were the braces of axum up to 0.7.
+/// [`PatternError::Path`] when the pattern does not begin with a slash, when its braces are malformed, or when a
+/// segment begins with `:` or `*`, the syntax of axum up to 0.7.
 pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     let refused = |reason: String| PatternError::Path { pattern: pattern.to_owned(), reason };
     if !pattern.starts_with('/') {
@@ -52,11 +52,11 @@ pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     Ok(Box::new(move |head: &RequestHead<'_>| router.at(head.path()).is_ok()))
 }
 
-/// Holds of requests that axum has matched to the route with this pattern.
+/// Matches requests that axum has matched to the route with this pattern.
 ///
-/// Spell the pattern as it was given to the router and, under `nest`, with the prefix: `"/api/users/{id}"`. Where nothing
-/// has been matched, the condition never holds, see [`key::route`](crate::key::route()). A pattern that the router does not
-/// have never holds either; [`path`] needs no router.
+/// Write the pattern as it was given to the router and, under `nest`, with the prefix: `"/api/users/{id}"`. If no route
+/// is matched yet, the condition never matches, see [`key::route`](crate::key::route()). A pattern that is not in the
+/// router never matches either. [`path`] needs no router.
 #[cfg(feature = "axum")]
 #[must_use]
 #[doc(alias = "MatchedPath")]
@@ -69,7 +69,9 @@ pub fn route(pattern: impl Into<String>) -> Box<dyn Condition> {
     })
 }
 
-/// Returns what is left of a matched route without the prefix of the `nest`, which has as many segments as the path has lost.
+/// Returns a matched route without the prefix of the `nest`.
+///
+/// The prefix has as many segments as were removed from the path.
 #[cfg(feature = "axum")]
 fn inner_route<'a>(matched: &'a str, head: &RequestHead<'_>) -> &'a str {
     let original = head.extensions().get().map_or("", |axum::extract::OriginalUri(original)| original.path());
@@ -78,14 +80,14 @@ fn inner_route<'a>(matched: &'a str, head: &RequestHead<'_>) -> &'a str {
     matched.match_indices('/').nth(prefix).map_or(matched, |(start, _)| &matched[start..])
 }
 
-/// Holds of requests for this host, `api.example.com`, or for every name under a domain, `*.example.com`.
+/// Matches requests for this host, `api.example.com`, or under this domain, `*.example.com`.
 ///
-/// A host may be an address, IPv6 in brackets. Under a domain are all names with any number of labels before it, not the
-/// domain itself. Upper and lower case, the port and a dot at the end make no difference.
+/// A host may be an address, IPv6 in brackets. `*.` matches any number of labels before the domain, but not the domain
+/// itself. Case, port and a trailing dot are ignored.
 ///
-/// The host is that of the request's target, as in HTTP/2, or else that of the first `Host` header (RFC 9112, section 3.2).
-/// Clients choose it: it distinguishes your sites, not your clients. Internationalised names are compared in the form they
-/// are sent in, `xn--...`.
+/// The host is that of the request's target, as in HTTP/2, or else that of the first `Host` header (RFC 9112, section
+/// 3.2). Clients choose it: it identifies your sites, not your clients. Internationalised names are compared in the
+/// form in which they are sent, `xn--...`.
 ///
 /// # Panics
 /// When this is not a host; see [`try_host`].
@@ -95,11 +97,11 @@ pub fn host(pattern: &str) -> Box<dyn Condition> {
     valid(try_host(pattern))
 }
 
-/// [`host`] for a pattern that was not written in code.
+/// Works like [`host`], but returns an error for an invalid pattern.
 ///
 /// # Errors
-/// [`PatternError::Host`] when the pattern is empty, has a port, has a star anywhere but in `*.` at its beginning, or has
-/// characters that no host has.
+/// [`PatternError::Host`] when the pattern is empty, has a port, has a star except in `*.` at its beginning, or has
+/// characters that are not valid in a host.
 pub fn try_host(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     let domain = pattern.strip_prefix("*.");
     let name = domain.unwrap_or(pattern);
@@ -122,15 +124,15 @@ pub fn try_host(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     }))
 }
 
-/// Returns whether a host is one of those under a domain: at least one character and a dot come before the domain.
+/// Returns whether a host is under a domain: at least one character and a dot come before it.
 fn is_under(host: &[u8], domain: &[u8]) -> bool {
     host.strip_suffix(domain).and_then(|before| before.strip_suffix(b".")).is_some_and(|label| !label.is_empty())
 }
 
-/// Holds of calls of this gRPC service, by its full name: `"grpc.health.v1.Health"`.
+/// Matches calls of this gRPC service, by its full name: `"grpc.health.v1.Health"`.
 ///
-/// It is compared with the path alone, `/grpc.health.v1.Health/Check`, by which gRPC servers choose the service. Calls are
-/// counted whatever they say of their content type, since many servers answer them all the same.
+/// It is compared with the path alone, `/grpc.health.v1.Health/Check`, as gRPC servers do. The content type is ignored,
+/// because many servers answer calls with any content type.
 ///
 /// # Panics
 /// When this is not the name of a service; see [`try_grpc_service`].
@@ -141,7 +143,7 @@ pub fn grpc_service(name: &str) -> Box<dyn Condition> {
     valid(try_grpc_service(name))
 }
 
-/// [`grpc_service`] for a name that was not written in code.
+/// Works like [`grpc_service`], but returns an error for an invalid name.
 ///
 /// # Errors
 /// [`PatternError::GrpcService`] when the name is empty or has a slash.
@@ -153,7 +155,7 @@ pub fn try_grpc_service(name: &str) -> Result<Box<dyn Condition>, PatternError> 
     Ok(Box::new(move |head: &RequestHead<'_>| head.uri().path().starts_with(&start)))
 }
 
-/// Holds of calls of this gRPC method, by its full name: `"grpc.health.v1.Health/Check"`.
+/// Matches calls of this gRPC method, by its full name: `"grpc.health.v1.Health/Check"`.
 ///
 /// Like [`grpc_service`], it is compared with the path alone.
 ///
@@ -166,10 +168,10 @@ pub fn grpc_method(name: &str) -> Box<dyn Condition> {
     valid(try_grpc_method(name))
 }
 
-/// [`grpc_method`] for a name that was not written in code.
+/// Works like [`grpc_method`], but returns an error for an invalid name.
 ///
 /// # Errors
-/// [`PatternError::GrpcMethod`] when the name is not that of a service, one slash, and that of a method.
+/// [`PatternError::GrpcMethod`] when the name is not a service, one slash, and a method.
 pub fn try_grpc_method(name: &str) -> Result<Box<dyn Condition>, PatternError> {
     match name.split_once('/') {
         Some((service, method)) if !service.is_empty() && !method.is_empty() && !method.contains('/') => {}
@@ -179,10 +181,10 @@ pub fn try_grpc_method(name: &str) -> Result<Box<dyn Condition>, PatternError> {
     Ok(Box::new(move |head: &RequestHead<'_>| head.uri().path() == path))
 }
 
-/// Holds of CORS preflight requests: `OPTIONS` with `Origin` and `Access-Control-Request-Method` (the Fetch standard).
+/// Matches CORS preflight requests, as defined by the Fetch standard.
 ///
-/// Browsers send them by themselves, so skipping them is fair to their users. But any client can send them: skip them only
-/// where they are cheap to answer.
+/// They are `OPTIONS` with `Origin` and `Access-Control-Request-Method`. Browsers send them automatically, so it is
+/// fair to skip them. But any client can send them: skip them only if they are cheap to answer.
 #[must_use]
 #[doc(alias = "options")]
 pub fn cors_preflight() -> Box<dyn Condition> {

@@ -6,15 +6,15 @@ use super::condition::Condition;
 use crate::head::RequestHead;
 use crate::key::KeyExtractor;
 
-/// Holds of requests whose key is one of these: API keys, user names, anything that the extractor reads.
+/// Matches requests whose key is one of these: API keys, user names, or other values.
 ///
-/// A missing key is none of them. A request may send several values that conflict, such as a header twice. In a
-/// [block list](crate::Policy::block) and in [`Limit::when`](crate::Limit::when) one listed value is enough, so that
-/// it cannot be hidden behind another. In an [allow list](crate::Policy::allow), in [`skip`](crate::Policy::skip) and in
-/// [`unless`](crate::Limit::unless) conflicting values are not in the list.
+/// A missing key does not match. A request may send conflicting values, such as a header twice. In a [block
+/// list](crate::Policy::block) and in [`Limit::when`](crate::Limit::when) one listed value is enough, so that it cannot
+/// be hidden by another one. In an [allow list](crate::Policy::allow), in [`skip`](crate::Policy::skip) and in
+/// [`unless`](crate::Limit::unless) conflicting values do not match.
 ///
-/// Keys are given as the text or the bytes that the extractor makes keys of. Those of several parts have bytes of their
-/// own: ask for each part with [`every`](super::every), and for addresses with [`address_in`](super::address_in).
+/// Give keys as the text or the bytes that the extractor reads. For keys of several parts, combine a condition for each
+/// part with [`every`](super::every); for addresses, use [`address_in`](super::address_in).
 ///
 /// A client can send any key: allow only keys that are secret.
 ///
@@ -30,7 +30,7 @@ use crate::key::KeyExtractor;
 #[doc(alias = "allow list")]
 pub fn key_in<K: AsRef<[u8]>>(extractor: impl KeyExtractor, keys: impl IntoIterator<Item = K>) -> Box<dyn Condition> {
     let mut listed: HashSet<Box<[u8]>> = keys.into_iter().map(|key| key.as_ref().into()).collect();
-    // An empty key is a missing one, or one of conflicting values.
+    // An empty key is a missing one, or that of conflicting values.
     listed.remove(&[][..]);
     Box::new(move |head: &RequestHead<'_>| {
         if head.holds_in_doubt() {

@@ -1,12 +1,12 @@
-//! Which requests: conditions for limits and for the lists of a policy.
+//! Conditions on requests, for limits and for the lists of a policy.
 //!
-//! A condition decides one of these:
+//! A condition decides one of these, in the order of a request:
 //!
-//! 1. whether a limit [applies](crate::Limit::when), or [does not](crate::Limit::unless);
-//! 2. whether a request is not counted at all: [`Policy::skip`](crate::Policy::skip);
-//! 3. whether a client is [allowed](crate::Policy::allow) or [blocked](crate::Policy::block).
+//! 1. whether a request is [allowed](crate::Policy::allow), then whether it is [blocked](crate::Policy::block);
+//! 2. whether it is not counted at all: [`Policy::skip`](crate::Policy::skip);
+//! 3. whether a limit [applies](crate::Limit::when), or [does not](crate::Limit::unless).
 //!
-//! | condition | holds of requests |
+//! | condition | matches requests |
 //! |---|---|
 //! | [`method`] | with one of these methods |
 //! | [`path`] | whose path matches a pattern, such as `/users/{id}` |
@@ -16,9 +16,20 @@
 //! | [`address_in`] | from clients whose address is in one of these networks |
 //! | [`key_in`] | with one of these keys |
 //! | [`cors_preflight`] | that are CORS preflight requests of browsers |
-//! | [`not`], [`any`], [`every`] | of which others do not hold, one does, all do |
+//! | [`not`], [`any`], [`every`] | that another condition does not match, that one of several does, that all do |
 //!
-//! A closure on the [head](crate::RequestHead) of a request is a condition too.
+//! A closure on the [head](crate::RequestHead) of a request is a condition too. By default a limit has no condition and
+//! applies to all requests. A limit for one route:
+//!
+//! ```
+//! use tower_quota::{Limit, Policy, Quota, key, when};
+//!
+//! let login = Limit::new("login", Quota::per_minute(5)).by(key::client_ip()).when(when::path("/login"));
+//! let policy = Policy::new().limit(login);
+//! # let _ = policy;
+//! ```
+//!
+//! Customised: lists, combined conditions, and a closure:
 //!
 //! ```
 //! use http::Method;
@@ -39,13 +50,13 @@
 //!
 //! # Caveats
 //!
-//! * **Patterns are as strict as routers.** A [path] is compared as it was sent: `/Login`, `/login/` and `/%6Cogin` are not
-//!   `/login`, and not for axum's router either. If the service behind is more forgiving, let the limit cover more, for
-//!   instance everything but what you know to be cheap, so that no spelling leads past it.
-//! * **Count by what the server acts on**, not by what the client says of itself: gRPC servers choose the method by the
-//!   path, so a condition on the content type is bypassed by another content type.
-//! * **Conflicting values** are listed for [`key_in`] where that is the safe side, see there. A closure that negates a
-//!   condition by `!` loses this: use [`not`].
+//! * **Patterns are as strict as routers.** A [path] is compared as it was sent: `/Login`, `/login/` and `/%6Cogin` are
+//!   not `/login`, and not for axum's router either. If the service accepts more spellings, let the limit cover more,
+//!   for example everything except the paths that you know to be cheap, so that no spelling bypasses it.
+//! * **Compare the values that the server uses**, not values that the client can choose freely: gRPC servers choose the
+//!   method by the path, so another content type bypasses a condition on the content type.
+//! * **Conflicting values** match [`key_in`] only where that is the safe answer, see there. A closure that negates a
+//!   condition by `!` does not keep this: use [`not`].
 
 mod address;
 mod condition;

@@ -1,4 +1,4 @@
-//! Addresses of peers and what proxies send.
+//! Mistakes about peer addresses and forwarding headers.
 
 use tower_quota::key::{self, Proxies, Source};
 use tower_quota::{Check, MemoryStore, Policy, RateLimitLayer, when};

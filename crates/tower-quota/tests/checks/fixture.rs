@@ -1,4 +1,4 @@
-//! Apps on real sockets, a client, and what a mistake must lead to.
+//! Apps on real sockets, a client, and assertions about reported mistakes.
 
 use std::net::SocketAddr;
 
@@ -74,7 +74,7 @@ impl Client {
         Self { stream: TcpStream::connect(address).await.unwrap(), answer: Vec::new() }
     }
 
-    /// Sends a request with these lines. Returns the status of the answer.
+    /// Sends a request with these header lines. Returns the status of the response.
     pub(crate) async fn get(&mut self, path: &str, lines: &str) -> u16 {
         let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\n{lines}\r\n");
         self.stream.write_all(request.as_bytes()).await.unwrap();
@@ -83,7 +83,11 @@ impl Client {
                 self.answer.drain(..length);
                 return status;
             }
-            assert_ne!(self.stream.read_buf(&mut self.answer).await.unwrap(), 0, "the server has hung up");
+            assert_ne!(
+                self.stream.read_buf(&mut self.answer).await.unwrap(),
+                0,
+                "the server has closed the connection"
+            );
         }
     }
 
@@ -95,7 +99,7 @@ impl Client {
     }
 }
 
-/// Returns the status and the length of an answer that has arrived.
+/// Returns the status and the length of a complete response.
 fn complete(answer: &[u8]) -> Option<(u16, usize)> {
     let text = String::from_utf8_lossy(answer);
     let head = text.find("\r\n\r\n")? + 4;
@@ -106,7 +110,7 @@ fn complete(answer: &[u8]) -> Option<(u16, usize)> {
 
 /// Runs a server and its client with the check, then without it.
 ///
-/// With it one warning must be logged, that of the page, and so many requests counted.
+/// With the check, one warning must be logged, the one in the page, and this number of requests counted.
 pub(crate) async fn proves<S: Store>(
     check: Check,
     requests: u64,

@@ -42,7 +42,7 @@ async fn path_inside_nest_is_reported() {
     proves(Check::UnreachableLimit, 110, limited, nested).await;
 }
 
-/// Asks for a route inside a nest.
+/// Requests a route inside a nest.
 async fn nested(layer: RateLimitLayer<MemoryStore>) {
     let items = Router::new().route("/items", get(|| async {})).layer(layer);
     let mut client = Client::of(Router::new().nest("/api", items)).await;
@@ -89,7 +89,7 @@ async fn limit_of_two_layers_is_reported() {
 #[tokio::test]
 async fn cloned_store_of_two_layers_is_reported() {
     let store = MemoryStore::new();
-    // Each box is another value over the same store.
+    // Each box is a different value over the same store.
     let layer = || RateLimitLayer::new(BoxStore::new(store.clone()), Policy::new().limit(minute()));
     proves(Check::CountedTwice, 30, layer, async |inner| {
         Client::of(app().layer(inner).layer(layer())).await.get_paths(30, "").await;

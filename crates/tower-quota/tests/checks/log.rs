@@ -1,4 +1,4 @@
-//! A subscriber that keeps what this crate logs.
+//! A subscriber that records the log lines of this crate.
 
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Keeps what is logged on the thread of a test, where its server runs too.
+/// The log lines of a test's thread, on which its server runs too.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<(Level, String)>>>);
 

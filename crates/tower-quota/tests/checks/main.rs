@@ -1,12 +1,12 @@
 //! Mistakes in the configuration that only traffic shows.
 //!
-//! Each is logged once and counted; its check turned off, it is silent. Apps without mistakes log nothing.
+//! Each is logged once and counted. With its check turned off, nothing is logged. Apps without mistakes log nothing.
 #![cfg(feature = "axum")]
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod addresses;
+mod correct;
 mod fixture;
-mod innocent;
 mod limits;
 mod log;
 mod page;

@@ -1,6 +1,6 @@
 //! The page of mistakes names each check.
 //!
-//! That its warnings are those that are logged is checked where they are made.
+//! The tests of each mistake compare the page with the logged warning.
 
 use tower_quota::Check;
 

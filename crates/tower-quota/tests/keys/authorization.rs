@@ -30,7 +30,7 @@ fn bearer_token_is_read_from_authorization() {
 #[test]
 fn basic_user_is_read_without_password() {
     let cases = [
-        // RFC 7617's own: Aladdin, with the password "open sesame".
+        // The example of RFC 7617: Aladdin, with the password "open sesame".
         (&["Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="] as &[&str], one("Aladdin")),
         (&["basic QWxhZGRpbjpvcGVuIHNlc2FtZQ"], one("Aladdin")),
         // The same user and another password.

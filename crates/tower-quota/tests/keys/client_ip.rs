@@ -35,7 +35,7 @@ fn prefix_length_groups_clients() {
     assert!(!same(&client.clone().prefix_v4(32), "192.0.2.1", "192.0.2.2"));
     assert!(same(&client.clone().prefix_v4(1), "1.2.3.4", "127.0.0.1"));
     assert!(same(&client, "::ffff:192.0.2.1", "192.0.2.1"));
-    // However short the prefixes are: IPv4 and IPv6 are not one client.
+    // IPv4 and IPv6 addresses are different clients, even with short prefixes.
     assert!(!same(&client.prefix_v6(32), "32.1.13.184", "2001:db8::"));
 }
 
@@ -124,7 +124,7 @@ fn every_source_reads_its_own_header() {
     }
 }
 
-/// The header that a client's scope names.
+/// Returns the name of the header in a client's scope.
 fn source_name(client: &ClientIp) -> &'static str {
     client.scope().as_str().strip_prefix("ip of ").unwrap()
 }
@@ -134,7 +134,7 @@ fn nat64_address_is_the_ipv4_inside() {
     let client = key::client_ip();
     assert_eq!(read(&client, &from("64:ff9b::192.0.2.1")), read(&client, &from("192.0.2.1")));
     assert_ne!(read(&client, &from("64:ff9b::192.0.2.1")), read(&client, &from("64:ff9b::192.0.2.2")));
-    // The prefix for local use (RFC 8215) may have any form inside.
+    // Addresses with the prefix for local use (RFC 8215) may have any format.
     assert_ne!(read(&client, &from("64:ff9b:1::192.0.2.1")), read(&client, &from("192.0.2.1")));
     let behind = client.behind(Proxies::networks(["64:ff9b::10.0.0.0/104"]), Source::XForwardedFor);
     let mut request = from("10.0.0.1");
@@ -144,7 +144,7 @@ fn nat64_address_is_the_ipv4_inside() {
 
 #[cfg(feature = "axum")]
 #[test]
-fn outer_layers_address_comes_before_axums() {
+fn outer_layers_address_takes_precedence_over_axums() {
     let mut request = Request::new(());
     request.extensions_mut().insert(axum::extract::ConnectInfo(std::net::SocketAddr::from(([192, 0, 2, 7], 1))));
     assert_eq!(read(&key::client_ip(), &request).as_deref(), Some(&[192, 0, 2, 7][..]));
@@ -152,7 +152,7 @@ fn outer_layers_address_comes_before_axums() {
     assert_eq!(read(&key::client_ip(), &request).as_deref(), Some(&[198, 51, 100, 1][..]));
 }
 
-/// The mistake that a request from this peer with this line shows.
+/// Returns the mistake that a request from this peer with this header line shows.
 fn mistake(client: &ClientIp, peer: &str, line: Option<(&'static str, &str)>) -> Option<Mistake> {
     let mut request = if peer.is_empty() { Request::new(()) } else { from(peer) };
     if let Some((name, value)) = line {

@@ -1,4 +1,4 @@
-//! Several keys together, and the first that is there.
+//! Combined keys, and the first key that is not missing.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use tower_quota::{ConfigError, Key, Limit, MemoryStore, Name, Policy, Quota, Req
 
 use crate::{read, to, with};
 
-/// The key of a request, scope and bytes.
+/// Returns the key of a request, with its scope.
 fn key_of(by: &impl KeyExtractor, request: &Request<()>) -> Option<Key<'static>> {
     let key = by.extract(&RequestHead::of(request))?;
     Some(Key::owned(key.scope(), key.as_bytes()))
@@ -45,7 +45,7 @@ fn nested_combinations_have_scopes_of_their_own() {
 }
 
 #[test]
-fn first_of_takes_the_first_key_there() {
+fn first_of_takes_first_present_key() {
     let (api_key, address) = (key::header("x-api-key"), key::client_ip());
     let ann = || from(with(&[("x-api-key", "ann")]), "192.0.2.1");
     let anonymous = || from(to("/"), "192.0.2.1");

@@ -1,4 +1,4 @@
-//! Closures, extensions, and everyone together.
+//! Keys from closures and extensions, and the key of all requests.
 
 use http::Request;
 use tower_quota::key::{self, KeyExtractor};
@@ -49,7 +49,7 @@ fn extension_is_read_by_its_closure() {
     assert_eq!(read(&by_team.clone(), &of("ann", None)), None);
 }
 
-/// One line of code makes both closures, so they have one type.
+/// Asserts this with closures of one type, made by one line of code.
 #[test]
 fn closures_with_other_captures_need_other_names() {
     let by_header = |header: &'static str| {

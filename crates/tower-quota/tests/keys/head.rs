@@ -17,7 +17,7 @@ fn head_is_read_from_request_or_parts() {
     let mut request = with(&[("x-api-key", "ann")]);
     let mutable = &mut request;
     assert_eq!(RequestHead::of(mutable).headers()["x-api-key"], "ann");
-    // It is still there: the head only borrowed it.
+    // The request can still be changed, because the head only borrowed it.
     mutable.headers_mut().insert("x-api-key", "bob".parse().unwrap());
     let (mut parts, ()) = request.into_parts();
     let parts = &mut parts;

@@ -7,8 +7,9 @@ use tower_quota::key::{self, JwtClaim, JwtKey, KeyExtractor};
 use crate::{SHARED, one, read, with};
 
 const SECRET: &[u8] = b"a secret of thirty-two bytes ...";
-/// Seconds since the epoch: in 2001, and in 2255.
+/// A time in 2001, in seconds since the epoch.
 const PAST: u64 = 1_000_000_000;
+/// A time in 2255, in seconds since the epoch.
 const FUTURE: u64 = 9_000_000_000;
 
 fn hmac() -> JwtKey {
@@ -19,8 +20,8 @@ fn signed(claims: &Value) -> String {
     encode(&Header::default(), claims, &EncodingKey::from_secret(SECRET)).unwrap()
 }
 
-/// The key of a request with this bearer token.
-fn borne(by: &JwtClaim, token: &str) -> Option<Vec<u8>> {
+/// Returns the key of a request with this bearer token.
+fn key_of_token(by: &JwtClaim, token: &str) -> Option<Vec<u8>> {
     read(by, &with(&[("authorization", &format!("Bearer {token}"))]))
 }
 
@@ -29,7 +30,7 @@ fn verified_claim_is_the_key() {
     let by = key::jwt_claim("sub", hmac());
     let cases = [
         (json!({ "sub": "ann" }), one("ann")),
-        (json!({ "sub": "ann", "exp": FUTURE, "nbf": PAST, "aud": "anybody", "iss": "anyone" }), one("ann")),
+        (json!({ "sub": "ann", "exp": FUTURE, "nbf": PAST, "aud": "other", "iss": "anyone" }), one("ann")),
         (json!({ "sub": 7 }), one("7")),
         (json!({ "sub": "7" }), one("7")),
         (json!({ "sub": true }), one("true")),
@@ -43,7 +44,7 @@ fn verified_claim_is_the_key() {
         (json!("ann"), None),
     ];
     for (claims, expected) in cases {
-        assert_eq!(borne(&by, &signed(&claims)), expected, "{claims}");
+        assert_eq!(key_of_token(&by, &signed(&claims)), expected, "{claims}");
     }
 }
 
@@ -60,16 +61,16 @@ fn invalid_token_is_missing() {
         message.to_owned(),
         format!("{none}.{ann}."),
         format!("{none}.{ann}.{signature}"),
-        // The signature of other claims: {"sub":"bob"}.
+        // The signature belongs to other claims: {"sub":"bob"}.
         format!("{header}.eyJzdWIiOiJib2IifQ.{signature}"),
         encode(&Header::default(), &json!({ "sub": "ann" }), &EncodingKey::from_secret(b"another")).unwrap(),
         format!("{good}.x"),
         String::from("..."),
         String::from("abc"),
     ] {
-        assert_eq!(borne(&by, &token), None, "{token}");
+        assert_eq!(key_of_token(&by, &token), None, "{token}");
     }
-    assert_eq!(borne(&by, &good), one("ann"));
+    assert_eq!(key_of_token(&by, &good), one("ann"));
     assert_eq!(read(&by, &with(&[])), None);
     let two = [("authorization", format!("Bearer {good}")), ("authorization", String::from("Bearer x"))];
     assert_eq!(read(&by, &with(&[(two[0].0, &two[0].1), (two[1].0, &two[1].1)])), SHARED);
@@ -78,15 +79,15 @@ fn invalid_token_is_missing() {
 #[test]
 fn issuer_and_audience_are_required() {
     let by = key::jwt_claim("sub", hmac().issuer("us").audience("here"));
-    assert_eq!(borne(&by, &signed(&json!({ "sub": "ann", "iss": "us", "aud": "here" }))), one("ann"));
-    assert_eq!(borne(&by, &signed(&json!({ "sub": "ann", "iss": "us", "aud": ["there", "here"] }))), one("ann"));
+    assert_eq!(key_of_token(&by, &signed(&json!({ "sub": "ann", "iss": "us", "aud": "here" }))), one("ann"));
+    assert_eq!(key_of_token(&by, &signed(&json!({ "sub": "ann", "iss": "us", "aud": ["there", "here"] }))), one("ann"));
     for claims in [
         json!({ "sub": "ann", "iss": "us" }),
         json!({ "sub": "ann", "aud": "here" }),
         json!({ "sub": "ann", "iss": "them", "aud": "here" }),
         json!({ "sub": "ann", "iss": "us", "aud": "there" }),
     ] {
-        assert_eq!(borne(&by, &signed(&claims)), None, "{claims}");
+        assert_eq!(key_of_token(&by, &signed(&claims)), None, "{claims}");
     }
 }
 
@@ -102,7 +103,7 @@ fn public_key_verifies_its_own_family() {
         token(Algorithm::PS512, &EncodingKey::from_rsa_pem(rsa.0).unwrap()),
         token(Algorithm::ES384, &EncodingKey::from_ec_pem(ec.0).unwrap()),
         token(Algorithm::EdDSA, &EncodingKey::from_ed_pem(ed.0).unwrap()),
-        // What is public is no secret: signed with the public key as if it were one.
+        // A token signed with the public key as if it were a shared secret.
         token(Algorithm::HS256, &EncodingKey::from_secret(rsa.1)),
     ];
     let keys = [
@@ -114,13 +115,13 @@ fn public_key_verifies_its_own_family() {
         let by = key::jwt_claim("sub", key.clone());
         for (position, token) in tokens.iter().enumerate() {
             let expected = if fitting.contains(&position) { one("ann") } else { None };
-            assert_eq!(borne(&by, token), expected, "{key:?} {position}");
+            assert_eq!(key_of_token(&by, token), expected, "{key:?} {position}");
         }
     }
     let either = key::jwt_claim("sub", JwtKey::ec_pem(ec.1).unwrap()).or_key(JwtKey::ed_pem(ed.1).unwrap());
-    assert_eq!(borne(&either, &tokens[2]), one("ann"));
-    assert_eq!(borne(&either, &tokens[3]), one("ann"));
-    assert_eq!(borne(&either, &tokens[0]), None);
+    assert_eq!(key_of_token(&either, &tokens[2]), one("ann"));
+    assert_eq!(key_of_token(&either, &tokens[3]), one("ann"));
+    assert_eq!(key_of_token(&either, &tokens[0]), None);
 }
 
 #[test]
@@ -142,8 +143,8 @@ fn invalid_key_is_refused_at_start() {
 #[test]
 fn unverified_claim_is_read_from_any_token() {
     let by = key::unverified_jwt_claim("sub");
-    assert_eq!(borne(&by, "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.x"), one("ann"));
-    assert_eq!(borne(&by, "abc"), None);
+    assert_eq!(key_of_token(&by, "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.x"), one("ann"));
+    assert_eq!(key_of_token(&by, "abc"), None);
     assert_eq!(by.scope().as_str(), "unverified jwt claim sub of bearer token");
     assert_eq!(key::jwt_claim("sub", hmac()).scope().as_str(), "jwt claim sub of bearer token");
     assert_eq!(by.or_key(hmac()).scope(), key::jwt_claim("sub", hmac()).scope());
@@ -155,6 +156,6 @@ fn token_is_read_from_other_places() {
     let token = signed(&json!({ "sub": "ann" }));
     assert_eq!(read(&by, &with(&[("cookie", &format!("token={token}"))])), one("ann"));
     assert_eq!(read(&by, &with(&[("cookie", &format!("token={token}; token=x"))])), SHARED);
-    assert_eq!(borne(&by, &token), None);
+    assert_eq!(key_of_token(&by, &token), None);
     assert_eq!(by.scope().as_str(), "jwt claim sub of cookie token");
 }

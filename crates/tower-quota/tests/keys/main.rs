@@ -1,4 +1,4 @@
-//! Keys and conditions of requests, honest ones and others.
+//! Keys and conditions of valid and hostile requests.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod authorization;
@@ -25,22 +25,22 @@ use tower_quota::RequestHead;
 use tower_quota::key::KeyExtractor;
 use tower_quota::when::Condition;
 
-/// The key's bytes; its scope must be the extractor's.
+/// Returns the key's bytes, and asserts that its scope is the extractor's.
 fn read(extractor: &impl KeyExtractor, request: &Request<()>) -> Option<Vec<u8>> {
     let key = extractor.extract(&RequestHead::of(request))?;
     assert_eq!(key.scope(), extractor.scope());
     Some(key.as_bytes().to_vec())
 }
 
-/// A key of one client.
+/// Returns the bytes of one client's key.
 fn one(text: impl AsRef<[u8]>) -> Option<Vec<u8>> {
     Some(text.as_ref().to_vec())
 }
 
-/// The key of requests whose values conflict: they share one counter.
+/// The key of requests with conflicting values, which share one counter.
 const SHARED: Option<Vec<u8>> = Some(Vec::new());
 
-/// A request with these lines in its head.
+/// Returns a request with these header lines.
 fn with(lines: &[(&str, &str)]) -> Request<()> {
     let mut request = Request::get("http://example.com/");
     for (name, value) in lines {

@@ -9,7 +9,7 @@ use tower_quota::{Key, Name, RequestHead};
 
 use crate::with;
 
-/// Counters are stored under scopes: they must differ from each other, and never change.
+/// Asserts that scopes differ and never change, because counters are stored under them.
 #[test]
 fn scopes_are_distinct_and_stable() {
     let behind = |source| key::client_ip().behind(Proxies::hops(1), source);
@@ -44,7 +44,7 @@ fn scopes_are_distinct_and_stable() {
     assert_eq!(ids.len(), scopes.len() - 1, "the first two are one");
 }
 
-/// What an extractor reads, what is made by hand, and what is parsed are one key.
+/// Asserts that the extracted key, the key made by hand and the parsed key are equal.
 fn assert_same(by: &impl KeyExtractor, request: &Request<()>, by_hand: &Key<'_>, text: Option<&str>) {
     assert_eq!(by.extract(&RequestHead::of(request)).as_ref(), Some(by_hand));
     assert_eq!(text.and_then(|text| by.parse(text)).as_ref(), text.map(|_| by_hand));

@@ -13,7 +13,7 @@ use tower_quota::key::{self, KeyExtractor, Proxies, Source};
 use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, when};
 use tower_quota_testkit::ManualClock;
 
-/// Lets each client pass once.
+/// Returns a layer that admits each client once.
 fn once(by: impl KeyExtractor) -> RateLimitLayer<MemoryStore> {
     layer(Policy::new().limit(Limit::new("once", Quota::per_minute(1)).by(by).when_missing(MissingKey::Refuse)))
 }
@@ -22,7 +22,7 @@ fn layer(policy: Policy) -> RateLimitLayer<MemoryStore> {
     RateLimitLayer::new(MemoryStore::with_clock(1_000, ManualClock::default()), policy)
 }
 
-/// An app on a free port.
+/// Serves an app on a free port.
 async fn served(app: Router) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -36,12 +36,12 @@ fn root() -> Router {
     Router::new().route("/", get(|| async {}))
 }
 
-/// The status of the answer to a request with these lines.
+/// Returns the status of the response to a request with these header lines.
 async fn status(app: SocketAddr, path: &str, lines: &[&str]) -> u16 {
     status_from("127.0.0.1", app, path, lines).await
 }
 
-/// The same for a client of this address of the machine.
+/// Returns the status for a client with this local address.
 async fn status_from(client: &str, app: SocketAddr, path: &str, lines: &[&str]) -> u16 {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(format!("{client}:0").parse().unwrap()).unwrap();
@@ -71,7 +71,7 @@ async fn client_behind_a_proxy_keeps_its_address() {
         assert_eq!(status(app, "/", forged).await, 429, "{forged:?}");
     }
     assert_eq!(status(app, "/", &["x-forwarded-for: 192.0.2.2"]).await, 200, "another client");
-    // Unreadable lists are one client: the proxy.
+    // Requests with unreadable lists are counted as one client: the proxy.
     assert_eq!(status(app, "/", &[]).await, 200);
     for spoiled in ["x-forwarded-for: unknown", "x-forwarded-for: fe80::1%eth0", "x-forwarded-for: ,", "x-y: z"] {
         assert_eq!(status(app, "/", &[spoiled]).await, 429, "{spoiled}");
@@ -106,7 +106,7 @@ async fn route_parameter_is_read_from_the_path() {
     assert_eq!(status(app, "/files/a/b", &[]).await, 200);
     assert_eq!(status(app, "/files/a/c", &[]).await, 200);
     assert_eq!(status(app, "/api/v3/files/a/b", &[]).await, 429);
-    assert_eq!(status(app, "/v-1", &[]).await, 429, "what stands before the parameter is none of it");
+    assert_eq!(status(app, "/v-1", &[]).await, 429, "the text before the parameter is not a part of it");
     assert_eq!(status(app, "/v-3", &[]).await, 200);
     assert_eq!(status(app, "/acme/users/3", &[]).await, 429);
     assert_eq!(status(app, "/plain", &[]).await, 400, "no such parameter");
@@ -146,7 +146,7 @@ async fn api_key_else_address_is_one_limit() {
         assert_eq!(status(app, "/", &[key]).await, 200, "{key}");
         assert_eq!(status(app, "/", &[key]).await, 429, "{key}");
     }
-    // A client without a key that spends its counter locks out no other client without one.
+    // A client without a key that spends its counter does not block others without one.
     assert_eq!(status_from("127.0.0.2", app, "/", &[]).await, 200);
     assert_eq!(status_from("127.0.0.2", app, "/", &[]).await, 429);
 }
@@ -181,7 +181,7 @@ async fn listed_key_beside_another_frees_nothing() {
         assert_eq!(status(app, "/", &["x-api-key: vip", "x-api-key: x"]).await, 200);
         assert_eq!(status(app, "/", &["x-api-key: vip", "x-api-key: y"]).await, 429);
     }
-    // A limit that is meant for a key applies when it is sent beside another.
+    // A limit for a listed key applies if another key is sent too.
     let app = served(root().layer(layer(Policy::new().limit(limit().when(vip()))))).await;
     assert_eq!(status(app, "/", &["x-api-key: vip"]).await, 200);
     assert_eq!(status(app, "/", &["x-api-key: vip", "x-api-key: x"]).await, 429);

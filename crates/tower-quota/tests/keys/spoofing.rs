@@ -1,4 +1,4 @@
-//! Forged addresses, and honest requests that look like them.
+//! Forged addresses, and valid requests that look similar.
 
 use std::net::IpAddr;
 
@@ -8,10 +8,10 @@ use tower_quota::key::{self, Proxies, Source};
 
 use Source::{CfConnectingIp, CloudFrontViewerAddress, Forwarded, XForwardedFor, XRealIp};
 
-/// The nearest proxy; those in 10.0.0.0/8 and fd00::/8 are ours.
+/// The nearest proxy. The networks 10.0.0.0/8 and fd00::/8 are trusted.
 const PROXY: &str = "10.0.0.1";
 
-/// The client of a request from `peer` with these lines, by trusted networks.
+/// Returns the client of a request from `peer` with these lines, by trusted networks.
 fn client(source: Source, peer: &str, lines: &[(&str, &str)]) -> String {
     counted(Proxies::networks(["10.0.0.0/8", "fd00::/8"]), source, peer, lines)
 }
@@ -196,7 +196,7 @@ fn long_list_is_read_partially() {
     assert_eq!(behind(31), "192.0.2.1");
     assert_eq!(behind(32), "10.0.0.2");
 
-    // 4 KiB are read, and an entry that is cut off by that is no entry.
+    // 4 KiB are read, and an entry that is cut off there is ignored.
     let padded = |blanks: usize| {
         let list = format!("192.0.2.1,{}10.0.0.2", " ".repeat(blanks));
         client(XForwardedFor, PROXY, &[("x-forwarded-for", &list)])
@@ -206,7 +206,7 @@ fn long_list_is_read_partially() {
     assert_eq!(padded(4_088), "10.0.0.2");
     assert_eq!(padded(4_089), PROXY);
 
-    // The same over many lines, and with strings that do not end.
+    // The bounds are the same for many lines, and for strings that do not end.
     let lines = vec![("x-forwarded-for", "10.0.0.2"); 40];
     assert_eq!(client(XForwardedFor, PROXY, &lines), "10.0.0.2");
     let escapes = format!("for=198.51.100.9, for=\"{}\"", "\\".repeat(50_000));

@@ -1,4 +1,4 @@
-//! Hostile input: every extractor returns, with a key or without.
+//! Hostile input: every extractor returns a key or none, and does not panic.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use tower_quota::key::{self, KeyExtractor, Proxies, Source};
 
 const PEER: &str = "10.0.0.1";
 
-/// Bytes that mean something to one of the parsers, and bytes that mean nothing.
+/// Generates bytes that are significant in one of the parsers, and other bytes.
 fn line() -> impl Strategy<Value = Vec<u8>> {
     let token = prop_oneof![
         Just("for=").boxed(),
@@ -50,7 +50,7 @@ fn request(name: &HeaderName, lines: &[Vec<u8>]) -> Request<()> {
     request
 }
 
-/// Addresses that a text may be said to contain: those that its pieces between separators are.
+/// Returns the addresses that a text contains between separators.
 fn addresses(lines: &[Vec<u8>]) -> Vec<IpAddr> {
     let texts = lines.iter().map(|line| String::from_utf8_lossy(line).replace('\\', ""));
     texts.flat_map(|text| substrings(&text)).collect()
@@ -145,7 +145,7 @@ proptest! {
         prop_assert_eq!(client.key_of(one.into()) == client.key_of(two.into()), is_same_network);
     }
 
-    /// Whatever stands before it: what a trusted proxy appends on the right decides.
+    /// Asserts that the part that a trusted proxy appends decides, whatever is before it.
     #[test]
     fn client_cannot_change_what_the_proxy_appends(forged in line(), v6 in any::<bool>()) {
         let address = if v6 { "2001:db8::7" } else { "203.0.113.7" };

@@ -68,7 +68,7 @@ fn family_has_no_address_of_the_other() {
 
 #[test]
 fn long_list_finds_the_same() {
-    // Every other /24 of 10.0.0.0/9, with duplicates and networks inside others, in no order.
+    // Every other /24 of 10.0.0.0/9, unsorted, with duplicates and nested networks.
     let nets = (0..32_768_u32).map(|i| i * 7_919 % 32_768).filter(|i| i % 2 == 0);
     let texts: Vec<String> = nets
         .flat_map(|i| {

@@ -6,7 +6,7 @@ use tower_quota::when::{self, Condition, PatternError};
 
 use crate::holds;
 
-/// A request to each of these targets, and whether the condition holds of it.
+/// Asserts for each target whether the condition matches a request to it.
 fn assert_of_targets(condition: &dyn Condition, targets: &[(&str, bool)]) {
     for (target, expected) in targets {
         assert_eq!(holds(condition, Request::get(*target)), *expected, "{target}");
@@ -67,7 +67,7 @@ fn invalid_path_pattern_is_an_error() {
     );
 }
 
-/// Whether a condition holds of a request with this `Host`.
+/// Returns whether a condition matches a request with this `Host`.
 fn of_host(condition: &dyn Condition, host: &str) -> bool {
     holds(condition, Request::get("/").header("host", host))
 }

@@ -15,6 +15,6 @@ fn key_is_listed_exactly() {
     assert!(!of(&["Ann"]) && !of(&["eve"]) && !of(&["anna"]));
     assert!(!of(&[]), "a missing key");
     assert!(!of(&[""]), "an empty one");
-    // Asked by hand, a condition errs towards "no".
+    // Called directly, an unsure condition does not match.
     assert!(!of(&["ann", "eve"]), "a conflicting one");
 }

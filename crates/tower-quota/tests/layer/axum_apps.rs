@@ -1,4 +1,4 @@
-//! Axum apps, asked over real sockets.
+//! Axum apps, called over real sockets.
 
 use std::net::SocketAddr;
 
@@ -23,7 +23,7 @@ pub(crate) async fn served(app: Router) -> SocketAddr {
     address
 }
 
-/// All that comes back, head and body.
+/// Returns the complete response, head and body.
 pub(crate) async fn ask(address: SocketAddr, method: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
@@ -128,13 +128,13 @@ async fn service_builder_around_app_is_limited() {
 
 #[tokio::test]
 async fn handlers_can_read_the_decision() {
-    let app = served(tellers().layer(layer(twice()).attach_decision())).await;
+    let app = served(app_with_remaining().layer(layer(twice()).attach_decision())).await;
     assert!(ask(app, "GET", "/").await.ends_with("\r\n\r\n1"));
     assert!(ask(app, "GET", "/").await.ends_with("\r\n\r\n0"));
 }
 
-/// Says how much is left, if anybody has counted; `/counted` insists on it.
-fn tellers() -> Router {
+/// Returns an app that answers with the remaining units; `/counted` requires a decision.
+fn app_with_remaining() -> Router {
     let left = |decision: Option<Extension<Decision>>| async move {
         decision.map_or("not counted".into(), |Extension(decision)| decision.statuses()[0].remaining().to_string())
     };
@@ -146,7 +146,9 @@ fn tellers() -> Router {
 async fn handlers_must_not_insist_on_a_decision() {
     let failing = RateLimitLayer::new(failing_store(), Policy::new().limit(twice())).attach_decision();
     let not_applying = layer(twice().when(|_| false)).attach_decision();
-    for app in [served(tellers().layer(failing)).await, served(tellers().layer(not_applying)).await] {
+    for app in
+        [served(app_with_remaining().layer(failing)).await, served(app_with_remaining().layer(not_applying)).await]
+    {
         let response = ask(app, "GET", "/").await;
         assert!(response.starts_with("HTTP/1.1 200") && response.ends_with("\r\n\r\nnot counted"), "{response}");
         assert_eq!(status(app, "/counted").await, 500);

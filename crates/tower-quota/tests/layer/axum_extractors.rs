@@ -1,4 +1,4 @@
-//! What extractors read from axum, asked over real sockets.
+//! Extractors of axum's values, called over real sockets.
 
 use axum::Router;
 use axum::extract::Path;
@@ -32,7 +32,7 @@ async fn nested_routes_are_counted_by_pattern() {
     assert_eq!(status(app, "/v2/users/1").await, 200, "and another for the nested one");
     assert_eq!(status(app, "/nowhere").await, 400, "a fallback has no route");
 
-    // Around the app, nothing has been matched yet.
+    // Around the app, no route is matched yet.
     let around = ServiceBuilder::new().layer(layer(limit)).service(users());
     let request = Request::get("/users/1").body(axum::body::Body::empty()).unwrap();
     assert_eq!(around.oneshot(request).await.unwrap().status(), StatusCode::BAD_REQUEST);

@@ -1,4 +1,4 @@
-//! A policy of lists, look-ups and tiers before an axum app, asked over real sockets.
+//! A policy with lists, look-ups and tiers in front of an axum app, called over real sockets.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,7 +18,7 @@ struct Account {
     quota: Quota,
 }
 
-/// Stands for a database.
+/// Looks up an account, in place of a database.
 async fn account_of(api_key: String) -> Option<Account> {
     tokio::task::yield_now().await;
     match api_key.as_str() {
@@ -52,7 +52,7 @@ async fn app(policy: Policy) -> SocketAddr {
     served(app.layer(RateLimitLayer::new(MemoryStore::with_clock(100, ManualClock::default()), policy))).await
 }
 
-/// The status and the last line of the answer.
+/// Returns the status and the last line of the response.
 async fn ask(address: SocketAddr, request_line: &str, headers: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("{request_line} HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n{headers}\r\n");

@@ -5,7 +5,7 @@ use tower_quota::{Limit, Policy, Quota, when};
 
 use crate::fixture::{Limited, field};
 
-/// The names of the limits that count a request.
+/// Returns the names of the limits that count a request.
 async fn counting(limited: &Limited, request: http::request::Builder) -> String {
     field(&limited.send(request).await, "ratelimit-policy").unwrap_or_default()
 }

@@ -1,11 +1,11 @@
-//! What requests cost before they are served.
+//! Costs of requests before they are served.
 
 use http::{Request, StatusCode};
 use tower_quota::{Limit, Policy, Quota, cost};
 
 use crate::fixture::{LastRequest, Limited};
 
-/// What requests with these lines of a header cost.
+/// Returns the cost of a request with these header lines.
 async fn cost_of(limit: Limit, lines: &[(&str, &str)]) -> Result<u64, StatusCode> {
     let limited = Limited::new(Policy::new().limit(limit));
     let request = lines.iter().fold(Request::get("/"), |request, (name, value)| request.header(*name, *value));

@@ -1,4 +1,4 @@
-//! Bodies that end where their quota ends.
+//! Bodies that are cut off at the end of their quota.
 
 use std::convert::Infallible;
 
@@ -10,7 +10,9 @@ use tower_quota_testkit::ManualClock;
 
 use crate::settling_by_rule::Frames;
 
-/// Returns the body and trailers of a response of 30 frames of ten bytes, and the units that are left of 200 afterwards.
+/// Returns the length and trailers of a cut response, and the units that are left of 200.
+///
+/// The response has 30 frames of ten bytes.
 async fn streamed(rule: settle::BodyBytes, content_type: &'static str) -> (usize, Option<HeaderMap>, u64) {
     streamed_in(vec!["0123456789"; 30], rule, content_type).await
 }
@@ -62,9 +64,9 @@ async fn stream_within_quota_is_complete() {
 /// A message of 55 bytes.
 const MESSAGE: &str = "\0\0\0\0\x320123456789012345678901234567890123456789012345678901234567";
 
-/// Servers send messages that are ready at once in one frame.
+/// Asserts this for one frame with several messages, as servers send them.
 #[tokio::test]
-async fn cut_grpc_frame_keeps_whole_messages() {
+async fn cut_grpc_frame_keeps_complete_messages() {
     let message: &'static str = &MESSAGE[..55];
     let frame: &'static str = message.repeat(30).leak();
     let rule = || settle::body_bytes(1).cut_when_spent();

@@ -11,21 +11,21 @@ use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Inner, ScriptedStore, StoreControl};
 
-/// What was heard of each request: the label, the path, and whether the store was asked in vain.
-type Heard = Arc<Mutex<Vec<(&'static str, String, bool)>>>;
+/// The sink decisions: label, path, and whether the store was unavailable.
+type Observed = Arc<Mutex<Vec<(&'static str, String, bool)>>>;
 
-fn listening<S: Store>(store: S, policy: Policy) -> (RateLimitLayer<S>, Heard) {
-    let heard = Heard::default();
-    let observed = Arc::clone(&heard);
+fn listening<S: Store>(store: S, policy: Policy) -> (RateLimitLayer<S>, Observed) {
+    let observed = Observed::default();
+    let sink = Arc::clone(&observed);
     let layer = RateLimitLayer::new(store, policy).attach_decision().on_decision(move |decided| {
         assert_consistent(decided);
         let path = decided.head().uri().path().to_owned();
-        observed.lock().unwrap().push((decided.label(), path, decided.is_degraded()));
+        sink.lock().unwrap().push((decided.label(), path, decided.is_degraded()));
     });
-    (layer, heard)
+    (layer, observed)
 }
 
-/// Checks what is true of every observed decision.
+/// Asserts the invariants of every sink decision.
 fn assert_consistent(decided: &Decided<'_>) {
     let admitted = decided.reason().is_none();
     if let Some(decision) = decided.decision() {
@@ -57,12 +57,12 @@ async fn each_decision_is_observed_once() {
                 .when_missing(MissingKey::Refuse)
                 .when(on("/keyed")),
         );
-    let (layer, heard) = listening(MemoryStore::with_clock(100, ManualClock::default()), policy);
+    let (layer, observed) = listening(MemoryStore::with_clock(100, ManualClock::default()), policy);
     let paths = ["/skipped", "/allowed", "/blocked", "/none", "/once", "/once", "/queue", "/queue", "/dear", "/keyed"];
     for path in paths {
         ask(&layer, path).await;
     }
-    let heard = heard.lock().unwrap().clone();
+    let observed = observed.lock().unwrap().clone();
     let expected = [
         ("blocked", "/blocked"),
         ("allowed", "/once"),
@@ -72,7 +72,7 @@ async fn each_decision_is_observed_once() {
         ("never", "/dear"),
         ("missing_key", "/keyed"),
     ];
-    assert_eq!(heard, expected.map(|(label, path)| (label, path.to_owned(), false)));
+    assert_eq!(observed, expected.map(|(label, path)| (label, path.to_owned(), false)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,12 +82,12 @@ async fn full_queue_is_observed_as_one_refusal() {
     for failing in [false, true] {
         let store = ScriptedStore::new();
         store.fail(failing);
-        let (layer, heard) = listening(store, Policy::new().limit(queue.clone()));
+        let (layer, observed) = listening(store, Policy::new().limit(queue.clone()));
         let layer = layer.max_waiting(0);
         ask(&layer, "/").await;
         ask(&layer, "/").await;
         let expected = ["allowed", "refused"].map(|label| (label, String::from("/"), failing));
-        assert_eq!(*heard.lock().unwrap(), expected);
+        assert_eq!(*observed.lock().unwrap(), expected);
     }
 }
 
@@ -106,16 +106,16 @@ async fn store_failure_is_observed() {
                 .on_store_failure(OnStoreFailure::Refuse),
         );
     let store = ScriptedStore::new();
-    let (layer, heard) = listening(store.clone(), policy);
+    let (layer, observed) = listening(store.clone(), policy);
     ask(&layer, "/").await;
     store.fail(true);
     for path in ["/", "/local", "/local", "/strict"] {
         ask(&layer, path).await;
     }
-    let heard: Vec<_> = heard.lock().unwrap().iter().map(|(label, _, degraded)| (*label, *degraded)).collect();
+    let observed: Vec<_> = observed.lock().unwrap().iter().map(|(label, _, degraded)| (*label, *degraded)).collect();
     let failing = [("uncounted", true), ("allowed", true), ("refused", true), ("store_failure", true)];
-    assert_eq!(heard[0], ("allowed", false));
-    assert_eq!(heard[1..], failing);
+    assert_eq!(observed[0], ("allowed", false));
+    assert_eq!(observed[1..], failing);
 }
 
 #[tokio::test]
@@ -123,17 +123,17 @@ async fn inner_layer_is_not_degraded_by_outer() {
     let store = ScriptedStore::new();
     store.fail(true);
     let policy = || Policy::new().limit(Limit::new("all", Quota::per_minute(9)));
-    let (inner, heard) = listening(MemoryStore::with_clock(10, ManualClock::default()), policy());
+    let (inner, observed) = listening(MemoryStore::with_clock(10, ManualClock::default()), policy());
     let service = RateLimitLayer::new(store, policy()).layer(inner.layer(Inner::default()));
     service.oneshot(Request::new(())).await.unwrap();
-    assert_eq!(*heard.lock().unwrap(), [("allowed", String::from("/"), false)]);
+    assert_eq!(*observed.lock().unwrap(), [("allowed", String::from("/"), false)]);
 }
 
 #[tokio::test]
-async fn listener_hears_keys_and_refusing_limits() {
-    type Told = (Vec<String>, Vec<String>, Option<Duration>);
-    let heard: Arc<Mutex<Vec<Told>>> = Arc::default();
-    let observed = Arc::clone(&heard);
+async fn listener_gets_keys_and_refusing_limits() {
+    type Observation = (Vec<String>, Vec<String>, Option<Duration>);
+    let observed: Arc<Mutex<Vec<Observation>>> = Arc::default();
+    let sink = Arc::clone(&observed);
     let policy = Policy::new()
         .limit(Limit::new("user", Quota::per_minute(1)).by(key::from_fn("user", |_| Some("s3cret"))))
         .limit(Limit::new("everyone", Quota::per_minute(9)));
@@ -142,11 +142,11 @@ async fn listener_hears_keys_and_refusing_limits() {
         assert!(!format!("{decided:?}").contains("s3cret"));
         let keys = decided.keys().map(|(limit, key)| format!("{limit} {}", String::from_utf8_lossy(key.as_bytes())));
         let limits = decided.refusing_limits().map(|limit| limit.to_string()).collect();
-        observed.lock().unwrap().push((keys.collect(), limits, decided.retry_after()));
+        sink.lock().unwrap().push((keys.collect(), limits, decided.retry_after()));
     });
     ask(&layer, "/").await;
     ask(&layer, "/").await;
     let keys = ["user s3cret", "everyone "].map(String::from).to_vec();
     let expected = [(keys.clone(), Vec::new(), None), (keys, vec!["user".into()], Some(Duration::from_secs(60)))];
-    assert_eq!(*heard.lock().unwrap(), expected);
+    assert_eq!(*observed.lock().unwrap(), expected);
 }

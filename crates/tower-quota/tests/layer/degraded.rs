@@ -1,4 +1,4 @@
-//! What requests get while the store is unavailable, limit by limit, and after.
+//! Decisions about requests while the store is unavailable, and after it.
 
 use std::time::Duration;
 
@@ -10,7 +10,9 @@ use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Answer, Inner, LastRequest, ScriptedStore, StoreControl, WITH_X, field};
 
-/// A policy over `Inner`, on a store that fails on command; both stores are on one clock, which stands still.
+/// A policy over `Inner`, with a store that fails on command.
+///
+/// The store and the local store share one clock, which stands still.
 struct Setting {
     service: RateLimit<Inner, ScriptedStore>,
     store: ScriptedStore,
@@ -50,8 +52,9 @@ impl Setting {
     }
 }
 
-/// A limit on all requests without a header, which these are. Unlike all clients together they are counted by `len`, so
-/// that a test sees whether they are remembered.
+/// Returns a limit that counts all requests of these tests together.
+///
+/// It counts requests without a header, so that `len` shows if the store has an entry for them.
 fn limit(name: &'static str, quota: Quota, choice: OnStoreFailure) -> Limit {
     Limit::new(name, quota).by(key::header("k")).on_store_failure(choice)
 }
@@ -60,7 +63,7 @@ fn minute(choice: OnStoreFailure) -> Policy {
     Policy::new().limit(limit("minute", Quota::per_minute(12), choice)).instances(6)
 }
 
-/// The `X-RateLimit` fields: policy, limit, remaining, reset.
+/// Returns the `X-RateLimit` fields: policy, limit, remaining, reset.
 fn rate_fields(response: &Answer) -> [Option<String>; 4] {
     ["policy", "limit", "remaining", "reset"].map(|name| field(response, &format!("x-ratelimit-{name}")))
 }
@@ -69,7 +72,7 @@ fn some<const N: usize>(fields: [&str; N]) -> [Option<String>; N] {
     fields.map(|field| Some(field.to_owned()))
 }
 
-/// Neither of the standard fields, and a mark for logs.
+/// Asserts that there are no standard fields, and that there is the mark for logs.
 fn assert_marked(response: &Answer) {
     assert_eq!(field(response, "ratelimit"), None);
     assert_eq!(field(response, "ratelimit-policy"), None);
@@ -124,7 +127,7 @@ async fn refusing_is_unavailable() {
 
 #[tokio::test]
 async fn local_limit_admits_one_instances_share() {
-    // 12 a minute among 6 instances: 2 at once, one more every 30 seconds.
+    // 12 a minute divided among 6 instances: 2 at once, and one more every 30 seconds.
     let setting = Setting::unavailable(minute(OnStoreFailure::Local));
     for remaining in ["1", "0"] {
         let response = setting.get().await;
@@ -172,17 +175,17 @@ async fn degraded_request_keeps_key_cost_and_turn() {
         .limit(
             Limit::new("key", Quota::per_minute(20))
                 .by(key::header("k"))
-                .cost_with(|head| if head.uri().path() == "/dear" { 10 } else { 1 }),
+                .cost_with(|head| if head.uri().path() == "/expensive" { 10 } else { 1 }),
         )
         .limit(Limit::new("posts", Quota::per_minute(2)).when(|head| head.method() == http::Method::POST))
         .on_store_failure(OnStoreFailure::Local)
         .instances(2);
     let setting = Setting::unavailable(policy);
     let get = |path: &str, key: &str| setting.send(Request::get(path).header("k", key));
-    assert_eq!(get("/dear", "ann").await.status(), StatusCode::OK);
+    assert_eq!(get("/expensive", "ann").await.status(), StatusCode::OK);
     assert_eq!(get("/", "ann").await.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(get("/", "bob").await.status(), StatusCode::OK);
-    // One post; the second is refused and charges bob's other limit nothing.
+    // The first post is admitted. The second is refused and charges bob's other limit nothing.
     let post = || setting.send(Request::post("/").header("k", "bob"));
     assert_eq!(post().await.status(), StatusCode::OK);
     assert_eq!(post().await.status(), StatusCode::TOO_MANY_REQUESTS);
@@ -212,7 +215,7 @@ async fn oversized_local_cost_is_unavailable() {
     assert_eq!(setting.get().await.status(), StatusCode::OK);
 }
 
-/// A policy with all three: logins refuse, the burst is local, the rest is left out.
+/// Returns a policy with all three choices: logins refuse, the burst is local, the rest allows.
 fn mixed() -> Policy {
     Policy::new()
         .limit(limit("login", Quota::per_hour(5), OnStoreFailure::Refuse).when(|head| head.uri().path() == "/login"))
@@ -235,7 +238,7 @@ async fn limits_of_one_policy_choose_for_themselves() {
         let [unavailable, exhausted] = if grpc { ["14", "8"] } else { ["503", "429"] };
         assert_eq!(verdict(&ask("/login").await), unavailable);
         assert!(setting.local.is_empty(), "a refused request charges nothing");
-        // "everyone" would have refused the second, and is not reported.
+        // "everyone" would have refused the second request, and is not reported.
         for remaining in ["2", "1", "0"] {
             let response = ask("/").await;
             assert_eq!(verdict(&response), "200");
@@ -268,10 +271,10 @@ async fn recovery_discards_local_counters() {
         assert_eq!(setting.get().await.status(), status);
     }
     setting.store.fail(false);
-    // The store knows nothing of the two.
+    // The store has not counted the two local requests.
     assert_eq!(field(&setting.get().await, "x-ratelimit-remaining").as_deref(), Some("11"));
     setting.clock.advance(Duration::from_secs(1));
-    assert!(!setting.local.is_empty(), "nothing is dropped behind anybody's back");
+    assert!(!setting.local.is_empty(), "local counters are kept until the grace period is over");
     assert!(field(&setting.get().await, "ratelimit").is_some());
     assert!(setting.local.is_empty());
 
@@ -289,7 +292,7 @@ async fn flapping_store_releases_no_limited_client() {
         admitted += u32::from(round % 2 == 0 && response.status() == StatusCode::OK);
         setting.clock.advance(Duration::from_millis(150));
     }
-    // 30 seconds: two at once, and one more.
+    // In 30 seconds: two at once, and one more.
     assert_eq!(admitted, 3);
 }
 

@@ -1,11 +1,11 @@
-//! The inner service's errors are its own.
+//! Errors of the inner service are passed on unchanged.
 
 use http::{Request, Response, StatusCode};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer};
 
 #[tokio::test]
-async fn errors_pass_through_untouched() {
+async fn errors_pass_through_unchanged() {
     let policy = Policy::new().limit(Limit::new("one", Quota::per_hour(1)));
     let failing = service_fn(async |_: Request<()>| Err::<Response<String>, &str>("inner"));
     let service = RateLimitLayer::new(MemoryStore::new(), policy).layer(failing);

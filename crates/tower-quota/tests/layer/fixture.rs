@@ -1,4 +1,4 @@
-//! What these tests read of an inner service's requests, and scripted stores.
+//! Scripted stores, and readers of the requests of an inner service.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ pub(crate) use tower_quota_testkit::ScriptedStore;
 
 pub(crate) use crate::shared::{Answer, FAILURE, Inner, Limited, WITH_X, failing_store, field, retry_after, text};
 
-/// What the last request brought along.
+/// The extensions of the last request.
 pub(crate) trait LastRequest {
-    /// Returns the decision that was attached to it.
+    /// Returns the decision that was attached to the request.
     fn last_seen(&self) -> Option<Decision>;
 
-    /// Returns whether it was marked as decided without the store.
+    /// Returns whether the request was marked as decided without the store.
     fn last_degraded(&self) -> bool;
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn slow_store() -> ScriptedStore {
 /// The name of an operation, and the costs of its charges.
 pub(crate) type Call = (&'static str, Vec<u64>);
 
-/// What these tests change and read of a scripted store.
+/// The controls of a scripted store.
 pub(crate) trait StoreControl {
     /// Makes the store fail, or decide again.
     fn fail(&self, fails: bool);
@@ -48,7 +48,7 @@ pub(crate) trait StoreControl {
     /// Returns all operations other than checks, in order.
     fn settled(&self) -> Vec<Call>;
 
-    /// Waits until [`settled`](Self::settled) returns these.
+    /// Waits until [`settled`](Self::settled) returns these calls.
     async fn until_settled(&self, expected: &[(&'static str, &[u64])]);
 
     /// Returns the units left of a global limit.

@@ -1,4 +1,4 @@
-//! What operators do to a running layer.
+//! Operations on a running layer.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ async fn peek_reports_what_request_gets() {
     assert_eq!(handle.peek("key", &ann).await.unwrap().remaining(), 0);
 }
 
-/// The scope of keys that a header makes.
+/// Returns the scope of the keys of a header.
 fn status_scope() -> Name {
     use tower_quota::key::KeyExtractor;
     key::header("x-api-key").scope()
@@ -133,8 +133,9 @@ async fn replaced_policy_keeps_counters() {
     assert_eq!(service.oneshot(request_of("ann")).await.unwrap().status(), StatusCode::OK);
 }
 
-/// Policies alternate while requests run. Each request is answered by the policy it was read by: the limit in its fields
-/// is the one in its decision.
+/// Asserts that alternating policies mix no decision while requests run.
+///
+/// Each request is answered by the policy that has read it: the limit in its fields is the one in its decision.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replaced_policies_mix_no_decision() {
     const UNITS: [u64; 2] = [1_000_000, 2_000_000];
@@ -166,7 +167,7 @@ async fn replaced_policies_mix_no_decision() {
         tokio::task::yield_now().await;
     }
     requests.await.unwrap();
-    // Every request succeeded, so every charge was refunded: none was lost on the way.
+    // Every request succeeded, so every charge was refunded.
     for (name, units) in [("one", UNITS[0]), ("two", UNITS[1])] {
         handle.replace_policy(policy(units));
         assert_eq!(handle.peek(name, &Key::EVERYONE).await.unwrap().remaining(), units);
@@ -246,7 +247,7 @@ async fn addresses_are_named_by_text() {
     assert!(matches!(handle.peek("address", "ann").await, Err(HandleError::UnreadableKey(_))));
 }
 
-/// A client whose key depends on the request: the first part that it has.
+/// Asserts this for a client whose key is the first part that the request has.
 #[tokio::test]
 async fn request_names_its_own_client() {
     let by = key::header("x-api-key").or(key::from_fn("tenant", |_| Some("everyone else")));
@@ -304,7 +305,7 @@ async fn waiting_requests_are_counted() {
     assert_eq!(handle.waiting(), 0);
 }
 
-/// The lists and look-ups of a request belong to the policy that its limits come from.
+/// Asserts that the lists, look-ups and limits of a request come from one policy.
 #[tokio::test(start_paused = true)]
 async fn policy_replaced_during_look_up_waits() {
     let policy = |name: &'static str| {

@@ -1,4 +1,4 @@
-//! Who is not counted: skipped, allowed, blocked.
+//! Lists of requests that are not counted: skipped, allowed, blocked.
 
 use http::{Request, Response, StatusCode, Version};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn user(names: &'static [&'static str]) -> Box<dyn when::Condition> {
     when::key_in(key::header("user"), names)
 }
 
-/// No word of limits.
+/// Asserts that the response has no rate limit fields.
 fn assert_no_rate_fields(response: &Answer) {
     for name in response.headers().keys() {
         assert!(!name.as_str().contains("ratelimit") && name != "retry-after", "{name}");
@@ -43,7 +43,7 @@ async fn skipped_request_is_not_limited() {
 }
 
 #[tokio::test]
-async fn lists_do_not_ask_the_store() {
+async fn lists_do_not_call_the_store() {
     let store = slow_store();
     let policy = Policy::new().skip(user(&["sue"])).allow(user(&["ann"])).block(user(&["bob"])).limit(once());
     let service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
@@ -57,7 +57,7 @@ async fn lists_do_not_ask_the_store() {
 }
 
 #[tokio::test]
-async fn allow_beats_block_and_block_skip() {
+async fn allow_precedes_block_and_block_skip() {
     let policy = Policy::new()
         .block(user(&["ann", "bob", "eve"]))
         .skip(user(&["bob", "sue"]))

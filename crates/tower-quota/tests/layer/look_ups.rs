@@ -1,4 +1,4 @@
-//! What is looked up before a request is counted.
+//! Look-ups before a request is counted.
 
 use std::collections::HashMap;
 use std::future::{pending, ready};
@@ -21,13 +21,13 @@ struct Tenant(&'static str, u64);
 #[derive(Clone)]
 struct Region(&'static str);
 
-/// The tenants, by their keys.
+/// Returns the tenant of a request, by its API key.
 fn tenant_of(head: &RequestHead<'_>) -> Option<Tenant> {
     let known = HashMap::from([("k1", Tenant("acme", 2)), ("k2", Tenant("acme", 2)), ("k3", Tenant("globex", 3))]);
     known.get(head.headers().get("x-api-key")?.to_str().ok()?).cloned()
 }
 
-/// A limit by tenant, with the tenant's quota.
+/// Returns a limit by tenant, with the tenant's quota.
 fn by_tenant() -> Limit {
     Limit::new("tenant", Quota::per_minute(1))
         .by(key::from_fn("tenant", |head| Some(head.extensions().get::<Tenant>()?.0)))
@@ -38,7 +38,7 @@ fn with_key(api_key: &str) -> http::request::Builder {
     Request::get("/").header("x-api-key", api_key)
 }
 
-/// Takes its time, and answers.
+/// Returns a value after a wait.
 async fn after<T>(wait: Duration, value: T) -> Option<T> {
     #[expect(clippy::disallowed_methods, reason = "on tokio's paused clock")]
     tokio::time::sleep(wait).await;
@@ -67,7 +67,7 @@ async fn look_up_provides_keys_and_quotas() {
 }
 
 #[tokio::test]
-async fn handlers_find_it_too() {
+async fn handlers_find_looked_up_values() {
     let inner = service_fn(async |request: Request<()>| {
         let tenant = request.extensions().get::<Tenant>().unwrap().0;
         assert!(request.extensions().get::<Decision>().is_some());
@@ -142,7 +142,7 @@ async fn listed_request_skips_look_ups() {
         limited.send(Request::get(path)).await;
         assert_eq!(asked.load(Ordering::Relaxed), lookups, "{path}");
     }
-    // No limit applied: the request went to the service all the same.
+    // No limit applied, and the request was sent to the service.
     assert_eq!(limited.inner.calls(), 3);
     assert_eq!(limited.inner.last_seen(), None);
 }
@@ -180,7 +180,7 @@ async fn cancelled_request_drops_its_look_up() {
     assert_eq!((store.charge_counts().len(), inner.calls()), (0, 0), "nothing was charged");
 }
 
-/// What one poll brings.
+/// Polls a future once, and returns its output if it is ready.
 async fn futures_poll<F: Future>(mut call: std::pin::Pin<&mut F>) -> Option<F::Output> {
     std::future::poll_fn(|cx| match call.as_mut().poll(cx) {
         std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
@@ -193,17 +193,17 @@ async fn futures_poll<F: Future>(mut call: std::pin::Pin<&mut F>) -> Option<F::O
 async fn look_up_panic_reaches_its_request() {
     let policy = Policy::new()
         .look_up(DEADLINE, |head| {
-            let mad = head.uri().path() == "/mad";
+            let panics = head.uri().path() == "/panics";
             async move {
-                assert!(!mad, "mad");
+                assert!(!panics, "look-up panics");
                 None::<Tenant>
             }
         })
         .limit(Limit::new("all", Quota::per_minute(1)));
     let limited = Limited::new(policy);
     let service = limited.service.clone();
-    let mad = AssertUnwindSafe(service).0.oneshot(Request::get("/mad").body(()).unwrap());
-    assert!(tokio::spawn(mad).await.unwrap_err().is_panic());
+    let panics = AssertUnwindSafe(service).0.oneshot(Request::get("/panics").body(()).unwrap());
+    assert!(tokio::spawn(panics).await.unwrap_err().is_panic());
     assert_eq!(limited.get().await.status(), StatusCode::OK);
 }
 

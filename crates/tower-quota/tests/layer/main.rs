@@ -1,4 +1,4 @@
-//! The layer, seen from outside: one module per promise.
+//! Tests of the layer through its public interface, one module per topic.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod axum_apps;

@@ -1,4 +1,4 @@
-//! What a missing key means.
+//! Choices of limits for requests without a key.
 
 use std::net::IpAddr;
 
@@ -31,7 +31,7 @@ async fn missing_keys_share_one_counter_by_default() {
     for limited in [by_api_key(None), by_api_key(Some(MissingKey::ShareOneCounter))] {
         assert_eq!(limited.get().await.status(), StatusCode::OK);
         assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
-        // An empty value is no value.
+        // An empty value is a missing key.
         let empty = Request::get("/").header("x-api-key", "");
         assert_eq!(limited.send(empty).await.status(), StatusCode::TOO_MANY_REQUESTS);
         let keyed = Request::get("/").header("x-api-key", "ann");
@@ -87,14 +87,14 @@ async fn inapplicable_limit_ignores_missing_key() {
 }
 
 #[tokio::test]
-async fn header_with_two_values_buys_nothing() {
+async fn header_with_two_values_gains_nothing() {
     for missing in [MissingKey::ShareOneCounter, MissingKey::Skip, MissingKey::Refuse] {
         let limited = by_api_key(Some(missing));
         let twice = |other: &str| Request::get("/").header("x-api-key", "ann").header("x-api-key", other);
-        // The same value twice is that value.
+        // The same value twice is one value.
         assert_eq!(limited.send(twice("ann")).await.status(), StatusCode::OK);
         assert_eq!(limited.send(Request::get("/").header("x-api-key", "ann")).await.status(), 429);
-        // However many values are made up, they share one counter.
+        // All requests with several values share one counter.
         assert_eq!(limited.send(twice("1")).await.status(), StatusCode::OK);
         assert_eq!(limited.send(twice("2")).await.status(), StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(limited.send(twice("")).await.status(), StatusCode::TOO_MANY_REQUESTS);

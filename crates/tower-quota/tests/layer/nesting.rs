@@ -1,4 +1,4 @@
-//! Limiters behind one another.
+//! Nested limiters.
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
@@ -57,8 +57,9 @@ async fn inner_refusal_keeps_response_and_decision() {
     assert_eq!(decision.tightest().unwrap().name.as_str(), "inner");
 }
 
-/// The `X-RateLimit` fields behind a limit of 10 a minute, where the service itself has written some: limit, remaining,
-/// reset.
+/// Returns the `X-RateLimit` fields of a limit of 10 a minute around a service with fields.
+///
+/// They are limit, remaining and reset; the service has written its own.
 async fn fields_over(foreign: &'static [(&'static str, &'static str)]) -> [Option<String>; 3] {
     let service = service_fn(move |_: Request<()>| {
         let mut response = Response::new(Full::<Bytes>::default());

@@ -1,4 +1,4 @@
-//! A mistake written in code is found where it was written: panics point at the caller.
+//! Panics about invalid configuration in code point at the caller.
 
 use std::cell::{Cell, RefCell};
 use std::panic;
@@ -12,7 +12,7 @@ thread_local! {
     static FILE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// The file that a panic points at.
+/// Returns the file that a panic points at.
 fn file_of_panic(mistake: fn()) -> String {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -30,7 +30,7 @@ fn file_of_panic(mistake: fn()) -> String {
 }
 
 #[test]
-fn mistakes_are_found_where_they_are_written() {
+fn panics_point_at_the_caller() {
     let mistakes: [(&str, fn()); 18] = [
         ("new", || _ = Quota::new(0, Duration::from_secs(1))),
         ("per_second", || _ = Quota::per_second(0)),

@@ -1,4 +1,4 @@
-//! Mistakes in a policy are found when it is built.
+//! Errors in a policy are found when it is built.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ fn limit(name: impl Into<Name>) -> Limit {
     Limit::new(name, Quota::per_minute(10))
 }
 
-/// Counts all clients together, in a given scope.
+/// An extractor that counts all clients together, in a given scope.
 struct Scoped(Name);
 
 impl KeyExtractor for Scoped {
@@ -34,7 +34,7 @@ fn duplicate_limit_name_is_an_error() {
 
 #[test]
 fn colliding_limit_names_are_reported() {
-    // A pair of texts whose 32-bit FNV-1a agrees.
+    // A pair of texts with the same 32-bit FNV-1a hash.
     let (one, other) = (Name::new("costarring"), Name::new("liquid"));
     assert_eq!(one.id(), other.id());
     let colliding = Policy::new().limit(limit(one)).try_limit(limit(other));
@@ -95,7 +95,7 @@ fn invalid_policy_in_code_panics_with_reason() {
     let _ = Policy::new().limit(limit("a")).limit(limit("a"));
 }
 
-/// Returns the error of a second limit, where two are counted by these.
+/// Returns the result of adding two limits that count by these extractors.
 fn second(one: impl KeyExtractor, other: impl KeyExtractor) -> Result<Policy, ConfigError> {
     Policy::new().limit(limit("a").by(one)).try_limit(limit("b").by(other))
 }
@@ -132,7 +132,7 @@ fn extractors_of_different_types_need_different_scopes() {
     let error_of = |outcome: Result<Policy, ConfigError>| outcome.map(|_| ());
     assert_eq!(error_of(second(key::everyone(), Scoped(Name::new("everyone")))), shared("everyone"));
     assert_eq!(error_of(second(Scoped(Name::new("method")), key::method())), shared("method"));
-    // Boxes and combinations are seen through.
+    // Extractors in boxes and combinations are compared too.
     let boxed = |extractor| -> Box<dyn KeyExtractor> { extractor };
     let method = || boxed(Box::new(key::method()));
     assert_eq!(error_of(second(method(), boxed(Box::new(Scoped(Name::new("method")))))), shared("method"));

@@ -1,4 +1,4 @@
-//! The service that is called was polled ready, and a request that waits keeps no readiness.
+//! The called service was polled ready, and a waiting request holds no readiness.
 
 use std::convert::Infallible;
 use std::future::{Future, Ready, poll_fn, ready};
@@ -15,19 +15,19 @@ use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Limited, slow_store};
 
-/// A service whose clones are not ready until they are polled themselves, and that insists on it.
-struct Picky {
+/// A service whose clones must be polled ready themselves before a call.
+struct StrictService {
     ready: bool,
     polls: Arc<AtomicUsize>,
 }
 
-impl Clone for Picky {
+impl Clone for StrictService {
     fn clone(&self) -> Self {
         Self { ready: false, polls: Arc::clone(&self.polls) }
     }
 }
 
-impl Service<Request<()>> for Picky {
+impl Service<Request<()>> for StrictService {
     type Response = Response<String>;
     type Error = Infallible;
     type Future = Ready<Result<Self::Response, Infallible>>;
@@ -46,7 +46,8 @@ impl Service<Request<()>> for Picky {
 
 async fn calls_are_ready(store: impl Store, policy: Policy) {
     let polls = Arc::new(AtomicUsize::new(0));
-    let mut service = RateLimitLayer::new(store, policy).layer(Picky { ready: false, polls: Arc::clone(&polls) });
+    let mut service =
+        RateLimitLayer::new(store, policy).layer(StrictService { ready: false, polls: Arc::clone(&polls) });
     for _ in 0..3 {
         let response = service.ready().await.unwrap().call(Request::new(())).await.unwrap();
         assert_eq!(response.status(), StatusCode::OK);
@@ -74,7 +75,7 @@ fn memory_store_calls_service_without_clone() {
         });
         let mut service = layer.layer(inner);
         let response = service.call(Request::new(()));
-        // The test's own and the service's.
+        // One is held by the test and one by the service.
         assert_eq!(Arc::strong_count(&clones), 2);
         drop(response);
         calls.load(Ordering::Relaxed)
@@ -89,7 +90,9 @@ async fn called_service_is_ready_after_wait() {
     calls_are_ready(slow_store(), Policy::new().limit(Limit::new("queue", queue))).await;
 }
 
-/// A queue of one request an hour for each user, in front of a service that takes one request at a time.
+/// Returns a policy with a queue of one request an hour for each user.
+///
+/// It is in front of a service that takes one request at a time.
 fn queue_before_one_place() -> Policy {
     let user = key::from_fn("user", |head| head.extensions().get::<&'static str>().copied());
     let quota = Quota::per_hour(1).leaky_bucket().queue(10);
@@ -103,7 +106,7 @@ fn request_of(user: &'static str) -> Request<()> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_client_does_not_block_strangers() {
+async fn waiting_client_does_not_block_others() {
     let layer = RateLimitLayer::new(MemoryStore::new(), queue_before_one_place());
     let service = ServiceBuilder::new()
         .layer(layer)

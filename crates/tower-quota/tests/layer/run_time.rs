@@ -1,4 +1,4 @@
-//! Types that a user can name, and choices made at run time.
+//! Types that a user can name, and choices at run time.
 
 use http::{Request, StatusCode};
 use tower::{Layer, ServiceExt};
@@ -12,7 +12,7 @@ struct App {
 }
 
 impl App {
-    /// As from a configuration file.
+    /// Makes an app from text values, as from a configuration file.
     fn configured(store: &str, by: &[&str]) -> Self {
         let store = match store {
             "memory" => BoxStore::new(MemoryStore::new()),
@@ -44,7 +44,7 @@ async fn store_and_extractor_are_chosen_at_runtime() {
         assert_eq!(ask("GET", "bob").await, StatusCode::OK);
         assert_eq!(ask("PUT", "ann").await, StatusCode::OK);
 
-        // Every service of a layer counts together.
+        // All services of a layer share their counters.
         let another = app.layer.clone().layer(Inner::default());
         let again = Request::get("/").header("x-user", "ann").body(()).unwrap();
         assert_eq!(another.oneshot(again).await.unwrap().status(), StatusCode::TOO_MANY_REQUESTS);

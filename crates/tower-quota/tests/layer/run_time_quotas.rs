@@ -1,4 +1,4 @@
-//! Quotas that the request chooses.
+//! Quotas that depend on the request.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::fixture::{
     Answer, Inner, LastRequest, Limited, ScriptedStore, StoreControl, WITH_X, field, retry_after, text,
 };
 
-/// Five a minute for all clients, fifty for users with a `pro` header, and what a `units` header says.
+/// Returns a limit of five a minute, fifty for users with `pro`, or the `units` of a header.
 fn tiers() -> Limit {
     Limit::new("tier", Quota::per_minute(5)).by(key::header("user")).quota_with(|head| {
         if head.headers().contains_key("pro") {
@@ -33,7 +33,7 @@ fn with_x(policy: Policy) -> Limited {
     Limited::with(policy, |layer| layer.headers(WITH_X))
 }
 
-/// `RateLimit-Policy`, `RateLimit` and `X-RateLimit-Limit`.
+/// Returns the fields `RateLimit-Policy`, `RateLimit` and `X-RateLimit-Limit`.
 fn rate_fields(response: &Answer) -> [String; 3] {
     ["ratelimit-policy", "ratelimit", "x-ratelimit-limit"].map(|name| field(response, name).unwrap_or_default())
 }
@@ -57,7 +57,7 @@ async fn response_reports_the_chosen_quota() {
     let limited = with_x(Policy::new().limit(tiers()));
     assert_eq!(rate_fields(&limited.send(free("ann")).await), [r#""tier";q=5;w=60"#, r#""tier";r=4;t=48"#, "5"]);
     assert_eq!(rate_fields(&limited.send(pro("bob")).await), [r#""tier";q=50;w=3600"#, r#""tier";r=49;t=3528"#, "50"]);
-    // Nothing is remembered of the request before.
+    // The quota of the previous request has no effect.
     assert_eq!(rate_fields(&limited.send(free("ann")).await)[0], r#""tier";q=5;w=60"#);
 }
 
@@ -82,11 +82,11 @@ async fn several_limits_choose_their_quotas() {
     let limited = with_x(Policy::new().limit(size("a")).limit(size("b")).limit(size("c")));
     let response = limited.send(Request::get("/").header("c", "30").header("a", "10")).await;
     assert_eq!(rate_fields(&response)[0], r#""a";q=10;w=60, "b";q=1;w=60, "c";q=30;w=60"#);
-    assert_eq!(rate_fields(&response)[2], "1", "b binds");
+    assert_eq!(rate_fields(&response)[2], "1", "b is the tightest limit");
 }
 
 #[tokio::test]
-async fn cost_above_run_time_quota_never_passes() {
+async fn cost_above_run_time_quota_is_refused() {
     let limited = with_x(Policy::new().limit(tiers().cost(3)));
     assert_eq!(limited.send(free("ann")).await.status(), StatusCode::OK);
     let refused = limited.send(free("bob").header("units", "2")).await;
@@ -107,7 +107,7 @@ async fn run_time_leaky_bucket_makes_requests_wait() {
         limited.send(Request::get("/").header("queue", "1")).await;
         assert_eq!(limited.inner.last_seen().unwrap().wait(), Duration::from_millis(expected));
     }
-    // And one that is no queue makes none of them wait.
+    // A request whose quota is not a leaky bucket does not wait.
     let limit = Limit::new("l", queue).quota_with(|_| Some(Quota::per_minute(1)));
     let limited = with_x(Policy::new().limit(limit));
     assert_eq!(limited.get().await.status(), StatusCode::OK);
@@ -154,7 +154,7 @@ async fn indivisible_run_time_quota_is_unavailable() {
     let response = degraded(Policy::new().limit(yearly()).instances(2), Request::get("/")).await;
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
-    // A limit that is not counted here does not matter.
+    // A limit that allows without the store needs no share.
     let allowing = yearly().on_store_failure(OnStoreFailure::Allow);
     let response = degraded(Policy::new().limit(allowing).instances(2), Request::get("/")).await;
     assert_eq!(response.status(), StatusCode::OK);
@@ -166,7 +166,7 @@ async fn redis_counts_each_client_by_own_quota() {
     let redis = tower_quota_testkit::RedisServer::start();
     let options = tower_quota::RedisStore::options().deadline(Duration::from_secs(5));
     let store = options.connect(&redis.url()).await.unwrap();
-    // So slow that nothing comes back while the test runs.
+    // The refill is so slow that no unit returns while the test runs.
     let limit =
         Limit::new("tier", Quota::new(5, Duration::from_secs(86_400))).by(key::header("user")).quota_with(|head| {
             let units = head.headers().get("units")?.to_str().ok()?.parse().ok()?;
@@ -174,7 +174,7 @@ async fn redis_counts_each_client_by_own_quota() {
         });
     let service = RateLimitLayer::new(store, Policy::new().limit(limit)).layer(Inner::default());
     let quotas = [("ann", None, 5), ("bob", Some("20"), 20), ("eve", Some("1"), 1)];
-    // All at once, so that different quotas of one limit share calls.
+    // Concurrent requests, so that different quotas of one limit share calls.
     let calls: Vec<_> = (0..90)
         .map(|i| {
             let (user, units, _) = quotas[i % 3];

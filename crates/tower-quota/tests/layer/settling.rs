@@ -1,4 +1,4 @@
-//! What handlers say of the cost of their requests, and when it is carried out.
+//! Costs that handlers set, and the time at which they are settled.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ fn tokens() -> Limit {
     Limit::new("tokens", hundred()).cost(10).settle(by_handler())
 }
 
-/// One request to a handler that does this with its reservation.
+/// Sends one request to a handler that does this with its reservation.
 async fn request(store: &ScriptedStore, policy: Policy, handler: impl Fn(&Reservation) + Clone) {
     let inner = service_fn(move |request: Request<()>| {
         handler(&request.extensions().get().cloned().unwrap_or_default());
@@ -54,7 +54,7 @@ async fn settled_cost_beyond_quota_becomes_debt() {
     request(&store, Policy::new().limit(tokens()), |reservation| _ = reservation.settle("tokens", 150)).await;
     let quota = hundred();
     let Ok(decision) = store.memory().check(&[Charge::new("tokens", &quota, &Key::EVERYONE)]).into_inner();
-    // 51 units at 36 seconds each.
+    // 51 units take 36 seconds each.
     assert_eq!(decision.retry_after().unwrap(), Duration::from_secs(51 * 36));
 }
 
@@ -97,7 +97,7 @@ async fn limits_settle_in_one_refund_and_charge() {
         .limit(Limit::new("not settled", hundred()).cost(10));
     request(&store, policy, |reservation| {
         assert!(reservation.settle("a", 1) && reservation.settle("b", 30) && reservation.settle("d", 2));
-        assert!(!reservation.settle("not settled", 1) && !reservation.settle("unheard of", 1));
+        assert!(!reservation.settle("not settled", 1) && !reservation.settle("unknown", 1));
         assert_eq!(reservation.estimate("not settled"), None);
     })
     .await;
@@ -219,7 +219,7 @@ async fn degraded_request_settles_locally() {
     let Ok(decision) = local.check(&[Charge::new("tokens", &share, &Key::EVERYONE).cost(0)]).into_inner();
     assert_eq!(decision.statuses()[0].remaining(), 47);
 
-    // Uncounted, there is nothing to settle.
+    // If nothing was counted, there is nothing to settle.
     service_of(OnStoreFailure::Allow).oneshot(Request::new(())).await.unwrap();
     assert!(store.settled().is_empty());
 }
@@ -227,17 +227,17 @@ async fn degraded_request_settles_locally() {
 #[tokio::test]
 async fn failed_settlement_is_reported() {
     let store = ScriptedStore::new();
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let (hear, failing) = (Arc::clone(&heard), store.clone());
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let (sink, failing) = (Arc::clone(&reported), store.clone());
     let inner = service_fn(move |request: Request<()>| {
         request.extensions().get::<Reservation>().unwrap().refund();
         failing.fail(true);
         async { Ok::<_, Infallible>(Response::new(())) }
     });
     let service = RateLimitLayer::new(store.clone(), Policy::new().limit(tokens()))
-        .on_store_error(move |error| hear.lock().unwrap().push(error.to_string()))
+        .on_store_error(move |error| sink.lock().unwrap().push(error.to_string()))
         .layer(inner);
     service.oneshot(Request::new(())).await.unwrap();
-    assert_eq!(*heard.lock().unwrap(), ["secret-host:6379 is on fire"]);
+    assert_eq!(*reported.lock().unwrap(), ["secret-host:6379 is on fire"]);
     assert_eq!(store.left("tokens", hundred()), 90);
 }

@@ -20,25 +20,27 @@ fn limited<Svc>(store: &ScriptedStore, limit: Limit, inner: Svc) -> RateLimit<Sv
     RateLimitLayer::new(store.clone(), Policy::new().limit(limit)).layer(inner)
 }
 
-/// What is settled when a request is cancelled, fails, or panics, each with a store of its own.
-async fn settled(limit: impl Fn() -> Limit, word: impl Fn(&Reservation) + Copy) -> [Vec<Call>; 3] {
-    let say = move |request: &Request<()>| word(request.extensions().get().unwrap());
+/// Returns the settlements of a request that is cancelled, fails, or panics.
+///
+/// Each of the three has its own store.
+async fn settled(limit: impl Fn() -> Limit, settle_by: impl Fn(&Reservation) + Copy) -> [Vec<Call>; 3] {
+    let settle_request = move |request: &Request<()>| settle_by(request.extensions().get().unwrap());
     let stores = [ScriptedStore::new(), ScriptedStore::new(), ScriptedStore::new()];
     let stuck = service_fn(move |request: Request<()>| {
-        say(&request);
+        settle_request(&request);
         pending::<Result<Response<()>, Infallible>>()
     });
     let cancelled = limited(&stores[0], limit(), stuck).oneshot(Request::new(()));
     assert!(timeout(Duration::from_millis(1), cancelled).await.is_err());
 
     let failing = service_fn(move |request: Request<()>| {
-        say(&request);
+        settle_request(&request);
         async { Err::<Response<()>, _>("no") }
     });
     assert_eq!(limited(&stores[1], limit(), failing).oneshot(Request::new(())).await.unwrap_err(), "no");
 
     let panicking = service_fn(move |request: Request<()>| async move {
-        say(&request);
+        settle_request(&request);
         if request.uri() == "/" {
             std::panic::resume_unwind(Box::new("a panic without its message"));
         }
@@ -67,7 +69,7 @@ fn same(each: &[Call]) -> [Vec<Call>; 3] {
 
 #[tokio::test(start_paused = true)]
 async fn abandoned_request_keeps_estimate() {
-    // Also where only failures count: a client that hangs up gets no free guess.
+    // This also holds if only failures count: a client that disconnects gets no free attempt.
     assert_eq!(settled(|| limit().settle(only_failures()), |_| {}).await, same(&[]));
 }
 

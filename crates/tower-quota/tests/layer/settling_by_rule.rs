@@ -1,4 +1,4 @@
-//! What responses say of the cost of their requests.
+//! Costs that settle rules read from responses.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use tower_quota::{Limit, Policy, Quota, RateLimitLayer};
 
 use crate::fixture::{Call, ScriptedStore, StoreControl};
 
-/// A body of these frames; an error after them, if so wished.
+/// A body of these frames, optionally followed by an error.
 #[derive(Clone, Default)]
 pub(crate) struct Frames {
     pub(crate) data: Vec<&'static str>,
@@ -43,14 +43,14 @@ impl Body for Frames {
     }
 }
 
-/// How much of a body is read.
+/// The part of a body that the client reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Read {
     All,
     Frames(usize),
 }
 
-/// What was settled after this response to a request that was charged 10.
+/// Returns the settlements after this response to a request that was charged 10.
 async fn settled(rule: impl Rule, response: http::response::Builder, body: Frames, read: Read) -> Vec<Call> {
     let store = ScriptedStore::new();
     let limit = Limit::new("limit", Quota::per_hour(100)).cost(10).settle(rule);
@@ -118,10 +118,10 @@ async fn grpc_call_is_settled_by_trailers() {
     assert_eq!(settled(settle::only_failures(), grpc(), status_in_trailers("0"), Read::All).await, back());
     assert_eq!(settled(settle::only_failures(), grpc(), status_in_trailers("7"), Read::All).await, []);
     assert_eq!(settled(settle::only_successes(), grpc(), status_in_trailers("7"), Read::All).await, back());
-    // Cut off before its status, it counts, whatever is counted.
+    // A call that is cut off before its status counts under each rule.
     assert_eq!(settled(settle::only_failures(), grpc(), status_in_trailers("0"), Read::Frames(1)).await, []);
     assert_eq!(settled(settle::only_successes(), grpc(), status_in_trailers("7"), Read::Frames(1)).await, []);
-    // What is no success to HTTP is not gRPC's.
+    // An HTTP failure is a failure, even with a content type of gRPC.
     let proxy = || http(503).header("content-type", "application/grpc");
     assert_eq!(settled(settle::only_successes(), proxy(), Frames::default(), Read::All).await, back());
 }
@@ -164,7 +164,7 @@ async fn body_is_counted_as_sent() {
     assert_eq!(settled(settle::body_bytes(1), http(200), long, Read::All).await, [("charge", vec![20])]);
 }
 
-/// Costs 1 when the body is complete, 2 when it is not.
+/// A rule by which a complete body costs 1, and an incomplete one 2.
 struct IsComplete;
 
 impl Rule for IsComplete {
@@ -219,7 +219,7 @@ async fn concurrent_guesses_never_exceed_login_quota() {
     let inner = service_fn(move |request: Request<()>| {
         let (gate, right) = (Arc::clone(&checked), request.uri() == "/right");
         async move {
-            // A password takes its time to check.
+            // Checking a password takes time.
             gate.acquire().await.unwrap().forget();
             let status = if right { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
             Ok::<_, Infallible>(Response::builder().status(status).body(()).unwrap())

@@ -1,4 +1,4 @@
-//! Calls that are settled by their gRPC status, from a real client to a real server.
+//! Calls that are settled by their gRPC status, over real sockets.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -20,7 +20,7 @@ use tower_quota::{Limit, Policy, Quota, RateLimitLayer};
 use crate::fixture::{ScriptedStore, StoreControl};
 use crate::settling_by_rule::Frames;
 
-/// Answers every call with an empty message; the status after it is `OK` unless the method is another.
+/// A service that answers with an empty message; the status is `OK` only for the method `Say`.
 #[derive(Clone)]
 struct Talk;
 
@@ -53,7 +53,7 @@ async fn served(store: &ScriptedStore, limit: Limit) -> (Channel, SocketAddr) {
     (Endpoint::new(format!("http://{address}")).unwrap().connect().await.unwrap(), address)
 }
 
-/// The status in the trailers of a call.
+/// Returns the status in the trailers of a call.
 async fn call((channel, address): &(Channel, SocketAddr), method: &str) -> Code {
     let request = Request::post(format!("http://{address}/talk.Talk/{method}"));
     let request = request.header("content-type", "application/grpc").body(Body::empty()).unwrap();

@@ -1,4 +1,4 @@
-//! Settling and giving turns back with a real Redis, which takes time.
+//! Settlements and refunds of turns with a real Redis, which does not answer at once.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -16,12 +16,12 @@ use tower_quota_testkit::RedisServer;
 use crate::fixture::Inner;
 
 async fn store(redis: &RedisServer, prefix: &str) -> RedisStore {
-    // A healthy server on a busy machine must not be taken for an unavailable one.
+    // A healthy server on a busy machine must not count as unavailable.
     let options = RedisStore::options().prefix(prefix).deadline(Duration::from_secs(2));
     options.connect(&redis.url()).await.unwrap()
 }
 
-/// Waits until this much is left.
+/// Waits until this number of units is left.
 async fn until_left(store: &RedisStore, limit: &'static str, quota: Quota, expected: u64) {
     let left = async || {
         store.check(&[Charge::new(limit, &quota, &Key::EVERYONE).cost(0)]).await.unwrap().statuses()[0].remaining()
@@ -64,7 +64,7 @@ async fn cancelled_waiting_request_refunds_its_turn() {
     service.clone().oneshot(Request::new(())).await.unwrap();
     {
         let mut waiting = pin!(service.call(Request::new(())));
-        // The store has answered as soon as it says that it waits.
+        // When the future reports that it waits for its turn, the store has answered.
         poll_fn(|cx| match waiting.as_mut().poll(cx) {
             Poll::Pending if format!("{waiting:?}").contains("queued") => Poll::Ready(()),
             Poll::Pending => Poll::Pending,

@@ -1,4 +1,4 @@
-//! Handlers that panic, clients that go away, tasks that stay behind: over real sockets.
+//! Handlers that panic, clients that disconnect, tasks that outlive their request: over real sockets.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -27,7 +27,7 @@ async fn app(store: &ScriptedStore, limit: Limit, router: Router) -> SocketAddr 
     served(router.layer(RateLimitLayer::new(store.clone(), Policy::new().limit(limit)))).await
 }
 
-/// A connection on which a request has been sent.
+/// Returns a connection on which a request has been sent.
 async fn sent(app: SocketAddr) -> TcpStream {
     let mut stream = TcpStream::connect(app).await.unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\nhost: test\r\n\r\n").await.unwrap();
@@ -68,7 +68,7 @@ async fn panicking_handler_abandons_its_request() {
     let limits = [(&kept, limit().settle(by_handler())), (&refunded, limit().on_abandoned(Settle::Refund))];
     for (store, limit) in limits {
         let app = app(store, limit, Router::new().route("/", get(panic))).await;
-        // The connection is closed without an answer.
+        // The connection is closed without a response.
         assert_eq!(ask(app, "GET", "/").await, "");
     }
     refunded.until_settled(&[("refund", &[10])]).await;
@@ -94,7 +94,7 @@ async fn disconnected_client_cancels_its_handler() {
 
 const FRAME: &[u8] = &[b'x'; 10_000];
 
-/// Frames without end.
+/// A body of frames without an end.
 struct Endless;
 
 impl http_body::Body for Endless {

@@ -1,4 +1,4 @@
-//! Settling, beside the other settings of a limit.
+//! Settling together with the other settings of a limit.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -11,8 +11,10 @@ use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{ScriptedStore, StoreControl};
 
-/// A handler that says this of the cost by `tokens`.
-fn saying(cost: u64) -> impl Service<Request<()>, Response = Response<()>, Error = Infallible, Future: Send> + Clone {
+/// Returns a handler that sets this cost for the limit `tokens`.
+fn handler_settling(
+    cost: u64,
+) -> impl Service<Request<()>, Response = Response<()>, Error = Infallible, Future: Send> + Clone {
     service_fn(move |request: Request<()>| {
         assert!(request.extensions().get::<Reservation>().unwrap().settle("tokens", cost));
         async { Ok(Response::new(())) }
@@ -24,10 +26,10 @@ fn left(store: &MemoryStore, quota: Quota) -> u64 {
     decision.statuses()[0].remaining()
 }
 
-/// One request by these limits, with a store of its own.
+/// Sends one request under these limits, and returns its store.
 async fn settled(policy: Policy, cost: u64) -> ScriptedStore {
     let store = ScriptedStore::new();
-    let service = RateLimitLayer::new(store.clone(), policy).layer(saying(cost));
+    let service = RateLimitLayer::new(store.clone(), policy).layer(handler_settling(cost));
     assert_eq!(service.oneshot(Request::new(())).await.unwrap().status(), StatusCode::OK);
     store
 }
@@ -59,7 +61,7 @@ async fn nested_limits_of_one_name_settle() {
     let (outer, inner) = (ScriptedStore::new(), ScriptedStore::new());
     let tokens =
         |estimate| Policy::new().limit(Limit::new("tokens", Quota::per_hour(100)).cost(estimate).settle(by_handler()));
-    let service = RateLimitLayer::new(inner.clone(), tokens(10)).layer(saying(4));
+    let service = RateLimitLayer::new(inner.clone(), tokens(10)).layer(handler_settling(4));
     let service = RateLimitLayer::new(outer.clone(), tokens(3)).layer(service);
     service.oneshot(Request::new(())).await.unwrap();
     assert_eq!((inner.settled(), outer.settled()), (vec![("refund", vec![6])], vec![("charge", vec![1])]));
@@ -76,7 +78,7 @@ async fn recovered_store_ignores_local_charges() {
         let recovering = store.clone();
         let handler = service_fn(move |request: Request<()>| {
             recovering.fail(false);
-            saying(cost).call(request)
+            handler_settling(cost).call(request)
         });
         let layer = RateLimitLayer::new(store.clone(), policy.clone()).local_store(local.clone());
         layer.layer(handler).oneshot(Request::new(())).await.unwrap();
@@ -91,7 +93,7 @@ async fn turn_taken_settles_only_its_limit() {
     let tokens = Limit::new("tokens", Quota::per_hour(100)).cost(10).settle(by_handler());
     let store = ScriptedStore::new();
     let layer = RateLimitLayer::new(store.clone(), Policy::new().limit(queue).limit(tokens));
-    let service = layer.layer(saying(4));
+    let service = layer.layer(handler_settling(4));
     for calls in 1..=3 {
         service.clone().oneshot(Request::new(())).await.unwrap();
         assert_eq!(store.settled(), vec![("refund", vec![6]); calls]);
@@ -99,7 +101,7 @@ async fn turn_taken_settles_only_its_limit() {
 }
 
 #[tokio::test]
-async fn refunds_forgive_no_strikes() {
+async fn refunds_remove_no_strikes() {
     let penalty = Penalty::after(1).step(Duration::from_secs(7_200));
     let login = Limit::new("login", Quota::per_hour(1)).settle(only_failures()).penalty(penalty);
     let store = ScriptedStore::new();
@@ -112,7 +114,7 @@ async fn refunds_forgive_no_strikes() {
         let request = Request::get(path).body(()).unwrap();
         service.clone().oneshot(request).await.unwrap().status().as_u16()
     };
-    // Those who get in are not counted, however many; of those who do not, the second refusal blocks.
+    // Successful logins are never counted. For failed ones, the second refusal blocks.
     for (path, expected) in [("/", 200), ("/", 200), ("/wrong", 401), ("/", 429), ("/", 429)] {
         assert_eq!(status(path).await, expected, "{path}");
     }
@@ -128,8 +130,8 @@ async fn absurd_costs_are_debts() {
     for quota in [day, day.gcra(), day.leaky_bucket(), day.fixed_window(), day.sliding_window(), day.sliding_log()] {
         let store = settled(Policy::new().limit(Limit::new("tokens", quota).settle(by_handler())), u64::MAX).await;
         assert_eq!(store.left("tokens", quota), 0);
-        let service =
-            RateLimitLayer::new(store.clone(), Policy::new().limit(Limit::new("tokens", quota))).layer(saying(1));
+        let service = RateLimitLayer::new(store.clone(), Policy::new().limit(Limit::new("tokens", quota)))
+            .layer(handler_settling(1));
         let refused = service.oneshot(Request::new(())).await.unwrap();
         assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS, "{quota:?}");
     }

@@ -1,4 +1,4 @@
-//! Limits that are only tried out: whatever happens, clients get what they would get without them.
+//! Shadow limits: clients always get the same responses as without them.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Inner, Limited, ScriptedStore, StoreControl, WITH_X, field, text, tokio_now};
 
-/// Limits that refuse nearly everything, in every way there is.
+/// Returns shadow limits that would refuse nearly every request, for every kind of reason.
 fn shadows() -> [Limit; 7] {
     let rare = Quota::new(1, Duration::from_secs(300 * 86_400));
     [
@@ -23,7 +23,7 @@ fn shadows() -> [Limit; 7] {
         Limit::new("keyed", Quota::per_minute(1)).by(key::header("x-api-key")).when_missing(MissingKey::Refuse),
         Limit::new("grim", Quota::per_minute(1)).penalty(Penalty::after(1)).count_refusals(),
         Limit::new("refusing", Quota::per_minute(1)).on_store_failure(OnStoreFailure::Refuse),
-        // A quota that no instance can have a share of.
+        // A quota that cannot be divided among the instances.
         Limit::new("chosen", Quota::per_minute(1)).quota_with(move |_| Some(rare)).at_most(),
     ]
     .map(Limit::shadow)
@@ -33,8 +33,9 @@ fn with_shadows(policy: Policy) -> Policy {
     shadows().into_iter().fold(policy, Policy::limit)
 }
 
-/// All that clients get, over HTTP and gRPC, from a layer in this style: of five requests, while the store is well or
-/// unavailable.
+/// Returns the responses to five requests, over HTTP and gRPC, of a layer with this style.
+///
+/// The store is available or not, as `fails` says.
 async fn answers(policy: Policy, style: &HeaderStyle, fails: bool) -> Vec<String> {
     let clock = ManualClock::default();
     let store = ScriptedStore::with_clock(clock.clone());
@@ -129,6 +130,6 @@ async fn refusing_shadow_is_not_settled() {
         let response = service.clone().oneshot(Request::new(())).await.unwrap();
         assert_eq!((response.status().as_u16(), store.settled().len()), (200, calls), "{call}");
     }
-    // The first took 9. Had the second been refused, it would have cost nothing.
+    // The first took 9. If the second had been refused, it would have cost nothing.
     assert_eq!(store.left("dry", Quota::per_hour(10)), 1);
 }

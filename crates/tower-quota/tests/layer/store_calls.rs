@@ -1,4 +1,4 @@
-//! How often the store is asked, and with what.
+//! The number of store calls and their charges.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -56,7 +56,7 @@ async fn shared_key_is_read_once() {
     let service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
     service.oneshot(Request::new(())).await.unwrap();
     assert_eq!(reads.load(Ordering::Relaxed), 1);
-    assert_eq!(store.len(), 1, "one subject with both its limits");
+    assert_eq!(store.len(), 1, "one entry with both its limits");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,4 @@
-//! A store that cannot be asked is a response, never an error.
+//! A failure of the store leads to a response, never to an error.
 
 use std::error::Error;
 use std::sync::{Arc, Mutex};
@@ -66,16 +66,16 @@ async fn custom_refusal_sees_store_error() {
     assert_eq!(text(response).await, "secret-host:6379 is on fire");
 }
 
-/// What a layer has been heard to say of its store.
+/// The errors of the store that a layer has reported.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<String>>>);
+struct ReportedErrors(Arc<Mutex<Vec<String>>>);
 
-impl Heard {
+impl ReportedErrors {
     fn listener(&self) -> impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static {
-        let heard = self.clone();
+        let reported = self.clone();
         move |error| {
             assert!(error.is::<ScriptedError>());
-            heard.0.lock().unwrap().push(error.to_string());
+            reported.0.lock().unwrap().push(error.to_string());
         }
     }
 
@@ -89,11 +89,11 @@ async fn every_store_failure_is_reported_once() {
     for (choice, statuses) in
         [(OnStoreFailure::Allow, [200, 200]), (OnStoreFailure::Refuse, [503, 503]), (OnStoreFailure::Local, [200, 429])]
     {
-        let heard = Heard::default();
-        // With any other settings of the layer, in any order.
+        let reported = ReportedErrors::default();
+        // The other settings of the layer have no effect, in any order.
         let layer = RateLimitLayer::new(failing_store(), policy(choice))
             .on_store_error(|_| panic!("another has replaced this one"))
-            .on_store_error(heard.listener())
+            .on_store_error(reported.listener())
             .on_refused(|refused| {
                 let mut response = Response::new("no");
                 *response.status_mut() = refused.status();
@@ -103,15 +103,15 @@ async fn every_store_failure_is_reported_once() {
         for (failures, status) in (1..).zip(statuses) {
             let response = service.clone().oneshot(Request::new(())).await.unwrap();
             assert_eq!(response.status(), status, "{choice:?}");
-            assert_eq!(heard.count(), failures, "{choice:?}");
+            assert_eq!(reported.count(), failures, "{choice:?}");
         }
-        assert_eq!(heard.0.lock().unwrap()[0], "secret-host:6379 is on fire");
+        assert_eq!(reported.0.lock().unwrap()[0], "secret-host:6379 is on fire");
     }
 }
 
 #[tokio::test]
-async fn working_or_unasked_store_reports_nothing() {
-    let heard = Heard::default();
+async fn working_or_unused_store_reports_nothing() {
+    let reported = ReportedErrors::default();
     let store = ScriptedStore::new();
     let policy = policy(OnStoreFailure::Allow).limit(
         Limit::new("keyed", Quota::per_minute(1))
@@ -119,13 +119,13 @@ async fn working_or_unasked_store_reports_nothing() {
             .when(|head| head.uri().path() == "/keyed")
             .when_missing(MissingKey::Refuse),
     );
-    let layer = RateLimitLayer::new(store.clone(), policy).on_store_error(heard.listener());
+    let layer = RateLimitLayer::new(store.clone(), policy).on_store_error(reported.listener());
     let service = layer.layer(Inner::default());
     let get =
         async |path| service.clone().oneshot(Request::get(path).body(()).unwrap()).await.unwrap().status().as_u16();
     assert_eq!([get("/").await, get("/").await, get("/keyed").await], [200, 429, 400]);
     store.fail(true);
     assert_eq!(get("/keyed").await, 400);
-    assert_eq!(heard.count(), 0);
-    assert_eq!((get("/").await, heard.count()), (200, 1));
+    assert_eq!(reported.count(), 0);
+    assert_eq!((get("/").await, reported.count()), (200, 1));
 }

@@ -1,4 +1,4 @@
-//! A tonic server, asked over a real socket.
+//! A tonic server, called over a real socket.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -16,7 +16,7 @@ use tower::{Service, ServiceExt};
 use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, Store, key};
 use tower_quota_testkit::ManualClock;
 
-/// Answers every call with an empty success.
+/// A service that answers every call with an empty success.
 #[derive(Clone)]
 struct Echo;
 
@@ -53,7 +53,7 @@ impl Client {
         Self { channel, address }
     }
 
-    /// One call; its answer's headers.
+    /// Sends one call, and returns the headers of the response.
     pub(crate) async fn call(&self) -> HeaderMap {
         let request = Request::post(format!("http://{}/echo.Echo/Say", self.address));
         let request = request.header("content-type", "application/grpc").body(Body::empty()).unwrap();
@@ -63,7 +63,7 @@ impl Client {
 
 #[tokio::test]
 async fn tonic_client_gets_refusal_as_status() {
-    // The peer's address must be known, or the call is an invalid argument.
+    // If the peer's address is unknown, the call is an invalid argument.
     let limit = Limit::new("once", Quota::per_minute(1)).by(key::client_ip()).when_missing(MissingKey::Refuse);
     let store = MemoryStore::with_clock(10, ManualClock::default());
     let client = Client::of(RateLimitLayer::new(store, Policy::new().limit(limit))).await;

@@ -1,4 +1,4 @@
-//! A real Redis that is killed behind the layer and comes back, seen by clients over real sockets.
+//! Responses over real sockets while a real Redis is killed and restarted.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use tower_quota_testkit::{ManualClock, RedisServer};
 use crate::axum_apps::{ask, served};
 use crate::fixture::WITH_X;
 
-/// Far more than the deadline of a call: a request that waits so long was forgotten.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The maximum time of a request, far above the deadline of a store call.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A limit of 12 a minute, of which an instance's share is 2, counted in Redis under a prefix of its own.
+/// A limit of 12 a minute in Redis, with a share of 2 per instance and its own prefix.
 struct Setting {
     layer: RateLimitLayer<RedisStore>,
     local: MemoryStore,
@@ -24,7 +24,7 @@ struct Setting {
 
 impl Setting {
     async fn new(redis: &RedisServer, policy: Policy, prefix: &str) -> Self {
-        // A healthy server on a busy machine must not be taken for an unavailable one.
+        // A healthy server on a busy machine must not count as unavailable.
         let options = RedisStore::options().prefix(prefix).deadline(Duration::from_secs(1));
         let store = options.connect(&redis.url()).await.unwrap();
         let clock = ManualClock::default();
@@ -43,13 +43,13 @@ async fn app(layer: RateLimitLayer<RedisStore>) -> SocketAddr {
     served(Router::new().fallback(get(|| async { "hello" })).layer(layer)).await
 }
 
-/// A response's head, but for the date.
+/// Returns a response's head without the date.
 async fn head(app: SocketAddr, path: &str) -> String {
-    let response = timeout(PATIENCE, ask(app, "GET", path)).await.unwrap();
+    let response = timeout(REQUEST_TIMEOUT, ask(app, "GET", path)).await.unwrap();
     response.split_once("\r\n\r\n").unwrap().0.to_owned()
 }
 
-/// Whether a head has this status and just these `X-RateLimit` fields, and no standard ones.
+/// Asserts that a head has this status, only these `X-RateLimit` fields, and no standard ones.
 fn assert_degraded(head: &str, status: &str, fields: &[&str]) {
     assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
     let lines: Vec<&str> =
@@ -60,16 +60,16 @@ fn assert_degraded(head: &str, status: &str, fields: &[&str]) {
     }
 }
 
-/// Asks until the store has had a part in the answer.
-async fn until_well(app: SocketAddr) {
-    let well = async { while head(app, "/").await.contains("degraded") {} };
-    timeout(PATIENCE, well).await.unwrap();
+/// Sends requests until the store decides one again.
+async fn until_recovered(app: SocketAddr) {
+    let recovered = async { while head(app, "/").await.contains("degraded") {} };
+    timeout(REQUEST_TIMEOUT, recovered).await.unwrap();
 }
 
 const DEGRADED: &str = "x-ratelimit-policy: degraded";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn http_clients_get_what_each_limit_says() {
+async fn http_clients_get_each_limits_choice() {
     let mut redis = RedisServer::start();
     let allow = app(Setting::choosing(&redis, OnStoreFailure::Allow).await.layer).await;
     let refuse = app(Setting::choosing(&redis, OnStoreFailure::Refuse).await.layer).await;
@@ -96,7 +96,7 @@ async fn http_clients_get_what_each_limit_says() {
 
     redis.start_again();
     for app in [allow, refuse, local] {
-        until_well(app).await;
+        until_recovered(app).await;
         assert!(head(app, "/").await.contains("\r\nratelimit: \"minute\";r="));
     }
     setting.clock.advance(Duration::from_secs(1));
@@ -130,7 +130,7 @@ async fn limits_of_one_policy_choose_for_themselves() {
 
 #[cfg(feature = "tonic")]
 #[tokio::test(flavor = "multi_thread")]
-async fn grpc_clients_get_what_each_limit_says() {
+async fn grpc_clients_get_each_limits_choice() {
     use tonic::{Code, Status};
 
     use crate::tonic_server::Client;
@@ -141,7 +141,7 @@ async fn grpc_clients_get_what_each_limit_says() {
     let setting = Setting::choosing(&redis, OnStoreFailure::Local).await;
     let local = Client::of(setting.layer).await;
     let call = async |client: &Client| {
-        let headers = timeout(PATIENCE, client.call()).await.unwrap();
+        let headers = timeout(REQUEST_TIMEOUT, client.call()).await.unwrap();
         (Status::from_header_map(&headers).unwrap().code(), headers)
     };
     for client in [&allow, &refuse, &local] {
@@ -167,8 +167,8 @@ async fn grpc_clients_get_what_each_limit_says() {
 
     redis.start_again();
     for client in [&allow, &refuse, &local] {
-        let well = async { while call(client).await.1.contains_key("x-ratelimit-policy") {} };
-        timeout(PATIENCE, well).await.unwrap();
+        let recovered = async { while call(client).await.1.contains_key("x-ratelimit-policy") {} };
+        timeout(REQUEST_TIMEOUT, recovered).await.unwrap();
     }
     setting.clock.advance(Duration::from_secs(1));
     assert_eq!(call(&local).await.0, Code::Ok);

@@ -1,4 +1,4 @@
-//! Requests that wait their turn. Time is tokio's paused clock and the store's manual one.
+//! Requests that wait for their turn, on tokio's paused clock and the store's manual clock.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Inner, LastRequest, Limited, ScriptedStore, StoreControl, field, tokio_now};
 
-/// tokio's timer rounds to milliseconds.
+/// The precision of tokio's timer.
 const TICK: Duration = Duration::from_millis(2);
 
 fn queue(places: u64) -> Limit {
@@ -22,7 +22,7 @@ fn queue(places: u64) -> Limit {
 async fn leaky_bucket_spaces_requests_evenly() {
     let limited = Limited::new(Policy::new().limit(queue(3)));
     let mut first = pin!(limited.get());
-    assert_eq!(timeout(TICK, &mut first).await.expect("the first need not wait").status(), StatusCode::OK);
+    assert_eq!(timeout(TICK, &mut first).await.expect("the first request does not wait").status(), StatusCode::OK);
 
     let mut second = pin!(limited.get());
     let mut third = pin!(limited.get());
@@ -33,7 +33,7 @@ async fn leaky_bucket_spaces_requests_evenly() {
     assert_eq!(field(&response, "ratelimit").as_deref(), Some(r#""queue";r=1;t=1"#));
     assert_eq!(limited.inner.last_seen().unwrap().wait(), Duration::from_millis(500));
 
-    // The store's clock stands still, so the third's turn is a second after it asked, which is now.
+    // The store's clock stands still, so the turn of the third request is one second from now.
     assert!(timeout(Duration::from_secs(1) - TICK, &mut third).await.is_err());
     assert_eq!(timeout(TICK * 2, &mut third).await.expect("its turn has come").status(), StatusCode::OK);
 
@@ -66,7 +66,7 @@ async fn longest_wait_sets_the_queue() {
         for call in calls.collect::<Vec<_>>() {
             admitted += u32::from(call.await.unwrap().unwrap().status() == StatusCode::OK);
         }
-        // At once, and each fifth of a second up to 60.
+        // One at once, and one each fifth of a second for 60 seconds.
         assert_eq!(admitted, 301);
     }
 }
@@ -79,7 +79,7 @@ async fn default_max_wait_is_half_a_minute() {
     for request in requests {
         admitted += u32::from(request.await.unwrap().unwrap().status() == StatusCode::OK);
     }
-    // At once, and each half second up to 30.
+    // One at once, and one each half second for 30 seconds.
     assert_eq!(admitted, 61);
 }
 
@@ -160,13 +160,13 @@ async fn request_beyond_max_waiting_is_refused_uncharged() {
     for _ in 0..3 {
         let refused = limited.get().await;
         assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
-        // Its turn would have come in a second and a half, each time the same.
+        // Its turn would come in one and a half seconds, the same each time.
         assert_eq!(field(&refused, "retry-after").as_deref(), Some("2"));
         let decision = refused.extensions().get::<Decision>().unwrap();
         assert_eq!(decision.retry_after(), Some(Duration::from_millis(1_500)));
         assert_eq!(decision.tightest().unwrap().name.as_str(), "queue");
     }
-    // A place that becomes free goes to the next request.
+    // The next request takes a place that becomes free.
     assert_eq!(second.await.status(), StatusCode::OK);
     assert!(timeout(TICK, limited.get()).await.is_err());
     assert_eq!(limited.inner.calls(), 2);
@@ -196,7 +196,7 @@ async fn zero_max_waiting_refuses_instead() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn jitter_only_ever_adds() {
+async fn jitter_only_adds_to_waits() {
     let jitter = Duration::from_secs(10);
     let limited = Limited::new(Policy::new().limit(queue(1_000).wait_jitter(jitter)));
     limited.get().await;
@@ -207,7 +207,7 @@ async fn jitter_only_ever_adds() {
         assert!(timeout(due - TICK, &mut waiting).await.is_err(), "turn {turn} came early");
         late += u32::from(timeout(Duration::from_secs(1), &mut waiting).await.is_err());
         if late > 0 {
-            // A wait of its own length is in its decision; what chance added is not.
+            // The decision has the exact wait, without jitter.
             assert_eq!(
                 timeout(jitter, &mut waiting).await.map(|response| response.status()).ok(),
                 Some(StatusCode::OK)

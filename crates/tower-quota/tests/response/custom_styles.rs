@@ -1,4 +1,4 @@
-//! Header styles of one's own.
+//! Custom header styles.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use tower_quota::{
@@ -9,7 +9,7 @@ use crate::shared::{Limited, field};
 
 static FIELDS: [HeaderName; 2] = [HeaderName::from_static("x-quota"), HeaderName::from_static("x-quota-names")];
 
-/// Writes the units left of each limit, and the names of all.
+/// A style that writes the remaining units of each limit, and the names of all limits.
 #[derive(Default)]
 struct Fractions {
     names: Option<HeaderValue>,

@@ -11,7 +11,7 @@ use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
 
 use crate::shared::{Answer, Inner, Limited, WITH_X, field, retry_after};
 
-/// The fields of the styles that are chosen here.
+/// The fields of the styles in these tests.
 const FIELDS: [&str; 6] =
     ["retry-after", "ratelimit", "ratelimit-policy", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
 
@@ -20,7 +20,7 @@ fn limited(policy: Policy) -> Limited {
     Limited::with(policy, |layer| layer.headers(WITH_X))
 }
 
-/// Returns these fields, having seen that there is no other that CORS would have to expose.
+/// Returns these fields, and asserts that there are no others that CORS must expose.
 fn rate_limit_fields(response: &Answer) -> [Option<String>; 6] {
     let others = exposed_headers().into_iter().filter(|name| !FIELDS.contains(&name.as_str()));
     assert_eq!(others.filter(|name| response.headers().contains_key(name)).count(), 0);
@@ -31,7 +31,7 @@ fn some(fields: [Option<&str>; 6]) -> [Option<String>; 6] {
     fields.map(|value| value.map(str::to_owned))
 }
 
-/// Returns the response of a limit named `one` with a status that a store says.
+/// Returns the response for a limit named `one` with this status from the store.
 async fn status_response(status: LimitStatus) -> Answer {
     let policy = Policy::new().limit(Limit::new("one", Quota::per_hour(1)));
     let store = ScriptedStore::new();
@@ -52,7 +52,7 @@ async fn admitted_request_sees_what_is_left() {
 }
 
 #[tokio::test]
-async fn x_fields_report_the_binding_limit() {
+async fn x_fields_report_the_tightest_limit() {
     let policy = Policy::new()
         .limit(Limit::new("hour", Quota::per_hour(1_000)))
         .limit(Limit::new("minute", Quota::per_minute(2)));
@@ -109,7 +109,7 @@ async fn retry_after_below_a_second_is_one() {
 }
 
 #[tokio::test]
-async fn store_says_zero_retry_after_is_one() {
+async fn zero_wait_retry_after_is_one() {
     let response = status_response(LimitStatus {
         name: Name::new("one"),
         limit: 1,
@@ -271,7 +271,7 @@ async fn penalty_shows_under_its_limits_name() {
     let penalty = Penalty::after(2).step(Duration::from_secs(100)).most(Duration::from_secs(250));
     let limited = limited(Policy::new().limit(Limit::new("one", Quota::per_minute(1)).penalty(penalty)));
     assert_eq!(field(&limited.get().await, "ratelimit").as_deref(), Some(r#""one";r=0;t=60"#));
-    // Two refusals are free, then each adds a step, up to two.
+    // The first two refusals add nothing, then each adds a step, up to two steps.
     for seconds in [60, 60, 100, 200, 200] {
         let refused = limited.get().await;
         assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
@@ -285,7 +285,7 @@ async fn penalty_shows_under_its_limits_name() {
     assert_eq!(limited.get().await.status(), StatusCode::OK);
 }
 
-/// Returns `t` of each of these quotas after so many requests.
+/// Returns the field `RateLimit` of a limit with this quota after these requests.
 async fn windows(quota: Quota, requests: usize) -> String {
     let limited = Limited::new(Policy::new().limit(Limit::new("one", quota)));
     for _ in 1..requests {
@@ -297,11 +297,11 @@ async fn windows(quota: Quota, requests: usize) -> String {
 #[tokio::test]
 async fn window_without_units_ends_with_the_next() {
     for (quota, field) in [
-        // Drained at once, a bucket of an hour has its next unit after six minutes.
+        // An emptied bucket of 10 an hour has its next unit after six minutes.
         (Quota::per_hour(10), "360"),
         (Quota::per_hour(10).gcra(), "360"),
         (Quota::per_second(3).burst(10), "1"),
-        // What windows give back comes at their end, or at a time that they do not say.
+        // Windows give units back at their end, or at a time that is not reported.
         (Quota::per_hour(10).sliding_log(), "360"),
         (Quota::per_hour(10).sliding_window(), "360"),
     ] {
@@ -317,7 +317,7 @@ async fn window_spreads_remaining_units_at_the_rate() {
     for (quota, requests, field) in [
         (Quota::per_day(10_000), 1, "\"one\";r=9999;t=86392"),
         (Quota::per_minute(60), 30, "\"one\";r=30;t=30"),
-        // Full before the remaining units would be refilled, and after.
+        // The bucket is full before the remaining units would be refilled, or after.
         (Quota::per_minute(60), 10, "\"one\";r=50;t=50"),
         (Quota::per_minute(60), 50, "\"one\";r=10;t=50"),
         (Quota::per_second(10).burst(100), 1, "\"one\";r=99;t=10"),

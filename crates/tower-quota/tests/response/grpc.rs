@@ -15,7 +15,7 @@ fn both(policy: Policy) -> Limited {
     Limited::with(policy, |layer| layer.protocol(Protocol::Both))
 }
 
-/// Returns the response to a second call where one is admitted.
+/// Returns the response to a second call under a limit of one.
 async fn refused(call: impl Fn() -> http::request::Builder) -> Answer {
     let limited = both(once());
     limited.send(call()).await;
@@ -117,7 +117,7 @@ async fn only_possible_calls_are_answered_in_grpc() {
     }
     let response = refused(|| call("application/grpc").version(Version::HTTP_3)).await;
     assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
-    // As an outer translator of gRPC-Web hands it on.
+    // A request as an outer translator of gRPC-Web passes it on.
     let response = refused(|| call("application/grpc").version(Version::HTTP_11).header("te", "trailers")).await;
     assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
 }
@@ -140,7 +140,7 @@ async fn grpc_web_is_posted_over_any_version() {
 }
 
 #[tokio::test]
-async fn protocol_chooses_the_refusals() {
+async fn protocol_decides_form_of_refusals() {
     for (protocol, content_type, expected) in [
         (Protocol::Auto, "application/grpc", "application/problem+json"),
         (Protocol::Http, "application/grpc", "application/problem+json"),
@@ -174,13 +174,13 @@ async fn status_and_message_can_be_changed() {
 }
 
 #[test]
-fn status_ok_is_no_refusal() {
+fn status_ok_becomes_unknown() {
     assert_eq!([GrpcStatus::new(0, "").code(), GrpcStatus::new(-1, "").code()], [2, 2]);
 }
 
 #[cfg(feature = "tonic")]
 #[tokio::test]
-async fn status_may_be_that_of_tonic() {
+async fn tonic_status_can_be_returned() {
     let limited = Limited::with(once(), |layer| {
         layer.protocol(Protocol::Grpc).on_refused_grpc(|refused| {
             let mut status = tonic::Status::with_details(tonic::Code::Aborted, refused.detail(), "details".into());

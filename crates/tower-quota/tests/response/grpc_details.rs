@@ -1,4 +1,4 @@
-//! The details of a refused call's status, read by tonic with Google's own messages.
+//! The details of a refused call's status, decoded by tonic and Google's message types.
 
 use std::time::Duration;
 
@@ -15,18 +15,18 @@ fn call() -> http::request::Builder {
     Request::post("/echo.Echo/Say").version(Version::HTTP_2).header("content-type", "application/grpc")
 }
 
-/// A status as a client sees it; the message outside the details is the one inside.
+/// Returns the status as a client decodes it, and asserts that both messages are equal.
 fn status(response: &Answer) -> (Status, ErrorDetails) {
     let status = Status::from_header_map(response.headers()).unwrap();
     let (code, message, details) = (status.code(), status.message().to_owned(), status.get_error_details());
-    let whole = tonic_types::pb::Status::decode(status.details()).unwrap();
-    assert_eq!((whole.code, whole.message), (code as i32, message));
+    let decoded = tonic_types::pb::Status::decode(status.details()).unwrap();
+    assert_eq!((decoded.code, decoded.message), (code as i32, message));
     (status, details)
 }
 
 type Memory = RateLimitLayer<MemoryStore>;
 
-/// The status of the first call that is refused.
+/// Returns the status of the first call that is refused.
 async fn refused(policy: Policy, change: fn(Memory) -> Memory) -> (Status, ErrorDetails) {
     let limited = Limited::with(policy, |layer| change(layer.protocol(Protocol::Both)));
     loop {
@@ -37,14 +37,14 @@ async fn refused(policy: Policy, change: fn(Memory) -> Memory) -> (Status, Error
     }
 }
 
-/// Each violation's subject, description, quota and value.
+/// Returns the subject, description, quota and value of each violation.
 fn violations(details: &ErrorDetails) -> Vec<(&str, &str, &str, i64)> {
     let all = details.quota_failure().unwrap().violations.iter();
     all.map(|one| (one.subject.as_str(), one.description.as_str(), one.quota_id.as_str(), one.quota_value)).collect()
 }
 
 #[tokio::test]
-async fn details_say_when_which_and_what() {
+async fn details_have_wait_limits_and_reason() {
     let policy = Policy::new()
         .limit(Limit::new("burst", Quota::per_minute(40).burst(1)))
         .limit(Limit::new("roomy", Quota::per_hour(1_000)))
@@ -92,7 +92,7 @@ async fn missing_key_is_no_quota_failure() {
 }
 
 #[tokio::test]
-async fn unavailable_store_says_when_to_retry() {
+async fn unavailable_store_has_retry_info() {
     let policy = Policy::new().limit(Limit::new("one", Quota::per_minute(1))).on_store_failure(OnStoreFailure::Refuse);
     let service = RateLimitLayer::new(failing_store(), policy).protocol(Protocol::Both).layer(Inner::default());
     let (status, details) = status(&service.oneshot(call().body(()).unwrap()).await.unwrap());
@@ -120,7 +120,7 @@ async fn details_stay_small_for_any_policy() {
     assert!(details.quota_failure().unwrap().violations.len() >= 8);
     assert!(details.retry_info().is_some() && details.error_info().is_some());
 
-    // A scope that is a text of its own leaves no room: then the code and the message must do.
+    // A very long scope leaves no room for details: then only the code and the message are sent.
     let long = key::from_fn(Name::from("x".repeat(4_000)), |_| None::<String>);
     let limit = Limit::new("one", Quota::per_minute(1)).by(long).when_missing(MissingKey::Refuse);
     let response = both(Policy::new().limit(limit)).send(call()).await;

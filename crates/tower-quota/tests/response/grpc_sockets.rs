@@ -1,4 +1,4 @@
-//! Every kind of call over real sockets: streams, gRPC-Web inside and outside its translator, and HTTP beside gRPC.
+//! Every kind of call over real sockets: streams, gRPC-Web with its translator, HTTP and gRPC.
 
 use std::net::SocketAddr;
 
@@ -21,18 +21,18 @@ use tower::ServiceExt;
 use tower_quota::{Limit, MemoryStore, Policy, Protocol, Quota, RateLimitLayer, key};
 use tower_quota_testkit::ManualClock;
 
-/// One call a minute.
+/// Returns a layer that admits one call a minute.
 fn layer() -> RateLimitLayer<MemoryStore> {
     let policy = Policy::new().limit(Limit::new("once", Quota::per_minute(1)).by(key::header("x-api-key")));
     RateLimitLayer::new(MemoryStore::with_clock(10, ManualClock::default()), policy)
 }
 
-/// The same in front of a service that speaks both.
+/// Returns this layer for a service with both protocols.
 fn both() -> RateLimitLayer<MemoryStore> {
     layer().protocol(Protocol::Both)
 }
 
-/// The standard health service, which has a streaming call.
+/// Returns the standard health service, which has a streaming call.
 fn health() -> Router {
     Routes::new(tonic_health::server::health_reporter().1).into_axum_router()
 }
@@ -63,7 +63,7 @@ async fn stream_is_one_call() {
     let mut client = HealthClient::new(connect(serve(health().layer(both())).await).await);
     let admitted = client.watch(HealthCheckRequest::default()).await.unwrap();
     assert_eq!(admitted.metadata().get("ratelimit").unwrap(), "\"once\";r=0;t=60");
-    // The stream goes on, whatever the limit says of the next.
+    // The stream continues, although the limit refuses the next call.
     let mut messages = admitted.into_inner();
     assert!(messages.message().await.unwrap().is_some());
     assert_refusal(&client.watch(HealthCheckRequest::default()).await.unwrap_err());
@@ -85,9 +85,9 @@ async fn streaming_client_is_refused_at_once() {
     assert_refusal(&client.client_streaming(endless(pending()), path(), codec()).await.unwrap_err());
 }
 
-/// The head of the answer to a gRPC-Web call over HTTP/1.1: status, and header lines in small letters.
+/// Returns the status and header lines of a gRPC-Web call over HTTP/1.1, in lower case.
 async fn web_call(address: SocketAddr, content_type: &str) -> (String, Vec<String>) {
-    // An empty message: no compression, no length, and nothing.
+    // An empty message: no compression, length 0, no data.
     let body = if content_type.contains("text") { &b"AAAAAAA="[..] } else { &[0; 5] };
     let mut socket = TcpStream::connect(address).await.unwrap();
     let head = format!(
@@ -127,7 +127,7 @@ async fn grpc_web_works_around_its_translator() {
 }
 
 #[tokio::test]
-async fn http_and_grpc_spend_one_budget() {
+async fn http_and_grpc_share_one_limit() {
     let app = Router::new().route("/", get(|| async { "hello" })).merge(health()).layer(both());
     let channel = connect(serve(app).await).await;
     let ask = |key: &'static str| {
@@ -164,7 +164,7 @@ async fn content_type_hides_no_http_refusal() {
 
 #[cfg(feature = "tonic")]
 #[tokio::test]
-async fn tonic_server_answers_in_grpc_by_itself() {
+async fn tonic_server_answers_in_grpc_by_default() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let mut server = tonic::transport::Server::builder().layer(layer());
@@ -175,7 +175,7 @@ async fn tonic_server_answers_in_grpc_by_itself() {
     client.check(HealthCheckRequest::default()).await.unwrap();
     assert_refusal(&client.check(HealthCheckRequest::default()).await.unwrap_err());
 
-    // What no gRPC client sends is answered in HTTP.
+    // A request that no gRPC client sends is answered in HTTP.
     let request = Request::post(format!("http://{address}/grpc.health.v1.Health/Check")).body(Body::empty()).unwrap();
     assert_eq!(channel.oneshot(request).await.unwrap().status(), StatusCode::TOO_MANY_REQUESTS);
 }

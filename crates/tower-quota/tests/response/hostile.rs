@@ -1,4 +1,4 @@
-//! Every request gets a response, whatever clients send.
+//! Every request gets a response, for any input.
 
 use http::{HeaderName, HeaderValue, Method, Request, Version};
 use proptest::collection::vec;
@@ -8,7 +8,7 @@ use tower_quota::{Limit, MissingKey, Policy, Protocol, Quota, cost, key, settle,
 
 use crate::shared::{Answer, Limited, field, text};
 
-/// Returns a policy with something of everything that reads requests.
+/// Returns a policy with every kind of extractor, condition and cost.
 fn limited() -> Limited {
     let client = key::client_ip().behind(Proxies::hops(1), Source::XForwardedFor);
     let limit = |name: &'static str| Limit::new(name, Quota::per_minute(2));
@@ -65,7 +65,7 @@ fn version() -> impl Strategy<Value = Version> {
     prop_oneof![Just(Version::HTTP_09), Just(Version::HTTP_10), Just(Version::HTTP_11), Just(Version::HTTP_2)]
 }
 
-/// What must be true of every answer.
+/// Asserts the invariants of every response.
 async fn assert_sound(response: Answer, is_head: bool) {
     let status = response.status().as_u16();
     assert!([200, 403, 429].contains(&status), "{status}");
@@ -92,7 +92,7 @@ proptest! {
         for (name, line) in lines {
             request = request.header(HeaderName::from_static(name), HeaderValue::from_bytes(&line).unwrap());
         }
-        // Not every text is a target.
+        // Not every text is a valid target.
         if request.uri_ref().is_none() {
             return Ok(());
         }

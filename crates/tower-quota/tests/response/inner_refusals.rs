@@ -1,4 +1,4 @@
-//! What an outer layer adds to a refusal by an inner one.
+//! Fields that an outer layer adds to a refusal by an inner one.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn layer(name: &'static str, quota: Quota) -> RateLimitLayer<MemoryStore> {
     RateLimitLayer::new(store, Policy::new().limit(Limit::new(name, quota)))
 }
 
-/// Returns the refusal of an inner layer behind one whose last unit is spent.
+/// Returns the refusal of an inner layer; the outer layer has spent its last unit.
 async fn inner_refusal(styles: &[HeaderStyle]) -> Response<ResponseBody<ResponseBody<Full<Bytes>>>> {
     let hour = layer("hour", Quota::per_hour(2)).headers(styles.to_vec());
     let second = layer("second", Quota::per_second(1)).headers(styles.to_vec());

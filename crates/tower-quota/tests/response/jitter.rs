@@ -1,4 +1,4 @@
-//! Refused clients come back at different times, none of them too early.
+//! Refused clients get different times to retry, none of them too early.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tower_quota::{Clock, Limit, OnStoreFailure, Policy, Protocol, Quota, RateLim
 
 use crate::shared::{Answer, Inner, Limited, failing_store, field, text};
 
-/// One request in four seconds.
+/// Returns a policy of one request in four seconds.
 fn policy() -> Policy {
     Policy::new().limit(Limit::new("one", Quota::new(1, Duration::from_secs(4))))
 }
@@ -33,7 +33,7 @@ async fn one_response_has_one_time() {
         assert!((4..=10).contains(&seconds), "{seconds}");
         times.insert(seconds);
         assert_eq!(field(&response, "ratelimit"), Some(format!("\"one\";r=0;t={seconds}")));
-        // Never sooner than the time to retry, though the limit is full before.
+        // The reset is never before the time to retry, although the limit is full before.
         assert_eq!(number(&response, "x-ratelimit-reset"), seconds);
         // The decision keeps the exact time.
         let exact = response.extensions().get::<tower_quota::Decision>().unwrap().retry_after();

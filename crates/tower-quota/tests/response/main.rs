@@ -1,4 +1,4 @@
-//! Responses, seen from outside: header fields and refusals, over HTTP and gRPC.
+//! Tests of responses through the public interface: header fields and refusals, HTTP and gRPC.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod custom_styles;

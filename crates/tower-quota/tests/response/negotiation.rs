@@ -1,11 +1,11 @@
-//! Refusals in the form that the client asks for.
+//! Refusals in the form that the client prefers.
 
 use http::{Request, Response};
 use tower_quota::{Limit, MissingKey, Policy, ProblemDetails, Quota, key};
 
 use crate::shared::{Answer, Limited, field, text};
 
-/// The refusal of a request by a limit with this name, which all requests are over.
+/// Returns the refusal by a limit with this name, which refuses all requests.
 async fn refusal(name: &'static str, accept: &str) -> Answer {
     let limited = Limited::new(Policy::new().limit(Limit::new(name, Quota::per_minute(1))));
     limited.get().await;

@@ -1,4 +1,4 @@
-//! What an inner limiter wrote stays, and grows no more permissive, in every style.
+//! Fields of an inner limiter are kept, and become no more permissive, in every style.
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -45,7 +45,7 @@ async fn stricter_of_two_layers_is_reported() {
     }
 }
 
-/// A field behind a limit of 10 a minute in this style, where the service itself has written some.
+/// Returns a field of a limit of 10 a minute in this style, around a service with fields.
 async fn over(style: HeaderStyle, foreign: &'static [(&'static str, &'static str)], name: &str) -> Option<String> {
     let service = service_fn(move |_: Request<()>| {
         let mut response = Response::new(Full::<Bytes>::default());

@@ -1,4 +1,4 @@
-//! Partition keys: only where they are asked for, and revealing nothing.
+//! Partition keys: only if enabled, and without revealing the key.
 
 use http::Request;
 use tower_quota::{Limit, Policy, Quota, key};
@@ -12,7 +12,9 @@ fn policy() -> Policy {
         .limit(Limit::new("everyone", Quota::per_minute(100)))
 }
 
-/// Returns the partition keys of `key`, `same key` and `everyone` in this field, for an API key and a secret.
+/// Returns the partition keys of three limits in this field, for an API key and a secret.
+///
+/// The limits are `key`, `same key` and `everyone`.
 async fn partitions(secret: &str, api_key: &str, name: &str) -> [Option<String>; 3] {
     let limited = Limited::with(policy(), |layer| layer.partition_keys(secret));
     let response = limited.send(Request::get("/").header("x-api-key", api_key)).await;
@@ -31,7 +33,7 @@ async fn partition_keys_differ_by_key_and_secret() {
     let others = [partitions("secret", "bob", "ratelimit").await, partitions("Secret", "ann", "ratelimit").await]
         .map(|[key, ..]| key);
     assert!(!others.contains(&ann), "{ann:?} {others:?}");
-    // 12 bytes, whatever the key.
+    // 12 bytes, for any key.
     assert_eq!(ann.unwrap().len(), 16);
     assert_eq!(partitions("secret", &"long".repeat(100), "ratelimit").await[0].as_ref().unwrap().len(), 16);
 }

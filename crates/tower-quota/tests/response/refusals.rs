@@ -1,4 +1,4 @@
-//! The answers to refused requests.
+//! Responses to refused requests.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn twice() -> Policy {
     Policy::new().limit(Limit::new("say \"when\"", Quota::per_minute(2)))
 }
 
-/// Spends both units.
+/// Sends two requests, which spend both units.
 async fn spent(limited: Limited) -> Limited {
     for _ in 0..2 {
         assert_eq!(text(limited.get().await).await, "inner");

@@ -1,4 +1,4 @@
-//! Every style of header fields, on admitted, refused and degraded answers.
+//! Every header style, in admitted, refused and degraded responses.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 
 use crate::shared::{Answer, Inner, Limited, field};
 
-/// Two requests in two seconds, four in a minute, many an hour.
+/// Returns a policy of two requests in two seconds, four a minute, many an hour.
 fn policy() -> Policy {
     Policy::new()
         .limit(Limit::new("burst", Quota::new(2, Duration::from_secs(2))))
@@ -25,7 +25,7 @@ fn limited(styles: &[HeaderStyle], policy: Policy) -> Limited {
     Limited::with(policy, |layer| layer.headers(styles.to_vec()))
 }
 
-/// Returns all fields of a response, in the order of their names, having seen that each is exposed.
+/// Returns all fields of a response, sorted, and asserts that each is exposed.
 fn lines(response: &Answer) -> Vec<String> {
     let exposed = exposed_headers();
     let mut lines: Vec<String> = response
@@ -94,7 +94,7 @@ async fn quotas_without_names_are_listed_once() {
 }
 
 #[tokio::test]
-async fn draft_3_is_that_of_envoy() {
+async fn draft_3_matches_envoy() {
     let [admitted, refused] = answers(Draft3).await;
     let limit = r#"x-ratelimit-limit: 2, 2;w=2;name="burst", 4;w=60;name="minute", 1000;w=3600;name="hour""#;
     assert_eq!(admitted, [limit, "x-ratelimit-remaining: 1", "x-ratelimit-reset: 1"]);
@@ -102,12 +102,12 @@ async fn draft_3_is_that_of_envoy() {
 }
 
 #[tokio::test]
-async fn epoch_is_that_of_the_store() {
+async fn epoch_uses_the_stores_clock() {
     let limited = limited(&[XRateLimit(Epoch)], policy());
     limited.clock.advance(Duration::from_micros(500_001));
     let now = limited.clock.now().as_micros();
     let response = limited.get().await;
-    // A unit of "burst" takes a second.
+    // The limit "burst" refills a unit in a second.
     let reset = (now + 1_000_000).div_ceil(1_000_000);
     let expected = ["x-ratelimit-limit: 2", "x-ratelimit-remaining: 1", &format!("x-ratelimit-reset: {reset}")];
     assert_eq!(lines(&response), expected);
@@ -136,9 +136,9 @@ async fn each_window_has_its_fields() {
         .limit(Limit::new("second", Quota::per_second(7)))
         .limit(Limit::new("minute", Quota::per_minute(7)))
         .limit(Limit::new("stricter minute", Quota::per_minute(6).sliding_log()))
-        // Full after six seconds, which is no window with a name.
+        // This bucket is full after six seconds, which is not a named window.
         .limit(Limit::new("burst", Quota::per_minute(10).burst(1)))
-        // Full after a minute, and so reported with those of a minute; there is less of the stricter one.
+        // This bucket is full after a minute, so its window is a minute. The stricter limit has fewer units.
         .limit(Limit::new("steady", Quota::per_hour(1_440).burst(24)))
         .limit(Limit::new("day", Quota::per_day(7_000)));
     assert_eq!(
@@ -203,7 +203,9 @@ fn styles_that_share_a_field_panic() {
     let _ = RateLimitLayer::new(MemoryStore::new(), Policy::new()).headers([Draft11, Draft7]);
 }
 
-/// Returns the fields while the store is unavailable and the limit does this; half of 4 a minute is the local share.
+/// Returns the fields while the store is unavailable, for this choice.
+///
+/// The local share is half of 4 a minute.
 async fn degraded(style: &HeaderStyle, choice: OnStoreFailure) -> Vec<String> {
     let clock = ManualClock::default();
     let store = ScriptedStore::with_clock(clock.clone());

@@ -1,4 +1,4 @@
-//! An inner service that records its requests, behind a policy on a clock that stands still.
+//! An inner service that records its requests, behind a policy with a stopped clock.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -13,7 +13,7 @@ use tower::{Layer, Service, ServiceExt};
 use tower_quota::{HeaderStyle, MemoryStore, Policy, RateLimit, RateLimitLayer, Reset, ResponseBody};
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 
-/// Answers `inner` to everything and records what each request brought along.
+/// A service that answers `inner` and records the extensions of each request.
 #[derive(Clone, Default)]
 pub(crate) struct Inner {
     pub(crate) requests: Arc<Mutex<Vec<Extensions>>>,
@@ -76,7 +76,7 @@ impl Limited {
     }
 }
 
-/// Returns the lines of a header field, joined as a proxy might.
+/// Returns the lines of a header field, joined as a proxy may do it.
 pub(crate) fn field<B>(response: &Response<B>, name: &str) -> Option<String> {
     let lines: Vec<&str> = response.headers().get_all(name).iter().map(|line| line.to_str().unwrap()).collect();
     (!lines.is_empty()).then(|| lines.join(", "))
@@ -101,7 +101,7 @@ pub(crate) fn failing_store() -> ScriptedStore {
     store
 }
 
-/// Returns the whole seconds that `Retry-After` asks for.
+/// Returns the wait in `Retry-After`.
 pub(crate) fn retry_after<B>(response: &Response<B>) -> Duration {
     Duration::from_secs(field(response, "retry-after").unwrap().parse().unwrap())
 }

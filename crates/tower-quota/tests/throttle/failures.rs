@@ -1,4 +1,4 @@
-//! Refusals, failures of the store and errors of the inner service are told apart.
+//! Refusals, failures of the store and errors of the inner service are different errors.
 
 use std::error::Error;
 use std::sync::{Arc, Mutex};
@@ -20,15 +20,15 @@ fn unavailable() -> Limiter<ScriptedStore> {
 
 #[tokio::test]
 async fn failed_store_allows_by_default() {
-    let (printer, heard) = (Printer::default(), Arc::new(Mutex::new(Vec::new())));
-    let errors = Arc::clone(&heard);
+    let (printer, reported) = (Printer::default(), Arc::new(Mutex::new(Vec::new())));
+    let errors = Arc::clone(&reported);
     let throttle = ThrottleLayer::new(unavailable(), user)
         .on_store_error(move |error| errors.lock().unwrap().push(error.to_string()));
     let service = throttle.layer(printer.clone());
     for _ in 0..3 {
         service.clone().oneshot(Order::of("ann")).await.unwrap();
     }
-    assert_eq!((printer.calls(), heard.lock().unwrap().len()), (3, 3));
+    assert_eq!((printer.calls(), reported.lock().unwrap().len()), (3, 3));
 }
 
 #[tokio::test]
@@ -49,14 +49,14 @@ async fn inner_error_passes_unchanged() {
     let error = ThrottleLayer::new(limiter.clone(), user).layer(broken).oneshot(Order::of("ann")).await.unwrap_err();
     assert_eq!(error.to_string(), "no route to host");
     assert!(matches!(error, ThrottleError::Inner(error) if error.kind() == std::io::ErrorKind::Other));
-    // It was sent, and counts.
+    // The request was sent, and is counted.
     assert_eq!(limiter.check_now("ann").remaining(), 1);
 }
 
 #[tokio::test]
 async fn boxed_stacks_keep_the_refusal() {
     let throttle = || ThrottleLayer::global(limiter(Quota::per_second(1))).max_wait(Duration::ZERO);
-    // Inside it is an error in a box, outside it becomes one.
+    // Inside, the error is in a box. Outside, it becomes one.
     let outer = Buffer::new(throttle().layer(Printer::default()), 1);
     let inner = ServiceBuilder::new().layer(throttle()).buffer(1).service(Printer::default());
     outer.clone().oneshot(Order::of("ann")).await.unwrap();

@@ -38,7 +38,7 @@ pub(crate) fn limiter(quota: Quota) -> Limiter<MemoryStore> {
     Limiter::new(memory(), "limit", quota)
 }
 
-/// A request of no protocol: who sends it, what it costs, and how long its response pushes back.
+/// A request without a protocol: its sender, its cost, and the pushback of its response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order {
     pub(crate) user: &'static str,
@@ -64,19 +64,19 @@ pub(crate) fn user(order: &Order) -> String {
     order.user.to_owned()
 }
 
-/// The pushback of a response, which is the request.
+/// Returns the pushback of a response, which is the request itself.
 pub(crate) fn pause(order: &Order) -> Option<Duration> {
     order.pause
 }
 
-/// Returns each request and remembers when it came.
+/// A service that returns each request and records the time of its arrival.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Printer {
     printed: Arc<Mutex<Vec<(&'static str, Instant)>>>,
 }
 
 impl Printer {
-    /// Returns whose requests have come, and when.
+    /// Returns the sender and the arrival of each request.
     pub(crate) fn printed(&self) -> Vec<(&'static str, Instant)> {
         self.printed.lock().unwrap().clone()
     }

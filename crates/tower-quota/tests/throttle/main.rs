@@ -1,4 +1,4 @@
-//! Throttled services: one module per promise.
+//! Tests of throttled services, one module per topic.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod failures;

@@ -30,10 +30,10 @@ async fn longer_pushback_fails_with_its_time() {
     let error = service.clone().oneshot(Order::of("ann")).await.unwrap_err();
     let refusal = error.throttled().unwrap();
     assert_eq!(refusal.retry_after(), Some(SECOND * 7));
-    assert!(refusal.decision().is_none(), "it was not the limiter");
+    assert!(refusal.decision().is_none(), "the remote refused, not the limiter");
     assert_eq!(refusal.to_string(), "the remote asked for a pause: try again in 7s");
     assert_eq!((printer.calls(), limiter.check_now("ann").remaining()), (1, 8));
-    // The time is right.
+    // After exactly that time the request is accepted.
     tokio::time::advance(SECOND * 7).await;
     service.oneshot(Order::of("ann")).await.unwrap();
 }
@@ -91,5 +91,5 @@ async fn turn_pushed_back_too_far_is_returned() {
     let error = second.await.unwrap_err();
     let retry = error.throttled().unwrap().retry_after().unwrap();
     assert!((SECOND * 6 - TICK..=SECOND * 6).contains(&retry), "{retry:?}");
-    assert!(limiter.check_now("ann").is_allowed(), "its turn of a moment ago is free again");
+    assert!(limiter.check_now("ann").is_allowed(), "its turn is refunded");
 }

@@ -1,4 +1,4 @@
-//! The service that is called was polled ready, and a request that waits keeps no readiness.
+//! The called service was polled ready, and a waiting request holds no readiness.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -13,21 +13,21 @@ use tower_quota_testkit::ScriptedStore;
 
 use crate::fixture::{Order, Printer, SECOND, TICK, limiter, poll, user};
 
-/// A service whose clones have to be polled ready themselves, and that can be busy or broken.
+/// A service whose clones must be polled ready themselves, and that can be busy or broken.
 #[derive(Debug, Default)]
-struct Picky {
+struct StrictService {
     is_ready: bool,
     is_busy: Arc<AtomicBool>,
     is_broken: Arc<AtomicBool>,
 }
 
-impl Clone for Picky {
+impl Clone for StrictService {
     fn clone(&self) -> Self {
         Self { is_ready: false, is_busy: Arc::clone(&self.is_busy), is_broken: Arc::clone(&self.is_broken) }
     }
 }
 
-impl Service<Order> for Picky {
+impl Service<Order> for StrictService {
     type Response = Order;
     type Error = &'static str;
     type Future = Ready<Result<Order, &'static str>>;
@@ -48,7 +48,7 @@ impl Service<Order> for Picky {
 
 async fn calls_are_ready(store: impl Store + Clone) {
     let limiter = tower_quota::Limiter::new(store, "limit", Quota::per_second(1).burst(2));
-    let mut service = ThrottleLayer::new(limiter, user).layer(Picky::default());
+    let mut service = ThrottleLayer::new(limiter, user).layer(StrictService::default());
     for _ in 0..4 {
         service.ready().await.unwrap().call(Order::of("ann")).await.unwrap();
     }
@@ -80,7 +80,7 @@ async fn refused_request_holds_no_readiness() {
     let mut of_ann = service.clone();
     of_ann.ready().await.unwrap().call(Order::of("ann")).await.unwrap();
     of_ann.ready().await.unwrap().call(Order::of("ann")).await.unwrap_err();
-    // The service of the refused request lives on.
+    // The service of the refused request still exists.
     let of_bob = tokio::time::timeout(SECOND, service.oneshot(Order::of("bob")));
     of_bob.await.expect("a refusal takes no place").unwrap();
     drop(of_ann);
@@ -89,7 +89,7 @@ async fn refused_request_holds_no_readiness() {
 #[tokio::test(start_paused = true)]
 async fn busy_service_takes_no_turn() {
     let limiter = limiter(Quota::per_hour(10));
-    let service = Picky::default();
+    let service = StrictService::default();
     service.is_busy.store(true, Ordering::Relaxed);
     let mut throttled = ThrottleLayer::new(limiter.clone(), user).layer(service);
     for _ in 0..10 {
@@ -102,7 +102,7 @@ async fn busy_service_takes_no_turn() {
 async fn turn_before_readiness_is_refunded() {
     for is_broken in [false, true] {
         let limiter = limiter(Quota::per_second(1).burst(1));
-        let service = Picky::default();
+        let service = StrictService::default();
         let (busy, broken) = (Arc::clone(&service.is_busy), Arc::clone(&service.is_broken));
         let mut throttled = ThrottleLayer::new(limiter.clone(), user).layer(service);
         throttled.ready().await.unwrap().call(Order::of("ann")).await.unwrap();
@@ -111,7 +111,7 @@ async fn turn_before_readiness_is_refunded() {
         busy.store(true, Ordering::Relaxed);
         broken.store(is_broken, Ordering::Relaxed);
         tokio::time::advance(SECOND + TICK).await;
-        // Its turn has come, and the service is not ready.
+        // Its turn has come, but the service is not ready.
         match poll(waiting.as_mut()) {
             Poll::Pending => assert!(!is_broken),
             Poll::Ready(result) => assert!(is_broken && matches!(result, Err(ThrottleError::Inner("broken")))),
@@ -131,6 +131,6 @@ async fn immediate_call_clones_no_service() {
     });
     let mut service = ThrottleLayer::new(limiter(Quota::per_second(1)), user).layer(inner);
     let call = service.call(Order::of("ann"));
-    assert_eq!(Arc::strong_count(&clones), 2, "the test's own and the service's");
+    assert_eq!(Arc::strong_count(&clones), 2, "one is held by the test and one by the service");
     call.await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! A real client and a real server: the remote's header fields are heeded.
+//! Pushbacks in the header fields of a real server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,7 +42,7 @@ async fn remote(status: u16, fields: &[(&'static str, &'static str)]) -> (String
     (serve(Router::new().route("/", get(answer))).await, requests)
 }
 
-/// Sends two requests, one after the other, that must not wait, and returns the results.
+/// Sends two requests in sequence that must not wait, and returns the results.
 async fn send_two(url: &str) -> [Result<StatusCode, Throttled>; 2] {
     let limiter = Limiter::new(MemoryStore::new(), "remote", Quota::per_minute(100));
     let throttle = ThrottleLayer::new(limiter, host).heed(remote_headers()).max_wait(Duration::ZERO);
@@ -90,7 +90,7 @@ async fn hostile_remote_blocks_within_bounds() {
 }
 
 #[tokio::test]
-async fn garbage_of_a_remote_is_ignored() {
+async fn invalid_fields_of_remote_are_ignored() {
     let fields = [
         ("retry-after", "soon"),
         ("retry-after", "-5"),
@@ -113,7 +113,7 @@ async fn spent_quota_of_remote_is_heeded() {
     let url = serve(app).await;
     let [first, second] = send_two(&url).await;
     assert_eq!(first.unwrap(), StatusCode::OK);
-    // The second would have been refused, and is not sent.
+    // The remote would refuse the second request, so it is not sent.
     let retry = second.unwrap_err().retry_after().unwrap();
     assert!((Duration::from_secs(50)..=Duration::from_secs(60)).contains(&retry), "{retry:?}");
 }

@@ -27,7 +27,7 @@ async fn turns_come_in_order_of_calls() {
     let start = now();
     let users = ["ann", "bob", "cat", "dan"];
     let calls = users.map(|name| service.call(Order::of(name)));
-    // Polled in another order than called.
+    // The calls are polled in reverse order.
     for call in calls.into_iter().rev().map(tokio::spawn).collect::<Vec<_>>() {
         call.await.unwrap().unwrap();
     }
@@ -131,7 +131,7 @@ async fn full_waiting_room_fails_and_charges_nothing() {
         let error = call("ann").await.unwrap_err();
         assert_eq!(error.throttled().unwrap().retry_after(), Some(SECOND * 3));
     }
-    // A turn that is now needs no place.
+    // A request that need not wait takes no place.
     call("bob").await.unwrap();
     second.await.unwrap();
     // A place is free again.
@@ -141,7 +141,7 @@ async fn full_waiting_room_fails_and_charges_nothing() {
 }
 
 #[test]
-fn present_turn_needs_no_runtime() {
+fn immediate_turn_needs_no_runtime() {
     let store = MemoryStore::with_clock(10, ManualClock::default());
     let limiter = tower_quota::Limiter::new(store, "limit", Quota::per_second(1));
     let mut service = ThrottleLayer::new(limiter, user).layer(Printer::default());

@@ -1,4 +1,4 @@
-//! The lists in which proxies write addresses, read from their right end.
+//! The lists of addresses that proxies write, read from the right.
 
 use core::iter::Rev;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,25 +8,24 @@ use smallvec::SmallVec;
 
 use super::network::canonical;
 
-/// The most bytes of a list that are read: a header may be as long as the server permits, and every byte hostile.
-const MOST_BYTES: usize = 4_096;
+/// The maximum number of bytes of a list that are read, because clients choose its length.
+const MAX_LIST_BYTES: usize = 4_096;
 
-/// Whether a list has strings, in which a comma does not separate.
+/// The quoting of a list: a comma in a quoted string does not separate elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
-    /// It has none.
+    /// The list has no quoted strings.
     Plain,
-    /// It has those of RFC 9110, section 5.6.4.
+    /// The list has the quoted strings of RFC 9110, section 5.6.4.
     Strings,
 }
 
-/// The elements of a list, all lines of the header joined, last one first.
+/// The elements of a list, from all lines of the header, the last element first.
 ///
-/// An element that cannot be separated from its neighbours, because a string in it does not end or it is too long, is
-/// `None`; elements to its left mean nothing.
+/// An element is `None` if it is too long or a string in it does not end. Then elements to its left are not reliable.
 ///
-/// Strings too are found from the right: what the nearest proxy has appended is then split alike whatever stands before
-/// it. From the left, a client's unfinished string would swallow what the proxy wrote.
+/// Strings are found from the right too. So the part that the nearest proxy appended is split in the same way whatever
+/// comes before it. From the left, a client's unfinished string would include the text of the proxy.
 pub(super) struct Elements<'h> {
     lines: Rev<ValueIter<'h, HeaderValue>>,
     /// The rest of the present line.
@@ -37,7 +36,7 @@ pub(super) struct Elements<'h> {
 
 impl<'h> Elements<'h> {
     pub(super) fn of(lines: GetAll<'h, HeaderValue>, quotes: Quotes) -> Self {
-        Self { lines: lines.into_iter().rev(), line: None, quotes, bytes: MOST_BYTES }
+        Self { lines: lines.into_iter().rev(), line: None, quotes, bytes: MAX_LIST_BYTES }
     }
 }
 
@@ -59,9 +58,9 @@ impl<'h> Iterator for Elements<'h> {
     }
 }
 
-/// Returns the last element of a list, and what stands before its comma.
+/// Returns the last element of a list, and the text before its comma.
 ///
-/// It is `None` if the element is longer than `most` bytes or a string in it does not begin.
+/// The element is `None` if it is longer than `most` bytes or a string in it does not begin.
 fn last(list: &[u8], quotes: Quotes, most: usize) -> Option<(Option<&[u8]>, &[u8])> {
     let mut inside = false;
     for at in (list.len().saturating_sub(most.saturating_add(1))..list.len()).rev() {
@@ -74,25 +73,25 @@ fn last(list: &[u8], quotes: Quotes, most: usize) -> Option<(Option<&[u8]>, &[u8
     (!inside && list.len() <= most).then_some((None, list))
 }
 
-/// Returns whether what follows is escaped: an odd number of backslashes stands before it.
+/// Returns whether the next byte is escaped: an odd number of backslashes comes before it.
 fn escaped(before: &[u8]) -> bool {
-    before.iter().rev().take(MOST_BYTES).take_while(|byte| **byte == b'\\').count() % 2 == 1
+    before.iter().rev().take(MAX_LIST_BYTES).take_while(|byte| **byte == b'\\').count() % 2 == 1
 }
 
-/// How an IPv6 address may be written.
+/// The notations of an IPv6 address that are accepted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ipv6 {
-    /// In brackets, or without them if no port follows.
+    /// With brackets, or without them if no port follows.
     Bare,
-    /// In brackets only.
+    /// With brackets only.
     Bracketed,
 }
 
 /// Returns the address that a proxy has written, with or without a port, in its own family.
 ///
 /// These are addresses: `192.0.2.1`, `192.0.2.1:443`, `[2001:db8::1]`, `[2001:db8::1]:443` and perhaps `2001:db8::1`.
-/// Nothing else is one: no names, no leading zeros, no zone such as `fe80::1%eth0`, which means something only to the
-/// machine that wrote it.
+/// Everything else is rejected: names, leading zeros, and zones such as `fe80::1%eth0`, which only the machine that
+/// wrote them understands.
 pub(super) fn address(text: &[u8], ipv6: Ipv6) -> Option<IpAddr> {
     let text = core::str::from_utf8(text).ok()?.trim_matches([' ', '\t']);
     let address = if let Some(bracketed) = text.strip_prefix('[') {
@@ -112,7 +111,7 @@ pub(super) fn address(text: &[u8], ipv6: Ipv6) -> Option<IpAddr> {
     Some(canonical(address))
 }
 
-/// Returns whether a text is a port, or one that was made unrecognisable on purpose (RFC 7239, section 6).
+/// Returns whether a text is a port or an obfuscated port (RFC 7239, section 6).
 fn is_port(text: &str) -> bool {
     match text.as_bytes() {
         [b'_', hidden @ ..] => {
@@ -122,12 +121,12 @@ fn is_port(text: &str) -> bool {
     }
 }
 
-/// A value of the `Forwarded` field. Addresses fit without an allocation.
-type Value = SmallVec<[u8; 64]>;
+/// A value of a parameter of the `Forwarded` field. Addresses fit without an allocation.
+type ParameterValue = SmallVec<[u8; 64]>;
 
 /// Returns the address in the `for` of an element of the `Forwarded` field (RFC 7239, section 4).
 ///
-/// It is `None` without a `for`, with two, with `unknown` or an obfuscated one, and when the element is malformed.
+/// It is `None` without a `for`, with two, if it is `unknown` or obfuscated, and if the element is malformed.
 pub(super) fn forwarded_address(element: &[u8]) -> Option<IpAddr> {
     let mut found = None;
     let mut rest = element.trim_ascii();
@@ -149,14 +148,14 @@ pub(super) fn forwarded_address(element: &[u8]) -> Option<IpAddr> {
     address(&found?, Ipv6::Bracketed)
 }
 
-/// Returns the value at the beginning, a quoted string without its quotes and escapes, and what follows it.
-fn value(text: &[u8]) -> Option<(Value, &[u8])> {
+/// Returns the value at the beginning, without quotes and escapes, and the text after it.
+fn value(text: &[u8]) -> Option<(ParameterValue, &[u8])> {
     let Some(quoted) = text.strip_prefix(b"\"") else {
         let end = text.iter().position(|byte| *byte == b';').unwrap_or(text.len());
         return Some((text[..end].trim_ascii_end().into(), &text[end..]));
     };
     let mut bytes = quoted.iter();
-    let mut value = Value::new();
+    let mut value = ParameterValue::new();
     loop {
         match bytes.next()? {
             b'"' => return Some((value, bytes.as_slice())),

@@ -1,7 +1,7 @@
-//! Counting by the client's address.
+//! Keys from the client's address.
 //!
-//! `network` has the form in which addresses are compared and counted, `peer` the address of the connection, `source` and
-//! `list` what proxies write, `proxies` which of it is trusted.
+//! `network` has the form in which addresses are compared and counted, `peer` reads the address of the connection,
+//! `source` and `list` read the headers of proxies, and `proxies` decides which addresses are trusted.
 
 mod list;
 mod network;
@@ -25,30 +25,33 @@ use super::mistake::Mistake;
 use crate::head::RequestHead;
 use crate::valid::valid;
 
-/// Counts by the address of the client, which is the peer of the connection unless proxies are [trusted](ClientIp::behind).
+/// Counts by the address of the client.
 ///
-/// Until then no header is trusted, so behind a proxy all clients are counted as the proxy. IPv4 counts by address, IPv6
-/// by its first 64 bits, see [`ClientIp::prefix_v6`]. An IPv4 address that is written as IPv6, mapped (`::ffff:0:0/96`) or
-/// by NAT64 (`64:ff9b::/96`), is the IPv4 address.
+/// The client is the peer of the connection, unless proxies are [trusted](ClientIp::behind).
 ///
-/// The peer is read from the request's extensions, where the server or an outer layer must have put it. The first that is
-/// there is taken:
+/// By default no header is trusted, so behind a proxy all clients are counted as the proxy. IPv4 counts by address,
+/// IPv6 by its first 64 bits, see [`ClientIp::prefix_v6`]. An IPv4 address that is written as IPv6, mapped
+/// (`::ffff:0:0/96`) or by NAT64 (`64:ff9b::/96`), is the IPv4 address.
 ///
-/// 1. a bare [`IpAddr`] or [`SocketAddr`](core::net::SocketAddr), from a layer of your own, such as one that reads the
+/// The peer is read from the request's extensions, where the server or an outer layer must have put it. The first one
+/// found is used:
+///
+/// 1. a bare [`IpAddr`] or [`SocketAddr`](core::net::SocketAddr), from your own layer, such as one that reads the
 ///    PROXY protocol;
 /// 2. with the feature `axum`, `ConnectInfo<SocketAddr>`: serve the app with
-///    `into_make_service_with_connect_info::<SocketAddr>()`, or there is none. In tests, `MockConnectInfo<SocketAddr>`;
-/// 3. with the feature `tonic`, `TcpConnectInfo`, which tonic's `Server` attaches on TCP, with TLS and without. It is not
-///    there when axum serves tonic's routes (then see 2), and for connections that are not TCP.
+///    `into_make_service_with_connect_info::<SocketAddr>()`, otherwise it is missing. In tests, use
+///    `MockConnectInfo<SocketAddr>`;
+/// 3. with the feature `tonic`, `TcpConnectInfo`, which tonic's `Server` attaches on TCP, with TLS and without. It is
+///    missing when axum serves tonic's routes (then see 2), and for connections that are not TCP.
 ///
-/// Requests without an address are the server's fault, see [`Mistake::NoPeerAddress`]: the layer logs the first one through
-/// `tracing`, as a warning that says what to add ([`Check::NoPeerAddress`](crate::Check::NoPeerAddress)).
+/// A request without an address shows a mistake of the server, see [`Mistake::NoPeerAddress`]. The layer logs the first
+/// one through `tracing`, as a warning that says how to fix it ([`Check::NoPeerAddress`](crate::Check::NoPeerAddress)).
 ///
 /// ```
 /// use tower_quota::{Limit, Policy, Quota, key};
 /// use key::{Proxies, Source};
 ///
-/// // A balancer in 10.0.0.0/8 writes X-Forwarded-For. Owners of many networks are counted by larger ones too.
+/// // A balancer in 10.0.0.0/8 writes X-Forwarded-For. Owners of many networks are also counted by larger networks.
 /// let client = key::client_ip().behind(Proxies::networks(["10.0.0.0/8"]), Source::XForwardedFor);
 /// let policy = Policy::new()
 ///     .limit(Limit::new("network", Quota::per_minute(100)).by(client.clone()))
@@ -77,19 +80,19 @@ impl ClientIp {
     /// Trusts these proxies to report the client's address in this one header.
     ///
     /// * A peer that is not one of the proxies is the client, whatever headers it sends.
-    /// * In [`Source::XForwardedFor`] and [`Source::Forwarded`] all lines are one list. It is read from the right, where
-    ///   the nearest proxy has written, and the first that is not a trusted proxy is the client. The client may have made
-    ///   up everything further left.
-    /// * Where an entry is no address, reading stops: the proxy that wrote it is the client. Entries further left are never
-    ///   trusted, so a client that spoils the list shares the counter of a proxy.
-    /// * If all of the list are trusted networks, the left-most is the client. If it is shorter than the number of
-    ///   [`Proxies::hops`], a proxy was passed by, and the peer is the client.
+    /// * In [`Source::XForwardedFor`] and [`Source::Forwarded`] all lines are one list. It is read from the right,
+    ///   where the nearest proxy has written, and the first that is not a trusted proxy is the client. The client may
+    ///   have forged everything further left.
+    /// * If an entry is not an address, reading stops: the proxy that wrote it is counted as the client. Entries
+    ///   further left are never trusted, so a client that sends a malformed list shares the counter of a proxy.
+    /// * If all entries are in trusted networks, the left-most is the client. If the list is shorter than the number of
+    ///   [`Proxies::hops`], the request has bypassed a proxy, and the peer is the client.
     /// * At most 32 entries in the last 4 KiB of the list are read.
-    /// * The other sources hold one address. Absent, sent twice, or no address, the peer is the client.
+    /// * The other sources hold one address. If it is absent, sent twice, or not an address, the peer is the client.
     ///
-    /// Choose the source that your proxy *overwrites or appends to*: a header that it passes on untouched is written by the
-    /// client. Limits of one policy that read one source must trust the same proxies, or they would count different
-    /// addresses as one key: a policy refuses them with [`ConfigError::SharedScope`].
+    /// Choose the source that your proxy *overwrites or appends to*: a header that it passes on unchanged is written by
+    /// the client. Limits of one policy that read one source must trust the same proxies, or they would count different
+    /// addresses as one key. A policy refuses such limits with [`ConfigError::SharedScope`].
     #[must_use]
     #[doc(alias = "trusted proxies")]
     #[doc(alias = "trust proxy")]
@@ -100,9 +103,9 @@ impl ClientIp {
 
     /// Counts IPv6 by the first `bits` bits, 1 to 128, instead of 64.
     ///
-    /// A network of 64 bits is the least that a provider gives to one customer, 56 and 48 are usual (RFC 6177): the owner
-    /// of a /48 owns 65,536 networks of 64. Several limits of growing quotas by shrinking prefixes stop such clients
-    /// without hurting their neighbours.
+    /// A /64 is the smallest network that a provider gives to one customer; /56 and /48 are usual (RFC 6177). The owner
+    /// of a /48 has 65,536 networks of 64 bits. Several limits, with larger quotas for shorter prefixes, stop such
+    /// clients without affecting their neighbours.
     ///
     /// # Panics
     /// When `bits` is 0 or more than 128; see [`ClientIp::try_prefix_v6`].
@@ -112,7 +115,7 @@ impl ClientIp {
         valid(self.try_prefix_v6(bits))
     }
 
-    /// [`ClientIp::prefix_v6`] for a number that was not written in code.
+    /// Works like [`ClientIp::prefix_v6`], but returns an error for an invalid number.
     ///
     /// # Errors
     /// [`ConfigError::AddressPrefix`] when `bits` is 0 or more than 128.
@@ -131,7 +134,7 @@ impl ClientIp {
         valid(self.try_prefix_v4(bits))
     }
 
-    /// [`ClientIp::prefix_v4`] for a number that was not written in code.
+    /// Works like [`ClientIp::prefix_v4`], but returns an error for an invalid number.
     ///
     /// # Errors
     /// [`ConfigError::AddressPrefix`] when `bits` is 0 or more than 32.
@@ -140,7 +143,7 @@ impl ClientIp {
         Ok(self.renamed())
     }
 
-    /// Returns the client's full address, for logs and lists of your own; `None` when the server attached none.
+    /// Returns the client's full address, for your logs and lists; `None` if the server attached none.
     #[must_use]
     pub fn address(&self, head: &RequestHead<'_>) -> Option<IpAddr> {
         let peer = peer::of(head.extensions());
@@ -183,7 +186,7 @@ impl KeyExtractor for ClientIp {
         self.address(head).map(|address| self.prefix.key(self.scope, address))
     }
 
-    /// Reads an address, or a network of as many bits as are counted.
+    /// Reads an address, or a network with the counted prefix length.
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         self.prefix.parse(self.scope, text)
     }
@@ -202,7 +205,7 @@ impl KeyExtractor for ClientIp {
     }
 
     fn identity(&self) -> u64 {
-        // Prefix and source are in the scope.
+        // The prefix and the source are part of the scope.
         identity_of::<Self>(&self.behind.as_ref().map(|behind| &behind.proxies))
     }
 }

@@ -1,17 +1,17 @@
-//! Addresses and networks, in the one form that they are compared and counted in.
+//! Addresses and networks, in the form in which they are compared and counted.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net};
 use tower_quota_core::{ConfigError, Key, Name};
 
-/// The bits before an IPv4 address that is written as IPv6.
+/// The number of bits before an IPv4 address that is written as IPv6.
 const BEFORE_IPV4: u8 = 96;
 
-/// Returns an address in its own family.
+/// Returns an address in its own family: IPv4 if it is written as IPv6.
 ///
-/// IPv6 addresses that stand for IPv4 addresses become those: mapped ones, `::ffff:0:0/96` (RFC 4291, section 2.5.5.2),
-/// and those of NAT64, `64:ff9b::/96` (RFC 6052, section 2.1).
+/// The IPv6 addresses that represent IPv4 addresses are mapped ones, `::ffff:0:0/96` (RFC 4291, section 2.5.5.2), and
+/// those of NAT64, `64:ff9b::/96` (RFC 6052, section 2.1).
 pub(crate) fn canonical(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => ipv4_behind_nat64(v6).map_or(address, IpAddr::V4),
@@ -26,7 +26,9 @@ fn ipv4_behind_nat64(address: Ipv6Addr) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::new(a, b, c, d))
 }
 
-/// Returns the network that a text means, [in its own family](canonical). An address alone is a network of one.
+/// Returns the network that a text names, [in its own family](canonical).
+///
+/// An address alone is a network of one address.
 pub(crate) fn network(text: &str) -> Option<IpNet> {
     let network = text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))?;
     let v4 = || {
@@ -39,19 +41,19 @@ pub(crate) fn network(text: &str) -> Option<IpNet> {
     })
 }
 
-/// Returns whether an address is one that no client on the internet has: of this machine or a private network.
+/// Returns whether an address belongs to this machine or to a private network.
 pub(super) fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
             let [a, b, ..] = v4.octets();
-            // 100.64.0.0/10 is shared by a provider's customers (RFC 6598), and by the pods of some clusters.
+            // 100.64.0.0/10 is shared by customers of a provider (RFC 6598), and by the pods of some clusters.
             v4.is_loopback() || v4.is_private() || v4.is_link_local() || (a == 100 && b & 0xc0 == 64)
         }
         IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
     }
 }
 
-/// The number of leading bits that tell clients apart.
+/// The number of leading bits by which clients are counted, for each family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Prefix {
     v4: u8,
@@ -77,7 +79,7 @@ impl Prefix {
         }
     }
 
-    /// Returns the scope of keys that are read from a source, with the prefixes that differ from the default.
+    /// Returns the scope of the keys of a source, with the prefixes that differ from the default.
     pub(super) fn scope(self, source: Option<&str>) -> Name {
         let mut scope = String::from("ip");
         if let Some(source) = source {
@@ -103,13 +105,13 @@ impl Prefix {
             IpAddr::V6(v6) => {
                 let mask = u128::MAX << (128 - u32::from(self.v6));
                 let network = (v6.to_bits() & mask).to_be_bytes();
-                // At least eight bytes: with four it would be an IPv4 address.
+                // At least eight bytes, because four would be an IPv4 address.
                 Key::owned(scope, &network[..usize::from(self.v6.div_ceil(8)).max(8)])
             }
         }
     }
 
-    /// Returns the key of the network that a text means, if it is one of those that are counted.
+    /// Returns the key of the network that a text names, if its prefix length is the counted one.
     pub(super) fn parse(self, scope: Name, text: &str) -> Option<Key<'static>> {
         let network = network(text)?;
         let bits = if matches!(network, IpNet::V4(_)) { self.v4 } else { self.v6 };

@@ -1,4 +1,4 @@
-//! The address of the peer, which opened the connection.
+//! The address of the peer of the connection.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -6,7 +6,7 @@ use http::Extensions;
 
 use super::network::canonical;
 
-/// Returns the peer's address as the server or an outer layer has attached it, in its own family.
+/// Returns the peer's address that the server or an outer layer attached, in its own family.
 pub(super) fn of(extensions: &Extensions) -> Option<IpAddr> {
     let own = || extensions.get::<IpAddr>().copied().or_else(|| extensions.get().map(SocketAddr::ip));
     own().or_else(|| from_axum(extensions)).or_else(|| from_tonic(extensions)).map(canonical)

@@ -1,4 +1,4 @@
-//! Trusted proxies, and the walk back along them.
+//! Trusted proxies, and the search for the client behind them.
 
 use core::net::IpAddr;
 
@@ -23,12 +23,12 @@ enum Trust {
 }
 
 impl Proxies {
-    /// The most hops, and the most entries of a list that are read.
-    pub(super) const MOST_HOPS: u8 = 32;
+    /// The maximum number of hops, and of entries of a list that are read.
+    pub(super) const MAX_HOPS: u8 = 32;
 
     /// Trusts proxies by their addresses: networks in CIDR notation such as `"10.0.0.0/8"`, or single addresses.
     ///
-    /// No network may hold a client. An empty list trusts no proxy.
+    /// No client may have an address in these networks. An empty list trusts no proxy.
     ///
     /// # Panics
     /// When one of them is neither a network nor an address; see [`Proxies::try_networks`].
@@ -38,7 +38,7 @@ impl Proxies {
         valid(Self::try_networks(networks))
     }
 
-    /// [`Proxies::networks`] for networks that were not written in code.
+    /// Works like [`Proxies::networks`], but returns an error for an invalid network.
     ///
     /// # Errors
     /// [`ConfigError::Network`] when one of them is neither a network nor an address.
@@ -51,10 +51,10 @@ impl Proxies {
     /// Trusts this number of proxies, 1 to 32, whatever their addresses.
     ///
     /// With 1 every peer is a proxy, and the client is the right-most entry of a list; with 2 the next one. Google's
-    /// balancers, for instance, append two entries. The peer's address need not be known.
+    /// balancers, for example, append two entries. The peer's address is not needed.
     ///
-    /// Use it only where no client can connect past the proxies: to a service that is reached directly, or past some of
-    /// them, clients can send any address.
+    /// Use it only if no client can bypass the proxies. Clients that reach the service directly, or bypass some of the
+    /// proxies, can send any address.
     ///
     /// # Panics
     /// When `count` is 0 or more than 32; see [`Proxies::try_hops`].
@@ -64,19 +64,19 @@ impl Proxies {
         valid(Self::try_hops(count))
     }
 
-    /// [`Proxies::hops`] for a number that was not written in code.
+    /// Works like [`Proxies::hops`], but returns an error for an invalid number.
     ///
     /// # Errors
     /// [`ConfigError::ProxyHops`] when `count` is 0 or more than 32.
     pub const fn try_hops(count: u8) -> Result<Self, ConfigError> {
-        if matches!(count, 1..=Self::MOST_HOPS) {
+        if matches!(count, 1..=Self::MAX_HOPS) {
             Ok(Self(Trust::Hops(count)))
         } else {
             Err(ConfigError::ProxyHops(count))
         }
     }
 
-    /// Returns whether what stands `distance` places before the service, the peer at 0, is one of the proxies.
+    /// Returns whether the hop at this distance is one of the proxies; the peer is at 0.
     fn contain(&self, address: Option<IpAddr>, distance: usize) -> bool {
         match &self.0 {
             Trust::Networks(networks) => {
@@ -106,12 +106,12 @@ impl Behind {
         }
     }
 
-    /// Returns the first address that is no proxy, from the nearest to the farthest.
+    /// Returns the first address that is not a proxy, from the nearest to the farthest.
     ///
-    /// Each entry is trusted because the one before is a proxy.
+    /// Each entry is trusted because the previous one is a proxy.
     fn walk(&self, peer: Option<IpAddr>, entries: impl Iterator<Item = Option<IpAddr>>) -> Option<IpAddr> {
         let mut farthest = peer;
-        for (entry, distance) in entries.take(usize::from(Proxies::MOST_HOPS)).zip(1..) {
+        for (entry, distance) in entries.take(usize::from(Proxies::MAX_HOPS)).zip(1..) {
             if entry.is_none() {
                 return farthest;
             }
@@ -126,7 +126,7 @@ impl Behind {
         }
     }
 
-    /// Returns what does not fit between these proxies and a request from this peer.
+    /// Returns the mistake that a request from this peer shows about these proxies.
     pub(super) fn mistake(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<Mistake> {
         if self.client(peer, headers).is_none() {
             return Some(Mistake::NoPeerAddress);
@@ -138,16 +138,16 @@ impl Behind {
             return Some(Mistake::NoForwardedAddress { header: self.source.name().to_owned() });
         }
         let (Trust::Hops(hops), Some(list)) = (&self.proxies.0, self.source.list(headers)) else { return None };
-        let entries: Vec<_> = list.take(usize::from(Proxies::MOST_HOPS)).collect();
+        let entries: Vec<_> = list.take(usize::from(Proxies::MAX_HOPS)).collect();
         let client = usize::from(*hops).checked_sub(1).and_then(|place| entries.get(place));
-        // A private address with entries before it is rather another proxy than the client.
+        // A private address with entries before it is more likely a proxy than the client.
         let is_proxy = |client: &Option<IpAddr>| client.is_some_and(is_private) && entries.len() > usize::from(*hops);
         let fits = client.is_some_and(|client| !is_proxy(client));
         (!fits).then(|| Mistake::WrongHopCount { hops: *hops, entries: u8::try_from(entries.len()).unwrap_or(u8::MAX) })
     }
 }
 
-/// Returns the mistake of a peer that is not trusted and looks like a proxy.
+/// Returns the mistake if a peer that is not trusted looks like a proxy.
 pub(super) fn untrusted(peer: IpAddr, headers: &HeaderMap) -> Option<Mistake> {
     let header = is_private(peer).then(|| sent(headers))??;
     Some(Mistake::UntrustedProxy { peer, header: header.to_owned() })

@@ -6,21 +6,21 @@ use http::header::{HeaderMap, HeaderName};
 
 use super::list::{Elements, Ipv6, Quotes, address, forwarded_address};
 
-/// Reads an element of a list.
+/// A function that reads an element of a list.
 type Parse = fn(&[u8]) -> Option<IpAddr>;
 
 /// The one header in which proxies write the client's address.
 ///
-/// There is deliberately none that tries several: the client would choose.
+/// No source tries several headers, because then the client would choose one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
-    /// `X-Forwarded-For`: a list of addresses, to which each proxy appends that of its peer.
+    /// `X-Forwarded-For`: a list of addresses, to which each proxy appends its peer's address.
     XForwardedFor,
-    /// `Forwarded` (RFC 7239): a list of elements, to which each proxy appends one; the address is in its `for`.
+    /// `Forwarded` (RFC 7239): a list of elements, to which each proxy appends one with its peer in `for`.
     ///
-    /// An element without it, `unknown`, or obfuscated as `_hidden`, is a hop without an address. Addresses need not be
-    /// quoted; those of IPv6 must stand in brackets.
+    /// If `for` is absent, `unknown`, or obfuscated as `_hidden`, the hop has no address. Quotes are optional; IPv6
+    /// addresses must be in brackets.
     Forwarded,
     /// `CF-Connecting-IP`, which Cloudflare sets.
     CfConnectingIp,
@@ -30,7 +30,7 @@ pub enum Source {
     FlyClientIp,
     /// `X-Real-IP`, which nginx sets when it is configured to.
     XRealIp,
-    /// `CloudFront-Viewer-Address`, which Amazon CloudFront sets: an address and a port, IPv6 without brackets.
+    /// `CloudFront-Viewer-Address`, which Amazon CloudFront sets: address and port, IPv6 without brackets.
     CloudFrontViewerAddress,
     /// `X-Envoy-External-Address`, which Envoy sets.
     XEnvoyExternalAddress,
@@ -38,7 +38,7 @@ pub enum Source {
     Header(HeaderName),
 }
 
-/// The headers of all sources with a name of their own.
+/// The headers of all sources except [`Source::Header`].
 const KNOWN: [&str; 8] = [
     "x-forwarded-for",
     "forwarded",
@@ -50,9 +50,9 @@ const KNOWN: [&str; 8] = [
     "x-envoy-external-address",
 ];
 
-/// Returns a known header of proxies that a request has.
+/// Returns a known header of proxies that is in a request.
 pub(crate) fn sent(headers: &HeaderMap) -> Option<&'static str> {
-    // A look-up of a name that is text parses and hashes it. Requests have few headers, and their names differ in length.
+    // Looking up each name would parse and hash it. Requests have few headers, and comparing names is cheaper.
     headers.keys().find_map(|sent| KNOWN.into_iter().find(|known| *known == sent.as_str()))
 }
 
@@ -72,7 +72,9 @@ impl Source {
         }
     }
 
-    /// Returns the addresses of a list from its right end, `None` for what is none; `None` when this is not a list.
+    /// Returns the addresses of a list from the right; `None` if this source is not a list.
+    ///
+    /// An element that is not an address is `None`.
     pub(super) fn list<'h>(&self, headers: &'h HeaderMap) -> Option<impl Iterator<Item = Option<IpAddr>> + use<'h>> {
         let (quotes, parse): (Quotes, Parse) = match self {
             Self::XForwardedFor => (Quotes::Plain, |element| address(element, Ipv6::Bare)),
@@ -82,7 +84,7 @@ impl Source {
         Some(Elements::of(headers.get_all(self.name()), quotes).map(move |element| element.and_then(parse)))
     }
 
-    /// Returns the address that the header holds, if it was sent once and is one.
+    /// Returns the address in the header, if it was sent once and is an address.
     pub(super) fn single(&self, headers: &HeaderMap) -> Option<IpAddr> {
         let mut lines = headers.get_all(self.name()).iter();
         let (line, None) = (lines.next()?.as_bytes(), lines.next()) else { return None };

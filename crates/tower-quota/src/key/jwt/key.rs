@@ -11,14 +11,14 @@ use crate::key::extractor::identity_of;
 
 /// A key that verifies JSON web tokens (RFC 7519), and the claims that they must have.
 ///
-/// A key fits one family of algorithms, and no token is verified by an algorithm of another: the algorithm that a token
-/// names chooses only within the family. `none` belongs to no family.
+/// A key belongs to one family of algorithms. The algorithm that a token names is accepted only if it is in that
+/// family; `none` is in no family.
 ///
-/// `exp` and `nbf` are checked where a token has them, by the machine's clock and with 60 seconds of leeway; `iss`
-/// and `aud` where [`issuer`](Self::issuer) and [`audience`](Self::audience) ask for them.
+/// `exp` and `nbf` are checked if a token has them, by the machine's clock and with 60 seconds of leeway. `iss` and
+/// `aud` are checked if [`issuer`](Self::issuer) and [`audience`](Self::audience) are set.
 ///
 /// # Panics
-/// Every constructor panics when the program has no crypto backend, or two and no choice between them: enable exactly
+/// Every constructor panics if the program has no crypto backend, or two without a choice between them: enable exactly
 /// one of the features `rust_crypto` and `aws_lc_rs` of the crate `jsonwebtoken` 11, or this crate's `jwt-rust-crypto`.
 #[derive(Clone)]
 pub struct JwtKey {
@@ -27,7 +27,7 @@ pub struct JwtKey {
 }
 
 impl JwtKey {
-    /// Makes a key of a shared secret: HS256, HS384 and HS512.
+    /// Makes a key from a shared secret: HS256, HS384 and HS512.
     ///
     /// # Errors
     /// [`InvalidJwtKey`] when the secret is empty.
@@ -38,26 +38,26 @@ impl JwtKey {
         Self::new(DecodingKey::from_secret(secret))
     }
 
-    /// Makes a key of an RSA public key in PEM: RS256, RS384, RS512, PS256, PS384 and PS512.
+    /// Makes a key from an RSA public key in PEM: RS256, RS384, RS512, PS256, PS384 and PS512.
     ///
     /// # Errors
-    /// [`InvalidJwtKey`] when it is no such key.
+    /// [`InvalidJwtKey`] when it is not such a key.
     pub fn rsa_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_rsa_pem(pem)?)
     }
 
-    /// Makes a key of a public key on the curve P-256 or P-384 in PEM: ES256 and ES384.
+    /// Makes a key from a public key on the curve P-256 or P-384 in PEM: ES256 and ES384.
     ///
     /// # Errors
-    /// [`InvalidJwtKey`] when it is no such key.
+    /// [`InvalidJwtKey`] when it is not such a key.
     pub fn ec_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_ec_pem(pem)?)
     }
 
-    /// Makes a key of an Ed25519 public key in PEM: EdDSA.
+    /// Makes a key from an Ed25519 public key in PEM: EdDSA.
     ///
     /// # Errors
-    /// [`InvalidJwtKey`] when it is no such key.
+    /// [`InvalidJwtKey`] when it is not such a key.
     pub fn ed_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_ed_pem(pem)?)
     }
@@ -81,16 +81,18 @@ impl JwtKey {
         self
     }
 
-    /// Sets how far the clocks of issuer and verifier may differ, instead of 60 seconds. Fractions are dropped.
+    /// Sets the allowed difference between the clocks of issuer and verifier. The default is 60 seconds.
+    ///
+    /// Fractions of a second are dropped.
     #[must_use]
     pub const fn leeway(mut self, leeway: Duration) -> Self {
         self.validation.leeway = leeway.as_secs();
         self
     }
 
-    /// Tries the key on an empty message.
+    /// Makes a key, and tries it on an empty message.
     ///
-    /// So a key that no algorithm can take, and a missing backend, are found at start and not by a request.
+    /// So an unusable key or a missing backend fails at start and not in a request.
     fn new(key: DecodingKey) -> Result<Self, InvalidJwtKey> {
         let family = key.family();
         if family.algorithms().iter().all(|algorithm| verify("", b"", &key, *algorithm).is_err()) {
@@ -110,7 +112,7 @@ impl JwtKey {
             DecodingKeyKind::RsaModulusExponent { n, e } => [n, e],
         };
         let Validation { algorithms, leeway, .. } = &self.validation;
-        // At most one of each.
+        // There is at most one issuer and one audience.
         let [issuer, audience] =
             [&self.validation.iss, &self.validation.aud].map(|names| names.iter().flatten().collect::<Vec<_>>());
         identity_of::<Self>(&(material, algorithms, leeway, issuer, audience))
@@ -123,13 +125,13 @@ impl JwtKey {
 }
 
 impl fmt::Debug for JwtKey {
-    /// Shows the family of algorithms.
+    /// Shows only the family of algorithms.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "JwtKey({:?})", self.key.family())
     }
 }
 
-/// A key that cannot verify tokens. Its text says why, without the key.
+/// The error of a key that cannot verify tokens. The message says why, without the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidJwtKey(String);
 

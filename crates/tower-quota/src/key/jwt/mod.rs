@@ -1,4 +1,4 @@
-//! Counting by a claim of a JSON web token.
+//! Keys from claims of JSON web tokens.
 
 mod key;
 
@@ -17,17 +17,18 @@ use super::mistake::Mistake;
 use super::single::key_of;
 use crate::head::RequestHead;
 
-/// Counts by a claim of the request's JSON web token (RFC 7519), such as `sub`, once the token is verified with this key.
+/// Counts by a claim of the request's JSON web token (RFC 7519), such as `sub`.
 ///
-/// The token is read from `Authorization: Bearer`, or from [elsewhere](JwtClaim::token_from). The claim may be a text, a
-/// number or a truth value; `7` and `"7"` are one. It is missing without a token, when the token is invalid, and when it
-/// has no such claim. Tokens that conflict share one counter, as with [`header`](super::header()).
+/// The token is read from `Authorization: Bearer`, or from [another place](JwtClaim::token_from), and verified with
+/// this key. The claim may be a string, a number or a boolean; `7` and `"7"` are the same key. The key is missing
+/// without a token, if the token is invalid, and if it has no such claim. Requests with conflicting tokens share one
+/// counter, as with [`header`](super::header()).
 ///
 /// # What it costs
 ///
-/// A verification takes a few microseconds (HMAC) to some hundred (elliptic curves), on the thread that serves the
-/// request. It runs for every request that the limit applies to, before the limits are decided: a client that is refused
-/// costs one too. So let a cheaper limit refuse floods first, in a layer of its own around this one:
+/// A verification takes from a few microseconds (HMAC) to some hundred (elliptic curves), on the thread that serves the
+/// request. It runs for every request that the limit applies to, before the limits are decided, so also for requests
+/// that are then refused. Let a cheaper limit in an outer layer refuse floods first:
 ///
 /// ```
 /// use axum::{Router, routing::get};
@@ -39,14 +40,14 @@ use crate::head::RequestHead;
 /// let app: Router = Router::new()
 ///     .route("/", get(|| async {}))
 ///     .layer(RateLimitLayer::new(MemoryStore::new(), users))
-///     // Added last, asked first: what it refuses is not verified.
+///     // Added last, runs first: requests that it refuses are not verified.
 ///     .layer(RateLimitLayer::new(MemoryStore::new(), addresses));
 /// # let _ = app;
 /// # Ok::<(), key::InvalidJwtKey>(())
 /// ```
 ///
-/// Where another layer has verified the token already, count by what it attached, see [`extension`](super::extension()), or
-/// by [`unverified_jwt_claim`].
+/// If another layer has already verified the token, count by the value that it attached, see
+/// [`extension`](super::extension()), or by [`unverified_jwt_claim`].
 #[must_use]
 pub fn jwt_claim(claim: impl Into<Name>, key: JwtKey) -> JwtClaim {
     JwtClaim::new(claim.into(), vec![key])
@@ -54,8 +55,8 @@ pub fn jwt_claim(claim: impl Into<Name>, key: JwtKey) -> JwtClaim {
 
 /// Counts by a claim of a JSON web token without verifying the token.
 ///
-/// Use it **only where another layer has verified the token**, this very one from this very place, before this layer sees
-/// the request. Otherwise clients choose the claim freely. Everything else is as with [`jwt_claim`].
+/// Use it **only if an outer layer has verified the token**: the same token, from the same header. Otherwise clients
+/// choose the claim. In all else it works like [`jwt_claim`].
 #[must_use]
 pub fn unverified_jwt_claim(claim: impl Into<Name>) -> JwtClaim {
     JwtClaim::new(claim.into(), Vec::new())
@@ -76,7 +77,7 @@ impl JwtClaim {
         Self { scope: Name::new(""), claim, keys, token: Arc::new(bearer()) }.renamed()
     }
 
-    /// Accepts tokens that another key verifies, too: while keys rotate, or with several issuers.
+    /// Accepts tokens that this key verifies too: for key rotation, or several issuers.
     ///
     /// An [unverified](unverified_jwt_claim) claim becomes a verified one.
     #[must_use]
@@ -85,7 +86,7 @@ impl JwtClaim {
         self.renamed()
     }
 
-    /// Reads the token with another extractor, such as `key::cookie("session")` or `key::header("x-token")`.
+    /// Reads the token with another extractor, such as `key::cookie("session")`.
     #[must_use]
     pub fn token_from(mut self, extractor: impl KeyExtractor) -> Self {
         self.token = Arc::new(extractor);
@@ -125,7 +126,7 @@ impl KeyExtractor for JwtClaim {
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
         let token = self.token.extract(head)?;
         if token.as_bytes().is_empty() {
-            // Tokens that conflict.
+            // The request has conflicting tokens.
             return Some(Key::new(self.scope, &[]));
         }
         self.text(token.as_bytes()).map(|text| Key::owned(self.scope, text))

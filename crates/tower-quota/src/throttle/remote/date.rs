@@ -1,4 +1,4 @@
-//! Dates of HTTP (RFC 9110, section 5.6.7), in the three forms that a recipient has to accept.
+//! Dates of HTTP (RFC 9110, section 5.6.7), in the three forms that a recipient must accept.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,10 +7,10 @@ use http::header::DATE;
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Returns the seconds since the Unix epoch at which a response was made, by its own account where it has one.
+/// Returns the time of a response in seconds since the Unix epoch, from its `Date` if it has one.
 pub(super) fn response_time(headers: &HeaderMap) -> u64 {
     let sent = headers.get(DATE).and_then(|date| parse(date.to_str().ok()?));
-    #[expect(clippy::disallowed_methods, reason = "the remote tells an instant of the calendar")]
+    #[expect(clippy::disallowed_methods, reason = "the remote sends a calendar date")]
     sent.unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs())
 }
 

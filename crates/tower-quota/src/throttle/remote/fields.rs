@@ -1,4 +1,4 @@
-//! Header fields that push back, each read from bounded bytes.
+//! Header fields that push back, each with a bounded length.
 
 use core::time::Duration;
 
@@ -7,16 +7,18 @@ use http::header::{AGE, RETRY_AFTER};
 
 use super::date;
 
-/// The longest value that is read.
-const LONGEST_VALUE: usize = 1_024;
+/// The maximum length of a value that is read, in bytes.
+const MAX_VALUE_BYTES: usize = 1_024;
 
-/// The most lines of one field that are read.
-const MOST_LINES: usize = 8;
+/// The maximum number of lines of one field that are read.
+const MAX_LINES: usize = 8;
 
-/// A number of seconds from here on is an instant: 2001 as a Unix timestamp, 31 years as a span.
+/// The first number of seconds that is read as a Unix timestamp instead of a duration.
+///
+/// As a timestamp it is in 2001; as a duration it would be 31 years.
 const FIRST_TIMESTAMP: u64 = 1_000_000_000;
 
-/// Names of a field for the units left, and of one for the reset.
+/// The names of a field for the remaining units, and of one for the reset.
 const PAIRS: [[&str; 2]; 3] = [
     ["ratelimit-remaining", "ratelimit-reset"],
     ["x-ratelimit-remaining", "x-ratelimit-reset"],
@@ -31,26 +33,26 @@ pub(super) fn is_grpc_error(headers: &HeaderMap) -> bool {
     lines(headers, "grpc-status").filter_map(digits).any(|code| code > 0)
 }
 
-/// Returns what `Retry-After` asks for: the longest of several lines.
+/// Returns the wait of `Retry-After`: the longest of several lines.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let until = |date: &str| Some(date::parse(date)?.saturating_sub(date::response_time(headers)));
     let seconds = lines(headers, RETRY_AFTER.as_str()).filter_map(|value| digits(value).or_else(|| until(value)));
     seconds.max().map(Duration::from_secs)
 }
 
-/// Returns what gRPC asks for. A negative number says not to retry, which is for the client to know.
+/// Returns the wait of gRPC's push-back. A negative number forbids retries, and is no wait.
 pub(super) fn grpc_pushback(headers: &HeaderMap) -> Option<Duration> {
     lines(headers, "grpc-retry-pushback-ms").filter_map(digits).max().map(Duration::from_millis)
 }
 
-/// Returns how long nothing is left of a quota that is spent.
+/// Returns the wait until a spent quota has units again.
 pub(super) fn spent_quota(headers: &HeaderMap) -> Option<Duration> {
     let window = lines(headers, "ratelimit").filter_map(spent_window).max();
     let window = window.or_else(|| PAIRS.iter().find_map(|[remaining, reset]| spent_pair(headers, remaining, reset)));
     window.map(Duration::from_secs)
 }
 
-/// Returns the seconds until the reset of a field for the units left that says 0.
+/// Returns the seconds until the reset, if the field for the remaining units is 0.
 fn spent_pair(headers: &HeaderMap, remaining: &str, reset: &str) -> Option<u64> {
     if lines(headers, remaining).map(digits).any(|left| left != Some(0)) {
         return None;
@@ -69,7 +71,7 @@ fn spent_window(value: &str) -> Option<u64> {
     list.max(window(parts(value, ','), "remaining", "reset"))
 }
 
-/// Returns the seconds of a window of which nothing is left.
+/// Returns the seconds of a window without remaining units.
 fn window<'a>(pairs: impl Iterator<Item = &'a str>, left: &str, seconds: &str) -> Option<u64> {
     let (mut is_spent, mut length) = (false, None);
     for (name, number) in pairs.filter_map(|pair| pair.split_once('=')) {
@@ -96,7 +98,7 @@ fn parts(text: &str, separator: char) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns a non-negative integer; one that is too large is the largest there is.
+/// Returns a non-negative integer; one that is too large becomes `u64::MAX`.
 fn digits(text: &str) -> Option<u64> {
     let text = text.trim_ascii();
     let are_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -105,6 +107,6 @@ fn digits(text: &str) -> Option<u64> {
 }
 
 fn lines<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
-    let values = headers.get_all(name).iter().take(MOST_LINES);
-    values.filter(|value| value.len() <= LONGEST_VALUE).filter_map(|value| value.to_str().ok())
+    let values = headers.get_all(name).iter().take(MAX_LINES);
+    values.filter(|value| value.len() <= MAX_VALUE_BYTES).filter_map(|value| value.to_str().ok())
 }

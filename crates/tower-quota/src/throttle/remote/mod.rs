@@ -1,4 +1,4 @@
-//! What a remote says about its limits, in the header fields of a response.
+//! The pushbacks of a remote, read from the header fields of its responses.
 
 mod date;
 mod fields;
@@ -9,13 +9,14 @@ use http::{HeaderMap, Response, StatusCode};
 
 use super::reader::Reader;
 
-/// Reads the pushback of responses over HTTP; made by [`remote_headers`].
+/// A reader of pushbacks of HTTP responses, made by [`remote_headers`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RemoteHeaders(());
 
-/// Heeds `Retry-After` and the `RateLimit` fields of responses over HTTP, for [`heed`](crate::ThrottleLayer::heed).
+/// Returns a reader of `Retry-After` and the `RateLimit` fields, for HTTP responses.
 ///
-/// It is [`pushback`] of the response's status and header fields.
+/// Pass it to [`heed`](crate::ThrottleLayer::heed). It returns the [`pushback`] of the response's status and header
+/// fields.
 #[must_use]
 pub const fn remote_headers() -> RemoteHeaders {
     RemoteHeaders(())
@@ -29,20 +30,20 @@ impl<B> Reader<Response<B>> for RemoteHeaders {
     }
 }
 
-/// Returns how long the next request should wait, by the status and the header fields of a response.
+/// Returns the wait for the next request, from the status and the header fields of a response.
 ///
-/// In this order, the first that is there and can be read:
+/// It is the first of these that is present and valid:
 ///
 /// 1. on an error (400 to 599, or a `grpc-status` that is not 0): `Retry-After`, in seconds or as a date, and
 ///    `grpc-retry-pushback-ms`; the longer of the two,
-/// 2. `RateLimit` of the drafts 7 to 11: the longest window of a quota of which nothing is left,
+/// 2. `RateLimit` of the drafts 7 to 11: the longest window of a spent quota,
 /// 3. `RateLimit-Remaining: 0` with `RateLimit-Reset`, as of the drafts 0 to 6,
 /// 4. `X-RateLimit-Remaining: 0` with `X-RateLimit-Reset`, and the same of `X-Rate-Limit`; a reset above 10^9 is a Unix
 ///    timestamp.
 ///
-/// Instants are compared with the `Date` of the response, so that the clocks need not agree, or else with the system's
-/// clock. Redirections and responses from a cache (`Age` above 0) push nothing back. Values of more than 1,024 bytes,
-/// fields of more than 8 lines, and everything that is not understood are ignored. The result is not bounded here:
+/// Instants are compared with the `Date` of the response, so the clocks need not agree; without one, with the system's
+/// clock. Redirections and responses from a cache (`Age` above 0) are ignored. So are values of more than 1,024 bytes,
+/// lines of a field after the eighth, and unknown formats. The result is not bounded:
 /// [`max_pushback`](crate::ThrottleLayer::max_pushback) does that.
 ///
 /// ```

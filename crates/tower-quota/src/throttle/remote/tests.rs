@@ -28,7 +28,7 @@ fn retry_after_is_seconds_or_date() {
     for date in ["Sun, 06 Nov 1994 08:50:00 GMT", "Sunday, 06-Nov-94 08:50:00 GMT", "Sun Nov  6 08:50:00 1994"] {
         assert_eq!(refused(&[("date", DATE), ("retry-after", date)]), Some(23), "{date}");
     }
-    // In the past, and long past by the system's clock.
+    // The date is in the past for the system's clock.
     assert_eq!(refused(&[("date", "Sun, 06 Nov 1994 09:00:00 GMT"), ("retry-after", DATE)]), Some(0));
     assert_eq!(refused(&[("retry-after", DATE)]), Some(0));
 }
@@ -47,7 +47,7 @@ fn dates_are_seconds_since_epoch() {
 
 #[test]
 fn retry_after_counts_on_errors_only() {
-    // With 202 it says when to look for the result; with 301, when to follow.
+    // With 202 the field is the time to poll for the result; with 301, the time to follow.
     let asked = headers(&[("retry-after", "120")]);
     for status in [StatusCode::OK, StatusCode::ACCEPTED, StatusCode::MOVED_PERMANENTLY] {
         assert_eq!(pushback(status, &asked), None);

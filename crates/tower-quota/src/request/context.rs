@@ -1,4 +1,4 @@
-//! A request that the store is asked about.
+//! The context of one request from its charges to its response.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -12,18 +12,20 @@ use crate::policy::{Ask, Fallback};
 use crate::response::Report;
 use crate::settle::{Counted, RecordedCharge};
 
-/// A request that the store is asked about, and what its response needs. Boxed once: it goes from stage to stage.
-pub(crate) struct Case {
+/// The context of one request: its rules, keys, charges and report.
+///
+/// It is boxed once, because it moves from stage to stage.
+pub(crate) struct RequestContext {
     pub(crate) rules: Arc<Rules>,
-    /// The keys of its limits, where it may be refused or a listener hears of it.
+    /// The keys of its limits, if it may be refused or there is a listener.
     pub(crate) keys: Vec<(Name, Key<'static>)>,
     pub(crate) recorded: Vec<RecordedCharge>,
     pub(crate) fallback: Fallback,
     pub(crate) report: Report,
 }
 
-impl Case {
-    /// Keeps what is needed of a request after it was asked about.
+impl RequestContext {
+    /// Makes the context of a request whose charges are sent to the store.
     pub(crate) fn new(rules: &Arc<Rules>, ask: &Ask<'_, '_>, needs_keys: bool) -> Box<Self> {
         let owned = |(limit, key): (Name, &Key<'_>)| (limit, Key::owned(key.scope(), key.as_bytes()));
         let keys = if needs_keys { ask.parts().map(owned).collect() } else { Vec::new() };
@@ -40,14 +42,14 @@ impl Case {
             only_shadows: false,
         };
         let fallback = Fallback::default();
-        // In place: it is large.
+        // Written in place, because it is large.
         Box::write(Box::new_uninit(), Self { rules: Arc::clone(rules), keys, recorded: Vec::new(), fallback, report })
     }
 
-    /// Leaves in a response's extensions what is not for clients.
+    /// Attaches the decision and the mark `Degraded` to a response's extensions.
     ///
-    /// The decision is the original, which can be refunded, unless the store has taken nothing that it could give back.
-    /// The decision of an inner layer that refused stays: it says more.
+    /// The decision is the original, which can be refunded, unless it is local. The decision of an inner layer that
+    /// refused is kept.
     pub(crate) fn attach<B>(&mut self, response: &mut Response<B>) {
         let is_local = self.report.by == Counted::Locally;
         if is_local || self.report.decision.is_none() {

@@ -9,7 +9,7 @@ use tower_quota::{Check, Limit, OnStoreFailure, Policy, Quota, key, when};
 use crate::fixture::{Client, app, in_memory, is_silent, minute, proves};
 
 #[tokio::test]
-async fn innocent_app_logs_nothing() {
+async fn correct_app_logs_nothing() {
     let login = Limit::new("login", Quota::new(5, Duration::from_secs(900)).sliding_log())
         .by(key::client_ip())
         .when(when::path("/api/login"))
@@ -41,7 +41,7 @@ async fn innocent_app_logs_nothing() {
 }
 
 #[tokio::test]
-async fn later_requests_are_not_looked_at() {
+async fn later_requests_are_not_examined() {
     is_silent(in_memory(Policy::new().limit(minute().by(key::client_ip()))), async |layer| {
         let mut client = Client::of(app().layer(layer)).await;
         client.get_paths(1_000, "").await;
@@ -51,8 +51,8 @@ async fn later_requests_are_not_looked_at() {
 }
 
 #[tokio::test]
-async fn unproved_mistakes_are_looked_at_for_longer() {
-    // Of ten requests the limit applies to one.
+async fn unproved_mistakes_are_examined_longer() {
+    // The limit applies to one of ten requests.
     let rare = || Policy::new().limit(minute().by(key::header("x-api-key")).when(|head| head.path().ends_with('0')));
     proves(
         Check::KeyNeverFound,
