@@ -263,8 +263,9 @@ pub enum Operation {
     },
     /// Forgets what the charges' limits have counted for their keys, strikes included.
     Reset,
-    /// Reports what a request of these charges would get now, of at least one unit each, penalties included. Changes
-    /// nothing.
+    /// Reports what a request of these charges would get now, penalties included. Changes nothing.
+    ///
+    /// Each charge counts as at least one unit.
     Peek,
     /// Judges the charges of a request that other limits, decided elsewhere, have refused: takes only what counted
     /// refusals and penalties take. The outcome is what these charges alone would have got.
@@ -272,7 +273,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Returns whether it asks the limits for a verdict.
+    /// Returns whether the operation asks the limits for a verdict.
     pub(crate) const fn judges(self) -> bool {
         matches!(self, Self::Check | Self::Refuse | Self::Peek)
     }

@@ -1,9 +1,9 @@
-//! Token bucket, GCRA and leaky bucket: one state, read from both ends.
+//! Token bucket, GCRA and leaky bucket share one state.
 //!
 //! `used` is the number of grains that were taken and are not back at some instant. A token bucket holds
 //! `capacity - used` of them; GCRA's theoretical arrival time lies `used / refill` microseconds ahead; a leaky bucket's
 //! queue holds `used`, and the next turn comes when they have drained. Time only takes `refill` grains a microsecond
-//! off `used`, down to 0. So the state is one instant: when nothing is used any more.
+//! off `used`, down to 0. The state is therefore one instant: the time at which the bucket is full again.
 //!
 //! Bound, for a token bucket and GCRA: in any span of `t` microseconds at most `burst + t * units / period` units are
 //! admitted. A leaky bucket admits the same, and lets them start evenly spaced.
@@ -14,7 +14,9 @@ use super::verdict::Verdict;
 use crate::bytes::{push_u56, read_u56};
 use crate::quota::{Algorithm, MOST_USED, Quota};
 
-/// Returns the longest wait, in microseconds, that can be promised without counting beyond [`MOST_USED`].
+/// Returns the longest wait that a bucket can promise, in microseconds.
+///
+/// A longer one would need more than [`MOST_USED`] grains.
 pub(crate) const fn longest_wait(quota: &Quota) -> u64 {
     match quota.refill() {
         0 => 0,
@@ -22,7 +24,7 @@ pub(crate) const fn longest_wait(quota: &Quota) -> u64 {
     }
 }
 
-/// The state of a bucket: when it will be full again.
+/// The state of a bucket: the instant at which it is full again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bucket {
     /// The instant from which nothing is used, in microseconds since the epoch.
@@ -34,7 +36,7 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// A bucket of which nothing is used.
+    /// A full bucket.
     pub(crate) const FULL: Self = Self { full_at: 0, rest: 0, lows: None };
 
     /// Makes the state of a bucket with `used` grains taken at `now`.
@@ -65,7 +67,7 @@ impl Bucket {
         self.lows = lows.filter(|_| *self != Self::FULL);
     }
 
-    /// Begins to note what is used, if that is not done already, so that charges from here on can be refunded exactly.
+    /// Starts to note what is used, unless it does so already. Later charges can then be refunded exactly.
     pub(crate) fn watch(&mut self, quota: &Quota, now: u64) {
         if self.lows.is_none() && self.full_at > now {
             self.lows = Some(Lows::new(self.used_grains(quota, now), now));
@@ -102,7 +104,10 @@ impl Counting for Bucket {
         grains / quota.grain()
     }
 
-    /// Gives back all of a charge, if no less was used in the meantime, and otherwise what time has not refilled since.
+    /// Gives back a charge.
+    ///
+    /// All of it comes back if no less was used in the meantime. Otherwise time has refilled a part of it, and only
+    /// the rest comes back.
     fn refund(&mut self, quota: &Quota, now: u64, Refund { cost, taken_at, is_prepared }: Refund) {
         let used = self.used_grains(quota, now);
         let lows = self.lows.map(|lows| lows.note(used));
@@ -155,7 +160,7 @@ impl Readable for Bucket {
     }
 }
 
-/// Returns what is still used after this many microseconds.
+/// Returns the grains still used after this many microseconds.
 #[inline]
 pub(crate) fn refilled(quota: &Quota, used: u64, elapsed: u64) -> u64 {
     used.saturating_sub(elapsed.saturating_mul(quota.refill()))
@@ -167,7 +172,7 @@ pub(crate) const fn holds(quota: &Quota, used: u64, cost: u64) -> bool {
     cost <= quota.capacity() && used + cost * quota.grain() <= quota.capacity() * quota.grain()
 }
 
-/// Returns whether it refuses this many units now, though its capacity covers them.
+/// Returns whether a bucket refuses this many units now, though its capacity covers them.
 pub(crate) const fn refuses(quota: &Quota, used: u64, cost: u64) -> bool {
     cost <= quota.capacity() && !holds(quota, used, cost)
 }
@@ -206,15 +211,15 @@ pub(super) fn judge(quota: &Quota, used: u64, cost: u64, patience: u64) -> Verdi
     }
 }
 
-/// Returns the whole units left.
+/// Returns the units left, rounded down.
 #[inline]
 pub(crate) const fn remaining(quota: &Quota, used: u64) -> u64 {
-    whole_units(quota.capacity(), quota.grain(), used)
+    units_left(quota.capacity(), quota.grain(), used)
 }
 
-/// Returns the whole units left of a capacity, `grain` grains each.
+/// Returns the units left of a capacity, rounded down; a unit is `grain` grains.
 #[inline]
-pub(crate) const fn whole_units(capacity: u64, grain: u64, used: u64) -> u64 {
+pub(crate) const fn units_left(capacity: u64, grain: u64, used: u64) -> u64 {
     match grain {
         0 => 0,
         grain => capacity.saturating_sub(used.div_ceil(grain)),
@@ -227,18 +232,18 @@ pub(crate) const fn reset(quota: &Quota, used: u64) -> u64 {
     until_back(quota.refill(), used)
 }
 
-/// Returns the microseconds until `used` grains are back, `refill` in each.
+/// Returns the microseconds until `used` grains are back, at `refill` grains a microsecond.
 #[inline]
 pub(crate) const fn until_back(refill: u64, used: u64) -> u64 {
     match refill {
         0 => 0,
-        // So it is where the units of a period divide its microseconds, and a division takes a tenth of a refusal.
+        // The usual case: the units of a period divide its microseconds. A division takes a tenth of a refusal's time.
         1 => used,
         refill => used.div_ceil(refill),
     }
 }
 
-/// Returns whether no whole unit is left.
+/// Returns whether less than one unit is left.
 #[inline]
 pub(crate) const fn is_spent(quota: &Quota, used: u64) -> bool {
     used > (quota.capacity() - 1) * quota.grain()

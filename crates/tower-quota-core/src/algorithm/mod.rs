@@ -1,6 +1,6 @@
 //! The algorithms: pure functions of a state, an instant and a cost.
 //!
-//! 1. A state says by itself, with its quota's numbers, what is used at any instant `now`.
+//! 1. A state and its quota give the units used at any instant `now`.
 //! 2. No function reads a clock, fails or panics. All count in integers below 2^53, so that Lua takes the same steps.
 //! 3. The caller keeps `now` from running backwards.
 
@@ -99,7 +99,9 @@ impl State {
         }
     }
 
-    /// Returns the whole units left at `now`, and the microseconds until nothing is used if nothing else is charged.
+    /// Returns the units left at `now`, rounded down, and the microseconds until nothing is used.
+    ///
+    /// The time holds if nothing else is charged.
     #[must_use]
     pub(crate) fn left(&self, quota: &Quota, now: u64) -> (u64, u64) {
         (self.counting().remaining(quota, now), self.full_at(quota).saturating_sub(now))
@@ -116,7 +118,7 @@ impl State {
         self.counting().encode(quota, bytes);
     }
 
-    /// Drops what has left by `now`.
+    /// Drops the units that no longer count at `now`.
     pub(crate) fn advance(&mut self, quota: &Quota, now: u64) {
         self.counting_mut().advance(quota, now);
     }

@@ -79,13 +79,13 @@ mod instructions {
         count
     }
 
-    /// The architecture demands an even counter.
+    /// Returns true: the architecture demands a counter of constant rate.
     pub(super) const fn has_even_counter() -> bool {
         true
     }
 }
 
-/// Elsewhere only the system's clock is read.
+/// The replacement on other processors, where only the system's clock is read.
 #[cfg(not(all(any(target_arch = "x86_64", all(target_arch = "aarch64", not(target_os = "ios"))), not(miri))))]
 mod instructions {
     #[inline]

@@ -17,14 +17,14 @@ pub(super) const MEASURED_NANOS: u64 = 50_000_000;
 /// It limits the error to half of that, and to some ten microseconds at the end of a window.
 const BRACKET_NANOS: u64 = 5_000;
 
-/// How often a comparison is tried. A preempted one takes longer than the bracket allows.
+/// Attempts at one comparison. A comparison of a preempted thread takes longer than the bracket allows.
 const ATTEMPTS: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct Machine<S> {
     source: S,
     line: Line,
-    /// When rates can be measured next, by the system's clock.
+    /// The next instant at which rates can be measured, by the system's clock.
     due_nanos: AtomicU64,
     last: Mutex<Comparison>,
 }

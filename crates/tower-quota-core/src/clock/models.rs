@@ -78,19 +78,19 @@ fn replaced_line_is_never_torn() {
 
 /// Clocks that stand still while threads read them.
 #[derive(Debug, Default)]
-struct Still {
+struct SteppedSource {
     counter: AtomicU64,
     micros: AtomicU64,
 }
 
-impl Still {
+impl SteppedSource {
     fn pass(&self, micros: u64, steps: u64) {
         self.micros.fetch_add(micros, Ordering::Relaxed);
         self.counter.fetch_add(micros * steps, Ordering::Relaxed);
     }
 }
 
-impl TimeSource for &'static Still {
+impl TimeSource for &'static SteppedSource {
     fn has_counter(&self) -> bool {
         true
     }
@@ -109,7 +109,7 @@ impl TimeSource for &'static Still {
 fn comparison_under_readers_is_made_once() {
     every_order("a comparison under readers", || {
         // One for each order: a few bytes.
-        let source: &'static Still = Box::leak(Box::default());
+        let source: &'static SteppedSource = Box::leak(Box::default());
         let machine = Arc::new(Machine::start(source));
         for _ in 0..3 {
             source.pass(60_000, 2_400);

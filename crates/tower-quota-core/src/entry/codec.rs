@@ -23,9 +23,10 @@
 //! ```
 //!
 //! A varint has 7 bits in each byte, the lowest first; the high bit says that more follow (LEB128). A bucket's grains
-//! used at an instant are `(full_at - instant) * refill - rest`, at least 0. A slot begins with the same bytes, up to
-//! its state, as long as limit and quota are the same, and its length and last instant are where they can be read
-//! without the rest: a script finds, copies and drops slots without taking them apart.
+//! used at an instant are `(full_at - instant) * refill - rest`, at least 0.
+//!
+//! A script finds, copies and drops slots without decoding them. For this, a slot's bytes before its state depend only
+//! on limit and quota, its length comes first, and its last instant comes last.
 
 use super::{DecodeError, Entry, FROM_FIRST_REQUEST, Slot, SlotHead, WATCHED};
 use crate::algorithm::State;
@@ -34,11 +35,13 @@ use crate::quota::{Algorithm, Quota};
 
 /// The version of the stored form.
 pub const VERSION: u8 = 1;
-/// The bits of the kind of state that are no flags.
+/// The bits that hold the kind of state; the others are flags.
 const KIND: u8 = 15;
 
 impl Entry {
-    /// Returns the stored form, documented in the source of this method's module; empty if there is nothing to store.
+    /// Returns the stored form; empty if there is nothing to store.
+    ///
+    /// Its layout is documented in the source of this method's module.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         if self.is_empty() {
@@ -57,7 +60,7 @@ impl Entry {
         bytes
     }
 
-    /// Reads the stored form. The bytes are not trusted: whatever decodes can be decided on.
+    /// Reads the stored form. The bytes are not trusted: any entry that decodes can be decided on.
     ///
     /// # Errors
     /// [`DecodeError`] names what is wrong, and where.

@@ -357,7 +357,7 @@ fn charge_row(mut row: RowMut<'_>, quota: &Quota, used: u64, cost: u64, now: u64
     (used, true)
 }
 
-/// Refuses a request in the row of its key, some limit of which does not admit it with so many grains used.
+/// Refuses a request in the row of its key. `used` are the grains used of its limits.
 #[inline(never)]
 fn refuse_in_row<const N: usize>(
     mut row: RowMut<'_>,
@@ -371,7 +371,9 @@ fn refuse_in_row<const N: usize>(
     conclude(decision, now, false, N, |limit| (charges[limit], used[limit]));
 }
 
-/// Writes the decision on so many charges, each with the used grains of its limit: with the charge if all are admitted.
+/// Writes the decision on this many charges.
+///
+/// `charge` returns a charge and the used grains of its limit, which include the charge if it is admitted.
 #[inline]
 fn conclude<'c>(
     decision: &mut Decision,

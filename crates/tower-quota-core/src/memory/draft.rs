@@ -1,4 +1,4 @@
-//! One key's counts, out of their row while a request is decided.
+//! Drafts: one key's counts, copied from their row while a request is decided.
 
 use super::capacity::Capacity;
 use super::entry::{advanced, spent_until};
@@ -8,12 +8,12 @@ use super::table::Table;
 use crate::algorithm::bucket;
 use crate::charge::Charge;
 
-/// The counts of a key as of the request. Nothing in a table changes before [`write`](Self::write).
+/// The counts of a key as of the request. The table changes only in [`write`](Self::write).
 #[derive(Clone, Copy, Default)]
 pub(super) struct Draft {
     pub(super) hash: u64,
     pub(super) table: usize,
-    /// Which of the request's guards holds the table.
+    /// The position of the table's guard among those of the request.
     pub(super) guard: usize,
     /// The row, if the key has one.
     pub(super) position: Option<usize>,
@@ -31,7 +31,7 @@ pub(super) struct Draft {
     refuses: bool,
 }
 
-/// The result of one charge.
+/// The position and the used grains of one charge's limit.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Asked {
     /// The draft of its key.
@@ -47,8 +47,9 @@ impl Draft {
         Self { hash, table, ..Self::default() }
     }
 
-    /// Finds the row of the key. Returns its instant, or 0 if there is none. A row that is too far ahead of the clock
-    /// to be true is dropped.
+    /// Finds the row of the key. Returns its instant, or 0 if there is none.
+    ///
+    /// A row that is too far ahead of the clock to be true is dropped.
     #[inline]
     pub(super) fn find(&mut self, table: &mut Table, clock: u64, capacity: &Capacity) -> u64 {
         self.position = table.find(self.hash);
@@ -61,7 +62,7 @@ impl Draft {
         at
     }
 
-    /// Reads the counts of the row as of `now`. `None` when the model has to decide.
+    /// Reads the counts of the row as of `now`. Returns `None` if the model has to decide.
     #[inline]
     pub(super) fn load(&mut self, table: &Table, now: u64) -> Option<()> {
         let Some(position) = self.position else { return Some(()) };
@@ -79,8 +80,10 @@ impl Draft {
         Some(())
     }
 
-    /// Finds a charge's limit: among the counts, by another quota among them, in the evicted filter, or nowhere yet.
-    /// `None` when the model has to decide.
+    /// Finds the count of a charge's limit. Returns `None` if the model has to decide.
+    ///
+    /// 1. The limit is among the counts. If it is counted by another quota, the count is converted.
+    /// 2. Otherwise it gets a new position. Its count comes from the evicted filter, or is 0.
     #[inline]
     pub(super) fn ask(&mut self, table: &mut Table, charge: &Charge<'_>, now: u64, asked: &mut Asked) -> Option<()> {
         let counter = charge.counter();
@@ -92,11 +95,11 @@ impl Draft {
                 self.limits += 1;
                 self.limits - 1
             }
-            // A limit that is full again and not asked gives its position up.
+            // A limit that is full again, and is none of the request's, loses its position.
             None => counts.iter().enumerate().position(|(at, count)| count.value == 0 && self.asked >> at & 1 == 0)?,
         };
         if self.asked >> position & 1 != 0 {
-            // The same limit twice: the model counts both together.
+            // The request has the same limit twice: the model counts both together.
             return None;
         }
         self.asked |= 1 << position;

@@ -20,7 +20,7 @@ use crate::key::Key;
 /// Words of a key that is hashed as it is: an address, a number, a UUID in text, most API keys.
 const WORDS: usize = 8;
 
-/// 2^64 by the golden ratio: for numbers that are drawn alike each time.
+/// 2^64 divided by the golden ratio, the seed of numbers that are the same each time.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A seed for one store.
@@ -29,7 +29,7 @@ pub(super) struct Seed {
     end: u128,
     /// The factors of the words, in their order.
     words: [u128; WORDS],
-    /// For digests of what is longer.
+    /// The key of the digests of longer keys.
     digest: [u8; 16],
     /// The odd factor that mixes the sum.
     factor: u64,
@@ -46,12 +46,12 @@ impl Seed {
     /// Draws a seed of halves, each by its number.
     fn drawn(draw: impl Fn(u64) -> u64) -> Self {
         let mut halves = (1..).map(draw);
-        let mut whole = || halves.by_ref().take(2).fold(0, |whole: u128, half| whole << 64 | u128::from(half));
+        let mut next = || halves.by_ref().take(2).fold(0, |high: u128, half| high << 64 | u128::from(half));
         Self {
-            end: whole(),
-            words: core::array::from_fn(|_| whole()),
-            digest: whole().to_le_bytes(),
-            factor: (whole() >> 64) as u64 | 1,
+            end: next(),
+            words: core::array::from_fn(|_| next()),
+            digest: next().to_le_bytes(),
+            factor: (next() >> 64) as u64 | 1,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Rows: all that is kept of an entry, in 24 or 56 bytes.
+//! Rows: entries in 24 or 56 bytes.
 //!
 //! | word | narrow: one limit | wide: up to four |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | 2 | the count (52 bits); marks (12) | the numbers of the limits (44), how many there are (3); marks (12) |
 //! | 3 to 6 | | the counts |
 //!
-//! A count is a bucket's used grains, or a window's counted units, as of the instant. Marks: whether the entry is kept
-//! outside the table, whether it was refused the last time, and how often it was charged or refused (8 bits).
+//! A count is a bucket's used grains, or a window's counted units, as of the instant. The marks say whether the entry
+//! is kept outside the table, whether it was refused the last time, and how often it was charged or refused (8 bits).
 
 use crate::time::Timestamp;
 
@@ -39,13 +39,13 @@ pub(super) const LATEST: Timestamp = Timestamp::from_micros(INSTANT);
 const COUNT_BITS: u32 = 52;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
 const NUMBER: u64 = (1 << NUMBER_BITS) - 1;
-/// Where a wide row says how many limits it has.
+/// The first bit of a wide row's number of limits.
 const LIMITS_AT: u32 = 44;
 const LIMITS: u64 = 0x7;
 
 const ELSEWHERE: u64 = 1 << 52;
 const REFUSED: u64 = 1 << 53;
-/// At the top: one more than there is room for carries.
+/// One use, in the highest bits: a carry leaves the word.
 const ONE_USE: u64 = 1 << 56;
 
 /// A row, to be read.

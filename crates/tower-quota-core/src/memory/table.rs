@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use super::bucket::{Bucket, FREE, ROWS};
+use super::bucket::{FREE, ROWS, TableBucket};
 use super::capacity::Capacity;
 use super::filter::EvictedFilter;
 use super::interned::Interned;
@@ -19,9 +19,9 @@ use crate::entry::Entry;
 /// use: so growing leaves nothing behind.
 pub(super) enum Buckets {
     /// Of rows for one limit.
-    Narrow(Vec<Bucket<NARROW>>),
+    Narrow(Vec<TableBucket<NARROW>>),
     /// Of rows for up to four limits.
-    Wide(Vec<Bucket<WIDE>>),
+    Wide(Vec<TableBucket<WIDE>>),
 }
 
 pub(super) struct Table {
@@ -84,16 +84,16 @@ impl Table {
     }
 
     /// Makes a row that of a key, or a free one.
-    fn give(&mut self, position: usize, hash: u64) {
+    fn assign(&mut self, position: usize, hash: u64) {
         match &mut self.buckets {
-            Buckets::Narrow(buckets) => give(buckets, position, hash),
-            Buckets::Wide(buckets) => give(buckets, position, hash),
+            Buckets::Narrow(buckets) => assign(buckets, position, hash),
+            Buckets::Wide(buckets) => assign(buckets, position, hash),
         }
     }
 
     /// Copies a row, which may be narrower, into one that is free.
     pub(super) fn copy_row(&mut self, position: usize, row: Row<'_>) {
-        self.give(position, row.hash());
+        self.assign(position, row.hash());
         self.row_mut(position).copy(row);
     }
 
@@ -126,7 +126,7 @@ impl Table {
 
     /// Begins an entry's row at a position that is free.
     pub(super) fn begin(&mut self, position: usize, hash: u64) {
-        self.give(position, hash);
+        self.assign(position, hash);
         self.taken += 1;
     }
 
@@ -138,7 +138,7 @@ impl Table {
         {
             rare.elsewhere.remove(&hash);
         }
-        self.give(position, FREE);
+        self.assign(position, FREE);
         self.taken -= 1;
     }
 
@@ -159,7 +159,7 @@ impl Table {
         let words = &mut words[..row.len()];
         words.copy_from_slice(row);
         self.copy_row(to, Row(words));
-        self.give(from, FREE);
+        self.assign(from, FREE);
     }
 
     /// Frees all rows, and goes on with so many buckets of such rows. Returns the words of the rows that were in use.
@@ -220,19 +220,19 @@ impl Default for Table {
 }
 
 /// Makes a row that of a key, or a free one.
-fn give<const W: usize>(buckets: &mut [Bucket<W>], position: usize, hash: u64) {
+fn assign<const W: usize>(buckets: &mut [TableBucket<W>], position: usize, hash: u64) {
     let (bucket, row) = (position / ROWS, position % ROWS);
     let home = first_home(hash, buckets.len());
     if hash != FREE && home != bucket {
         buckets[home].spill();
     }
-    buckets[bucket].give(row, hash);
+    buckets[bucket].assign(row, hash);
 }
 
 /// Empties buckets. Returns the words of the rows that were in use.
-fn drained<const W: usize>(buckets: &mut Vec<Bucket<W>>) -> Vec<u64> {
+fn drained<const W: usize>(buckets: &mut Vec<TableBucket<W>>) -> Vec<u64> {
     let mut held = Vec::with_capacity(buckets.len() * ROWS * W);
-    for row in buckets.iter().flat_map(Bucket::rows).filter(|row| !Row(&row[..]).is_free()) {
+    for row in buckets.iter().flat_map(TableBucket::rows).filter(|row| !Row(&row[..]).is_free()) {
         held.extend_from_slice(row);
     }
     buckets.clear();
@@ -240,15 +240,15 @@ fn drained<const W: usize>(buckets: &mut Vec<Bucket<W>>) -> Vec<u64> {
 }
 
 /// Makes so many free buckets.
-fn fill<const W: usize>(buckets: &mut Vec<Bucket<W>>, wanted: usize, reserved: usize) {
+fn fill<const W: usize>(buckets: &mut Vec<TableBucket<W>>, wanted: usize, reserved: usize) {
     buckets.reserve_exact(wanted.max(reserved));
-    buckets.resize(wanted, Bucket::EMPTY);
+    buckets.resize(wanted, TableBucket::EMPTY);
 }
 
 /// Returns the words of an entry's row.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "a call would save and restore as many registers as the search uses")]
-pub(super) fn row_of<const W: usize>(buckets: &mut [Bucket<W>], hash: u64) -> Option<&mut [u64; W]> {
+pub(super) fn row_of<const W: usize>(buckets: &mut [TableBucket<W>], hash: u64) -> Option<&mut [u64; W]> {
     let first = first_home(hash, buckets.len());
     // On a path of its own, so that no index is checked twice.
     if let Some(row) = buckets.get(first)?.find(hash) {
@@ -272,7 +272,7 @@ const fn second_home(hash: u64, buckets: usize) -> usize {
 
 /// Returns the bucket and the row of an entry.
 #[inline]
-fn find<const W: usize>(buckets: &[Bucket<W>], hash: u64) -> Option<(usize, usize)> {
+fn find<const W: usize>(buckets: &[TableBucket<W>], hash: u64) -> Option<(usize, usize)> {
     let first = first_home(hash, buckets.len());
     match buckets.get(first)?.find(hash) {
         Some(row) => Some((first, row)),
@@ -282,7 +282,7 @@ fn find<const W: usize>(buckets: &[Bucket<W>], hash: u64) -> Option<(usize, usiz
 
 /// Returns the bucket and the row of an entry that is not in its first bucket.
 #[inline(never)]
-fn find_in_second<const W: usize>(buckets: &[Bucket<W>], hash: u64) -> Option<(usize, usize)> {
+fn find_in_second<const W: usize>(buckets: &[TableBucket<W>], hash: u64) -> Option<(usize, usize)> {
     if !buckets.get(first_home(hash, buckets.len()))?.has_spilled() {
         return None;
     }

@@ -88,7 +88,7 @@ fn log_in_debt_keeps_its_length() {
         let now = tower_quota_core::Timestamp::from_micros(1_763_683_200_000_000 + micros);
         entry.decide(
             tower_quota_core::Operation::Charge,
-            &[tower_quota_core::Charge::new("log", &quota, &super::trace::ANYBODY)],
+            &[tower_quota_core::Charge::new("log", &quota, &super::trace::KEY)],
             now,
         );
     }

@@ -6,7 +6,7 @@ use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
 use tower_quota_core::{Charge, Entry, Operation, Quota, Timestamp};
 
 use super::config;
-use super::trace::{ANYBODY, Play, asks, micros, quota};
+use super::trace::{KEY, Play, asks, micros, quota};
 
 fn has_same_windows(old: &Quota, new: &Quota) -> bool {
     let is_window = !old.algorithm().is_bucket() && old.algorithm() == new.algorithm();
@@ -34,7 +34,7 @@ proptest! {
             let cost = play.arrive(ask);
             play.check(cost);
             let before = play.ask_at(play.now, play.charge(0)).statuses()[0];
-            let after = play.ask_at(play.now, Charge::new("limit", &new, &ANYBODY).cost(0)).statuses()[0];
+            let after = play.ask_at(play.now, Charge::new("limit", &new, &KEY).cost(0)).statuses()[0];
             if before.reset_after().is_zero() {
                 prop_assert_eq!(after.remaining(), new.capacity());
             } else if has_same_windows(&old, &new) {
@@ -56,7 +56,7 @@ proptest! {
             play.check(cost);
         }
         let mut check = |now: u64, cost| {
-            let charge = Charge::new("limit", &new, &ANYBODY).cost(cost).max_wait(Duration::ZERO);
+            let charge = Charge::new("limit", &new, &KEY).cost(cost).max_wait(Duration::ZERO);
             play.entry.decide(Operation::Check, &[charge], Timestamp::from_micros(now))
         };
         let cost = check(play.now, 0).statuses()[0].remaining() + 1;
@@ -76,7 +76,7 @@ proptest! {
             // All at one instant: nothing comes back.
             let cost = play.arrive(ask).min(new.capacity());
             let quota = if position % 2 == 0 { old } else { new };
-            let decision = play.entry.decide(Operation::Check, &[Charge::new("limit", &quota, &ANYBODY).cost(cost)], now);
+            let decision = play.entry.decide(Operation::Check, &[Charge::new("limit", &quota, &KEY).cost(cost)], now);
             let left = decision.statuses()[0].remaining();
             prop_assert!(left <= old.capacity().max(new.capacity()) - admitted);
             if decision.is_allowed() {
@@ -108,7 +108,7 @@ fn client_between_versions_is_not_starved() {
         let mut ask = |turn: u64, cost| {
             let quota = &versions[usize::try_from(turn % 2).unwrap()];
             let now = Timestamp::from_micros(start + turn * 10_000);
-            entry.decide(Operation::Check, &[Charge::new("limit", quota, &ANYBODY).cost(cost)], now)
+            entry.decide(Operation::Check, &[Charge::new("limit", quota, &KEY).cost(cost)], now)
         };
         // Spent by both: a window keeps what was used.
         let larger = u64::from(!versions[0].algorithm().is_bucket());
@@ -134,7 +134,7 @@ fn debt_under_other_quota_stays() {
         for new in quotas {
             let mut entry = Entry::default();
             let now = Timestamp::from_micros(1_763_683_200_000_000);
-            let charge = |quota| Charge::new("limit", quota, &ANYBODY);
+            let charge = |quota| Charge::new("limit", quota, &KEY);
             assert!(entry.decide(Operation::Charge, &[charge(&old).cost(6)], now).is_allowed());
             // Twice the quota owes 2 of it: giving back 2 of the 6 leaves nothing, giving back 3 leaves 1.
             entry.decide(Operation::Check, &[charge(&new)], now);

@@ -6,7 +6,7 @@ use proptest::test_runner::TestCaseResult;
 use tower_quota_core::{Algorithm, Charge, Entry, Operation, Quota, Timestamp};
 
 use super::config;
-use super::trace::{ANYBODY, fraction, micros, quota_by};
+use super::trace::{KEY, fraction, micros, quota_by};
 
 const START: u64 = 1_763_712_345_678_901;
 
@@ -49,7 +49,7 @@ fn buckets() -> impl Strategy<Value = Vec<Quota>> {
 fn left_without_refunded(asked: &[Asked], quota: &Quota, now: u64) -> u64 {
     let mut entry = Entry::default();
     for Asked { at, quota, cost } in asked {
-        let charge = Charge::new("limit", quota, &ANYBODY);
+        let charge = Charge::new("limit", quota, &KEY);
         // A refused request converts the bucket as well.
         let (operation, cost) = if *cost > 0 { (Operation::Charge, *cost) } else { (Operation::Check, u64::MAX) };
         entry.decide(operation, &[charge.cost(cost)], Timestamp::from_micros(*at));
@@ -58,7 +58,7 @@ fn left_without_refunded(asked: &[Asked], quota: &Quota, now: u64) -> u64 {
 }
 
 fn left(entry: &Entry, quota: &Quota, now: u64) -> u64 {
-    let peek = [Charge::new("limit", quota, &ANYBODY)];
+    let peek = [Charge::new("limit", quota, &KEY)];
     entry.clone().decide(Operation::Peek, &peek, Timestamp::from_micros(now)).statuses()[0].remaining()
 }
 
@@ -66,7 +66,7 @@ fn left(entry: &Entry, quota: &Quota, now: u64) -> u64 {
 fn play(quotas: &[Quota], steps: &[Step], is_prepared: bool) -> TestCaseResult {
     let (mut entry, mut asked, mut now) = (Entry::default(), Vec::<Asked>::new(), START);
     let decide = |entry: &mut Entry, operation, quota: &Quota, cost, now| {
-        let charge = Charge::new("limit", quota, &ANYBODY).cost(cost);
+        let charge = Charge::new("limit", quota, &KEY).cost(cost);
         let charge = if is_prepared { charge.refundable() } else { charge };
         entry.decide(operation, &[charge], Timestamp::from_micros(now)).is_allowed()
     };
@@ -120,7 +120,7 @@ fn cut_rate_gives_nothing_twice() {
     for refunded_by in [&fast, &slow] {
         let mut entry = Entry::default();
         let mut decide = |operation, quota, cost, millis: u64| {
-            let charge = Charge::new("limit", quota, &ANYBODY).cost(cost).refundable();
+            let charge = Charge::new("limit", quota, &KEY).cost(cost).refundable();
             entry.decide(operation, &[charge], Timestamp::from_micros(START + 1_000 * millis))
         };
         assert!(decide(Operation::Check, &fast, 10, 0).is_allowed());

@@ -5,7 +5,7 @@ use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use tower_quota_core::{Charge, Entry, Operation, Quota, Timestamp};
 
 use super::config;
-use super::trace::{ANYBODY, Play, asks, quota};
+use super::trace::{KEY, Play, asks, quota};
 
 const NAMES: [&str; 3] = ["one", "two", "three"];
 
@@ -21,7 +21,7 @@ proptest! {
             let cost = play.arrive(ask);
             let now = Timestamp::from_micros(play.now);
             let operation = if debts { Operation::Charge } else { Operation::Check };
-            let charge = Charge::new(NAMES[step % 3], &quotas[step % 3], &ANYBODY).cost(cost);
+            let charge = Charge::new(NAMES[step % 3], &quotas[step % 3], &KEY).cost(cost);
             let charge = if step % 2 == 0 { charge.refundable() } else { charge };
             entry.decide(operation, &[charge], now);
             let bytes = entry.encode();
@@ -59,7 +59,7 @@ proptest! {
         for quota in &quotas {
             for operation in [Operation::Peek, Operation::Check, Operation::Charge, Operation::Refund { taken_at: Timestamp::EPOCH }] {
                 for now in [0, play.now, 1 << 52] {
-                    let charge = Charge::new("limit", quota, &ANYBODY).cost(quota.capacity());
+                    let charge = Charge::new("limit", quota, &KEY).cost(quota.capacity());
                     let decision = entry.clone().decide(operation, &[charge], Timestamp::from_micros(now));
                     prop_assert!(decision.statuses().len() == 1);
                     entry.decide(operation, &[charge], Timestamp::from_micros(now));
@@ -73,7 +73,7 @@ proptest! {
 fn bucket_and_window_encode_byte_by_byte() {
     let (burst, hour) = (Quota::per_second(10).burst(20), Quota::per_hour(1_000).fixed_window());
     let now = Timestamp::from_micros(0x01_0203_0405_0607);
-    let charges = [Charge::new("burst", &burst, &ANYBODY).cost(3), Charge::new("hour", &hour, &ANYBODY)];
+    let charges = [Charge::new("burst", &burst, &KEY).cost(3), Charge::new("hour", &hour, &KEY)];
     let mut entry = Entry::default();
     assert!(entry.decide(Operation::Check, &charges, now).is_allowed());
 
@@ -97,7 +97,7 @@ fn bucket_and_window_encode_byte_by_byte() {
 fn unreadable_bytes_name_their_fault() {
     let quota = Quota::per_minute(5);
     let mut entry = Entry::default();
-    entry.decide(Operation::Check, &[Charge::new("limit", &quota, &ANYBODY)], Timestamp::from_micros(1 << 50));
+    entry.decide(Operation::Check, &[Charge::new("limit", &quota, &KEY)], Timestamp::from_micros(1 << 50));
     let bytes = entry.encode();
     let text = |bytes: &[u8]| Entry::decode(bytes).unwrap_err().to_string();
     assert!(text(&[]).contains("no bytes"));

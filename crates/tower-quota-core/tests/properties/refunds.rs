@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use tower_quota_core::{Charge, Entry, Operation, Quota, Timestamp};
 
-use super::trace::{ANYBODY, Play, asks, quota};
+use super::trace::{KEY, Play, asks, quota};
 use super::{config, magnitude};
 
 proptest! {
@@ -27,7 +27,7 @@ proptest! {
         let (mut kept, mut late) = (Vec::new(), Vec::new());
         let refund = |play: &mut Play, (taken_at, cost), is_prepared| {
             let operation = Operation::Refund { taken_at: Timestamp::from_micros(taken_at) };
-            let charge = Charge::new("limit", &quota, &ANYBODY).cost(cost);
+            let charge = Charge::new("limit", &quota, &KEY).cost(cost);
             let charge = if is_prepared { charge.refundable() } else { charge };
             play.entry.decide(operation, &[charge], Timestamp::from_micros(play.now));
         };
@@ -47,12 +47,12 @@ proptest! {
 
         let mut without = Entry::default();
         for &(at, cost) in &kept {
-            let charge = Charge::new("limit", &quota, &ANYBODY).cost(cost);
+            let charge = Charge::new("limit", &quota, &KEY).cost(cost);
             without.decide(Operation::Charge, &[charge], Timestamp::from_micros(at));
         }
         for now in [play.now, play.now + pause] {
             let left = |entry: &Entry| {
-                let peek = [Charge::new("limit", &quota, &ANYBODY).cost(0)];
+                let peek = [Charge::new("limit", &quota, &KEY).cost(0)];
                 entry.clone().decide(Operation::Check, &peek, Timestamp::from_micros(now)).statuses()[0].remaining()
             };
             prop_assert!(left(&play.entry) <= left(&without), "{} left, not {}", left(&play.entry), left(&without));
@@ -70,7 +70,7 @@ proptest! {
         let cost = cost.min(units / 2);
         prop_assert!(play.check_prepared(cost, true).is_allowed());
         let taken_at = Timestamp::from_micros(play.now);
-        let charge = |cost| [Charge::new("limit", &quota, &ANYBODY).cost(cost)];
+        let charge = |cost| [Charge::new("limit", &quota, &KEY).cost(cost)];
         // For less than the bucket takes to fill.
         for _ in 0..turns.min(units - 1) {
             play.now += 60_000_000 / units;
@@ -94,10 +94,10 @@ proptest! {
                 continue;
             }
             let later = Timestamp::from_micros(play.now + pause);
-            let charge = [Charge::new("limit", &quota, &ANYBODY).cost(cost)];
+            let charge = [Charge::new("limit", &quota, &KEY).cost(cost)];
             let mut after = play.entry.clone();
             after.decide(Operation::Refund { taken_at: Timestamp::from_micros(play.now) }, &charge, later);
-            let peek = [Charge::new("limit", &quota, &ANYBODY).cost(0)];
+            let peek = [Charge::new("limit", &quota, &KEY).cost(0)];
             let left = |mut entry: Entry| entry.decide(Operation::Check, &peek, later).statuses()[0].remaining();
             let (given, wanted) = (left(after), left(before.clone()));
             if quota.algorithm().is_bucket() && before.full_at() > Timestamp::from_micros(play.now) {
@@ -114,7 +114,7 @@ proptest! {
     fn refund_gives_back_what_was_recorded(quota in quota(), first in 1..20_u64, cost in magnitude(1, u64::MAX)) {
         let mut entry = Entry::default();
         let mut decide = |operation, cost| {
-            let charge = Charge::new("limit", &quota, &ANYBODY).cost(cost);
+            let charge = Charge::new("limit", &quota, &KEY).cost(cost);
             entry.decide(operation, &[charge], Timestamp::from_micros(1_763_712_345_678_901)).statuses()[0]
         };
         let before = decide(Operation::Charge, first).remaining();

@@ -13,7 +13,7 @@ const YEAR: u64 = 366 * 86_400_000_000;
 /// Logs keep a stamp per unit: more would only make the run slow.
 const LONG_LOG: u64 = 2_000;
 
-pub(crate) static ANYBODY: Key<'static> = Key::EVERYONE;
+pub(crate) static KEY: Key<'static> = Key::EVERYONE;
 
 /// Any quota there is, by any algorithm.
 pub(crate) fn quota() -> impl Strategy<Value = Quota> {
@@ -134,7 +134,7 @@ impl Play {
 
     /// The charge of a cost; no request waits for more than its turn in a queue.
     pub(crate) fn charge(&self, cost: u64) -> Charge<'_> {
-        Charge::new("limit", &self.quota, &ANYBODY).cost(cost)
+        Charge::new("limit", &self.quota, &KEY).cost(cost)
     }
 
     pub(crate) fn check(&mut self, cost: u64) -> Decision {
@@ -143,7 +143,7 @@ impl Play {
 
     /// Checks a charge that may be prepared for its refund.
     pub(crate) fn check_prepared(&mut self, cost: u64, is_prepared: bool) -> Decision {
-        let charge = Charge::new("limit", &self.quota, &ANYBODY).cost(cost);
+        let charge = Charge::new("limit", &self.quota, &KEY).cost(cost);
         let charge = if is_prepared { charge.refundable() } else { charge };
         let decision = self.entry.decide(Operation::Check, &[charge], Timestamp::from_micros(self.now));
         self.last = Some(decision.clone());
