@@ -78,7 +78,7 @@ fn names_are_kept_once() {
     assert_eq!(Name::new("x").to_string(), "x");
 }
 
-/// Stored state is filed under these numbers: they must never change. FNV-1a's published test values.
+/// Uses FNV-1a's published test values. Stored state has these numbers, so they must never change.
 #[test]
 fn name_numbers_are_fnv_1a() {
     for (text, id) in [("", 0x811c_9dc5), ("a", 0xe40c_292c), ("b", 0xe70c_2de5), ("foobar", 0xbf9c_f968)] {

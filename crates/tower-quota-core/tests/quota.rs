@@ -107,13 +107,13 @@ fn places_of_windows() {
 }
 
 #[test]
-fn shares() {
-    // Exactly, in the same period where the units divide, else in a longer one.
+fn share_keeps_rate_and_capacity() {
+    // The share is exact: in the same period if the units divide, otherwise in a longer one.
     assert_eq!(Quota::per_second(10).burst(20).divided(5), Quota::per_second(2).burst(4));
     assert_eq!(Quota::per_second(10).divided(4), Quota::new(5, Duration::from_secs(2)).burst(2));
     assert_eq!(Quota::per_hour(1).gcra().divided(7), Quota::new(1, Duration::from_secs(7 * 3_600)).gcra());
     assert_eq!(Quota::new(3, LONGEST).divided(2), Quota::new(1, Duration::from_secs(244 * 86_400)));
-    // Down to whole units per 366 days where nothing else is left.
+    // If nothing else fits, it is rounded down to units per 366 days.
     assert_eq!(Quota::new(7, LONGEST).divided(2), Quota::new(3, LONGEST));
     assert_eq!(Quota::per_second(9).leaky_bucket().queue(5).divided(100).capacity(), 1);
 
@@ -132,7 +132,7 @@ fn shares() {
         let error = ConfigError::ShareTooSmall { units: 1, period: Duration::from_secs(86_400), instances: 367 };
         assert_eq!(quota.try_divided(367), Err(error));
     }
-    // What has become a burst is one: a window has none.
+    // A capacity that differs from the units is a burst, and a window has none.
     let share = Quota::per_second(10).divided(4);
     assert_eq!(share.try_algorithm(Algorithm::SlidingLog), Err(ConfigError::BurstOnWindow(Algorithm::SlidingLog)));
 }
@@ -170,7 +170,7 @@ fn accessors_return_the_numbers() {
     assert_eq!(Quota::per_day(5).period(), Duration::from_secs(86_400));
 }
 
-/// The text of an error names the value and a way out.
+/// Asserts that the text of an error names the value.
 #[test]
 fn errors_name_the_value() {
     let cases = [

@@ -135,7 +135,7 @@ impl Table {
         None
     }
 
-    /// Moves the entry of each step, from the last to the first, into the row that the move before has freed.
+    /// Moves the entry of each step into the row that the next step has freed.
     ///
     /// Returns the row that is free at the end.
     fn move_along(&mut self, steps: &[Step], last: usize, mut free: usize) -> usize {

@@ -148,7 +148,7 @@ impl Slot {
         }
     }
 
-    /// Returns the slot of a limit that is spent until then, or for a shorter time if a window cannot express it.
+    /// Returns the slot of a limit that is spent until then, or shorter if a window cannot express it.
     pub(super) fn spent(counter: Counter<'_>, is_strikes: bool, until: u64, now: u64) -> Option<Self> {
         let quota = counter.quota;
         if quota.refill() > 0 {

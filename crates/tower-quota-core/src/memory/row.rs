@@ -45,7 +45,7 @@ const LIMITS: u64 = 0x7;
 
 const ELSEWHERE: u64 = 1 << 52;
 const REFUSED: u64 = 1 << 53;
-/// One use, in the highest bits: a carry leaves the word.
+/// One use. The uses are the highest bits, so that one more than the largest count overflows the word.
 const ONE_USE: u64 = 1 << 56;
 
 /// A row, to be read.

@@ -303,7 +303,7 @@ impl Quota {
         self.refill
     }
 
-    /// Returns the quota that the stored form of this one decodes to, with only the numbers that a state needs.
+    /// Returns the quota that the stored form decodes to: only the numbers that a state needs.
     pub(crate) const fn reduced(&self) -> Self {
         let is_bucket = self.algorithm.is_bucket();
         Self {

@@ -91,7 +91,9 @@ const fn bucket_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> 
     if most == 0 { None } else { Some((most, YEAR)) }
 }
 
-/// Returns the units and the length of one instance's window; `None` if one unit takes more than 366 days.
+/// Returns the units and the length of one instance's window.
+///
+/// Returns `None` if one unit takes more than 366 days.
 const fn window_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> {
     if units >= parts {
         return Some((units / parts, period));

@@ -18,9 +18,9 @@ struct Step {
     quota: usize,
     /// In parts of 2^16 of the quota's capacity.
     cost: u32,
-    /// How many checks ago the refunded one was.
+    /// The number of checks since the refunded one.
     refunded: Option<usize>,
-    /// Says whether the refund names the quota of its charge, or the one in force.
+    /// True if the refund names the quota of its charge, and not the one in force.
     is_own: bool,
 }
 
@@ -95,15 +95,15 @@ fn play(quotas: &[Quota], steps: &[Step], is_prepared: bool) -> TestCaseResult {
 proptest! {
     #![proptest_config(config())]
 
-    /// Versions of a service take turns in any order, and settle their charges at any time.
+    /// Covers versions of a service that take turns in any order and settle their charges at any time.
     #[test]
-    fn prepared_refunds_mint_nothing_between_quotas(quotas in buckets(), steps in steps(2)) {
+    fn prepared_refunds_between_quotas_add_nothing(quotas in buckets(), steps in steps(2)) {
         play(&quotas, &steps, true)?;
     }
 
-    /// A quota is changed once.
+    /// Covers a quota that is changed once.
     #[test]
-    fn refunds_after_one_change_mint_nothing(quotas in buckets(), steps in steps(1), changed_at in 0..40_usize) {
+    fn refunds_after_one_change_add_nothing(quotas in buckets(), steps in steps(1), changed_at in 0..40_usize) {
         let mut steps = steps;
         for step in steps.iter_mut().skip(changed_at) {
             step.quota = 1;
@@ -113,9 +113,9 @@ proptest! {
     }
 }
 
-/// A bucket that has been full since the charge gives nothing back, though its rate was cut.
+/// Asserts that a bucket that was full after the charge gives nothing back, though its rate was cut.
 #[test]
-fn cut_rate_gives_nothing_twice() {
+fn refund_after_cut_rate_gives_nothing() {
     let (fast, slow) = (Quota::per_second(10), Quota::per_minute(10));
     for refunded_by in [&fast, &slow] {
         let mut entry = Entry::default();

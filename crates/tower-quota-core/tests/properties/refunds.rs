@@ -4,17 +4,17 @@ use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use tower_quota_core::{Charge, Entry, Operation, Quota, Timestamp};
 
-use super::trace::{KEY, Play, asks, quota};
+use super::trace::{KEY, Play, quota, requests};
 use super::{config, magnitude};
 
 proptest! {
     #![proptest_config(config())]
 
-    /// Refunds at any time and in any order leave no more than if only the rest had been charged.
+    /// Asserts that refunds in any order leave no more than if only the other charges had been made.
     #[test]
     fn refunds_leave_no_more_than_uncharged(
         quota in quota(),
-        trace in asks(30),
+        trace in requests(30),
         refunded in vec(any::<(bool, bool, bool)>(), 30),
         pause in magnitude(1, 1 << 40),
     ) {
@@ -31,8 +31,8 @@ proptest! {
             let charge = if is_prepared { charge.refundable() } else { charge };
             play.entry.decide(operation, &[charge], Timestamp::from_micros(play.now));
         };
-        for (ask, (is_refunded, is_late, is_prepared)) in trace.into_iter().zip(refunded) {
-            let cost = play.arrive(ask);
+        for (request, (is_refunded, is_late, is_prepared)) in trace.into_iter().zip(refunded) {
+            let cost = play.arrive(request);
             if !play.check_prepared(cost, is_prepared).is_allowed() {
                 continue;
             }
@@ -59,7 +59,7 @@ proptest! {
         }
     }
 
-    /// A refund of a prepared charge gives back all of it where no less was used in the meantime.
+    /// Asserts that a refund of a prepared charge gives back all of it if no less was used in the meantime.
     #[test]
     fn refund_is_exact_in_a_busy_bucket(units in 10..1_000_u64, cost in 1..10_u64, turns in 1..50_u64) {
         let quota = Quota::per_minute(units);
@@ -83,12 +83,12 @@ proptest! {
         prop_assert!(after - before >= cost.min(units / 2 - 1), "{} of {}", after - before, cost);
     }
 
-    /// The last charge, refunded at any later time, was never made.
+    /// Asserts that a refund of the last charge, at any later time, undoes it.
     #[test]
-    fn refund_of_the_last_charge_undoes_it(quota in quota(), trace in asks(20), pause in magnitude(1, 1 << 40)) {
+    fn refund_of_the_last_charge_undoes_it(quota in quota(), trace in requests(20), pause in magnitude(1, 1 << 40)) {
         let mut play = Play::new(quota);
-        for ask in trace {
-            let cost = play.arrive(ask);
+        for request in trace {
+            let cost = play.arrive(request);
             let before = play.entry.clone();
             if !play.check(cost).is_allowed() || play.entry.at() != Timestamp::from_micros(play.now) {
                 continue;
@@ -109,7 +109,9 @@ proptest! {
         }
     }
 
-    /// A state records no more than it can count. What it reports as taken, given back, leaves what was there before.
+    /// Asserts that a refund of the units that a state reports as taken leaves no more than before.
+    ///
+    /// A state records no more than it can count.
     #[test]
     fn refund_gives_back_what_was_recorded(quota in quota(), first in 1..20_u64, cost in magnitude(1, u64::MAX)) {
         let mut entry = Entry::default();
