@@ -11,7 +11,7 @@ use crate::time::{Timestamp, micros};
 
 /// One limit's part in a request: the limit's name, its quota, the key and the cost.
 ///
-/// It is plain data, so that it can be decided wherever the state lives. No two charges of one request should name the
+/// It is plain data, so that the store that has the state can decide it. No two charges of one request should name the
 /// same limit of the same key.
 ///
 /// ```
@@ -47,7 +47,7 @@ pub(crate) struct Counter<'a> {
 }
 
 impl<'a> Charge<'a> {
-    /// Makes a charge of one unit. The name tells the limits of one key apart; the quota may change under it.
+    /// Makes a charge of one unit. The name identifies the limit of a key; its quota may change.
     #[must_use]
     #[inline]
     pub fn new(name: impl Into<Name>, quota: &'a Quota, key: &'a Key<'a>) -> Self {
@@ -84,7 +84,7 @@ impl<'a> Charge<'a> {
         self
     }
 
-    /// Takes the cost of refused requests too, down to empty but never into debt: clients who keep asking keep waiting.
+    /// Takes the cost of refused requests too, never into debt: clients who keep asking keep waiting.
     #[must_use]
     pub const fn count_refusals(mut self) -> Self {
         self.counts_refusals = true;
@@ -105,9 +105,9 @@ impl<'a> Charge<'a> {
 
     /// Allows a partial grant: a check takes as much of the cost as is left, at least one unit.
     ///
-    /// With nothing left it is refused, as one unit is. All such charges of a request take the same number of units:
-    /// the fewest that an enforced one has left or asks for. [`LimitStatus::taken`](crate::LimitStatus::taken) says how
-    /// many.
+    /// It is refused if not even one unit is left. All such charges of a request take the same number of units: the
+    /// fewest that an enforced one has left or asks for. [`LimitStatus::taken`](crate::LimitStatus::taken) has that
+    /// number.
     #[must_use]
     pub const fn at_most(mut self) -> Self {
         self.is_at_most = true;
@@ -115,20 +115,20 @@ impl<'a> Charge<'a> {
         self
     }
 
-    /// Prepares for a refund long after the charge: a bucket then gives back as much as is sure to be no more than if the
-    /// charge had never been made, by the least that was used since.
+    /// Prepares for a refund long after the charge: the bucket then records the least that is used.
     ///
-    /// Without it, and of charges that do not wait, a bucket gives back what was taken less what time has refilled
-    /// since. That is never too much, and too little where other requests have used what was refilled. Windows and logs
-    /// need no preparation. Prepare the charge that is refunded in the same way.
+    /// A prepared bucket gives back all that it can without leaving more than if the charge had never been made. An
+    /// unprepared one, whose request does not wait, gives back what was taken less what time has refilled since. That is
+    /// never too much. It is too little if other requests have used what was refilled. Windows and logs need no
+    /// preparation. Give the charge that is refunded the same option.
     ///
     /// # A quota that changes
     ///
-    /// A refund names the quota of its charge. Where the limit is counted by another one, a bucket gives nothing back,
-    /// nor does a window of another length. A bucket that prepared gives back only what was charged since it was last
-    /// converted or full. So a rate or a capacity that was cut in between mints nothing, even if two versions of a
-    /// service take turns. An unprepared charge is safe as long as its quota does not change and change back before the
-    /// refund: what a higher rate has refilled meanwhile may then be given back again.
+    /// A refund names the quota of its charge. If the limit is counted by another one, a bucket gives nothing back, nor
+    /// does a window of another length. A prepared bucket gives back only what was charged since it was last converted
+    /// or full. A rate or a capacity that was cut in between therefore adds no units, even if two versions of a service
+    /// take turns. An unprepared charge is safe unless its quota changes and changes back before the refund. Then it may
+    /// give back again what a higher rate has refilled in between.
     #[must_use]
     pub const fn refundable(mut self) -> Self {
         self.is_refundable = true;
@@ -138,8 +138,9 @@ impl<'a> Charge<'a> {
 
     /// Adds a penalty: each refusal by this limit gives the client a strike.
     ///
-    /// Refusals by other limits of the request give none: the client may not be to blame for them. With too many strikes the limit refuses, whatever it has left. Strikes are kept beside the limit's counter. A
-    /// cost of 0 gives none and is not blocked. Charges and refunds leave strikes alone; a reset forgets them.
+    /// Refusals by other limits of the request give none. With too many strikes the limit refuses, even if it has units
+    /// left. Strikes are kept beside the limit's counter. A cost of 0 gives none and is not blocked. Charges and refunds
+    /// do not change strikes; a reset forgets them.
     #[must_use]
     pub const fn penalty(mut self, penalty: &'a Penalty) -> Self {
         self.penalty = Some(penalty);
@@ -191,7 +192,7 @@ impl<'a> Charge<'a> {
         self.patience
     }
 
-    /// Returns whether a bucket prepares for a refund: where it was asked for, and where requests wait.
+    /// Returns whether a bucket prepares for a refund: on request, or because requests wait.
     #[must_use]
     pub fn is_refundable(&self) -> bool {
         self.is_refundable || self.max_wait_micros() > 0

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 /// The name of a limit, or of what a key is made from.
 ///
 /// A name comes from code or configuration, never from a request. It is a pointer and a number, so that decisions can
-/// carry names without allocating or counting references. A name built from a `String` is kept for the life of the
-/// process, once per distinct text, however often a configuration is reloaded.
+/// carry names without allocating or counting references. A name built from a `String` is kept until the process ends,
+/// once per distinct text. A configuration that is loaded again adds nothing.
 ///
 /// ```
 /// use tower_quota_core::Name;

@@ -114,7 +114,7 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
 /// A store chosen at run time: any [`Store`] behind one type.
 ///
-/// A decision that takes time costs an allocation more.
+/// A decision that is not made at once costs one more allocation.
 ///
 /// ```
 /// use tower_quota_core::{BoxStore, MemoryStore};

@@ -1,4 +1,4 @@
-//! Keys and names: who is counted, and under which text.
+//! Keys and names.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -44,9 +44,9 @@ impl Rate {
 #[derive(Debug)]
 pub(super) struct Line {
     version: AtomicU64,
-    /// The counter at the line's begin.
+    /// The counter at the start of the line.
     start: AtomicU64,
-    /// The time at the line's begin.
+    /// The time at the start of the line.
     start_micros: AtomicU64,
     rate: AtomicU64,
 }

@@ -3,7 +3,7 @@
 //! It begins on the system's clock. Readings that take that clock also compare it with the counter, and measure the
 //! counter's rate from one comparison to the next. When two successive rates agree, the counter is used for a window of
 //! its steps ([`Line`]). At the end of the window the next reading compares again. A counter that restarts or jumps
-//! ahead leaves its window at once; then rates are measured anew.
+//! ahead leaves its window at once. Then rates are measured again.
 
 use super::counter::TimeSource;
 use super::line::{Line, Rate};

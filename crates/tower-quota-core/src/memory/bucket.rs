@@ -9,8 +9,8 @@ pub(super) const FREE: u64 = 0;
 
 /// Five rows, and a tag for each: two cache lines of narrow rows, four and a half of wide ones, or parts of one more.
 ///
-/// The tags of all rows are compared in a few instructions (as in F14 and Swiss tables, but within a word): where the
-/// difference to the wanted tag is zero, subtracting one borrows from the highest bit.
+/// The tags of all rows are compared in a few instructions, as in F14 and Swiss tables, but within one word. If a tag is
+/// the wanted one, their difference is zero, and subtracting one borrows from its highest bit.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 pub(super) struct TableBucket<const W: usize> {

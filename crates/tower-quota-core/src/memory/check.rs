@@ -1,10 +1,12 @@
-//! Checks of plain charges, decided in the rows: what [`decide`](crate::decide()) does, and nearly all that stores are
-//! asked.
+//! Checks of plain charges, decided in the rows with the same results as [`decide`](crate::decide()).
 //!
-//! A key whose row counts all asked limits is decided in its row, whatever the order of the limits, whatever other
-//! limits the row has, and by whatever quotas it counted them. A new key gets a row of full limits first, if they admit
-//! its request. Every other plain check is decided on drafts of its rows: several keys, and limits that are new to a row
-//! or were spent when it was evicted.
+//! Nearly all requests are such checks. The first way that fits is taken:
+//!
+//! 1. If the key's row counts all limits of the request, the check is decided in the row. The order of the limits, other
+//!    limits of the row and changed quotas make no difference.
+//! 2. A new key gets a row of full limits, if they admit its request.
+//! 3. Other plain checks are decided on drafts of their rows: several keys, and limits that are new to a row or were
+//!    spent when it was evicted.
 
 use core::time::Duration;
 
@@ -29,19 +31,19 @@ use crate::status::{Left, LimitStatus};
 use crate::statuses::Statuses;
 use crate::time::Timestamp;
 
-/// Charges that are decided on drafts at most, and keys.
+/// The most charges, and the most keys, that are decided on drafts.
 const MOST_CHARGES: usize = 8;
 const MOST_KEYS: usize = 4;
 
 impl Inner {
-    /// Writes a decision into its place, whatever was there.
+    /// Decides, and overwrites `decision` with the result.
     #[inline]
     pub(super) fn decide(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) {
         if operation != Operation::Check {
             *decision = self.decide_by_model(operation, charges);
             return;
         }
-        // Of a number that is known to the compiler.
+        // The compiler knows the number of charges.
         match charges {
             [one] => self.check_key([one], decision),
             [one, two] if have_one_key([one, two]) => self.check_key([one, two], decision),
@@ -53,15 +55,15 @@ impl Inner {
         }
     }
 
-    /// Checks so many charges of one key.
-    #[inline(never)] // Each on its own: together they would be short of registers.
+    /// Checks `N` charges of one key.
+    #[inline(never)] // Inlined together, they would run out of registers.
     fn check_key<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) {
         if !charges.iter().all(|charge| charge.is_plain()) {
             return self.check_by_model(&charges, decision);
         }
         let hash = self.hash(charges[0].key());
         let number = self.table_of(hash);
-        // While the row is on its way the time is read.
+        // The time is read while the row is being fetched.
         if N == 1 {
             self.prefetches[number].fetch::<NARROW>(hash);
         } else {
@@ -89,7 +91,7 @@ impl Inner {
         }
     }
 
-    /// Checks the first request of a key in a row that is made for it. Does nothing where no row may be made.
+    /// Checks the first request of a key in a new row. Does nothing if no row may be made.
     #[inline(never)]
     fn check_new<const N: usize>(
         &self,
@@ -131,7 +133,7 @@ impl Inner {
         Some(charge_row(row, quota, used, cost, now))
     }
 
-    /// Checks so many charges of one key on a draft of its row.
+    /// Checks `N` charges of one key on a draft of its row.
     #[inline(never)]
     fn check_draft<const N: usize>(
         &self,
@@ -165,7 +167,7 @@ impl Inner {
         }
     }
 
-    /// Makes the decision on drafts, or does nothing when the model has to.
+    /// Makes the decision on drafts, or does nothing if the model has to decide.
     fn check_drafts(&self, charges: &[Charge<'_>], decision: &mut Decision) -> Option<()> {
         let (mut drafts, mut hashes, mut keys) = ([Draft::default(); MOST_KEYS], [0; MOST_KEYS], 0);
         let mut asked = [Asked::default(); MOST_CHARGES];
@@ -186,15 +188,16 @@ impl Inner {
             let scene = Scene { now, capacity: self.capacity_of(draft.table), together: &hashes[..keys] };
             draft.write(&mut tables[draft.guard], is_admitted, &scene);
         }
-        // Only now: the drafts hold numbers.
+        // Last, because the drafts hold numbers.
         drafts.iter().for_each(|draft| self.finish(draft.table, &mut tables[draft.guard]));
         drop(tables);
         conclude(decision, now, is_admitted, charges.len(), |limit| (&charges[limit], asked[limit].used));
         Some(())
     }
 
-    /// Asks charges on drafts of their keys, and takes their units if all are admitted. Returns the instant of the
-    /// decision and whether it admits. `None` when the model has to decide.
+    /// Judges charges on drafts of their keys, and takes their units if all are admitted.
+    ///
+    /// Returns the instant of the decision and whether it admits; `None` if the model has to decide.
     #[inline]
     fn ask<'c>(
         &self,
@@ -258,11 +261,11 @@ fn check_row<const W: usize, const N: usize>(
 ) -> bool {
     let mut row = RowMut(words);
     let from = row.read().at();
-    // A row from the future is rare: its instant holds, unless it is too far ahead to be true.
+    // A row ahead of the clock is rare. Its instant is used, unless it is too far ahead to be true.
     if !row.read().may_have(N) || from > now {
         return false;
     }
-    // What is used with the charge. It means something only where the limit holds so many.
+    // The grains used with the charge. The number is valid only if the limit has room for the charge.
     let (mut after, mut is_admitted) = ([0; N], true);
     let charged = |limit: usize| charges[limit].units().wrapping_mul(charges[limit].quota().grain());
     for limit in 0..N {
@@ -293,8 +296,9 @@ fn check_row<const W: usize, const N: usize>(
     true
 }
 
-/// Makes the decision in a row that has the limits in another order, or counts them by other quotas: from here on by
-/// those that are asked, whatever the decision.
+/// Makes the decision in a row that has the limits in another order, or counts them by other quotas.
+///
+/// The row then counts by the charges' quotas, admitted or not.
 #[cold]
 #[inline(never)]
 fn check_row_in_any_order<const W: usize, const N: usize>(
@@ -318,7 +322,7 @@ fn check_row_in_any_order<const W: usize, const N: usize>(
         (numbers[limit], used[limit], positions[limit]) = (count.number, count.value, position);
         asked |= 1 << position;
     }
-    // The same limit twice: the model counts both together.
+    // The request has the same limit twice: the model counts both together.
     if asked.count_ones() as usize != N {
         return false;
     }
@@ -389,7 +393,7 @@ fn conclude<'c>(
     decision.refuse(at, Statuses::from_fn(charges, |limit| charge(limit).0.refused(charge(limit).1)));
 }
 
-/// Moves the buckets that were not asked to `now`. Does nothing when there is a window.
+/// Moves the buckets that are not in the request to `now`. Does nothing if there is a window.
 #[cold]
 #[inline(never)]
 fn advance_others(row: &mut RowMut<'_>, asked: u32, now: u64, interned: &Interned) -> bool {
@@ -407,7 +411,7 @@ fn advance_others(row: &mut RowMut<'_>, asked: u32, now: u64, interned: &Interne
 }
 
 impl Charge<'_> {
-    /// Returns its limit's status after it has admitted the charge, with so many grains used now.
+    /// Returns the limit's status after it has admitted the charge, with this many grains used now.
     #[inline]
     fn admitted(&self, used: u64) -> LimitStatus {
         LimitStatus {
@@ -420,7 +424,7 @@ impl Charge<'_> {
         }
     }
 
-    /// Returns its limit's status where some limit does not admit, with so many grains used before.
+    /// Returns the limit's status after a refusal, with this many grains used before.
     #[inline]
     fn refused(&self, used: u64) -> LimitStatus {
         let (quota, cost) = (self.quota(), self.units());

@@ -1,4 +1,4 @@
-//! An entry is written: into its row, into a new one, or beside the rows.
+//! Writing an entry: into its row, into a new row, or beside the rows.
 
 use super::capacity::Capacity;
 use super::filter::EvictedFilter;
@@ -7,7 +7,7 @@ use super::table::Table;
 use crate::charge::Charge;
 use crate::entry::Entry;
 
-/// The effect of the current request on a table.
+/// The parts of the present request that a write to a table needs.
 pub(super) struct Scene<'a> {
     pub(super) now: u64,
     pub(super) capacity: &'a Capacity,
@@ -17,15 +17,16 @@ pub(super) struct Scene<'a> {
 
 /// The part of an entry that is written.
 pub(super) enum Content<'a> {
-    /// For a row, as of this instant.
+    /// The counts of a row, as of this instant.
     Counts(u64, &'a [Count]),
     /// An entry that does not fit into a row. It is taken.
     Entry(&'a mut Entry),
 }
 
 impl Table {
-    /// Writes an entry, whose row was at this position if it had one. When it gets no row, its limits are spent in the
-    /// filter for the time of a unit each.
+    /// Writes an entry, whose row was at this position if it had one.
+    ///
+    /// If there is no row for it, the evicted filter remembers its limits as spent for the time of one unit each.
     pub(super) fn write(
         &mut self,
         (hash, position): (u64, Option<usize>),
@@ -38,7 +39,7 @@ impl Table {
         {
             self.widen(scene);
         }
-        // It may have moved since, for another key of the request or because the rows are wide now.
+        // The row may have moved, for another key of the request or because the rows are wide now.
         let position = position.and_then(|position| match self.row(position).hash() == hash {
             true => Some(position),
             false => self.find(hash),
@@ -69,8 +70,9 @@ impl Table {
         }
     }
 
-    /// Gives a new key a row of full limits, for a first request that they admit. `None` when they do not, when one was
-    /// spent as the key was evicted, or when there is no place.
+    /// Gives a new key a row of full limits, for a first request that they admit.
+    ///
+    /// Returns `None` if they do not admit it, if a limit was spent when the key was evicted, or if there is no place.
     pub(super) fn open<const N: usize>(
         &mut self,
         hash: u64,
@@ -97,8 +99,9 @@ impl Table {
         Some(position)
     }
 
-    /// Replaces the counts of a row that has as many limits. Returns whether it could: the row may have moved, or be
-    /// too narrow.
+    /// Replaces the counts of a row that has as many limits.
+    ///
+    /// Returns false if the row has moved or is too narrow.
     #[inline]
     pub(super) fn rewrite_row(&mut self, position: usize, hash: u64, counts: &[Count], mark: Mark, at: u64) -> bool {
         let fits = self.is_wide_enough(counts) && self.row(position).hash() == hash;
@@ -121,7 +124,7 @@ impl Table {
         }
     }
 
-    /// Forgets an entry. Its row is free.
+    /// Forgets an entry and frees its row.
     pub(super) fn forget(&mut self, hash: u64, capacity: &Capacity) {
         if let Some(position) = self.find(hash) {
             self.vacate(position);

@@ -1,4 +1,4 @@
-//! Every other decision: by any algorithm, of any operation. The model decides on entries taken out of their rows.
+//! Decisions by the model: any algorithm and any operation, on entries taken out of their rows.
 
 use smallvec::SmallVec;
 
@@ -61,7 +61,7 @@ impl Inner {
     }
 }
 
-/// Takes an entry out of its table. Limits of these charges that were spent when they were evicted are spent in it.
+/// Takes an entry out of its table, and restores limits that were spent when it was evicted.
 fn check_out<'c>(
     draft: &Draft,
     table: &mut Table,
@@ -88,7 +88,7 @@ fn check_out<'c>(
     CheckedOut { entry, before, restored }
 }
 
-/// Puts an entry back, unless it has no row and is what it was.
+/// Puts an entry back, unless it has no row and has not changed.
 fn check_in(draft: &Draft, checked_out: CheckedOut, table: &mut Table, mark: Mark, scene: &Scene<'_>) {
     let CheckedOut { mut entry, before, restored } = checked_out;
     if before.is_some_and(|before| before == entry) {
@@ -111,7 +111,7 @@ fn check_in(draft: &Draft, checked_out: CheckedOut, table: &mut Table, mark: Mar
     }
 }
 
-/// Returns what a decision means for one of its entries.
+/// Returns the effect of a decision on one of its entries.
 fn mark_of<'a>(decision: &Decision, mut own: impl Iterator<Item = &'a LimitStatus>) -> Mark {
     if decision.is_allowed() {
         return Mark::Charged;

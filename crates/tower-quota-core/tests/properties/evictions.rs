@@ -1,4 +1,4 @@
-//! Evictions mint nothing: what a client was refused stays refused, and each eviction is worth one capacity at most.
+//! Evictions release no limited client, and each admits at most one capacity more.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use tower_quota_testkit::{ManualClock, block_on};
 use crate::{config, magnitude};
 
 const CLIENT: Name = Name::new("client");
-/// As many as the filter of the smallest table surely remembers, with two limits each.
+/// As many clients as the filter of the smallest table always remembers, with two limits each.
 const CLIENTS: usize = 5;
 const LIMITS: [&str; 2] = ["one", "other"];
 const NOW: u64 = 1_763_683_212_345_678;
 
-/// One request: how much later, by which client, for which of the limits.
+/// One request: the pause before it, its client and its limits.
 type Request = (u64, usize, u8);
 
 fn requests() -> impl Strategy<Value = Vec<Request>> {
@@ -38,7 +38,7 @@ proptest! {
         let store = MemoryStore::with_clock(capacity, clock.clone());
         let mut now = NOW;
         let mut taken = [0; LIMITS.len()];
-        // Until when each limit of each client has nothing left.
+        // The instant until which each limit of each client has nothing left.
         let mut spent_until = [[0; LIMITS.len()]; CLIENTS];
         for (passes, client, asked) in requests {
             now += passes;

@@ -1,4 +1,4 @@
-//! Tests of things that change nothing: refusals, peeks, the order of limits, a clock that runs backwards.
+//! Properties of refusals, peeks, orders of limits and backward clocks, which change nothing.
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, proptest};

@@ -1,4 +1,4 @@
-//! The model answers as the textbook does, request by request.
+//! Comparison of the model with the textbook algorithms, request by request.
 
 use proptest::prelude::{Strategy, prop_assert, prop_assert_eq, proptest};
 use tower_quota_core::{Algorithm, Outcome, Quota};
