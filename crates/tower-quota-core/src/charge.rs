@@ -30,7 +30,7 @@ pub struct Charge<'a> {
     key: &'a Key<'a>,
     cost: u64,
     penalty: Option<&'a Penalty>,
-    patience: Option<Duration>,
+    max_wait: Option<Duration>,
     counts_refusals: bool,
     is_shadow: bool,
     is_at_most: bool,
@@ -56,7 +56,7 @@ impl<'a> Charge<'a> {
             quota,
             key,
             cost: 1,
-            patience: None,
+            max_wait: None,
             counts_refusals: false,
             is_shadow: false,
             is_at_most: false,
@@ -79,7 +79,7 @@ impl<'a> Charge<'a> {
     /// The default is any wait for a leaky bucket and none for the other buckets. Windows always refuse.
     #[must_use]
     pub const fn max_wait(mut self, longest: Duration) -> Self {
-        self.patience = Some(longest);
+        self.max_wait = Some(longest);
         self.is_special = true;
         self
     }
@@ -179,7 +179,7 @@ impl<'a> Charge<'a> {
     /// Returns the longest accepted wait in microseconds, at most what the quota can promise.
     #[must_use]
     pub fn max_wait_micros(&self) -> u64 {
-        let asked = match (self.patience, self.quota.algorithm()) {
+        let asked = match (self.max_wait, self.quota.algorithm()) {
             (Some(longest), _) => micros(longest),
             (None, Algorithm::LeakyBucket) => u64::MAX,
             (None, _) => 0,
@@ -189,7 +189,7 @@ impl<'a> Charge<'a> {
 
     /// Returns the longest wait that was asked for.
     pub(crate) const fn longest_wait(&self) -> Option<Duration> {
-        self.patience
+        self.max_wait
     }
 
     /// Returns whether a bucket prepares for a refund: on request, or because requests wait.
@@ -219,7 +219,7 @@ impl<'a> Charge<'a> {
     /// Returns whether this is a plain charge: it takes a cost above 0 from a token bucket or GCRA, or is refused at
     /// once.
     ///
-    /// Patience, refundable charges, counted refusals, shadows, [`at_most`](Self::at_most) and penalties are not plain,
+    /// Max waits, refundable charges, counted refusals, shadows, [`at_most`](Self::at_most) and penalties are not plain,
     /// nor are queues, windows and logs. Stores have a shorter way for plain charges.
     #[must_use]
     #[inline]

@@ -66,7 +66,7 @@ pub fn decide(
         }
         assessment.taken = recorded.unwrap_or(0);
     }
-    changed.into_iter().for_each(|entry| entries[entry].settle(now));
+    changed.into_iter().for_each(|entry| entries[entry].finish_change(now));
 
     let statuses = charges.iter().zip(&assessments).enumerate().map(|(i, (charge, assessment))| {
         let entry = &*entries[entry_of(i)];

@@ -67,7 +67,7 @@ impl Bucket {
         self.lows = lows.filter(|_| *self != Self::FULL);
     }
 
-    /// Starts to note what is used, unless it does so already. Later charges can then be refunded exactly.
+    /// Starts to record low marks, unless it does so already. Later charges can then be refunded exactly.
     pub(crate) fn watch(&mut self, quota: &Quota, now: u64) {
         if self.lows.is_none() && self.full_at > now {
             self.lows = Some(Lows::new(self.used_grains(quota, now), now));
@@ -76,8 +76,8 @@ impl Bucket {
 }
 
 impl Counting for Bucket {
-    fn judge(&self, quota: &Quota, now: u64, cost: u64, patience: u64) -> Verdict {
-        judge(quota, self.used_grains(quota, now), cost, patience)
+    fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Verdict {
+        judge(quota, self.used_grains(quota, now), cost, max_wait)
     }
 
     fn remaining(&self, quota: &Quota, now: u64) -> u64 {
@@ -116,7 +116,7 @@ impl Counting for Bucket {
         let charged = cost.saturating_mul(quota.grain()).min(MOST_USED);
         let refilled = now.saturating_sub(taken_at).saturating_mul(quota.refill());
         let unrefilled = match least {
-            // It was full since, or was counted by another quota: how fast that refilled is not known.
+            // It was full since, or was counted by another quota at an unknown rate.
             None if is_prepared => 0,
             _ => charged.saturating_sub(refilled),
         };
@@ -135,7 +135,7 @@ impl Counting for Bucket {
 }
 
 impl Readable for Bucket {
-    /// Returns `None` for a bucket that notes what is used.
+    /// Returns `None` for a bucket that records its low marks.
     fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
         self.lows.is_none().then(|| self.used_grains(quota, at))
     }
@@ -194,17 +194,17 @@ pub(crate) fn verdict(quota: &Quota, used: u64, cost: u64) -> Verdict {
 }
 
 /// Judges a cost from 1 to the capacity when `used` grains are taken.
-pub(super) fn judge(quota: &Quota, used: u64, cost: u64, patience: u64) -> Verdict {
+pub(super) fn judge(quota: &Quota, used: u64, cost: u64, max_wait: u64) -> Verdict {
     let until_fits = until_fits(quota, used, cost);
     if quota.algorithm() == Algorithm::LeakyBucket {
         // There must be a place in the queue now, and the turn must come soon enough.
         let until_turn = used.div_ceil(quota.refill());
-        match until_fits.max(until_turn.saturating_sub(patience)) {
+        match until_fits.max(until_turn.saturating_sub(max_wait)) {
             0 => Verdict::Admit { wait: until_turn },
             retry => Verdict::Refuse { retry },
         }
     } else {
-        match until_fits.saturating_sub(patience) {
+        match until_fits.saturating_sub(max_wait) {
             0 => Verdict::Admit { wait: until_fits },
             retry => Verdict::Refuse { retry },
         }
@@ -249,12 +249,12 @@ pub(crate) const fn is_spent(quota: &Quota, used: u64) -> bool {
     used > (quota.capacity() - 1) * quota.grain()
 }
 
-/// Takes a cost, into debt if need be.
+/// Returns the grains used with a cost, into debt if need be.
 pub(super) fn taken(quota: &Quota, used: u64, cost: u64) -> u64 {
     used.saturating_add(cost.saturating_mul(quota.grain())).min(MOST_USED)
 }
 
-/// Takes a cost, but not into debt.
+/// Returns the grains used with a cost, but not into debt.
 pub(super) fn penalised(quota: &Quota, used: u64, cost: u64) -> u64 {
     let empty = quota.capacity() * quota.grain();
     used.max(taken(quota, used, cost).min(empty))
@@ -265,7 +265,7 @@ pub(super) fn until_paid(quota: &Quota, used: u64) -> u64 {
     used.saturating_sub(quota.capacity() * quota.grain()).div_ceil(quota.refill())
 }
 
-/// Takes one unit more, down to `most_debt` units of debt.
+/// Returns the grains used with one unit more, down to `most_debt` units of debt.
 pub(super) fn struck(quota: &Quota, used: u64, most_debt: u64) -> u64 {
     let deepest = (quota.capacity() + most_debt) * quota.grain();
     used.max((used + quota.grain()).min(deepest))

@@ -15,8 +15,8 @@ pub(crate) struct Refund {
 
 /// The counter of one limit, of one kind. Each kind has a file of its own.
 pub(crate) trait Counting {
-    /// Judges a cost from 1 to the capacity at `now`. `patience` is the longest accepted wait, in microseconds.
-    fn judge(&self, quota: &Quota, now: u64, cost: u64, patience: u64) -> Verdict;
+    /// Judges a cost from 1 to the capacity at `now`. `max_wait` is the longest accepted wait, in microseconds.
+    fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Verdict;
 
     /// Returns the units left at `now`, rounded down.
     fn remaining(&self, quota: &Quota, now: u64) -> u64;
@@ -30,8 +30,10 @@ pub(crate) trait Counting {
     /// Drops the units that no longer count at `now`.
     fn advance(&mut self, quota: &Quota, now: u64);
 
-    /// Takes a cost from a state that was advanced to `now`, whether it fits or not. What does not fit is a debt.
-    /// Returns the units recorded: less than the cost where the state counts no more.
+    /// Takes a cost from a state that was advanced to `now`, whether it fits or not.
+    ///
+    /// Units that do not fit are a debt. Returns the units recorded, which are fewer than the cost if the state cannot
+    /// count more.
     fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64;
 
     /// Gives back some of a charge in a state that was advanced to `now`.

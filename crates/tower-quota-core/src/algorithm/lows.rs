@@ -6,7 +6,7 @@
 //! present one and the one before, each at least as long as an empty bucket takes to fill. They are exact in most
 //! cases and never give back too much. A charge before both has been refilled since.
 //!
-//! The spans start anew when the bucket was full or was converted to another quota. Time has therefore refilled the
+//! The spans start again when the bucket was full or was converted to another quota. Time has therefore refilled the
 //! bucket at one rate as far back as they reach. (A charge in the microsecond of a conversion counts as later.)
 
 use crate::quota::{MOST_USED, Quota};

@@ -88,14 +88,15 @@ kinds! {
 }
 
 impl State {
-    /// Judges `cost` units at `now`. `patience` is the longest wait, in microseconds, that the request would accept;
-    /// windows never make one wait. A cost of 0 is always admitted.
+    /// Judges `cost` units at `now`. A cost of 0 is always admitted.
+    ///
+    /// `max_wait` is the longest wait that the request accepts, in microseconds. Windows make no request wait.
     #[must_use]
-    pub(crate) fn judge(&self, quota: &Quota, now: u64, cost: u64, patience: u64) -> Verdict {
+    pub(crate) fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Verdict {
         match cost {
             0 => Verdict::Admit { wait: 0 },
             cost if cost > quota.capacity() => Verdict::Never,
-            cost => self.counting().judge(quota, now, cost, patience),
+            cost => self.counting().judge(quota, now, cost, max_wait),
         }
     }
 
@@ -123,20 +124,22 @@ impl State {
         self.counting_mut().advance(quota, now);
     }
 
-    /// Takes `cost` units from a state that was advanced to `now`, whether they fit or not. What does not fit is a
-    /// debt. Returns the units recorded: less than the cost where the state counts no more.
+    /// Takes `cost` units from a state that was advanced to `now`, whether they fit or not.
+    ///
+    /// Units that do not fit are a debt. Returns the units recorded, which are fewer than the cost if the state cannot
+    /// count more.
     pub(crate) fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64 {
         self.counting_mut().take(quota, now, cost)
     }
 
-    /// Makes charges from here on refundable exactly, as far as a state must prepare for that.
+    /// Makes later charges refundable exactly. Only buckets have to prepare for this.
     pub(crate) fn watch(&mut self, quota: &Quota, now: u64) {
         if let Self::Bucket(bucket) = self {
             bucket.watch(quota, now);
         }
     }
 
-    /// Returns whether it is a bucket that notes what is used.
+    /// Returns whether it is a bucket that records its low marks.
     pub(crate) const fn is_watched(&self) -> bool {
         matches!(self, Self::Bucket(Bucket { lows: Some(_), .. }))
     }
@@ -146,8 +149,9 @@ impl State {
         self.counting_mut().refund(quota, now, refund);
     }
 
-    /// Takes up to `cost` units from a state that was advanced to `now`, never into debt: the price of a refused
-    /// request where refusals count.
+    /// Takes up to `cost` units for a refused request, if refusals count. Never goes into debt.
+    ///
+    /// The state was advanced to `now`.
     pub(crate) fn penalise(&mut self, quota: &Quota, now: u64, cost: u64) {
         match self {
             Self::Bucket(bucket) => bucket.change(quota, now, |used| bucket::penalised(quota, used, cost)),

@@ -115,7 +115,7 @@ impl Entry {
     }
 
     /// Ends a change at `now`: drops the slots that are full, and clears the instant if no slot is left.
-    pub(crate) fn settle(&mut self, now: u64) {
+    pub(crate) fn finish_change(&mut self, now: u64) {
         self.slots.retain(|slot| slot.full_at() > now);
         self.at = if self.is_empty() { 0 } else { now };
     }

@@ -228,18 +228,18 @@ impl<S: Store + Clone> Limiter<S> {
         Ok(self.store.apply(Operation::Reset, &[Charge::new(limit.name, &limit.quota, &key)]))
     }
 
-    fn apply(&self, operation: Operation, key: &Key<'_>, cost: u64, patience: Duration) -> S::Future {
-        self.store.apply(operation, &self.charges(key, cost, patience))
+    fn apply(&self, operation: Operation, key: &Key<'_>, cost: u64, max_wait: Duration) -> S::Future {
+        self.store.apply(operation, &self.charges(key, cost, max_wait))
     }
 
     /// Returns the charges of a request that waits at most this long.
-    fn charges<'a>(&'a self, key: &'a Key<'a>, cost: u64, patience: Duration) -> SmallVec<[Charge<'a>; 4]> {
+    fn charges<'a>(&'a self, key: &'a Key<'a>, cost: u64, max_wait: Duration) -> SmallVec<[Charge<'a>; 4]> {
         let charge = |limit: &'a NamedQuota| {
             let charge = Charge::new(limit.name, &limit.quota, key).cost(cost);
-            // A charge without patience is a plain one, which stores decide faster. Leaky buckets wait by default.
-            match patience.is_zero() && limit.quota.algorithm() != Algorithm::LeakyBucket {
+            // A charge without a max wait is a plain one, which stores decide faster. Leaky buckets wait by default.
+            match max_wait.is_zero() && limit.quota.algorithm() != Algorithm::LeakyBucket {
                 true => charge,
-                false => charge.max_wait(patience),
+                false => charge.max_wait(max_wait),
             }
         };
         self.limits().map(charge).collect()

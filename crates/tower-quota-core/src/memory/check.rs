@@ -13,8 +13,8 @@ use core::time::Duration;
 use smallvec::SmallVec;
 
 use super::bucket::ROWS;
-use super::draft::{Asked, Draft};
-use super::insert::Scene;
+use super::draft::{Draft, DraftCharge};
+use super::insert::WriteContext;
 use super::interned::Interned;
 use super::row::{Mark, NARROW, RowMut, WIDE};
 use super::sync::{MutexGuard, locked};
@@ -101,8 +101,8 @@ impl Inner {
         table: &mut Table,
         decision: &mut Decision,
     ) -> bool {
-        let scene = Scene { now, capacity: self.capacity_of(number), together: &[hash] };
-        let Some(position) = table.open(hash, charges, &scene) else { return false };
+        let context = WriteContext { now, capacity: self.capacity_of(number), together: &[hash] };
+        let Some(position) = table.open(hash, charges, &context) else { return false };
         let (bucket, row) = (position / ROWS, position % ROWS);
         let is_done = match &mut table.buckets {
             Buckets::Narrow(buckets) => {
@@ -143,15 +143,15 @@ impl Inner {
         mut table: MutexGuard<'_, Table>,
         decision: &mut Decision,
     ) {
-        let (mut drafts, mut asked) = ([Draft::new(hash, number)], [Asked::default(); N]);
+        let (mut drafts, mut asked) = ([Draft::new(hash, number)], [DraftCharge::default(); N]);
         let tables = core::slice::from_mut(&mut table);
-        let Some((now, is_admitted)) = self.ask(tables, charges, &mut drafts, &mut asked, clock) else {
+        let Some((now, is_admitted)) = self.judge_on_drafts(tables, charges, &mut drafts, &mut asked, clock) else {
             drop(table);
             return self.check_by_model(&charges, decision);
         };
         let [draft] = drafts;
-        let scene = Scene { now, capacity: self.capacity_of(draft.table), together: &[draft.hash] };
-        draft.write(&mut table, is_admitted, &scene);
+        let context = WriteContext { now, capacity: self.capacity_of(draft.table), together: &[draft.hash] };
+        draft.write(&mut table, is_admitted, &context);
         self.finish(draft.table, &mut table);
         conclude(decision, now, is_admitted, N, |limit| (charges[limit], asked[limit].used));
     }
@@ -170,7 +170,7 @@ impl Inner {
     /// Makes the decision on drafts, or does nothing if the model has to decide.
     fn check_drafts(&self, charges: &[Charge<'_>], decision: &mut Decision) -> Option<()> {
         let (mut drafts, mut hashes, mut keys) = ([Draft::default(); MOST_KEYS], [0; MOST_KEYS], 0);
-        let mut asked = [Asked::default(); MOST_CHARGES];
+        let mut asked = [DraftCharge::default(); MOST_CHARGES];
         for (charge, asked) in charges.iter().zip(&mut asked) {
             let hash = self.hash(charge.key());
             asked.draft = hashes[..keys].iter().position(|known| *known == hash).unwrap_or(keys);
@@ -183,10 +183,10 @@ impl Inner {
         let (drafts, asked) = (&mut drafts[..keys], &mut asked[..charges.len()]);
         let clock = self.time.now().as_micros();
         let mut tables = self.lock(drafts);
-        let (now, is_admitted) = self.ask(&mut tables, charges, drafts, asked, clock)?;
+        let (now, is_admitted) = self.judge_on_drafts(&mut tables, charges, drafts, asked, clock)?;
         for draft in &*drafts {
-            let scene = Scene { now, capacity: self.capacity_of(draft.table), together: &hashes[..keys] };
-            draft.write(&mut tables[draft.guard], is_admitted, &scene);
+            let context = WriteContext { now, capacity: self.capacity_of(draft.table), together: &hashes[..keys] };
+            draft.write(&mut tables[draft.guard], is_admitted, &context);
         }
         // Last, because the drafts hold numbers.
         drafts.iter().for_each(|draft| self.finish(draft.table, &mut tables[draft.guard]));
@@ -199,12 +199,12 @@ impl Inner {
     ///
     /// Returns the instant of the decision and whether it admits; `None` if the model has to decide.
     #[inline]
-    fn ask<'c>(
+    fn judge_on_drafts<'c>(
         &self,
         tables: &mut [MutexGuard<'_, Table>],
         charges: impl IntoIterator<Item = &'c Charge<'c>> + Copy,
         drafts: &mut [Draft],
-        asked: &mut [Asked],
+        asked: &mut [DraftCharge],
         clock: u64,
     ) -> Option<(u64, bool)> {
         let mut now = clock;
@@ -217,7 +217,7 @@ impl Inner {
         let mut is_admitted = true;
         for (charge, asked) in charges.into_iter().zip(&mut *asked) {
             let draft = &mut drafts[asked.draft];
-            draft.ask(&mut tables[draft.guard], charge, now, asked)?;
+            draft.judge(&mut tables[draft.guard], charge, now, asked)?;
             is_admitted &= bucket::holds(charge.quota(), asked.used, charge.units());
         }
         if is_admitted {

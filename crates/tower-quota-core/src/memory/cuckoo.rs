@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::bucket::{ROWS, TableBucket};
 use super::capacity::Capacity;
-use super::insert::Scene;
+use super::insert::WriteContext;
 use super::row::{NARROW, Row, WIDE};
 use super::table::{Buckets, Table, first_home};
 
@@ -28,24 +28,24 @@ struct Step {
 
 impl Table {
     /// Gives a row to a new entry that has a place. Returns `None` if the table may not grow any further.
-    pub(super) fn settle(&mut self, hash: u64, scene: &Scene<'_>) -> Option<usize> {
+    pub(super) fn give_row(&mut self, hash: u64, context: &WriteContext<'_>) -> Option<usize> {
         for _ in 0..ATTEMPTS {
-            let is_crowded = self.len() < self.full_size(scene.capacity) && (self.taken() + 1) * 5 > self.rows() * 4;
+            let is_crowded = self.len() < self.full_size(context.capacity) && (self.taken() + 1) * 5 > self.rows() * 4;
             if !is_crowded && let Some(position) = self.free_row(hash) {
                 self.begin(position, hash);
                 return Some(position);
             }
             // Full entries lose nothing. If few are found, a larger table is cheaper than the next search.
-            if self.reclaim(scene) * ROWS < self.rows().max(1) {
-                self.rewrite(self.larger(scene.capacity)?, self.is_wide(), scene.capacity);
+            if self.reclaim(context) * ROWS < self.rows().max(1) {
+                self.rewrite(self.larger(context.capacity)?, self.is_wide(), context.capacity);
             }
         }
         None
     }
 
     /// Makes the rows wide, for up to four limits.
-    pub(super) fn widen(&mut self, scene: &Scene<'_>) {
-        self.rewrite(self.len().max(1), true, scene.capacity);
+    pub(super) fn widen(&mut self, context: &WriteContext<'_>) {
+        self.rewrite(self.len().max(1), true, context.capacity);
     }
 
     /// Returns the next size, if there is one. It doubles until it is what a full store needs. From there it goes on in

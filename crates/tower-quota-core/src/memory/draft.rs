@@ -2,7 +2,7 @@
 
 use super::capacity::Capacity;
 use super::entry::{advanced, spent_until};
-use super::insert::{Content, Scene};
+use super::insert::{Content, WriteContext};
 use super::row::{Count, MOST_LIMITS, Mark};
 use super::table::Table;
 use crate::algorithm::bucket;
@@ -33,7 +33,7 @@ pub(super) struct Draft {
 
 /// The position and the used grains of one charge's limit.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Asked {
+pub(super) struct DraftCharge {
     /// The draft of its key.
     pub(super) draft: usize,
     /// The position of its limit in the draft.
@@ -85,7 +85,13 @@ impl Draft {
     /// 1. The limit is among the counts. If it is counted by another quota, the count is converted.
     /// 2. Otherwise it gets a new position. Its count comes from the evicted filter, or is 0.
     #[inline]
-    pub(super) fn ask(&mut self, table: &mut Table, charge: &Charge<'_>, now: u64, asked: &mut Asked) -> Option<()> {
+    pub(super) fn judge(
+        &mut self,
+        table: &mut Table,
+        charge: &Charge<'_>,
+        now: u64,
+        asked: &mut DraftCharge,
+    ) -> Option<()> {
         let counter = charge.counter();
         let counts = &self.counts[..self.limits];
         let found = counts.iter().position(|count| table.interned.is_limit(count.number, counter.id));
@@ -124,14 +130,14 @@ impl Draft {
 
     /// Takes a charge's units.
     #[inline]
-    pub(super) fn take(&mut self, charge: &Charge<'_>, asked: &mut Asked) {
+    pub(super) fn take(&mut self, charge: &Charge<'_>, asked: &mut DraftCharge) {
         asked.used += charge.units() * charge.quota().grain();
         self.counts[asked.position].value = asked.used;
     }
 
     /// Writes the counts into the table if the request has changed them.
     #[inline]
-    pub(super) fn write(&self, table: &mut Table, is_admitted: bool, scene: &Scene<'_>) {
+    pub(super) fn write(&self, table: &mut Table, is_admitted: bool, context: &WriteContext<'_>) {
         let mark = match (is_admitted, self.refuses) {
             (true, _) => Mark::Charged,
             (false, true) => Mark::Refused,
@@ -147,7 +153,7 @@ impl Draft {
         let counts_something = self.counts.iter().any(|count| count.value > 0);
         if let (Some(position), false) = (self.position, self.has_new)
             && counts_something
-            && table.rewrite_row(position, self.hash, &self.counts[..self.limits], mark, scene.now)
+            && table.rewrite_row(position, self.hash, &self.counts[..self.limits], mark, context.now)
         {
             return;
         }
@@ -162,8 +168,10 @@ impl Draft {
             limits += usize::from(counts[position].value > 0);
         }
         match limits {
-            0 => table.forget(self.hash, scene.capacity),
-            _ => table.write((self.hash, self.position), Content::Counts(scene.now, &counts[..limits]), mark, scene),
+            0 => table.forget(self.hash, context.capacity),
+            _ => {
+                table.write((self.hash, self.position), Content::Counts(context.now, &counts[..limits]), mark, context)
+            }
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::bucket::ROWS;
 use super::entry::Balance;
-use super::insert::Scene;
+use super::insert::WriteContext;
 use super::row::Row;
 use super::table::Table;
 use crate::entry::Entry;
@@ -27,40 +27,40 @@ impl Table {
     /// Claims a place and gives a row to a new entry. Evicts another entry if there is no room.
     ///
     /// Entries of the same request are never evicted.
-    pub(super) fn place(&mut self, hash: u64, scene: &Scene<'_>) -> Option<usize> {
-        if !scene.capacity.claim() && !self.make_room(hash, scene) {
+    pub(super) fn place(&mut self, hash: u64, context: &WriteContext<'_>) -> Option<usize> {
+        if !context.capacity.claim() && !self.make_room(hash, context) {
             return None;
         }
-        let position = self.settle(hash, scene);
+        let position = self.give_row(hash, context);
         if position.is_none() {
-            scene.capacity.release(1);
+            context.capacity.release(1);
         }
         position
     }
 
     /// Frees the rows of entries that have been full for a while. Returns how many there were.
-    pub(super) fn reclaim(&mut self, scene: &Scene<'_>) -> usize {
+    pub(super) fn reclaim(&mut self, context: &WriteContext<'_>) -> usize {
         let before = self.taken();
-        (0..self.len()).for_each(|bucket| self.reclaim_in(bucket, scene.now.saturating_sub(KEPT_FULL)));
+        (0..self.len()).for_each(|bucket| self.reclaim_in(bucket, context.now.saturating_sub(KEPT_FULL)));
         let freed = before - self.taken();
-        scene.capacity.release(freed);
+        context.capacity.release(freed);
         freed
     }
 
     /// Frees the rows of the next full entries, or of the candidate that costs least. Keeps the place of one claimed.
     ///
     /// Candidates are near the new entry's row, so that none is considered more often than others.
-    fn make_room(&mut self, hash: u64, scene: &Scene<'_>) -> bool {
-        let freed = self.sweep(scene);
+    fn make_room(&mut self, hash: u64, context: &WriteContext<'_>) -> bool {
+        let freed = self.sweep(context);
         if freed > 0 {
-            scene.capacity.release(freed - 1);
+            context.capacity.release(freed - 1);
             return true;
         }
         let [first, _] = self.homes(hash);
         let (mut least, mut candidates) = (None, 0);
         'search: for bucket in (first..self.len()).chain(0..first).take(MOST_SEARCHED) {
             for (row, words) in self.rows_in(bucket).enumerate() {
-                if words.is_free() || scene.together.contains(&words.hash()) {
+                if words.is_free() || context.together.contains(&words.hash()) {
                     continue;
                 }
                 let cost = self.cost(words);
@@ -73,15 +73,15 @@ impl Table {
                 }
             }
         }
-        least.map(|(_, position)| self.evict(position, scene)).is_some()
+        least.map(|(_, position)| self.evict(position, context)).is_some()
     }
 
     /// Frees the rows of full entries in the next bucket that has any. Returns how many there were.
-    fn sweep(&mut self, scene: &Scene<'_>) -> usize {
+    fn sweep(&mut self, context: &WriteContext<'_>) -> usize {
         let before = self.taken();
         for _ in 0..MOST_SWEPT.min(self.len()) {
             let bucket = self.next();
-            self.reclaim_in(bucket, scene.now);
+            self.reclaim_in(bucket, context.now);
             if self.taken() < before {
                 break;
             }
@@ -102,14 +102,14 @@ impl Table {
     }
 
     /// Frees the row of an entry and remembers its spent limits in the filter.
-    fn evict(&mut self, position: usize, scene: &Scene<'_>) {
+    fn evict(&mut self, position: usize, context: &WriteContext<'_>) {
         let row = self.row(position);
         let hash = row.hash();
         let is_limited = self.balance(row).is_limited && {
             let entry = self.check_out(position);
-            self.remember(hash, &entry, 0, scene.now)
+            self.remember(hash, &entry, 0, context.now)
         };
-        scene.capacity.count_eviction(is_limited);
+        context.capacity.count_eviction(is_limited);
         self.vacate(position);
     }
 

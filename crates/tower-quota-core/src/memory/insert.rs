@@ -8,7 +8,7 @@ use crate::charge::Charge;
 use crate::entry::Entry;
 
 /// The parts of the present request that a write to a table needs.
-pub(super) struct Scene<'a> {
+pub(super) struct WriteContext<'a> {
     pub(super) now: u64,
     pub(super) capacity: &'a Capacity,
     /// The hashes of the request's keys, none of which is evicted for another.
@@ -32,25 +32,25 @@ impl Table {
         (hash, position): (u64, Option<usize>),
         content: Content<'_>,
         mark: Mark,
-        scene: &Scene<'_>,
+        context: &WriteContext<'_>,
     ) {
         if let Content::Counts(_, counts) = content
             && !self.is_wide_enough(counts)
         {
-            self.widen(scene);
+            self.widen(context);
         }
         // The row may have moved, for another key of the request or because the rows are wide now.
         let position = position.and_then(|position| match self.row(position).hash() == hash {
             true => Some(position),
             false => self.find(hash),
         });
-        let Some(position) = position.or_else(|| self.place(hash, scene)) else {
+        let Some(position) = position.or_else(|| self.place(hash, context)) else {
             let entry = match content {
                 Content::Counts(at, counts) => self.entry_of(at, counts.iter().copied()),
                 Content::Entry(entry) => core::mem::take(entry),
             };
-            let is_limited = self.remember(hash, &entry, 1, scene.now);
-            return scene.capacity.count_eviction(is_limited);
+            let is_limited = self.remember(hash, &entry, 1, context.now);
+            return context.capacity.count_eviction(is_limited);
         };
         if self.row(position).is_elsewhere() {
             self.rare().elsewhere.remove(&hash);
@@ -77,24 +77,24 @@ impl Table {
         &mut self,
         hash: u64,
         charges: [&Charge<'_>; N],
-        scene: &Scene<'_>,
+        context: &WriteContext<'_>,
     ) -> Option<usize> {
         let mut counts = [Count::default(); N];
         for (limit, charge) in charges.into_iter().enumerate() {
             let counter = charge.counter();
             let is_named_twice = charges[..limit].iter().any(|other| other.counter().id == counter.id);
-            let is_spent = |filter: &mut EvictedFilter| filter.until((hash, counter.id), scene.now).is_some();
+            let is_spent = |filter: &mut EvictedFilter| filter.until((hash, counter.id), context.now).is_some();
             if is_named_twice || charge.units() > charge.quota().capacity() || self.filter().is_some_and(is_spent) {
                 return None;
             }
             counts[limit].number = self.interned.number_of_bucket(counter)?;
         }
         if !self.is_wide_enough(&counts) {
-            self.widen(scene);
+            self.widen(context);
         }
-        let position = self.place(hash, scene)?;
+        let position = self.place(hash, context)?;
         let mut row = self.row_mut(position);
-        row.set_at(scene.now);
+        row.set_at(context.now);
         row.set_counts(&counts);
         Some(position)
     }

@@ -67,18 +67,18 @@ fn place_of<const W: usize>(buckets: &[TableBucket<W>]) -> (*const i8, usize, us
 mod tests {
     use super::*;
     use crate::memory::capacity::Capacity;
-    use crate::memory::insert::Scene;
+    use crate::memory::insert::WriteContext;
 
     #[test]
     fn address_follows_growing_table() {
         let (mut table, capacity, prefetch) = (Table::default(), Capacity::new(200, 1), Prefetch::default());
-        let scene = Scene { now: 0, capacity: &capacity, together: &[] };
+        let context = WriteContext { now: 0, capacity: &capacity, together: &[] };
         for number in 1..=200 {
             if number == 100 {
-                table.widen(&scene);
+                table.widen(&context);
             }
             let hash = u64::wrapping_mul(number, 0x9e37_79b9_7f4a_7c15);
-            assert!(table.place(hash, &scene).is_some());
+            assert!(table.place(hash, &context).is_some());
             prefetch.update(&table);
             let [first, _] = table.homes(hash);
             let bucket: *const i8 = match &table.buckets {

@@ -433,7 +433,7 @@ impl Quota {
         (self.grain, self.refill) = match self.algorithm {
             Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
                 match rate::grains(self.units, self.period, self.capacity) {
-                    // A full bucket spills: one that fills up within a microsecond would never reach its rate.
+                    // A full bucket overflows. One that fills up within a microsecond would never reach its rate.
                     Some((grain, refill)) if self.capacity * grain < refill => {
                         return Err(Fault::BurstTooSmall { burst: self.capacity, least: refill.div_ceil(grain) });
                     }

@@ -24,9 +24,9 @@ struct Step {
     is_own: bool,
 }
 
-/// A check as it was asked, of no cost where it was refused or has been refunded.
+/// An earlier check. Its cost is 0 if it was refused or has been refunded.
 #[derive(Clone, Copy)]
-struct Asked {
+struct PastCheck {
     at: u64,
     quota: Quota,
     cost: u64,
@@ -46,9 +46,9 @@ fn buckets() -> impl Strategy<Value = Vec<Quota>> {
 }
 
 /// Returns the units left under a quota, had no more been charged than this.
-fn left_without_refunded(asked: &[Asked], quota: &Quota, now: u64) -> u64 {
+fn left_without_refunded(past: &[PastCheck], quota: &Quota, now: u64) -> u64 {
     let mut entry = Entry::default();
-    for Asked { at, quota, cost } in asked {
+    for PastCheck { at, quota, cost } in past {
         let charge = Charge::new("limit", quota, &KEY);
         // A refused request converts the bucket as well.
         let (operation, cost) = if *cost > 0 { (Operation::Charge, *cost) } else { (Operation::Check, u64::MAX) };
@@ -64,7 +64,7 @@ fn left(entry: &Entry, quota: &Quota, now: u64) -> u64 {
 
 /// Plays the steps, and fails where more is left than without the charges that were refunded.
 fn play(quotas: &[Quota], steps: &[Step], is_prepared: bool) -> TestCaseResult {
-    let (mut entry, mut asked, mut now) = (Entry::default(), Vec::<Asked>::new(), START);
+    let (mut entry, mut past, mut now) = (Entry::default(), Vec::<PastCheck>::new(), START);
     let decide = |entry: &mut Entry, operation, quota: &Quota, cost, now| {
         let charge = Charge::new("limit", quota, &KEY).cost(cost);
         let charge = if is_prepared { charge.refundable() } else { charge };
@@ -73,19 +73,19 @@ fn play(quotas: &[Quota], steps: &[Step], is_prepared: bool) -> TestCaseResult {
     for step in steps {
         let quota = quotas[step.quota];
         // No two versions decide in one microsecond.
-        let is_changed = asked.last().is_some_and(|last| last.quota != quota);
+        let is_changed = past.last().is_some_and(|last| last.quota != quota);
         now += fraction(micros(quota.window()), step.pause).max(u64::from(is_changed));
         let cost = fraction(quota.capacity(), step.cost).max(1);
         let is_allowed = decide(&mut entry, Operation::Check, &quota, cost, now);
-        asked.push(Asked { at: now, quota, cost: if is_allowed { cost } else { 0 } });
-        if let Some(refunded) = step.refunded.and_then(|ago| asked.iter_mut().rev().nth(ago)) {
+        past.push(PastCheck { at: now, quota, cost: if is_allowed { cost } else { 0 } });
+        if let Some(refunded) = step.refunded.and_then(|ago| past.iter_mut().rev().nth(ago)) {
             let operation = Operation::Refund { taken_at: Timestamp::from_micros(refunded.at) };
             let by = if step.is_own { &refunded.quota } else { &quota };
             decide(&mut entry, operation, by, refunded.cost, now);
             refunded.cost = 0;
         }
         for quota in quotas {
-            let (left, most) = (left(&entry, quota, now), left_without_refunded(&asked, quota, now));
+            let (left, most) = (left(&entry, quota, now), left_without_refunded(&past, quota, now));
             prop_assert!(left <= most, "{left} left, not {most}, by {quota:?}");
         }
     }

@@ -34,7 +34,7 @@ proptest! {
     }
 
     #[test]
-    fn wait_is_within_patience(quota in quota(), trace in requests(40), longest in 0..10_000_000_u64) {
+    fn wait_is_within_max_wait(quota in quota(), trace in requests(40), longest in 0..10_000_000_u64) {
         let mut play = Play::new(quota);
         for request in trace {
             let cost = play.arrive(request);

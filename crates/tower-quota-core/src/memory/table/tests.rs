@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::*;
 use crate::algorithm::State;
 use crate::entry::Slot;
-use crate::memory::insert::{Content, Scene};
+use crate::memory::insert::{Content, WriteContext};
 use crate::memory::row::Mark;
 use crate::quota::Quota;
 
@@ -59,11 +59,11 @@ impl Pair {
 
 /// Writes an entry at an instant when no entry is full.
 fn write(table: &mut Table, hash: u64, mut entry: Entry, mark: Mark, capacity: &Capacity) {
-    let scene = Scene { now: 0, capacity, together: &[] };
+    let context = WriteContext { now: 0, capacity, together: &[] };
     let key = (hash, table.find(hash));
     match table.counts_of(&entry) {
-        Some(counts) => table.write(key, Content::Counts(entry.at().as_micros(), &counts), mark, &scene),
-        None => table.write(key, Content::Entry(&mut entry), mark, &scene),
+        Some(counts) => table.write(key, Content::Counts(entry.at().as_micros(), &counts), mark, &context),
+        None => table.write(key, Content::Entry(&mut entry), mark, &context),
     }
     table.recycle_numbers();
 }
