@@ -239,7 +239,7 @@ impl<'a> Charge<'a> {
         self.penalty.map(of)
     }
 
-    /// Returns whether a check takes what is left, up to the cost.
+    /// Returns whether a check takes as many units as are left, up to the cost.
     #[must_use]
     pub const fn is_at_most(&self) -> bool {
         self.is_at_most
@@ -254,10 +254,12 @@ impl<'a> Charge<'a> {
 pub enum Operation {
     /// Takes every charge if all of them fit, and none otherwise.
     Check,
-    /// Takes every charge, whether it fits or not: what does not fit is a debt that time pays back.
+    /// Takes every charge, whether it fits or not. Units that do not fit are a debt, which time pays back.
     Charge,
-    /// Gives back what an earlier check took: to the same window only, never beyond the capacity, and to a bucket less
-    /// what time has refilled since. [`Decision::refund`](crate::Decision::refund) makes one that can be used once.
+    /// Gives back what an earlier check took.
+    ///
+    /// A window gets back only its own units. A bucket gets back less what time has refilled since. No state gets back
+    /// more than its capacity. [`Decision::refund`](crate::Decision::refund) makes a refund that can be used once.
     Refund {
         /// The instant the charges were taken at, on the store's clock.
         taken_at: Timestamp,
@@ -268,8 +270,9 @@ pub enum Operation {
     ///
     /// Each charge counts as at least one unit.
     Peek,
-    /// Judges the charges of a request that other limits, decided elsewhere, have refused: takes only what counted
-    /// refusals and penalties take. The outcome is what these charges alone would have got.
+    /// Judges the charges of a request that limits in another store have refused.
+    ///
+    /// Only counted refusals and penalties are taken. The outcome is that of these charges alone.
     Refuse,
 }
 

@@ -89,7 +89,7 @@ pub enum ConfigError {
         /// The capacity of the limit.
         capacity: u64,
     },
-    /// A longest wait on a limit whose quota makes no request wait: one that counts in windows.
+    /// A longest wait on a limit that counts in windows, which make no request wait.
     WaitOnWindow {
         /// The limit.
         limit: Name,

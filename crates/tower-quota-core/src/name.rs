@@ -45,7 +45,9 @@ impl Name {
         self.id
     }
 
-    /// Returns the number of this limit's strikes in stored state: that of its name with `" penalty"` behind it.
+    /// Returns the number of this limit's strikes in stored state.
+    ///
+    /// It is the number of the name followed by `" penalty"`.
     #[must_use]
     pub const fn strikes_id(self) -> u32 {
         fnv1a(self.id, b" penalty")

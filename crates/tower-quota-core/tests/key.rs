@@ -32,7 +32,7 @@ fn ipv6_address_is_counted_by_network() {
 }
 
 #[test]
-fn parts_keep_their_borders() {
+fn joined_parts_keep_their_borders() {
     let part = |text: &'static str| Key::owned(USER, text);
     let joined = |parts: &[Key<'static>]| Key::joined(Name::new("both"), parts);
     let keys = [

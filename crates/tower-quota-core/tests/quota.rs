@@ -37,7 +37,7 @@ fn rate_out_of_range_is_an_error() {
 }
 
 #[test]
-fn bursts() {
+fn burst_sets_the_capacity() {
     let quota = Quota::per_second(10);
     assert_eq!(quota.try_burst(0), Err(ConfigError::ZeroBurst));
     for algorithm in [Algorithm::FixedWindow, Algorithm::SlidingWindow, Algorithm::SlidingLog] {
@@ -91,7 +91,7 @@ fn long_log_is_an_error() {
 }
 
 #[test]
-fn places_of_windows() {
+fn offset_places_fixed_windows_only() {
     let day = Quota::per_day(1);
     let hour = Duration::from_secs(3_600);
     assert_eq!(day.try_offset(hour), Err(ConfigError::NotAFixedWindow(Algorithm::TokenBucket)));
@@ -102,7 +102,7 @@ fn places_of_windows() {
     assert_eq!(day.fixed_window().window_offset(), Some(0));
     assert_eq!(day.fixed_window().offset(hour).window_offset(), Some(3_600_000_000));
     assert_eq!(day.fixed_window().from_first_request().window_offset(), None);
-    // Another algorithm has no use for the place of a window.
+    // Another algorithm ignores the offset of a window.
     assert_eq!(day.fixed_window().offset(hour).sliding_log(), day.sliding_log());
 }
 

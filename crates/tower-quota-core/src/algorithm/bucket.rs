@@ -56,7 +56,7 @@ impl Bucket {
         if used < MOST_USED { used } else { MOST_USED }
     }
 
-    /// Replaces what is used at `now` by what a function makes of it.
+    /// Replaces the grains used at `now` by the result of a function.
     pub(crate) fn change(&mut self, quota: &Quota, now: u64, change: impl FnOnce(u64) -> u64) {
         let used = self.used_grains(quota, now);
         self.set(quota, change(used), self.lows.map(|lows| lows.note(used).pass(quota, used, now)), now);
@@ -92,7 +92,7 @@ impl Counting for Bucket {
         (self.used_grains(quota, now), quota.grain())
     }
 
-    /// Does nothing: the state says what is used at any instant.
+    /// Does nothing: the state is valid at any instant.
     fn advance(&mut self, _: &Quota, _: u64) {}
 
     fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64 {

@@ -67,7 +67,7 @@ fn units_used(left: &UnitBalance, new: &Quota) -> u64 {
 fn grains_used(left: &UnitBalance, new: &Quota) -> u64 {
     let (grain, full) = (new.grain(), new.capacity() * new.grain());
     if left.is_debt {
-        // A debt that no bucket can hold is cut to the longest one that it can.
+        // A debt is cut to the largest one that a bucket can hold.
         let begun = u64::from(left.rest > 0 && left.grain != grain);
         let owed = match left.units >= full / grain {
             true => full,

@@ -25,7 +25,7 @@ use crate::time::{Timestamp, micros};
 ///
 /// # Running backwards
 ///
-/// Successive readings may run backwards by some microseconds, when the counter is compared. The counter itself may
+/// Successive readings may run backwards by some microseconds when the counter is compared. The counter itself may
 /// jump (resume, restore of a snapshot, migration of a virtual machine). The next reading notices a jump by more than a
 /// tenth of a second, in either direction, and returns the system's time. A shorter jump may go unnoticed for a tenth of
 /// a second, in which the clock is ahead or behind by its length. Readings therefore never run backwards by more than a

@@ -94,7 +94,7 @@ fn new_clock_follows_the_system() {
 }
 
 #[test]
-fn even_counter_is_used_soon() {
+fn counter_of_constant_rate_is_used() {
     let mock = mock();
     let machine = Machine::start(&mock);
     run_exactly(&machine, &mock, 60);
@@ -215,7 +215,7 @@ fn failed_comparison_is_repeated_later() {
 }
 
 #[test]
-fn uneven_counter_is_not_used() {
+fn counter_of_varying_rate_is_not_used() {
     let mock = mock();
     let machine = Machine::start(&mock);
     for step in 0..2_000 {

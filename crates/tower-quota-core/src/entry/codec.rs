@@ -7,7 +7,7 @@
 //!   varint  bytes of this slot that follow
 //!   u32     number of the limit's name (Name::id), or of its strikes (Name::strikes_id)
 //!   u8      low four bits, the kind of state: 0 bucket, 1 fixed window, 2 sliding window counter, 3 sliding log;
-//!           16: the window starts with its first request; 32: the bucket notes what is used
+//!           16: the window starts with its first request; 32: the bucket records its low marks
 //!   varint  capacity, units
 //!   varint  grain
 //!   varint  refill of a bucket, grains per microsecond; period of a window or log, microseconds
@@ -63,7 +63,7 @@ impl Entry {
     /// Reads the stored form. The bytes are not trusted: any entry that decodes can be decided on.
     ///
     /// # Errors
-    /// [`DecodeError`] names what is wrong, and where.
+    /// [`DecodeError`] names the fault and its position.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut rest = match bytes.split_first() {
             Some((&VERSION, rest)) => rest,

@@ -48,8 +48,10 @@ impl Table {
         self.rewrite(self.len().max(1), true, context.capacity);
     }
 
-    /// Returns the next size, if there is one. It doubles until it is what a full store needs. From there it goes on in
-    /// small steps, for a table that has more than its share of the entries, up to twice that.
+    /// Returns the next size, if there is one.
+    ///
+    /// The size doubles until it is that of a full store. It then grows in small steps, up to twice that, for a table
+    /// that has more than its share of the entries.
     fn larger(&self, capacity: &Capacity) -> Option<usize> {
         let (buckets, full) = (self.len(), self.full_size(capacity));
         match buckets {

@@ -55,7 +55,7 @@ pub(super) struct Row<'a>(pub(super) &'a [u64]);
 /// A row that is written.
 pub(super) struct RowMut<'a>(pub(super) &'a mut [u64]);
 
-/// One limit in a row: its number, and what it has counted.
+/// One limit in a row: its number and its count.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Count {
     pub(super) number: u16,

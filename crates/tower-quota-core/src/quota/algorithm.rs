@@ -8,7 +8,7 @@ use core::fmt;
 /// |---|---|---|
 /// | `TokenBucket` | bursts up to `burst`, refilled continuously at the rate | in doubt: it is the default |
 /// | `Gcra` | the same stream of decisions as a token bucket of that burst | you know it by that name |
-/// | `LeakyBucket` | a queue of `queue` places drained evenly at the rate | what is behind must see an even stream |
+/// | `LeakyBucket` | a queue of `queue` places drained evenly at the rate | the service behind needs an even stream |
 /// | `FixedWindow` | `units` per window; up to twice that across a border | people are billed by the calendar |
 /// | `SlidingWindow` | an estimate over the last window, from two counters; a little less than the rate | a window without the jump at its border |
 /// | `SlidingLog` | exactly `units` in any window | few units that must never be exceeded: logins, payments |

@@ -453,7 +453,7 @@ fn refusal_for_everyone_limits_no_client() {
 
 /// Covers a first request, requests of a client that has a row, and requests of several keys.
 #[test]
-fn spent_client_is_limited_however_spent() {
+fn spent_client_stays_limited_after_eviction() {
     let (own, everyone) = (Quota::per_hour(5), Quota::per_hour(100));
     let (key, all) = (Key::number(CLIENT, 0), Key::EVERYONE);
     for (with_everyone, costs) in [(false, &[5][..]), (false, &[2, 3]), (true, &[5]), (true, &[2, 3])] {

@@ -1,4 +1,4 @@
-//! A quota that changes while counters live: what is left stays left.
+//! Quotas that change while counters live: the units left stay left.
 
 use std::time::Duration;
 
@@ -111,7 +111,7 @@ fn client_between_versions_is_not_starved() {
             let now = Timestamp::from_micros(start + turn * 10_000);
             entry.decide(Operation::Check, &[Charge::new("limit", quota, &KEY).cost(cost)], now)
         };
-        // Spent by both: a window keeps what was used.
+        // Both quotas are spent, because a window keeps its used units.
         let larger = u64::from(!versions[0].algorithm().is_bucket());
         assert!(check(larger, versions[usize::try_from(larger).unwrap()].capacity()).is_allowed());
         let admitted = (2..).find(|&turn| check(turn, 1).is_allowed()).unwrap();

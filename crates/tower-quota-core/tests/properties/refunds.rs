@@ -1,4 +1,4 @@
-//! Refunds: as if the charge had never been made, and never better.
+//! Refunds: they leave at most what would be left without the charge.
 
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
@@ -23,7 +23,7 @@ proptest! {
             return Ok(());
         }
         let mut play = Play::new(quota);
-        // By instant and cost: what stays charged, and what is refunded only at the end.
+        // Charges that are kept, and charges that are refunded at the end, each with its instant and cost.
         let (mut kept, mut late) = (Vec::new(), Vec::new());
         let refund = |play: &mut Play, (taken_at, cost), is_prepared| {
             let operation = Operation::Refund { taken_at: Timestamp::from_micros(taken_at) };
@@ -64,8 +64,7 @@ proptest! {
     fn refund_is_exact_in_a_busy_bucket(units in 10..1_000_u64, cost in 1..10_u64, turns in 1..50_u64) {
         let quota = Quota::per_minute(units);
         let mut play = Play::new(quota);
-        // Half of the bucket is used by others, and they use what comes back, a hundredth of the time to fill at a
-        // time.
+        // Others use half of the bucket, and then each unit that comes back.
         prop_assert!(play.check(units / 2).is_allowed());
         let cost = cost.min(units / 2);
         prop_assert!(play.check_prepared(cost, true).is_allowed());
@@ -101,7 +100,7 @@ proptest! {
             let left = |mut entry: Entry| entry.decide(Operation::Check, &peek, later).statuses()[0].remaining();
             let (given, wanted) = (left(after), left(before.clone()));
             if quota.algorithm().is_bucket() && before.full_at() > Timestamp::from_micros(play.now) {
-                // Another charge was still being refilled: what time gave to this one stays where it went.
+                // Another charge was still being refilled. Units that time has refilled are not given back again.
                 prop_assert!(given <= wanted);
             } else {
                 prop_assert_eq!(given, wanted);

@@ -1,7 +1,7 @@
 //! Histories of calls, and whether any order explains them.
 //!
-//! A history is linearizable if its calls can be put in an order that keeps to what was over before something else
-//! began, and in which the model gives each the answer it got. The search is that of Wing and Gong ("Testing and
+//! A history is linearizable if its calls can be put in an order in which the model gives each call its answer. A call
+//! that ended before another one began must come first. The search is that of Wing and Gong ("Testing and
 //! verifying concurrent objects", 1993).
 
 use std::sync::atomic::{AtomicU64, Ordering};
