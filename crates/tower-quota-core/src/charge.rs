@@ -246,10 +246,10 @@ impl<'a> Charge<'a> {
     }
 }
 
-/// Names what a store does with the charges of a request.
+/// The operation of a store on the charges of a request.
 ///
-/// `Check`, `Refuse` and `Peek` ask the limits for a verdict. The others always succeed. The list is exhaustive on purpose: a
-/// store has to do every operation, and one that is added must not be missed.
+/// `Check`, `Refuse` and `Peek` ask the limits for a verdict. The others always succeed. The list is exhaustive on
+/// purpose: a store has to do every operation, and a new one must not be missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Takes every charge if all of them fit, and none otherwise.
@@ -270,9 +270,9 @@ pub enum Operation {
     ///
     /// Each charge counts as at least one unit.
     Peek,
-    /// Judges the charges of a request that limits in another store have refused.
+    /// Judges the charges of a request that limits decided elsewhere have refused.
     ///
-    /// Only counted refusals and penalties are taken. The outcome is that of these charges alone.
+    /// Takes the cost of counted refusals, and adds strikes. The outcome is that of these charges alone.
     Refuse,
 }
 
