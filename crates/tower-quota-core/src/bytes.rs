@@ -1,6 +1,6 @@
 //! Numbers in the stored form: 56 bits in seven bytes, little-endian, or as a varint.
 
-/// Numbers are below this.
+/// The bound of the numbers: each is below it.
 const LIMIT: u64 = 1 << 56;
 
 /// Appends seven bytes.
@@ -8,7 +8,7 @@ pub fn push_u56(bytes: &mut Vec<u8>, number: u64) {
     bytes.extend_from_slice(&number.min(LIMIT - 1).to_le_bytes()[..7]);
 }
 
-/// Appends 7 bits a byte, the lowest first; the high bit says that more follow (LEB128).
+/// Appends 7 bits in each byte, the lowest first. The high bit says that more follow (LEB128).
 pub(crate) fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number.to_le_bytes()[0] | 0x80);

@@ -11,7 +11,7 @@ use crate::time::{Timestamp, micros};
 
 /// One limit's part in a request: the limit's name, its quota, the key and the cost.
 ///
-/// It is plain data, so that it can be decided wherever the state lives. No two charges of one request should name the
+/// It is plain data, so that the store that has the state can decide it. No two charges of one request should name the
 /// same limit of the same key.
 ///
 /// ```
@@ -30,7 +30,7 @@ pub struct Charge<'a> {
     key: &'a Key<'a>,
     cost: u64,
     penalty: Option<&'a Penalty>,
-    patience: Option<Duration>,
+    max_wait: Option<Duration>,
     counts_refusals: bool,
     is_shadow: bool,
     is_at_most: bool,
@@ -47,7 +47,7 @@ pub(crate) struct Counter<'a> {
 }
 
 impl<'a> Charge<'a> {
-    /// Makes a charge of one unit. The name tells the limits of one key apart; the quota may change under it.
+    /// Makes a charge of one unit. The name identifies the limit of a key; its quota may change.
     #[must_use]
     #[inline]
     pub fn new(name: impl Into<Name>, quota: &'a Quota, key: &'a Key<'a>) -> Self {
@@ -56,7 +56,7 @@ impl<'a> Charge<'a> {
             quota,
             key,
             cost: 1,
-            patience: None,
+            max_wait: None,
             counts_refusals: false,
             is_shadow: false,
             is_at_most: false,
@@ -79,12 +79,12 @@ impl<'a> Charge<'a> {
     /// The default is any wait for a leaky bucket and none for the other buckets. Windows always refuse.
     #[must_use]
     pub const fn max_wait(mut self, longest: Duration) -> Self {
-        self.patience = Some(longest);
+        self.max_wait = Some(longest);
         self.is_special = true;
         self
     }
 
-    /// Takes the cost of refused requests too, down to empty but never into debt: clients who keep asking keep waiting.
+    /// Takes the cost of refused requests too, never into debt: clients who keep asking keep waiting.
     #[must_use]
     pub const fn count_refusals(mut self) -> Self {
         self.counts_refusals = true;
@@ -105,9 +105,9 @@ impl<'a> Charge<'a> {
 
     /// Allows a partial grant: a check takes as much of the cost as is left, at least one unit.
     ///
-    /// With nothing left it is refused, as one unit is. All such charges of a request take the same number of units:
-    /// the fewest that an enforced one has left or asks for. [`LimitStatus::taken`](crate::LimitStatus::taken) says how
-    /// many.
+    /// It is refused if not even one unit is left. All such charges of a request take the same number of units: the
+    /// fewest that an enforced one has left or asks for. [`LimitStatus::taken`](crate::LimitStatus::taken) has that
+    /// number.
     #[must_use]
     pub const fn at_most(mut self) -> Self {
         self.is_at_most = true;
@@ -115,20 +115,20 @@ impl<'a> Charge<'a> {
         self
     }
 
-    /// Prepares for a refund long after the charge: a bucket then gives back as much as is sure to be no more than if the
-    /// charge had never been made, by the least that was used since.
+    /// Prepares for a refund long after the charge: the bucket then records the least that is used.
     ///
-    /// Without it, and of charges that do not wait, a bucket gives back what was taken less what time has refilled
-    /// since. That is never too much, and too little where other requests have used what was refilled. Windows and logs
-    /// need no preparation. Prepare the charge that is refunded in the same way.
+    /// A prepared bucket gives back all that it can without leaving more than if the charge had never been made. An
+    /// unprepared one, whose request does not wait, gives back what was taken less what time has refilled since. That is
+    /// never too much. It is too little if other requests have used what was refilled. Windows and logs need no
+    /// preparation. Give the charge that is refunded the same option.
     ///
     /// # A quota that changes
     ///
-    /// A refund names the quota of its charge. Where the limit is counted by another one, a bucket gives nothing back,
-    /// nor does a window of another length. A bucket that prepared gives back only what was charged since it was last
-    /// converted or full. So a rate or a capacity that was cut in between mints nothing, even if two versions of a
-    /// service take turns. An unprepared charge is safe as long as its quota does not change and change back before the
-    /// refund: what a higher rate has refilled meanwhile may then be given back again.
+    /// A refund names the quota of its charge. If the limit is counted by another one, a bucket gives nothing back, nor
+    /// does a window of another length. A prepared bucket gives back only what was charged since it was last converted
+    /// or full. A rate or a capacity that was cut in between therefore adds no units, even if two versions of a service
+    /// take turns. An unprepared charge is safe unless its quota changes and changes back before the refund. Then it may
+    /// give back again what a higher rate has refilled in between.
     #[must_use]
     pub const fn refundable(mut self) -> Self {
         self.is_refundable = true;
@@ -138,8 +138,9 @@ impl<'a> Charge<'a> {
 
     /// Adds a penalty: each refusal by this limit gives the client a strike.
     ///
-    /// Refusals by other limits of the request give none: the client may not be to blame for them. With too many strikes the limit refuses, whatever it has left. Strikes are kept beside the limit's counter. A
-    /// cost of 0 gives none and is not blocked. Charges and refunds leave strikes alone; a reset forgets them.
+    /// Refusals by other limits of the request give none. With too many strikes the limit refuses, even if it has units
+    /// left. Strikes are kept beside the limit's counter. A cost of 0 gives none and is not blocked. Charges and refunds
+    /// do not change strikes; a reset forgets them.
     #[must_use]
     pub const fn penalty(mut self, penalty: &'a Penalty) -> Self {
         self.penalty = Some(penalty);
@@ -178,7 +179,7 @@ impl<'a> Charge<'a> {
     /// Returns the longest accepted wait in microseconds, at most what the quota can promise.
     #[must_use]
     pub fn max_wait_micros(&self) -> u64 {
-        let asked = match (self.patience, self.quota.algorithm()) {
+        let asked = match (self.max_wait, self.quota.algorithm()) {
             (Some(longest), _) => micros(longest),
             (None, Algorithm::LeakyBucket) => u64::MAX,
             (None, _) => 0,
@@ -188,10 +189,10 @@ impl<'a> Charge<'a> {
 
     /// Returns the longest wait that was asked for.
     pub(crate) const fn longest_wait(&self) -> Option<Duration> {
-        self.patience
+        self.max_wait
     }
 
-    /// Returns whether a bucket prepares for a refund: where it was asked for, and where requests wait.
+    /// Returns whether a bucket prepares for a refund: on request, or because requests wait.
     #[must_use]
     pub fn is_refundable(&self) -> bool {
         self.is_refundable || self.max_wait_micros() > 0
@@ -218,7 +219,7 @@ impl<'a> Charge<'a> {
     /// Returns whether this is a plain charge: it takes a cost above 0 from a token bucket or GCRA, or is refused at
     /// once.
     ///
-    /// Patience, refundable charges, counted refusals, shadows, [`at_most`](Self::at_most) and penalties are not plain,
+    /// Max waits, refundable charges, counted refusals, shadows, [`at_most`](Self::at_most) and penalties are not plain,
     /// nor are queues, windows and logs. Stores have a shorter way for plain charges.
     #[must_use]
     #[inline]
@@ -238,41 +239,45 @@ impl<'a> Charge<'a> {
         self.penalty.map(of)
     }
 
-    /// Returns whether a check takes what is left, up to the cost.
+    /// Returns whether a check takes as many units as are left, up to the cost.
     #[must_use]
     pub const fn is_at_most(&self) -> bool {
         self.is_at_most
     }
 }
 
-/// Names what a store does with the charges of a request.
+/// The operation of a store on the charges of a request.
 ///
-/// `Check`, `Refuse` and `Peek` ask the limits for a verdict. The others always succeed. The list is exhaustive on purpose: a
-/// store has to do every operation, and one that is added must not be missed.
+/// `Check`, `Refuse` and `Peek` ask the limits for a verdict. The others always succeed. The list is exhaustive on
+/// purpose: a store has to do every operation, and a new one must not be missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Takes every charge if all of them fit, and none otherwise.
     Check,
-    /// Takes every charge, whether it fits or not: what does not fit is a debt that time pays back.
+    /// Takes every charge, whether it fits or not. Units that do not fit are a debt, which time pays back.
     Charge,
-    /// Gives back what an earlier check took: to the same window only, never beyond the capacity, and to a bucket less
-    /// what time has refilled since. [`Decision::refund`](crate::Decision::refund) makes one that can be used once.
+    /// Gives back what an earlier check took.
+    ///
+    /// A window gets back only its own units. A bucket gets back less what time has refilled since. No state gets back
+    /// more than its capacity. [`Decision::refund`](crate::Decision::refund) makes a refund that can be used once.
     Refund {
         /// The instant the charges were taken at, on the store's clock.
         taken_at: Timestamp,
     },
     /// Forgets what the charges' limits have counted for their keys, strikes included.
     Reset,
-    /// Reports what a request of these charges would get now, of at least one unit each, penalties included. Changes
-    /// nothing.
+    /// Reports what a request of these charges would get now, penalties included. Changes nothing.
+    ///
+    /// Each charge counts as at least one unit.
     Peek,
-    /// Judges the charges of a request that other limits, decided elsewhere, have refused: takes only what counted
-    /// refusals and penalties take. The outcome is what these charges alone would have got.
+    /// Judges the charges of a request that limits decided elsewhere have refused.
+    ///
+    /// Takes the cost of counted refusals, and adds strikes. The outcome is that of these charges alone.
     Refuse,
 }
 
 impl Operation {
-    /// Returns whether it asks the limits for a verdict.
+    /// Returns whether the operation asks the limits for a verdict.
     pub(crate) const fn judges(self) -> bool {
         matches!(self, Self::Check | Self::Refuse | Self::Peek)
     }

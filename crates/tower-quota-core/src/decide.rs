@@ -11,11 +11,13 @@ use crate::entry::Entry;
 use crate::status::{Left, LimitStatus};
 use crate::time::Timestamp;
 
-/// The last instant there is: what a state adds to it overflows nothing. The stored form ends earlier, in the year 4253.
+/// The last instant that is decided on: no state overflows by adding to it.
+///
+/// The stored form ends earlier, in the year 4253.
 const LATEST: Timestamp = Timestamp::from_micros(1 << 60);
 
-/// The units that one charge asks for, and what its limit says of them.
-struct Ask {
+/// The units that one charge asks for, and the verdict of its limit.
+struct Assessment {
     units: u64,
     verdict: Verdict,
     /// The units that its state has recorded.
@@ -26,11 +28,14 @@ struct Ask {
 ///
 /// `entry_of` returns the position in `entries` of the charge at a position in `charges`.
 ///
-/// * A shadow charge is taken if the others are and it fits itself.
-/// * If `now` lies before the last change of an entry, that instant is taken instead: a clock that runs backwards
-///   changes nothing. An entry that is over a minute ahead, beyond the time that its limits take, counts as missing.
-/// * A refused request and a peek leave the entries as they were. The exception: a request that meets a state counted
-///   by another quota of its limit converts it, admitted or not, because the new rate holds from there.
+/// 1. An entry that lies in the future is dropped: over a minute ahead, beyond the time that its limits take.
+/// 2. If `now` lies before the last change of an entry, that instant is taken instead. A clock that runs backwards
+///    changes nothing.
+/// 3. Each limit judges its charge. One enforced charge that does not fit refuses the request.
+/// 4. All charges are taken, or none. A shadow charge is taken if the others are and it fits itself.
+///
+/// A refused request and a peek leave the entries as they were, with one exception. A request that meets a state
+/// counted by another quota of its limit converts it, admitted or not, because the new rate holds from there.
 pub fn decide(
     operation: Operation,
     charges: &[Charge<'_>],
@@ -43,30 +48,33 @@ pub fn decide(
         **entry = Entry::default();
     }
     let now = entries.iter().map(|entry| entry.at).fold(now.as_micros(), u64::max);
-    let mut asks = asks(operation, charges, now, entries, &entry_of);
+    let mut assessments = assess(operation, charges, now, entries, &entry_of);
     let refused = operation == Operation::Refuse
-        || charges.iter().zip(&asks).any(|(charge, ask)| !charge.is_shadow() && !ask.verdict.admits());
-    // An enforced charge that does not fit refuses the request, so the second condition is about shadows.
-    let stays_out = |ask: &Ask| refused || !ask.verdict.admits();
+        || charges
+            .iter()
+            .zip(&assessments)
+            .any(|(charge, assessment)| !charge.is_shadow() && !assessment.verdict.admits());
+    // An enforced charge that does not fit refuses the request. The second condition therefore concerns shadows.
+    let stays_out = |assessment: &Assessment| refused || !assessment.verdict.admits();
 
     let mut changed: SmallVec<[usize; 4]> = SmallVec::new();
-    for (i, (charge, ask)) in charges.iter().zip(&mut asks).enumerate() {
+    for (i, (charge, assessment)) in charges.iter().zip(&mut assessments).enumerate() {
         let entry = &mut *entries[entry_of(i)];
-        let recorded = change(operation, charge, ask.units, stays_out(ask), now, entry);
-        if strike(operation, charge, ask, now, entry) | recorded.is_some() {
+        let recorded = change(operation, charge, assessment.units, stays_out(assessment), now, entry);
+        if strike(operation, charge, assessment, now, entry) | recorded.is_some() {
             changed.push(entry_of(i));
         }
-        ask.taken = recorded.unwrap_or(0);
+        assessment.taken = recorded.unwrap_or(0);
     }
-    changed.into_iter().for_each(|entry| entries[entry].settle(now));
+    changed.into_iter().for_each(|entry| entries[entry].finish_change(now));
 
-    let statuses = charges.iter().zip(&asks).enumerate().map(|(i, (charge, ask))| {
+    let statuses = charges.iter().zip(&assessments).enumerate().map(|(i, (charge, assessment))| {
         let entry = &*entries[entry_of(i)];
         // A refusal that was counted may have changed what the limit says.
         let is_counted = charge.counts_refusals() || charge.penalised_by().is_some();
-        let verdict = match stays_out(ask) && is_counted {
-            true => entry.judge(charge, ask.units, now),
-            false => ask.verdict,
+        let verdict = match stays_out(assessment) && is_counted {
+            true => entry.judge(charge, assessment.units, now),
+            false => assessment.verdict,
         };
         let (remaining, reset) = entry.left(charge, now);
         LimitStatus {
@@ -74,7 +82,7 @@ pub fn decide(
             limit: charge.quota().capacity(),
             left: Left::new(remaining, Duration::from_micros(reset)),
             outcome: verdict.into(),
-            taken: ask.taken,
+            taken: assessment.taken,
             is_shadow: charge.is_shadow(),
         }
     });
@@ -88,7 +96,9 @@ impl Entry {
     }
 }
 
-/// Takes from what a charge's limit counts, or gives back. Returns the units taken; `None` if the entry is unchanged.
+/// Takes a charge's units from its limit, or gives them back.
+///
+/// Returns the units taken; `None` if the entry is unchanged.
 fn change(
     operation: Operation,
     charge: &Charge<'_>,
@@ -133,12 +143,13 @@ fn change(
     Some(taken)
 }
 
-/// Adds to the client's strikes if this limit refuses: refusals by other limits are not the client's doing. Returns
-/// whether the entry has changed.
-fn strike(operation: Operation, charge: &Charge<'_>, ask: &Ask, now: u64, entry: &mut Entry) -> bool {
+/// Adds a strike if this limit refuses; refusals by other limits are not counted.
+///
+/// Returns whether the entry has changed.
+fn strike(operation: Operation, charge: &Charge<'_>, assessment: &Assessment, now: u64, entry: &mut Entry) -> bool {
     let Some((counter, penalty)) = charge.strikes() else { return false };
-    let counts = matches!(operation, Operation::Check | Operation::Refuse) && ask.units > 0;
-    let refuses = !ask.verdict.admits();
+    let counts = matches!(operation, Operation::Check | Operation::Refuse) && assessment.units > 0;
+    let refuses = !assessment.verdict.admits();
     if !counts || !(refuses || entry.has_other_quota(counter, now)) {
         return false;
     }
@@ -150,20 +161,20 @@ fn strike(operation: Operation, charge: &Charge<'_>, ask: &Ask, now: u64, entry:
     true
 }
 
-/// Returns what each charge asks for, and what its limit says of it.
-fn asks(
+/// Returns the units that each charge asks for, and the verdict of its limit.
+fn assess(
     operation: Operation,
     charges: &[Charge<'_>],
     now: u64,
     entries: &[&mut Entry],
     entry_of: impl Fn(usize) -> usize,
-) -> SmallVec<[Ask; 4]> {
+) -> SmallVec<[Assessment; 4]> {
     let left = |i: usize| entries[entry_of(i)].left(&charges[i], now).0;
     let takes_what_is_left = |charge: &Charge<'_>| operation.judges() && charge.is_at_most() && charge.units() > 0;
-    // What all charges that take at most their cost take together. Shadows have no say in it.
+    // The partial grant is the same for all charges that accept one. Shadow charges do not reduce it.
     let together = charges.iter().enumerate().filter(|(_, charge)| takes_what_is_left(charge) && !charge.is_shadow());
     let together = together.map(|(i, charge)| left(i).min(charge.units())).min().unwrap_or(u64::MAX);
-    let ask = |(i, charge): (usize, &Charge<'_>)| {
+    let assessment = |(i, charge): (usize, &Charge<'_>)| {
         let units = match takes_what_is_left(charge) {
             true => left(i).min(charge.units()).min(together).max(1),
             false if operation == Operation::Peek => charge.units().max(1),
@@ -173,7 +184,7 @@ fn asks(
             true => entries[entry_of(i)].judge(charge, units, now),
             false => Verdict::Admit { wait: 0 },
         };
-        Ask { units, verdict, taken: 0 }
+        Assessment { units, verdict, taken: 0 }
     };
-    charges.iter().enumerate().map(ask).collect()
+    charges.iter().enumerate().map(assessment).collect()
 }

@@ -20,7 +20,8 @@ pub struct Decision {
 impl Decision {
     /// Makes a decision from the statuses of a request's limits, in the order of its charges.
     ///
-    /// The outcome is that of the [tightest](Self::tightest) enforced limit. Only what a check or a charge took can be refunded.
+    /// The outcome is that of the [tightest](Self::tightest) enforced limit. Only what a check or a charge took can be
+    /// refunded.
     #[must_use]
     pub fn from_statuses(operation: Operation, at: Timestamp, statuses: impl IntoIterator<Item = LimitStatus>) -> Self {
         let statuses: Statuses = statuses.into_iter().collect();
@@ -39,12 +40,12 @@ impl Decision {
     /// Sets the outcome of a check that some limit does not admit.
     #[inline]
     pub(crate) fn refuse(&mut self, at: Timestamp, statuses: Statuses) {
-        // Read where they stay: to be moved once more, they would have to be written first.
+        // Stored before they are read: to move them afterwards, they would have to be written twice.
         self.statuses = statuses;
         (self.outcome, self.at, self.refundable) = (outcome_of(&self.statuses), at, false);
     }
 
-    /// Returns whether the request may pass, and when.
+    /// Returns the outcome: the request passes, waits or is refused.
     #[must_use]
     pub const fn outcome(&self) -> Outcome {
         self.outcome
@@ -57,7 +58,7 @@ impl Decision {
         !self.outcome.is_refusal()
     }
 
-    /// Returns how long an allowed request has to wait; zero if it need not.
+    /// Returns the wait of an allowed request; zero if it may pass at once.
     #[must_use]
     pub const fn wait(&self) -> Duration {
         match self.outcome {
@@ -66,7 +67,7 @@ impl Decision {
         }
     }
 
-    /// Returns how long a refused request has to wait; `None` if it was allowed, or can never pass.
+    /// Returns the wait after which a refused request fits; `None` if it was allowed, or can never pass.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self.outcome {
@@ -123,8 +124,8 @@ impl Decision {
 
     /// Returns the operation that gives back what this decision took, once.
     ///
-    /// Apply it to charges of the same quotas that cost at most the units [`taken`](LimitStatus::taken). A refusal has nothing to give
-    /// back, and a clone of a decision never has.
+    /// Apply it to charges of the same quotas that cost at most the units [`taken`](LimitStatus::taken). A refusal has
+    /// nothing to give back. A clone of a decision has no refund.
     #[must_use]
     pub fn refund(&mut self) -> Option<Operation> {
         core::mem::take(&mut self.refundable).then_some(Operation::Refund { taken_at: self.at })

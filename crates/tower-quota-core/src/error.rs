@@ -12,7 +12,7 @@ use crate::quota::algorithm::Algorithm;
 pub enum ConfigError {
     /// A quota of 0 units per period.
     ZeroUnits,
-    /// A period shorter than 1 ms, longer than 366 days, or not a whole number of microseconds.
+    /// A period shorter than 1 ms, longer than 366 days, or with a fraction of a microsecond.
     Period(Duration),
     /// More than 10 million units per second.
     TooFast {
@@ -70,15 +70,15 @@ pub enum ConfigError {
     },
     /// Two limits of one policy with the same name.
     DuplicateLimit(Name),
-    /// Two names of one policy, of limits or of what they are counted by, that differ but share a stored number.
+    /// Two different names of one policy that share a stored number. They name limits or scopes of keys.
     CollidingNames(Name, Name),
-    /// Different extractors of one policy whose keys have one scope, so that each would count what the other reads.
+    /// Different extractors of one policy whose keys have the same scope. Their keys could share counters.
     SharedScope(Name),
     /// A penalty on a limit whose requests without a key share a counter by default.
     PenaltyOnSharedCounter(Name),
     /// Two styles of header fields that both write this field.
     SharedField(&'static str),
-    /// A limit's name that is empty, longer than 64 bytes or not printable ASCII, which no header could carry.
+    /// A limit's name that no header can carry: empty, longer than 64 bytes or not printable ASCII.
     LimitName(Name),
     /// A cost that the limit's capacity can never cover.
     CostAboveCapacity {
@@ -89,7 +89,7 @@ pub enum ConfigError {
         /// The capacity of the limit.
         capacity: u64,
     },
-    /// A longest wait on a limit whose quota makes no request wait: one that counts in windows.
+    /// A longest wait on a limit that counts in windows, which make no request wait.
     WaitOnWindow {
         /// The limit.
         limit: Name,
@@ -116,7 +116,10 @@ impl fmt::Display for ConfigError {
         match self {
             Self::ZeroUnits => f.write_str("a quota of 0 admits nothing: give at least 1 unit per period"),
             Self::Period(period) => {
-                write!(f, "a period of {period:?} cannot be counted: give whole microseconds, from 1 ms to 366 days")
+                write!(
+                    f,
+                    "a period of {period:?} cannot be counted: give 1 ms to 366 days, without a fraction of a microsecond"
+                )
             }
             Self::TooFast { units, period } => write!(
                 f,

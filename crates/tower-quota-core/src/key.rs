@@ -10,11 +10,11 @@ use crate::name::Name;
 /// Bytes that fit without an allocation: an IPv6 address, a UUID in text, most API keys.
 const INLINE: usize = 38;
 
-/// The identity that is counted: bytes, and a scope that says what they are.
+/// The identity that is counted: bytes, and a scope that names their kind.
 ///
-/// Two keys share counters only if both agree, so the address `10.0.0.1` and a user named `10.0.0.1` never do. A key
-/// may borrow its bytes from the request: a store takes what it needs before it answers. `Debug` shows the scope and
-/// the length, never the bytes: they may be a secret or an address.
+/// Two keys share counters only if bytes and scope are equal: the address `10.0.0.1` and a user named `10.0.0.1` never
+/// do. A key may borrow its bytes from the request, since a store takes what it needs before it answers. `Debug` shows
+/// the scope and the length, and never the bytes, which may be a secret or an address.
 ///
 /// ```
 /// use tower_quota_core::{Key, Name};
@@ -91,7 +91,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Joins several keys to one, in order; each part keeps its border and its scope.
+    /// Joins several keys to one, in order. Scopes and borders of the parts make a difference.
     #[must_use]
     pub fn joined<'k, 'b: 'k>(scope: Name, parts: impl IntoIterator<Item = &'k Key<'b>>) -> Key<'static> {
         let mut bytes = Vec::with_capacity(INLINE);
@@ -123,8 +123,8 @@ impl<'a> Key<'a> {
 
     /// Returns a keyed hash of this key for a store (SipHash-1-3, 128 bits).
     ///
-    /// Without the seed, a key can neither be read from it, nor can two be found that collide. Among a billion keys the
-    /// odds of any collision are about 1 in 10^21.
+    /// Without the seed, the key cannot be read from the hash, and no two keys that collide can be found. Among a billion
+    /// keys, the probability of any collision is about 1 in 10^21.
     #[must_use]
     pub fn digest(&self, seed: &[u8; 16]) -> u128 {
         let mut hasher = SipHasher13::new_with_key(seed);

@@ -1,15 +1,33 @@
-//! Exact rate limiting: the nouns, the algorithms and the in-process store behind tower-quota.
+//! Exact rate limiting: the data types, the algorithms and the in-process store of tower-quota.
 //!
 //! This crate knows nothing of HTTP and Redis, and needs no async runtime: only waiting for a turn does, behind the
 //! feature `tokio`. Services use it through [`tower-quota`], which adds the tower layer and re-exports everything here;
 //! authors of stores use it directly.
+//!
+//! ```
+//! use tower_quota_core::{Limiter, MemoryStore, Quota};
+//!
+//! let limiter = Limiter::new(MemoryStore::new(), "mails", Quota::per_minute(100));
+//! assert!(limiter.check_now("ann").is_allowed());
+//! ```
+//!
+//! Defaults: a token bucket whose burst is the units of one period, and room for a million entries in memory.
+//!
+//! A request is decided in this order, in one atomic step:
+//!
+//! 1. Each limit of the request becomes a [`Charge`]: a name, a quota, a key and a cost.
+//! 2. The [`Store`] reads the time and each limit's state, and each limit judges its charge.
+//! 3. If all enforced limits admit, all charges are taken. Otherwise none is.
+//! 4. The [`Decision`] has the outcome and the status of each limit.
+//!
+//! Caveats: the counters of a [`MemoryStore`] are lost when the process ends, and no other process sees them.
 //!
 //! | word | here |
 //! |---|---|
 //! | [`Quota`] | how much: algorithm, units per period, burst |
 //! | [`Key`] | the identity that is counted |
 //! | [`Charge`] | one limit's part in a request, as data |
-//! | [`Store`] | where state lives; [`MemoryStore`] keeps it in this process |
+//! | [`Store`] | keeps the state and decides; [`MemoryStore`] keeps it in this process |
 //! | [`Limiter`] | a store and named quotas: limits without HTTP |
 //! | [`Decision`] | allowed, wait or refused, and each limit's [`LimitStatus`] |
 //!

@@ -1,4 +1,4 @@
-//! Names of limits: those that header fields can carry.
+//! Checks of limits' names: header fields must be able to carry them.
 
 use crate::error::ConfigError;
 use crate::name::Name;

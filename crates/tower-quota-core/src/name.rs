@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 /// The name of a limit, or of what a key is made from.
 ///
 /// A name comes from code or configuration, never from a request. It is a pointer and a number, so that decisions can
-/// carry names without allocating or counting references. A name built from a `String` is kept for the life of the
-/// process, once per distinct text, however often a configuration is reloaded.
+/// carry names without allocating or counting references. A name built from a `String` is kept until the process ends,
+/// once per distinct text. A configuration that is loaded again adds nothing.
 ///
 /// ```
 /// use tower_quota_core::Name;
@@ -45,7 +45,9 @@ impl Name {
         self.id
     }
 
-    /// Returns the number of this limit's strikes in stored state: that of its name with `" penalty"` behind it.
+    /// Returns the number of this limit's strikes in stored state.
+    ///
+    /// It is the number of the name followed by `" penalty"`.
     #[must_use]
     pub const fn strikes_id(self) -> u32 {
         fnv1a(self.id, b" penalty")

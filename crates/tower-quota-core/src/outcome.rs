@@ -1,4 +1,4 @@
-//! Outcomes: whether a request may pass, and when.
+//! Outcomes: a request passes, waits or is refused.
 
 use core::time::Duration;
 
@@ -8,13 +8,13 @@ use crate::algorithm::Verdict;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// It may pass at once.
+    /// The request may pass at once.
     Allow,
-    /// It may pass after this wait. The charges are taken, the place in the queue is kept.
+    /// The request may pass after this wait. Its charges are taken and its place in the queue is kept.
     Wait(Duration),
-    /// It is refused. The same request, alone, is admitted after exactly this wait, and not a microsecond sooner.
+    /// The request is refused. The same request, alone, is admitted after exactly this wait, and not sooner.
     Refuse(Duration),
-    /// It can never pass: a cost is above its limit's capacity.
+    /// The request can never pass: a cost is above its limit's capacity.
     Never,
 }
 

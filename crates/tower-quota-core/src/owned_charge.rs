@@ -26,7 +26,7 @@ pub struct OwnedCharge {
     quota: Quota,
     key: Key<'static>,
     cost: u64,
-    patience: Option<Duration>,
+    max_wait: Option<Duration>,
     penalty: Option<Penalty>,
     counts_refusals: bool,
     is_shadow: bool,
@@ -52,7 +52,7 @@ impl OwnedCharge {
     #[must_use]
     pub fn as_charge(&self) -> Charge<'_> {
         let mut charge = Charge::new(self.name, &self.quota, &self.key).cost(self.cost);
-        if let Some(longest) = self.patience {
+        if let Some(longest) = self.max_wait {
             charge = charge.max_wait(longest);
         }
         if self.is_shadow {
@@ -78,7 +78,7 @@ impl From<&Charge<'_>> for OwnedCharge {
             quota: *charge.quota(),
             key: Key::owned(charge.key().scope(), charge.key().as_bytes()),
             cost: charge.units(),
-            patience: charge.longest_wait(),
+            max_wait: charge.longest_wait(),
             penalty: charge.penalised_by().copied(),
             counts_refusals: charge.counts_refusals(),
             is_shadow: charge.is_shadow(),

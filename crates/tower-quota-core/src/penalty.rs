@@ -9,10 +9,14 @@ use crate::time::micros;
 /// The longest possible block.
 const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 
-/// A penalty for refused requests. The first few are free; each further one blocks the client for a step longer, up to
-/// a maximum, and time forgives one refusal each step.
+/// A penalty for refused requests.
 ///
-/// It is a token bucket of strikes that refusals take from, into debt: while it is in debt, its limit refuses.
+/// 1. The first few refusals are free.
+/// 2. Each further one blocks the client for a step longer, up to a maximum.
+/// 3. Time forgives one refusal each step.
+///
+/// A penalty is a token bucket of strikes. Each refusal takes one strike, into debt if need be. While the bucket is in
+/// debt, the limit refuses.
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,7 +48,7 @@ impl Penalty {
 
     /// Sets what each further refusal adds to the block, which is also how long it takes to forgive one.
     ///
-    /// A step is whole microseconds, from 1 ms to 366 days.
+    /// A step is from 1 ms to 366 days, without a fraction of a microsecond.
     ///
     /// # Panics
     /// When the step is out of range; see [`Penalty::try_new`].
@@ -53,7 +57,7 @@ impl Penalty {
         Self { strikes: Quota::new(1, step).burst(self.strikes.capacity()), most: self.most }
     }
 
-    /// Sets the longest block: rounded down to whole steps, at least one, and at most 366 days.
+    /// Sets the longest block, rounded down to full steps: at least one step, and at most 366 days.
     pub const fn most(self, most: Duration) -> Self {
         Self { strikes: self.strikes, most }
     }
@@ -61,8 +65,8 @@ impl Penalty {
     /// Makes a penalty from numbers of a configuration: free refusals, step, longest block.
     ///
     /// # Errors
-    /// [`ConfigError`] when no refusal is free, when the step is not whole microseconds from 1 ms to 366 days, or when
-    /// the numbers cannot be counted to within 1 part per million.
+    /// [`ConfigError`] when no refusal is free, when the step is not from 1 ms to 366 days or has a fraction of a
+    /// microsecond, or when the numbers cannot be counted to within 1 part per million.
     pub fn try_new(refusals: u64, step: Duration, most: Duration) -> Result<Self, ConfigError> {
         Ok(Self { strikes: Quota::try_new(1, step)?.try_burst(refusals)?, most })
     }

@@ -28,8 +28,9 @@ pub struct LimitStatus {
     pub is_shadow: bool,
 }
 
-/// The units left of a limit, and the time until it is full. A bucket's is computed when it is read, because most
-/// requests never do.
+/// The units left of a limit, and the time until it is full.
+///
+/// A bucket's are computed when they are read, because most requests never read them.
 #[derive(Clone, Copy)]
 pub struct Left(Amount);
 
@@ -40,14 +41,15 @@ enum Amount {
 }
 
 impl Left {
-    /// Makes it of whole units, and the time until nothing is used.
+    /// Makes the amount of this many units, and the time until nothing is used.
     #[must_use]
     pub const fn new(remaining: u64, reset_after: Duration) -> Self {
         Self(Amount::Known { remaining, reset_after })
     }
 
-    /// Makes it of a bucket of which `used` [grains](Quota::grain) are taken. For a quota that is a window nothing is
-    /// left.
+    /// Makes the amount left of a bucket of which `used` [grains](Quota::grain) are taken.
+    ///
+    /// Nothing is left if the quota counts in windows.
     ///
     /// ```
     /// use std::time::Duration;
@@ -68,10 +70,10 @@ impl Left {
 }
 
 impl LimitStatus {
-    /// Makes the status of an enforced bucket of which `used` grains are taken, judging `cost` units that would not
-    /// wait.
+    /// Makes the status of an enforced bucket of which `used` grains are taken.
     ///
-    /// Nothing is taken. It is for stores that answer with their state.
+    /// Its outcome is that of a request of `cost` units that does not wait. Nothing is taken. This is for stores that
+    /// answer with their state.
     #[must_use]
     pub fn of_bucket(name: Name, quota: &Quota, used: u64, cost: u64) -> Self {
         let used = used.min(2 * MOST_GRAINS);
@@ -80,12 +82,12 @@ impl LimitStatus {
         Self { name, limit: quota.capacity(), left, outcome, taken: 0, is_shadow: false }
     }
 
-    /// Returns the whole units left, on a refusal too.
+    /// Returns the units left, rounded down, on a refusal too.
     #[must_use]
     pub const fn remaining(&self) -> u64 {
         match self.left.0 {
             Amount::Known { remaining, .. } => remaining,
-            Amount::Bucket { used, grain, .. } => bucket::whole_units(self.limit, grain, used),
+            Amount::Bucket { used, grain, .. } => bucket::units_left(self.limit, grain, used),
         }
     }
 
@@ -99,7 +101,7 @@ impl LimitStatus {
     }
 }
 
-/// Two statuses are equal if their numbers are, whether they were computed or are still to be.
+/// Two statuses are equal if their numbers are, computed or not.
 impl PartialEq for LimitStatus {
     fn eq(&self, other: &Self) -> bool {
         let numbers = |status: &Self| {

@@ -5,8 +5,9 @@ use core::ops::Deref;
 
 use crate::status::LimitStatus;
 
-/// Statuses, up to three of them without an allocation. A known number of them is written in place, unlike in a list
-/// that first has to look at what is there.
+/// The statuses of a decision, up to three of them without an allocation.
+///
+/// A known number of statuses is written in place. A vector would have to check its length first.
 #[derive(Clone)]
 pub(crate) enum Statuses {
     None,
@@ -17,7 +18,7 @@ pub(crate) enum Statuses {
 }
 
 impl Statuses {
-    /// Makes so many statuses, each by its position.
+    /// Makes this many statuses, each from its position.
     #[inline]
     pub(crate) fn from_fn(count: usize, status: impl Fn(usize) -> LimitStatus) -> Self {
         match count {

@@ -1,4 +1,4 @@
-//! Stores: where state lives.
+//! Stores: they keep the state and decide.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::charge::{Charge, Operation};
 use crate::decision::Decision;
 
-/// Where state lives. A store decides the charges of a request in one atomic step and answers with a [`Decision`].
+/// A store keeps the state, and decides the charges of a request in one atomic step.
 ///
 /// Every store agrees with [`Entry`](crate::Entry), the model, step by step. The conformance suite of
 /// `tower-quota-testkit` checks this. A store reads the time on the side that holds the state, once per call.
@@ -45,7 +45,7 @@ pub trait Store: Send + Sync + 'static {
     /// Does one operation on all charges of a request, in one atomic step.
     ///
     /// A store may take the charges before this returns, as [`MemoryStore`](crate::MemoryStore) does, or while the
-    /// future is polled. So a dropped future may have taken them or not.
+    /// future is polled. A dropped future may therefore have taken them or not.
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future;
 
     /// Takes every charge if all of them fit, and none otherwise.
@@ -53,10 +53,10 @@ pub trait Store: Send + Sync + 'static {
         self.apply(Operation::Check, charges)
     }
 
-    /// Checks at once, if this store never waits, and writes the decision to `decision`. Returns whether it has.
+    /// Checks at once, if this store never waits, and writes the decision to `decision`.
     ///
-    /// A decision is large. Written in place, it is not moved. A store that has to wait returns `false` and does
-    /// nothing, which is the default.
+    /// Returns whether it has decided. A store that has to wait returns `false` and does nothing, which is the default.
+    /// A decision is large; written in place, it is not moved.
     ///
     /// ```
     /// use tower_quota_core::{Charge, Decision, Key, MemoryStore, Quota, Store};
@@ -74,16 +74,16 @@ pub trait Store: Send + Sync + 'static {
 
     /// Returns a number that this store shares with its clones, and with no other store of the process.
     ///
-    /// By it a layer notices that another has counted the same request in the same store. `None`, the default, means
-    /// that this is not known.
+    /// A layer uses it to notice that another layer has counted the same request in the same store. `None`, the default,
+    /// means that the identity is not known.
     fn identity(&self) -> Option<usize> {
         None
     }
 
-    /// Waits until refunds and settlements in flight have reached the store, at most until the deadline has passed.
+    /// Waits until refunds and settlements in flight have reached the store, or the deadline has passed.
     ///
-    /// Returns whether they have. Call it when a service shuts down and makes no more requests. By default it is ready
-    /// at once, as for a store that has nothing in flight.
+    /// Returns whether they have reached it. Call this when a service shuts down and makes no more requests. The default
+    /// returns at once, for a store that has nothing in flight.
     fn close(&self, deadline: Duration) -> impl Future<Output = bool> + Send {
         let _ = deadline;
         core::future::ready(true)
@@ -114,7 +114,7 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
 /// A store chosen at run time: any [`Store`] behind one type.
 ///
-/// A decision that takes time costs an allocation more.
+/// A decision that is not made at once costs one more allocation.
 ///
 /// ```
 /// use tower_quota_core::{BoxStore, MemoryStore};

@@ -1,4 +1,6 @@
-//! What a store needs that writes [entries](crate::Entry::encode) in another language, as a script in Redis does.
+//! Constants and codecs for stores that write [entries](crate::Entry::encode) in another language.
+//!
+//! The script of the Redis store is an example.
 //!
 //! Hidden from the documentation: it may change in any release.
 

@@ -3,9 +3,9 @@
 use core::fmt;
 use core::time::Duration;
 
-/// An instant: whole microseconds since the Unix epoch, on the clock of the side that holds the state.
+/// An instant in microseconds since the Unix epoch, on the clock of the side that holds the state.
 ///
-/// Windows are aligned to the epoch, so an instant is comparable between processes only as far as their clocks are;
+/// Windows are aligned to the epoch. Instants of two processes are comparable only as far as their clocks are;
 /// tower-quota never compares instants of two clocks.
 ///
 /// ```
@@ -56,14 +56,14 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Returns the whole microseconds of a duration, saturating at `u64::MAX` (half a million years).
+/// Returns the microseconds of a duration, rounded down, at most `u64::MAX` (half a million years).
 pub(crate) const fn micros(span: Duration) -> u64 {
     let micros = span.as_micros();
     if micros > u64::MAX as u128 {
         u64::MAX
     } else {
         #[expect(clippy::cast_possible_truncation, reason = "compared with u64::MAX just above")]
-        let whole = micros as u64;
-        whole
+        let fitting = micros as u64;
+        fitting
     }
 }

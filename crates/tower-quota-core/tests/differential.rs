@@ -11,7 +11,7 @@ const REGRESSIONS: &str = "tests/differential-regressions.txt";
 /// The number of keys that a trace names.
 const KEYS: usize = 3;
 const LIMITS: [&str; 3] = ["one", "two", "three"];
-/// Not soon full again.
+/// A quota that is not soon full again.
 const SLOW: Quota = Quota::new(1, Duration::from_secs(366 * 86_400));
 /// More pairs of a limit and a quota than a table has numbers for.
 const NUMBERS: u64 = 2_100;
@@ -49,7 +49,7 @@ fn growing_store_agrees_with_model() {
 #[test]
 fn recycled_numbers_agree_with_model() {
     Differential::new().cases(50).regressions(REGRESSIONS).run(|trace| {
-        // So small that all keys share a table and its numbers.
+        // The store is so small that all keys share a table and its numbers.
         let store = MemoryStore::with_clock(KEYS + 1, trace.clock());
         use_up_numbers(&store);
         block_on(trace.compare(&store))
@@ -97,7 +97,7 @@ impl Store for CrowdedStore {
     }
 }
 
-/// Asks other limits, more than there are numbers, and forgets them.
+/// Checks more other limits than there are numbers, and forgets them.
 fn use_up_numbers(store: &MemoryStore) {
     let key = Key::number(Name::new("other"), 0);
     for units in 1..=NUMBERS {

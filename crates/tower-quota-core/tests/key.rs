@@ -1,4 +1,4 @@
-//! Keys and names: who is counted, and under which text.
+//! Keys and names.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -32,7 +32,7 @@ fn ipv6_address_is_counted_by_network() {
 }
 
 #[test]
-fn parts_keep_their_borders() {
+fn joined_parts_keep_their_borders() {
     let part = |text: &'static str| Key::owned(USER, text);
     let joined = |parts: &[Key<'static>]| Key::joined(Name::new("both"), parts);
     let keys = [
@@ -78,7 +78,7 @@ fn names_are_kept_once() {
     assert_eq!(Name::new("x").to_string(), "x");
 }
 
-/// Stored state is filed under these numbers: they must never change. FNV-1a's published test values.
+/// Uses FNV-1a's published test values. Stored state has these numbers, so they must never change.
 #[test]
 fn name_numbers_are_fnv_1a() {
     for (text, id) in [("", 0x811c_9dc5), ("a", 0xe40c_292c), ("b", 0xe70c_2de5), ("foobar", 0xbf9c_f968)] {

@@ -59,7 +59,7 @@ fn sync_and_async_checks_agree() {
     }
 }
 
-/// Limiters of one store that meet in the same entries, with other quotas and more limits.
+/// Uses limiters of one store that share entries, with other quotas and more limits.
 #[test]
 fn sync_checks_agree_on_shared_entries() {
     let clock = ManualClock::default();
@@ -160,7 +160,7 @@ fn peek_changes_nothing() {
 }
 
 #[test]
-fn refund_mints_nothing() {
+fn refund_gives_back_no_more_than_taken() {
     let (clock, limiter) = manual(Quota::per_second(1).burst(3));
     let Ok(taken) = limiter.check_n("ann", 2).into_inner();
     let copy = taken.clone();
@@ -203,7 +203,7 @@ fn reset_limit_leaves_the_others() {
 }
 
 #[test]
-fn unknown_limit_error_names_the_known() {
+fn unknown_limit_error_lists_known_limits() {
     let (_, limiter) = manual(Quota::per_minute(3));
     let limiter = limiter.limit("hour", Quota::per_hour(9));
     let error = limiter.reset_limit("ann", "day").unwrap_err();
@@ -351,7 +351,7 @@ async fn window_refuses_instead_of_waiting() {
     assert_eq!(refusal.decision().unwrap().retry_after(), Some(SECOND));
 }
 
-/// A store that answers after a while, as one behind a network does.
+/// A store that answers late, like one behind a network.
 #[derive(Clone)]
 struct Distant(Arc<MemoryStore>);
 
@@ -371,7 +371,7 @@ impl Store for Distant {
 
 #[tokio::test(start_paused = true)]
 async fn distant_store_gets_cancelled_turns_back() {
-    // Cancelled while the store is asked, and while the turn is waited for.
+    // One call is cancelled while the store decides, and one while it waits for its turn.
     for pause in [Duration::from_millis(5), Duration::from_millis(50)] {
         let store = Arc::new(memory());
         let limiter = Limiter::new(Distant(Arc::clone(&store)), "limit", Quota::per_second(1).burst(1));

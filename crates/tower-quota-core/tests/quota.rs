@@ -37,7 +37,7 @@ fn rate_out_of_range_is_an_error() {
 }
 
 #[test]
-fn bursts() {
+fn burst_sets_the_capacity() {
     let quota = Quota::per_second(10);
     assert_eq!(quota.try_burst(0), Err(ConfigError::ZeroBurst));
     for algorithm in [Algorithm::FixedWindow, Algorithm::SlidingWindow, Algorithm::SlidingLog] {
@@ -91,7 +91,7 @@ fn long_log_is_an_error() {
 }
 
 #[test]
-fn places_of_windows() {
+fn offset_places_fixed_windows_only() {
     let day = Quota::per_day(1);
     let hour = Duration::from_secs(3_600);
     assert_eq!(day.try_offset(hour), Err(ConfigError::NotAFixedWindow(Algorithm::TokenBucket)));
@@ -102,18 +102,18 @@ fn places_of_windows() {
     assert_eq!(day.fixed_window().window_offset(), Some(0));
     assert_eq!(day.fixed_window().offset(hour).window_offset(), Some(3_600_000_000));
     assert_eq!(day.fixed_window().from_first_request().window_offset(), None);
-    // Another algorithm has no use for the place of a window.
+    // Another algorithm ignores the offset of a window.
     assert_eq!(day.fixed_window().offset(hour).sliding_log(), day.sliding_log());
 }
 
 #[test]
-fn shares() {
-    // Exactly, in the same period where the units divide, else in a longer one.
+fn share_keeps_rate_and_capacity() {
+    // The share is exact: in the same period if the units divide, otherwise in a longer one.
     assert_eq!(Quota::per_second(10).burst(20).divided(5), Quota::per_second(2).burst(4));
     assert_eq!(Quota::per_second(10).divided(4), Quota::new(5, Duration::from_secs(2)).burst(2));
     assert_eq!(Quota::per_hour(1).gcra().divided(7), Quota::new(1, Duration::from_secs(7 * 3_600)).gcra());
     assert_eq!(Quota::new(3, LONGEST).divided(2), Quota::new(1, Duration::from_secs(244 * 86_400)));
-    // Down to whole units per 366 days where nothing else is left.
+    // If nothing else fits, it is rounded down to units per 366 days.
     assert_eq!(Quota::new(7, LONGEST).divided(2), Quota::new(3, LONGEST));
     assert_eq!(Quota::per_second(9).leaky_bucket().queue(5).divided(100).capacity(), 1);
 
@@ -132,7 +132,7 @@ fn shares() {
         let error = ConfigError::ShareTooSmall { units: 1, period: Duration::from_secs(86_400), instances: 367 };
         assert_eq!(quota.try_divided(367), Err(error));
     }
-    // What has become a burst is one: a window has none.
+    // A capacity that differs from the units is a burst, and a window has none.
     let share = Quota::per_second(10).divided(4);
     assert_eq!(share.try_algorithm(Algorithm::SlidingLog), Err(ConfigError::BurstOnWindow(Algorithm::SlidingLog)));
 }
@@ -170,7 +170,7 @@ fn accessors_return_the_numbers() {
     assert_eq!(Quota::per_day(5).period(), Duration::from_secs(86_400));
 }
 
-/// The text of an error names the value and a way out.
+/// Asserts that the text of an error names the value.
 #[test]
 fn errors_name_the_value() {
     let cases = [

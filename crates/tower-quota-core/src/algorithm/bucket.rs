@@ -1,9 +1,9 @@
-//! Token bucket, GCRA and leaky bucket: one state, read from both ends.
+//! Token bucket, GCRA and leaky bucket share one state.
 //!
 //! `used` is the number of grains that were taken and are not back at some instant. A token bucket holds
 //! `capacity - used` of them; GCRA's theoretical arrival time lies `used / refill` microseconds ahead; a leaky bucket's
 //! queue holds `used`, and the next turn comes when they have drained. Time only takes `refill` grains a microsecond
-//! off `used`, down to 0. So the state is one instant: when nothing is used any more.
+//! off `used`, down to 0. The state is therefore one instant: the time at which the bucket is full again.
 //!
 //! Bound, for a token bucket and GCRA: in any span of `t` microseconds at most `burst + t * units / period` units are
 //! admitted. A leaky bucket admits the same, and lets them start evenly spaced.
@@ -14,7 +14,9 @@ use super::verdict::Verdict;
 use crate::bytes::{push_u56, read_u56};
 use crate::quota::{Algorithm, MOST_USED, Quota};
 
-/// Returns the longest wait, in microseconds, that can be promised without counting beyond [`MOST_USED`].
+/// Returns the longest wait that a bucket can promise, in microseconds.
+///
+/// A longer one would need more than [`MOST_USED`] grains.
 pub(crate) const fn longest_wait(quota: &Quota) -> u64 {
     match quota.refill() {
         0 => 0,
@@ -22,7 +24,7 @@ pub(crate) const fn longest_wait(quota: &Quota) -> u64 {
     }
 }
 
-/// The state of a bucket: when it will be full again.
+/// The state of a bucket: the instant at which it is full again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bucket {
     /// The instant from which nothing is used, in microseconds since the epoch.
@@ -34,7 +36,7 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// A bucket of which nothing is used.
+    /// A full bucket.
     pub(crate) const FULL: Self = Self { full_at: 0, rest: 0, lows: None };
 
     /// Makes the state of a bucket with `used` grains taken at `now`.
@@ -54,7 +56,7 @@ impl Bucket {
         if used < MOST_USED { used } else { MOST_USED }
     }
 
-    /// Replaces what is used at `now` by what a function makes of it.
+    /// Replaces the grains used at `now` by the result of a function.
     pub(crate) fn change(&mut self, quota: &Quota, now: u64, change: impl FnOnce(u64) -> u64) {
         let used = self.used_grains(quota, now);
         self.set(quota, change(used), self.lows.map(|lows| lows.note(used).pass(quota, used, now)), now);
@@ -65,7 +67,7 @@ impl Bucket {
         self.lows = lows.filter(|_| *self != Self::FULL);
     }
 
-    /// Begins to note what is used, if that is not done already, so that charges from here on can be refunded exactly.
+    /// Starts to record low marks, unless it does so already. Later charges can then be refunded exactly.
     pub(crate) fn watch(&mut self, quota: &Quota, now: u64) {
         if self.lows.is_none() && self.full_at > now {
             self.lows = Some(Lows::new(self.used_grains(quota, now), now));
@@ -74,8 +76,8 @@ impl Bucket {
 }
 
 impl Counting for Bucket {
-    fn judge(&self, quota: &Quota, now: u64, cost: u64, patience: u64) -> Verdict {
-        judge(quota, self.used_grains(quota, now), cost, patience)
+    fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Verdict {
+        judge(quota, self.used_grains(quota, now), cost, max_wait)
     }
 
     fn remaining(&self, quota: &Quota, now: u64) -> u64 {
@@ -90,7 +92,7 @@ impl Counting for Bucket {
         (self.used_grains(quota, now), quota.grain())
     }
 
-    /// Does nothing: the state says what is used at any instant.
+    /// Does nothing: the state is valid at any instant.
     fn advance(&mut self, _: &Quota, _: u64) {}
 
     fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64 {
@@ -102,7 +104,10 @@ impl Counting for Bucket {
         grains / quota.grain()
     }
 
-    /// Gives back all of a charge, if no less was used in the meantime, and otherwise what time has not refilled since.
+    /// Gives back a charge.
+    ///
+    /// All of it comes back if no less was used in the meantime. Otherwise time has refilled a part of it, and only
+    /// the rest comes back.
     fn refund(&mut self, quota: &Quota, now: u64, Refund { cost, taken_at, is_prepared }: Refund) {
         let used = self.used_grains(quota, now);
         let lows = self.lows.map(|lows| lows.note(used));
@@ -111,7 +116,7 @@ impl Counting for Bucket {
         let charged = cost.saturating_mul(quota.grain()).min(MOST_USED);
         let refilled = now.saturating_sub(taken_at).saturating_mul(quota.refill());
         let unrefilled = match least {
-            // It was full since, or was counted by another quota: how fast that refilled is not known.
+            // It was full since, or was counted by another quota at an unknown rate.
             None if is_prepared => 0,
             _ => charged.saturating_sub(refilled),
         };
@@ -130,7 +135,7 @@ impl Counting for Bucket {
 }
 
 impl Readable for Bucket {
-    /// Returns `None` for a bucket that notes what is used.
+    /// Returns `None` for a bucket that records its low marks.
     fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
         self.lows.is_none().then(|| self.used_grains(quota, at))
     }
@@ -155,7 +160,7 @@ impl Readable for Bucket {
     }
 }
 
-/// Returns what is still used after this many microseconds.
+/// Returns the grains still used after this many microseconds.
 #[inline]
 pub(crate) fn refilled(quota: &Quota, used: u64, elapsed: u64) -> u64 {
     used.saturating_sub(elapsed.saturating_mul(quota.refill()))
@@ -167,7 +172,7 @@ pub(crate) const fn holds(quota: &Quota, used: u64, cost: u64) -> bool {
     cost <= quota.capacity() && used + cost * quota.grain() <= quota.capacity() * quota.grain()
 }
 
-/// Returns whether it refuses this many units now, though its capacity covers them.
+/// Returns whether a bucket refuses this many units now, though its capacity covers them.
 pub(crate) const fn refuses(quota: &Quota, used: u64, cost: u64) -> bool {
     cost <= quota.capacity() && !holds(quota, used, cost)
 }
@@ -189,32 +194,32 @@ pub(crate) fn verdict(quota: &Quota, used: u64, cost: u64) -> Verdict {
 }
 
 /// Judges a cost from 1 to the capacity when `used` grains are taken.
-pub(super) fn judge(quota: &Quota, used: u64, cost: u64, patience: u64) -> Verdict {
+pub(super) fn judge(quota: &Quota, used: u64, cost: u64, max_wait: u64) -> Verdict {
     let until_fits = until_fits(quota, used, cost);
     if quota.algorithm() == Algorithm::LeakyBucket {
         // There must be a place in the queue now, and the turn must come soon enough.
         let until_turn = used.div_ceil(quota.refill());
-        match until_fits.max(until_turn.saturating_sub(patience)) {
+        match until_fits.max(until_turn.saturating_sub(max_wait)) {
             0 => Verdict::Admit { wait: until_turn },
             retry => Verdict::Refuse { retry },
         }
     } else {
-        match until_fits.saturating_sub(patience) {
+        match until_fits.saturating_sub(max_wait) {
             0 => Verdict::Admit { wait: until_fits },
             retry => Verdict::Refuse { retry },
         }
     }
 }
 
-/// Returns the whole units left.
+/// Returns the units left, rounded down.
 #[inline]
 pub(crate) const fn remaining(quota: &Quota, used: u64) -> u64 {
-    whole_units(quota.capacity(), quota.grain(), used)
+    units_left(quota.capacity(), quota.grain(), used)
 }
 
-/// Returns the whole units left of a capacity, `grain` grains each.
+/// Returns the units left of a capacity, rounded down; a unit is `grain` grains.
 #[inline]
-pub(crate) const fn whole_units(capacity: u64, grain: u64, used: u64) -> u64 {
+pub(crate) const fn units_left(capacity: u64, grain: u64, used: u64) -> u64 {
     match grain {
         0 => 0,
         grain => capacity.saturating_sub(used.div_ceil(grain)),
@@ -227,29 +232,29 @@ pub(crate) const fn reset(quota: &Quota, used: u64) -> u64 {
     until_back(quota.refill(), used)
 }
 
-/// Returns the microseconds until `used` grains are back, `refill` in each.
+/// Returns the microseconds until `used` grains are back, at `refill` grains a microsecond.
 #[inline]
 pub(crate) const fn until_back(refill: u64, used: u64) -> u64 {
     match refill {
         0 => 0,
-        // So it is where the units of a period divide its microseconds, and a division takes a tenth of a refusal.
+        // The usual case: the units of a period divide its microseconds. A division takes a tenth of a refusal's time.
         1 => used,
         refill => used.div_ceil(refill),
     }
 }
 
-/// Returns whether no whole unit is left.
+/// Returns whether less than one unit is left.
 #[inline]
 pub(crate) const fn is_spent(quota: &Quota, used: u64) -> bool {
     used > (quota.capacity() - 1) * quota.grain()
 }
 
-/// Takes a cost, into debt if need be.
+/// Returns the grains used with a cost, into debt if need be.
 pub(super) fn taken(quota: &Quota, used: u64, cost: u64) -> u64 {
     used.saturating_add(cost.saturating_mul(quota.grain())).min(MOST_USED)
 }
 
-/// Takes a cost, but not into debt.
+/// Returns the grains used with a cost, but not into debt.
 pub(super) fn penalised(quota: &Quota, used: u64, cost: u64) -> u64 {
     let empty = quota.capacity() * quota.grain();
     used.max(taken(quota, used, cost).min(empty))
@@ -260,7 +265,7 @@ pub(super) fn until_paid(quota: &Quota, used: u64) -> u64 {
     used.saturating_sub(quota.capacity() * quota.grain()).div_ceil(quota.refill())
 }
 
-/// Takes one unit more, down to `most_debt` units of debt.
+/// Returns the grains used with one unit more, down to `most_debt` units of debt.
 pub(super) fn struck(quota: &Quota, used: u64, most_debt: u64) -> u64 {
     let deepest = (quota.capacity() + most_debt) * quota.grain();
     used.max((used + quota.grain()).min(deepest))

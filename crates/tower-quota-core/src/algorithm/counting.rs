@@ -7,7 +7,7 @@ use crate::quota::Quota;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Refund {
     pub(crate) cost: u64,
-    /// When they were taken, in microseconds since the epoch.
+    /// The instant at which they were taken, in microseconds since the epoch.
     pub(crate) taken_at: u64,
     /// Says whether the charge prepared for it; see [`Charge::refundable`](crate::Charge::refundable).
     pub(crate) is_prepared: bool,
@@ -15,27 +15,31 @@ pub(crate) struct Refund {
 
 /// The counter of one limit, of one kind. Each kind has a file of its own.
 pub(crate) trait Counting {
-    /// Judges a cost from 1 to the capacity at `now`. `patience` is the longest accepted wait, in microseconds.
-    fn judge(&self, quota: &Quota, now: u64, cost: u64, patience: u64) -> Verdict;
+    /// Judges a cost from 1 to the capacity at `now`. `max_wait` is the longest accepted wait, in microseconds.
+    fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Verdict;
 
-    /// Returns the whole units left at `now`.
+    /// Returns the units left at `now`, rounded down.
     fn remaining(&self, quota: &Quota, now: u64) -> u64;
 
     /// Returns the instant from which nothing is used any more, if nothing else is charged.
     fn full_at(&self, quota: &Quota) -> u64;
 
-    /// Returns what is used at `now`, and how much of that makes a unit.
+    /// Returns the amount used at `now`, and the amount of one unit.
     fn used(&self, quota: &Quota, now: u64) -> (u64, u64);
 
-    /// Drops what has left by `now`.
+    /// Drops the units that no longer count at `now`.
     fn advance(&mut self, quota: &Quota, now: u64);
 
-    /// Takes a cost from a state that was advanced to `now`, whether it fits or not. What does not fit is a debt.
-    /// Returns the units recorded: less than the cost where the state counts no more.
+    /// Takes a cost from a state that was advanced to `now`, whether it fits or not.
+    ///
+    /// Units that do not fit are a debt. Returns the units recorded, which are fewer than the cost if the state cannot
+    /// count more.
     fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64;
 
-    /// Gives back some of a charge in a state that was advanced to `now`: to the same window only, never beyond the
-    /// capacity, and to a bucket no more than was used all the time since, or than time has not refilled.
+    /// Gives back some of a charge in a state that was advanced to `now`.
+    ///
+    /// A window gets back only its own units. A bucket gets back no more than was used all the time since the charge,
+    /// or than time has not refilled. No state gets back more than its capacity.
     fn refund(&mut self, quota: &Quota, now: u64, refund: Refund);
 
     /// Appends the stored form, without the instant at which it is full.
@@ -47,13 +51,15 @@ pub(crate) trait Readable: Counting + Sized {
     /// Returns the state of a client that was never seen: a full bucket, an empty window.
     fn fresh(quota: &Quota, now: u64) -> Self;
 
-    /// Reads the stored form of an entry that was changed last `at`. Returns `None` if no limit of this quota can be in
-    /// such a state; `rest` is read to its end.
+    /// Reads the stored form of a state whose entry was last changed at `at`. Reads `rest` to its end.
+    ///
+    /// Returns `None` if no limit of this quota can be in such a state.
     fn decode(quota: &Quota, rest: &mut &[u8], full_at: u64, at: u64) -> Option<Self>;
 
-    /// Returns a word that, with the quota and the instant `at`, says all of a state that was advanced to it: a row of
-    /// the memory store keeps it. Returns `None` if no word does; the memory store then keeps the entry beside its
-    /// rows.
+    /// Returns a state that was advanced to `at` as one word.
+    ///
+    /// The word, the quota and `at` give the state back, so a row of the memory store can keep it. Returns `None` if
+    /// one word is too little; the memory store then keeps the entry beside its rows.
     fn packed(&self, _quota: &Quota, _at: u64) -> Option<u64> {
         None
     }

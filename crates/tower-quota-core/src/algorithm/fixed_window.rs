@@ -13,7 +13,7 @@ pub const MOST_COUNTED: u64 = 1 << 51;
 /// The counter of a fixed window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FixedWindow {
-    /// When the window started, in microseconds since the epoch.
+    /// The start of the window, in microseconds since the epoch.
     start: u64,
     /// Units counted in it.
     count: u64,
@@ -33,7 +33,7 @@ fn start(quota: &Quota, start: u64, now: u64) -> u64 {
 /// Returns the end of the window that started at `start`.
 fn end(quota: &Quota, start: u64) -> u64 {
     match quota.window_offset() {
-        // The one that the epoch cut off.
+        // The window that the epoch cut off.
         Some(offset) if start < offset => offset,
         _ => start + quota.period_micros(),
     }
@@ -95,7 +95,7 @@ impl Counting for FixedWindow {
 }
 
 impl Readable for FixedWindow {
-    /// Returns `None` for a window that began with its first request: the instant does not say when.
+    /// Returns `None` for a window that began with its first request: its start cannot be derived from `at`.
     fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
         quota.window_offset()?;
         Some(self.at(quota, at).count)

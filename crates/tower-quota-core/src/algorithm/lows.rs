@@ -1,20 +1,20 @@
-//! The least that was used of a bucket lately: what makes its refunds exact.
+//! The recent low marks of a bucket, which make its refunds exact.
 //!
-//! Had a charge never been made, a bucket would hold what it holds now and the charge's grains, but for those that
-//! would have been refilled into a full bucket: no more come back than the least that was used since. The least since
-//! any instant takes a list of any length to know. Two spans are enough to be exact in most cases and never too
-//! generous: the present one, and the one before, each at least as long as an empty bucket takes to fill. Whatever was
-//! charged before those has been refilled since.
+//! A refund must leave the bucket as if the charge had never been made. Without the charge, some of its grains would
+//! have been refilled into a full bucket, and lost. So a refund gives back at most the least that was used since the
+//! charge. To know that minimum for any instant would take a list without bound. Two spans are kept instead: the
+//! present one and the one before, each at least as long as an empty bucket takes to fill. They are exact in most
+//! cases and never give back too much. A charge before both has been refilled since.
 //!
-//! They begin anew where the bucket was full or was converted to another quota. So as far back as they reach, time has
-//! refilled the bucket at one rate. (A charge of the very microsecond of a conversion counts as later.)
+//! The spans start again when the bucket was full or was converted to another quota. Time has therefore refilled the
+//! bucket at one rate as far back as they reach. (A charge in the microsecond of a conversion counts as later.)
 
 use crate::quota::{MOST_USED, Quota};
 
 /// The least grains used in two spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lows {
-    /// When the present span began, in microseconds since the epoch.
+    /// The start of the present span, in microseconds since the epoch.
     pub(super) since: u64,
     /// The least used since then.
     pub(super) low: u64,
@@ -23,17 +23,17 @@ pub(crate) struct Lows {
 }
 
 impl Lows {
-    /// Begins with what is used at `now`. Nothing is known of what was before.
+    /// Makes the low marks of a bucket at `now`, with no span before.
     pub(super) const fn new(used: u64, now: u64) -> Self {
         Self { since: now, low: used, low_before: 0 }
     }
 
-    /// Notes what is used just before a change.
+    /// Lowers the mark to what is used just before a change.
     pub(super) fn note(self, used: u64) -> Self {
         Self { low: self.low.min(used), ..self }
     }
 
-    /// Ends a span that is long enough at `now`, with so much used.
+    /// Starts a new span at `now` if the present one is long enough.
     pub(super) fn pass(self, quota: &Quota, used: u64, now: u64) -> Self {
         match now.saturating_sub(self.since) < horizon(quota) {
             true => self,
@@ -52,7 +52,7 @@ impl Lows {
         }
     }
 
-    /// Notes that so many grains were given back: the charge they were of was never made.
+    /// Lowers both marks by a refund, as if its charge had never been made.
     pub(super) fn refund(self, grains: u64) -> Self {
         let low_before = match self.low_before {
             0 => 0,

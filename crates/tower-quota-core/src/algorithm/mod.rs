@@ -1,6 +1,6 @@
 //! The algorithms: pure functions of a state, an instant and a cost.
 //!
-//! 1. A state says by itself, with its quota's numbers, what is used at any instant `now`.
+//! 1. A state and its quota give the units used at any instant `now`.
 //! 2. No function reads a clock, fails or panics. All count in integers below 2^53, so that Lua takes the same steps.
 //! 3. The caller keeps `now` from running backwards.
 
@@ -88,18 +88,21 @@ kinds! {
 }
 
 impl State {
-    /// Judges `cost` units at `now`. `patience` is the longest wait, in microseconds, that the request would accept;
-    /// windows never make one wait. A cost of 0 is always admitted.
+    /// Judges `cost` units at `now`. A cost of 0 is always admitted.
+    ///
+    /// `max_wait` is the longest wait that the request accepts, in microseconds. Windows make no request wait.
     #[must_use]
-    pub(crate) fn judge(&self, quota: &Quota, now: u64, cost: u64, patience: u64) -> Verdict {
+    pub(crate) fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Verdict {
         match cost {
             0 => Verdict::Admit { wait: 0 },
             cost if cost > quota.capacity() => Verdict::Never,
-            cost => self.counting().judge(quota, now, cost, patience),
+            cost => self.counting().judge(quota, now, cost, max_wait),
         }
     }
 
-    /// Returns the whole units left at `now`, and the microseconds until nothing is used if nothing else is charged.
+    /// Returns the units left at `now`, rounded down, and the microseconds until nothing is used.
+    ///
+    /// The time holds if nothing else is charged.
     #[must_use]
     pub(crate) fn left(&self, quota: &Quota, now: u64) -> (u64, u64) {
         (self.counting().remaining(quota, now), self.full_at(quota).saturating_sub(now))
@@ -116,25 +119,27 @@ impl State {
         self.counting().encode(quota, bytes);
     }
 
-    /// Drops what has left by `now`.
+    /// Drops the units that no longer count at `now`.
     pub(crate) fn advance(&mut self, quota: &Quota, now: u64) {
         self.counting_mut().advance(quota, now);
     }
 
-    /// Takes `cost` units from a state that was advanced to `now`, whether they fit or not. What does not fit is a
-    /// debt. Returns the units recorded: less than the cost where the state counts no more.
+    /// Takes `cost` units from a state that was advanced to `now`, whether they fit or not.
+    ///
+    /// Units that do not fit are a debt. Returns the units recorded, which are fewer than the cost if the state cannot
+    /// count more.
     pub(crate) fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64 {
         self.counting_mut().take(quota, now, cost)
     }
 
-    /// Makes charges from here on refundable exactly, as far as a state must prepare for that.
+    /// Makes later charges refundable exactly. Only buckets have to prepare for this.
     pub(crate) fn watch(&mut self, quota: &Quota, now: u64) {
         if let Self::Bucket(bucket) = self {
             bucket.watch(quota, now);
         }
     }
 
-    /// Returns whether it is a bucket that notes what is used.
+    /// Returns whether it is a bucket that records its low marks.
     pub(crate) const fn is_watched(&self) -> bool {
         matches!(self, Self::Bucket(Bucket { lows: Some(_), .. }))
     }
@@ -144,8 +149,9 @@ impl State {
         self.counting_mut().refund(quota, now, refund);
     }
 
-    /// Takes up to `cost` units from a state that was advanced to `now`, never into debt: the price of a refused
-    /// request where refusals count.
+    /// Takes up to `cost` units for a refused request, if refusals count. Never goes into debt.
+    ///
+    /// The state was advanced to `now`.
     pub(crate) fn penalise(&mut self, quota: &Quota, now: u64, cost: u64) {
         match self {
             Self::Bucket(bucket) => bucket.change(quota, now, |used| bucket::penalised(quota, used, cost)),

@@ -1,7 +1,7 @@
 //! Sliding window log: the stamp of every admitted unit, for one period.
 //!
-//! Units of one microsecond share an entry. An entry carries the running total up to and including it, so that "how
-//! many are still inside" and "when have enough left" are binary searches.
+//! Units of one microsecond share an entry. An entry has the running total up to and including it. The units that still
+//! count, and the instant at which enough have left, are therefore found by binary search.
 //!
 //! Bound: exactly `units` in any span of one period. A unit stamped `t` counts until `t + period`, exclusive.
 
@@ -46,7 +46,7 @@ impl Counting for SlidingLog {
         if self.entries.is_empty() {
             self.base = 0;
         } else if self.base > MOST_COUNTED {
-            // A log that never runs empty: the totals start again, long before they could overflow.
+            // A log that is never empty: its totals start again at 0, long before they could overflow.
             for (_, running) in &mut self.entries {
                 *running -= self.base;
             }
@@ -63,7 +63,7 @@ impl Counting for SlidingLog {
         let is_long = self.entries.len() as u64 >= LONGEST_LOG;
         match self.entries.back_mut() {
             Some((newest, total)) if *newest == now => *total = running,
-            // What is charged into debt shares a stamp, so that no log is longer than the longest quota.
+            // Units charged into debt share a stamp, so that no log is longer than the longest quota.
             Some(newest) if is_long => *newest = (now, running),
             _ => self.entries.push_back((now, running)),
         }

@@ -5,11 +5,11 @@
 //! steps in a window. A step is one microsecond, unless the products would not fit into 53 bits; then it is just long
 //! enough that they do, and the overlap is rounded up, against the client.
 //!
-//! Since it weighs whole requests, a client at the limit gets up to one unit less per window than the quota says,
-//! and one in every two windows of a quota of one.
+//! The estimate is compared in full units. A client at the limit therefore gets up to one unit less per window than the
+//! quota says; of a quota of one unit it gets one in every two windows.
 //!
-//! Bound: the estimate never exceeds `units` at any instant; should the earlier window's requests have come in one
-//! lump, up to `2 * units` can fall into a span of one period, as in a fixed window.
+//! Bound: the estimate never exceeds `units` at any instant. If the earlier window's requests came all at once, up to
+//! `2 * units` can fall into a span of one period, as in a fixed window.
 
 use super::counting::{Counting, Readable, Refund};
 use super::verdict::Verdict;
@@ -19,7 +19,7 @@ use crate::quota::{MOST_GRAINS, Quota};
 /// The counters of a sliding window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlidingWindow {
-    /// When the current window started, in microseconds since the epoch.
+    /// The start of the current window, in microseconds since the epoch.
     start: u64,
     /// Units counted in the window before.
     before: u64,
@@ -60,10 +60,10 @@ impl Counting for SlidingWindow {
         let into = now - start;
         let retry = if count + cost <= capacity {
             // The earlier window has to fade far enough.
-            first_light_enough(quota, before, capacity - count - cost) - into
+            until_weight_fits(quota, before, capacity - count - cost) - into
         } else {
             // This window has to end, become the earlier one, and fade far enough.
-            period - into + first_light_enough(quota, count, capacity - cost)
+            period - into + until_weight_fits(quota, count, capacity - cost)
         };
         Verdict::Refuse { retry }
     }
@@ -131,21 +131,25 @@ impl Readable for SlidingWindow {
     }
 }
 
-/// Returns the most units that a window counts, debts included: at least twice the capacity, and so few that the
-/// weighted sums stay below 2^53.
+/// Returns the most units that a window counts, debts included.
+///
+/// They are at least twice the capacity, and few enough that the weighted sums stay below 2^53.
 const fn most_counted(quota: &Quota) -> u64 {
     2 * MOST_GRAINS / steps(quota)
 }
 
-/// Returns the steps of the earlier window that are less than a period ago. Where a period is no whole number of steps,
-/// the last one is left out of the sum and its part of the overlap is not: the weight is never less than the true one,
-/// nor more than all.
+/// Returns the steps of the earlier window that are less than a period ago, rounded up.
+///
+/// The steps may not divide the period. The incomplete last step then counts in the overlap and not in the sum of the
+/// steps. So the weight is never less than the true one, and never more than 1.
 fn overlap(quota: &Quota, start: u64, now: u64) -> u64 {
     (start + quota.period_micros() - now).div_ceil(quota.grain()).min(steps(quota))
 }
 
-/// Returns how far into a window, in microseconds, an earlier count of `before` first weighs at most `room` units.
-fn first_light_enough(quota: &Quota, before: u64, room: u64) -> u64 {
+/// Returns the microseconds into a window until a count of `before` weighs at most `room` units.
+///
+/// The count is of the window before.
+fn until_weight_fits(quota: &Quota, before: u64, room: u64) -> u64 {
     let steps = steps(quota);
     if before <= room {
         return 0;

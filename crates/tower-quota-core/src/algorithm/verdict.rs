@@ -3,17 +3,17 @@
 /// The answer of one limit to one cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It fits; the request goes ahead after `wait` microseconds (0: at once).
+    /// The cost fits. The request goes ahead after `wait` microseconds, or at once if that is 0.
     Admit {
         /// Microseconds to wait.
         wait: u64,
     },
-    /// It does not fit now, and will after `retry` microseconds if nothing else is charged until then.
+    /// The cost does not fit now. It will fit after `retry` microseconds if nothing else is charged until then.
     Refuse {
-        /// Microseconds until it fits.
+        /// Microseconds until the cost fits.
         retry: u64,
     },
-    /// It is more than the capacity and will never fit.
+    /// The cost is more than the capacity and will never fit.
     Never,
 }
 

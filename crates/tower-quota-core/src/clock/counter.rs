@@ -4,7 +4,7 @@ use std::time::Instant;
 
 /// The counter and the system's clock. Tests replace both.
 pub(super) trait TimeSource {
-    /// Returns whether the counter promises to run evenly.
+    /// Returns whether the counter promises a constant rate.
     fn has_counter(&self) -> bool;
 
     /// Returns the counter's steps, from any start.
@@ -14,7 +14,7 @@ pub(super) trait TimeSource {
     fn system_nanos(&self) -> u64;
 }
 
-/// The machine's own sources.
+/// The processor's counter and the system's clock.
 #[derive(Debug)]
 pub(super) struct Processor {
     has_counter: bool,
@@ -24,7 +24,7 @@ pub(super) struct Processor {
 impl Processor {
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the system's clock")]
     pub(super) fn start() -> Self {
-        Self { has_counter: instructions::has_even_counter(), started: Instant::now() }
+        Self { has_counter: instructions::has_invariant_counter(), started: Instant::now() }
     }
 }
 
@@ -58,7 +58,7 @@ mod instructions {
 
     /// Returns whether the counter runs at one rate in every state of the processor ("invariant TSC").
     #[allow(unsafe_code, unused_unsafe, reason = "older compilers have no safe name for this instruction")]
-    pub(super) fn has_even_counter() -> bool {
+    pub(super) fn has_invariant_counter() -> bool {
         const HIGHEST_EXTENDED: u32 = 0x8000_0000;
         const POWER_MANAGEMENT: u32 = 0x8000_0007;
         const INVARIANT: u32 = 1 << 8;
@@ -79,13 +79,13 @@ mod instructions {
         count
     }
 
-    /// The architecture demands an even counter.
-    pub(super) const fn has_even_counter() -> bool {
+    /// Returns true: the architecture demands a counter of constant rate.
+    pub(super) const fn has_invariant_counter() -> bool {
         true
     }
 }
 
-/// Elsewhere only the system's clock is read.
+/// The replacement on other processors, where only the system's clock is read.
 #[cfg(not(all(any(target_arch = "x86_64", all(target_arch = "aarch64", not(target_os = "ios"))), not(miri))))]
 mod instructions {
     #[inline]
@@ -93,7 +93,7 @@ mod instructions {
         0
     }
 
-    pub(super) const fn has_even_counter() -> bool {
+    pub(super) const fn has_invariant_counter() -> bool {
         false
     }
 }

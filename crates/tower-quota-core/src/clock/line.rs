@@ -2,11 +2,12 @@
 
 use super::sync::{AtomicU64, Ordering, fence};
 
-/// How long a line is used, by the counter. The clock's errors are at most this large, and this old.
+/// The time for which a line is used, by the counter. The clock's errors are at most this large, and this old.
 pub(super) const WINDOW_MICROS: u64 = 100_000;
 
-/// How long before the comparison a line begins. A reading may execute before the line it uses was published, as
-/// processors read their counters out of order.
+/// The time by which a line begins before its comparison.
+///
+/// Processors read their counters out of order. A reading may execute before the line it uses was published.
 const EARLY_MICROS: u64 = 1_000;
 
 /// The microseconds of one step of the counter, in 2^64ths.
@@ -43,9 +44,9 @@ impl Rate {
 #[derive(Debug)]
 pub(super) struct Line {
     version: AtomicU64,
-    /// The counter at the line's begin.
+    /// The counter at the start of the line.
     start: AtomicU64,
-    /// The time at the line's begin.
+    /// The time at the start of the line.
     start_micros: AtomicU64,
     rate: AtomicU64,
 }

@@ -3,7 +3,7 @@
 //! It begins on the system's clock. Readings that take that clock also compare it with the counter, and measure the
 //! counter's rate from one comparison to the next. When two successive rates agree, the counter is used for a window of
 //! its steps ([`Line`]). At the end of the window the next reading compares again. A counter that restarts or jumps
-//! ahead leaves its window at once; then rates are measured anew.
+//! ahead leaves its window at once. Then rates are measured again.
 
 use super::counter::TimeSource;
 use super::line::{Line, Rate};
@@ -17,14 +17,14 @@ pub(super) const MEASURED_NANOS: u64 = 50_000_000;
 /// It limits the error to half of that, and to some ten microseconds at the end of a window.
 const BRACKET_NANOS: u64 = 5_000;
 
-/// How often a comparison is tried. A preempted one takes longer than the bracket allows.
+/// Attempts at one comparison. A comparison of a preempted thread takes longer than the bracket allows.
 const ATTEMPTS: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct Machine<S> {
     source: S,
     line: Line,
-    /// When rates can be measured next, by the system's clock.
+    /// The next instant at which rates can be measured, by the system's clock.
     due_nanos: AtomicU64,
     last: Mutex<Comparison>,
 }

@@ -1,4 +1,4 @@
-//! The time of an in-process store. The only folder in tower-quota that reads the machine's clocks.
+//! The time of an in-process store. No other folder of tower-quota reads the machine's clocks.
 
 mod counter;
 mod line;
@@ -15,9 +15,9 @@ use core::fmt;
 pub use self::monotonic::MonotonicClock;
 use crate::time::Timestamp;
 
-/// Returns the present time to a store that lives in this process.
+/// A clock gives a store in this process the present time.
 ///
-/// A clock should not run backwards. If it does, stores change nothing until it has caught up with the last charge.
+/// A clock should not run backwards. If it does, stores use the instant of the last charge until it has caught up.
 /// Tests pass a clock that they move by hand (`tower_quota_testkit::ManualClock`).
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// Returns the present instant.

@@ -25,7 +25,7 @@ type Published = (u64, u64, Rate);
 
 fn lines() -> [Published; 2] {
     let rate = |steps| Rate::measured(steps, 1_000_000_000).unwrap();
-    // They differ in all three values, so that any mixture tells another time.
+    // They differ in all three values, so that any mixture gives another time.
     [(100_000, 50_000, rate(2_000_000)), (110_000, 1_000_000, rate(4_000_000))]
 }
 
@@ -43,7 +43,7 @@ fn time_by(published: Published) -> Option<u64> {
     line.micros(|| COUNTER)
 }
 
-/// Lets a reader race with a writer, and demands of each reading one of the lines, or none.
+/// Lets a reader race with a writer. Asserts that each reading is by one of the lines, or none.
 fn race(name: &str, readings: usize, write: impl Fn(&Line) + Copy + Send + Sync + 'static) {
     every_order(name, move || {
         let line = Arc::new(Line::closed());
@@ -76,21 +76,21 @@ fn replaced_line_is_never_torn() {
     });
 }
 
-/// Clocks that stand still while threads read them.
+/// A source whose clocks advance only when the test moves them.
 #[derive(Debug, Default)]
-struct Still {
+struct SteppedSource {
     counter: AtomicU64,
     micros: AtomicU64,
 }
 
-impl Still {
+impl SteppedSource {
     fn pass(&self, micros: u64, steps: u64) {
         self.micros.fetch_add(micros, Ordering::Relaxed);
         self.counter.fetch_add(micros * steps, Ordering::Relaxed);
     }
 }
 
-impl TimeSource for &'static Still {
+impl TimeSource for &'static SteppedSource {
     fn has_counter(&self) -> bool {
         true
     }
@@ -104,12 +104,12 @@ impl TimeSource for &'static Still {
     }
 }
 
-/// Threads find that a comparison is due: one makes it, and all read the right time.
+/// Asserts that one of several threads makes a due comparison, and that all read the right time.
 #[test]
 fn comparison_under_readers_is_made_once() {
     every_order("a comparison under readers", || {
         // One for each order: a few bytes.
-        let source: &'static Still = Box::leak(Box::default());
+        let source: &'static SteppedSource = Box::leak(Box::default());
         let machine = Arc::new(Machine::start(source));
         for _ in 0..3 {
             source.pass(60_000, 2_400);

@@ -11,22 +11,25 @@ use crate::time::{Timestamp, micros};
 
 /// The machine's monotonic clock, aligned to the Unix epoch once, when it is made.
 ///
-/// Later steps of the wall clock (NTP, an operator) do not move it: counters neither jump nor freeze. The price is that
-/// epoch-aligned windows drift from the wall clock by whatever the wall clock was stepped since the process began.
+/// Later steps of the wall clock (NTP, an operator) do not move it: counters neither jump nor freeze. In return,
+/// epoch-aligned windows differ from the wall clock by its steps since the start of the process.
 ///
 /// # Sources
 ///
-/// It reads the system's monotonic clock at first, and the processor's counter as soon as that has run evenly for a
-/// tenth of a second. No call waits for this. The counter is compared with the system's clock every tenth of a second,
-/// and is not used where the processor does not promise an even one.
+/// 1. At first it reads the system's monotonic clock.
+/// 2. When the processor's counter has had a constant rate for a tenth of a second, it reads the counter. No call waits
+///    for this.
+/// 3. Every tenth of a second it compares the counter with the system's clock.
+///
+/// The counter is not used if the processor does not promise a constant rate.
 ///
 /// # Running backwards
 ///
-/// Successive readings may run backwards by some microseconds, when the counter is compared. The counter itself may
-/// jump (resume, restore of a snapshot, migration of a virtual machine). A jump by more than a tenth of a second, in
-/// either direction, is noticed by the next reading, which returns the system's time. A shorter one may go unnoticed
-/// for a tenth of a second: meanwhile the clock is ahead or behind by the length of the jump.
-/// So readings never run backwards by more than a tenth of a second.
+/// Successive readings may run backwards by some microseconds when the counter is compared. The counter itself may
+/// jump (resume, restore of a snapshot, migration of a virtual machine). The next reading notices a jump by more than a
+/// tenth of a second, in either direction, and returns the system's time. A shorter jump may go unnoticed for a tenth of
+/// a second, in which the clock is ahead or behind by its length. Readings therefore never run backwards by more than a
+/// tenth of a second.
 ///
 /// ```
 /// use std::time::Duration;

@@ -60,7 +60,7 @@ fn mock() -> Mock {
     }
 }
 
-/// Passes time in steps of a millisecond, reads the clock at each, and demands the system's time.
+/// Passes time in steps of a millisecond, and asserts that the clock shows the system's time at each.
 fn run_exactly(machine: &Machine<&Mock>, mock: &Mock, millis: u64) {
     for _ in 0..millis {
         mock.pass(MILLI);
@@ -73,7 +73,7 @@ fn assert_close(machine: &Machine<&Mock>, mock: &Mock) {
     assert!(elapsed.abs_diff(system) <= 5, "the clock says {elapsed}, the system {system}");
 }
 
-/// Returns whether the clock follows the counter where the system's clock stands still.
+/// Returns whether the clock follows the counter while the system's clock stands still.
 fn follows_counter(machine: &Machine<&Mock>, mock: &Mock) -> bool {
     let before = machine.elapsed_micros();
     mock.counter.set(mock.counter.get().wrapping_add(2 * STEPS));
@@ -94,7 +94,7 @@ fn new_clock_follows_the_system() {
 }
 
 #[test]
-fn even_counter_is_used_soon() {
+fn counter_of_constant_rate_is_used() {
     let mock = mock();
     let machine = Machine::start(&mock);
     run_exactly(&machine, &mock, 60);
@@ -215,7 +215,7 @@ fn failed_comparison_is_repeated_later() {
 }
 
 #[test]
-fn uneven_counter_is_not_used() {
+fn counter_of_varying_rate_is_not_used() {
     let mock = mock();
     let machine = Machine::start(&mock);
     for step in 0..2_000 {

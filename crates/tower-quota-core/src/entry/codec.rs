@@ -7,7 +7,7 @@
 //!   varint  bytes of this slot that follow
 //!   u32     number of the limit's name (Name::id), or of its strikes (Name::strikes_id)
 //!   u8      low four bits, the kind of state: 0 bucket, 1 fixed window, 2 sliding window counter, 3 sliding log;
-//!           16: the window starts with its first request; 32: the bucket notes what is used
+//!           16: the window starts with its first request; 32: the bucket records its low marks
 //!   varint  capacity, units
 //!   varint  grain
 //!   varint  refill of a bucket, grains per microsecond; period of a window or log, microseconds
@@ -23,9 +23,10 @@
 //! ```
 //!
 //! A varint has 7 bits in each byte, the lowest first; the high bit says that more follow (LEB128). A bucket's grains
-//! used at an instant are `(full_at - instant) * refill - rest`, at least 0. A slot begins with the same bytes, up to
-//! its state, as long as limit and quota are the same, and its length and last instant are where they can be read
-//! without the rest: a script finds, copies and drops slots without taking them apart.
+//! used at an instant are `(full_at - instant) * refill - rest`, at least 0.
+//!
+//! A script finds, copies and drops slots without decoding them. For this, a slot's bytes before its state depend only
+//! on limit and quota, its length comes first, and its last instant comes last.
 
 use super::{DecodeError, Entry, FROM_FIRST_REQUEST, Slot, SlotHead, WATCHED};
 use crate::algorithm::State;
@@ -34,11 +35,13 @@ use crate::quota::{Algorithm, Quota};
 
 /// The version of the stored form.
 pub const VERSION: u8 = 1;
-/// The bits of the kind of state that are no flags.
+/// The bits that hold the kind of state; the others are flags.
 const KIND: u8 = 15;
 
 impl Entry {
-    /// Returns the stored form, documented in the source of this method's module; empty if there is nothing to store.
+    /// Returns the stored form; empty if there is nothing to store.
+    ///
+    /// Its layout is documented in the source of this method's module.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         if self.is_empty() {
@@ -57,10 +60,10 @@ impl Entry {
         bytes
     }
 
-    /// Reads the stored form. The bytes are not trusted: whatever decodes can be decided on.
+    /// Reads the stored form. The bytes are not trusted: any entry that decodes can be decided on.
     ///
     /// # Errors
-    /// [`DecodeError`] names what is wrong, and where.
+    /// [`DecodeError`] names the fault and its position.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut rest = match bytes.split_first() {
             Some((&VERSION, rest)) => rest,

@@ -1,4 +1,4 @@
-//! Why bytes are not an entry.
+//! The error of decoding an entry.
 
 use core::fmt;
 
@@ -19,7 +19,7 @@ pub enum DecodeError {
     Kind {
         /// Offset of the slot, in bytes.
         slot: usize,
-        /// The byte that says the kind.
+        /// The byte that holds the kind.
         kind: u8,
     },
     /// The slot at this offset has numbers that no quota and no state has.

@@ -5,7 +5,7 @@ use crate::quota::{Algorithm, Quota};
 
 /// Flag of a window that starts with its first request.
 pub const FROM_FIRST_REQUEST: u8 = 16;
-/// Flag of a bucket that notes what is used.
+/// Flag of a bucket that records the least that is used, for refunds.
 pub const WATCHED: u8 = 32;
 
 /// The numbers of a quota, as a slot stores them.
@@ -15,7 +15,7 @@ pub struct SlotHead {
     pub kind: u8,
     /// The capacity in units.
     pub capacity: u64,
-    /// As [`Quota::grain`].
+    /// The grain of the quota; see [`Quota::grain`].
     pub grain: u64,
     /// The refill of a bucket in grains per microsecond; the period of a window or log in microseconds.
     pub pace: u64,
@@ -24,7 +24,7 @@ pub struct SlotHead {
 }
 
 impl SlotHead {
-    /// Returns the head of a new slot: no bucket notes yet what is used.
+    /// Returns the head of a new slot, without the flag [`WATCHED`].
     #[must_use]
     pub const fn of(quota: &Quota) -> Self {
         let (flag, offset) = match quota.window_offset() {

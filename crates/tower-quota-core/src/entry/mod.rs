@@ -1,10 +1,9 @@
 //! Entries: everything stored for one key.
 //!
 //! 1. An entry holds a slot for each limit that counts its key: the limit's number, the quota's numbers, the state.
-//! 2. A slot says by itself what is used at any instant. So a limit that a request does not ask for is left alone, and
-//!    limits may be asked for in any order and any subset.
-//! 3. A slot of which nothing is used any more is dropped when the entry changes; an entry without slots is the same as
-//!    none.
+//! 2. A slot holds all that is needed to compute its used units at any instant. A request reads and changes only the
+//!    slots of its own limits, in any order.
+//! 3. A slot that is full again is dropped when the entry changes. An entry without slots is the same as none.
 //! 4. [`encode`](Entry::encode) and [`decode`](Entry::decode) give and take the stored form (`codec`).
 
 mod codec;
@@ -23,14 +22,19 @@ use crate::charge::{Charge, Counter};
 use crate::quota::Quota;
 use crate::time::Timestamp;
 
-/// How far ahead of the clock an entry may be, beyond the time that its limits take, in microseconds.
+/// The longest time that an entry may be ahead of the clock, in microseconds.
+///
+/// The time that its limits take to be full is added.
 pub const TRUSTED_LEAD: u64 = 60_000_000;
 
 /// Everything stored for one key: the counters of the limits that count it.
 ///
-/// It is the model that every store follows, and all that a store has to keep. A store over a database that can load,
-/// decide and save in one transaction loads the bytes, calls [`decide`](Self::decide), and saves the bytes until
-/// [`full_at`](Self::full_at), or deletes them when the entry [is empty](Self::is_empty).
+/// It is the model that every store follows, and all that a store has to keep. A store over a database does this in one
+/// transaction:
+///
+/// 1. It loads the bytes and [decodes](Self::decode) them; a missing entry is the default one.
+/// 2. It calls [`decide`](Self::decide).
+/// 3. It saves the bytes until [`full_at`](Self::full_at), or deletes them if the entry [is empty](Self::is_empty).
 ///
 /// ```
 /// use tower_quota_core::{Charge, Entry, Key, Name, Operation, Quota, Timestamp};
@@ -49,7 +53,7 @@ pub const TRUSTED_LEAD: u64 = 60_000_000;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The instant of the last change: time does not run backwards behind it.
+    /// The instant of the last change. No later decision uses an earlier instant.
     pub(crate) at: u64,
     pub(crate) slots: SmallVec<[Slot; 2]>,
 }
@@ -100,8 +104,9 @@ impl Entry {
         self.slots.is_empty()
     }
 
-    /// Returns whether it was written by a clock so far ahead that it must have been wrong: over a minute, beyond the
-    /// time until nothing is used. Such an entry counts as missing.
+    /// Returns whether the entry is too far ahead of the clock to be true. Such an entry counts as missing.
+    ///
+    /// The limit is a minute, beyond the time until nothing is used.
     pub(crate) fn is_from_the_future(&self, now: u64) -> bool {
         self.at > now && {
             let longest = self.full_at().as_micros() - self.at;
@@ -109,8 +114,8 @@ impl Entry {
         }
     }
 
-    /// Ends a change at `now`: drops the slots of which nothing is used any more, and the instant where none is left.
-    pub(crate) fn settle(&mut self, now: u64) {
+    /// Ends a change at `now`: drops the slots that are full, and clears the instant if no slot is left.
+    pub(crate) fn finish_change(&mut self, now: u64) {
         self.slots.retain(|slot| slot.full_at() > now);
         self.at = if self.is_empty() { 0 } else { now };
     }
@@ -121,8 +126,9 @@ impl Entry {
         if units > 0 { verdict.blocked_for(self.blocked(charge, now)) } else { verdict }
     }
 
-    /// Returns the whole units that a charge's limit has left, and the microseconds until nothing is used. It has none
-    /// left while the client is blocked.
+    /// Returns the units that a charge's limit has left, and the microseconds until nothing is used.
+    ///
+    /// The units are rounded down. None are left while the client is blocked.
     pub(crate) fn left(&self, charge: &Charge<'_>, now: u64) -> (u64, u64) {
         let (remaining, reset) = self.state_for(charge.counter(), now).left(charge.quota(), now);
         match self.blocked(charge, now) {
@@ -136,7 +142,7 @@ impl Entry {
         charge.strikes().map_or(0, |(counter, _)| self.state_for(counter, now).until_paid(counter.quota, now))
     }
 
-    /// Returns the slot of a counter. One of which nothing is used any more is the same as none.
+    /// Returns the slot of a counter. A slot that is full again is the same as none.
     fn slot(&self, id: u32, now: u64) -> Option<(usize, &Slot)> {
         self.slots.iter().enumerate().find(|(_, slot)| slot.limit == id && slot.full_at() > now)
     }
@@ -155,8 +161,9 @@ impl Entry {
         self.slot(counter.id, now).is_some_and(|(_, slot)| !slot.quota.counts_like(counter.quota))
     }
 
-    /// Returns whether a charge of this counter may be refunded here: it is stored, and counted by the same quota or in
-    /// the same windows.
+    /// Returns whether a charge of this counter may be refunded here.
+    ///
+    /// The counter must be stored, and counted by the same quota or in the same windows.
     pub(crate) fn may_refund(&self, counter: Counter<'_>, now: u64) -> bool {
         let counts_it = |quota: &Quota| quota.counts_like(counter.quota) || quota.has_windows_of(counter.quota);
         self.slot(counter.id, now).is_some_and(|(_, slot)| counts_it(&slot.quota))

@@ -57,7 +57,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Returns how long a refused request has to wait; `None` if it was allowed, or can never pass.
+    /// Returns the wait after which a refused request fits; `None` if it was allowed, or can never pass.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self.0 {

@@ -1,4 +1,4 @@
-//! Limits without HTTP: jobs, queues, calls to another party's API.
+//! Limits without HTTP, for jobs, queues and calls to other services.
 //!
 //! [`Limiter`] is the public type; its documentation has the examples.
 
@@ -29,7 +29,7 @@ use crate::name::Name;
 use crate::quota::{Algorithm, Quota};
 use crate::store::Store;
 
-/// Limits without HTTP: a store, and one or more named quotas that are counted by the same key.
+/// Limits without HTTP: a store, and one or more named quotas that are counted by one key.
 ///
 /// ```
 /// use tower_quota_core::{Limiter, MemoryStore, Quota};
@@ -72,36 +72,7 @@ use crate::store::Store;
 /// assert_eq!(decision.statuses()[0].remaining(), 19);
 /// ```
 ///
-/// # Coming from governor
-///
-/// ```text
-/// let limiter = RateLimiter::keyed(Quota::per_second(nonzero!(10u32)).allow_burst(nonzero!(20u32)));
-/// if limiter.check_key(&user).is_ok() { .. }
-/// limiter.check_key_n(&user, nonzero!(5u32))
-/// limiter.until_key_ready(&user).await;
-/// RateLimiter::direct(quota), limiter.check()
-/// limiter.retain_recent();
-/// ```
-///
-/// becomes
-///
-/// ```
-/// use tower_quota_core::{Key, Limiter, MemoryStore, Quota};
-///
-/// # async fn moved(user: &str) -> Result<(), Box<dyn core::error::Error>> {
-/// let limiter = Limiter::new(MemoryStore::new(), "api", Quota::per_second(10).burst(20));
-/// if limiter.check_now(user).is_allowed() { /* .. */ }
-/// let answer = limiter.check_n_now(user, 5);
-/// # #[cfg(feature = "tokio")]
-/// limiter.until_ready(user).await?;
-/// let answer = limiter.check_now(&Key::EVERYONE);
-/// // Nothing to retain: a store has a fixed capacity.
-/// # Ok(())
-/// # }
-/// ```
-///
-/// A governor's `NotUntil::wait_time_from` is [`Answer::retry_after`]. `until_ready` needs no jitter: each wait has a
-/// turn of its own.
+/// The guide for those who come from governor is `tower_quota::guide::from_governor`.
 #[derive(Clone)]
 pub struct Limiter<S> {
     store: S,
@@ -201,7 +172,7 @@ impl<S: Store + Clone> Limiter<S> {
 
     /// Returns the key that this limiter counts a value by, as a value of its own.
     ///
-    /// Checked, it is counted as the value is.
+    /// A check of this key counts the same as a check of the value.
     #[must_use]
     pub fn key_of<K: AsKey + ?Sized>(&self, value: &K) -> Key<'static> {
         let key = value.as_key(self.scope);
@@ -225,10 +196,10 @@ impl<S: Store + Clone> Limiter<S> {
         self.apply(Operation::Peek, &key.as_key(self.scope), 1, Duration::ZERO)
     }
 
-    /// Gives back what a decision of this limiter on this key took; of what did not wait, less what time has refilled since.
+    /// Gives back what a decision of this limiter took for this key.
     ///
-    /// The answer is about the limits that it took something of.
-    /// A refusal and a clone of a decision give back nothing.
+    /// A bucket gets back less what time has refilled since, unless the request waited. The answer has the limits that
+    /// the decision was charged to. A refusal and a clone of a decision give back nothing.
     pub fn refund<K: AsKey + ?Sized>(&self, key: &K, mut decision: Decision) -> S::Future {
         let key = key.as_key(self.scope);
         let (operation, is_refundable) = match decision.refund() {
@@ -257,18 +228,18 @@ impl<S: Store + Clone> Limiter<S> {
         Ok(self.store.apply(Operation::Reset, &[Charge::new(limit.name, &limit.quota, &key)]))
     }
 
-    fn apply(&self, operation: Operation, key: &Key<'_>, cost: u64, patience: Duration) -> S::Future {
-        self.store.apply(operation, &self.charges(key, cost, patience))
+    fn apply(&self, operation: Operation, key: &Key<'_>, cost: u64, max_wait: Duration) -> S::Future {
+        self.store.apply(operation, &self.charges(key, cost, max_wait))
     }
 
-    /// Returns the charges of a request that waits at most so long.
-    fn charges<'a>(&'a self, key: &'a Key<'a>, cost: u64, patience: Duration) -> SmallVec<[Charge<'a>; 4]> {
+    /// Returns the charges of a request that waits at most this long.
+    fn charges<'a>(&'a self, key: &'a Key<'a>, cost: u64, max_wait: Duration) -> SmallVec<[Charge<'a>; 4]> {
         let charge = |limit: &'a NamedQuota| {
             let charge = Charge::new(limit.name, &limit.quota, key).cost(cost);
-            // A charge without patience is a plain one, which stores decide faster. Leaky buckets wait by default.
-            match patience.is_zero() && limit.quota.algorithm() != Algorithm::LeakyBucket {
+            // A charge without a max wait is a plain one, which stores decide faster. Leaky buckets wait by default.
+            match max_wait.is_zero() && limit.quota.algorithm() != Algorithm::LeakyBucket {
                 true => charge,
-                false => charge.max_wait(patience),
+                false => charge.max_wait(max_wait),
             }
         };
         self.limits().map(charge).collect()
@@ -309,7 +280,7 @@ impl Limiter<MemoryStore> {
                 return Answer::of_bucket(quota, used, cost, is_allowed);
             }
         }
-        // A second key: the first one then needs no place in memory.
+        // The key is made a second time, so that the first one needs no memory.
         self.check_in_full(&key.as_key(self.scope), cost)
     }
 

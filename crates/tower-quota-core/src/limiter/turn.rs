@@ -1,4 +1,4 @@
-//! Waiting for a turn, and giving it back when the wait is dropped.
+//! Waiting for a turn, with a refund when the wait is dropped.
 
 use core::pin::Pin;
 use core::time::Duration;
@@ -13,7 +13,7 @@ use crate::key::Key;
 use crate::store::Store;
 
 impl<S: Store + Clone> Limiter<S> {
-    /// The longest wait of [`until_ready`](Self::until_ready), unless [`max_wait`](Self::max_wait) sets another.
+    /// The default of [`max_wait`](Self::max_wait): 60 seconds.
     pub const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(60);
 
     /// Sets the longest wait of [`until_ready`](Self::until_ready). The default is 60 seconds.
@@ -47,17 +47,18 @@ impl<S: Store + Clone> Limiter<S> {
 
     /// Waits until one unit fits into every limit, at most as long as [`max_wait`](Self::max_wait) says.
     ///
-    /// The store gives each call a turn at once, in the order of the calls, and charges it then. A call that is dropped
-    /// before its turn gives the turn back: a [`MemoryStore`](crate::MemoryStore) has it at once, a store that takes
-    /// time gets it in a task of the tokio runtime. Without a runtime, or while it shuts down, such a turn is lost, and
-    /// comes back with time. Later turns stay where they are.
+    /// 1. The store charges the call at once and gives it a turn, in the order of the calls.
+    /// 2. The call waits for its turn, and returns.
+    ///
+    /// A call that is dropped before its turn refunds it. A [`MemoryStore`](crate::MemoryStore) is refunded at once,
+    /// other stores in a task of the tokio runtime. Without a runtime, or while it shuts down, there is no refund; the
+    /// units come back with time. Later turns do not move.
     ///
     /// Token buckets, GCRA and leaky buckets have turns. Windows have none and refuse as they do for
     /// [`check`](Self::check).
     ///
     /// # Errors
-    /// [`NotReady::Refused`] when the wait would be longer, without having waited. [`NotReady::Store`] when the store
-    /// fails.
+    /// [`NotReady::Refused`], at once, when the wait would be longer. [`NotReady::Store`] when the store fails.
     ///
     /// # Panics
     /// When the turn is later than now and there is no tokio runtime with a timer.
@@ -68,7 +69,7 @@ impl<S: Store + Clone> Limiter<S> {
     /// Does what [`until_ready`](Self::until_ready) does, with a longest wait of its own.
     ///
     /// # Errors
-    /// As those of [`until_ready`](Self::until_ready).
+    /// The same as [`until_ready`](Self::until_ready).
     pub async fn until_ready_within<K: AsKey + ?Sized>(
         &self,
         key: &K,
@@ -80,7 +81,7 @@ impl<S: Store + Clone> Limiter<S> {
     /// Waits until `cost` units fit into every limit, at most this long.
     ///
     /// # Errors
-    /// As those of [`until_ready`](Self::until_ready).
+    /// The same as [`until_ready`](Self::until_ready).
     pub async fn until_n_ready<K: AsKey + ?Sized>(
         &self,
         key: &K,
@@ -96,7 +97,7 @@ impl<S: Store + Clone> Limiter<S> {
     }
 }
 
-/// A turn that a request has asked the store for. Dropped before it has come, it goes back to the store.
+/// A turn that a call has asked the store for. It is refunded if it is dropped before it has come.
 struct Turn<S: Store + Clone> {
     limiter: Limiter<S>,
     key: Key<'static>,

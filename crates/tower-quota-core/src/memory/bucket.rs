@@ -1,4 +1,4 @@
-//! Rows that are looked at together.
+//! Buckets of a table: rows that are searched together.
 
 use super::row::{HASH, RowMut};
 
@@ -9,11 +9,11 @@ pub(super) const FREE: u64 = 0;
 
 /// Five rows, and a tag for each: two cache lines of narrow rows, four and a half of wide ones, or parts of one more.
 ///
-/// The tags of all rows are compared in a few instructions (as in F14 and Swiss tables, but within a word): where the
-/// difference to the wanted tag is zero, subtracting one borrows from the highest bit.
+/// The tags of all rows are compared in a few instructions, as in F14 and Swiss tables, but within one word. If a tag is
+/// the wanted one, their difference is zero, and subtracting one borrows from its highest bit.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
-pub(super) struct Bucket<const W: usize> {
+pub(super) struct TableBucket<const W: usize> {
     tags: u64,
     rows: [[u64; W]; ROWS],
 }
@@ -24,10 +24,11 @@ const IN_USE: u64 = 1 << (TAG_BITS - 1);
 /// The lowest bits of all tags.
 const LOWEST: u64 = 0x0001_0010_0100_1001;
 const HIGHEST: u64 = LOWEST << (TAG_BITS - 1);
-/// Above the tags: an entry may be in its second bucket instead of this one. It stays until the table is rewritten.
+/// The bit above the tags: an entry may be in its second bucket instead of this one. It stays until the table is
+/// rewritten.
 const SPILLED: u64 = 1 << (ROWS * TAG_BITS);
 
-impl<const W: usize> Bucket<W> {
+impl<const W: usize> TableBucket<W> {
     pub(super) const EMPTY: Self = Self { tags: 0, rows: [[0; W]; ROWS] };
 
     #[inline]
@@ -47,8 +48,8 @@ impl<const W: usize> Bucket<W> {
         self.rows[row] = *words;
     }
 
-    /// Makes a row that of a key, with nothing counted yet, or a free one.
-    pub(super) fn give(&mut self, row: usize, hash: u64) {
+    /// Gives a row to a key, with nothing counted yet, or makes it free.
+    pub(super) fn assign(&mut self, row: usize, hash: u64) {
         self.set_tag(row, hash);
         RowMut(&mut self.rows[row]).begin(hash);
     }
@@ -91,14 +92,14 @@ impl<const W: usize> Bucket<W> {
         if self.rows.get(row)?[HASH] == hash { Some(row) } else { self.find_among_same(hash) }
     }
 
-    /// Returns it where others share its tag.
+    /// Returns the row of an entry whose tag others share.
     #[cold]
     fn find_among_same(&self, hash: u64) -> Option<usize> {
         self.rows.iter().position(|row| row[HASH] == hash)
     }
 }
 
-/// Returns the tag of an entry: the bits of its hash that matter least to where it is.
+/// Returns the tag of an entry: the bits of its hash that matter least to the choice of its buckets.
 #[inline]
 const fn tag(hash: u64) -> u64 {
     hash & (IN_USE - 1) | IN_USE

@@ -1,11 +1,11 @@
-//! How many entries the store may still take in, over all its tables.
+//! The places of a store, which all its tables share.
 
 use super::sync::{AtomicU64, AtomicUsize, Ordering};
 
-/// Counts places. `taken` never exceeds `capacity`: a place is claimed before an entry is kept in it.
+/// A counter of places. `taken` never exceeds `capacity`: a place is claimed before an entry is kept in it.
 pub(super) struct Capacity {
     capacity: usize,
-    /// A table's part.
+    /// The part of one table.
     share: usize,
     taken: AtomicUsize,
     evicted: AtomicU64,
@@ -13,7 +13,7 @@ pub(super) struct Capacity {
 }
 
 impl Capacity {
-    /// Creates room for `capacity` entries in so many tables.
+    /// Creates room for `capacity` entries in this many tables.
     pub(super) fn new(capacity: usize, tables: usize) -> Self {
         let (taken, evicted, evicted_limited) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
         Self { capacity, share: capacity.div_ceil(tables), taken, evicted, evicted_limited }
@@ -32,7 +32,7 @@ impl Capacity {
         self.taken.fetch_sub(places, Ordering::Relaxed);
     }
 
-    /// Counts an entry that was evicted before it was full, and whether one of its limits was spent.
+    /// Counts an entry that was evicted before it was full. It is limited if one of its limits was spent.
     pub(super) fn count_eviction(&self, is_limited: bool) {
         self.evicted.fetch_add(1, Ordering::Relaxed);
         if is_limited {

@@ -1,18 +1,20 @@
-//! Checks of plain charges, decided in the rows: what [`decide`](crate::decide()) does, and nearly all that stores are
-//! asked.
+//! Checks of plain charges, decided in the rows with the same results as [`decide`](crate::decide()).
 //!
-//! A key whose row counts all asked limits is decided in its row, whatever the order of the limits, whatever other
-//! limits the row has, and by whatever quotas it counted them. A new key gets a row of full limits first, if they admit
-//! its request. Every other plain check is decided on drafts of its rows: several keys, and limits that are new to a row
-//! or were spent when it was evicted.
+//! Nearly all requests are such checks. The first way that fits is taken:
+//!
+//! 1. If the key's row counts all limits of the request, the check is decided in the row. The order of the limits, other
+//!    limits of the row and changed quotas make no difference.
+//! 2. A new key gets a row of full limits, if they admit its request.
+//! 3. Other plain checks are decided on drafts of their rows: several keys, and limits that are new to a row or were
+//!    spent when it was evicted.
 
 use core::time::Duration;
 
 use smallvec::SmallVec;
 
 use super::bucket::ROWS;
-use super::draft::{Asked, Draft};
-use super::insert::Scene;
+use super::draft::{Draft, DraftCharge};
+use super::insert::WriteContext;
 use super::interned::Interned;
 use super::row::{Mark, NARROW, RowMut, WIDE};
 use super::sync::{MutexGuard, locked};
@@ -29,19 +31,19 @@ use crate::status::{Left, LimitStatus};
 use crate::statuses::Statuses;
 use crate::time::Timestamp;
 
-/// Charges that are decided on drafts at most, and keys.
+/// The most charges, and the most keys, that are decided on drafts.
 const MOST_CHARGES: usize = 8;
 const MOST_KEYS: usize = 4;
 
 impl Inner {
-    /// Writes a decision into its place, whatever was there.
+    /// Decides, and overwrites `decision` with the result.
     #[inline]
     pub(super) fn decide(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) {
         if operation != Operation::Check {
             *decision = self.decide_by_model(operation, charges);
             return;
         }
-        // Of a number that is known to the compiler.
+        // The compiler knows the number of charges.
         match charges {
             [one] => self.check_key([one], decision),
             [one, two] if have_one_key([one, two]) => self.check_key([one, two], decision),
@@ -53,15 +55,15 @@ impl Inner {
         }
     }
 
-    /// Checks so many charges of one key.
-    #[inline(never)] // Each on its own: together they would be short of registers.
+    /// Checks `N` charges of one key.
+    #[inline(never)] // Inlined together, they would run out of registers.
     fn check_key<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) {
         if !charges.iter().all(|charge| charge.is_plain()) {
             return self.check_by_model(&charges, decision);
         }
         let hash = self.hash(charges[0].key());
         let number = self.table_of(hash);
-        // While the row is on its way the time is read.
+        // The time is read while the row is being fetched.
         if N == 1 {
             self.prefetches[number].fetch::<NARROW>(hash);
         } else {
@@ -89,7 +91,7 @@ impl Inner {
         }
     }
 
-    /// Checks the first request of a key in a row that is made for it. Does nothing where no row may be made.
+    /// Checks the first request of a key in a new row. Does nothing if no row may be made.
     #[inline(never)]
     fn check_new<const N: usize>(
         &self,
@@ -99,8 +101,8 @@ impl Inner {
         table: &mut Table,
         decision: &mut Decision,
     ) -> bool {
-        let scene = Scene { now, capacity: self.capacity_of(number), together: &[hash] };
-        let Some(position) = table.open(hash, charges, &scene) else { return false };
+        let context = WriteContext { now, capacity: self.capacity_of(number), together: &[hash] };
+        let Some(position) = table.open(hash, charges, &context) else { return false };
         let (bucket, row) = (position / ROWS, position % ROWS);
         let is_done = match &mut table.buckets {
             Buckets::Narrow(buckets) => {
@@ -131,7 +133,7 @@ impl Inner {
         Some(charge_row(row, quota, used, cost, now))
     }
 
-    /// Checks so many charges of one key on a draft of its row.
+    /// Checks `N` charges of one key on a draft of its row.
     #[inline(never)]
     fn check_draft<const N: usize>(
         &self,
@@ -141,15 +143,15 @@ impl Inner {
         mut table: MutexGuard<'_, Table>,
         decision: &mut Decision,
     ) {
-        let (mut drafts, mut asked) = ([Draft::new(hash, number)], [Asked::default(); N]);
+        let (mut drafts, mut asked) = ([Draft::new(hash, number)], [DraftCharge::default(); N]);
         let tables = core::slice::from_mut(&mut table);
-        let Some((now, is_admitted)) = self.ask(tables, charges, &mut drafts, &mut asked, clock) else {
+        let Some((now, is_admitted)) = self.judge_on_drafts(tables, charges, &mut drafts, &mut asked, clock) else {
             drop(table);
             return self.check_by_model(&charges, decision);
         };
         let [draft] = drafts;
-        let scene = Scene { now, capacity: self.capacity_of(draft.table), together: &[draft.hash] };
-        draft.write(&mut table, is_admitted, &scene);
+        let context = WriteContext { now, capacity: self.capacity_of(draft.table), together: &[draft.hash] };
+        draft.write(&mut table, is_admitted, &context);
         self.finish(draft.table, &mut table);
         conclude(decision, now, is_admitted, N, |limit| (charges[limit], asked[limit].used));
     }
@@ -165,10 +167,10 @@ impl Inner {
         }
     }
 
-    /// Makes the decision on drafts, or does nothing when the model has to.
+    /// Makes the decision on drafts, or does nothing if the model has to decide.
     fn check_drafts(&self, charges: &[Charge<'_>], decision: &mut Decision) -> Option<()> {
         let (mut drafts, mut hashes, mut keys) = ([Draft::default(); MOST_KEYS], [0; MOST_KEYS], 0);
-        let mut asked = [Asked::default(); MOST_CHARGES];
+        let mut asked = [DraftCharge::default(); MOST_CHARGES];
         for (charge, asked) in charges.iter().zip(&mut asked) {
             let hash = self.hash(charge.key());
             asked.draft = hashes[..keys].iter().position(|known| *known == hash).unwrap_or(keys);
@@ -181,27 +183,28 @@ impl Inner {
         let (drafts, asked) = (&mut drafts[..keys], &mut asked[..charges.len()]);
         let clock = self.time.now().as_micros();
         let mut tables = self.lock(drafts);
-        let (now, is_admitted) = self.ask(&mut tables, charges, drafts, asked, clock)?;
+        let (now, is_admitted) = self.judge_on_drafts(&mut tables, charges, drafts, asked, clock)?;
         for draft in &*drafts {
-            let scene = Scene { now, capacity: self.capacity_of(draft.table), together: &hashes[..keys] };
-            draft.write(&mut tables[draft.guard], is_admitted, &scene);
+            let context = WriteContext { now, capacity: self.capacity_of(draft.table), together: &hashes[..keys] };
+            draft.write(&mut tables[draft.guard], is_admitted, &context);
         }
-        // Only now: the drafts hold numbers.
+        // Last, because the drafts hold numbers.
         drafts.iter().for_each(|draft| self.finish(draft.table, &mut tables[draft.guard]));
         drop(tables);
         conclude(decision, now, is_admitted, charges.len(), |limit| (&charges[limit], asked[limit].used));
         Some(())
     }
 
-    /// Asks charges on drafts of their keys, and takes their units if all are admitted. Returns the instant of the
-    /// decision and whether it admits. `None` when the model has to decide.
+    /// Judges charges on drafts of their keys, and takes their units if all are admitted.
+    ///
+    /// Returns the instant of the decision and whether it admits; `None` if the model has to decide.
     #[inline]
-    fn ask<'c>(
+    fn judge_on_drafts<'c>(
         &self,
         tables: &mut [MutexGuard<'_, Table>],
         charges: impl IntoIterator<Item = &'c Charge<'c>> + Copy,
         drafts: &mut [Draft],
-        asked: &mut [Asked],
+        asked: &mut [DraftCharge],
         clock: u64,
     ) -> Option<(u64, bool)> {
         let mut now = clock;
@@ -214,7 +217,7 @@ impl Inner {
         let mut is_admitted = true;
         for (charge, asked) in charges.into_iter().zip(&mut *asked) {
             let draft = &mut drafts[asked.draft];
-            draft.ask(&mut tables[draft.guard], charge, now, asked)?;
+            draft.judge(&mut tables[draft.guard], charge, now, asked)?;
             is_admitted &= bucket::holds(charge.quota(), asked.used, charge.units());
         }
         if is_admitted {
@@ -258,11 +261,11 @@ fn check_row<const W: usize, const N: usize>(
 ) -> bool {
     let mut row = RowMut(words);
     let from = row.read().at();
-    // A row from the future is rare: its instant holds, unless it is too far ahead to be true.
+    // A row ahead of the clock is rare. Its instant is used, unless it is too far ahead to be true.
     if !row.read().may_have(N) || from > now {
         return false;
     }
-    // What is used with the charge. It means something only where the limit holds so many.
+    // The grains used with the charge. The number is valid only if the limit has room for the charge.
     let (mut after, mut is_admitted) = ([0; N], true);
     let charged = |limit: usize| charges[limit].units().wrapping_mul(charges[limit].quota().grain());
     for limit in 0..N {
@@ -293,8 +296,9 @@ fn check_row<const W: usize, const N: usize>(
     true
 }
 
-/// Makes the decision in a row that has the limits in another order, or counts them by other quotas: from here on by
-/// those that are asked, whatever the decision.
+/// Makes the decision in a row that has the limits in another order, or counts them by other quotas.
+///
+/// The row then counts by the charges' quotas, admitted or not.
 #[cold]
 #[inline(never)]
 fn check_row_in_any_order<const W: usize, const N: usize>(
@@ -318,7 +322,7 @@ fn check_row_in_any_order<const W: usize, const N: usize>(
         (numbers[limit], used[limit], positions[limit]) = (count.number, count.value, position);
         asked |= 1 << position;
     }
-    // The same limit twice: the model counts both together.
+    // The request has the same limit twice: the model counts both together.
     if asked.count_ones() as usize != N {
         return false;
     }
@@ -357,7 +361,7 @@ fn charge_row(mut row: RowMut<'_>, quota: &Quota, used: u64, cost: u64, now: u64
     (used, true)
 }
 
-/// Refuses a request in the row of its key, some limit of which does not admit it with so many grains used.
+/// Refuses a request in the row of its key. `used` are the grains used of its limits.
 #[inline(never)]
 fn refuse_in_row<const N: usize>(
     mut row: RowMut<'_>,
@@ -371,7 +375,9 @@ fn refuse_in_row<const N: usize>(
     conclude(decision, now, false, N, |limit| (charges[limit], used[limit]));
 }
 
-/// Writes the decision on so many charges, each with the used grains of its limit: with the charge if all are admitted.
+/// Writes the decision on this many charges.
+///
+/// `charge` returns a charge and the used grains of its limit, which include the charge if it is admitted.
 #[inline]
 fn conclude<'c>(
     decision: &mut Decision,
@@ -387,7 +393,7 @@ fn conclude<'c>(
     decision.refuse(at, Statuses::from_fn(charges, |limit| charge(limit).0.refused(charge(limit).1)));
 }
 
-/// Moves the buckets that were not asked to `now`. Does nothing when there is a window.
+/// Moves the buckets that are not in the request to `now`. Does nothing if there is a window.
 #[cold]
 #[inline(never)]
 fn advance_others(row: &mut RowMut<'_>, asked: u32, now: u64, interned: &Interned) -> bool {
@@ -405,7 +411,7 @@ fn advance_others(row: &mut RowMut<'_>, asked: u32, now: u64, interned: &Interne
 }
 
 impl Charge<'_> {
-    /// Returns its limit's status after it has admitted the charge, with so many grains used now.
+    /// Returns the limit's status after it has admitted the charge, with this many grains used now.
     #[inline]
     fn admitted(&self, used: u64) -> LimitStatus {
         LimitStatus {
@@ -418,7 +424,7 @@ impl Charge<'_> {
         }
     }
 
-    /// Returns its limit's status where some limit does not admit, with so many grains used before.
+    /// Returns the limit's status after a refusal, with this many grains used before.
     #[inline]
     fn refused(&self, used: u64) -> LimitStatus {
         let (quota, cost) = (self.quota(), self.units());

@@ -1,17 +1,18 @@
-//! A row for a new entry: by moving others to their other bucket, or by making the table larger.
+//! Rows for new entries, made by moving others to their other bucket or by making the table larger.
 
 use smallvec::SmallVec;
 
-use super::bucket::{Bucket, ROWS};
+use super::bucket::{ROWS, TableBucket};
 use super::capacity::Capacity;
-use super::insert::Scene;
+use super::insert::WriteContext;
 use super::row::{NARROW, Row, WIDE};
 use super::table::{Buckets, Table, first_home};
 
-/// Rows considered for one whose entry can move on to a free one: ten in two buckets, five more for each of these, and
-/// five more for each of those.
+/// The rows considered for a path to a free row.
+///
+/// They are the ten of two buckets, five more for each of these, and five more for each of those.
 const PATHS: usize = 2 * ROWS * (1 + ROWS + ROWS * ROWS);
-/// How often a table is made larger for one new entry.
+/// Times that a table may be made larger for one new entry.
 const ATTEMPTS: usize = 8;
 
 /// Buckets for which memory is reserved at most.
@@ -21,34 +22,36 @@ const MOST_RESERVED: usize = 1 << 12;
 #[derive(Clone, Copy, Default)]
 struct Step {
     position: usize,
-    /// The step before: this row is in the other bucket of that one's entry.
+    /// The step before. This row is in the other bucket of that step's entry.
     before: Option<usize>,
 }
 
 impl Table {
-    /// Gives a row to a new entry that has a place. `None` when the table may not grow any further.
-    pub(super) fn settle(&mut self, hash: u64, scene: &Scene<'_>) -> Option<usize> {
+    /// Gives a row to a new entry that has a place. Returns `None` if the table may not grow any further.
+    pub(super) fn give_row(&mut self, hash: u64, context: &WriteContext<'_>) -> Option<usize> {
         for _ in 0..ATTEMPTS {
-            let is_crowded = self.len() < self.full_size(scene.capacity) && (self.taken() + 1) * 5 > self.rows() * 4;
+            let is_crowded = self.len() < self.full_size(context.capacity) && (self.taken() + 1) * 5 > self.rows() * 4;
             if !is_crowded && let Some(position) = self.free_row(hash) {
                 self.begin(position, hash);
                 return Some(position);
             }
-            // Entries that are full again lose nothing. Where they are few, looking for them would not pay.
-            if self.reclaim(scene) * ROWS < self.rows().max(1) {
-                self.rewrite(self.larger(scene.capacity)?, self.is_wide(), scene.capacity);
+            // Full entries lose nothing. If few are found, a larger table is cheaper than the next search.
+            if self.reclaim(context) * ROWS < self.rows().max(1) {
+                self.rewrite(self.larger(context.capacity)?, self.is_wide(), context.capacity);
             }
         }
         None
     }
 
     /// Makes the rows wide, for up to four limits.
-    pub(super) fn widen(&mut self, scene: &Scene<'_>) {
-        self.rewrite(self.len().max(1), true, scene.capacity);
+    pub(super) fn widen(&mut self, context: &WriteContext<'_>) {
+        self.rewrite(self.len().max(1), true, context.capacity);
     }
 
-    /// Returns the next size, if there is one. It doubles until it is what a full store needs. From there it goes on in
-    /// small steps, for a table that has more than its share of the entries, up to twice that.
+    /// Returns the next size, if there is one.
+    ///
+    /// The size doubles until it is that of a full store. It then grows in small steps, up to twice that, for a table
+    /// that has more than its share of the entries.
     fn larger(&self, capacity: &Capacity) -> Option<usize> {
         let (buckets, full) = (self.len(), self.full_size(capacity));
         match buckets {
@@ -64,7 +67,7 @@ impl Table {
         full_size(self.is_wide(), capacity)
     }
 
-    /// Rewrites the table, larger still if not every entry finds a row in so many buckets.
+    /// Rewrites the table with this many buckets, or with more if some entry finds no row in them.
     fn rewrite(&mut self, buckets: usize, is_wide: bool, capacity: &Capacity) {
         let width = if self.is_wide() { WIDE } else { NARROW };
         let held = self.renew(buckets, is_wide, reserved(is_wide, capacity));
@@ -92,7 +95,7 @@ impl Table {
         is_at_home || self.free_row(row.hash()).map(|position| self.copy_row(position, row)).is_some()
     }
 
-    /// Returns a free row in one of a key's buckets, made free if need be.
+    /// Returns a free row in one of a key's buckets, and frees one if there is none.
     fn free_row(&mut self, hash: u64) -> Option<usize> {
         if self.len() == 0 {
             return None;
@@ -114,7 +117,9 @@ impl Table {
         row.map(|row| bucket * ROWS + row)
     }
 
-    /// Breadth first, so that as few move as can be, and none twice.
+    /// Frees a row by moving entries to their other bucket.
+    ///
+    /// The search is breadth first, so that the fewest possible entries move, and none twice.
     fn make_free(&mut self, homes: [usize; 2]) -> Option<usize> {
         let mut steps: SmallVec<[Step; 256]> = SmallVec::new();
         steps.extend(homes.into_iter().flat_map(rows_of).map(|position| Step { position, before: None }));
@@ -132,8 +137,9 @@ impl Table {
         None
     }
 
-    /// Moves the entry of a step to a free row, the one of the step before into its row, and so on. Returns the row
-    /// that is free then.
+    /// Moves the entry of each step into the row that the next step has freed.
+    ///
+    /// Returns the row that is free at the end.
     fn move_along(&mut self, steps: &[Step], last: usize, mut free: usize) -> usize {
         let mut step = Some(last);
         while let Some(Step { position, before }) = step.and_then(|step| steps.get(step)) {
@@ -146,7 +152,7 @@ impl Table {
 
 /// Copies a row of the same width into its first bucket, if that has a free one.
 #[inline]
-fn restore_at_home<const W: usize>(buckets: &mut [Bucket<W>], row: Row<'_>) -> bool {
+fn restore_at_home<const W: usize>(buckets: &mut [TableBucket<W>], row: Row<'_>) -> bool {
     let home = first_home(row.hash(), buckets.len());
     let (Ok(words), Some(bucket)) = (row.0.try_into(), buckets.get_mut(home)) else { return false };
     bucket.free().map(|free| bucket.put(free, words)).is_some()
@@ -157,15 +163,18 @@ fn rows_of(bucket: usize) -> core::ops::Range<usize> {
     bucket * ROWS..(bucket + 1) * ROWS
 }
 
-/// Returns the buckets of a table of a full store. The more rows are free, the more entries are in the first of their
-/// buckets: of narrow rows 76 of 100 are in use, of wide ones, which are larger, 85 of 100.
+/// Returns the buckets of a table of a full store.
+///
+/// The more rows are free, the more entries are in the first of their buckets. Of narrow rows 76 of 100 are in use. Of
+/// wide ones, which are larger, it is 85 of 100.
 const fn full_size(is_wide: bool, capacity: &Capacity) -> usize {
     let percent = if is_wide { 85 } else { 76 };
     (capacity.share() * 100 / percent).div_ceil(ROWS) + 1
 }
 
-/// Returns the buckets for which memory is reserved: those of a full store and a small step more. None where a table's
-/// share is so large that it may never be used up.
+/// Returns the buckets for which memory is reserved: those of a full store and a small step more.
+///
+/// No memory is reserved if a table's share is so large that it may never be used.
 const fn reserved(is_wide: bool, capacity: &Capacity) -> usize {
     match full_size(is_wide, capacity) {
         full if full > MOST_RESERVED => 0,

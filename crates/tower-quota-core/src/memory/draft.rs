@@ -1,19 +1,19 @@
-//! One key's counts, out of their row while a request is decided.
+//! Drafts: one key's counts, copied from their row while a request is decided.
 
 use super::capacity::Capacity;
 use super::entry::{advanced, spent_until};
-use super::insert::{Content, Scene};
+use super::insert::{Content, WriteContext};
 use super::row::{Count, MOST_LIMITS, Mark};
 use super::table::Table;
 use crate::algorithm::bucket;
 use crate::charge::Charge;
 
-/// The counts of a key as of the request. Nothing in a table changes before [`write`](Self::write).
+/// The counts of a key as of the request. The table changes only in [`write`](Self::write).
 #[derive(Clone, Copy, Default)]
 pub(super) struct Draft {
     pub(super) hash: u64,
     pub(super) table: usize,
-    /// Which of the request's guards holds the table.
+    /// The position of the table's guard among those of the request.
     pub(super) guard: usize,
     /// The row, if the key has one.
     pub(super) position: Option<usize>,
@@ -31,9 +31,9 @@ pub(super) struct Draft {
     refuses: bool,
 }
 
-/// The result of one charge.
+/// The position and the used grains of one charge's limit.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Asked {
+pub(super) struct DraftCharge {
     /// The draft of its key.
     pub(super) draft: usize,
     /// The position of its limit in the draft.
@@ -47,8 +47,9 @@ impl Draft {
         Self { hash, table, ..Self::default() }
     }
 
-    /// Finds the row of the key. Returns its instant, or 0 if there is none. A row that is too far ahead of the clock
-    /// to be true is dropped.
+    /// Finds the row of the key. Returns its instant, or 0 if there is none.
+    ///
+    /// A row that is too far ahead of the clock to be true is dropped.
     #[inline]
     pub(super) fn find(&mut self, table: &mut Table, clock: u64, capacity: &Capacity) -> u64 {
         self.position = table.find(self.hash);
@@ -61,7 +62,7 @@ impl Draft {
         at
     }
 
-    /// Reads the counts of the row as of `now`. `None` when the model has to decide.
+    /// Reads the counts of the row as of `now`. Returns `None` if the model has to decide.
     #[inline]
     pub(super) fn load(&mut self, table: &Table, now: u64) -> Option<()> {
         let Some(position) = self.position else { return Some(()) };
@@ -79,10 +80,18 @@ impl Draft {
         Some(())
     }
 
-    /// Finds a charge's limit: among the counts, by another quota among them, in the evicted filter, or nowhere yet.
-    /// `None` when the model has to decide.
+    /// Finds the count of a charge's limit. Returns `None` if the model has to decide.
+    ///
+    /// 1. The limit is among the counts. If it is counted by another quota, the count is converted.
+    /// 2. Otherwise it gets a new position. Its count comes from the evicted filter, or is 0.
     #[inline]
-    pub(super) fn ask(&mut self, table: &mut Table, charge: &Charge<'_>, now: u64, asked: &mut Asked) -> Option<()> {
+    pub(super) fn judge(
+        &mut self,
+        table: &mut Table,
+        charge: &Charge<'_>,
+        now: u64,
+        asked: &mut DraftCharge,
+    ) -> Option<()> {
         let counter = charge.counter();
         let counts = &self.counts[..self.limits];
         let found = counts.iter().position(|count| table.interned.is_limit(count.number, counter.id));
@@ -92,11 +101,11 @@ impl Draft {
                 self.limits += 1;
                 self.limits - 1
             }
-            // A limit that is full again and not asked gives its position up.
+            // A limit that is full again, and is none of the request's, loses its position.
             None => counts.iter().enumerate().position(|(at, count)| count.value == 0 && self.asked >> at & 1 == 0)?,
         };
         if self.asked >> position & 1 != 0 {
-            // The same limit twice: the model counts both together.
+            // The request has the same limit twice: the model counts both together.
             return None;
         }
         self.asked |= 1 << position;
@@ -121,14 +130,14 @@ impl Draft {
 
     /// Takes a charge's units.
     #[inline]
-    pub(super) fn take(&mut self, charge: &Charge<'_>, asked: &mut Asked) {
+    pub(super) fn take(&mut self, charge: &Charge<'_>, asked: &mut DraftCharge) {
         asked.used += charge.units() * charge.quota().grain();
         self.counts[asked.position].value = asked.used;
     }
 
     /// Writes the counts into the table if the request has changed them.
     #[inline]
-    pub(super) fn write(&self, table: &mut Table, is_admitted: bool, scene: &Scene<'_>) {
+    pub(super) fn write(&self, table: &mut Table, is_admitted: bool, context: &WriteContext<'_>) {
         let mark = match (is_admitted, self.refuses) {
             (true, _) => Mark::Charged,
             (false, true) => Mark::Refused,
@@ -144,7 +153,7 @@ impl Draft {
         let counts_something = self.counts.iter().any(|count| count.value > 0);
         if let (Some(position), false) = (self.position, self.has_new)
             && counts_something
-            && table.rewrite_row(position, self.hash, &self.counts[..self.limits], mark, scene.now)
+            && table.rewrite_row(position, self.hash, &self.counts[..self.limits], mark, context.now)
         {
             return;
         }
@@ -159,8 +168,10 @@ impl Draft {
             limits += usize::from(counts[position].value > 0);
         }
         match limits {
-            0 => table.forget(self.hash, scene.capacity),
-            _ => table.write((self.hash, self.position), Content::Counts(scene.now, &counts[..limits]), mark, scene),
+            0 => table.forget(self.hash, context.capacity),
+            _ => {
+                table.write((self.hash, self.position), Content::Counts(context.now, &counts[..limits]), mark, context)
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Entries of the model and their rows: the only file that converts between them.
+//! Conversion between entries of the model and their rows.
 
 use smallvec::SmallVec;
 
@@ -14,7 +14,7 @@ use crate::quota::{MOST_USED, Quota};
 /// The balance after an entry's last change.
 #[derive(Clone, Copy)]
 pub(super) struct Balance {
-    /// When it is full again, in microseconds.
+    /// The instant at which it is full again, in microseconds.
     pub(super) full_at: u64,
     /// Says whether some limit was spent, or the entry was refused since.
     pub(super) is_limited: bool,
@@ -56,7 +56,7 @@ impl Table {
         entry.slots.iter().map(count).collect()
     }
 
-    /// Returns whether a row is from an instant that the clock can have shown, as the model has it.
+    /// Returns whether the instant of a row is close enough to the clock, by the model's rule.
     pub(super) fn is_trusted(&self, position: usize, clock: u64) -> bool {
         let row = self.row(position);
         let (at, full_at) = (row.at(), || self.balance(row).full_at);
@@ -73,7 +73,7 @@ impl Table {
         };
         match row.is_elsewhere() {
             true => self.balance(row).full_at <= instant,
-            // Buckets take no division.
+            // Buckets need no division.
             false => row.counts().all(|count| is_back(count).unwrap_or_else(|| self.balance(row).full_at <= instant)),
         }
     }
@@ -111,7 +111,7 @@ impl Row<'_> {
     }
 }
 
-/// Returns a count as of a later instant. `None` when it would not fit into a row any more.
+/// Returns a count as of a later instant; `None` if it does not fit into a row any more.
 #[inline]
 pub(super) fn advanced(quota: &Quota, value: u64, from: u64, now: u64) -> Option<u64> {
     if quota.refill() > 0 {
@@ -122,14 +122,14 @@ pub(super) fn advanced(quota: &Quota, value: u64, from: u64, now: u64) -> Option
     state.packed(quota, now)
 }
 
-/// Returns the used grains of a spent bucket in which one unit fits at `until`, at most as many as given.
+/// Returns the used grains of a spent bucket in which one unit fits at `until`; at most `most`.
 pub(super) fn spent_until(quota: &Quota, until: u64, now: u64, most: u64) -> u64 {
     let refilled = (until - now).saturating_mul(quota.refill());
     ((quota.capacity() - 1) * quota.grain()).saturating_add(refilled).min(most)
 }
 
 impl Slot {
-    /// Returns when one unit fits again; an instant that has passed if it fits already.
+    /// Returns the instant at which one unit fits; `at` or earlier if it fits already.
     pub(super) fn unit_fits_at(&self, at: u64) -> u64 {
         match &self.state {
             State::Bucket(bucket) => at + bucket::until_fits(&self.quota, bucket.used_grains(&self.quota, at), 1),
@@ -148,11 +148,11 @@ impl Slot {
         }
     }
 
-    /// Returns a limit that is spent until then, or for a shorter time where a window cannot say it.
+    /// Returns the slot of a limit that is spent until then, or shorter if a window cannot express it.
     pub(super) fn spent(counter: Counter<'_>, is_strikes: bool, until: u64, now: u64) -> Option<Self> {
         let quota = counter.quota;
         if quota.refill() > 0 {
-            // Strikes are a debt. Of a limit no more than all is used: its quota may be another than it was.
+            // Strikes are a debt. A limit has no debt here: its quota may have changed since it was spent.
             let most = if is_strikes { MOST_USED } else { quota.capacity() * quota.grain() };
             let bucket = Bucket::new(quota, spent_until(quota, until, now, most), now);
             return Some(Self::new(counter, State::Bucket(bucket)));
@@ -163,7 +163,7 @@ impl Slot {
             state.advance(quota, now);
             Self::new(counter, state)
         };
-        // A window ends when it ends: just as late as it was, of the instants that `until` may have been rounded from.
+        // `until` was rounded down. A window's end must be one of the instants that it may have been rounded from.
         let latest = until.saturating_add(STEP - 1);
         let starts = [now, latest - quota.period_micros().min(latest), until - quota.period_micros().min(until)];
         let spent = starts.into_iter().map(|start| spent_since(start.min(now)));

@@ -1,59 +1,66 @@
-//! Which entry is evicted when there is no room.
+//! Eviction: the choice of an entry that is forgotten when there is no room.
+//!
+//! 1. Full entries near the hand are reclaimed: nothing is lost.
+//! 2. If there are none, up to 16 candidates near the new entry's row are compared, and the cheapest one is evicted.
+//! 3. The spent limits of the evicted entry are remembered in the evicted filter.
 
 use super::bucket::ROWS;
 use super::entry::Balance;
-use super::insert::Scene;
+use super::insert::WriteContext;
 use super::row::Row;
 use super::table::Table;
 use crate::entry::Entry;
 
-/// Entries considered, at most, to find the one that costs least.
+/// The most entries that are considered to find the one that costs least.
 const CANDIDATES: usize = 16;
-/// Buckets searched, at most, to find so many.
-const REACH: usize = 12;
-/// Buckets searched, at most, for full entries.
-const SWEPT: usize = 5;
+/// The most buckets that are searched for candidates.
+const MOST_SEARCHED: usize = 12;
+/// The most buckets that are searched for full entries.
+const MOST_SWEPT: usize = 5;
 
-/// Microseconds for which a table rather grows than reclaims the row of a full entry: a minute. Clients who return
-/// sooner find their rows.
+/// Microseconds for which a full entry keeps its row although the table could reclaim it: a minute.
+///
+/// Clients who return sooner find their rows.
 const KEPT_FULL: u64 = 60_000_000;
 
 impl Table {
-    /// Claims a place and gives its row to a new entry, if need be that of another: not of those of the same request.
-    pub(super) fn place(&mut self, hash: u64, scene: &Scene<'_>) -> Option<usize> {
-        if !scene.capacity.claim() && !self.make_room(hash, scene) {
+    /// Claims a place and gives a row to a new entry. Evicts another entry if there is no room.
+    ///
+    /// Entries of the same request are never evicted.
+    pub(super) fn place(&mut self, hash: u64, context: &WriteContext<'_>) -> Option<usize> {
+        if !context.capacity.claim() && !self.make_room(hash, context) {
             return None;
         }
-        let position = self.settle(hash, scene);
+        let position = self.give_row(hash, context);
         if position.is_none() {
-            scene.capacity.release(1);
+            context.capacity.release(1);
         }
         position
     }
 
     /// Frees the rows of entries that have been full for a while. Returns how many there were.
-    pub(super) fn reclaim(&mut self, scene: &Scene<'_>) -> usize {
+    pub(super) fn reclaim(&mut self, context: &WriteContext<'_>) -> usize {
         let before = self.taken();
-        (0..self.len()).for_each(|bucket| self.reclaim_in(bucket, scene.now.saturating_sub(KEPT_FULL)));
+        (0..self.len()).for_each(|bucket| self.reclaim_in(bucket, context.now.saturating_sub(KEPT_FULL)));
         let freed = before - self.taken();
-        scene.capacity.release(freed);
+        context.capacity.release(freed);
         freed
     }
 
-    /// Frees rows and keeps the place of one claimed: those of the next full entries, or else the candidate that costs
-    /// least. Candidates are those near the new entry's row, which takes its place: so none is looked at more often
-    /// than others.
-    fn make_room(&mut self, hash: u64, scene: &Scene<'_>) -> bool {
-        let freed = self.sweep(scene);
+    /// Frees the rows of the next full entries, or of the candidate that costs least. Keeps the place of one claimed.
+    ///
+    /// Candidates are near the new entry's row, so that none is considered more often than others.
+    fn make_room(&mut self, hash: u64, context: &WriteContext<'_>) -> bool {
+        let freed = self.sweep(context);
         if freed > 0 {
-            scene.capacity.release(freed - 1);
+            context.capacity.release(freed - 1);
             return true;
         }
         let [first, _] = self.homes(hash);
         let (mut least, mut candidates) = (None, 0);
-        'search: for bucket in (first..self.len()).chain(0..first).take(REACH) {
+        'search: for bucket in (first..self.len()).chain(0..first).take(MOST_SEARCHED) {
             for (row, words) in self.rows_in(bucket).enumerate() {
-                if words.is_free() || scene.together.contains(&words.hash()) {
+                if words.is_free() || context.together.contains(&words.hash()) {
                     continue;
                 }
                 let cost = self.cost(words);
@@ -66,15 +73,15 @@ impl Table {
                 }
             }
         }
-        least.map(|(_, position)| self.evict(position, scene)).is_some()
+        least.map(|(_, position)| self.evict(position, context)).is_some()
     }
 
     /// Frees the rows of full entries in the next bucket that has any. Returns how many there were.
-    fn sweep(&mut self, scene: &Scene<'_>) -> usize {
+    fn sweep(&mut self, context: &WriteContext<'_>) -> usize {
         let before = self.taken();
-        for _ in 0..SWEPT.min(self.len()) {
+        for _ in 0..MOST_SWEPT.min(self.len()) {
             let bucket = self.next();
-            self.reclaim_in(bucket, scene.now);
+            self.reclaim_in(bucket, context.now);
             if self.taken() < before {
                 break;
             }
@@ -95,19 +102,21 @@ impl Table {
     }
 
     /// Frees the row of an entry and remembers its spent limits in the filter.
-    fn evict(&mut self, position: usize, scene: &Scene<'_>) {
+    fn evict(&mut self, position: usize, context: &WriteContext<'_>) {
         let row = self.row(position);
         let hash = row.hash();
         let is_limited = self.balance(row).is_limited && {
             let entry = self.check_out(position);
-            self.remember(hash, &entry, 0, scene.now)
+            self.remember(hash, &entry, 0, context.now)
         };
-        scene.capacity.count_eviction(is_limited);
+        context.capacity.count_eviction(is_limited);
         self.vacate(position);
     }
 
-    /// Remembers the spent limits of an entry until one unit fits again, and all of its limits for this part of a
-    /// unit's time at least, in 1s. Returns whether there were any.
+    /// Remembers the spent limits of an entry in the evicted filter until one unit fits again.
+    ///
+    /// All of its limits are remembered for at least the time of `least_units` units. Returns whether any was
+    /// remembered.
     pub(super) fn remember(&mut self, hash: u64, entry: &Entry, least_units: u64, now: u64) -> bool {
         let rows = self.rows().max(ROWS);
         let mut is_limited = false;
@@ -127,7 +136,7 @@ impl Table {
         Cost { is_limited, uses: row.uses(), last: if is_limited { u64::MAX - row.at() } else { full_at } }
     }
 
-    /// Moves the hand on by one bucket. Returns the bucket it was at.
+    /// Moves the hand of the sweep on by one bucket. Returns the bucket it was at.
     fn next(&mut self) -> usize {
         let bucket = self.hand as usize % self.len().max(1);
         #[expect(clippy::cast_possible_truncation, reason = "no more than the number of buckets")]
@@ -137,13 +146,13 @@ impl Table {
     }
 }
 
-/// The cost of evicting an entry: the most important part comes first.
+/// The cost of evicting an entry, with the most important part first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
     is_limited: bool,
     /// A key that was used once is most likely made up, and has least to lose.
     uses: u64,
-    /// When it is full. Of limited entries, the last one charged goes first: so a flood of keys that are limited by
-    /// their first request evicts itself.
+    /// The instant at which it is full. Of limited entries, the last one charged is evicted first: a flood of keys that
+    /// are limited by their first request evicts its own entries.
     last: u64,
 }

@@ -1,6 +1,6 @@
 //! The hint to the processor that a line will be read.
 
-/// Fetches a line.
+/// Fetches a cache line.
 #[inline]
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[expect(unsafe_code, reason = "this instruction has no safe name")]
@@ -12,7 +12,7 @@ pub(super) fn prefetch<T>(address: *const T) {
     unsafe { _mm_prefetch(address.cast(), _MM_HINT_T0) }
 }
 
-/// Elsewhere there is no such instruction.
+/// Does nothing: other processors have no such instruction.
 #[inline]
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub(super) const fn prefetch<T>(_: *const T) {}

@@ -1,9 +1,9 @@
 //! The evicted filter: limits that were spent when their entry was evicted, each until one unit fits again.
 //!
-//! A table of fingerprints with an instant each, eight to a set. A limit of a key belongs into one of two sets, as in a
-//! cuckoo filter (Fan, Andersen, Kaminsky and Mitzenmacher, 2014), but nothing moves: of a full pair of sets, what ends
-//! first is overwritten. A new key is mistaken for an evicted one at most 1 time in 16,000, and never for longer than
-//! that one had to wait.
+//! It is a table of fingerprints with an instant each, in sets of eight. A limit of a key belongs to one of two sets, as
+//! in a cuckoo filter (Fan, Andersen, Kaminsky and Mitzenmacher, 2014), but no cell is moved. If both sets are full, the
+//! cell that ends first is overwritten. A new key is mistaken for an evicted one at most 1 time in 16,000, and never for
+//! longer than that one had to wait.
 
 /// Cells of a set: a cache line.
 const CELLS: usize = 8;
@@ -25,7 +25,7 @@ pub(super) struct EvictedFilter {
 }
 
 impl EvictedFilter {
-    /// Remembers until when a limit of a key is spent; `rows` is how many the table has.
+    /// Remembers the instant until which a limit of a key is spent. `rows` is the number of rows of the table.
     pub(super) fn remember(&mut self, (hash, limit): (u64, u32), until: u64, now: u64, rows: usize) {
         if self.sets.is_empty() {
             self.sets = vec![[0; CELLS]; (rows * CELLS_PER_ROW).div_ceil(CELLS)].into();
@@ -35,14 +35,14 @@ impl EvictedFilter {
         let cells = || sets.into_iter().flat_map(|set| (0..CELLS).map(move |at| (set, at)));
         let live = |set: usize, at: usize| if until_of(self.sets[set][at]) > now { self.sets[set][at] } else { 0 };
         let same = cells().find(|&(set, at)| live(set, at) != 0 && self.sets[set][at] & PRINT == print);
-        // A free cell of the emptier set, or else what ends first.
+        // A free cell of the emptier set, or else the cell that ends first.
         let used = sets.map(|set| (0..CELLS).filter(|at| live(set, *at) != 0).count());
         let cost = |&(set, at): &(usize, usize)| (live(set, at), if set == sets[0] { used[0] } else { used[1] });
         let Some((set, at)) = same.or_else(|| cells().min_by_key(cost)) else { return };
         self.sets[set][at] = live(set, at).max(cell);
     }
 
-    /// Returns until when a limit of a key is spent, if it is at `now`.
+    /// Returns the instant until which a limit of a key is spent; `None` if it is not spent at `now`.
     pub(super) fn until(&self, (hash, limit): (u64, u32), now: u64) -> Option<u64> {
         if self.sets.is_empty() {
             return None;
@@ -63,7 +63,7 @@ impl EvictedFilter {
         }
     }
 
-    /// Returns the bytes it takes.
+    /// Returns the bytes that the filter takes.
     pub(super) const fn bytes(&self) -> usize {
         size_of_val(&*self.sets)
     }

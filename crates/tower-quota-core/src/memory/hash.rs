@@ -1,15 +1,16 @@
 //! Hashes of keys, under a secret seed.
 //!
-//! A seed is drawn from a universal family, the multilinear one (Lemire and Kaser, "Strongly universal string hashing
-//! is fast", 2014): each word of the message is multiplied by a secret number of 128 bits, and of the sum modulo 2^128
-//! the high half is kept. Two messages share it for 1 in 2^63 of all secrets, whichever two they are: that is proven.
-//! It holds for messages that were chosen without having seen which others share theirs; an attacker who finds two that
-//! do, after some million million attempts, can make more of them. The message is the key's bytes, padded with zeros to
-//! full words, its scope, and its length; where the bytes are more than 64, their digest by SipHash, which is as good
-//! as that is.
+//! The hash is of a universal family, the multilinear one (Lemire and Kaser, "Strongly universal string hashing is
+//! fast", 2014). Each word of the message is multiplied by a secret number of 128 bits. The hash is the high half of the
+//! sum modulo 2^128. The message is the key's bytes, padded with zeros to full words, its scope, and its length. If the
+//! bytes are more than 64, it is their digest by SipHash.
 //!
-//! Keys that follow a pattern, such as numbers in a row, have hashes that follow one. So the result is stirred, with a
-//! secret of its own and in a way that keeps different ones different.
+//! Any two messages have the same hash under 1 in 2^63 of all secrets; this is proven. It holds for messages that are
+//! chosen without knowing which others collide. An attacker who finds two that collide, after some million million
+//! attempts, can make more of them.
+//!
+//! Keys that follow a pattern, such as consecutive numbers, have hashes that follow one. The result is therefore mixed
+//! with a secret of its own. Different results stay different.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -20,7 +21,7 @@ use crate::key::Key;
 /// Words of a key that is hashed as it is: an address, a number, a UUID in text, most API keys.
 const WORDS: usize = 8;
 
-/// 2^64 by the golden ratio: for numbers that are drawn alike each time.
+/// 2^64 divided by the golden ratio, the seed of numbers that are the same each time.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A seed for one store.
@@ -29,7 +30,7 @@ pub(super) struct Seed {
     end: u128,
     /// The factors of the words, in their order.
     words: [u128; WORDS],
-    /// For digests of what is longer.
+    /// The key of the digests of longer keys.
     digest: [u8; 16],
     /// The odd factor that mixes the sum.
     factor: u64,
@@ -43,15 +44,15 @@ impl Seed {
         Self::drawn(|number| if cfg!(loom) { stirred(number, GOLDEN) } else { source.hash_one(number) })
     }
 
-    /// Draws a seed of halves, each by its number.
+    /// Makes a seed of 64-bit halves, each drawn by its number.
     fn drawn(draw: impl Fn(u64) -> u64) -> Self {
         let mut halves = (1..).map(draw);
-        let mut whole = || halves.by_ref().take(2).fold(0, |whole: u128, half| whole << 64 | u128::from(half));
+        let mut next = || halves.by_ref().take(2).fold(0, |high: u128, half| high << 64 | u128::from(half));
         Self {
-            end: whole(),
-            words: core::array::from_fn(|_| whole()),
-            digest: whole().to_le_bytes(),
-            factor: (whole() >> 64) as u64 | 1,
+            end: next(),
+            words: core::array::from_fn(|_| next()),
+            digest: next().to_le_bytes(),
+            factor: (next() >> 64) as u64 | 1,
         }
     }
 
@@ -60,9 +61,9 @@ impl Seed {
     #[expect(clippy::inline_always, reason = "a third of what a plain check does, and it is done in one place")]
     pub(super) fn hash(&self, key: &Key<'_>) -> u64 {
         let bytes = key.as_bytes();
-        // The length, so that it matters how many zeros a key ends with.
+        // With the length, keys that differ only in the zeros at their end have different hashes.
         let last = u64::from(key.scope().id()) | (bytes.len() as u64) << 32;
-        // Three lengths that many keys have: numbers and networks, addresses of IPv4, identifiers of 16 bytes.
+        // Three common lengths of keys: numbers and networks, IPv4 addresses, identifiers of 16 bytes.
         let words = if let Ok(number) = bytes.try_into() {
             product(self.words[0], number)
         } else if let &[a, b, c, d] = bytes {
@@ -104,7 +105,7 @@ const fn stirred(hash: u64, factor: u64) -> u64 {
     hash ^ hash >> 29
 }
 
-/// Returns fewer than eight bytes as a word, zeros behind them.
+/// Returns fewer than eight bytes as a word, padded with zeros.
 fn padded(rest: &[u8]) -> [u8; 8] {
     core::array::from_fn(|at| rest.get(at).copied().unwrap_or(0))
 }

@@ -1,4 +1,4 @@
-//! An entry is written: into its row, into a new one, or beside the rows.
+//! Writing an entry: into its row, into a new row, or beside the rows.
 
 use super::capacity::Capacity;
 use super::filter::EvictedFilter;
@@ -7,8 +7,8 @@ use super::table::Table;
 use crate::charge::Charge;
 use crate::entry::Entry;
 
-/// The effect of the current request on a table.
-pub(super) struct Scene<'a> {
+/// The parts of the present request that a write to a table needs.
+pub(super) struct WriteContext<'a> {
     pub(super) now: u64,
     pub(super) capacity: &'a Capacity,
     /// The hashes of the request's keys, none of which is evicted for another.
@@ -17,39 +17,40 @@ pub(super) struct Scene<'a> {
 
 /// The part of an entry that is written.
 pub(super) enum Content<'a> {
-    /// For a row, as of this instant.
+    /// The counts of a row, as of this instant.
     Counts(u64, &'a [Count]),
     /// An entry that does not fit into a row. It is taken.
     Entry(&'a mut Entry),
 }
 
 impl Table {
-    /// Writes an entry, whose row was at this position if it had one. When it gets no row, its limits are spent in the
-    /// filter for the time of a unit each.
+    /// Writes an entry, whose row was at this position if it had one.
+    ///
+    /// If there is no row for it, the evicted filter remembers its limits as spent for the time of one unit each.
     pub(super) fn write(
         &mut self,
         (hash, position): (u64, Option<usize>),
         content: Content<'_>,
         mark: Mark,
-        scene: &Scene<'_>,
+        context: &WriteContext<'_>,
     ) {
         if let Content::Counts(_, counts) = content
             && !self.is_wide_enough(counts)
         {
-            self.widen(scene);
+            self.widen(context);
         }
-        // It may have moved since, for another key of the request or because the rows are wide now.
+        // The row may have moved, for another key of the request or because the rows are wide now.
         let position = position.and_then(|position| match self.row(position).hash() == hash {
             true => Some(position),
             false => self.find(hash),
         });
-        let Some(position) = position.or_else(|| self.place(hash, scene)) else {
+        let Some(position) = position.or_else(|| self.place(hash, context)) else {
             let entry = match content {
                 Content::Counts(at, counts) => self.entry_of(at, counts.iter().copied()),
                 Content::Entry(entry) => core::mem::take(entry),
             };
-            let is_limited = self.remember(hash, &entry, 1, scene.now);
-            return scene.capacity.count_eviction(is_limited);
+            let is_limited = self.remember(hash, &entry, 1, context.now);
+            return context.capacity.count_eviction(is_limited);
         };
         if self.row(position).is_elsewhere() {
             self.rare().elsewhere.remove(&hash);
@@ -69,36 +70,38 @@ impl Table {
         }
     }
 
-    /// Gives a new key a row of full limits, for a first request that they admit. `None` when they do not, when one was
-    /// spent as the key was evicted, or when there is no place.
+    /// Gives a new key a row of full limits, for a first request that they admit.
+    ///
+    /// Returns `None` if they do not admit it, if a limit was spent when the key was evicted, or if there is no place.
     pub(super) fn open<const N: usize>(
         &mut self,
         hash: u64,
         charges: [&Charge<'_>; N],
-        scene: &Scene<'_>,
+        context: &WriteContext<'_>,
     ) -> Option<usize> {
         let mut counts = [Count::default(); N];
         for (limit, charge) in charges.into_iter().enumerate() {
             let counter = charge.counter();
             let is_named_twice = charges[..limit].iter().any(|other| other.counter().id == counter.id);
-            let is_spent = |filter: &mut EvictedFilter| filter.until((hash, counter.id), scene.now).is_some();
+            let is_spent = |filter: &mut EvictedFilter| filter.until((hash, counter.id), context.now).is_some();
             if is_named_twice || charge.units() > charge.quota().capacity() || self.filter().is_some_and(is_spent) {
                 return None;
             }
             counts[limit].number = self.interned.number_of_bucket(counter)?;
         }
         if !self.is_wide_enough(&counts) {
-            self.widen(scene);
+            self.widen(context);
         }
-        let position = self.place(hash, scene)?;
+        let position = self.place(hash, context)?;
         let mut row = self.row_mut(position);
-        row.set_at(scene.now);
+        row.set_at(context.now);
         row.set_counts(&counts);
         Some(position)
     }
 
-    /// Replaces the counts of a row that has as many limits. Returns whether it could: the row may have moved, or be
-    /// too narrow.
+    /// Replaces the counts of a row that has as many limits.
+    ///
+    /// Returns false if the row has moved or is too narrow.
     #[inline]
     pub(super) fn rewrite_row(&mut self, position: usize, hash: u64, counts: &[Count], mark: Mark, at: u64) -> bool {
         let fits = self.is_wide_enough(counts) && self.row(position).hash() == hash;
@@ -121,7 +124,7 @@ impl Table {
         }
     }
 
-    /// Forgets an entry. Its row is free.
+    /// Forgets an entry and frees its row.
     pub(super) fn forget(&mut self, hash: u64, capacity: &Capacity) {
         if let Some(position) = self.find(hash) {
             self.vacate(position);

@@ -1,8 +1,8 @@
 //! Numbers for the limits of a table: a row holds 11 bits instead of a limit's name and quota.
 //!
 //! Each table numbers its own limits under its own lock. A number stays valid as long as some row holds it. When the
-//! definitions have doubled since the last time, `recycle` drops those that no row holds and numbers
-//! the rest anew. So a table never knows more than twice the definitions it uses, or a handful.
+//! definitions have doubled since the last time, `recycle` drops those that no row holds and numbers the others again. A
+//! table therefore never has more than twice the definitions it uses, or a few.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ struct Numbers {
     limit: u32,
     capacity: u64,
     grain: u64,
-    /// 0 for what is no bucket.
+    /// 0 for a window or a log.
     refill: u64,
 }
 
@@ -44,10 +44,10 @@ struct Index(HashMap<Definition, u16>);
 /// The definitions of a table, each at the position of its number.
 #[derive(Default)]
 pub(super) struct Interned {
-    /// Of each definition, what every check compares.
+    /// The part of each definition that every check compares.
     numbers: Vec<Numbers>,
     quotas: Vec<Quota>,
-    /// All of them by definition, once there are more than a few.
+    /// The numbers of all definitions, if there are more than a few.
     index: Option<Box<Index>>,
     /// Definitions that were in use when numbers were recycled last.
     pub(super) live: usize,
@@ -78,7 +78,7 @@ impl Interned {
         self.numbers.len()
     }
 
-    /// Fetches what a check of so many limits compares.
+    /// Fetches the numbers that a check of this many limits compares.
     #[inline]
     pub(super) fn prefetch<const LIMITS: usize>(&self) {
         (0..LIMITS.div_ceil(2)).for_each(|line| prefetch(self.numbers.as_ptr().wrapping_add(2 * line)));
@@ -90,20 +90,21 @@ impl Interned {
         self.numbers.get(usize::from(number)).is_some_and(|numbers| numbers.are_of_bucket(counter))
     }
 
-    /// Returns whether a number means a limit, by whatever quota.
+    /// Returns whether a number means a limit, by any quota.
     #[inline]
     pub(super) fn is_limit(&self, number: u16, limit: u32) -> bool {
         self.numbers.get(usize::from(number)).is_some_and(|numbers| numbers.limit == limit)
     }
 
-    /// Returns the position in a row of a limit, by whatever quota.
+    /// Returns the position of a limit in a row, by any quota.
     #[inline]
     pub(super) fn position(&self, row: Row<'_>, limit: u32) -> Option<usize> {
         (0..row.limits()).find(|&position| self.is_limit(row.number(position), limit))
     }
 
-    /// Returns the count of a charge's limit after this many microseconds, by the charge's quota. `None` when either is
-    /// a window, or when that quota has no number yet.
+    /// Returns the count of a charge's limit after this many microseconds, by the charge's quota.
+    ///
+    /// Returns `None` if either quota is a window, or if the charge's quota has no number yet.
     #[inline]
     pub(super) fn count_for(&self, counter: Counter<'_>, known: Count, elapsed: u64) -> Option<Count> {
         let value = known.value.saturating_sub(elapsed.saturating_mul(self.refill(known.number)));
@@ -112,7 +113,7 @@ impl Interned {
         }
         let number = self.known_bucket(counter)?;
         let value = match self.quota(known.number)? {
-            // Nothing used is nothing used by any quota.
+            // An unused limit is unused by any quota.
             _ if value == 0 => 0,
             old if old.refill() == 0 => return None,
             old => bucket_used(old, counter.quota, value),
@@ -175,7 +176,7 @@ impl Interned {
 impl Numbers {
     #[inline]
     const fn are_of_bucket(&self, counter: Counter<'_>) -> bool {
-        // What refills is a bucket.
+        // Only buckets have a refill above 0.
         self.limit == counter.id
             && self.refill == counter.quota.refill()
             && self.grain == counter.quota.grain()

@@ -11,7 +11,9 @@ use super::table::Table;
 pub(super) type Guards<'a> = SmallVec<[MutexGuard<'a, Table>; 2]>;
 
 impl Inner {
-    /// Locks the tables of all drafts, each once and in their order, so that two requests never wait for each other.
+    /// Locks the tables of all drafts, each once and in their order.
+    ///
+    /// With one order, two requests never wait for each other.
     pub(super) fn lock(&self, drafts: &mut [Draft]) -> Guards<'_> {
         let mut guards = Guards::new();
         let mut next = drafts.iter().map(|draft| draft.table).min();

@@ -17,13 +17,12 @@
 //! # Design
 //!
 //! A key's hash chooses a table behind a lock of its own, and two buckets in it. A row of three words counts one limit,
-//! one of seven words up to four. It holds the hash, an instant, and for each limit a number and what is used as of
-//! that instant: a check reads and writes two or three cache lines. What does not fit (sliding logs, windows that start
-//! with a request, more limits) is kept beside the rows.
+//! a row of seven words up to four. It holds the hash, an instant, and for each limit a number and what is used as of
+//! that instant. A check reads and writes two or three cache lines. Entries that do not fit (sliding logs, windows that
+//! start with a request, more limits) are kept beside the rows.
 //!
-//! An entry that is full again keeps its row, so that its client finds it. When a table would otherwise grow, it
-//! reclaims the rows of entries that have been full for a minute; when an entry would be evicted, those of all full
-//! ones nearby.
+//! An entry that is full again keeps its row, so that its client finds it. Before a table grows, it reclaims the rows
+//! of entries that have been full for a minute. Before an entry is evicted, all full entries nearby lose their rows.
 
 mod bucket;
 mod capacity;
@@ -67,39 +66,41 @@ use crate::key::Key;
 use crate::store::Store;
 use crate::time::Timestamp;
 
-/// Counters in this process: nothing to install, nothing to wait for.
+/// The store in this process: nothing to install, nothing to wait for.
 ///
 /// Clones share the counters. All charges of a request are decided in one atomic step, also when they count different
-/// keys. Keys are kept as 64-bit hashes under a seed drawn when the store is made: two keys that share a hash would
-/// share their counters. Any two do for 1 in 2^63 of all seeds, so among a million entries the odds that a new key
-/// shares one's hash are 1 in 9 million million for any choice of keys by clients who know neither the seed nor two
-/// keys that share one.
+/// keys.
+///
+/// Keys are kept as 64-bit hashes under a random seed, drawn when the store is made. Two keys with the same hash share
+/// their counters. Any two keys have the same hash under 1 in 2^63 of all seeds. Among a million entries, a new key
+/// shares a hash with probability 1 in 9 million million. This holds for any keys that clients choose without knowing
+/// the seed or two keys of the same hash.
 ///
 /// # Memory
 ///
-/// An entry takes 36 bytes with one limit and 72 with up to four, as the process grows, however long its key. Logs,
-/// windows that begin with a request, buckets whose requests wait or settle, and more limits are kept apart and take
-/// hundreds. All entries of a table take as
-/// much as the one with the most limits; a sliding window of over a million units counts for two.
+/// An entry takes 36 bytes with one limit and 72 with up to four, for keys of any length. Entries with sliding logs,
+/// windows that begin with a request, buckets whose requests wait or settle, or more limits are kept apart and take
+/// hundreds of bytes. All entries of a table take as much as the one with the most limits. A sliding window of over a
+/// million units counts as two limits.
 ///
-/// At most `capacity` entries are remembered, one million by default; the one of [`Key::EVERYONE`] takes no place and
-/// is never evicted. No background task runs: entries that are full again are forgotten when their place is needed. At
-/// the cap, a new entry evicts one of the next few, in this order:
+/// At most `capacity` entries are remembered, one million by default. The entry of [`Key::EVERYONE`] takes no place and
+/// is never evicted. No background task runs: entries that are full again are forgotten when their place is needed. In
+/// a full store, a new entry evicts one of the next few candidates, in this order:
 ///
-/// 1. those that are full again: nothing is lost;
-/// 2. one that was neither refused nor spent the last time, and of those the least used: its client starts full;
-/// 3. where all are limited, the least used of them, and of those used alike the one charged last. Its spent limits are
-///    remembered in a filter until one unit fits again: should its client come back, these limits are empty for as
-///    long.
+/// 1. Entries that are full again. Nothing is lost.
+/// 2. The least used entry that was neither refused nor spent at its last request. Its client starts full.
+/// 3. If all are limited, the least used one, and of those used equally often the one charged last. A filter remembers
+///    its spent limits until one unit fits again. If its client comes back sooner, these limits are still spent.
 ///
-/// So a flood of new keys never releases a limited client. Other entries are evicted only if they are the least used
-/// candidate. A client whose entry is evicted before it is full may take the quota's capacity anew: that is the most
-/// that a full store admits beyond one with room for all, once for each of [`evicted`](Self::evicted).
+/// A flood of new keys therefore never releases a limited client. Other entries are evicted only if they are the least
+/// used candidate. A client whose entry is evicted before it is full may take the quota's capacity once more. A full
+/// store admits at most that much more than one with room for all, once for each of [`evicted`](Self::evicted).
 ///
-/// The filter takes some 21 bytes for each place, in tables that evict limited entries, and remembers up to 2 limits
-/// for each place. When more are evicted, those whose wait is over first are forgotten. A new key is mistaken for an
-/// evicted one at most 1 time in 16,000, for one limit and no longer than that client's wait. Give a store more places
-/// than you have clients, and limit made-up keys by address as well.
+/// The filter takes about 21 bytes for each place, in tables that evict limited entries. It remembers up to 2 limits
+/// for each place. When it is full, it forgets the limits whose wait ends first. A new key is mistaken for an evicted
+/// one at most 1 time in 16,000, for one limit and no longer than that client's wait.
+///
+/// Give a store more places than you have clients. If clients can make up keys, limit them by address as well.
 ///
 /// ```
 /// use tower_quota_core::MemoryStore;
@@ -121,14 +122,14 @@ struct Inner {
     own_capacity: Capacity,
     /// The last one is that of [`Key::EVERYONE`].
     tables: Box<[Shard]>,
-    /// Where the tables' rows are.
+    /// The addresses of the tables' rows.
     prefetches: Box<[Prefetch]>,
 }
 
-/// Where the store reads the time: mostly the machine's clock, without a virtual call.
+/// The clock of a store: usually the machine's, without a virtual call.
 enum Time {
     Machine(MonotonicClock),
-    Given(Box<dyn Clock>),
+    Custom(Box<dyn Clock>),
 }
 
 impl Time {
@@ -136,7 +137,7 @@ impl Time {
     fn now(&self) -> Timestamp {
         match self {
             Self::Machine(clock) => clock.now(),
-            Self::Given(clock) => clock.now().min(LATEST),
+            Self::Custom(clock) => clock.now().min(LATEST),
         }
     }
 }
@@ -146,12 +147,14 @@ impl Time {
 #[repr(align(64))]
 struct Shard(Mutex<Table>);
 
-/// Entries for each table of a full store: few enough to be moved in some tens of microseconds when the table grows,
-/// and many enough that chance makes few tables fuller than others.
+/// The entries in each table of a full store.
+///
+/// They are few enough to be moved in some tens of microseconds when the table grows, and enough that all tables fill
+/// about evenly.
 const ENTRIES_PER_TABLE: usize = if cfg!(loom) { 1 } else { 1_024 };
-/// Tables that a store has at most.
+/// The most tables of a store.
 const MOST_TABLES: usize = 1 << 14;
-/// A small store has up to so many tables, each for a few hundred entries, so that threads seldom meet.
+/// The most tables of a small store. Each has room for a few hundred entries, so that threads seldom collide.
 const TABLES_OF_A_SMALL_STORE: usize = if cfg!(loom) { 1 } else { 64 };
 const ENTRIES_PER_SMALL_TABLE: usize = 256;
 
@@ -171,11 +174,12 @@ impl MemoryStore {
         Self::with_time(entries, Time::Machine(MonotonicClock::new()))
     }
 
-    /// Creates a store on a clock of your own, such as one that a test moves by hand. It ends in the year 2255: later
-    /// instants are taken as the last one there is.
+    /// Creates a store on a clock of your own, such as one that a test moves by hand.
+    ///
+    /// Its time ends in the year 2255. Later instants count as the last one.
     #[must_use]
     pub fn with_clock(entries: usize, clock: impl Clock) -> Self {
-        Self::with_time(entries, Time::Given(Box::new(clock)))
+        Self::with_time(entries, Time::Custom(Box::new(clock)))
     }
 
     fn with_time(entries: usize, time: Time) -> Self {
@@ -195,8 +199,7 @@ impl MemoryStore {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Returns how many entries are remembered: at most the capacity, and that of [`Key::EVERYONE`]. Some may be full
-    /// again.
+    /// Returns the number of entries: at most the capacity, and that of [`Key::EVERYONE`]. Some may be full again.
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.capacity.taken() + self.inner.own_capacity.taken()
@@ -208,14 +211,17 @@ impl MemoryStore {
         self.len() == 0
     }
 
-    /// Returns how many entries were evicted before they were full, since the store was made. When this grows, the
-    /// capacity is too small for the traffic, or a client sends made-up keys.
+    /// Returns the number of entries that were evicted before they were full, since the store was made.
+    ///
+    /// If it grows, the capacity is too small for the traffic, or a client sends made-up keys.
     #[must_use]
     pub fn evicted(&self) -> u64 {
         self.inner.capacity.evicted()
     }
 
-    /// Returns what the store holds, in numbers. It locks each table once: some microseconds for each thousand entries.
+    /// Returns statistics of the store.
+    ///
+    /// Each table is locked once, which takes some microseconds for each thousand entries.
     #[must_use]
     pub fn stats(&self) -> MemoryStats {
         let capacity = &self.inner.capacity;
@@ -285,7 +291,7 @@ impl Store for MemoryStore {
     type Error = Infallible;
     type Future = Ready<Result<Decision, Infallible>>;
 
-    // So that the decision is taken out of the future without being moved.
+    // Inlined, so that the decision is taken out of the future without being moved.
     #[inline]
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let mut decision = Decision::default();

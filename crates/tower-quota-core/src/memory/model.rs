@@ -1,10 +1,10 @@
-//! Every other decision: by any algorithm, of any operation. The model decides on entries taken out of their rows.
+//! Decisions by the model: any algorithm and any operation, on entries taken out of their rows.
 
 use smallvec::SmallVec;
 
 use super::Inner;
 use super::draft::Draft;
-use super::insert::{Content, Scene};
+use super::insert::{Content, WriteContext};
 use super::row::Mark;
 use super::table::Table;
 use crate::charge::{Charge, Operation};
@@ -25,7 +25,7 @@ struct CheckedOut {
 }
 
 impl Inner {
-    #[inline(never)] // Its stack is large, and seldom needed.
+    #[inline(never)] // Its stack is large, and rarely needed.
     pub(super) fn decide_by_model(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
         let (mut drafts, mut hashes) = (SmallVec::<[Draft; 2]>::new(), SmallVec::<[u64; 2]>::new());
         let mut draft_of = SmallVec::<[usize; 4]>::new();
@@ -53,15 +53,15 @@ impl Inner {
             let own = decision.statuses().iter().zip(&draft_of).filter(|(_, draft)| **draft == number);
             let mark = mark_of(&decision, own.map(|(status, _)| status));
             let capacity = self.capacity_of(draft.table);
-            let scene = Scene { now: decision.at().as_micros(), capacity, together: &hashes };
-            check_in(draft, checked_out, &mut tables[draft.guard], mark, &scene);
+            let context = WriteContext { now: decision.at().as_micros(), capacity, together: &hashes };
+            check_in(draft, checked_out, &mut tables[draft.guard], mark, &context);
             self.finish(draft.table, &mut tables[draft.guard]);
         }
         decision
     }
 }
 
-/// Takes an entry out of its table. Limits of these charges that were spent when they were evicted are spent in it.
+/// Takes an entry out of its table, and restores limits that were spent when it was evicted.
 fn check_out<'c>(
     draft: &Draft,
     table: &mut Table,
@@ -88,30 +88,30 @@ fn check_out<'c>(
     CheckedOut { entry, before, restored }
 }
 
-/// Puts an entry back, unless it has no row and is what it was.
-fn check_in(draft: &Draft, checked_out: CheckedOut, table: &mut Table, mark: Mark, scene: &Scene<'_>) {
+/// Puts an entry back, unless it has no row and has not changed.
+fn check_in(draft: &Draft, checked_out: CheckedOut, table: &mut Table, mark: Mark, context: &WriteContext<'_>) {
     let CheckedOut { mut entry, before, restored } = checked_out;
     if before.is_some_and(|before| before == entry) {
         return;
     }
     if !restored.is_empty() {
         // Restored limits are as of now.
-        entry.at = entry.at.max(scene.now);
+        entry.at = entry.at.max(context.now);
     }
     if let Some(filter) = table.filter() {
         restored.into_iter().for_each(|limit| filter.forget((draft.hash, limit)));
     }
     if entry.is_empty() {
-        return table.forget(draft.hash, scene.capacity);
+        return table.forget(draft.hash, context.capacity);
     }
     let key = (draft.hash, draft.position);
     match table.counts_of(&entry) {
-        Some(counts) => table.write(key, Content::Counts(entry.at().as_micros(), &counts), mark, scene),
-        None => table.write(key, Content::Entry(&mut entry), mark, scene),
+        Some(counts) => table.write(key, Content::Counts(entry.at().as_micros(), &counts), mark, context),
+        None => table.write(key, Content::Entry(&mut entry), mark, context),
     }
 }
 
-/// Returns what a decision means for one of its entries.
+/// Returns the effect of a decision on one of its entries.
 fn mark_of<'a>(decision: &Decision, mut own: impl Iterator<Item = &'a LimitStatus>) -> Mark {
     if decision.is_allowed() {
         return Mark::Charged;

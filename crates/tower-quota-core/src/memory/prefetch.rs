@@ -1,20 +1,21 @@
-//! Where a table's rows are, so that the processor fetches them before the table is locked.
+//! Addresses of the tables' rows, so that the processor fetches a row before its table is locked.
 //!
-//! With a million entries a check waits for its row longer than for everything else. A processor runs ahead only some
-//! three hundred instructions. With the address of the row known early, it also fetches that of the next check while it
-//! still waits for this one's.
+//! With a million entries, a check spends most of its time waiting for its row. A processor runs ahead only some three
+//! hundred instructions. If it knows the address early, it fetches the row of the next check while it still waits for
+//! this one.
 
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use super::bucket::Bucket;
+use super::bucket::TableBucket;
 use super::fetch::prefetch;
 use super::table::{Buckets, Table, first_home};
 
-/// Bytes that come at once.
+/// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Where a table's buckets were when it was last rewritten. It may be out of date, or half of it: then something else
-/// is fetched in vain.
+/// The address of a table's buckets after it was last rewritten.
+///
+/// It may be out of date, in part too. Then an unneeded line is fetched, and nothing else happens.
 #[derive(Default)]
 pub(super) struct Prefetch {
     start: AtomicPtr<i8>,
@@ -24,7 +25,7 @@ pub(super) struct Prefetch {
 }
 
 impl Prefetch {
-    /// Notes where a table's buckets are.
+    /// Notes the address of a table's buckets.
     pub(super) fn update(&self, table: &Table) {
         let (start, buckets, size) = match &table.buckets {
             Buckets::Narrow(buckets) => place_of(buckets),
@@ -39,16 +40,16 @@ impl Prefetch {
         }
     }
 
-    /// Fetches the lines of an entry's first bucket, whose rows have so many words.
+    /// Fetches the lines of an entry's first bucket. Its rows have `W` words.
     #[inline]
     pub(super) fn fetch<const W: usize>(&self, hash: u64) {
-        let (address, last) = (self.address(hash), size_of::<Bucket<W>>() - 1);
+        let (address, last) = (self.address(hash), size_of::<TableBucket<W>>() - 1);
         // A bucket begins at a line or in the middle of one: only the last byte says how many lines there are.
         (0..last - LINE / 2).step_by(LINE).for_each(|byte| prefetch(address.wrapping_add(byte)));
         prefetch(address.wrapping_add(last));
     }
 
-    /// Returns where an entry's first bucket is.
+    /// Returns the address of an entry's first bucket.
     #[inline]
     fn address(&self, hash: u64) -> *const i8 {
         let bucket = first_home(hash, self.buckets.load(Ordering::Relaxed));
@@ -56,9 +57,9 @@ impl Prefetch {
     }
 }
 
-/// Returns where buckets begin, how many they are, and the bytes of each.
-fn place_of<const W: usize>(buckets: &[Bucket<W>]) -> (*const i8, usize, usize) {
-    (buckets.as_ptr().cast(), buckets.len(), size_of::<Bucket<W>>())
+/// Returns the address of the first bucket, the number of buckets, and the bytes of each.
+fn place_of<const W: usize>(buckets: &[TableBucket<W>]) -> (*const i8, usize, usize) {
+    (buckets.as_ptr().cast(), buckets.len(), size_of::<TableBucket<W>>())
 }
 
 #[cfg(test)]
@@ -66,18 +67,18 @@ fn place_of<const W: usize>(buckets: &[Bucket<W>]) -> (*const i8, usize, usize) 
 mod tests {
     use super::*;
     use crate::memory::capacity::Capacity;
-    use crate::memory::insert::Scene;
+    use crate::memory::insert::WriteContext;
 
     #[test]
     fn address_follows_growing_table() {
         let (mut table, capacity, prefetch) = (Table::default(), Capacity::new(200, 1), Prefetch::default());
-        let scene = Scene { now: 0, capacity: &capacity, together: &[] };
+        let context = WriteContext { now: 0, capacity: &capacity, together: &[] };
         for number in 1..=200 {
             if number == 100 {
-                table.widen(&scene);
+                table.widen(&context);
             }
             let hash = u64::wrapping_mul(number, 0x9e37_79b9_7f4a_7c15);
-            assert!(table.place(hash, &scene).is_some());
+            assert!(table.place(hash, &context).is_some());
             prefetch.update(&table);
             let [first, _] = table.homes(hash);
             let bucket: *const i8 = match &table.buckets {

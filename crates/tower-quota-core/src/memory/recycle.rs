@@ -1,4 +1,4 @@
-//! Numbers that no row holds any more are given anew.
+//! Recycling of numbers that no row holds any more.
 
 use super::row::NO_NUMBER;
 use super::table::Table;

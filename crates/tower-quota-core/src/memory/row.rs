@@ -1,4 +1,4 @@
-//! Rows: all that is kept of an entry, in 24 or 56 bytes.
+//! Rows: entries in 24 or 56 bytes.
 //!
 //! | word | narrow: one limit | wide: up to four |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | 2 | the count (52 bits); marks (12) | the numbers of the limits (44), how many there are (3); marks (12) |
 //! | 3 to 6 | | the counts |
 //!
-//! A count is a bucket's used grains, or a window's counted units, as of the instant. Marks: whether the entry is kept
-//! outside the table, whether it was refused the last time, and how often it was charged or refused (8 bits).
+//! A count is a bucket's used grains, or a window's counted units, as of the instant. The marks say whether the entry
+//! is kept outside the table, whether it was refused the last time, and how often it was charged or refused (8 bits).
 
 use crate::time::Timestamp;
 
@@ -39,23 +39,23 @@ pub(super) const LATEST: Timestamp = Timestamp::from_micros(INSTANT);
 const COUNT_BITS: u32 = 52;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
 const NUMBER: u64 = (1 << NUMBER_BITS) - 1;
-/// Where a wide row says how many limits it has.
+/// The first bit of a wide row's number of limits.
 const LIMITS_AT: u32 = 44;
 const LIMITS: u64 = 0x7;
 
 const ELSEWHERE: u64 = 1 << 52;
 const REFUSED: u64 = 1 << 53;
-/// At the top: one more than there is room for carries.
+/// One use. The uses are the highest bits, so that one more than the largest count overflows the word.
 const ONE_USE: u64 = 1 << 56;
 
-/// A row, to be read.
+/// A row that is read.
 #[derive(Clone, Copy)]
 pub(super) struct Row<'a>(pub(super) &'a [u64]);
 
-/// A row, to be written.
+/// A row that is written.
 pub(super) struct RowMut<'a>(pub(super) &'a mut [u64]);
 
-/// One limit in a row: its number, and what it has counted.
+/// One limit in a row: its number and its count.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Count {
     pub(super) number: u16,
@@ -102,7 +102,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Returns whether it may have so many limits: a narrow row has one, or a number that no limit has.
+    /// Returns whether the row may have this many limits: a narrow row has one, or a number that no limit has.
     #[inline]
     pub(super) fn may_have(self, limits: usize) -> bool {
         self.is_narrow() || self.limits() >= limits
@@ -143,7 +143,7 @@ impl<'a> Row<'a> {
         self.0[MARKS] & REFUSED != 0
     }
 
-    /// Returns how often the entry was charged or refused, as far as that can be counted here.
+    /// Returns how often the entry was charged or refused, at most 255.
     pub(super) fn uses(self) -> u64 {
         self.0[MARKS] / ONE_USE
     }
@@ -160,13 +160,13 @@ impl RowMut<'_> {
         Row(self.0)
     }
 
-    /// Makes it the row of a key, with nothing counted yet.
+    /// Makes this the row of a key, with nothing counted yet.
     pub(super) fn begin(&mut self, hash: u64) {
         self.0.fill(0);
         self.0[HASH] = hash;
     }
 
-    /// Makes it the same as another row, which may be narrower.
+    /// Copies another row, which may be narrower.
     pub(super) fn copy(&mut self, row: Row<'_>) {
         if self.0.len() == row.0.len() {
             self.0.copy_from_slice(row.0);
@@ -187,7 +187,7 @@ impl RowMut<'_> {
         self.0[AT] = self.0[AT] & !INSTANT | at;
     }
 
-    /// Notes what a request did.
+    /// Notes the effect of a request.
     #[inline]
     pub(super) fn mark(&mut self, mark: Mark) {
         let refused = match mark {

@@ -1,5 +1,6 @@
-//! Locks and atomics of the store. With `--cfg loom` they are loom's, and the models in `contention` go through every
-//! order in which threads can take them.
+//! Locks and atomics of the store.
+//!
+//! With `--cfg loom` they are loom's, and the models in `contention` try every order in which threads can take them.
 
 #[cfg(all(test, not(loom)))]
 pub(super) mod collisions;
@@ -13,19 +14,20 @@ pub(super) use spin::mutex::{SpinMutex as Mutex, SpinMutexGuard as MutexGuard};
 #[cfg(not(loom))]
 pub(super) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// How long a thread pauses between two looks at a lock: each look takes the cache line from the holder.
+/// Spin hints between two looks at a lock. Each look takes the cache line from the holder.
 #[cfg(not(loom))]
 const PAUSES: u32 = 16;
-/// How often it looks without giving the processor away, a few microseconds in all.
+/// Looks before a thread yields the processor, a few microseconds in all.
 #[cfg(not(loom))]
 const SPINS: u32 = 16;
-/// How often it does before it sleeps between two looks.
+/// Looks before a thread sleeps between two looks.
 #[cfg(not(loom))]
 const YIELDS: u32 = SPINS + 64;
+/// The sleep between two looks.
 #[cfg(not(loom))]
-const NAP: core::time::Duration = core::time::Duration::from_micros(50);
+const SLEEP: core::time::Duration = core::time::Duration::from_micros(50);
 
-/// Locks.
+/// Locks a mutex.
 #[inline]
 #[cfg(not(loom))]
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -37,8 +39,10 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     }
 }
 
-/// A lock is mostly given back in less time than it takes to sleep and be woken. When it is not, because a table is
-/// growing or the system has stopped its holder, the processor is yielded to that one.
+/// Waits for a held lock: spins, then yields, then sleeps between two looks.
+///
+/// A lock is usually released in less time than a sleep takes. If it is not, a table is growing or the system has
+/// stopped the holder. Then the processor is left to the holder.
 #[cold]
 #[cfg(not(loom))]
 fn locked_after_waiting<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -52,14 +56,14 @@ fn locked_after_waiting<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
                 0..SPINS => (0..PAUSES).for_each(|_| core::hint::spin_loop()),
                 SPINS..YIELDS => std::thread::yield_now(),
                 #[expect(clippy::disallowed_methods, reason = "the holder has to run, also if it is less urgent")]
-                _ => std::thread::sleep(NAP),
+                _ => std::thread::sleep(SLEEP),
             }
             looks = looks.saturating_add(1);
         }
     }
 }
 
-/// Locks. A model in which a thread panics has failed already.
+/// Locks a mutex. A model in which a thread panics has failed already.
 #[cfg(loom)]
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -74,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn held_lock_is_got_in_the_end() {
+    fn held_lock_is_acquired_after_release() {
         let (mutex, collisions) = (Mutex::new(0), Arc::new(AtomicUsize::new(0)));
         std::thread::scope(|threads| {
             let mut guard = locked(&mutex);

@@ -1,27 +1,32 @@
-//! A share of the store's entries: rows in buckets of five.
+//! Tables: each holds a share of the store's entries, as rows in buckets of five.
 //!
 //! An entry may be in two buckets, both chosen by its key's hash (cuckoo hashing with buckets: Dietzfelbinger and
-//! Weidling, 2007). It is in the first of them unless that was full, which that one notes, so looking it up is mostly one look at one bucket:
-//! at the tags of its rows, which are compared all at once, and at the row with that tag. When both are full, some
-//! entry moves to its other bucket (see `cuckoo`). The table begins with one bucket and grows by being rewritten, a
-//! thousand entries or so in a store of the usual size.
+//! Weidling, 2007). A look-up takes these steps:
+//!
+//! 1. The tags of all rows of the first bucket are compared at once, and the row with the tag is read.
+//! 2. Only if the first bucket was full at some time, which it notes, the second bucket is searched.
+//!
+//! When both buckets are full, some entry moves to its other bucket (see `cuckoo`). The table starts with one bucket and
+//! is rewritten when it grows: about a thousand entries in a store of the usual size.
 
 use std::collections::BTreeMap;
 
-use super::bucket::{Bucket, FREE, ROWS};
+use super::bucket::{FREE, ROWS, TableBucket};
 use super::capacity::Capacity;
 use super::filter::EvictedFilter;
 use super::interned::Interned;
 use super::row::{Count, NARROW, Row, RowMut, WIDE};
 use crate::entry::Entry;
 
-/// The buckets of a table. Memory for all that a full store needs is reserved at once and touched as buckets come into
-/// use: so growing leaves nothing behind.
+/// The buckets of a table.
+///
+/// Memory for the buckets of a full store is reserved at once, and touched only when a bucket is used. Growing
+/// therefore leaves no unused memory behind.
 pub(super) enum Buckets {
-    /// Of rows for one limit.
-    Narrow(Vec<Bucket<NARROW>>),
-    /// Of rows for up to four limits.
-    Wide(Vec<Bucket<WIDE>>),
+    /// Buckets of rows for one limit.
+    Narrow(Vec<TableBucket<NARROW>>),
+    /// Buckets of rows for up to four limits.
+    Wide(Vec<TableBucket<WIDE>>),
 }
 
 pub(super) struct Table {
@@ -83,17 +88,17 @@ impl Table {
         }
     }
 
-    /// Makes a row that of a key, or a free one.
-    fn give(&mut self, position: usize, hash: u64) {
+    /// Gives a row to a key, or makes it free.
+    fn assign(&mut self, position: usize, hash: u64) {
         match &mut self.buckets {
-            Buckets::Narrow(buckets) => give(buckets, position, hash),
-            Buckets::Wide(buckets) => give(buckets, position, hash),
+            Buckets::Narrow(buckets) => assign(buckets, position, hash),
+            Buckets::Wide(buckets) => assign(buckets, position, hash),
         }
     }
 
     /// Copies a row, which may be narrower, into one that is free.
     pub(super) fn copy_row(&mut self, position: usize, row: Row<'_>) {
-        self.give(position, row.hash());
+        self.assign(position, row.hash());
         self.row_mut(position).copy(row);
     }
 
@@ -126,7 +131,7 @@ impl Table {
 
     /// Begins an entry's row at a position that is free.
     pub(super) fn begin(&mut self, position: usize, hash: u64) {
-        self.give(position, hash);
+        self.assign(position, hash);
         self.taken += 1;
     }
 
@@ -138,7 +143,7 @@ impl Table {
         {
             rare.elsewhere.remove(&hash);
         }
-        self.give(position, FREE);
+        self.assign(position, FREE);
         self.taken -= 1;
     }
 
@@ -159,10 +164,10 @@ impl Table {
         let words = &mut words[..row.len()];
         words.copy_from_slice(row);
         self.copy_row(to, Row(words));
-        self.give(from, FREE);
+        self.assign(from, FREE);
     }
 
-    /// Frees all rows, and goes on with so many buckets of such rows. Returns the words of the rows that were in use.
+    /// Replaces the buckets by this many free ones. Returns the words of the rows that were in use.
     pub(super) fn renew(&mut self, buckets: usize, is_wide: bool, reserved: usize) -> Vec<u64> {
         let held = match &mut self.buckets {
             Buckets::Narrow(buckets) => drained(buckets),
@@ -190,7 +195,7 @@ impl Table {
         self.rare.as_mut().map(|rare| &mut rare.filter)
     }
 
-    /// Returns what most tables never need, made where it is missing.
+    /// Returns the parts that most tables never need, and makes them if they are missing.
     pub(super) fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
     }
@@ -219,38 +224,38 @@ impl Default for Table {
     }
 }
 
-/// Makes a row that of a key, or a free one.
-fn give<const W: usize>(buckets: &mut [Bucket<W>], position: usize, hash: u64) {
+/// Gives a row to a key, or makes it free.
+fn assign<const W: usize>(buckets: &mut [TableBucket<W>], position: usize, hash: u64) {
     let (bucket, row) = (position / ROWS, position % ROWS);
     let home = first_home(hash, buckets.len());
     if hash != FREE && home != bucket {
         buckets[home].spill();
     }
-    buckets[bucket].give(row, hash);
+    buckets[bucket].assign(row, hash);
 }
 
 /// Empties buckets. Returns the words of the rows that were in use.
-fn drained<const W: usize>(buckets: &mut Vec<Bucket<W>>) -> Vec<u64> {
+fn drained<const W: usize>(buckets: &mut Vec<TableBucket<W>>) -> Vec<u64> {
     let mut held = Vec::with_capacity(buckets.len() * ROWS * W);
-    for row in buckets.iter().flat_map(Bucket::rows).filter(|row| !Row(&row[..]).is_free()) {
+    for row in buckets.iter().flat_map(TableBucket::rows).filter(|row| !Row(&row[..]).is_free()) {
         held.extend_from_slice(row);
     }
     buckets.clear();
     held
 }
 
-/// Makes so many free buckets.
-fn fill<const W: usize>(buckets: &mut Vec<Bucket<W>>, wanted: usize, reserved: usize) {
+/// Makes this many free buckets.
+fn fill<const W: usize>(buckets: &mut Vec<TableBucket<W>>, wanted: usize, reserved: usize) {
     buckets.reserve_exact(wanted.max(reserved));
-    buckets.resize(wanted, Bucket::EMPTY);
+    buckets.resize(wanted, TableBucket::EMPTY);
 }
 
 /// Returns the words of an entry's row.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "a call would save and restore as many registers as the search uses")]
-pub(super) fn row_of<const W: usize>(buckets: &mut [Bucket<W>], hash: u64) -> Option<&mut [u64; W]> {
+pub(super) fn row_of<const W: usize>(buckets: &mut [TableBucket<W>], hash: u64) -> Option<&mut [u64; W]> {
     let first = first_home(hash, buckets.len());
-    // On a path of its own, so that no index is checked twice.
+    // A separate path, so that no index is checked twice.
     if let Some(row) = buckets.get(first)?.find(hash) {
         return Some(buckets[first].row_mut(row));
     }
@@ -258,13 +263,13 @@ pub(super) fn row_of<const W: usize>(buckets: &mut [Bucket<W>], hash: u64) -> Op
     Some(buckets[second].row_mut(row))
 }
 
-/// Returns the bucket that an entry is in unless that was full. The high bits of the hash have chosen the table.
+/// Returns the first bucket of an entry. The high bits of the hash have chosen the table.
 #[inline]
 pub(super) const fn first_home(hash: u64, buckets: usize) -> usize {
     (((hash & 0xffff_ffff) * buckets as u64) >> 32) as usize
 }
 
-/// Returns the other one, which may be the same.
+/// Returns the other bucket of an entry, which may be the same.
 #[inline]
 const fn second_home(hash: u64, buckets: usize) -> usize {
     first_home(hash >> 16, buckets)
@@ -272,7 +277,7 @@ const fn second_home(hash: u64, buckets: usize) -> usize {
 
 /// Returns the bucket and the row of an entry.
 #[inline]
-fn find<const W: usize>(buckets: &[Bucket<W>], hash: u64) -> Option<(usize, usize)> {
+fn find<const W: usize>(buckets: &[TableBucket<W>], hash: u64) -> Option<(usize, usize)> {
     let first = first_home(hash, buckets.len());
     match buckets.get(first)?.find(hash) {
         Some(row) => Some((first, row)),
@@ -282,7 +287,7 @@ fn find<const W: usize>(buckets: &[Bucket<W>], hash: u64) -> Option<(usize, usiz
 
 /// Returns the bucket and the row of an entry that is not in its first bucket.
 #[inline(never)]
-fn find_in_second<const W: usize>(buckets: &[Bucket<W>], hash: u64) -> Option<(usize, usize)> {
+fn find_in_second<const W: usize>(buckets: &[TableBucket<W>], hash: u64) -> Option<(usize, usize)> {
     if !buckets.get(first_home(hash, buckets.len()))?.has_spilled() {
         return None;
     }

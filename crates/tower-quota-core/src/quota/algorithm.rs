@@ -2,13 +2,13 @@
 
 use core::fmt;
 
-/// How a quota counts.
+/// The algorithm that a quota counts by.
 ///
 /// | algorithm | admits | choose it when |
 /// |---|---|---|
 /// | `TokenBucket` | bursts up to `burst`, refilled continuously at the rate | in doubt: it is the default |
 /// | `Gcra` | the same stream of decisions as a token bucket of that burst | you know it by that name |
-/// | `LeakyBucket` | a queue of `queue` places drained evenly at the rate | what is behind must see an even stream |
+/// | `LeakyBucket` | a queue of `queue` places drained evenly at the rate | the service behind needs an even stream |
 /// | `FixedWindow` | `units` per window; up to twice that across a border | people are billed by the calendar |
 /// | `SlidingWindow` | an estimate over the last window, from two counters; a little less than the rate | a window without the jump at its border |
 /// | `SlidingLog` | exactly `units` in any window | few units that must never be exceeded: logins, payments |
@@ -27,19 +27,19 @@ pub enum Algorithm {
     /// A counter per window of one period. Windows start at multiples of the period since the Unix epoch, so hours and
     /// days are those of UTC.
     FixedWindow,
-    /// The counters of this window and the one before, the latter weighted by how much of it is still less than one
-    /// period ago. Assumes that the earlier window's requests were spread evenly.
+    /// The weighted sum of two counters: this window's, and that of the window before.
     ///
-    /// It weighs whole requests, so a client at the limit gets up to one unit less in each window than the quota
-    /// says: 99 of 100, 9 of 10, and one in every two windows of a quota of 1 or 2. Where every unit matters, use
-    /// a log or a bucket.
+    /// The weight is the part of the earlier window that is less than one period ago. The estimate assumes that its
+    /// requests were spread evenly. It is compared in full units, so a client at the limit gets up to one unit less in
+    /// each window than the quota says: 99 of 100, 9 of 10, and one in every two windows of a quota of 1 or 2. If each
+    /// unit matters, use a log or a bucket.
     SlidingWindow,
     /// The stamp of every admitted request, for one period: 16 bytes each, and time that grows with their number. At
     /// most 10,000 units.
     SlidingLog,
 }
 
-/// What is known of each algorithm besides its numbers: its kind of state and its name.
+/// Makes the table of algorithms: their kinds of state and their names.
 macro_rules! algorithms {
     ($($algorithm:ident: $code:literal, $name:literal;)*) => {
         impl Algorithm {
@@ -75,7 +75,7 @@ algorithms! {
 }
 
 impl Algorithm {
-    /// Returns whether it fills and drains continuously; the others count in windows.
+    /// Returns whether the algorithm refills continuously; the others count in windows.
     #[must_use]
     pub const fn is_bucket(self) -> bool {
         self.state_code() == 0
@@ -87,7 +87,7 @@ impl Algorithm {
     }
 }
 
-/// Where a fixed window starts.
+/// The start of a fixed window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Anchor {
     /// At this many microseconds after each multiple of the period since the Unix epoch.

@@ -28,13 +28,13 @@ impl Fault {
     pub(super) const fn reason(self) -> &'static str {
         match self {
             Self::ZeroUnits => "a quota of 0 admits nothing: give at least 1 unit per period",
-            Self::Period(_) => "a quota's period must be whole microseconds, from 1 ms to 366 days",
+            Self::Period(_) => "a period must be from 1 ms to 366 days, without a fraction of a microsecond",
             Self::TooFast { .. } => "a quota may not exceed 10 million units per second",
             Self::ZeroBurst => "a burst or a queue of 0 admits nothing: give at least 1, or leave it out",
             Self::BurstOnWindow(_) => "a window has no burst: its limit is the units per window",
             Self::NotAFixedWindow(_) => "only a fixed window takes an offset or an anchor",
             Self::NotALeakyBucket(_) => "only a leaky bucket has a queue: call leaky_bucket() first, or give a burst",
-            Self::Offset { .. } => "an offset must be whole microseconds and shorter than its window",
+            Self::Offset { .. } => "an offset must be shorter than its window, without a fraction of a microsecond",
             Self::BurstTooSmall { .. } => "this burst fills up within a microsecond at this rate: give a larger one",
             Self::NotRepresentable { .. } => {
                 "this rate with this capacity cannot be counted to within 1 part per million: give a smaller burst"

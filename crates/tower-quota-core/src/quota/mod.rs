@@ -1,4 +1,4 @@
-//! Quotas: how much a client may do.
+//! Quotas: units per period, and the algorithm that counts them.
 
 pub(crate) mod algorithm;
 mod fault;
@@ -23,14 +23,14 @@ const UNITS_PER_MICRO: u64 = 10;
 /// The most units of a log, and the most stamps that it holds.
 pub const LONGEST_LOG: u64 = 10_000;
 
-/// How much a client may do: units per period, by one of the algorithms. Pure numbers, checked when built.
+/// A quota: units per period, counted by one of the algorithms. Its numbers are checked when it is built.
 ///
-/// A quota reads aloud: `Quota::per_second(10).burst(20)` admits 10 requests in each second on average, and up to 20 at
-/// once after a pause. The burst of a bucket is its capacity; left out, it is the units of one period.
+/// `Quota::per_second(10).burst(20)` admits 10 requests in each second on average, and up to 20 at once after a pause.
+/// The burst of a bucket is its capacity. The default is the units of one period.
 ///
-/// The plain methods are for numbers in code: they are `const`, and an invalid number panics with the reason, in a
-/// `const` while compiling. Numbers from a configuration go through [`Quota::try_new`] and its like, which return a
-/// [`ConfigError`] that names the value.
+/// The plain methods are for numbers in code. They are `const`: an invalid number panics with the reason, or does not
+/// compile in a `const`. For numbers from a configuration use [`Quota::try_new`] and the other `try_` methods, which
+/// return a [`ConfigError`] that names the value.
 ///
 /// ```
 /// use std::time::Duration;
@@ -65,7 +65,7 @@ pub struct Quota {
 impl Quota {
     /// Makes a token bucket of `units` per period: it holds `units` and refills continuously.
     ///
-    /// The period is a whole number of microseconds from 1 ms to 366 days.
+    /// The period is from 1 ms to 366 days, without a fraction of a microsecond.
     ///
     /// # Panics
     /// When the numbers are invalid; see [`Quota::try_new`].
@@ -126,7 +126,7 @@ impl Quota {
 
     /// Sets the capacity of a bucket: what may pass at once after a pause.
     ///
-    /// Of a leaky bucket it is the length of the queue, which [`Quota::queue`] says in its own word.
+    /// The capacity of a leaky bucket is the length of its queue; [`Quota::queue`] sets it by that name.
     ///
     /// # Panics
     /// When `burst` is 0, fills up within a microsecond, cannot be counted exactly enough, or the algorithm is a
@@ -234,7 +234,7 @@ impl Quota {
         raised(self.with_offset(offset))
     }
 
-    /// Starts a fixed window at the first request that is counted in it, instead of at a multiple of the period.
+    /// Starts a fixed window at its first request, instead of at a multiple of the period.
     ///
     /// # Panics
     /// When this is not a fixed window.
@@ -288,10 +288,10 @@ impl Quota {
         }
     }
 
-    /// Returns the grains in one unit of a bucket, or the microseconds in one step of a sliding window's weight.
+    /// Returns the grains in one unit of a bucket; of a sliding window, the microseconds in one step.
     ///
-    /// A grain is the smallest amount that a bucket counts; each microsecond gives back [`refill`](Self::refill) of
-    /// them.
+    /// A grain is the smallest amount that a bucket counts. Each microsecond gives back [`refill`](Self::refill) of
+    /// them. A step is the resolution of a sliding window's weight.
     #[must_use]
     pub const fn grain(&self) -> u64 {
         self.grain
@@ -303,7 +303,7 @@ impl Quota {
         self.refill
     }
 
-    /// Returns the quota of the same numbers that the stored form makes: what a state is counted by, and no more.
+    /// Returns the quota that the stored form decodes to: only the numbers that a state needs.
     pub(crate) const fn reduced(&self) -> Self {
         let is_bucket = self.algorithm.is_bucket();
         Self {
@@ -316,7 +316,7 @@ impl Quota {
         }
     }
 
-    /// Returns the quota of stored numbers, if there can be one: its products stay below 2^53.
+    /// Returns the quota of stored numbers, if they are valid: its products stay below 2^53.
     pub(crate) fn from_stored(
         algorithm: Algorithm,
         capacity: u64,
@@ -369,21 +369,21 @@ impl Quota {
     // The checked steps behind both families of constructors.
 
     const fn build(units: u64, period: Duration) -> Result<Self, Fault> {
-        let whole = micros(period);
-        if !period.subsec_nanos().is_multiple_of(1_000) || whole < MILLISECOND || whole > YEAR {
+        let period_micros = micros(period);
+        if !period.subsec_nanos().is_multiple_of(1_000) || period_micros < MILLISECOND || period_micros > YEAR {
             return Err(Fault::Period(period));
         }
         if units == 0 {
             return Err(Fault::ZeroUnits);
         }
-        if units > whole.saturating_mul(UNITS_PER_MICRO) {
+        if units > period_micros.saturating_mul(UNITS_PER_MICRO) {
             return Err(Fault::TooFast { units, period });
         }
         Self {
             algorithm: Algorithm::TokenBucket,
             anchor: Anchor::Epoch { offset: 0 },
             units,
-            period: whole,
+            period: period_micros,
             capacity: units,
             burst_given: false,
             grain: 0,
@@ -425,7 +425,7 @@ impl Quota {
         Ok(self)
     }
 
-    /// Computes the integers that the algorithms count in, or says why there are none.
+    /// Computes the integers that the algorithms count in.
     const fn in_integers(mut self) -> Result<Self, Fault> {
         if !self.algorithm.is_bucket() && self.burst_given {
             return Err(Fault::BurstOnWindow(self.algorithm));
@@ -433,7 +433,7 @@ impl Quota {
         (self.grain, self.refill) = match self.algorithm {
             Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
                 match rate::grains(self.units, self.period, self.capacity) {
-                    // A full bucket spills: one that fills up within a microsecond would never reach its rate.
+                    // A full bucket overflows. One that fills up within a microsecond would never reach its rate.
                     Some((grain, refill)) if self.capacity * grain < refill => {
                         return Err(Fault::BurstTooSmall { burst: self.capacity, least: refill.div_ceil(grain) });
                     }

@@ -37,8 +37,8 @@ impl Quota {
     /// Makes the queue of a leaky bucket as long as a longest wait, unless its length was given.
     ///
     /// It then has a place for each unit whose turn comes within this wait, and never fewer than the units of a period.
-    /// Limits and limiters do this with their longest wait; a [`Charge`](crate::Charge) takes a quota as it is. Any
-    /// other quota stays as it is.
+    /// Limits and limiters do this with their longest wait. A [`Charge`](crate::Charge) does not change its quota. Any
+    /// other quota is returned unchanged.
     ///
     /// ```
     /// use std::time::Duration;

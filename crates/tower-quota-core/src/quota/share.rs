@@ -8,12 +8,11 @@ impl Quota {
     /// Returns one instance's share of this quota: the rate and the capacity divided, by the same algorithm.
     ///
     /// Both are rounded down, a capacity to no less than 1. All instances together admit at most this quota's rate in
-    /// the long run, and at most its capacity at once, unless there are more instances than units: then each may admit
-    /// one.
+    /// the long run, and at most its capacity at once. If there are more instances than units, each may admit one unit.
     ///
-    /// A bucket's rate is divided exactly where the numbers allow it, else down to whole units per 366 days. A window
-    /// keeps its length and its place and gets whole units; where there is less than one for each instance, it is one
-    /// unit in a window of as many periods as that takes.
+    /// A bucket's rate is divided exactly if the numbers allow it. Otherwise it is rounded down to full units per 366
+    /// days. A window keeps its length and its alignment, and its units are rounded down. If there is less than one unit
+    /// for each instance, the window is made as many periods long as one unit takes.
     ///
     /// ```
     /// use std::time::Duration;
@@ -62,13 +61,15 @@ impl Quota {
             true => self.capacity / parts,
             false => units,
         };
-        // So that a bucket whose capacity is no longer its units can not be made a window.
+        // A bucket whose capacity is no longer its units cannot be made a window.
         share.burst_given |= share.capacity != units;
         share.in_integers()
     }
 }
 
-/// Returns `units / (period * parts)` as units per a period that a quota may have; `None` when that is less than one.
+/// Returns the rate `units / (period * parts)` as units and a period that a quota may have.
+///
+/// Returns `None` if it is less than one unit in 366 days.
 const fn bucket_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> {
     let common = gcd(units, parts);
     let (units, parts) = (units / common, parts / common);
@@ -90,7 +91,9 @@ const fn bucket_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> 
     if most == 0 { None } else { Some((most, YEAR)) }
 }
 
-/// Returns whole units per window; `None` when it takes more than a year to have one.
+/// Returns the units and the length of one instance's window.
+///
+/// Returns `None` if one unit takes more than 366 days.
 const fn window_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> {
     if units >= parts {
         return Some((units / parts, period));

@@ -7,7 +7,7 @@ use tower_quota_testkit::block_on;
 
 use crate::{CLIENT, LIMIT, ask, check, left, store};
 
-/// One unit of each of three limits for the client of this number.
+/// Checks one unit of each of three limits for the client of this number.
 fn ask_all(store: &MemoryStore, client: u64) -> Decision {
     const LIMITS: [(Name, Quota); 3] = [
         (Name::new("minute"), Quota::per_minute(2)),
@@ -19,13 +19,13 @@ fn ask_all(store: &MemoryStore, client: u64) -> Decision {
 }
 
 #[test]
-fn client_limited_by_several_stays_limited() {
+fn evicted_client_stays_limited_by_several() {
     let (store, _) = store(300);
     let limited = 0..300;
     for client in limited.clone() {
         while ask_all(&store, client).is_allowed() {}
     }
-    // Others that are limited too, so that entries are evicted.
+    // More limited clients, so that entries are evicted.
     for client in 1_000..1_300 {
         while ask_all(&store, client).is_allowed() {}
     }
@@ -34,7 +34,7 @@ fn client_limited_by_several_stays_limited() {
     assert_eq!(released, 0);
 }
 
-/// No request should ask this way.
+/// Covers a request with one limit twice, which no policy makes.
 #[test]
 fn same_limit_twice_is_counted_twice() {
     let (store, clock) = store(10);
@@ -51,7 +51,7 @@ fn same_limit_twice_is_counted_twice() {
 const BURST: Quota = Quota::per_second(1);
 const DAY: Quota = Quota::per_day(10_000);
 
-/// A second and a day's limit, for the client of this number.
+/// Checks one unit of a limit per second and of one per day.
 fn ask_both(store: &MemoryStore, client: u64) -> Decision {
     let key = Key::number(CLIENT, client);
     check(store, &[Charge::new("burst", &BURST, &key), Charge::new("day", &DAY, &key)])
@@ -89,7 +89,7 @@ fn client_evicted_for_a_minute_is_admitted() {
     assert!(admitted.statuses()[1].remaining() >= 9_998);
 }
 
-/// A limit that is new to the row may have been spent before the row was.
+/// Covers a limit that is new to the row, and was spent before the row existed.
 #[test]
 fn spent_limit_is_remembered_beside_a_row() {
     let (store, clock) = store(1);
@@ -107,7 +107,7 @@ fn spent_limit_is_remembered_beside_a_row() {
 #[test]
 fn evicted_windows_stay_spent_until_they_end() {
     let minute = Quota::per_minute(5);
-    // Of instants that are no multiples of a power of two.
+    // Its instants are no multiples of a power of two.
     let odd = Quota::new(5, Duration::from_micros(9_000_001));
     for quota in [
         odd.fixed_window(),
@@ -130,7 +130,7 @@ fn evicted_windows_stay_spent_until_they_end() {
 }
 
 #[test]
-fn peeks_and_refusals_of_evicted_write_nothing() {
+fn peek_of_evicted_client_writes_nothing() {
     let (store, _) = store(1);
     let quota = Quota::per_hour(1);
     (0..2).for_each(|client| drop(ask(&store, &quota, client, 1)));
@@ -166,7 +166,7 @@ fn reset_releases_evicted_client() {
     assert!(ask(&store, &quota, 0, 1).is_allowed());
 }
 
-/// The new quota's unit comes back sooner than the old one's.
+/// Uses a new quota whose unit comes back sooner than the old one's.
 #[test]
 fn evicted_client_waits_by_the_new_quota() {
     let (store, clock) = store(1);
@@ -178,7 +178,7 @@ fn evicted_client_waits_by_the_new_quota() {
 }
 
 #[test]
-fn eviction_lifts_no_block() {
+fn evicted_blocked_client_stays_blocked() {
     const PENALTY: Penalty = Penalty::after(1).step(Duration::from_secs(60));
     let (store, clock) = store(1);
     let (quota, key) = (Quota::per_hour(1), Key::number(CLIENT, 0));

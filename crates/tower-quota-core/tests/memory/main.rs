@@ -19,7 +19,7 @@ fn check(store: &MemoryStore, charges: &[Charge<'_>]) -> Decision {
     block_on(store.check(charges)).unwrap()
 }
 
-/// One unit, or more, of one limit for the client of this number.
+/// Checks `cost` units of one limit for the client of this number.
 fn ask(store: &MemoryStore, quota: &Quota, client: u64, cost: u64) -> Decision {
     check(store, &[Charge::new(LIMIT, quota, &Key::number(CLIENT, client)).cost(cost)])
 }

@@ -11,7 +11,7 @@ use tower_quota_testkit::{ManualClock, block_on};
 use crate::{CLIENT, LIMIT, ask, check, left, store};
 
 #[test]
-fn decision_in_place_is_the_same() {
+fn decision_in_place_equals_returned_one() {
     let (one, clock) = store(10);
     let other = MemoryStore::with_clock(10, clock.clone());
     let (minute, hour) = (Quota::per_minute(3), Quota::per_hour(5).fixed_window());
@@ -19,7 +19,7 @@ fn decision_in_place_is_the_same() {
     let charges = [Charge::new(LIMIT, &minute, &key), Charge::new("hour", &hour, &key)];
     let mut place = Decision::default();
     for step in 0..20 {
-        // What was in the place before makes no difference.
+        // The former content of the decision makes no difference.
         let charges = &charges[..1 + step % 2];
         let is_left = match step % 3 {
             0 => one.check_at_once(charges, &mut place),
@@ -81,8 +81,9 @@ fn flood_does_not_refuse_new_clients() {
     assert_eq!(store.evicted(), 99_000);
 }
 
-/// Returns how many of 500 known clients, which took 8 units each, keep their counters in a flood of new keys that take
-/// 1. The store has room for a thousand.
+/// Returns how many of 500 known clients keep their counters in a flood of new keys.
+///
+/// Known clients take 8 units each, new keys 1. The store has room for a thousand.
 fn known_after_a_flood(come: impl Fn(&dyn Fn(u64), &dyn Fn(u64))) -> usize {
     let (store, _) = store(1_000);
     let quota = Quota::per_hour(10);
@@ -133,19 +134,21 @@ fn limited_flood_releases_and_refuses_no_other() {
     let admitted =
         |clients: std::ops::Range<u64>| clients.filter(|&client| ask(&store, &quota, client, 1).is_allowed()).count();
     admitted(0..20_000);
-    // But for the few that are mistaken for evicted ones.
+    // A few are mistaken for evicted ones.
     assert_eq!(store.len(), 10_000);
     assert!((9_990..=10_000).contains(&store.evicted()), "{}", store.evicted());
     assert_eq!(admitted(0..20_000), 0, "of those admitted already");
     let new = admitted(50_000..55_000);
     assert!(new >= 4_995, "{new} of 5000 new clients");
     assert_eq!(admitted(50_000..55_000), 0, "of the new clients, once more");
-    // One that was evicted is remembered until one unit fits, and no longer.
+    // An evicted client is remembered until one unit fits, and no longer.
     clock.advance(Duration::from_secs(900));
     assert_eq!(admitted(0..10_000), 10_000);
 }
 
-/// More limited clients than can be remembered: some are released, and hardly any new client is mistaken for them.
+/// Covers more limited clients than can be remembered.
+///
+/// Some are released. Hardly any new client is mistaken for one of them.
 #[test]
 fn new_clients_are_seldom_mistaken_for_evicted() {
     let (store, clock) = store(10_000);
@@ -161,9 +164,9 @@ fn new_clients_are_seldom_mistaken_for_evicted() {
     }
 }
 
-/// A client whose entry is evicted may take the quota's capacity anew, and that is all.
+/// Asserts that a client whose entry is evicted takes at most the quota's capacity once more.
 #[test]
-fn eviction_admits_at_most_one_capacity_more() {
+fn eviction_admits_at_most_one_more_capacity() {
     for (capacity, clients) in [(1, 2), (5, 20), (50, 200), (5_000, 20_000)] {
         let (store, _) = store(capacity);
         let quota = Quota::per_hour(5);
@@ -174,7 +177,7 @@ fn eviction_admits_at_most_one_capacity_more() {
             let (client, cost) = ((random >> 33) % clients, 1 + (random >> 20) % 3);
             let decision = if client % 7 == 0 {
                 let keys = [Key::number(CLIENT, client), Key::number(CLIENT, (client + 1) % clients)];
-                check(&store, &[0, 1].map(|who: usize| Charge::new(LIMIT, &quota, &keys[who]).cost(cost)))
+                check(&store, &[0, 1].map(|key: usize| Charge::new(LIMIT, &quota, &keys[key]).cost(cost)))
             } else {
                 ask(&store, &quota, client, cost)
             };
@@ -210,7 +213,7 @@ fn entry_without_place_is_spent() {
     assert_eq!(store.len(), 1);
 }
 
-/// New clients of a full store, which share a limit too, in either order of the limits.
+/// Uses new clients of a full store, which share a limit too, in either order of the limits.
 #[test]
 fn entry_of_everyone_is_never_evicted() {
     for (capacity, order) in [(1, [0, 1]), (4_000, [0, 1]), (4_000, [1, 0]), (50_000, [0, 1])] {
@@ -231,7 +234,7 @@ fn entry_of_everyone_is_never_evicted() {
     }
 }
 
-/// An entry that is used a lot stays, though it is full sooner than others: a route that all new clients share.
+/// Asserts that a route shared by all new clients keeps its entry, though it is full sooner.
 #[test]
 fn shared_entry_outlives_flood() {
     let (store, _) = store(4_000);
@@ -247,7 +250,7 @@ fn shared_entry_outlives_flood() {
 }
 
 #[test]
-fn nothing_is_kept_of_what_took_nothing() {
+fn request_that_takes_nothing_leaves_no_entry() {
     let (store, _) = store(100);
     let quota = Quota::per_second(5);
     for client in 0..1_000 {
@@ -264,7 +267,7 @@ fn nothing_is_kept_of_what_took_nothing() {
     assert_eq!(store.evicted(), 0);
 }
 
-/// A client that returns to a full bucket finds its row; new clients take the rows of those that stay away.
+/// Asserts that a client finds the row of its full bucket, and new clients reuse rows of absent ones.
 #[test]
 fn full_entries_stay_until_needed() {
     let (store, clock) = store(100_000);
@@ -274,7 +277,7 @@ fn full_entries_stay_until_needed() {
         assert_eq!(store.len(), 1_000);
         clock.advance(Duration::from_secs(3));
     }
-    // A wave of others each two minutes: the store does not grow by all of them.
+    // A wave of other clients comes each two minutes. The store does not grow by all of them.
     for wave in 1..50 {
         clock.advance(Duration::from_secs(120));
         (0..1_000).for_each(|client| drop(ask(&store, &quota, wave * 1_000 + client, 5)));
@@ -377,7 +380,7 @@ fn huge_capacity_reserves_no_memory() {
     assert_eq!((store.len(), store.evicted()), (100_000, 0));
 }
 
-/// As many entries as there are places, each of which is remembered.
+/// Asserts that each of as many entries as there are places is remembered.
 #[test]
 fn store_holds_as_many_as_its_capacity() {
     let quota = Quota::per_hour(5);
@@ -398,7 +401,7 @@ fn store_holds_as_many_as_its_capacity() {
     }
 }
 
-/// By a first request, and by those of a client that has its row.
+/// Covers a first request, and requests of a client that has a row.
 #[test]
 fn entry_stays_until_slowest_limit_is_full() {
     let (slow, quick) = (Quota::per_hour(10), Quota::per_second(10));
@@ -420,7 +423,7 @@ fn entry_stays_until_slowest_limit_is_full() {
     }
 }
 
-/// A refusal for good is no sign of a limited client.
+/// Asserts that a cost above the capacity does not make its client a limited one.
 #[test]
 fn cost_above_capacity_limits_no_client() {
     for known in [false, true] {
@@ -435,7 +438,7 @@ fn cost_above_capacity_limits_no_client() {
     }
 }
 
-/// Only clients are limited whose own limits have refused.
+/// Asserts that a refusal by a shared limit does not make the client a limited one.
 #[test]
 fn refusal_for_everyone_limits_no_client() {
     let (store, _) = store(1);
@@ -448,9 +451,9 @@ fn refusal_for_everyone_limits_no_client() {
     assert_eq!((store.evicted(), left(&store, &own, 0)), (1, 5));
 }
 
-/// By a first request, by those of a client that has its row, and by those of several keys.
+/// Covers a first request, requests of a client that has a row, and requests of several keys.
 #[test]
-fn spent_client_is_limited_however_spent() {
+fn spent_client_stays_limited_after_eviction() {
     let (own, everyone) = (Quota::per_hour(5), Quota::per_hour(100));
     let (key, all) = (Key::number(CLIENT, 0), Key::EVERYONE);
     for (with_everyone, costs) in [(false, &[5][..]), (false, &[2, 3]), (true, &[5]), (true, &[2, 3])] {

@@ -1,4 +1,4 @@
-//! Limits that fit into the memory store's rows, and those that do not: both are counted as the model counts.
+//! Limits that fit into the memory store's rows, and limits that do not. Both are counted like the model.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tower_quota_core::{Charge, Entry, Key, Operation, Quota};
 use crate::{CLIENT, LIMIT, ask, check, store};
 
 #[test]
-fn quotas_beyond_all_numbers_are_counted() {
+fn more_quotas_than_numbers_are_counted() {
     let (store, _) = store(5_000);
     for round in 1..=3 {
         for limit in 0..2_500 {
@@ -32,7 +32,7 @@ fn windows_of_millions_are_counted() {
 }
 
 #[test]
-fn clock_beyond_its_end_counts_on() {
+fn clock_beyond_end_keeps_counting() {
     let (store, clock) = store(10);
     let quota = Quota::per_second(3);
     clock.advance(Duration::from_secs(400 * 366 * 86_400));
@@ -42,7 +42,7 @@ fn clock_beyond_its_end_counts_on() {
     }
 }
 
-/// A million quotas in turn: a row names its quota by a number of 11 bits, and numbers are used again.
+/// Uses a million quotas in turn. A row names its quota by a number of 11 bits, and numbers are used again.
 #[test]
 fn numbers_of_unused_quotas_are_recycled() {
     let (store, clock) = store(10_000);
@@ -57,7 +57,7 @@ fn numbers_of_unused_quotas_are_recycled() {
     assert!(stats.bytes <= 100_000, "{stats:?}");
 }
 
-/// As many quotas as clients, as where each tenant has its own: all of them fit into rows.
+/// Uses as many quotas as clients, as if each tenant had its own. All of them fit into rows.
 #[test]
 fn each_client_may_have_its_own_quota() {
     let (store, _) = store(5_000);
@@ -72,9 +72,9 @@ fn each_client_may_have_its_own_quota() {
     assert!(stats.bytes < 5_000 * 60, "{stats:?}");
 }
 
-/// As does the order of the limits.
+/// Covers requests that have some limits of a policy, in any order.
 #[test]
-fn routes_ask_any_part_of_policy() {
+fn routes_use_any_part_of_policy() {
     let (store, clock) = store(100);
     let key = Key::number(CLIENT, 1);
     let quotas = [Quota::per_second(9), Quota::per_minute(70), Quota::per_hour(500), Quota::per_day(3_000)];

@@ -1,12 +1,12 @@
-//! Never more than the quota allows, in any interval.
+//! Bounds: no interval has more units than the quota allows.
 
 use proptest::prelude::{prop_assert, proptest};
 use tower_quota_core::{Algorithm, Quota};
 
 use super::config;
-use super::trace::{Play, asks, micros, quota};
+use super::trace::{Play, micros, quota, requests};
 
-/// The most units that may be admitted from `first` to `last`, both included; what each algorithm's own text says.
+/// Returns the most units that an algorithm promises to admit from `first` to `last`, both included.
 pub(crate) fn most(quota: &Quota, first: u64, last: u64) -> u128 {
     let (units, period, capacity) = (u128::from(quota.units()), micros(quota.period()), u128::from(quota.capacity()));
     let span = u128::from(last - first);
@@ -35,11 +35,11 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn no_interval_holds_more_than_its_bound(quota in quota(), trace in asks(80)) {
+    fn no_interval_holds_more_than_its_bound(quota in quota(), trace in requests(80)) {
         let mut play = Play::new(quota);
         let mut admitted: Vec<(u64, u64)> = Vec::new();
-        for ask in trace {
-            let cost = play.arrive(ask);
+        for request in trace {
+            let cost = play.arrive(request);
             if play.check(cost).is_allowed() {
                 admitted.push((play.now, cost));
             }
@@ -49,7 +49,7 @@ proptest! {
             for &(last, cost) in &admitted[i..] {
                 total += u128::from(cost);
                 let most = most(&quota, first, last);
-                prop_assert!(total <= most, "{} units from {} to {}, where {} may be", total, first, last, most);
+                prop_assert!(total <= most, "{} units from {} to {}, above {}", total, first, last, most);
             }
         }
     }
@@ -57,13 +57,13 @@ proptest! {
     #[test]
     fn sliding_window_estimate_stays_within_quota(
         quota in super::trace::quota_by(Algorithm::SlidingWindow),
-        trace in asks(80),
+        trace in requests(80),
     ) {
         let period = micros(quota.period());
         let mut play = Play::new(quota);
         let mut admitted: Vec<(u64, u64)> = Vec::new();
-        for ask in trace {
-            let cost = play.arrive(ask);
+        for request in trace {
+            let cost = play.arrive(request);
             if !play.check(cost).is_allowed() {
                 continue;
             }
@@ -88,7 +88,7 @@ fn log_in_debt_keeps_its_length() {
         let now = tower_quota_core::Timestamp::from_micros(1_763_683_200_000_000 + micros);
         entry.decide(
             tower_quota_core::Operation::Charge,
-            &[tower_quota_core::Charge::new("log", &quota, &super::trace::ANYBODY)],
+            &[tower_quota_core::Charge::new("log", &quota, &super::trace::KEY)],
             now,
         );
     }

@@ -1,4 +1,4 @@
-//! A quota that changes while counters live: what is left stays left.
+//! Quotas that change while counters live: the units left stay left.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
 use tower_quota_core::{Charge, Entry, Operation, Quota, Timestamp};
 
 use super::config;
-use super::trace::{ANYBODY, Play, asks, micros, quota};
+use super::trace::{KEY, Play, micros, quota, requests};
 
 fn has_same_windows(old: &Quota, new: &Quota) -> bool {
     let is_window = !old.algorithm().is_bucket() && old.algorithm() == new.algorithm();
@@ -16,7 +16,7 @@ fn has_same_windows(old: &Quota, new: &Quota) -> bool {
         && old.window_offset() == new.window_offset()
 }
 
-/// Two quotas, often of one algorithm and one period.
+/// Returns two quotas, often of one algorithm and one period.
 fn pair() -> impl Strategy<Value = (Quota, Quota)> {
     (quota(), quota(), any::<bool>(), 1..50_u64).prop_map(|(old, other, is_alike, units)| {
         let raised = Quota::try_new(units, old.period()).and_then(|quota| quota.try_algorithm(old.algorithm()));
@@ -28,13 +28,13 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn other_quota_keeps_what_is_left((old, new) in pair(), trace in asks(20)) {
+    fn other_quota_keeps_what_is_left((old, new) in pair(), trace in requests(20)) {
         let mut play = Play::new(old);
-        for ask in trace {
-            let cost = play.arrive(ask);
+        for request in trace {
+            let cost = play.arrive(request);
             play.check(cost);
-            let before = play.ask_at(play.now, play.charge(0)).statuses()[0];
-            let after = play.ask_at(play.now, Charge::new("limit", &new, &ANYBODY).cost(0)).statuses()[0];
+            let before = play.peek_at(play.now, play.charge(0)).statuses()[0];
+            let after = play.peek_at(play.now, Charge::new("limit", &new, &KEY).cost(0)).statuses()[0];
             if before.reset_after().is_zero() {
                 prop_assert_eq!(after.remaining(), new.capacity());
             } else if has_same_windows(&old, &new) {
@@ -49,14 +49,14 @@ proptest! {
     }
 
     #[test]
-    fn new_rate_holds_from_first_request((old, new) in pair(), trace in asks(20)) {
+    fn new_rate_holds_from_first_request((old, new) in pair(), trace in requests(20)) {
         let mut play = Play::new(old);
-        for ask in trace {
-            let cost = play.arrive(ask);
+        for request in trace {
+            let cost = play.arrive(request);
             play.check(cost);
         }
         let mut check = |now: u64, cost| {
-            let charge = Charge::new("limit", &new, &ANYBODY).cost(cost).max_wait(Duration::ZERO);
+            let charge = Charge::new("limit", &new, &KEY).cost(cost).max_wait(Duration::ZERO);
             play.entry.decide(Operation::Check, &[charge], Timestamp::from_micros(now))
         };
         let cost = check(play.now, 0).statuses()[0].remaining() + 1;
@@ -68,15 +68,15 @@ proptest! {
     }
 
     #[test]
-    fn versions_in_turn_admit_no_more((old, new) in pair(), trace in asks(30)) {
+    fn versions_in_turn_admit_no_more((old, new) in pair(), trace in requests(30)) {
         let mut play = Play::new(old);
         let now = Timestamp::from_micros(play.now);
         let mut admitted = 0;
-        for (position, ask) in trace.into_iter().enumerate() {
+        for (position, request) in trace.into_iter().enumerate() {
             // All at one instant: nothing comes back.
-            let cost = play.arrive(ask).min(new.capacity());
+            let cost = play.arrive(request).min(new.capacity());
             let quota = if position % 2 == 0 { old } else { new };
-            let decision = play.entry.decide(Operation::Check, &[Charge::new("limit", &quota, &ANYBODY).cost(cost)], now);
+            let decision = play.entry.decide(Operation::Check, &[Charge::new("limit", &quota, &KEY).cost(cost)], now);
             let left = decision.statuses()[0].remaining();
             prop_assert!(left <= old.capacity().max(new.capacity()) - admitted);
             if decision.is_allowed() {
@@ -87,12 +87,13 @@ proptest! {
     }
 }
 
-/// Two versions of a service hammer one spent client in turn, a hundred times a second, while a new quota is rolled
-/// out.
+/// Checks one spent client under two quotas in turn, a hundred times a second.
+///
+/// This happens while a new version of a service is rolled out.
 #[test]
 fn client_between_versions_is_not_starved() {
     let (one, two) = (Quota::per_hour(3), Quota::per_hour(5));
-    // With the minutes until the quicker version would admit, were it alone.
+    // Each pair has the minutes until its quicker version would admit a request, if it were alone.
     let pairs = [
         ([Quota::per_hour(1), Quota::per_hour(2)], 40),
         ([Quota::per_hour(7), Quota::per_hour(7).burst(3)], 9),
@@ -105,15 +106,15 @@ fn client_between_versions_is_not_starved() {
     for (versions, minutes) in pairs {
         let mut entry = Entry::default();
         let start = 1_763_683_200_000_000;
-        let mut ask = |turn: u64, cost| {
+        let mut check = |turn: u64, cost| {
             let quota = &versions[usize::try_from(turn % 2).unwrap()];
             let now = Timestamp::from_micros(start + turn * 10_000);
-            entry.decide(Operation::Check, &[Charge::new("limit", quota, &ANYBODY).cost(cost)], now)
+            entry.decide(Operation::Check, &[Charge::new("limit", quota, &KEY).cost(cost)], now)
         };
-        // Spent by both: a window keeps what was used.
+        // Both quotas are spent, because a window keeps its used units.
         let larger = u64::from(!versions[0].algorithm().is_bucket());
-        assert!(ask(larger, versions[usize::try_from(larger).unwrap()].capacity()).is_allowed());
-        let admitted = (2..).find(|&turn| ask(turn, 1).is_allowed()).unwrap();
+        assert!(check(larger, versions[usize::try_from(larger).unwrap()].capacity()).is_allowed());
+        let admitted = (2..).find(|&turn| check(turn, 1).is_allowed()).unwrap();
         let waited = Duration::from_millis(10 * admitted);
         let expected = Duration::from_secs(60 * minutes);
         assert!(waited <= expected + expected / 10, "{waited:?} by {versions:?}");
@@ -121,7 +122,7 @@ fn client_between_versions_is_not_starved() {
     }
 }
 
-/// A debt is still owed under another quota.
+/// Asserts that a debt stays a debt under another quota.
 #[test]
 fn debt_under_other_quota_stays() {
     let quotas = [
@@ -134,7 +135,7 @@ fn debt_under_other_quota_stays() {
         for new in quotas {
             let mut entry = Entry::default();
             let now = Timestamp::from_micros(1_763_683_200_000_000);
-            let charge = |quota| Charge::new("limit", quota, &ANYBODY);
+            let charge = |quota| Charge::new("limit", quota, &KEY);
             assert!(entry.decide(Operation::Charge, &[charge(&old).cost(6)], now).is_allowed());
             // Twice the quota owes 2 of it: giving back 2 of the 6 leaves nothing, giving back 3 leaves 1.
             entry.decide(Operation::Check, &[charge(&new)], now);

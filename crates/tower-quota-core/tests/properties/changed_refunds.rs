@@ -6,7 +6,7 @@ use proptest::test_runner::TestCaseResult;
 use tower_quota_core::{Algorithm, Charge, Entry, Operation, Quota, Timestamp};
 
 use super::config;
-use super::trace::{ANYBODY, fraction, micros, quota_by};
+use super::trace::{KEY, fraction, micros, quota_by};
 
 const START: u64 = 1_763_712_345_678_901;
 
@@ -18,15 +18,15 @@ struct Step {
     quota: usize,
     /// In parts of 2^16 of the quota's capacity.
     cost: u32,
-    /// How many checks ago the refunded one was.
+    /// The number of checks since the refunded one.
     refunded: Option<usize>,
-    /// Says whether the refund names the quota of its charge, or the one in force.
+    /// True if the refund names the quota of its charge, and not the one in force.
     is_own: bool,
 }
 
-/// A check as it was asked, of no cost where it was refused or has been refunded.
+/// An earlier check. Its cost is 0 if it was refused or has been refunded.
 #[derive(Clone, Copy)]
-struct Asked {
+struct PastCheck {
     at: u64,
     quota: Quota,
     cost: u64,
@@ -46,10 +46,10 @@ fn buckets() -> impl Strategy<Value = Vec<Quota>> {
 }
 
 /// Returns the units left under a quota, had no more been charged than this.
-fn left_without_refunded(asked: &[Asked], quota: &Quota, now: u64) -> u64 {
+fn left_without_refunded(past: &[PastCheck], quota: &Quota, now: u64) -> u64 {
     let mut entry = Entry::default();
-    for Asked { at, quota, cost } in asked {
-        let charge = Charge::new("limit", quota, &ANYBODY);
+    for PastCheck { at, quota, cost } in past {
+        let charge = Charge::new("limit", quota, &KEY);
         // A refused request converts the bucket as well.
         let (operation, cost) = if *cost > 0 { (Operation::Charge, *cost) } else { (Operation::Check, u64::MAX) };
         entry.decide(operation, &[charge.cost(cost)], Timestamp::from_micros(*at));
@@ -58,34 +58,34 @@ fn left_without_refunded(asked: &[Asked], quota: &Quota, now: u64) -> u64 {
 }
 
 fn left(entry: &Entry, quota: &Quota, now: u64) -> u64 {
-    let peek = [Charge::new("limit", quota, &ANYBODY)];
+    let peek = [Charge::new("limit", quota, &KEY)];
     entry.clone().decide(Operation::Peek, &peek, Timestamp::from_micros(now)).statuses()[0].remaining()
 }
 
 /// Plays the steps, and fails where more is left than without the charges that were refunded.
 fn play(quotas: &[Quota], steps: &[Step], is_prepared: bool) -> TestCaseResult {
-    let (mut entry, mut asked, mut now) = (Entry::default(), Vec::<Asked>::new(), START);
+    let (mut entry, mut past, mut now) = (Entry::default(), Vec::<PastCheck>::new(), START);
     let decide = |entry: &mut Entry, operation, quota: &Quota, cost, now| {
-        let charge = Charge::new("limit", quota, &ANYBODY).cost(cost);
+        let charge = Charge::new("limit", quota, &KEY).cost(cost);
         let charge = if is_prepared { charge.refundable() } else { charge };
         entry.decide(operation, &[charge], Timestamp::from_micros(now)).is_allowed()
     };
     for step in steps {
         let quota = quotas[step.quota];
         // No two versions decide in one microsecond.
-        let is_changed = asked.last().is_some_and(|last| last.quota != quota);
+        let is_changed = past.last().is_some_and(|last| last.quota != quota);
         now += fraction(micros(quota.window()), step.pause).max(u64::from(is_changed));
         let cost = fraction(quota.capacity(), step.cost).max(1);
         let is_allowed = decide(&mut entry, Operation::Check, &quota, cost, now);
-        asked.push(Asked { at: now, quota, cost: if is_allowed { cost } else { 0 } });
-        if let Some(refunded) = step.refunded.and_then(|ago| asked.iter_mut().rev().nth(ago)) {
+        past.push(PastCheck { at: now, quota, cost: if is_allowed { cost } else { 0 } });
+        if let Some(refunded) = step.refunded.and_then(|ago| past.iter_mut().rev().nth(ago)) {
             let operation = Operation::Refund { taken_at: Timestamp::from_micros(refunded.at) };
             let by = if step.is_own { &refunded.quota } else { &quota };
             decide(&mut entry, operation, by, refunded.cost, now);
             refunded.cost = 0;
         }
         for quota in quotas {
-            let (left, most) = (left(&entry, quota, now), left_without_refunded(&asked, quota, now));
+            let (left, most) = (left(&entry, quota, now), left_without_refunded(&past, quota, now));
             prop_assert!(left <= most, "{left} left, not {most}, by {quota:?}");
         }
     }
@@ -95,15 +95,15 @@ fn play(quotas: &[Quota], steps: &[Step], is_prepared: bool) -> TestCaseResult {
 proptest! {
     #![proptest_config(config())]
 
-    /// Versions of a service take turns in any order, and settle their charges at any time.
+    /// Covers versions of a service that take turns in any order and settle their charges at any time.
     #[test]
-    fn prepared_refunds_mint_nothing_between_quotas(quotas in buckets(), steps in steps(2)) {
+    fn prepared_refunds_between_quotas_add_nothing(quotas in buckets(), steps in steps(2)) {
         play(&quotas, &steps, true)?;
     }
 
-    /// A quota is changed once.
+    /// Covers a quota that is changed once.
     #[test]
-    fn refunds_after_one_change_mint_nothing(quotas in buckets(), steps in steps(1), changed_at in 0..40_usize) {
+    fn refunds_after_one_change_add_nothing(quotas in buckets(), steps in steps(1), changed_at in 0..40_usize) {
         let mut steps = steps;
         for step in steps.iter_mut().skip(changed_at) {
             step.quota = 1;
@@ -113,14 +113,14 @@ proptest! {
     }
 }
 
-/// A bucket that has been full since the charge gives nothing back, though its rate was cut.
+/// Asserts that a bucket that was full after the charge gives nothing back, though its rate was cut.
 #[test]
-fn cut_rate_gives_nothing_twice() {
+fn refund_after_cut_rate_gives_nothing() {
     let (fast, slow) = (Quota::per_second(10), Quota::per_minute(10));
     for refunded_by in [&fast, &slow] {
         let mut entry = Entry::default();
         let mut decide = |operation, quota, cost, millis: u64| {
-            let charge = Charge::new("limit", quota, &ANYBODY).cost(cost).refundable();
+            let charge = Charge::new("limit", quota, &KEY).cost(cost).refundable();
             entry.decide(operation, &[charge], Timestamp::from_micros(START + 1_000 * millis))
         };
         assert!(decide(Operation::Check, &fast, 10, 0).is_allowed());

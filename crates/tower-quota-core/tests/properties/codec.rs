@@ -1,11 +1,11 @@
-//! The stored form: what is encoded is decoded, and nothing else does harm.
+//! The stored form: encoded entries decode to themselves, and altered bytes do no harm.
 
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use tower_quota_core::{Charge, Entry, Operation, Quota, Timestamp};
 
 use super::config;
-use super::trace::{ANYBODY, Play, asks, quota};
+use super::trace::{KEY, Play, quota, requests};
 
 const NAMES: [&str; 3] = ["one", "two", "three"];
 
@@ -13,15 +13,15 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn encoded_entry_decodes_to_itself(quotas in vec(quota(), 3), trace in asks(30), debts in any::<bool>()) {
+    fn encoded_entry_decodes_to_itself(quotas in vec(quota(), 3), trace in requests(30), debts in any::<bool>()) {
         let mut plays: Vec<Play> = quotas.iter().map(|&quota| Play::new(quota)).collect();
         let mut entry = Entry::default();
-        for (step, ask) in trace.into_iter().enumerate() {
+        for (step, request) in trace.into_iter().enumerate() {
             let play = &mut plays[step % 3];
-            let cost = play.arrive(ask);
+            let cost = play.arrive(request);
             let now = Timestamp::from_micros(play.now);
             let operation = if debts { Operation::Charge } else { Operation::Check };
-            let charge = Charge::new(NAMES[step % 3], &quotas[step % 3], &ANYBODY).cost(cost);
+            let charge = Charge::new(NAMES[step % 3], &quotas[step % 3], &KEY).cost(cost);
             let charge = if step % 2 == 0 { charge.refundable() } else { charge };
             entry.decide(operation, &[charge], now);
             let bytes = entry.encode();
@@ -36,13 +36,13 @@ proptest! {
     #[test]
     fn altered_bytes_are_error_or_entry(
         quotas in vec(quota(), 2),
-        trace in asks(10),
+        trace in requests(10),
         changes in vec((any::<proptest::sample::Index>(), any::<u8>()), 1..4),
         cut in proptest::option::of(any::<proptest::sample::Index>()),
     ) {
         let mut play = Play::new(quotas[0]);
-        for ask in trace {
-            let cost = play.arrive(ask);
+        for request in trace {
+            let cost = play.arrive(request);
             play.check(cost);
         }
         let mut bytes = play.entry.encode();
@@ -55,11 +55,11 @@ proptest! {
         bytes.truncate(cut.map_or(bytes.len(), |cut| cut.index(bytes.len())));
         let Ok(mut entry) = Entry::decode(&bytes) else { return Ok(()) };
         prop_assert_eq!(&entry.encode(), if entry.is_empty() { &[] } else { &bytes[..] });
-        // Whatever decodes can be decided on, by its own quota and by another.
+        // Any entry that decodes can be decided on, by its own quota and by another.
         for quota in &quotas {
             for operation in [Operation::Peek, Operation::Check, Operation::Charge, Operation::Refund { taken_at: Timestamp::EPOCH }] {
                 for now in [0, play.now, 1 << 52] {
-                    let charge = Charge::new("limit", quota, &ANYBODY).cost(quota.capacity());
+                    let charge = Charge::new("limit", quota, &KEY).cost(quota.capacity());
                     let decision = entry.clone().decide(operation, &[charge], Timestamp::from_micros(now));
                     prop_assert!(decision.statuses().len() == 1);
                     entry.decide(operation, &[charge], Timestamp::from_micros(now));
@@ -73,7 +73,7 @@ proptest! {
 fn bucket_and_window_encode_byte_by_byte() {
     let (burst, hour) = (Quota::per_second(10).burst(20), Quota::per_hour(1_000).fixed_window());
     let now = Timestamp::from_micros(0x01_0203_0405_0607);
-    let charges = [Charge::new("burst", &burst, &ANYBODY).cost(3), Charge::new("hour", &hour, &ANYBODY)];
+    let charges = [Charge::new("burst", &burst, &KEY).cost(3), Charge::new("hour", &hour, &KEY)];
     let mut entry = Entry::default();
     assert!(entry.decide(Operation::Check, &charges, now).is_allowed());
 
@@ -97,7 +97,7 @@ fn bucket_and_window_encode_byte_by_byte() {
 fn unreadable_bytes_name_their_fault() {
     let quota = Quota::per_minute(5);
     let mut entry = Entry::default();
-    entry.decide(Operation::Check, &[Charge::new("limit", &quota, &ANYBODY)], Timestamp::from_micros(1 << 50));
+    entry.decide(Operation::Check, &[Charge::new("limit", &quota, &KEY)], Timestamp::from_micros(1 << 50));
     let bytes = entry.encode();
     let text = |bytes: &[u8]| Entry::decode(bytes).unwrap_err().to_string();
     assert!(text(&[]).contains("no bytes"));

@@ -1,4 +1,4 @@
-//! The rate is the configured one, and stays it.
+//! The rate: it is the configured one, and does not drift.
 
 use std::time::Duration;
 
@@ -12,8 +12,10 @@ use super::{config, magnitude};
 const DAY: u64 = 86_400_000_000;
 const MILLION: u128 = 1_000_000;
 
-/// Asks for `cost` units over and over, each time exactly when the last refusal said, until `span` is over or `most`
-/// were admitted. Answers the units admitted and the microseconds from the first admission to the last.
+/// Checks `cost` units again and again, each time exactly when the last refusal said.
+///
+/// Ends when `span` is over or `most` checks were admitted. Returns the units admitted and the microseconds from the
+/// first admission to the last.
 fn hammer(play: &mut Play, cost: u64, span: u64, most: u64) -> (u128, u64) {
     // What a full bucket holds is no part of the rate.
     let full = play.quota.capacity();
@@ -21,7 +23,7 @@ fn hammer(play: &mut Play, cost: u64, span: u64, most: u64) -> (u128, u64) {
     let start = play.now;
     let (mut admitted, mut last) = (0, start);
     for _ in 0..most {
-        let retry = play.ask_at(play.now, play.charge(cost)).retry_after().map_or(0, micros);
+        let retry = play.peek_at(play.now, play.charge(cost)).retry_after().map_or(0, micros);
         if play.now + retry - start > span {
             break;
         }
@@ -33,8 +35,7 @@ fn hammer(play: &mut Play, cost: u64, span: u64, most: u64) -> (u128, u64) {
     (admitted, last - start)
 }
 
-/// Returns whether so many units in so long are the rate of the quota, to within 1 part per million and one
-/// microsecond.
+/// Returns an error unless the rate is the quota's, within 1 part per million and one microsecond.
 fn is_the_rate(quota: &Quota, admitted: u128, elapsed: u64) -> Result<(), String> {
     let (units, period) = (u128::from(quota.units()), u128::from(micros(quota.period())));
     let due = admitted * period;
@@ -51,7 +52,7 @@ proptest! {
         quota in select(vec![Algorithm::TokenBucket, Algorithm::Gcra, Algorithm::LeakyBucket]).prop_flat_map(quota_by),
         share in 0..64_u64,
     ) {
-        // A request that leaves no room for what a microsecond brings would lose it to the brim.
+        // A request must leave room for the refill of a microsecond, or the bucket overflows.
         let per_micro = quota.refill().div_ceil(quota.grain());
         let cost = (quota.capacity() / 64 * share).max(1).min(quota.capacity().saturating_sub(per_micro));
         if cost > 0 {
@@ -73,7 +74,9 @@ proptest! {
     }
 }
 
-/// Each for a simulated day, or for thirty periods when that is longer, at costs that keep the steps few.
+/// Runs each bucket for a simulated day, or for thirty periods if that is longer.
+///
+/// The costs keep the steps few.
 #[test]
 fn buckets_keep_rate_for_a_day() {
     let year = Duration::from_secs(366 * 86_400);
@@ -107,7 +110,7 @@ fn buckets_keep_rate_for_a_day() {
     }
 }
 
-/// The sliding counter weighs whole requests: it may lose one unit in each window, and never gives one more.
+/// Asserts that a sliding window loses at most one unit in each window, and never gives one more.
 #[test]
 fn sliding_window_loses_at_most_one_unit() {
     for units in [1, 2, 3, 10, 100, 1_000] {
@@ -128,7 +131,7 @@ fn sliding_window_loses_at_most_one_unit() {
     }
 }
 
-/// Windows admit exactly their units in each period.
+/// Asserts that windows admit exactly their units in each period.
 #[test]
 fn windows_keep_rate_for_a_day() {
     for quota in [Quota::per_second(7), Quota::per_minute(61), Quota::per_hour(1_001), Quota::per_day(10_000)] {
@@ -140,7 +143,7 @@ fn windows_keep_rate_for_a_day() {
                 while play.check(1).is_allowed() {
                     admitted += 1;
                 }
-                play.now += play.ask_at(play.now, play.charge(1)).retry_after().map_or(0, micros);
+                play.now += play.peek_at(play.now, play.charge(1)).retry_after().map_or(0, micros);
             }
             assert_eq!(admitted, windows * quota.units(), "{quota:?}");
         }

@@ -1,4 +1,4 @@
-//! Evictions mint nothing: what a client was refused stays refused, and each eviction is worth one capacity at most.
+//! Evictions release no limited client, and each admits at most one capacity more.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use tower_quota_testkit::{ManualClock, block_on};
 use crate::{config, magnitude};
 
 const CLIENT: Name = Name::new("client");
-/// As many as the filter of the smallest table surely remembers, with two limits each.
+/// As many clients as the filter of the smallest table always remembers, with two limits each.
 const CLIENTS: usize = 5;
 const LIMITS: [&str; 2] = ["one", "other"];
 const NOW: u64 = 1_763_683_212_345_678;
 
-/// One request: how much later, by which client, for which of the limits.
-type Ask = (u64, usize, u8);
+/// One request: the pause before it, its client and its limits.
+type Request = (u64, usize, u8);
 
-fn asks() -> impl Strategy<Value = Vec<Ask>> {
-    let ask = (any::<bool>(), magnitude(1, 1 << 26), 0..CLIENTS, 1..4_u8);
-    vec(ask.prop_map(|(passes, micros, client, limits)| (if passes { micros } else { 0 }, client, limits)), 1..200)
+fn requests() -> impl Strategy<Value = Vec<Request>> {
+    let request = (any::<bool>(), magnitude(1, 1 << 26), 0..CLIENTS, 1..4_u8);
+    vec(request.prop_map(|(passes, micros, client, limits)| (if passes { micros } else { 0 }, client, limits)), 1..200)
 }
 
 fn quota() -> impl Strategy<Value = Quota> {
@@ -32,15 +32,15 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn evicted_clients_stay_refused(quotas in (quota(), quota()), capacity in 1..4_usize, asks in asks()) {
+    fn evicted_clients_stay_refused(quotas in (quota(), quota()), capacity in 1..4_usize, requests in requests()) {
         let quotas = [quotas.0, quotas.1];
         let clock = ManualClock::at(Timestamp::from_micros(NOW));
         let store = MemoryStore::with_clock(capacity, clock.clone());
         let mut now = NOW;
         let mut taken = [0; LIMITS.len()];
-        // Until when each limit of each client has nothing left.
+        // The instant until which each limit of each client has nothing left.
         let mut spent_until = [[0; LIMITS.len()]; CLIENTS];
-        for (passes, client, asked) in asks {
+        for (passes, client, asked) in requests {
             now += passes;
             clock.set(Timestamp::from_micros(now));
             let key = Key::number(CLIENT, client as u64);

@@ -22,7 +22,7 @@ mod trace;
 use proptest::prelude::{ProptestConfig, any};
 use proptest::test_runner::FileFailurePersistence;
 
-/// Few enough cases that the run takes seconds.
+/// Returns the configuration of all properties, with few enough cases that the run takes seconds.
 fn config() -> ProptestConfig {
     let regressions = FileFailurePersistence::Direct("tests/properties/proptest-regressions.txt");
     // `default()` reads PROPTEST_CASES.

@@ -15,7 +15,7 @@ pub(crate) enum Oracle {
     Bucket { tokens: u128, at: u64 },
     /// Theoretical arrival time, times units.
     Gcra { arrival: u128 },
-    /// When the queue will be empty, times units.
+    /// The instant at which the queue is empty, times units.
     Queue { empty_at: u128 },
     /// The count of each window, by number; windows from the first request are numbered by their start.
     Windows { counts: HashMap<u64, u64>, first: Option<u64> },
@@ -66,7 +66,7 @@ impl Oracle {
         }
     }
 
-    /// Takes `cost` units that fit at `now`, and answers when the request goes ahead, times units.
+    /// Takes `cost` units that fit at `now`. Returns the instant of the request's turn, times units.
     pub(crate) fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u128 {
         let (units, period) = (u128::from(quota.units()), u128::from(micros(quota.period())));
         let (scaled_now, scaled_cost) = (u128::from(now) * units, u128::from(cost) * period);
@@ -91,7 +91,7 @@ impl Oracle {
         scaled_now
     }
 
-    /// The number of the window that `now` lies in.
+    /// Returns the number of the window that `now` lies in.
     fn window(&self, quota: &Quota, now: u64) -> u64 {
         let period = micros(quota.period());
         match (self, quota.window_offset()) {
@@ -107,7 +107,9 @@ fn full(quota: &Quota) -> u128 {
     u128::from(quota.capacity()) * u128::from(micros(quota.period()))
 }
 
-/// Returns whether the quota is counted in exactly its own ratio; others are up to one part per million slower.
+/// Returns whether the quota is counted at exactly its rate.
+///
+/// Other quotas are up to one part per million slower.
 pub(crate) fn is_exact(quota: &Quota) -> bool {
     match quota.algorithm() {
         Algorithm::FixedWindow | Algorithm::SlidingLog => true,

@@ -6,23 +6,23 @@ use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 use tower_quota_core::Outcome;
 
 use super::config;
-use super::trace::{Play, asks, micros, quota};
+use super::trace::{Play, micros, quota, requests};
 
 proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn refused_request_fits_exactly_at_retry(quota in quota(), trace in asks(40)) {
+    fn refused_request_fits_exactly_at_retry(quota in quota(), trace in requests(40)) {
         let mut play = Play::new(quota);
-        for ask in trace {
-            let cost = play.arrive(ask);
+        for request in trace {
+            let cost = play.arrive(request);
             for charge in [play.charge(cost), play.charge(cost).max_wait(Duration::ZERO)] {
-                let decision = play.ask_at(play.now, charge);
+                let decision = play.peek_at(play.now, charge);
                 let Some(retry) = decision.retry_after() else { continue };
                 prop_assert!(retry > Duration::ZERO);
                 let then = play.now + micros(retry);
-                prop_assert!(play.ask_at(then, charge).is_allowed(), "{:?} was not long enough", retry);
-                let just_before = play.ask_at(then - 1, charge);
+                prop_assert!(play.peek_at(then, charge).is_allowed(), "{:?} was not long enough", retry);
+                let just_before = play.peek_at(then - 1, charge);
                 prop_assert!(!just_before.is_allowed(), "{:?} was longer than needed", retry);
                 prop_assert!(
                     then - 1 == play.now || just_before.retry_after() == Some(Duration::from_micros(1)),
@@ -34,19 +34,19 @@ proptest! {
     }
 
     #[test]
-    fn wait_is_within_patience(quota in quota(), trace in asks(40), longest in 0..10_000_000_u64) {
+    fn wait_is_within_max_wait(quota in quota(), trace in requests(40), longest in 0..10_000_000_u64) {
         let mut play = Play::new(quota);
-        for ask in trace {
-            let cost = play.arrive(ask);
+        for request in trace {
+            let cost = play.arrive(request);
             let longest = Duration::from_micros(longest);
-            let decision = play.ask_at(play.now, play.charge(cost).max_wait(longest));
+            let decision = play.peek_at(play.now, play.charge(cost).max_wait(longest));
             match decision.outcome() {
                 Outcome::Wait(wait) => prop_assert!(wait <= longest && !wait.is_zero()),
                 Outcome::Refuse(retry) => {
-                    let later = play.ask_at(play.now + micros(retry), play.charge(cost).max_wait(longest));
+                    let later = play.peek_at(play.now + micros(retry), play.charge(cost).max_wait(longest));
                     prop_assert!(later.is_allowed());
                     prop_assert!(later.wait() <= longest);
-                    let sooner = play.ask_at(play.now + micros(retry) - 1, play.charge(cost).max_wait(longest));
+                    let sooner = play.peek_at(play.now + micros(retry) - 1, play.charge(cost).max_wait(longest));
                     prop_assert!(!sooner.is_allowed());
                 }
                 Outcome::Allow => {}
@@ -57,27 +57,27 @@ proptest! {
     }
 
     #[test]
-    fn remaining_units_fit_exactly(quota in quota(), trace in asks(40)) {
+    fn remaining_units_fit_exactly(quota in quota(), trace in requests(40)) {
         let mut play = Play::new(quota);
-        for ask in trace {
-            let cost = play.arrive(ask);
+        for request in trace {
+            let cost = play.arrive(request);
             let decision = play.check(cost);
             let left = decision.statuses()[0].remaining();
             prop_assert!(left <= quota.capacity());
-            prop_assert!(play.ask_at(play.now, play.charge(left)).is_allowed());
-            let more = play.ask_at(play.now, play.charge(left + 1));
+            prop_assert!(play.peek_at(play.now, play.charge(left)).is_allowed());
+            let more = play.peek_at(play.now, play.charge(left + 1));
             prop_assert!(!more.is_allowed());
             prop_assert_eq!(more.outcome() == Outcome::Never, left == quota.capacity());
         }
     }
 
     #[test]
-    fn limit_is_full_exactly_at_reset(quota in quota(), trace in asks(40)) {
+    fn limit_is_full_exactly_at_reset(quota in quota(), trace in requests(40)) {
         let mut play = Play::new(quota);
-        for ask in trace {
-            let cost = play.arrive(ask);
+        for request in trace {
+            let cost = play.arrive(request);
             let reset = play.check(cost).statuses()[0].reset_after();
-            let at = |now| play.ask_at(now, play.charge(0)).statuses()[0];
+            let at = |now| play.peek_at(now, play.charge(0)).statuses()[0];
             let then = play.now + micros(reset);
             prop_assert_eq!(at(then).remaining(), quota.capacity());
             prop_assert_eq!(at(then).reset_after(), Duration::ZERO);

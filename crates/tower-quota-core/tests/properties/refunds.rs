@@ -1,20 +1,20 @@
-//! Refunds: as if the charge had never been made, and never better.
+//! Refunds: they leave at most what would be left without the charge.
 
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use tower_quota_core::{Charge, Entry, Operation, Quota, Timestamp};
 
-use super::trace::{ANYBODY, Play, asks, quota};
+use super::trace::{KEY, Play, quota, requests};
 use super::{config, magnitude};
 
 proptest! {
     #![proptest_config(config())]
 
-    /// Refunds at any time and in any order leave no more than if only the rest had been charged.
+    /// Asserts that refunds in any order leave no more than if only the other charges had been made.
     #[test]
     fn refunds_leave_no_more_than_uncharged(
         quota in quota(),
-        trace in asks(30),
+        trace in requests(30),
         refunded in vec(any::<(bool, bool, bool)>(), 30),
         pause in magnitude(1, 1 << 40),
     ) {
@@ -23,16 +23,16 @@ proptest! {
             return Ok(());
         }
         let mut play = Play::new(quota);
-        // By instant and cost: what stays charged, and what is refunded only at the end.
+        // Charges that are kept, and charges that are refunded at the end, each with its instant and cost.
         let (mut kept, mut late) = (Vec::new(), Vec::new());
         let refund = |play: &mut Play, (taken_at, cost), is_prepared| {
             let operation = Operation::Refund { taken_at: Timestamp::from_micros(taken_at) };
-            let charge = Charge::new("limit", &quota, &ANYBODY).cost(cost);
+            let charge = Charge::new("limit", &quota, &KEY).cost(cost);
             let charge = if is_prepared { charge.refundable() } else { charge };
             play.entry.decide(operation, &[charge], Timestamp::from_micros(play.now));
         };
-        for (ask, (is_refunded, is_late, is_prepared)) in trace.into_iter().zip(refunded) {
-            let cost = play.arrive(ask);
+        for (request, (is_refunded, is_late, is_prepared)) in trace.into_iter().zip(refunded) {
+            let cost = play.arrive(request);
             if !play.check_prepared(cost, is_prepared).is_allowed() {
                 continue;
             }
@@ -47,30 +47,29 @@ proptest! {
 
         let mut without = Entry::default();
         for &(at, cost) in &kept {
-            let charge = Charge::new("limit", &quota, &ANYBODY).cost(cost);
+            let charge = Charge::new("limit", &quota, &KEY).cost(cost);
             without.decide(Operation::Charge, &[charge], Timestamp::from_micros(at));
         }
         for now in [play.now, play.now + pause] {
             let left = |entry: &Entry| {
-                let peek = [Charge::new("limit", &quota, &ANYBODY).cost(0)];
+                let peek = [Charge::new("limit", &quota, &KEY).cost(0)];
                 entry.clone().decide(Operation::Check, &peek, Timestamp::from_micros(now)).statuses()[0].remaining()
             };
             prop_assert!(left(&play.entry) <= left(&without), "{} left, not {}", left(&play.entry), left(&without));
         }
     }
 
-    /// A refund of a prepared charge gives back all of it where no less was used in the meantime.
+    /// Asserts that a refund of a prepared charge gives back all of it if no less was used in the meantime.
     #[test]
     fn refund_is_exact_in_a_busy_bucket(units in 10..1_000_u64, cost in 1..10_u64, turns in 1..50_u64) {
         let quota = Quota::per_minute(units);
         let mut play = Play::new(quota);
-        // Half of the bucket is used by others, and they use what comes back, a hundredth of the time to fill at a
-        // time.
+        // Others use half of the bucket, and then each unit that comes back.
         prop_assert!(play.check(units / 2).is_allowed());
         let cost = cost.min(units / 2);
         prop_assert!(play.check_prepared(cost, true).is_allowed());
         let taken_at = Timestamp::from_micros(play.now);
-        let charge = |cost| [Charge::new("limit", &quota, &ANYBODY).cost(cost)];
+        let charge = |cost| [Charge::new("limit", &quota, &KEY).cost(cost)];
         // For less than the bucket takes to fill.
         for _ in 0..turns.min(units - 1) {
             play.now += 60_000_000 / units;
@@ -83,25 +82,25 @@ proptest! {
         prop_assert!(after - before >= cost.min(units / 2 - 1), "{} of {}", after - before, cost);
     }
 
-    /// The last charge, refunded at any later time, was never made.
+    /// Asserts that a refund of the last charge, at any later time, undoes it.
     #[test]
-    fn refund_of_the_last_charge_undoes_it(quota in quota(), trace in asks(20), pause in magnitude(1, 1 << 40)) {
+    fn refund_of_the_last_charge_undoes_it(quota in quota(), trace in requests(20), pause in magnitude(1, 1 << 40)) {
         let mut play = Play::new(quota);
-        for ask in trace {
-            let cost = play.arrive(ask);
+        for request in trace {
+            let cost = play.arrive(request);
             let before = play.entry.clone();
             if !play.check(cost).is_allowed() || play.entry.at() != Timestamp::from_micros(play.now) {
                 continue;
             }
             let later = Timestamp::from_micros(play.now + pause);
-            let charge = [Charge::new("limit", &quota, &ANYBODY).cost(cost)];
+            let charge = [Charge::new("limit", &quota, &KEY).cost(cost)];
             let mut after = play.entry.clone();
             after.decide(Operation::Refund { taken_at: Timestamp::from_micros(play.now) }, &charge, later);
-            let peek = [Charge::new("limit", &quota, &ANYBODY).cost(0)];
+            let peek = [Charge::new("limit", &quota, &KEY).cost(0)];
             let left = |mut entry: Entry| entry.decide(Operation::Check, &peek, later).statuses()[0].remaining();
             let (given, wanted) = (left(after), left(before.clone()));
             if quota.algorithm().is_bucket() && before.full_at() > Timestamp::from_micros(play.now) {
-                // Another charge was still being refilled: what time gave to this one stays where it went.
+                // Another charge was still being refilled. Units that time has refilled are not given back again.
                 prop_assert!(given <= wanted);
             } else {
                 prop_assert_eq!(given, wanted);
@@ -109,12 +108,14 @@ proptest! {
         }
     }
 
-    /// A state records no more than it can count. What it reports as taken, given back, leaves what was there before.
+    /// Asserts that a refund of the units that a state reports as taken leaves no more than before.
+    ///
+    /// A state records no more than it can count.
     #[test]
     fn refund_gives_back_what_was_recorded(quota in quota(), first in 1..20_u64, cost in magnitude(1, u64::MAX)) {
         let mut entry = Entry::default();
         let mut decide = |operation, cost| {
-            let charge = Charge::new("limit", &quota, &ANYBODY).cost(cost);
+            let charge = Charge::new("limit", &quota, &KEY).cost(cost);
             entry.decide(operation, &[charge], Timestamp::from_micros(1_763_712_345_678_901)).statuses()[0]
         };
         let before = decide(Operation::Charge, first).remaining();

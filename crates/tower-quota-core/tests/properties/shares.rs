@@ -5,24 +5,25 @@ use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, 
 use tower_quota_core::{ConfigError, Quota};
 
 use super::bounds::most;
-use super::trace::{Ask, Play, asks, micros, quota};
+use super::trace::{Play, Request, micros, quota, requests};
 use super::{config, magnitude};
 
 const YEAR: u128 = 366 * 86_400_000_000;
 
-/// Mostly few, sometimes more than there are units.
+/// Returns a number of instances: usually few, sometimes more than there are units.
 fn instances() -> impl Strategy<Value = u32> {
     prop_oneof![1..12_u32, magnitude(1, u32::MAX.into()).prop_map(|many| many.try_into().unwrap())]
 }
 
-/// Returns requests, and the instance that each goes to.
-fn arrivals() -> impl Strategy<Value = Vec<(u8, Ask)>> {
-    (asks(150), vec(any::<u8>(), 150)).prop_map(|(asks, whose)| whose.into_iter().zip(asks).collect())
+/// Returns requests, each with the instance that it goes to.
+fn arrivals() -> impl Strategy<Value = Vec<(u8, Request)>> {
+    (requests(150), vec(any::<u8>(), 150)).prop_map(|(requests, whose)| whose.into_iter().zip(requests).collect())
 }
 
-/// Units that may be admitted beyond the quota because no instance can have less than one: each instance may admit one
-/// at once, and one more on the far side of a window's border.
-fn beyond(quota: &Quota, instances: u32) -> u128 {
+/// Returns the units that instances may admit beyond the quota.
+///
+/// No instance can have less than one unit. Each may admit one at once, and one more after a window's border.
+fn excess(quota: &Quota, instances: u32) -> u128 {
     let missing = u128::from(instances).saturating_sub(quota.capacity().into());
     if quota.algorithm().is_bucket() { missing } else { 2 * missing }
 }
@@ -76,10 +77,10 @@ proptest! {
         let mut plays: Vec<Play> = (0..instances).map(|_| Play::new(share)).collect();
         let mut now = plays[0].now;
         let mut admitted: Vec<(u64, u64)> = Vec::new();
-        for (whose, ask) in arrivals {
+        for (whose, request) in arrivals {
             let play = &mut plays[usize::from(whose) % instances as usize];
             play.now = now;
-            let cost = play.arrive(ask);
+            let cost = play.arrive(request);
             now = play.now;
             if play.check(cost).is_allowed() {
                 admitted.push((now, cost));
@@ -89,8 +90,8 @@ proptest! {
             let mut total = 0_u128;
             for &(last, cost) in &admitted[i..] {
                 total += u128::from(cost);
-                let most = most(&quota, first, last) + beyond(&quota, instances);
-                prop_assert!(total <= most, "{total} units from {first} to {last}, where {most} may be");
+                let most = most(&quota, first, last) + excess(&quota, instances);
+                prop_assert!(total <= most, "{total} units from {first} to {last}, above {most}");
             }
         }
     }

@@ -1,24 +1,24 @@
-//! Tests of what changes nothing: refusals, peeks, the order of limits, a clock that runs backwards.
+//! Properties of refusals, peeks, orders of limits and backward clocks, which change nothing.
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, proptest};
 use tower_quota_core::{Charge, Decision, Entry, Key, Name, Operation, Quota, Timestamp, decide};
 
-use super::trace::{Play, asks, quota};
+use super::trace::{Play, quota, requests};
 use super::{config, magnitude};
 
 const NAMES: [Name; 4] = [Name::new("a"), Name::new("b"), Name::new("c"), Name::new("d")];
 static KEYS: [Key<'static>; 2] = [Key::new(Name::new("key"), b"0"), Key::new(Name::new("key"), b"1")];
-/// How far a clock may jump back before it is distrusted.
+/// The longest jump back of a clock that is trusted.
 const TRUSTED: u64 = 60_000_000;
 const START: u64 = 1_763_712_345_678_901;
 
-/// Up to four limits, each with the key it counts.
+/// Returns up to four limits, each with the key it counts.
 fn limits() -> impl Strategy<Value = Vec<(Quota, usize)>> {
     vec((quota(), 0..KEYS.len()), 1..=NAMES.len())
 }
 
-/// Limits, and an order to take them in.
+/// Returns limits, and an order of them.
 fn shuffled() -> impl Strategy<Value = (Vec<(Quota, usize)>, Vec<usize>)> {
     limits().prop_flat_map(|limits| {
         let order: Vec<usize> = (0..limits.len()).collect();
@@ -26,15 +26,15 @@ fn shuffled() -> impl Strategy<Value = (Vec<(Quota, usize)>, Vec<usize>)> {
     })
 }
 
-/// Decides a request over all limits, in an order; costs go by the limit.
-fn ask(entries: &mut [Entry; 2], limits: &[(Quota, usize)], order: &[usize], costs: &[u64; 4], now: u64) -> Decision {
+/// Decides a request over all limits in an order. The costs have the positions of the limits.
+fn check(entries: &mut [Entry; 2], limits: &[(Quota, usize)], order: &[usize], costs: &[u64; 4], now: u64) -> Decision {
     let charges: Vec<Charge<'_>> = order
         .iter()
         .map(|&limit| Charge::new(NAMES[limit], &limits[limit].0, &KEYS[limits[limit].1]).cost(costs[limit]))
         .collect();
     let [one, other] = entries;
-    let subject_of = |charge: usize| limits[order[charge]].1;
-    decide(Operation::Check, &charges, Timestamp::from_micros(now), &mut [one, other], subject_of)
+    let entry_of = |charge: usize| limits[order[charge]].1;
+    decide(Operation::Check, &charges, Timestamp::from_micros(now), &mut [one, other], entry_of)
 }
 
 fn by_name(decision: &Decision) -> Vec<tower_quota_core::LimitStatus> {
@@ -57,13 +57,13 @@ proptest! {
         for (pause, mut costs) in steps {
             now += pause;
             let before = entries.clone();
-            ask(&mut entries, &limits, &order, &[0; 4], now);
+            check(&mut entries, &limits, &order, &[0; 4], now);
             prop_assert_eq!(&entries, &before);
             for (cost, (quota, _)) in costs.iter_mut().zip(&limits) {
                 // Every third cost is a large one.
                 *cost = if *cost == 3 { quota.capacity() } else { *cost };
             }
-            if !ask(&mut entries, &limits, &order, &costs, now).is_allowed() {
+            if !check(&mut entries, &limits, &order, &costs, now).is_allowed() {
                 prop_assert_eq!(&entries, &before);
             }
         }
@@ -76,8 +76,8 @@ proptest! {
         let mut now = START;
         for (pause, costs) in steps {
             now += pause;
-            let decision = ask(&mut one, &limits, &order, &costs, now);
-            let shuffled = ask(&mut other, &limits, &other_order, &costs, now);
+            let decision = check(&mut one, &limits, &order, &costs, now);
+            let shuffled = check(&mut other, &limits, &other_order, &costs, now);
             prop_assert_eq!(decision.outcome(), shuffled.outcome());
             prop_assert_eq!(decision.tightest(), shuffled.tightest());
             prop_assert_eq!(by_name(&decision), by_name(&shuffled));
@@ -88,14 +88,14 @@ proptest! {
     #[test]
     fn clock_that_jumps_back_stands_still(
         quota in quota(),
-        trace in asks(40),
+        trace in requests(40),
         jumps in vec(proptest::option::of(magnitude(1, TRUSTED)), 40),
     ) {
         let (mut steady, mut jumpy) = (Play::new(quota), Entry::default());
         let mut latest = 0;
-        for (ask, jump) in trace.into_iter().zip(jumps) {
+        for (request, jump) in trace.into_iter().zip(jumps) {
             // The steady clock stands still while the other one is behind the last charge.
-            let cost = steady.arrive(ask);
+            let cost = steady.arrive(request);
             let now = jump.map_or(steady.now, |jump| steady.now.saturating_sub(jump));
             steady.now = now.max(latest);
             let charge = [steady.charge(cost)];
@@ -109,11 +109,11 @@ proptest! {
     }
 
     #[test]
-    fn immediate_refund_undoes_the_charge(quota in quota(), trace in asks(30), extra in any::<bool>()) {
+    fn immediate_refund_undoes_the_charge(quota in quota(), trace in requests(30), extra in any::<bool>()) {
         let mut play = Play::new(quota);
-        for ask in trace {
-            let cost = play.arrive(ask);
-            let before = play.ask_at(play.now, play.charge(0));
+        for request in trace {
+            let cost = play.arrive(request);
+            let before = play.peek_at(play.now, play.charge(0));
             let mut decision = play.check(cost);
             let Some(refund) = decision.refund() else { continue };
             let mut refunded = play.entry.clone();

@@ -1,16 +1,16 @@
-//! The model answers as the textbook does, request by request.
+//! Comparison of the model with the textbook algorithms, request by request.
 
 use proptest::prelude::{Strategy, prop_assert, prop_assert_eq, proptest};
 use tower_quota_core::{Algorithm, Outcome, Quota};
 
 use super::config;
 use super::oracle::{Oracle, is_exact};
-use super::trace::{Ask, Play, asks, micros, quota, quota_by};
+use super::trace::{Play, Request, micros, quota, quota_by, requests};
 
-fn agrees(quota: Quota, trace: &[Ask]) -> Result<(), proptest::test_runner::TestCaseError> {
+fn agrees(quota: Quota, trace: &[Request]) -> Result<(), proptest::test_runner::TestCaseError> {
     let (mut play, mut oracle) = (Play::new(quota), Oracle::new(&quota));
-    for &ask in trace {
-        let cost = play.arrive(ask);
+    for &request in trace {
+        let cost = play.arrive(request);
         let fits = oracle.fits(&quota, play.now, cost);
         let decision = play.check(cost);
         prop_assert_eq!(decision.is_allowed(), fits, "{} units at {}: {:?}", cost, play.now, decision);
@@ -32,7 +32,7 @@ proptest! {
     #[test]
     fn model_agrees_with_textbook(
         quota in quota().prop_filter("counted in its own ratio", is_exact),
-        trace in asks(60),
+        trace in requests(60),
     ) {
         agrees(quota, &trace)?;
     }
@@ -40,25 +40,25 @@ proptest! {
     #[test]
     fn gcra_decides_like_token_bucket(
         quota in quota_by(Algorithm::TokenBucket).prop_filter("counted in its own ratio", is_exact),
-        trace in asks(60),
+        trace in requests(60),
     ) {
         let gcra = quota.gcra();
         agrees(quota, &trace)?;
         agrees(gcra, &trace)?;
         let (mut one, mut other) = (Play::new(quota), Play::new(gcra));
-        for &ask in &trace {
-            let cost = one.arrive(ask);
-            prop_assert_eq!(other.arrive(ask), cost);
+        for &request in &trace {
+            let cost = one.arrive(request);
+            prop_assert_eq!(other.arrive(request), cost);
             prop_assert_eq!(one.check(cost), other.check(cost));
         }
     }
 
     #[test]
-    fn queue_starts_requests_evenly(quota in quota_by(Algorithm::LeakyBucket), trace in asks(60)) {
+    fn queue_starts_requests_evenly(quota in quota_by(Algorithm::LeakyBucket), trace in requests(60)) {
         let mut play = Play::new(quota);
         let mut before: Option<(u64, u64)> = None;
-        for ask in trace {
-            let cost = play.arrive(ask);
+        for request in trace {
+            let cost = play.arrive(request);
             let decision = play.check(cost);
             if !decision.is_allowed() {
                 continue;

@@ -1,4 +1,4 @@
-//! Random quotas, and random requests that keep running into them.
+//! Random quotas, and random requests that often meet their limits.
 
 use std::time::Duration;
 
@@ -13,14 +13,16 @@ const YEAR: u64 = 366 * 86_400_000_000;
 /// Logs keep a stamp per unit: more would only make the run slow.
 const LONG_LOG: u64 = 2_000;
 
-pub(crate) static ANYBODY: Key<'static> = Key::EVERYONE;
+pub(crate) static KEY: Key<'static> = Key::EVERYONE;
 
-/// Any quota there is, by any algorithm.
+/// Returns any valid quota, by any algorithm.
 pub(crate) fn quota() -> impl Strategy<Value = Quota> {
     proptest::sample::select(&Algorithm::ALL[..]).prop_flat_map(quota_by)
 }
 
-/// Any quota by one algorithm: from 1 per 366 days to 10 million a second, over periods from 1 ms to 366 days.
+/// Returns any valid quota by one algorithm.
+///
+/// Rates are from 1 per 366 days to 10 million a second, periods from 1 ms to 366 days.
 pub(crate) fn quota_by(algorithm: Algorithm) -> impl Strategy<Value = Quota> {
     let period = prop_oneof![
         proptest::sample::select(vec![MILLISECOND, 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000, YEAR]),
@@ -50,22 +52,22 @@ pub(crate) fn quota_by(algorithm: Algorithm) -> impl Strategy<Value = Quota> {
         })
 }
 
-/// How long after the one before a request comes.
+/// The pause before a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pause {
     /// A fixed time, in microseconds.
     Micros(u64),
     /// A share of the quota's window, in parts of 2^16.
     Share(u32),
-    /// As long as the last refusal said, this much sooner or later.
+    /// The wait of the last refusal, and this many microseconds more.
     Retry(i8),
-    /// Until the last decision said that all is back, this much sooner or later.
+    /// The reset of the last decision, and this many microseconds more.
     Reset(i8),
 }
 
-/// One request: when it comes, and its cost as a share of the capacity.
+/// One request: the pause before it, and its cost.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask {
+pub(crate) struct Request {
     pub(crate) pause: Pause,
     pub(crate) cost: Cost,
 }
@@ -76,11 +78,11 @@ pub(crate) enum Cost {
     Units(u64),
     /// A share of the capacity, in parts of 2^16; at least one unit.
     Share(u16),
-    /// The units left after the last decision, and this many more.
+    /// The units left after the last decision, and this many units more.
     Left(u64),
 }
 
-pub(crate) fn asks(most: usize) -> impl Strategy<Value = Vec<Ask>> {
+pub(crate) fn requests(most: usize) -> impl Strategy<Value = Vec<Request>> {
     let pause = prop_oneof![
         3 => Just(Pause::Micros(0)),
         2 => magnitude(1, 10_000_000).prop_map(Pause::Micros),
@@ -93,10 +95,10 @@ pub(crate) fn asks(most: usize) -> impl Strategy<Value = Vec<Ask>> {
         3 => any::<u16>().prop_map(Cost::Share),
         3 => (0..2_u64).prop_map(Cost::Left),
     ];
-    vec((pause, cost).prop_map(|(pause, cost)| Ask { pause, cost }), 1..most)
+    vec((pause, cost).prop_map(|(pause, cost)| Request { pause, cost }), 1..most)
 }
 
-/// Plays asks on a entry of one limit.
+/// A run of requests on an entry of one limit.
 pub(crate) struct Play {
     pub(crate) quota: Quota,
     pub(crate) entry: Entry,
@@ -110,11 +112,11 @@ impl Play {
         Self { quota, entry: Entry::default(), now: 1_763_712_345_678_901, last: None }
     }
 
-    /// Moves the clock to an ask and works out its cost, at least 1 and at most the capacity.
-    pub(crate) fn arrive(&mut self, ask: Ask) -> u64 {
+    /// Moves the clock to a request. Returns its cost, at least 1 and at most the capacity.
+    pub(crate) fn arrive(&mut self, request: Request) -> u64 {
         let status = self.last.as_ref().map(|decision| decision.statuses()[0]);
         let near = |span: Duration, by: i8| micros(span).saturating_add_signed(i64::from(by));
-        self.now += match (ask.pause, status) {
+        self.now += match (request.pause, status) {
             (Pause::Micros(micros), _) => micros,
             (Pause::Share(share), _) => fraction(micros(self.quota.window()), share),
             (Pause::Retry(by), _) => {
@@ -124,7 +126,7 @@ impl Play {
             (Pause::Reset(_), None) => 0,
         };
         let capacity = self.quota.capacity();
-        let wanted = match ask.cost {
+        let wanted = match request.cost {
             Cost::Units(units) => units,
             Cost::Share(share) => fraction(capacity, share.into()),
             Cost::Left(more) => status.map_or(capacity, |status| status.remaining()) + more,
@@ -132,9 +134,9 @@ impl Play {
         wanted.clamp(1, capacity)
     }
 
-    /// The charge of a cost; no request waits for more than its turn in a queue.
+    /// Returns the charge of a cost. Its request waits only for its turn in a queue.
     pub(crate) fn charge(&self, cost: u64) -> Charge<'_> {
-        Charge::new("limit", &self.quota, &ANYBODY).cost(cost)
+        Charge::new("limit", &self.quota, &KEY).cost(cost)
     }
 
     pub(crate) fn check(&mut self, cost: u64) -> Decision {
@@ -143,7 +145,7 @@ impl Play {
 
     /// Checks a charge that may be prepared for its refund.
     pub(crate) fn check_prepared(&mut self, cost: u64, is_prepared: bool) -> Decision {
-        let charge = Charge::new("limit", &self.quota, &ANYBODY).cost(cost);
+        let charge = Charge::new("limit", &self.quota, &KEY).cost(cost);
         let charge = if is_prepared { charge.refundable() } else { charge };
         let decision = self.entry.decide(Operation::Check, &[charge], Timestamp::from_micros(self.now));
         self.last = Some(decision.clone());
@@ -151,7 +153,7 @@ impl Play {
     }
 
     /// Returns the answer to a check at another instant, and charges nothing.
-    pub(crate) fn ask_at(&self, now: u64, charge: Charge<'_>) -> Decision {
+    pub(crate) fn peek_at(&self, now: u64, charge: Charge<'_>) -> Decision {
         self.entry.clone().decide(Operation::Check, &[charge], Timestamp::from_micros(now))
     }
 }

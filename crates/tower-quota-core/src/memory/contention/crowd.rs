@@ -12,17 +12,19 @@ thread_local! {
     static HOLDS_UP: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Shows the time it is moved to. A thread that asks for it is held up by its next reading until another thread has
-/// collided with it, or none is left to do so: the store reads the clock under its locks, but for plain checks.
+/// A clock that a test moves, and on which threads collide.
+///
+/// A thread that calls `hold_up` is held up by its next reading. It continues after another thread has collided with
+/// it, or when no other thread is left. The store reads the clock under its locks, except for plain checks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Crowd(Arc<Meeting>);
 
 #[derive(Debug, Default)]
 struct Meeting {
     now: AtomicU64,
-    /// Threads that have something left to ask.
+    /// Threads that have requests left to make.
     busy: AtomicUsize,
-    /// How often one of them has found a lock held.
+    /// Times that one of them has found a lock held.
     collisions: Arc<AtomicUsize>,
     /// Says whether a thread is held up, or has been. One is enough: two could wait for each other.
     was_held_up: AtomicBool,
@@ -39,18 +41,18 @@ impl Crowd {
         self.0.now.fetch_add(micros, Ordering::SeqCst);
     }
 
-    /// So many threads are about to begin.
+    /// Sets the number of threads that are about to start.
     pub(super) fn gather(&self, threads: usize) {
         self.0.was_held_up.store(false, Ordering::SeqCst);
         self.0.busy.store(threads, Ordering::SeqCst);
     }
 
-    /// One of them is done.
+    /// Notes that one thread has made its last request.
     pub(super) fn leave(&self) {
         self.0.busy.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// This thread is held up the next time it reads the clock.
+    /// Makes the clock hold up this thread at its next reading.
     pub(super) fn hold_up(&self) {
         HOLDS_UP.set(true);
     }

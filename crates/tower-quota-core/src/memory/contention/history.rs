@@ -1,7 +1,7 @@
 //! Histories of calls, and whether any order explains them.
 //!
-//! A history is linearizable if its calls can be put in an order that keeps to what was over before something else
-//! began, and in which the model gives each the answer it got. The search is that of Wing and Gong ("Testing and
+//! A history is linearizable if its calls can be put in an order in which the model gives each call its answer. A call
+//! that ended before another one began must come first. The search is that of Wing and Gong ("Testing and
 //! verifying concurrent objects", 1993).
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,25 +23,26 @@ pub(super) const EVERYONE: usize = KEYS - 1;
 
 const CLIENT: Name = Name::new("client");
 
-/// One limit's part in a request.
+/// The description of one charge of a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wish {
+pub(super) struct ChargeSpec {
     pub(super) key: usize,
     pub(super) limit: &'static str,
     pub(super) quota: Quota,
     pub(super) cost: u64,
 }
 
+/// A request as data: threads share it.
 #[derive(Clone, Debug)]
-pub(super) struct Ask {
+pub(super) struct Request {
     pub(super) operation: Operation,
-    pub(super) wishes: Vec<Wish>,
+    pub(super) charges: Vec<ChargeSpec>,
 }
 
 /// A request and its answer, and when by the ticks of the history.
 #[derive(Debug)]
 pub(super) struct Call {
-    pub(super) ask: Ask,
+    pub(super) request: Request,
     pub(super) decision: Decision,
     pub(super) begun: u64,
     pub(super) ended: u64,
@@ -54,44 +55,46 @@ pub(super) fn key(number: usize) -> Key<'static> {
     if number == EVERYONE { Key::EVERYONE } else { Key::number(CLIENT, number as u64) }
 }
 
-impl Ask {
-    /// Asks a store and notes the ticks.
+impl Request {
+    /// Makes the request of a store and notes the ticks.
     pub(super) fn call(&self, store: &MemoryStore, ticks: &AtomicU64) -> Call {
         let keys: [Key<'_>; KEYS] = core::array::from_fn(key);
         let charges = self.charges(&keys);
         let begun = ticks.fetch_add(1, Ordering::SeqCst);
         let Ok(decision) = store.apply(self.operation, &charges).into_inner();
-        Call { ask: self.clone(), decision, begun, ended: ticks.fetch_add(1, Ordering::SeqCst) }
+        Call { request: self.clone(), decision, begun, ended: ticks.fetch_add(1, Ordering::SeqCst) }
     }
 
-    /// Returns what the model answers.
+    /// Returns the model's decision.
     fn decide(&self, entries: &mut Entries, now: Timestamp) -> Decision {
         let keys: [Key<'_>; KEYS] = core::array::from_fn(key);
-        let takes_part = |key: &usize| self.wishes.iter().any(|wish| wish.key == *key);
+        let takes_part = |key: &usize| self.charges.iter().any(|spec| spec.key == *key);
         let named: Vec<usize> = (0..KEYS).filter(takes_part).collect();
         let mut entries: Vec<&mut Entry> =
             entries.iter_mut().enumerate().filter_map(|(number, entry)| takes_part(&number).then_some(entry)).collect();
-        let entry_of = |wish: usize| named.iter().position(|&key| key == self.wishes[wish].key).unwrap();
+        let entry_of = |spec: usize| named.iter().position(|&key| key == self.charges[spec].key).unwrap();
         decide(self.operation, &self.charges(&keys), now, &mut entries, entry_of)
     }
 
     fn charges<'a>(&'a self, keys: &'a [Key<'a>; KEYS]) -> Vec<Charge<'a>> {
-        let charge = |wish: &'a Wish| Charge::new(wish.limit, &wish.quota, &keys[wish.key]).cost(wish.cost);
-        self.wishes.iter().map(charge).collect()
+        let charge = |spec: &'a ChargeSpec| Charge::new(spec.limit, &spec.quota, &keys[spec.key]).cost(spec.cost);
+        self.charges.iter().map(charge).collect()
     }
 }
 
-/// Returns the model's entries after every order that explains the calls, from any of those before. None if no order
-/// does.
+/// Returns the model's entries after each order that explains the calls, from any of those before.
+///
+/// There are none if no order explains them.
 pub(super) fn explain(calls: &[Call], before: &[Entries]) -> Vec<Entries> {
     let mut search = Search { calls, tried: Vec::new(), after: Vec::new() };
     before.iter().for_each(|entries| search.go_on(0, entries));
     search.after
 }
 
+/// A search for the orders that explain the calls.
 struct Search<'a> {
     calls: &'a [Call],
-    /// The calls in the order so far, a bit each, and what they have led to.
+    /// The calls in the order so far, a bit each, and the entries after them.
     tried: Vec<(u32, Entries)>,
     after: Vec<Entries>,
 }
@@ -111,7 +114,7 @@ impl Search<'_> {
             let comes_first = (0..self.calls.len()).filter(open).all(|other| self.calls[other].ended > call.begun);
             let mut entries = entries.clone();
             // The store says which instant it took.
-            if comes_first && call.ask.decide(&mut entries, call.decision.at()) == call.decision {
+            if comes_first && call.request.decide(&mut entries, call.decision.at()) == call.decision {
                 self.go_on(done | 1 << next, &entries);
             }
         }

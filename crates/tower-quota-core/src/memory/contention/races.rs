@@ -5,7 +5,7 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use super::crowd::Crowd;
-use super::history::{Ask, Call, EVERYONE, Entries, Wish, explain};
+use super::history::{Call, ChargeSpec, EVERYONE, Entries, Request, explain};
 use crate::charge::Operation;
 use crate::memory::MemoryStore;
 use crate::memory::sync::collisions;
@@ -15,7 +15,7 @@ use crate::time::Timestamp;
 const HISTORIES: u64 = if cfg!(miri) { 4 } else { 3_000 };
 /// Histories of one store, each beginning where the last one has ended.
 const LINKED: u64 = if cfg!(miri) { 2 } else { 10 };
-const ASKS: usize = 3;
+const REQUESTS: usize = 3;
 const NOW: Timestamp = Timestamp::from_micros(1_763_683_200_000_000);
 
 #[test]
@@ -46,7 +46,7 @@ fn histories(threads: usize) {
         found.collisions += crowd.collisions().load(Ordering::SeqCst);
     }
     println!("{threads} threads, {HISTORIES} histories: {found:?}");
-    // In each of them the first thread is held up until another collides with it.
+    // In each history the first thread is held up until another collides with it.
     assert!(found.collisions as u64 >= HISTORIES && found.histories_with_overlaps == HISTORIES, "{found:?}");
 }
 
@@ -70,17 +70,17 @@ impl Found {
     }
 }
 
-/// Runs requests of some threads at once, then peeks at all that is left.
+/// Runs requests of some threads at once, then peeks at the units left of every limit.
 fn history(store: &MemoryStore, crowd: &Crowd, threads: usize, random: &mut Random) -> Vec<Call> {
     let (ticks, calls, start) = (AtomicU64::new(0), Mutex::new(Vec::new()), Barrier::new(threads));
     crowd.gather(threads);
     thread::scope(|scope| {
         for number in 0..threads {
-            let mut asks: Vec<Ask> = (0..ASKS).map(|_| random.ask()).collect();
+            let mut requests: Vec<Request> = (0..REQUESTS).map(|_| random.request()).collect();
             if number == 0 {
-                asks[0] = random.slow_ask();
+                requests[0] = random.locked_request();
             }
-            let steps: Vec<u64> = (0..ASKS).map(|_| random.below(3) * random.below(700_000)).collect();
+            let steps: Vec<u64> = (0..REQUESTS).map(|_| random.below(3) * random.below(700_000)).collect();
             let (ticks, calls, start) = (&ticks, &calls, &start);
             scope.spawn(move || {
                 collisions::count_in(crowd.collisions());
@@ -90,8 +90,8 @@ fn history(store: &MemoryStore, crowd: &Crowd, threads: usize, random: &mut Rand
                 } else {
                     crowd.wait_for_hold_up();
                 }
-                for (ask, step) in asks.iter().zip(steps) {
-                    let call = ask.call(store, ticks);
+                for (request, step) in requests.iter().zip(steps) {
+                    let call = request.call(store, ticks);
                     calls.lock().unwrap().push(call);
                     crowd.advance(step);
                 }
@@ -100,9 +100,9 @@ fn history(store: &MemoryStore, crowd: &Crowd, threads: usize, random: &mut Rand
         }
     });
     let mut calls = calls.into_inner().unwrap();
-    let peek = |key| LIMITS.map(|(limit, quota)| Wish { key, limit, quota, cost: 0 });
+    let peek = |key| LIMITS.map(|(limit, quota)| ChargeSpec { key, limit, quota, cost: 0 });
     let all = (0..=EVERYONE).flat_map(peek).collect();
-    calls.push(Ask { operation: Operation::Check, wishes: all }.call(store, &ticks));
+    calls.push(Request { operation: Operation::Check, charges: all }.call(store, &ticks));
     calls
 }
 
@@ -131,30 +131,30 @@ impl Random {
         from[usize::try_from(self.below(from.len() as u64)).unwrap()]
     }
 
-    fn wish(&mut self, key: usize, limits: &[(&'static str, Quota)]) -> Wish {
+    fn spec(&mut self, key: usize, limits: &[(&'static str, Quota)]) -> ChargeSpec {
         let (limit, quota) = self.pick(limits);
-        Wish { key, limit, quota, cost: self.pick(&[1, 1, 1, 2, 3]) }
+        ChargeSpec { key, limit, quota, cost: self.pick(&[1, 1, 1, 2, 3]) }
     }
 
-    fn ask(&mut self) -> Ask {
+    fn request(&mut self) -> Request {
         let client = self.pick(&[0, 0, 0, 1]);
         let (minute, hour) = (&LIMITS[..1], &LIMITS[1..2]);
-        let wishes = match self.below(10) {
-            0..3 => vec![self.wish(client, minute)],
-            3 | 4 => vec![self.wish(client, minute), self.wish(client, hour)],
-            5 => vec![self.wish(client, minute), self.wish(EVERYONE, hour)],
-            6 => vec![self.wish(EVERYONE, hour), self.wish(client, minute), self.wish(1 - client, minute)],
-            7 => vec![self.wish(client, &LIMITS)],
-            8 => vec![self.wish(client, &[("minute", Quota::per_minute(7)), ("minute", Quota::per_hour(6))])],
-            _ => return self.slow_ask(),
+        let charges = match self.below(10) {
+            0..3 => vec![self.spec(client, minute)],
+            3 | 4 => vec![self.spec(client, minute), self.spec(client, hour)],
+            5 => vec![self.spec(client, minute), self.spec(EVERYONE, hour)],
+            6 => vec![self.spec(EVERYONE, hour), self.spec(client, minute), self.spec(1 - client, minute)],
+            7 => vec![self.spec(client, &LIMITS)],
+            8 => vec![self.spec(client, &[("minute", Quota::per_minute(7)), ("minute", Quota::per_hour(6))])],
+            _ => return self.locked_request(),
         };
-        Ask { operation: Operation::Check, wishes }
+        Request { operation: Operation::Check, charges }
     }
 
-    /// One that is surely decided with the tables locked from beginning to end.
-    fn slow_ask(&mut self) -> Ask {
+    /// Returns a request that is always decided with its tables locked from beginning to end.
+    fn locked_request(&mut self) -> Request {
         let client = self.pick(&[0, 0, 0, 1]);
-        let mut wish = self.wish(client, &LIMITS);
+        let mut spec = self.spec(client, &LIMITS);
         let taken_at = NOW;
         let operation = self.pick(&[
             Operation::Reset,
@@ -164,8 +164,8 @@ impl Random {
             Operation::Check,
         ]);
         if operation == Operation::Check {
-            wish.cost = 0;
+            spec.cost = 0;
         }
-        Ask { operation, wishes: vec![wish] }
+        Request { operation, charges: vec![spec] }
     }
 }

@@ -1,4 +1,4 @@
-//! How often a thread has found a lock held by another, for tests that must show it.
+//! Counts of locks that a thread has found held by another, for tests that need such collisions.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ thread_local! {
     static COUNTER: RefCell<Option<Arc<AtomicUsize>>> = const { RefCell::new(None) };
 }
 
-/// Counts this thread's collisions there from here on.
+/// Counts this thread's later collisions in `counter`.
 pub(in crate::memory) fn count_in(counter: &Arc<AtomicUsize>) {
     COUNTER.set(Some(Arc::clone(counter)));
 }

@@ -1,19 +1,19 @@
-//! A table behaves as a map, whatever it moves inside.
+//! Tests of a table against a map.
 
 use std::collections::HashMap;
 
 use super::*;
 use crate::algorithm::State;
 use crate::entry::Slot;
-use crate::memory::insert::{Content, Scene};
+use crate::memory::insert::{Content, WriteContext};
 use crate::memory::row::Mark;
 use crate::quota::Quota;
 
-/// Entries that come, where it matters little how many.
+/// The number of new entries in tests for which any large number will do.
 const MANY: u64 = if cfg!(miri) { 70 } else { 500 };
 const HOUR: Quota = Quota::per_hour(100);
 
-/// A table beside the map it should be.
+/// A table, and the map with the same entries.
 struct Pair {
     table: Table,
     capacity: Capacity,
@@ -25,7 +25,7 @@ impl Pair {
         Self { table: Table::default(), capacity: Capacity::new(capacity, 1), map: HashMap::new() }
     }
 
-    /// Writes an entry. Whether there was a row for it.
+    /// Writes an entry. Returns whether there was a row for it.
     fn put(&mut self, hash: u64, entry: Entry) -> bool {
         write(&mut self.table, hash, entry.clone(), Mark::Charged, &self.capacity);
         let has_row = self.table.find(hash).is_some();
@@ -40,7 +40,7 @@ impl Pair {
         self.table.forget(hash, &self.capacity);
     }
 
-    /// Every entry is found as it was put, and no other.
+    /// Asserts that the table has the entries of the map, and no other.
     fn compare(&mut self) {
         for (&hash, entry) in &self.map {
             let position = self.table.find(hash).unwrap();
@@ -59,16 +59,16 @@ impl Pair {
 
 /// Writes an entry at an instant when no entry is full.
 fn write(table: &mut Table, hash: u64, mut entry: Entry, mark: Mark, capacity: &Capacity) {
-    let scene = Scene { now: 0, capacity, together: &[] };
+    let context = WriteContext { now: 0, capacity, together: &[] };
     let key = (hash, table.find(hash));
     match table.counts_of(&entry) {
-        Some(counts) => table.write(key, Content::Counts(entry.at().as_micros(), &counts), mark, &scene),
-        None => table.write(key, Content::Entry(&mut entry), mark, &scene),
+        Some(counts) => table.write(key, Content::Counts(entry.at().as_micros(), &counts), mark, &context),
+        None => table.write(key, Content::Entry(&mut entry), mark, &context),
     }
     table.recycle_numbers();
 }
 
-/// Returns an entry of so many limits, unlike those of other marks.
+/// Returns an entry of this many limits. Entries of different marks differ.
 fn entry(limits: u32, mark: u64) -> Entry {
     let at = 1_000_000 + mark;
     let state = |limit| State::Bucket(crate::algorithm::Bucket::new(&HOUR, 1 + mark + u64::from(limit), at));
@@ -76,7 +76,7 @@ fn entry(limits: u32, mark: u64) -> Entry {
     Entry { at, slots: (0..limits).map(slot).collect() }
 }
 
-/// A hash for each number, by splitmix64 (Steele, Lea and Flood, 2014).
+/// Returns a hash for each number, by splitmix64 (Steele, Lea and Flood, 2014).
 fn hash(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -110,7 +110,7 @@ fn table_behaves_as_map() {
     }
 }
 
-/// Of hashes that all belong into the same two buckets, as no client could choose them.
+/// Uses hashes that all belong to the same two buckets. No client can choose such keys.
 #[test]
 fn entry_without_row_takes_nothing_from_others() {
     let mut pair = Pair::new(1_000);
@@ -142,7 +142,7 @@ fn full_table_evicts_one_entry_for_another() {
     assert_eq!(pair.capacity.evicted(), MANY - 50);
 }
 
-/// More than two buckets can hold, which no client can bring about, some of them where they do not belong.
+/// Puts more entries into a table than their two buckets hold. No client can cause this.
 #[test]
 fn entry_lost_in_rewriting_gives_place_back() {
     let (mut table, capacity) = (Table::default(), Capacity::new(1_000, 1));
@@ -159,7 +159,7 @@ fn entry_lost_in_rewriting_gives_place_back() {
     assert_eq!([table.taken(), capacity.taken()], [rows; 2]);
 }
 
-/// Of a hundred narrow rows 76 are in use, of wide ones 85.
+/// Asserts that about 76 of 100 narrow rows are in use, and 85 of 100 wide ones.
 #[test]
 #[cfg_attr(miri, ignore = "many steps, and others take them too")]
 fn full_table_has_few_free_rows() {
@@ -173,7 +173,7 @@ fn full_table_has_few_free_rows() {
     }
 }
 
-/// Returns the one of ten entries that is evicted for another, each of them written so often.
+/// Returns which of ten entries are evicted for another. `times` says how often each was written.
 fn evicted(mark: Mark, times: impl Fn(u64) -> usize) -> Vec<u64> {
     let (mut table, capacity) = (Table::default(), Capacity::new(10, 1));
     for number in 0..10 {

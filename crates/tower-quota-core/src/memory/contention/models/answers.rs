@@ -8,33 +8,35 @@ use loom::thread;
 
 use super::{NOW, every_order, store};
 use crate::charge::Operation;
-use crate::memory::contention::history::{Ask, Call, EVERYONE, Entries, Wish, explain};
+use crate::memory::contention::history::{Call, ChargeSpec, EVERYONE, Entries, Request, explain};
 use crate::quota::Quota;
 
 const TWO: Quota = Quota::per_hour(2);
 
-fn ask(operation: Operation, wishes: &[(usize, &'static str, Quota, u64)]) -> Ask {
-    let wish = |&(key, limit, quota, cost): &_| Wish { key, limit, quota, cost };
-    Ask { operation, wishes: wishes.iter().map(wish).collect() }
+fn request(operation: Operation, charges: &[(usize, &'static str, Quota, u64)]) -> Request {
+    let spec = |&(key, limit, quota, cost): &_| ChargeSpec { key, limit, quota, cost };
+    Request { operation, charges: charges.iter().map(spec).collect() }
 }
 
-fn check(wishes: &[(usize, &'static str, Quota, u64)]) -> Ask {
-    ask(Operation::Check, wishes)
+fn check(charges: &[(usize, &'static str, Quota, u64)]) -> Request {
+    request(Operation::Check, charges)
 }
 
-/// Some order explains the decisions of threads, after what was asked before, and what is left then.
-fn race(name: &str, before: &[Ask], threads: &[&[Ask]]) {
+/// Asserts that some order explains the decisions of the threads and the units left after them.
+fn race(name: &str, before: &[Request], threads: &[&[Request]]) {
     let before = before.to_vec();
-    let threads: Vec<Vec<Ask>> = threads.iter().map(|asks| asks.to_vec()).collect();
+    let threads: Vec<Vec<Request>> = threads.iter().map(|requests| requests.to_vec()).collect();
     every_order(name, move || {
         let store = store(2);
         let ticks = Arc::new(AtomicU64::new(0));
-        let mut calls: Vec<Call> = before.iter().map(|ask| ask.call(&store, &ticks)).collect();
+        let mut calls: Vec<Call> = before.iter().map(|request| request.call(&store, &ticks)).collect();
         let threads: Vec<_> = threads
             .iter()
-            .map(|asks| {
-                let (asks, store, ticks) = (asks.clone(), store.clone(), Arc::clone(&ticks));
-                thread::spawn(move || asks.iter().map(|ask| ask.call(&store, &ticks)).collect::<Vec<Call>>())
+            .map(|requests| {
+                let (requests, store, ticks) = (requests.clone(), store.clone(), Arc::clone(&ticks));
+                thread::spawn(move || {
+                    requests.iter().map(|request| request.call(&store, &ticks)).collect::<Vec<Call>>()
+                })
             })
             .collect();
         calls.extend(threads.into_iter().flat_map(|thread| thread.join().unwrap()));
@@ -56,9 +58,9 @@ fn last_unit_is_taken_once() {
 fn checks_race_with_other_operations() {
     let own = &[(0, "own", TWO, 1)];
     let others = [
-        ("reset", ask(Operation::Reset, own)),
-        ("refund", ask(Operation::Refund { taken_at: NOW }, own)),
-        ("charge", ask(Operation::Charge, own)),
+        ("reset", request(Operation::Reset, own)),
+        ("refund", request(Operation::Refund { taken_at: NOW }, own)),
+        ("charge", request(Operation::Charge, own)),
         ("peek", check(&[(0, "own", TWO, 0)])),
         ("quota changed", check(&[(0, "own", Quota::per_hour(3), 1)])),
         ("limit more", check(&[(0, "own", TWO, 1), (0, "wide", Quota::per_minute(5), 1)])),

@@ -14,13 +14,13 @@ const NOW: Timestamp = Timestamp::from_micros(1_763_683_200_000_000);
 
 /// Makes a store on a clock that stands still, with tables for one entry each.
 fn store(capacity: usize) -> MemoryStore {
-    MemoryStore::with_clock(capacity, Still)
+    MemoryStore::with_clock(capacity, FixedClock)
 }
 
 #[derive(Debug)]
-struct Still;
+struct FixedClock;
 
-impl Clock for Still {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         NOW
     }

@@ -14,7 +14,7 @@ use crate::memory::contention::history::key;
 use crate::quota::Quota;
 use crate::store::Store;
 
-/// A client that takes it is limited: a store that evicts its entry has to remember that.
+/// A quota that one request spends: a store that evicts the entry has to remember that its client is limited.
 const ONE: Quota = Quota::per_hour(1);
 
 fn is_admitted(store: &MemoryStore, client: usize) -> bool {
@@ -23,8 +23,8 @@ fn is_admitted(store: &MemoryStore, client: usize) -> bool {
     Decision::is_allowed(&decision)
 }
 
-/// A client in another table than the one of number 0.
-fn far_from_the_first(store: &MemoryStore) -> usize {
+/// Returns a client in another table than client 0.
+fn client_in_other_table(store: &MemoryStore) -> usize {
     let table = |client| store.inner.table_of(store.inner.hash(&key(client)));
     (10..).find(|&client| table(client) != table(0)).unwrap()
 }
@@ -50,7 +50,7 @@ fn place_is_claimed_once() {
     });
 }
 
-/// Two new clients, one place.
+/// Asserts that two new clients share one place.
 #[test]
 fn capacity_holds_and_releases_no_client() {
     every_order("new clients for one place", || {
@@ -67,12 +67,12 @@ fn capacity_holds_and_releases_no_client() {
     });
 }
 
-/// The last place of two, and a table of its own for each new client.
+/// Asserts that two new clients share the last place, each with a table of its own.
 #[test]
 fn capacity_holds_across_tables() {
     every_order("new clients in two tables", || {
         let store = store(2);
-        let far = far_from_the_first(&store);
+        let far = client_in_other_table(&store);
         assert!(is_admitted(&store, 3));
         let other = thread::spawn({
             let store = store.clone();
