@@ -12,6 +12,7 @@ use tower_quota_core::Decision;
 /// It is an error for tower's `BoxError` stacks whatever `E` is, a `BoxError` included. Its source is the [`Throttled`]
 /// or the store's error; the inner error has the same text as this one and a source of its own.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ThrottleError<E> {
     /// The request was refused here and did not reach the inner service. Nothing was charged.
     Throttled(Throttled),
