@@ -1,5 +1,20 @@
-//! Tests across tower-quota's crates; the README's snippets are compiled and run here.
+//! Tests across tower-quota's crates; what their READMEs show is compiled and run here.
 
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
+/// Makes doc tests of a page's code blocks.
+macro_rules! pages {
+    ($($name:ident: $page:literal)*) => {
+        $(
+            #[cfg(doctest)]
+            #[doc = include_str!($page)]
+            struct $name;
+        )*
+    };
+}
+
+pages! {
+    Project: "../README.md"
+    Layer: "../crates/tower-quota/README.md"
+    Core: "../crates/tower-quota-core/README.md"
+    Redis: "../crates/tower-quota-redis/README.md"
+    Testkit: "../crates/tower-quota-testkit/README.md"
+}

@@ -36,6 +36,8 @@
 //!
 //! [`tower-quota`]: https://docs.rs/tower-quota
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod algorithm;
 mod bytes;
 mod charge;

@@ -151,6 +151,7 @@
 //! first connection. Certificates of the client's own go into a [`redis::Client`].
 
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod batch;
 mod breaker;

@@ -78,6 +78,7 @@
 //! * A test panics with the step at which the store differs. A random trace is shrunk first.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod block_on;
 mod clock;

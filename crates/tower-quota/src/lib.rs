@@ -164,6 +164,7 @@
 //! [`RedisStore`]: https://docs.rs/tower-quota-redis
 
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod checks;
 mod clients;

@@ -9,7 +9,7 @@ use tower_quota_core::Decision;
 /// The [`Decision`] about a request, as an argument of axum handlers.
 ///
 /// It is `None` if no limit applies, if the store failed and the limits allow, and if the layer does not [attach
-/// decisions](crate::RateLimitLayer::attach_decision).
+/// decisions](crate::RateLimitLayer::attach_decision). Its one field is public on purpose, as in axum's extractors.
 ///
 /// ```
 /// use tower_quota::RequestDecision;

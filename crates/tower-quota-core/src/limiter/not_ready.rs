@@ -6,6 +6,8 @@ use core::fmt;
 use crate::decision::Decision;
 
 /// The error of [`Limiter::until_ready`](crate::Limiter::until_ready). Nothing is charged then.
+///
+/// The list is exhaustive on purpose: a wait that fails is refused, or the store failed.
 #[derive(Debug)]
 pub enum NotReady<E> {
     /// The turn is further away than the longest wait, the cost never fits, or a window refuses.

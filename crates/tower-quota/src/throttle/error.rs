@@ -12,6 +12,7 @@ use tower_quota_core::Decision;
 /// It works with tower's `BoxError` for any `E`, including `BoxError`. Its source is the [`Throttled`] or the store's
 /// error. For an inner error the text is that of the inner error, and there is no source.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ThrottleError<E> {
     /// The request was refused by this layer and did not reach the inner service. Nothing was charged.
     Throttled(Throttled),

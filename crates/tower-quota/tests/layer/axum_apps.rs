@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use axum::routing::get;
 use axum::{Extension, Router};
-use http::Request;
+use http::{Extensions, Request};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tower::{ServiceBuilder, ServiceExt};
@@ -135,8 +135,9 @@ async fn handlers_can_read_the_decision() {
 
 /// Returns an app that answers with the remaining units; `/counted` requires a decision.
 fn app_with_remaining() -> Router {
-    let left = |decision: Option<Extension<Decision>>| async move {
-        decision.map_or("not counted".into(), |Extension(decision)| decision.statuses()[0].remaining().to_string())
+    let left = |parts: Extensions| async move {
+        let decision = parts.get::<Decision>();
+        decision.map_or("not counted".into(), |decision| decision.statuses()[0].remaining().to_string())
     };
     let counted = |Extension(_): Extension<Decision>| async {};
     Router::new().route("/", get(left)).route("/counted", get(counted))

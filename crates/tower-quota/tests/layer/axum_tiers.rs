@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use axum::Router;
 use axum::routing::get;
-use axum::{Extension, Router};
+use http::Extensions;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, key, when};
@@ -46,7 +47,7 @@ fn policy() -> Policy {
 }
 
 async fn app(policy: Policy) -> SocketAddr {
-    let name = |account: Option<Extension<Account>>| async { account.map_or("stranger", |Extension(it)| it.name) };
+    let name = |parts: Extensions| async move { parts.get::<Account>().map_or("stranger", |account| account.name) };
     let api = Router::new().route("/reports/{id}", get(name)).route("/free", get(name));
     let app = Router::new().route("/", get(name)).route("/healthz", get(name)).nest("/api", api);
     served(app.layer(RateLimitLayer::new(MemoryStore::with_clock(100, ManualClock::default()), policy))).await

@@ -43,7 +43,7 @@ impl JwtKey {
     /// # Errors
     /// [`InvalidJwtKey`] when it is not such a key.
     pub fn rsa_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
-        Self::new(DecodingKey::from_rsa_pem(pem)?)
+        Self::new(DecodingKey::from_rsa_pem(pem).map_err(InvalidJwtKey::unreadable)?)
     }
 
     /// Makes a key from a public key on the curve P-256 or P-384 in PEM: ES256 and ES384.
@@ -51,7 +51,7 @@ impl JwtKey {
     /// # Errors
     /// [`InvalidJwtKey`] when it is not such a key.
     pub fn ec_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
-        Self::new(DecodingKey::from_ec_pem(pem)?)
+        Self::new(DecodingKey::from_ec_pem(pem).map_err(InvalidJwtKey::unreadable)?)
     }
 
     /// Makes a key from an Ed25519 public key in PEM: EdDSA.
@@ -59,7 +59,7 @@ impl JwtKey {
     /// # Errors
     /// [`InvalidJwtKey`] when it is not such a key.
     pub fn ed_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
-        Self::new(DecodingKey::from_ed_pem(pem)?)
+        Self::new(DecodingKey::from_ed_pem(pem).map_err(InvalidJwtKey::unreadable)?)
     }
 
     /// Accepts only tokens of this issuer: the claim `iss`.
@@ -135,6 +135,13 @@ impl fmt::Debug for JwtKey {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidJwtKey(String);
 
+impl InvalidJwtKey {
+    /// Keeps the text alone: the type of the error is of a crate that may change.
+    fn unreadable(error: jsonwebtoken::errors::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
 impl fmt::Display for InvalidJwtKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "this key cannot verify tokens: {}", self.0)
@@ -142,9 +149,3 @@ impl fmt::Display for InvalidJwtKey {
 }
 
 impl core::error::Error for InvalidJwtKey {}
-
-impl From<jsonwebtoken::errors::Error> for InvalidJwtKey {
-    fn from(error: jsonwebtoken::errors::Error) -> Self {
-        Self(error.to_string())
-    }
-}
