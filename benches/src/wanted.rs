@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(wanted("memory/bytes/1-limit"), Some(1.0));
         assert_eq!(wanted("memory/bytes/1-limit/str"), None);
         assert_eq!(wanted("memory/bytes/3-limits/10m/bound"), Some(1.0));
-        assert_eq!(wanted("layer/refused"), None);
+        assert_eq!(wanted("layer/refused/3-limits"), None);
         assert_eq!(wanted("layer/refused/3-limits/of-admitted"), Some(1.0));
     }
 }
