@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -138,17 +138,12 @@ pub(crate) struct Example {
 impl Example {
     /// Starts an example on a free port and waits until it prints its address.
     pub(crate) fn start(name: &str, settings: &[(&str, &str)]) -> Self {
-        Self::run(&program(name), settings)
-    }
-
-    /// Starts this program, which is an example.
-    pub(crate) fn run(program: &Path, settings: &[(&str, &str)]) -> Self {
-        let mut process = Command::new(program)
+        let mut process = Command::new(program(name))
             .env("PORT", "0")
             .envs(settings.iter().copied())
             .stdout(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("{} does not start: {error}", program.display()));
+            .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
         let output = BufReader::new(process.stdout.take().unwrap());
         let (sender, lines) = channel();
         std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
