@@ -298,7 +298,7 @@ fn check_row<const W: usize, const N: usize>(
 
 /// Makes the decision in a row that has the limits in another order, or counts them by other quotas.
 ///
-/// The row then counts by the charges' quotas, admitted or not.
+/// The row then counts by the charges' quotas. A refusal that changes a quota is left to the draft.
 #[cold]
 #[inline(never)]
 fn check_row_in_any_order<const W: usize, const N: usize>(
@@ -326,24 +326,24 @@ fn check_row_in_any_order<const W: usize, const N: usize>(
     if asked.count_ones() as usize != N {
         return false;
     }
-    if is_admitted || is_converted {
-        if !advance_others(&mut row, asked, now, interned) {
-            return false;
+    if !is_admitted {
+        // A refusal that converts a count may leave nothing used: the draft drops such a row.
+        if !is_converted {
+            refuse_in_row(row, charges, used, now, decision);
         }
-        for limit in 0..N {
-            let taken = if is_admitted { charges[limit].units() } else { 0 };
-            used[limit] += taken * charges[limit].quota().grain();
-            row.set_number(positions[limit], numbers[limit]);
-            row.set_value(positions[limit], used[limit]);
-        }
-        row.set_at(now);
+        return !is_converted;
     }
-    if is_admitted {
-        row.mark(Mark::Charged);
-        conclude(decision, now, true, N, |limit| (charges[limit], used[limit]));
-    } else {
-        refuse_in_row(row, charges, used, now, decision);
+    if !advance_others(&mut row, asked, now, interned) {
+        return false;
     }
+    for limit in 0..N {
+        used[limit] += charges[limit].units() * charges[limit].quota().grain();
+        row.set_number(positions[limit], numbers[limit]);
+        row.set_value(positions[limit], used[limit]);
+    }
+    row.set_at(now);
+    row.mark(Mark::Charged);
+    conclude(decision, now, true, N, |limit| (charges[limit], used[limit]));
     true
 }
 

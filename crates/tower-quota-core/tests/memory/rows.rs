@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Entry, Key, Operation, Quota};
+use tower_quota_core::{Charge, Entry, Key, Operation, Quota, Timestamp};
 
 use crate::{CLIENT, LIMIT, ask, check, store};
 
@@ -85,6 +85,32 @@ fn routes_use_any_part_of_policy() {
         let charges: Vec<Charge<'_>> = routes[step * 5 % 8].iter().map(|&limit| charge(limit)).collect();
         assert_eq!(check(&store, &charges), model.decide(Operation::Check, &charges, store.now()), "{step}");
         clock.advance(Duration::from_millis(70));
+    }
+}
+
+/// Covers a quota changed by a refused request that leaves nothing used: the entry is gone, and its instant with it.
+#[test]
+fn refusal_under_changed_quota_keeps_no_instant() {
+    let key = Key::number(CLIENT, 1);
+    let (long, short) = (Quota::per_minute(10), Quota::per_minute(5));
+    for until_refused in [0, 6] {
+        let (store, clock) = store(10);
+        // Another client makes both quotas known.
+        ask(&store, &long, 2, 1);
+        ask(&store, &short, 2, 1);
+        let mut model = Entry::default();
+        let mut agree = |quota, cost| {
+            let charges = [Charge::new(LIMIT, quota, &key).cost(cost)];
+            let decision = check(&store, &charges);
+            assert_eq!(decision, model.decide(Operation::Check, &charges, store.now()), "{until_refused}, {cost}");
+            decision.at()
+        };
+        agree(&long, 1);
+        clock.advance(Duration::from_secs(until_refused));
+        let refused = agree(&short, 6);
+        let before = Timestamp::from_micros(refused.as_micros() - 1);
+        clock.set(before);
+        assert_eq!(agree(&short, 1), before);
     }
 }
 
