@@ -72,6 +72,9 @@ impl Request {
                 renewals.want(pool.next_lease(now), digest, charge.key());
                 return Part::Leased(Taken { digest, limit, units, charged_at }, pool.status(now, units));
             }
+            if let Some(want) = pool.next_short_lease(now) {
+                renewals.want(Some(want), digest, charge.key());
+            }
             if pool.refuses(now) {
                 pool.note(now, units);
                 return Part::Refused(pool.refusal(now, units));

@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::renewal::Want;
 
 /// The requests within a lease, or the one before, from which a key is leased.
-const HOT_REQUESTS: u32 = 3;
+const HOT_REQUESTS: u32 = 4;
 /// The smallest lease. A lease of one unit would be an exact round trip.
 const SMALLEST: u64 = 2;
 /// The part of a lease for which an instance does not ask again after a short or refused one.
@@ -87,10 +87,26 @@ impl Pool {
     /// Where little is left, the next requests are refused for a quarter of a lease, so that a crowd that finds the
     /// store empty costs one call.
     pub(crate) fn begin_exact(&mut self, now: u64) {
-        let is_short = self.seen.is_some_and(|seen| seen.remaining < self.demand.expected());
-        if self.is_hot() && is_short {
+        if self.is_short() {
             self.refuse_until = now + self.plan.term / PAUSES;
         }
+    }
+
+    /// Returns the lease that a request should wait for that finds no units here, where little is left in the store.
+    ///
+    /// The request itself is refused: what it would take from the store is in the lease.
+    pub(crate) fn next_short_lease(&mut self, now: u64) -> Option<Want> {
+        if self.refuses(now) || !self.is_short() {
+            return None;
+        }
+        let want = self.next_lease(now)?;
+        self.refuse_until = now + self.plan.term / PAUSES;
+        Some(want)
+    }
+
+    /// Returns whether the store has less left than a hot client spends within a lease.
+    fn is_short(&self) -> bool {
+        self.is_hot() && self.seen.is_some_and(|seen| seen.remaining < self.demand.expected())
     }
 
     /// Returns the lease that should be asked for now, and counts it as asked for.

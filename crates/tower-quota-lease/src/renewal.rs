@@ -54,7 +54,7 @@ impl Renewal {
         let sent = shared.now();
         let answer = {
             let charges: SmallVec<[Charge<'_>; 2]> =
-                self.wants.iter().map(|want| Charge::new(want.limit, &want.plan.stored, &self.key).cost(want.units)).collect();
+                self.wants.iter().map(|want| Charge::new(want.limit, &want.plan.stored, &self.key).cost(want.units).refundable()).collect();
             shared.store.check(&charges)
         };
         let term = self.wants.iter().map(|want| want.plan.term).max().unwrap_or_default();
@@ -126,7 +126,7 @@ impl Running {
             return;
         }
         let answer = {
-            let charge = Charge::new(self.limit, &self.plan.stored, key).cost(left);
+            let charge = Charge::new(self.limit, &self.plan.stored, key).cost(left).refundable();
             shared.store.apply(Operation::Refund { taken_at: self.charged_at }, &[charge])
         };
         let is_returned = matches!(tokio::time::timeout(REFUND_DEADLINE, answer).await, Ok(Ok(_)));

@@ -30,10 +30,35 @@ fn steady_demand_gets_its_quota() {
                 let fleet = fleet(Quota::per_second(units), instances, load);
                 let outcome = run(fleet.run());
                 let share = admitted(&fleet, &outcome);
-                println!("{units}/s {instances} x {load} %: {share} calls {} of {}", outcome.calls, outcome.requests);
                 assert!(share >= 980, "{units}/s, {instances} instances, load {load} %: {share}");
                 assert_eq!(outcome.first_over(&fleet.quota), None);
             }
         }
     }
+}
+
+#[test]
+fn hot_client_asks_store_rarely() {
+    for (instances, load, most_percent) in [(1, 50, 13), (1, 90, 8), (2, 90, 15), (1, 400, 10), (8, 400, 20)] {
+        let fleet = fleet(Quota::per_second(1_000), instances, load);
+        let outcome = run(fleet.run());
+        let percent = outcome.calls * 100 / outcome.requests;
+        assert!(percent <= most_percent, "{instances} instances, load {load} %: {percent} % of the requests");
+    }
+}
+
+#[test]
+fn cold_client_costs_no_further_calls() {
+    let fleet = Fleet { gap: 200_000, ..fleet(Quota::per_second(1_000), 4, 50) };
+    let outcome = run(fleet.run());
+    assert_eq!(outcome.calls, outcome.requests);
+}
+
+#[test]
+fn worst_load_gets_nine_tenths() {
+    // Bursts of 40 units at a time, from eight instances, on a bucket just large enough to be leased.
+    let quota = Quota::per_second(100).burst(100);
+    let fleet = Fleet { most_units: 40, gap: 800_000, ..fleet(quota, 8, 200) };
+    let outcome = run(fleet.run());
+    assert!(admitted(&fleet, &outcome) >= 900, "{}", admitted(&fleet, &outcome));
 }

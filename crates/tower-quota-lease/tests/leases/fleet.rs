@@ -71,8 +71,12 @@ impl Fleet {
         let started = clock.now();
         let mut outcome = Outcome { admitted: Vec::new(), offered: 0, calls: 0, requests: 0 };
         let mut waiting = tokio::task::JoinSet::new();
-        while clock.now().since(started) < self.span {
-            self.wait(&mut random, &store).await;
+        // Planned in microseconds; the runtime's timer has milliseconds, so several may be due at once.
+        let mut next = Duration::ZERO;
+        while next < self.span {
+            next += Duration::from_micros(random.u64(0..=2 * self.gap));
+            self.wait_until(started + next, &clock).await;
+            self.disturb(&mut random, &store).await;
             let units = random.u64(1..=self.most_units);
             let charge = key(0);
             let charges = [Charge::new(LIMIT, &self.quota, &charge).cost(units)];
@@ -99,10 +103,16 @@ impl Fleet {
         outcome
     }
 
-    /// Waits for the next request. Now and then the instance pauses, is cut off, or rests until it is cold.
     #[expect(clippy::disallowed_methods, reason = "in a paused runtime, time passes at once")]
-    async fn wait(&self, random: &mut Rng, store: &Instance) {
-        tokio::time::sleep(Duration::from_micros(random.u64(0..=2 * self.gap))).await;
+    async fn wait_until(&self, instant: Timestamp, clock: &VirtualClock) {
+        let wait = instant.since(clock.now());
+        if wait >= Duration::from_millis(1) {
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Now and then, pauses the instance, cuts it off, or lets it rest until it is cold.
+    async fn disturb(&self, random: &mut Rng, store: &Instance) {
         if !self.faults {
             return;
         }

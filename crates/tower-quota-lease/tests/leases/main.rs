@@ -9,7 +9,7 @@ mod requests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Clock, Decision, Key, MemoryStore, Name, Quota, Store};
+use tower_quota_core::{Charge, Decision, Key, MemoryStore, Name, Quota, Store};
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::{Network, VirtualClock};
 
@@ -63,6 +63,3 @@ async fn stored_units(store: &MemoryStore, quota: &Quota, client: u64) -> u64 {
     quota.capacity() - decision.statuses()[0].remaining()
 }
 
-fn micros(clock: &impl Clock) -> u64 {
-    clock.now().as_micros()
-}
