@@ -160,6 +160,7 @@
 //! | `jwt-rust-crypto` | `jwt`, and that crate's backend `rust_crypto` |
 //! | `redis` | `RedisStore`, a store that instances share, with its options and errors |
 //! | `tls` | `redis`, and `rediss://` URLs |
+//! | `lease` | `Leased`: hot clients are decided in memory, and all instances together stay exact |
 //!
 //! [`RedisStore`]: https://docs.rs/tower-quota-redis
 
@@ -211,6 +212,8 @@ pub use tower_quota_core::{
     LimitStatus, Limiter, MemoryStats, MemoryStore, MonotonicClock, Name, NotReady, Operation, Outcome, OwnedCharge,
     Penalty, Quota, Store, Timestamp, UnknownLimit, decide,
 };
+#[cfg(feature = "lease")]
+pub use tower_quota_lease::{LeaseOptions, LeaseStats, Leased};
 #[cfg(feature = "redis")]
 pub use tower_quota_redis::{
     RedisConfigError, RedisErrorCounts, RedisOptions, RedisStats, RedisStore, RedisStoreError,

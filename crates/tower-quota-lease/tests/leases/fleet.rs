@@ -112,7 +112,7 @@ impl Fleet {
     fn gap_at(&self, instant: Duration) -> u64 {
         let Some(flood) = self.floods.iter().find(|flood| flood.contains(&instant)) else { return self.gap };
         let span = if instant < flood.start + Duration::from_millis(3) { 500 } else { 50_000 };
-        span * self.instances * (1 + self.most_units) / self.quota.capacity()
+        (span * self.instances * (1 + self.most_units) / self.quota.capacity()).max(5)
     }
 
     #[expect(clippy::disallowed_methods, reason = "in a paused runtime, time passes at once")]

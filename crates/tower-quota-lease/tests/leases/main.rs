@@ -1,5 +1,7 @@
 //! Leases, seen from outside: instances, a network and time are simulated.
 
+#![expect(clippy::unwrap_used, reason = "what a test calls may fail like a test")]
+
 mod accuracy;
 mod close;
 mod exactness;
@@ -62,4 +64,3 @@ async fn stored_units(store: &MemoryStore, quota: &Quota, client: u64) -> u64 {
     let decision = store.check(&[Charge::new(LIMIT, quota, &key(client)).cost(0)]).await.unwrap();
     quota.capacity() - decision.statuses()[0].remaining()
 }
-
