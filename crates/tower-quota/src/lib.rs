@@ -26,6 +26,7 @@
 //! | [gRPC](guide::grpc) | tonic servers, streams, both protocols in one service |
 //! | [Operations](guide::operations) | peek, reset, grant, block, change quotas while requests run; metrics; shutdown |
 //! | [Outages](guide::outages) | fail open, fail closed, local counters; deadlines and the breaker |
+//! | [Leases](guide::leases) | hot clients decided in memory beside a shared store, with an exact total |
 //! | [Testing your limits](guide::testing_your_limits) | a clock that tests move, a store that fails on command |
 //! | [Writing a store](guide::writing_a_store), [adding an algorithm](guide::adding_an_algorithm) | extensions of the crate |
 //!

@@ -69,7 +69,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// The units are replayed on the limit's own quota at the instants at which they were spent. All of them must fit.
+    /// Replays the units on the limit's own quota, at the instants at which they were spent. All of them must fit.
     #[test]
     fn spent_units_fit_into_quota(fleet in fleet()) {
         let outcome = run(fleet.run());

@@ -25,7 +25,7 @@ pub(crate) struct Fleet {
     /// The longest time of a message.
     pub(crate) delay: Duration,
     pub(crate) faults: bool,
-    /// When all instances are flooded, and for how long.
+    /// The times in which all instances are flooded.
     pub(crate) floods: Vec<Range<Duration>>,
     pub(crate) seed: u64,
 }
@@ -123,7 +123,7 @@ impl Fleet {
         }
     }
 
-    /// Now and then, pauses the instance, cuts it off, or lets it rest until it is cold.
+    /// Pauses the instance now and then, cuts it off, or lets it rest until it is cold.
     async fn disturb(&self, random: &mut Rng, store: &Instance) {
         if !self.faults {
             return;
