@@ -14,6 +14,8 @@ mod degraded;
 mod errors;
 mod fixture;
 mod handle;
+#[cfg(feature = "lease")]
+mod leases;
 mod lists;
 mod look_ups;
 mod missing_keys;
