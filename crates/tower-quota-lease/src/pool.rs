@@ -104,7 +104,7 @@ impl Pool {
         Some(want)
     }
 
-    /// Returns whether the store has too little left for a hot client's requests within a lease, at this cost each.
+    /// Returns whether the store has too little left for the requests of a lease, at this cost each.
     fn is_short(&self, cost: u64) -> bool {
         let requests = u64::from(self.demand.requests.max(self.demand.requests_before));
         self.is_hot() && self.seen.is_some_and(|seen| seen.remaining < requests.saturating_mul(cost))
