@@ -45,7 +45,7 @@ struct Asked {
     capacity: u64,
     is_shadow: bool,
     /// The plan of its quota, if its requests may be leased.
-    plan: Option<Arc<Plan>>,
+    plan: Option<Plan>,
 }
 
 impl Request {

@@ -1,7 +1,6 @@
 //! Pools: what an instance holds and knows of one limit of one key.
 
 use core::time::Duration;
-use std::sync::Arc;
 
 use tower_quota_core::{Decision, Left, LimitStatus, Name, Outcome};
 
@@ -20,7 +19,7 @@ const PAUSES: u64 = 4;
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(crate) limit: Name,
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) plan: Plan,
     pub(crate) grants: Grants,
     demand: Demand,
     /// The store's last answer.
@@ -54,7 +53,7 @@ struct Seen {
 }
 
 impl Pool {
-    pub(crate) fn new(limit: Name, plan: Arc<Plan>) -> Self {
+    pub(crate) fn new(limit: Name, plan: Plan) -> Self {
         let (grants, demand) = (Grants::default(), Demand::default());
         Self { limit, plan, grants, demand, seen: None, refuse_until: 0, pause_until: 0, is_asking: false }
     }
@@ -114,7 +113,7 @@ impl Pool {
     pub(crate) fn next_lease(&mut self, now: u64) -> Option<Want> {
         let units = self.due(now)?;
         self.is_asking = true;
-        Some(Want { limit: self.limit, plan: Arc::clone(&self.plan), units })
+        Some(Want { limit: self.limit, plan: self.plan, units })
     }
 
     /// Returns the units of the lease that is due.
