@@ -6,7 +6,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// A power of two: 256 KB of counters.
+/// One for each value of 16 bits: 256 KB.
 const COUNTERS: usize = 1 << 16;
 /// The time for which a counter counts, in microseconds.
 const SPAN: u64 = 100_000;
@@ -24,9 +24,10 @@ impl Sightings {
     }
 
     /// Records that a key is seen, and returns how often it was in this span. Threads that meet may miss one.
+    #[expect(clippy::cast_possible_truncation, reason = "the lowest bits of a hash, and of the number of a span")]
     pub(crate) fn note(&self, digest: u128, now: u64) -> u32 {
         // Other bits than those that choose a shard.
-        let counter = &self.0[(digest >> 64) as usize % COUNTERS];
+        let counter = &self.0[usize::from((digest >> 64) as u16)];
         let span = (now / SPAN) as u32 & (u32::MAX >> COUNT_BITS);
         let known = counter.load(Ordering::Relaxed);
         let before = if known >> COUNT_BITS == span { known & COUNT } else { 0 };
