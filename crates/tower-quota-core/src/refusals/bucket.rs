@@ -42,10 +42,6 @@ impl Bucket {
         self.entries.iter_mut().find(|entry| entry.tag == tag)
     }
 
-    pub(super) fn forget_entries(&mut self) {
-        self.entries.clear();
-    }
-
     fn remove_if(&mut self, tag: Tag, condition: impl FnOnce(&Entry) -> bool) {
         if let Some(position) = self.entries.iter().position(|entry| entry.tag == tag)
             && condition(&self.entries[position])

@@ -19,8 +19,6 @@ use crate::time::Timestamp;
 
 /// The time within which a limit that counts refusals asks the store again, in microseconds: ten calls a second.
 const COUNTING_CALL_EVERY: u64 = 100_000;
-/// A clock that runs backwards by more has been set: everything is forgotten. In microseconds.
-const MOST_BACKWARDS: u64 = 1_000_000;
 
 /// The table of a refusal cache: buckets of entries, each behind a lock.
 pub(super) struct Memory<C> {
@@ -109,20 +107,12 @@ impl<C> Memory<C> {
 }
 
 impl<C: Clock> Memory<C> {
-    /// Returns the present instant, in microseconds.
+    /// Returns the present instant, in microseconds. It never runs backwards.
     ///
-    /// A clock that ran backwards stands still until it has caught up. One that was set back starts anew.
+    /// While a clock that was set back catches up, every refusal has run out and the store is asked.
     pub(super) fn now(&self) -> u64 {
         let now = self.clock.now().as_micros();
-        let latest = self.latest.fetch_max(now, Ordering::Relaxed);
-        if latest <= now.saturating_add(MOST_BACKWARDS) {
-            return latest.max(now);
-        }
-        self.latest.store(now, Ordering::Relaxed);
-        for bucket in self.buckets() {
-            bucket.lock().unwrap_or_else(PoisonError::into_inner).forget_entries();
-        }
-        now
+        self.latest.fetch_max(now, Ordering::Relaxed).max(now)
     }
 
     /// Returns the refusal of a request that is known; `None` if the store has to be asked.
