@@ -209,7 +209,7 @@ pub use self::throttle::{Throttle, ThrottleError, ThrottleLayer};
 pub use tower_quota_core::{
     Algorithm, Answer, AsKey, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Entry, Key, Left,
     LimitStatus, Limiter, MemoryStats, MemoryStore, MonotonicClock, Name, NotReady, Operation, Outcome, OwnedCharge,
-    Penalty, Quota, Store, Timestamp, UnknownLimit, decide,
+    Penalty, Quota, RefusalCache, RefusalFuture, RefusalStats, Store, Timestamp, UnknownLimit, decide,
 };
 #[cfg(feature = "redis")]
 pub use tower_quota_redis::{

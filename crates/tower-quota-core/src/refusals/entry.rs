@@ -106,7 +106,9 @@ impl Entry {
             let is_larger = view.least_units() != self.cost || view.max_wait != self.max_wait;
             if is_larger && view.quota.algorithm().is_bucket() {
                 let used = self.used_grains(view, now);
-                if let Verdict::Refuse { retry: longer } = bucket::judge(&view.quota, used, view.least_units(), view.max_wait) {
+                if let Verdict::Refuse { retry: longer } =
+                    bucket::judge(&view.quota, used, view.least_units(), view.max_wait)
+                {
                     retry = retry.max(longer);
                 }
             }
@@ -132,20 +134,30 @@ impl Entry {
         status
     }
 
-    /// Returns the status by a share of the store's quota, of which as large a part is used.
-    pub(super) fn share_status(&self, view: &ChargeView, now: u64) -> Option<LimitStatus> {
+    /// Returns the status by a share of the store's quota, of which as large a part is used, in full units.
+    pub(super) fn share_status(&self, view: &ChargeView, now: u64) -> LimitStatus {
         let mut status = self.aged_status(view, now);
-        if !view.quota.algorithm().is_bucket() && !status.reset_after().is_zero() {
-            let used = u128::from(self.limit - self.remaining.min(self.limit)) * u128::from(status.limit);
-            let used = u64::try_from(used.checked_div(u128::from(self.limit))?).ok()?;
-            status.left = Left::new(status.limit - used.min(status.limit), status.reset_after());
-        }
-        Some(status)
+        let reset = status.reset_after();
+        let used = if reset.is_zero() {
+            0
+        } else if view.quota.algorithm().is_bucket() {
+            self.used_grains(view, now) / view.quota.grain()
+        } else {
+            let used = u128::from(self.limit.saturating_sub(self.remaining)) * u128::from(status.limit);
+            used.checked_div(u128::from(self.limit)).and_then(|used| u64::try_from(used).ok()).unwrap_or(status.limit)
+        };
+        status.left = Left::new(status.limit.saturating_sub(used), reset);
+        status
     }
 }
 
 /// Returns the refusal of a request, of which these entries are known; `None` if the store has to be asked.
-pub(super) fn known_refusal(views: &[ChargeView], entries: &[Option<Entry>], now: u64, max_age: u64) -> Option<Decision> {
+pub(super) fn known_refusal(
+    views: &[ChargeView],
+    entries: &[Option<Entry>],
+    now: u64,
+    max_age: u64,
+) -> Option<Decision> {
     let known = || views.iter().zip(entries).filter_map(|(view, entry)| Some((view, entry.as_ref()?)));
     let (_, refusing) = known().find(|(view, entry)| !view.is_shadow && entry.refuses(view, now, max_age))?;
     // A cost that never fits has no time to retry, whatever else refuses.

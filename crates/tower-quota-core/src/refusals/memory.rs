@@ -31,7 +31,6 @@ pub(super) struct Memory<C> {
     seed: [u8; 16],
     remembers_statuses: AtomicBool,
     answered: Count,
-    answered_in_outages: Count,
     remembered: Count,
     evicted: Count,
 }
@@ -50,7 +49,6 @@ impl<C> Memory<C> {
             seed,
             remembers_statuses: AtomicBool::new(false),
             answered: Count::default(),
-            answered_in_outages: Count::default(),
             remembered: Count::default(),
             evicted: Count::default(),
         }
@@ -66,16 +64,7 @@ impl<C> Memory<C> {
     }
 
     pub(super) fn stats(&self) -> RefusalStats {
-        RefusalStats {
-            answered: self.answered.get(),
-            answered_in_outages: self.answered_in_outages.get(),
-            remembered: self.remembered.get(),
-            evicted: self.evicted.get(),
-        }
-    }
-
-    pub(super) fn count_outage_answer(&self) {
-        self.answered_in_outages.add(1);
+        RefusalStats { answered: self.answered.get(), remembered: self.remembered.get(), evicted: self.evicted.get() }
     }
 
     pub(super) fn remember_statuses(&self, remembers: bool) {

@@ -185,11 +185,12 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
 
     /// Returns the present status of a limit after the store's last answer, in units of this charge's quota.
     ///
-    /// The quota may be a share of the store's. A bucket refills, and a window keeps what is used until it resets. The
-    /// outcome is always `Allow`. Returns `None` if nothing is known.
+    /// The quota may be a share of the store's, of which as large a part is used, rounded down to full units. A bucket
+    /// refills, and a window keeps what is used until it resets. The outcome is always `Allow`. Returns `None` if
+    /// nothing is known.
     pub fn last_status(&self, charge: &Charge<'_>) -> Option<LimitStatus> {
         let view = *self.memory.views(&[*charge]).first()?;
-        self.memory.entry(&view)?.share_status(&view, self.memory.now())
+        Some(self.memory.entry(&view)?.share_status(&view, self.memory.now()))
     }
 
     fn remembers(&self) -> bool {
@@ -197,7 +198,11 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
     }
 
     /// Sends a check, with the refusals that the store has yet to count.
-    fn check_store(&self, views: Views, charges: &[Charge<'_>]) -> (impl Future<Output = Answer<S>> + use<S, C>, Option<Decision>) {
+    fn check_store(
+        &self,
+        views: Views,
+        charges: &[Charge<'_>],
+    ) -> (impl Future<Output = Answer<S>> + use<S, C>, Option<Decision>) {
         let known = self.memory.known_refusal(&views, u64::MAX);
         let refused = known.as_ref().and_then(|_| self.memory.known_refusal(&views, self.max_age_micros));
         let count = views.len();
@@ -257,16 +262,7 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
             return RefusalFuture::tracked(core::future::ready(Ok(known)));
         }
         let (answer, known) = self.check_store(views, charges);
-        let memory = Arc::clone(&self.memory);
-        RefusalFuture::tracked(async move {
-            match (answer.await, known) {
-                (Err(_), Some(known)) => {
-                    memory.count_outage_answer();
-                    Ok(known)
-                }
-                (answer, _) => answer,
-            }
-        })
+        RefusalFuture::tracked(async move { answer.await.or_else(|error| known.ok_or(error)) })
     }
 
     #[inline]

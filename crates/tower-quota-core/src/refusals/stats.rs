@@ -8,8 +8,6 @@ use core::sync::atomic::{AtomicU64, Ordering};
 pub struct RefusalStats {
     /// Requests that were refused from memory, while the store was not asked.
     pub answered: u64,
-    /// Requests that were refused from memory because the store had failed, in a `Store` that answers by itself.
-    pub answered_in_outages: u64,
     /// Refusals of a limit that were remembered. A refusal that is renewed counts again.
     pub remembered: u64,
     /// Refusals that gave way to others before they had run out.

@@ -71,9 +71,13 @@ impl Trace {
             (8..10, _) => clock.advance(Duration::from_micros(self.random.below(2_000_000))),
             (10..14, Some(retry)) => {
                 // A microsecond before, at, or after the promised instant.
-                clock.advance((retry + Duration::from_micros(self.random.below(3))).saturating_sub(Duration::from_micros(1)));
+                clock.advance(
+                    (retry + Duration::from_micros(self.random.below(3))).saturating_sub(Duration::from_micros(1)),
+                );
             }
-            (14, _) if self.random.one_in(20) => clock.set(Timestamp::from_micros(clock.now().as_micros() - self.random.below(3_000_000))),
+            (14, _) if self.random.one_in(20) => {
+                clock.set(Timestamp::from_micros(clock.now().as_micros() - self.random.below(3_000_000)))
+            }
             _ => clock.advance(Duration::from_micros(self.random.below(10))),
         }
     }
