@@ -26,7 +26,8 @@ async fn flood(server: &RedisServer, charge: Charge<'_>, calls_per_second: u64) 
     }
     let elapsed = clock.now().since(began);
     // One at the start, and one more because successive readings of the clock may differ by some microseconds.
-    let (calls, allowed) = (store.stats().calls - before, elapsed.as_millis() as u64 * calls_per_second / 1_000 + 2);
+    let allowed = u64::try_from(elapsed.as_millis()).unwrap() * calls_per_second / 1_000 + 2;
+    let calls = store.stats().calls - before;
     println!("{FLOOD} refused in {elapsed:?}: {calls} calls of at most {allowed}; {:?}", cache.stats());
     assert_eq!(cache.stats().answered, FLOOD - calls);
     (calls, allowed)

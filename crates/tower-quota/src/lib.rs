@@ -74,7 +74,8 @@
 //!
 //! # When the store is unavailable
 //!
-//! Requests pass uncounted, unless their limits [choose](Limit::on_store_failure) otherwise: see [`OnStoreFailure`] and
+//! A client that is known to be over its limit stays refused. Other requests pass uncounted, unless their limits
+//! [choose](Limit::on_store_failure) otherwise: see [`OnStoreFailure`] and
 //! the guide to [outages](guide::outages). [`RateLimitLayer::on_store_error`] reports every failure. Without it, a
 //! layer whose limits allow runs without limits and without a log.
 //!

@@ -1,6 +1,6 @@
 //! A bucket of the table: a few entries, and the calls under way about limits whose tags lead here.
 
-use super::entry::Entry;
+use super::entry::KnownLimit;
 use super::uncounted::Uncounted;
 use super::view::{ChargeView, Tag};
 
@@ -9,8 +9,8 @@ pub(super) const WAYS: usize = 8;
 
 /// A bucket of the table.
 #[derive(Default)]
-pub(super) struct Bucket {
-    entries: Vec<Entry>,
+pub(super) struct RefusalBucket {
+    entries: Vec<KnownLimit>,
     flights: Vec<Flight>,
 }
 
@@ -33,16 +33,16 @@ pub(super) struct Recorded {
     pub(super) evicts_refusal: bool,
 }
 
-impl Bucket {
-    pub(super) fn entry(&self, tag: Tag) -> Option<&Entry> {
+impl RefusalBucket {
+    pub(super) fn entry(&self, tag: Tag) -> Option<&KnownLimit> {
         self.entries.iter().find(|entry| entry.tag == tag)
     }
 
-    pub(super) fn entry_mut(&mut self, tag: Tag) -> Option<&mut Entry> {
+    pub(super) fn entry_mut(&mut self, tag: Tag) -> Option<&mut KnownLimit> {
         self.entries.iter_mut().find(|entry| entry.tag == tag)
     }
 
-    fn remove_if(&mut self, tag: Tag, condition: impl FnOnce(&Entry) -> bool) {
+    fn remove_if(&mut self, tag: Tag, condition: impl FnOnce(&KnownLimit) -> bool) {
         if let Some(position) = self.entries.iter().position(|entry| entry.tag == tag)
             && condition(&self.entries[position])
         {
@@ -90,7 +90,13 @@ impl Bucket {
     }
 
     /// Records an answer: a refusal, or a status if those are remembered.
-    pub(super) fn record(&mut self, mut fresh: Entry, view: &ChargeView, now: u64, keeps_status: bool) -> Recorded {
+    pub(super) fn record(
+        &mut self,
+        mut fresh: KnownLimit,
+        view: &ChargeView,
+        now: u64,
+        keeps_status: bool,
+    ) -> Recorded {
         let is_refusal = fresh.is_refusal_at(now);
         let recorded = Recorded { is_refusal, evicts_refusal: false };
         if let Some(known) = self.entry_mut(fresh.tag) {

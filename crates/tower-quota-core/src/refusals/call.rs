@@ -13,7 +13,7 @@ use crate::decision::Decision;
 use crate::outcome::Outcome;
 
 /// A call of the store under way. Its end is noted when it is answered, fails or is dropped.
-pub(super) struct Call<C: Clock> {
+pub(super) struct TrackedCall<C: Clock> {
     memory: Arc<Memory<C>>,
     views: Views,
     /// The generation of each limit, as the call has seen it.
@@ -25,7 +25,7 @@ pub(super) struct Call<C: Clock> {
     is_over: bool,
 }
 
-impl<C: Clock> Call<C> {
+impl<C: Clock> TrackedCall<C> {
     /// Notes a call that is about to be sent.
     pub(super) fn begin(memory: &Arc<Memory<C>>, views: Views, operation: Operation) -> Self {
         let changes = matches!(operation, Operation::Charge | Operation::Refund { .. } | Operation::Reset);
@@ -52,7 +52,7 @@ impl<C: Clock> Call<C> {
     }
 }
 
-impl<C: Clock> Drop for Call<C> {
+impl<C: Clock> Drop for TrackedCall<C> {
     fn drop(&mut self) {
         if !self.is_over {
             for (view, generation) in self.views.iter().zip(&self.generations) {

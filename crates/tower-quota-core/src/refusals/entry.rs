@@ -14,7 +14,7 @@ use crate::time::{Timestamp, micros};
 ///
 /// Instants are microseconds of the cache's clock, unless it says otherwise.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct KnownLimit {
     pub(super) tag: Tag,
     pub(super) fingerprint: u64,
     /// The instant before the call was sent.
@@ -36,7 +36,10 @@ pub(super) struct Entry {
     pub(super) uncounted: Uncounted,
 }
 
-impl Entry {
+// A table of the default capacity takes 2 MB, and its locks a tenth of that.
+const _: () = assert!(size_of::<KnownLimit>() == 120);
+
+impl KnownLimit {
     /// Makes the memory of a status that the store answered to a call that was sent at `sent`.
     pub(super) fn new(view: &ChargeView, status: &LimitStatus, at: Timestamp, sent: u64) -> Self {
         let until = match status.outcome {
@@ -151,10 +154,10 @@ impl Entry {
     }
 }
 
-/// Returns the refusal of a request, of which these entries are known; `None` if the store has to be asked.
+/// Returns the refusal that these entries know of a request; `None` if the store has to be asked.
 pub(super) fn known_refusal(
     views: &[ChargeView],
-    entries: &[Option<Entry>],
+    entries: &[Option<KnownLimit>],
     now: u64,
     max_age: u64,
 ) -> Option<Decision> {

@@ -6,9 +6,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use smallvec::SmallVec;
 
-use super::bucket::{Bucket, WAYS};
-use super::entry::{Entry, known_refusal};
-use super::stats::{Count, RefusalStats};
+use super::bucket::{RefusalBucket, WAYS};
+use super::entry::{KnownLimit, known_refusal};
+use super::stats::{EventCount, RefusalStats};
 use super::uncounted::Uncounted;
 use super::view::{ChargeView, Tag, Views, views};
 use crate::charge::Charge;
@@ -27,12 +27,12 @@ pub(super) struct Memory<C> {
     latest: AtomicU64,
     bucket_count: usize,
     /// Made for the first request, since many layers never use theirs.
-    buckets: OnceLock<Box<[Mutex<Bucket>]>>,
+    buckets: OnceLock<Box<[Mutex<RefusalBucket>]>>,
     seed: [u8; 16],
     remembers_statuses: AtomicBool,
-    answered: Count,
-    remembered: Count,
-    evicted: Count,
+    answered: EventCount,
+    remembered: EventCount,
+    evicted: EventCount,
 }
 
 impl<C> Memory<C> {
@@ -48,9 +48,9 @@ impl<C> Memory<C> {
             buckets: OnceLock::new(),
             seed,
             remembers_statuses: AtomicBool::new(false),
-            answered: Count::default(),
-            remembered: Count::default(),
-            evicted: Count::default(),
+            answered: EventCount::default(),
+            remembered: EventCount::default(),
+            evicted: EventCount::default(),
         }
     }
 
@@ -75,22 +75,22 @@ impl<C> Memory<C> {
         views(charges, &self.seed)
     }
 
-    fn buckets(&self) -> &[Mutex<Bucket>] {
+    fn buckets(&self) -> &[Mutex<RefusalBucket>] {
         self.buckets.get_or_init(|| (0..self.bucket_count).map(|_| Mutex::default()).collect())
     }
 
     /// Returns the bucket of a tag; `None` if there is none at all.
-    fn bucket(&self, tag: Tag) -> Option<MutexGuard<'_, Bucket>> {
+    fn bucket(&self, tag: Tag) -> Option<MutexGuard<'_, RefusalBucket>> {
         let position = (u128::from(tag[0]) * self.bucket_count as u128) >> u64::BITS;
         let bucket = self.buckets().get(usize::try_from(position).ok()?)?;
         Some(bucket.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn entry(&self, view: &ChargeView) -> Option<Entry> {
+    pub(super) fn entry(&self, view: &ChargeView) -> Option<KnownLimit> {
         self.bucket(view.tag)?.entry(view.tag).copied()
     }
 
-    fn entries(&self, views: &[ChargeView]) -> SmallVec<[Option<Entry>; 4]> {
+    fn entries(&self, views: &[ChargeView]) -> SmallVec<[Option<KnownLimit>; 4]> {
         views.iter().map(|view| self.entry(view)).collect()
     }
 }
@@ -114,7 +114,7 @@ impl<C: Clock> Memory<C> {
         let (now, entries) = (self.now(), self.entries(views));
         let decision = known_refusal(views, &entries, now, max_age)?;
         let mut counting = views.iter().zip(&entries).filter(|(view, _)| view.counts_refusals);
-        let is_countable = |entry: &Entry, view: &ChargeView| {
+        let is_countable = |entry: &KnownLimit, view: &ChargeView| {
             entry.fingerprint == view.fingerprint && now.saturating_sub(entry.called) < COUNTING_CALL_EVERY
         };
         if !counting.all(|(view, entry)| entry.as_ref().is_some_and(|entry| is_countable(entry, view))) {
@@ -164,7 +164,7 @@ impl<C: Clock> Memory<C> {
         let keeps_status = is_refused || self.remembers_statuses.load(Ordering::Relaxed);
         let Some(mut bucket) = self.bucket(view.tag) else { return };
         if bucket.end(view, false, generation) {
-            let recorded = bucket.record(Entry::new(view, status, at, sent), view, now, keeps_status);
+            let recorded = bucket.record(KnownLimit::new(view, status, at, sent), view, now, keeps_status);
             drop(bucket);
             self.remembered.add(u64::from(recorded.is_refusal));
             self.evicted.add(u64::from(recorded.evicts_refusal));

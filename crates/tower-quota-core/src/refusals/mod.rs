@@ -37,7 +37,7 @@ use core::future::Future;
 use core::time::Duration;
 use std::sync::Arc;
 
-use self::call::Call;
+use self::call::TrackedCall;
 pub use self::future::RefusalFuture;
 use self::memory::Memory;
 pub use self::stats::RefusalStats;
@@ -143,7 +143,7 @@ impl<S, C> RefusalCache<S, C> {
 }
 
 impl<S, C: Clock + Clone> RefusalCache<S, C> {
-    /// Sets how many limits of a key are remembered, each in about 150 bytes. The default is 16,384.
+    /// Sets how many limits of a key are remembered, each in about 140 bytes. The default is 16,384.
     ///
     /// Statuses give way first, then the refusals that run out soonest. With 0 nothing is remembered. The cache starts
     /// empty and is no longer shared with its clones.
@@ -183,11 +183,11 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         (RefusalFuture::tracked(answer), known)
     }
 
-    /// Returns the present status of a limit after the store's last answer, in units of this charge's quota.
+    /// Returns the present status of a limit, as the store's last answer leaves it.
     ///
-    /// The quota may be a share of the store's, of which as large a part is used, rounded down to full units. A bucket
-    /// refills, and a window keeps what is used until it resets. The outcome is always `Allow`. Returns `None` if
-    /// nothing is known.
+    /// It is in units of the charge's quota, which may be a share of the store's: as large a part of it is used, rounded
+    /// down to full units. A bucket refills, and a window keeps what is used until it resets. The outcome is always
+    /// `Allow`. Returns `None` if nothing is known.
     pub fn last_status(&self, charge: &Charge<'_>) -> Option<LimitStatus> {
         let view = *self.memory.views(&[*charge]).first()?;
         Some(self.memory.entry(&view)?.share_status(&view, self.memory.now()))
@@ -202,11 +202,11 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         &self,
         views: Views,
         charges: &[Charge<'_>],
-    ) -> (impl Future<Output = Answer<S>> + use<S, C>, Option<Decision>) {
+    ) -> (impl Future<Output = StoreAnswer<S>> + use<S, C>, Option<Decision>) {
         let known = self.memory.known_refusal(&views, u64::MAX);
         let refused = known.as_ref().and_then(|_| self.memory.known_refusal(&views, self.max_age_micros));
         let count = views.len();
-        let call = Call::begin(&self.memory, views, Operation::Check);
+        let call = TrackedCall::begin(&self.memory, views, Operation::Check);
         let uncounted = call.uncounted(charges);
         // A request that is refused in any case only has to be counted: one call for it and for those before it.
         let (carried, answer) = match &refused {
@@ -238,7 +238,7 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
 }
 
 /// The answer of a wrapped store.
-type Answer<S> = Result<Decision, <S as Store>::Error>;
+type StoreAnswer<S> = Result<Decision, <S as Store>::Error>;
 
 impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
     type Error = S::Error;
@@ -250,7 +250,7 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
         }
         let views = self.memory.views(charges);
         if operation != Operation::Check {
-            let call = Call::begin(&self.memory, views, operation);
+            let call = TrackedCall::begin(&self.memory, views, operation);
             let answer = self.store.apply(operation, charges);
             return RefusalFuture::tracked(async move {
                 let decision = answer.await?;

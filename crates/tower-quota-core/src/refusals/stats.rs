@@ -16,9 +16,9 @@ pub struct RefusalStats {
 
 /// A count that only grows.
 #[derive(Debug, Default)]
-pub(super) struct Count(AtomicU64);
+pub(super) struct EventCount(AtomicU64);
 
-impl Count {
+impl EventCount {
     pub(super) fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }

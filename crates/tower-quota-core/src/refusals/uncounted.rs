@@ -37,7 +37,7 @@ impl Uncounted {
     }
 }
 
-/// Returns the charges that make the store count the refusals of these limits, in one call beside the request's own.
+/// Returns the charges that make the store count these refusals, beside the request's own.
 pub(super) fn carried<'a>(uncounted: &[Uncounted], charges: &[Charge<'a>]) -> Vec<Charge<'a>> {
     let counting = uncounted.iter().filter(|uncounted| uncounted.refusals > 0).count();
     let most = MOST_CHARGES.saturating_sub(charges.len()).checked_div(counting).unwrap_or(0);

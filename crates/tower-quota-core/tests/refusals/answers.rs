@@ -1,4 +1,4 @@
-//! Which requests are answered from memory, and what the answers say.
+//! Requests that are answered from memory, and their answers.
 
 use std::time::Duration;
 

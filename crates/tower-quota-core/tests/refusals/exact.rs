@@ -12,7 +12,7 @@ const STEPS: u32 = 1_000_000;
 const STEPS_PER_TRACE: u32 = 250;
 const LIMITS: [&str; 3] = ["burst", "minute", "day"];
 
-/// A small generator of random numbers (SplitMix64), because a million steps of a strategy take minutes.
+/// Generates random numbers (SplitMix64). A million steps of a strategy would take minutes.
 struct Random(u64);
 
 impl Random {
@@ -28,14 +28,18 @@ impl Random {
         self.next() % end
     }
 
+    fn index(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(u64::try_from(length).unwrap())).unwrap()
+    }
+
     fn one_in(&mut self, chances: u64) -> bool {
         self.below(chances) == 0
     }
 
     fn quota(&mut self) -> Quota {
-        let period = [1_000, 77_777, 1_000_000, 60_000_000][self.below(4) as usize];
+        let period = [1_000, 77_777, 1_000_000, 60_000_000][self.index(4)];
         let quota = Quota::new(1 + self.below(9), Duration::from_micros(period));
-        let algorithm = Algorithm::ALL[self.below(Algorithm::ALL.len() as u64) as usize];
+        let algorithm = Algorithm::ALL[self.index(Algorithm::ALL.len())];
         let quota = quota.try_algorithm(algorithm).unwrap_or(quota);
         if algorithm == Algorithm::FixedWindow && self.one_in(2) { quota.from_first_request() } else { quota }
     }
@@ -85,7 +89,7 @@ impl Trace {
     fn step(&mut self, retry: Option<Duration>) -> Option<Duration> {
         self.pause(retry);
         let keys: Vec<Key<'_>> = (0..2).map(client).chain([Key::EVERYONE]).collect();
-        let (key, limit) = (self.random.below(3) as usize, self.random.below(3) as usize);
+        let (key, limit) = (self.random.index(3), self.random.index(3));
         // Mostly the limit's own quota, sometimes another one.
         let quota_of = |random: &mut Random, limit: usize| limit + if random.one_in(40) { LIMITS.len() } else { 0 };
         let quota = self.quotas[quota_of(&mut self.random, limit)];
@@ -103,7 +107,7 @@ impl Trace {
             1 => Operation::Charge,
             2 => Operation::Peek,
             3 | 4 if !self.last.is_empty() => {
-                let position = self.random.below(self.last.len() as u64) as usize;
+                let position = self.random.index(self.last.len());
                 let (limit, key, units, taken_at) = self.last.swap_remove(position);
                 let charge = Charge::new(LIMITS[limit], &self.quotas[limit], &keys[key]).cost(units);
                 self.setting.apply(Operation::Refund { taken_at }, &[charge]);
@@ -112,7 +116,7 @@ impl Trace {
             _ => Operation::Check,
         };
         let second_quota = self.quotas[quota_of(&mut self.random, (limit + 1) % 3)];
-        let second = Charge::new(LIMITS[(limit + 1) % 3], &second_quota, &keys[self.random.below(3) as usize]);
+        let second = Charge::new(LIMITS[(limit + 1) % 3], &second_quota, &keys[self.random.index(3)]);
         let charges = [charge, second];
         let charges = if self.random.one_in(3) { &charges[..] } else { &charges[..1] };
         if operation != Operation::Check {

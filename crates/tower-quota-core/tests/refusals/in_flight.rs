@@ -25,7 +25,7 @@ fn setting() -> (RefusalCache<Held, ManualClock>, ScriptedStore) {
     (RefusalCache::with_clock(Held(store.clone()), store.clock().clone()), store)
 }
 
-/// What is asked while a check is under way that will be refused.
+/// An operation that is sent while a check is under way that will be refused.
 #[derive(Clone, Copy, Debug)]
 enum Interference {
     Operation(Operation),
