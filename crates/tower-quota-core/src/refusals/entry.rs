@@ -22,7 +22,7 @@ pub(super) struct KnownLimit {
     /// The instant of the decision on the store's clock.
     at: Timestamp,
     /// The end of the refusal; 0 if there is none.
-    until: u64,
+    pub(super) until: u64,
     /// The least cost that is refused.
     cost: u64,
     /// The longest accepted wait with which it is refused.

@@ -25,6 +25,8 @@ pub(super) struct Memory<C> {
     clock: C,
     /// The latest reading of the clock: time is never taken to be earlier.
     latest: AtomicU64,
+    /// The end of the last refusal, so that a service that refuses no client pays for no look-up.
+    refusing_until: AtomicU64,
     bucket_count: usize,
     /// Made for the first request, since many layers never use theirs.
     buckets: OnceLock<Box<[Mutex<RefusalBucket>]>>,
@@ -44,6 +46,7 @@ impl<C> Memory<C> {
         Self {
             clock,
             latest: AtomicU64::new(0),
+            refusing_until: AtomicU64::new(0),
             bucket_count: capacity.div_ceil(WAYS),
             buckets: OnceLock::new(),
             seed,
@@ -102,6 +105,11 @@ impl<C: Clock> Memory<C> {
     pub(super) fn now(&self) -> u64 {
         let now = self.clock.now().as_micros();
         self.latest.fetch_max(now, Ordering::Relaxed).max(now)
+    }
+
+    /// Returns whether any refusal may hold now.
+    pub(super) fn may_refuse(&self) -> bool {
+        self.now() < self.refusing_until.load(Ordering::Relaxed)
     }
 
     /// Returns the refusal of a request that is known; `None` if the store has to be asked.
@@ -164,8 +172,10 @@ impl<C: Clock> Memory<C> {
         let keeps_status = is_refused || self.remembers_statuses.load(Ordering::Relaxed);
         let Some(mut bucket) = self.bucket(view.tag) else { return };
         if bucket.end(view, false, generation) {
-            let recorded = bucket.record(KnownLimit::new(view, status, at, sent), view, now, keeps_status);
+            let fresh = KnownLimit::new(view, status, at, sent);
+            let recorded = bucket.record(fresh, view, now, keeps_status);
             drop(bucket);
+            self.refusing_until.fetch_max(fresh.until, Ordering::Relaxed);
             self.remembered.add(u64::from(recorded.is_refusal));
             self.evicted.add(u64::from(recorded.evicts_refusal));
         }

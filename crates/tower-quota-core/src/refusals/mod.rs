@@ -165,6 +165,9 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
     }
 
     fn refuse_known(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
+        if !self.memory.may_refuse() {
+            return false;
+        }
         let Some(known) = self.memory.refuse(&self.memory.views(charges), self.max_age_micros) else { return false };
         *decision = known;
         true
@@ -203,7 +206,7 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         views: Views,
         charges: &[Charge<'_>],
     ) -> (impl Future<Output = StoreAnswer<S>> + use<S, C>, Option<Decision>) {
-        let known = self.memory.known_refusal(&views, u64::MAX);
+        let known = self.memory.may_refuse().then(|| self.memory.known_refusal(&views, u64::MAX)).flatten();
         let refused = known.as_ref().and_then(|_| self.memory.known_refusal(&views, self.max_age_micros));
         let count = views.len();
         let call = TrackedCall::begin(&self.memory, views, Operation::Check);

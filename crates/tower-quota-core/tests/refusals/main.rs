@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod answers;
+mod conforming;
 mod counted;
 mod exact;
 mod in_flight;
@@ -18,7 +19,7 @@ use tower_quota_testkit::{ManualClock, block_on};
 const CLIENT: Name = Name::new("client");
 
 /// A store that other processes could share, made of one in memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct SharedStore {
     memory: MemoryStore,
     calls: Arc<AtomicU64>,
@@ -61,7 +62,7 @@ impl Setting {
     fn new() -> Self {
         let clock = ManualClock::default();
         let memory = MemoryStore::with_clock(1_000, clock.clone());
-        let store = SharedStore { memory, calls: Arc::default(), fails: Arc::default() };
+        let store = SharedStore { memory, ..SharedStore::default() };
         let cache = RefusalCache::with_clock(store.clone(), clock.clone());
         Self { cache, store, clock }
     }
