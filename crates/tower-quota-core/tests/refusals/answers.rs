@@ -1,8 +1,9 @@
 //! Requests that are answered from memory, and their answers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Key, MemoryStore, Operation, Outcome, Quota, RefusalCache, Store};
+use tower_quota_core::{BoxStore, Charge, Decision, Key, MemoryStore, Operation, Outcome, Quota, RefusalCache, Store};
 
 use crate::{Setting, client};
 
@@ -220,4 +221,12 @@ fn store_in_memory_remembers_nothing() {
         assert!(!cache.refuse_at_once(&[Charge::new("minute", &MINUTE, &Key::EVERYONE)], &mut decision));
     }
     assert_eq!(cache.stats(), tower_quota_core::RefusalStats::default());
+}
+
+#[test]
+fn boxed_and_shared_pointers_forward_is_shared() {
+    assert!(!BoxStore::new(MemoryStore::new()).is_shared());
+    assert!(!Arc::new(MemoryStore::new()).is_shared());
+    let store = Setting::new().store;
+    assert!(BoxStore::new(store.clone()).is_shared() && Arc::new(store).is_shared());
 }
