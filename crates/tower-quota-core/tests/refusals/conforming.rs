@@ -21,7 +21,7 @@ fn cache_decides_like_model() {
         RefusalCache::with_clock(SharedStore { memory, ..SharedStore::default() }, clock)
     };
     for case in CASES {
-        let reason = EXCEPTIONS.iter().find(|(name, _)| *name == case.to_string());
+        let reason = EXCEPTIONS.iter().find(|(name, _)| name == case);
         match (block_on(run(case, &[], open)), reason) {
             (Ok(()), None) | (Err(_), Some(_)) => {}
             (Ok(()), Some((name, _))) => panic!("{name} is no exception any more"),
