@@ -23,6 +23,7 @@ mod nesting;
 mod panics;
 mod policies;
 mod readiness;
+mod refusal_cache;
 mod run_time;
 mod run_time_quotas;
 mod settling;
