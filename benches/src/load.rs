@@ -26,6 +26,8 @@ pub(crate) struct Round {
     pub(crate) script: f64,
     /// Microseconds that a script call took the server, on average.
     pub(crate) call: f64,
+    /// Script calls per decision.
+    pub(crate) calls: f64,
     /// Entries that were added to the slow log.
     pub(crate) slow: f64,
 }
@@ -93,6 +95,7 @@ where
         p99: at(0.99),
         script: (after.script - before.script) / decisions,
         call: (after.script - before.script) / (after.calls - before.calls).max(1.0),
+        calls: (after.calls - before.calls) / decisions,
         slow: after.slow - before.slow,
     }
 }

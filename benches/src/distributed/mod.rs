@@ -5,11 +5,13 @@
 //! and the delay of a request that is sent late counts.
 
 mod cell;
+mod faults;
 mod latencies;
 mod node;
 mod offer;
 mod path;
 mod plan;
+mod targets;
 
 use std::error::Error;
 
@@ -18,6 +20,7 @@ use tower_quota_testkit::RedisServer;
 pub(crate) use self::node::{Node, run as node};
 use self::path::Contender;
 use self::plan::{Plan, Traffic};
+use self::targets::Targets;
 use crate::report::Report;
 
 /// The numbers of processes, of offered loads in multiples of the quota, and the kinds of traffic.
@@ -40,6 +43,8 @@ const SOME: Cells = Cells { nodes: &[1, 4], loads: &[2.0], traffic: &[Traffic::Z
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     let mut report = Report::default();
     cells(if quick { &SOME } else { &ALL }, &mut report)?;
+    Targets::new(quick).measure(&mut report)?;
+    faults::measure(&mut report)?;
     Ok(report)
 }
 

@@ -60,6 +60,9 @@ impl Contender {
         Self::Script,
     ];
 
+    /// Those of tower-quota.
+    pub(super) const OURS: &[Self] = &[Self::Exact];
+
     /// Returns the name in reports.
     pub(super) const fn name(self) -> &'static str {
         match self {

@@ -1,0 +1,165 @@
+//! Cases with targets: as many decisions as one process can make, with 512 requests outstanding.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tower_quota_redis::RedisStore;
+use tower_quota_testkit::RedisServer;
+
+use super::path::{Answer, Contender, Path, StorePath, Trypema};
+use super::plan::quota;
+use crate::load::{self, Round};
+use crate::report::{Report, median};
+use crate::timing::now;
+use crate::traffic::Traffic;
+
+const OUTSTANDING: u64 = 512;
+/// Units a second of the hot client: fewer than a process asks for.
+const HOT: u32 = 100_000;
+/// Units a second of each of a million clients: the busiest asks for more.
+const EACH: u32 = 1_000;
+const MILLION: u32 = 1_000_000;
+/// Units a second of a client that sends a flood of requests.
+const FLOODED: u32 = 10;
+
+/// The rounds of one contender in one case.
+#[derive(Default)]
+struct Rounds {
+    rounds: Vec<Round>,
+    /// Admitted beyond the quota, in all rounds.
+    over: u64,
+    failed: u64,
+}
+
+/// A path with counts of its answers in a round.
+struct Counted<P> {
+    path: P,
+    admitted: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// The server, and the length and number of rounds.
+pub(super) struct Targets {
+    server: RedisServer,
+    rounds: u32,
+    span: Duration,
+}
+
+impl Targets {
+    pub(super) fn new(quick: bool) -> Self {
+        let (rounds, millis) = if quick { (2, 500) } else { (5, 2_000) };
+        Self { server: RedisServer::start(), rounds, span: Duration::from_millis(millis) }
+    }
+
+    pub(super) fn measure(&self, report: &mut Report) -> Result<(), Box<dyn Error>> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        runtime.block_on(async {
+            self.hot(report).await?;
+            self.zipf(report).await?;
+            self.refusal_flood(report).await
+        })
+    }
+
+    /// One client, for which a process asks as often as it can.
+    async fn hot(&self, report: &mut Report) -> Result<(), Box<dyn Error>> {
+        const CASE: &str = "distributed/hot/512";
+        let exact = StorePath::new(self.store().await?, quota(HOT));
+        let trypema = Trypema::connect(&self.server.url(), self.rounds + 1, HOT).await?;
+        let (mut of_exact, mut of_trypema) = (Rounds::default(), Rounds::default());
+        for round in 0..=self.rounds {
+            // A client of its own for each round: its bucket is full.
+            self.round(&exact, &mut of_exact, round, HOT, Contender::Exact, move |_| round).await;
+            self.round(&trypema, &mut of_trypema, round, HOT, Contender::Trypema, move |_| round).await;
+        }
+        of_exact.report(report, CASE, Contender::Exact);
+        of_trypema.report(report, CASE, Contender::Trypema);
+        Ok(())
+    }
+
+    /// A million clients, most of whom ask once.
+    async fn zipf(&self, report: &mut Report) -> Result<(), Box<dyn Error>> {
+        const CASE: &str = "distributed/zipf-1m";
+        let trace = Arc::new(Traffic::Zipf(MILLION).trace(1));
+        let exact = StorePath::new(self.store().await?, quota(EACH));
+        let mut of_exact = Rounds::default();
+        for round in 0..=self.rounds {
+            let clients = Arc::clone(&trace);
+            self.round(&exact, &mut of_exact, round, EACH, Contender::Exact, move |draw| clients.at(draw)).await;
+        }
+        of_exact.report(report, CASE, Contender::Exact);
+        Ok(())
+    }
+
+    /// One client far beyond its quota: nearly all of its requests are refused.
+    async fn refusal_flood(&self, report: &mut Report) -> Result<(), Box<dyn Error>> {
+        const CASE: &str = "distributed/refusal-flood";
+        let exact = StorePath::new(self.store().await?, quota(FLOODED));
+        let mut of_exact = Rounds::default();
+        for round in 0..=self.rounds {
+            self.round(&exact, &mut of_exact, round, FLOODED, Contender::Exact, move |_| round).await;
+        }
+        of_exact.report(report, CASE, Contender::Exact);
+        Ok(())
+    }
+
+    async fn store(&self) -> Result<RedisStore, Box<dyn Error>> {
+        Ok(RedisStore::options().deadline(Duration::from_secs(2)).connect(&self.server.url()).await?)
+    }
+
+    /// Runs a round; the first does not count.
+    async fn round<P: Path>(
+        &self,
+        path: &P,
+        rounds: &mut Rounds,
+        round: u32,
+        rate: u32,
+        contender: Contender,
+        client: impl Fn(u64) -> u32 + Clone + Send + Sync + 'static,
+    ) {
+        let counted = Arc::new(Counted { path: path.clone(), admitted: AtomicU64::new(0), failed: AtomicU64::new(0) });
+        let counts = Arc::clone(&counted);
+        let decide = move |draw| {
+            let (counts, client) = (Arc::clone(&counts), client(draw));
+            async move {
+                match counts.path.decide(client).await {
+                    Answer::Admitted => _ = counts.admitted.fetch_add(1, Ordering::Relaxed),
+                    Answer::Refused => {}
+                    Answer::Failed => _ = counts.failed.fetch_add(1, Ordering::Relaxed),
+                }
+                // An answer from memory lets other tasks run now and then, as a handler does.
+                tokio::task::coop::consume_budget().await;
+            }
+        };
+        let began = now();
+        let figures = load::run(&[&self.server], OUTSTANDING, self.span, decide).await;
+        let allowed = contender.allowed(rate, now() - began);
+        rounds.over += counted.admitted.load(Ordering::Relaxed).saturating_sub(allowed);
+        rounds.failed += counted.failed.load(Ordering::Relaxed);
+        if round > 0 {
+            rounds.rounds.push(figures);
+        }
+    }
+}
+
+impl Rounds {
+    fn report(&self, report: &mut Report, case: &str, contender: Contender) {
+        let middle = |figure| median(&mut self.all(figure));
+        let figures = vec![
+            ("decisions/s", middle(|round| round.rate)),
+            ("p50 us", middle(|round| round.p50)),
+            ("p99 us", middle(|round| round.p99)),
+            ("calls", middle(|round| round.calls)),
+            ("redis us", middle(|round| round.server_cpu)),
+            ("over", self.over as f64),
+            ("failed", self.failed as f64),
+        ];
+        report.row(case, contender.name(), figures);
+    }
+
+    /// Returns one figure of each round.
+    fn all(&self, figure: fn(&Round) -> f64) -> Vec<f64> {
+        self.rounds.iter().map(figure).collect()
+    }
+}
