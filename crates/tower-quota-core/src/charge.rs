@@ -35,6 +35,7 @@ pub struct Charge<'a> {
     is_shadow: bool,
     is_at_most: bool,
     is_refundable: bool,
+    is_exact: bool,
     /// Says whether some option makes it other than plain; see [`is_plain`](Self::is_plain).
     is_special: bool,
 }
@@ -61,6 +62,7 @@ impl<'a> Charge<'a> {
             is_shadow: false,
             is_at_most: false,
             is_refundable: false,
+            is_exact: false,
             penalty: None,
             is_special: !matches!(quota.algorithm(), Algorithm::TokenBucket | Algorithm::Gcra),
         }
@@ -148,6 +150,22 @@ impl<'a> Charge<'a> {
         self
     }
 
+    /// Decides every request by the store itself, also where a store takes units in advance.
+    ///
+    /// For limits of which every unit counts. It makes no difference to stores that take nothing in advance.
+    #[must_use]
+    pub const fn exact(mut self) -> Self {
+        self.is_exact = true;
+        self
+    }
+
+    /// Counts by another quota of the same algorithm, such as one that allows for units taken in advance.
+    #[must_use]
+    pub const fn with_quota(mut self, quota: &'a Quota) -> Self {
+        self.quota = quota;
+        self
+    }
+
     /// Returns the limit's name.
     #[must_use]
     #[inline]
@@ -208,6 +226,12 @@ impl<'a> Charge<'a> {
     #[must_use]
     pub const fn is_shadow(&self) -> bool {
         self.is_shadow
+    }
+
+    /// Returns whether the store itself has to decide.
+    #[must_use]
+    pub const fn is_exact(&self) -> bool {
+        self.is_exact
     }
 
     /// Returns the penalty for refusals, if there is one.

@@ -32,6 +32,7 @@ pub struct OwnedCharge {
     is_shadow: bool,
     is_at_most: bool,
     is_refundable: bool,
+    is_exact: bool,
 }
 
 impl OwnedCharge {
@@ -64,6 +65,9 @@ impl OwnedCharge {
         if self.is_refundable {
             charge = charge.refundable();
         }
+        if self.is_exact {
+            charge = charge.exact();
+        }
         if let Some(penalty) = &self.penalty {
             charge = charge.penalty(penalty);
         }
@@ -84,6 +88,7 @@ impl From<&Charge<'_>> for OwnedCharge {
             is_shadow: charge.is_shadow(),
             is_at_most: charge.is_at_most(),
             is_refundable: charge.is_refundable(),
+            is_exact: charge.is_exact(),
         }
     }
 }

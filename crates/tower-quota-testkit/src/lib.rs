@@ -4,9 +4,10 @@
 //! 2. [`ScriptedStore`]: a store that gives the answers of a script and records the charges.
 //! 3. [`conformance_tests!`]: the conformance suite, a `#[test]` for each rule that a store must keep.
 //! 4. `differential` (feature `differential`): random traces on a store and the model, compared in every field.
-//! 5. [`RedisServer`], [`RedisCluster`], [`RedisSentinel`]: real servers on free ports, with or without TLS.
-//! 6. [`FaultProxy`] and [`SlowLink`]: proxies that delay, cut or drop what passes.
-//! 7. [`block_on`]: runs a future that needs no runtime.
+//! 5. `simulation` (feature `simulation`): instances behind a network that delays and loses, in virtual time.
+//! 6. [`RedisServer`], [`RedisCluster`], [`RedisSentinel`]: real servers on free ports, with or without TLS.
+//! 7. [`FaultProxy`] and [`SlowLink`]: proxies that delay, cut or drop what passes.
+//! 8. [`block_on`]: runs a future that needs no runtime.
 //!
 //! # Test your limits
 //!
@@ -94,6 +95,8 @@ mod redis_sentinel;
 mod redis_server;
 mod resp;
 mod scripted_store;
+#[cfg(feature = "simulation")]
+pub mod simulation;
 mod slow_link;
 mod tls;
 mod wait;

@@ -1,0 +1,249 @@
+//! Checks: from leases where they hold enough, otherwise by the store.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tower_quota_core::{Charge, Clock, Decision, Key, Left, LimitStatus, Name, Operation, Outcome, Store, Timestamp};
+
+use crate::plan::{Plan, is_leasable};
+use crate::renewal::{Renewal, Want};
+use crate::shared::Shared;
+
+/// A request has a few charges.
+type Few<T> = SmallVec<[T; 3]>;
+
+/// A request that is being decided.
+pub(crate) struct Request {
+    parts: Few<Part>,
+    /// The instant by this instance, before anything was asked.
+    now: u64,
+}
+
+/// One charge of a request.
+enum Part {
+    /// Its units were taken from a lease.
+    Leased(Taken, LimitStatus),
+    /// A short or refused lease refuses it.
+    Refused(LimitStatus),
+    /// The store has to decide.
+    Asked(Asked),
+}
+
+/// Units that a request has taken from a lease.
+struct Taken {
+    digest: u128,
+    limit: Name,
+    units: u64,
+    charged_at: Timestamp,
+}
+
+/// A charge that the store decides.
+struct Asked {
+    digest: u128,
+    limit: Name,
+    units: u64,
+    capacity: u64,
+    is_shadow: bool,
+    /// The plan of its quota, if its requests may be leased.
+    plan: Option<Arc<Plan>>,
+}
+
+impl Request {
+    /// Takes the charges of a request from leases, as far as these hold enough.
+    pub(crate) fn take<S: Store, C: Clock>(shared: &Arc<Shared<S, C>>, charges: &[Charge<'_>]) -> Self {
+        let mut request = Self { parts: SmallVec::new(), now: shared.now() };
+        let mut renewals = Renewals::default();
+        for charge in charges {
+            let part = request.part(shared, charge, &mut renewals);
+            request.parts.push(part);
+        }
+        renewals.spawn(shared);
+        request
+    }
+
+    fn part<S: Store, C: Clock>(&self, shared: &Shared<S, C>, charge: &Charge<'_>, renewals: &mut Renewals) -> Part {
+        let (units, limit, now) = (charge.units(), charge.name(), self.now);
+        let digest = shared.leases.digest(charge.key());
+        if is_leasable(charge)
+            && let Some(pool) = shared.leases.shard(digest).pool(digest, limit, charge.quota())
+        {
+            if let Some(charged_at) = pool.grants.take(now, units) {
+                pool.note(now, units);
+                renewals.want(pool.next_lease(now), digest, charge.key());
+                return Part::Leased(Taken { digest, limit, units, charged_at }, pool.status(now, units));
+            }
+            if let Some(want) = pool.next_short_lease(now) {
+                renewals.want(Some(want), digest, charge.key());
+            }
+            if pool.refuses(now) {
+                pool.note(now, units);
+                return Part::Refused(pool.refusal(now, units));
+            }
+        }
+        let (capacity, is_shadow) = (charge.quota().capacity(), charge.is_shadow());
+        Part::Asked(Asked { digest, limit, units, capacity, is_shadow, plan: None })
+    }
+
+    /// Returns whether leases admit the request or refuse it; `None` if the store has to be asked.
+    pub(crate) fn outcome(&self) -> Option<bool> {
+        if self.parts.iter().any(|part| matches!(part, Part::Refused(_))) {
+            return Some(false);
+        }
+        self.parts.iter().all(|part| matches!(part, Part::Leased(..))).then_some(true)
+    }
+
+    /// Returns the decision that is made without the store.
+    pub(crate) fn conclude<S: Store, C: Clock>(&self, shared: &Shared<S, C>, is_admitted: bool) -> Decision {
+        if !is_admitted {
+            self.put_back(shared);
+        }
+        if let Some(part) = self.parts.first() {
+            let counts = &mut shared.leases.shard(part.digest()).counts;
+            *(if is_admitted { &mut counts.by_lease } else { &mut counts.refused_here }) += 1;
+        }
+        let statuses = self.parts.iter().map(|part| match part {
+            Part::Leased(taken, status) => taken.status(status, is_admitted),
+            Part::Refused(status) => *status,
+            Part::Asked(asked) => asked.unknown(),
+        });
+        Decision::from_statuses(Operation::Check, self.charged_at(), statuses)
+    }
+
+    /// Returns the charges that the store is asked for, as it counts them.
+    ///
+    /// Records their demand, and asks for leases that are due.
+    pub(crate) fn begin_call<'c, S: Store, C: Clock>(
+        &'c mut self,
+        shared: &Arc<Shared<S, C>>,
+        charges: &'c [Charge<'c>],
+    ) -> Few<Charge<'c>> {
+        let mut renewals = Renewals::default();
+        for (part, charge) in self.parts.iter_mut().zip(charges) {
+            let Part::Asked(asked) = part else { continue };
+            asked.plan = shared.plans.of(charge);
+            let mut shard = shared.leases.shard(asked.digest);
+            let Some(plan) = asked.plan.as_ref().filter(|_| is_leasable(charge)) else { continue };
+            let Some(pool) = shared.leases.open(&mut shard, asked.digest, asked.limit, plan, self.now) else { continue };
+            pool.note(self.now, asked.units);
+            pool.begin_exact(self.now);
+            renewals.want(pool.next_lease(self.now), asked.digest, charge.key());
+        }
+        if let Some(part) = self.parts.first() {
+            shared.leases.shard(part.digest()).counts.by_store += 1;
+        }
+        renewals.spawn(shared);
+        let asked = self.parts.iter().zip(charges).filter_map(|(part, charge)| match part {
+            Part::Asked(Asked { plan: Some(plan), .. }) => Some(charge.with_quota(&plan.stored)),
+            Part::Asked(_) => Some(*charge),
+            _ => None,
+        });
+        asked.collect()
+    }
+
+    /// Returns the decision about the request, with the store's answer about the charges that it was asked for.
+    pub(crate) fn complete<S: Store, C: Clock>(&self, shared: &Shared<S, C>, answer: &Decision) -> Decision {
+        let is_admitted = answer.is_allowed();
+        if !is_admitted {
+            self.put_back(shared);
+        }
+        let mut answers = answer.statuses().iter();
+        let statuses = self.parts.iter().filter_map(|part| match part {
+            Part::Leased(taken, status) => Some(taken.status(status, is_admitted)),
+            Part::Refused(status) => Some(*status),
+            Part::Asked(asked) => answers.next().map(|status| {
+                asked.observe(shared, status, self.now);
+                LimitStatus { limit: asked.capacity, ..*status }
+            }),
+        });
+        let statuses: Few<LimitStatus> = statuses.collect();
+        Decision::from_statuses(Operation::Check, self.charged_at().min(answer.at()), statuses)
+    }
+
+    /// Puts the units back that were taken from leases.
+    pub(crate) fn put_back<S: Store, C: Clock>(&self, shared: &Shared<S, C>) {
+        let now = shared.now();
+        for part in &self.parts {
+            let Part::Leased(taken, _) = part else { continue };
+            let mut shard = shared.leases.shard(taken.digest);
+            if let Some(pool) = shard.put_back((taken.digest, taken.limit), taken.units, taken.charged_at, now) {
+                pool.forget(taken.units);
+            }
+        }
+    }
+
+    /// Returns the instant at which the first of the leased units were charged.
+    ///
+    /// A refund that gives this instant returns no more than was charged.
+    fn charged_at(&self) -> Timestamp {
+        let leased = self.parts.iter().filter_map(|part| match part {
+            Part::Leased(taken, _) => Some(taken.charged_at),
+            _ => None,
+        });
+        leased.min().unwrap_or(Timestamp::from_micros(u64::MAX))
+    }
+}
+
+impl Part {
+    const fn digest(&self) -> u128 {
+        match self {
+            Self::Leased(taken, _) => taken.digest,
+            Self::Asked(asked) => asked.digest,
+            Self::Refused(_) => 0,
+        }
+    }
+}
+
+impl Taken {
+    /// Returns the status of its limit, after the units were put back if the request is refused.
+    fn status(&self, status: &LimitStatus, is_admitted: bool) -> LimitStatus {
+        match is_admitted {
+            true => *status,
+            false => {
+                let left = Left::new((status.remaining() + self.units).min(status.limit), status.reset_after());
+                LimitStatus { left, taken: 0, ..*status }
+            }
+        }
+    }
+}
+
+impl Asked {
+    /// Returns the status of a limit of which nothing is known here: nothing remains for certain.
+    fn unknown(&self) -> LimitStatus {
+        LimitStatus {
+            name: self.limit,
+            limit: self.capacity,
+            left: Left::new(0, core::time::Duration::ZERO),
+            taken: 0,
+            outcome: Outcome::Allow,
+            is_shadow: self.is_shadow,
+        }
+    }
+
+    fn observe<S: Store, C: Clock>(&self, shared: &Shared<S, C>, status: &LimitStatus, sent: u64) {
+        let Some(plan) = &self.plan else { return };
+        if let Some(pool) = shared.leases.shard(self.digest).pool(self.digest, self.limit, &plan.asked) {
+            pool.observe(status, self.units, sent);
+        }
+    }
+}
+
+/// The leases that are due, by key.
+#[derive(Default)]
+struct Renewals(SmallVec<[Renewal; 1]>);
+
+impl Renewals {
+    fn want(&mut self, want: Option<Want>, digest: u128, key: &Key<'_>) {
+        let Some(want) = want else { return };
+        match self.0.iter_mut().find(|renewal| renewal.digest == digest) {
+            Some(renewal) => renewal.wants.push(want),
+            None => {
+                let key = Key::owned(key.scope(), key.as_bytes());
+                self.0.push(Renewal { digest, key, wants: SmallVec::from_iter([want]) });
+            }
+        }
+    }
+
+    fn spawn<S: Store, C: Clock>(self, shared: &Arc<Shared<S, C>>) {
+        self.0.into_iter().for_each(|renewal| renewal.spawn(shared));
+    }
+}

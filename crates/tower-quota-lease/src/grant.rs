@@ -1,0 +1,114 @@
+//! Grants: units that were charged in advance, until they are spent or their lease ends.
+
+use smallvec::SmallVec;
+use tower_quota_core::Timestamp;
+
+/// The most grants of a pool: one that is being spent, the next one, and one that ends.
+const MOST: usize = 3;
+
+/// Units of one lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Grant {
+    pub(crate) units: u64,
+    /// The instant by the store at which the units were charged.
+    pub(crate) charged_at: Timestamp,
+    /// The instant by this instance at which the lease ends, in microseconds.
+    pub(crate) ends_at: u64,
+}
+
+/// The grants of a pool, those that end first at the front.
+#[derive(Debug, Default)]
+pub(crate) struct Grants(SmallVec<[Grant; MOST]>);
+
+impl Grants {
+    /// Returns the units that may be spent at `now`.
+    pub(crate) fn units(&self, now: u64) -> u64 {
+        self.0.iter().filter(|grant| now < grant.ends_at).map(|grant| grant.units).sum()
+    }
+
+    /// Takes units, if there are enough. Returns the instant at which the first of them were charged.
+    pub(crate) fn take(&mut self, now: u64, units: u64) -> Option<Timestamp> {
+        let mut missing = units;
+        let mut charged_at: Option<Timestamp> = None;
+        if self.units(now) < units {
+            return None;
+        }
+        for grant in self.0.iter_mut().filter(|grant| now < grant.ends_at && grant.units > 0) {
+            let taken = grant.units.min(missing);
+            grant.units -= taken;
+            missing -= taken;
+            charged_at = Some(charged_at.map_or(grant.charged_at, |first| first.min(grant.charged_at)));
+            if missing == 0 {
+                break;
+            }
+        }
+        charged_at
+    }
+
+    /// Puts units back into the lease that they were charged with. Returns whether it goes on.
+    pub(crate) fn put_back(&mut self, now: u64, units: u64, charged_at: Timestamp) -> bool {
+        let grant = self.0.iter_mut().find(|grant| grant.charged_at == charged_at && now < grant.ends_at);
+        grant.map(|grant| grant.units += units).is_some()
+    }
+
+    /// Returns whether another grant has room. A spent grant makes room.
+    pub(crate) fn have_room(&self) -> bool {
+        self.0.iter().filter(|grant| grant.units > 0).count() < MOST
+    }
+
+    /// Adds a grant.
+    pub(crate) fn add(&mut self, grant: Grant) {
+        self.0.retain(|grant| grant.units > 0);
+        self.0.push(grant);
+    }
+
+    /// Removes a grant, and returns the units that were not spent.
+    pub(crate) fn remove(&mut self, charged_at: Timestamp, ends_at: u64) -> u64 {
+        let position = self.0.iter().position(|grant| grant.charged_at == charged_at && grant.ends_at == ends_at);
+        position.map_or(0, |position| self.0.remove(position).units)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|grant| grant.units == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn grant(units: u64, charged_at: u64, ends_at: u64) -> Grant {
+        Grant { units, charged_at: Timestamp::from_micros(charged_at), ends_at }
+    }
+
+    #[test]
+    fn older_grant_is_spent_first() {
+        let mut grants = Grants::default();
+        grants.add(grant(2, 10, 110));
+        grants.add(grant(5, 60, 160));
+        assert_eq!(grants.take(70, 3), Some(Timestamp::from_micros(10)));
+        assert_eq!(grants.take(70, 3), Some(Timestamp::from_micros(60)));
+        assert_eq!((grants.take(70, 2), grants.units(70)), (None, 1));
+    }
+
+    #[test]
+    fn ended_grant_is_not_spent() {
+        let mut grants = Grants::default();
+        grants.add(grant(4, 10, 110));
+        assert_eq!((grants.units(109), grants.units(110)), (4, 0));
+        assert_eq!(grants.take(110, 1), None);
+        assert!(!grants.put_back(110, 1, Timestamp::from_micros(10)));
+        assert_eq!(grants.remove(Timestamp::from_micros(10), 110), 4);
+        assert!(grants.is_empty());
+    }
+
+    #[test]
+    fn units_return_to_their_own_lease() {
+        let mut grants = Grants::default();
+        grants.add(grant(1, 10, 110));
+        let charged_at = grants.take(50, 1).unwrap();
+        assert!(grants.put_back(60, 1, charged_at));
+        assert!(!grants.put_back(60, 1, Timestamp::from_micros(11)));
+        assert_eq!(grants.units(60), 1);
+    }
+}

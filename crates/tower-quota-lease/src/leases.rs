@@ -1,0 +1,138 @@
+//! The pools of all keys, in shards.
+
+use core::hash::{BuildHasher, Hasher};
+use std::collections::HashMap;
+use std::hash::RandomState;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use smallvec::SmallVec;
+use tower_quota_core::{Key, Name, Quota, Timestamp};
+
+use crate::plan::Plan;
+use crate::pool::Pool;
+use crate::stats::Counts;
+
+/// Enough that threads rarely meet in one.
+const SHARDS: usize = 64;
+/// The shortest time between two searches of a full shard for keys that are not used, in microseconds.
+const SWEEP_EVERY: u64 = 100_000;
+
+/// The pools of all keys.
+#[derive(Debug)]
+pub(crate) struct Leases {
+    seed: [u8; 16],
+    shards: Box<[Mutex<Shard>]>,
+    keys_per_shard: usize,
+}
+
+/// The pools of some keys.
+#[derive(Debug, Default)]
+pub(crate) struct Shard {
+    keys: HashMap<u128, Pools>,
+    swept_at: u64,
+    pub(crate) counts: Counts,
+}
+
+/// The pools of one key. A limit has two while its quota changes.
+type Pools = SmallVec<[Pool; 1]>;
+
+impl Leases {
+    pub(crate) fn new(keys: usize) -> Self {
+        let random = RandomState::new();
+        let half = |number: u64| {
+            let mut hasher = random.build_hasher();
+            hasher.write_u64(number);
+            hasher.finish()
+        };
+        let seed = (u128::from(half(1)) << 64 | u128::from(half(2))).to_le_bytes();
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Self { seed, shards, keys_per_shard: keys.div_ceil(SHARDS) }
+    }
+
+    /// Returns the number of a key, which no client can choose.
+    pub(crate) fn digest(&self, key: &Key<'_>) -> u128 {
+        key.digest(&self.seed)
+    }
+
+    pub(crate) fn shard(&self, digest: u128) -> MutexGuard<'_, Shard> {
+        locked(&self.shards[digest as usize % SHARDS])
+    }
+
+    pub(crate) fn shards(&self) -> impl Iterator<Item = MutexGuard<'_, Shard>> {
+        self.shards.iter().map(locked)
+    }
+
+    /// Returns the pool of a limit, which is made if there is room for its key.
+    pub(crate) fn open<'s>(
+        &self,
+        shard: &'s mut Shard,
+        digest: u128,
+        limit: Name,
+        plan: &Arc<Plan>,
+        now: u64,
+    ) -> Option<&'s mut Pool> {
+        let is_known = shard.keys.contains_key(&digest);
+        if !is_known && shard.keys.len() >= self.keys_per_shard && !shard.sweep(now) {
+            return None;
+        }
+        let pools = shard.keys.entry(digest).or_default();
+        let known = pools.iter().position(|pool| pool.limit == limit && pool.plan.asked == plan.asked);
+        let position = known.unwrap_or_else(|| {
+            pools.retain(|pool| pool.is_live(now));
+            pools.push(Pool::new(limit, Arc::clone(plan)));
+            pools.len() - 1
+        });
+        pools.get_mut(position)
+    }
+}
+
+impl Shard {
+    /// Returns the pool of a limit under this quota.
+    pub(crate) fn pool(&mut self, digest: u128, limit: Name, quota: &Quota) -> Option<&mut Pool> {
+        let pools = self.keys.get_mut(&digest)?;
+        pools.iter_mut().find(|pool| pool.limit == limit && pool.plan.asked == *quota)
+    }
+
+    /// Puts units back into the lease that they were charged with, and returns its pool if the lease goes on.
+    pub(crate) fn put_back(
+        &mut self,
+        (digest, limit): (u128, Name),
+        units: u64,
+        charged_at: Timestamp,
+        now: u64,
+    ) -> Option<&mut Pool> {
+        let mut pools = self.keys.get_mut(&digest)?.iter_mut().filter(|pool| pool.limit == limit);
+        pools.find_map(|pool| pool.grants.put_back(now, units, charged_at).then_some(pool))
+    }
+
+    /// Removes the pools of a limit, with all that they hold.
+    pub(crate) fn forget(&mut self, digest: u128, limit: Name) {
+        if let Some(pools) = self.keys.get_mut(&digest) {
+            pools.retain(|pool| pool.limit != limit);
+        }
+    }
+
+    pub(crate) fn pools(&mut self) -> impl Iterator<Item = &mut Pool> {
+        self.keys.values_mut().flatten()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Removes the keys that are not used. Returns whether there is room now.
+    #[cold]
+    fn sweep(&mut self, now: u64) -> bool {
+        if now < self.swept_at.saturating_add(SWEEP_EVERY) {
+            return false;
+        }
+        self.swept_at = now;
+        let before = self.keys.len();
+        self.keys.retain(|_, pools| pools.iter().any(|pool| pool.is_live(now)));
+        self.keys.len() < before
+    }
+}
+
+fn locked(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}

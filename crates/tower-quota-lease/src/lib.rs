@@ -1,0 +1,76 @@
+//! Leases: hot clients are decided in memory, and all instances together never exceed the quota.
+//!
+//! [`Leased`] wraps any [`Store`](tower_quota_core::Store). What it decides, in this order:
+//!
+//! 1. A client that asks now and then is decided by the store, in one exact round trip.
+//! 2. For a client that asks several times within a lease, the instance charges the store for some units in advance: a
+//!    lease. Its requests are then decided from memory, while the next lease is fetched in the background.
+//! 3. When little is left in the store, leases shrink to exact round trips. After a short or refused one, the instance
+//!    asks again a quarter of a lease later, and refuses in between.
+//! 4. Units that are not used are refunded when the lease ends.
+//!
+//! ```
+//! use tower_quota_core::{Key, Limiter, MemoryStore, Quota};
+//! use tower_quota_lease::Leased;
+//!
+//! // In production the inner store is a RedisStore.
+//! let limiter = Limiter::new(Leased::new(MemoryStore::new()), "requests", Quota::per_second(1_000));
+//! # let _ = limiter;
+//! ```
+//!
+//! Customised: leases of at most 20 ms, for at most a thousand keys.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tower_quota_core::MemoryStore;
+//! use tower_quota_lease::{LeaseOptions, Leased};
+//!
+//! let options = LeaseOptions::default().longest(Duration::from_millis(20)).keys(1_000);
+//! let store = Leased::with_options(MemoryStore::new(), options);
+//! # let _ = store;
+//! ```
+//!
+//! # Why the total is exact
+//!
+//! A lease is a charge made early. It lasts `T`, counted from before the call was sent. Units are therefore spent between
+//! their charge and `T` later, and what is spent in an interval was charged in the same interval begun `T` earlier. The
+//! store counts by a quota that allows for it:
+//!
+//! | algorithm | the store counts by | so this much is given up |
+//! |---|---|---|
+//! | token bucket, GCRA | a capacity smaller by what is refilled in `T` | a twentieth of the burst at most, no rate |
+//! | fixed window | the same quota; a lease ends with its window | nothing |
+//! | sliding window, sliding log | a period longer by `T` | a hundredth of the rate at most |
+//! | leaky bucket; limits with penalties, counted refusals or a settled cost | the same quota; not leased | nothing |
+//!
+//! `T` is 100 ms, and shorter where the third column would be exceeded. A quota for which it would be under 5 ms is not
+//! leased, nor a bucket of fewer than 20 units. A sliding window keeps its own bound, as without leases.
+//!
+//! # Caveats
+//!
+//! * [`remaining`](tower_quota_core::LimitStatus::remaining) is a lower bound: other instances may hold units that they
+//!   will return.
+//! * The stored quota differs from the limit's. All instances must use leases for a limit, or none; a client that meets
+//!   both is counted correctly, but its counter is converted each time.
+//! * An instance that ends without [`close`](tower_quota_core::Store::close) loses its leased units until they refill.
+//! * After a reset, other instances may spend what they have leased before, for up to `T`.
+//! * Leases need a tokio runtime. Outside of one, each request is an exact round trip.
+//! * A limit of which every unit counts opts out by [`Charge::exact`](tower_quota_core::Charge::exact).
+
+#![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod decide;
+mod grant;
+mod leased;
+mod leases;
+mod options;
+mod plan;
+mod pool;
+mod renewal;
+mod shared;
+mod stats;
+
+pub use self::leased::Leased;
+pub use self::options::LeaseOptions;
+pub use self::stats::LeaseStats;

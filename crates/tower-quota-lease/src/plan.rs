@@ -1,0 +1,174 @@
+//! Plans: how long a lease of a quota lasts, and the quota that the store counts by meanwhile.
+
+use core::time::Duration;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tower_quota_core::{Algorithm, Charge, Quota};
+
+/// The shortest lease: a shorter one would save next to nothing.
+const SHORTEST: u64 = 5_000;
+/// The part of a bucket's burst that may be given up.
+const BURST_SHARE: u64 = 20;
+/// The part of a sliding window's rate that may be given up.
+const RATE_SHARE: u64 = 100;
+/// The most plans that are kept. Policies have a handful of quotas.
+const MOST_PLANS: usize = 64;
+
+/// The lease of a quota.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// The quota of the limit.
+    pub(crate) asked: Quota,
+    /// The quota that the store counts by.
+    pub(crate) stored: Quota,
+    /// The time that a lease lasts, in microseconds.
+    pub(crate) term: u64,
+    /// Says whether a lease also ends with its window.
+    pub(crate) ends_with_window: bool,
+}
+
+impl Plan {
+    /// Returns the plan of a quota with leases of at most this many microseconds, or `None` if it is not leased.
+    fn of(quota: &Quota, longest: u64) -> Option<Self> {
+        let period = micros(quota.period());
+        let (stored, term) = match quota.algorithm() {
+            Algorithm::TokenBucket | Algorithm::Gcra => {
+                // A twentieth of the burst, in full units, is what `term` may refill.
+                let given_up = quota.capacity() / BURST_SHARE;
+                let term = u64::try_from(u128::from(given_up) * u128::from(period) / u128::from(quota.units()));
+                let term = term.unwrap_or(u64::MAX).min(longest);
+                let refilled = (u128::from(term) * u128::from(quota.units())).div_ceil(u128::from(period));
+                let smaller = quota.capacity() - u64::try_from(refilled).ok()?.min(given_up);
+                (quota.try_burst(smaller).ok()?, term)
+            }
+            Algorithm::FixedWindow => (*quota, longest),
+            Algorithm::SlidingWindow | Algorithm::SlidingLog => {
+                let term = longest.min(period / RATE_SHARE);
+                let longer = Quota::try_new(quota.units(), Duration::from_micros(period + term)).ok()?;
+                (longer.try_algorithm(quota.algorithm()).ok()?, term)
+            }
+            _ => return None,
+        };
+        let ends_with_window = quota.algorithm() == Algorithm::FixedWindow;
+        (term >= SHORTEST).then_some(Self { asked: *quota, stored, term, ends_with_window })
+    }
+}
+
+/// The plans of the quotas that are in use.
+#[derive(Debug)]
+pub(crate) struct Plans {
+    longest: u64,
+    known: RwLock<Vec<(Quota, Option<Arc<Plan>>)>>,
+}
+
+impl Plans {
+    pub(crate) fn new(longest: Duration) -> Self {
+        Self { longest: micros(longest), known: RwLock::default() }
+    }
+
+    /// Returns the plan by which the store counts a charge, if it is not the charge's own quota.
+    pub(crate) fn of(&self, charge: &Charge<'_>) -> Option<Arc<Plan>> {
+        if counts_itself(charge) {
+            return None;
+        }
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        match known.iter().find(|(quota, _)| quota == charge.quota()) {
+            Some((_, plan)) => plan.clone(),
+            None => {
+                drop(known);
+                self.add(charge.quota())
+            }
+        }
+    }
+
+    #[cold]
+    fn add(&self, quota: &Quota) -> Option<Arc<Plan>> {
+        let plan = Plan::of(quota, self.longest).map(Arc::new);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() == MOST_PLANS {
+            // The oldest quota may have been replaced. If it is in use, it is planned again.
+            known.remove(0);
+        }
+        known.push((*quota, plan.clone()));
+        plan
+    }
+}
+
+/// Returns whether a charge may be taken from a lease, if its quota has a plan.
+pub(crate) fn is_leasable(charge: &Charge<'_>) -> bool {
+    !counts_itself(charge)
+        && charge.units() > 0
+        && !charge.is_shadow()
+        && !charge.is_at_most()
+        && charge.max_wait_micros() == 0
+}
+
+/// Returns whether a limit counts each request by itself, so that the store counts by its own quota.
+///
+/// Strikes and counted refusals belong to single requests, and a settled cost is refunded exactly only where it was
+/// charged.
+fn counts_itself(charge: &Charge<'_>) -> bool {
+    charge.is_exact() || charge.is_refundable() || charge.counts_refusals() || charge.penalised_by().is_some()
+}
+
+fn micros(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONGEST: u64 = 100_000;
+
+    #[test]
+    fn bucket_gives_up_what_is_refilled() {
+        let plan = Plan::of(&Quota::per_second(1_000), LONGEST).unwrap();
+        assert_eq!((plan.term, plan.stored.capacity(), plan.stored.units()), (50_000, 950, 1_000));
+        let plan = Plan::of(&Quota::per_minute(6_000).gcra().burst(40), LONGEST).unwrap();
+        assert_eq!((plan.term, plan.stored.capacity()), (20_000, 38));
+        let plan = Plan::of(&Quota::per_hour(5_000), LONGEST).unwrap();
+        assert_eq!((plan.term, plan.stored.capacity()), (100_000, 4_999));
+    }
+
+    #[test]
+    fn sliding_period_grows_by_lease() {
+        for quota in [Quota::per_second(500).sliding_window(), Quota::per_second(500).sliding_log()] {
+            let plan = Plan::of(&quota, LONGEST).unwrap();
+            assert_eq!((plan.term, plan.stored.period()), (10_000, Duration::from_millis(1_010)));
+            assert_eq!((plan.stored.units(), plan.stored.algorithm()), (500, quota.algorithm()));
+        }
+    }
+
+    #[test]
+    fn fixed_window_keeps_its_quota() {
+        let quota = Quota::per_minute(100).fixed_window().offset(Duration::from_secs(7));
+        let plan = Plan::of(&quota, LONGEST).unwrap();
+        assert_eq!((plan.term, plan.stored, plan.ends_with_window), (LONGEST, quota, true));
+    }
+
+    #[test]
+    fn small_or_slow_quotas_are_not_leased() {
+        let tiny = Quota::per_second(19);
+        let strict = Quota::per_second(100_000).gcra().burst(20);
+        let short = Quota::new(100, Duration::from_millis(400)).sliding_log();
+        for quota in [tiny, strict, short, Quota::per_second(1_000).leaky_bucket()] {
+            assert_eq!(Plan::of(&quota, LONGEST), None, "{quota:?}");
+        }
+    }
+
+    #[test]
+    fn plans_are_bounded_and_found_again() {
+        let plans = Plans::new(Duration::from_millis(100));
+        let key = tower_quota_core::Key::EVERYONE;
+        for units in (1_000..1_200).chain(1_199..1_200) {
+            let quota = Quota::per_minute(units);
+            let plan = plans.of(&Charge::new("minute", &quota, &key)).unwrap();
+            assert_eq!(plan.asked, quota);
+        }
+        assert_eq!(plans.known.read().unwrap().len(), MOST_PLANS);
+        let quota = Quota::per_minute(1_199);
+        assert_eq!(plans.of(&Charge::new("minute", &quota, &key).exact()), None);
+        assert_eq!(plans.of(&Charge::new("minute", &quota, &key).refundable()), None);
+    }
+}

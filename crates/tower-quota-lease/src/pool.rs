@@ -1,0 +1,219 @@
+//! Pools: what an instance holds and knows of one limit of one key.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use tower_quota_core::{Decision, Left, LimitStatus, Name, Outcome};
+
+use crate::grant::{Grant, Grants};
+use crate::plan::Plan;
+use crate::renewal::Want;
+
+/// The requests within a lease, or the one before, from which a key is leased.
+const HOT_REQUESTS: u32 = 4;
+/// The smallest lease. A lease of one unit would be an exact round trip.
+const SMALLEST: u64 = 2;
+/// The part of a lease for which an instance does not ask again after a short or refused one.
+const PAUSES: u64 = 4;
+
+/// The units and the observations of one limit of one key.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    pub(crate) limit: Name,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) grants: Grants,
+    demand: Demand,
+    /// The store's last answer.
+    seen: Option<Seen>,
+    /// The instant until which requests are refused that find no units here.
+    refuse_until: u64,
+    /// The instant until which no lease is asked for.
+    pause_until: u64,
+    /// Says whether a lease is being asked for.
+    is_asking: bool,
+}
+
+/// The units asked for in the present span of one lease's time, and in the one before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Demand {
+    started: u64,
+    units: u64,
+    requests: u32,
+    units_before: u64,
+    requests_before: u32,
+}
+
+/// What a store has said of a limit.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    remaining: u64,
+    /// The instants by this instance at which nothing is used, and from which the refused cost fits.
+    full_at: u64,
+    retry_at: u64,
+    refused_cost: u64,
+}
+
+impl Pool {
+    pub(crate) fn new(limit: Name, plan: Arc<Plan>) -> Self {
+        let (grants, demand) = (Grants::default(), Demand::default());
+        Self { limit, plan, grants, demand, seen: None, refuse_until: 0, pause_until: 0, is_asking: false }
+    }
+
+    /// Records that a request asks for units.
+    pub(crate) fn note(&mut self, now: u64, cost: u64) {
+        self.demand.advance(now, self.plan.term);
+        self.demand.units = self.demand.units.saturating_add(cost);
+        self.demand.requests = self.demand.requests.saturating_add(1);
+    }
+
+    /// Forgets that a request asked for units: it has not taken them, and asks again or is refused.
+    pub(crate) fn forget(&mut self, cost: u64) {
+        self.demand.units = self.demand.units.saturating_sub(cost);
+        self.demand.requests = self.demand.requests.saturating_sub(1);
+    }
+
+    /// Returns whether the pool has been used lately, or waits for an answer.
+    pub(crate) fn is_live(&self, now: u64) -> bool {
+        self.is_asking || !self.grants.is_empty() || now < self.demand.started.saturating_add(2 * self.plan.term)
+    }
+
+    /// Returns whether a request that finds no units here is refused without asking the store.
+    pub(crate) const fn refuses(&self, now: u64) -> bool {
+        now < self.refuse_until
+    }
+
+    /// Prepares for a request that is about to ask the store by itself.
+    ///
+    /// Where little is left, the next requests are refused for a quarter of a lease, so that a crowd that finds the
+    /// store empty costs one call.
+    pub(crate) fn begin_exact(&mut self, now: u64) {
+        if self.is_short() {
+            self.refuse_until = now + self.plan.term / PAUSES;
+        }
+    }
+
+    /// Returns the lease that a request should wait for that finds no units here, where little is left in the store.
+    ///
+    /// The request itself is refused: what it would take from the store is in the lease.
+    pub(crate) fn next_short_lease(&mut self, now: u64) -> Option<Want> {
+        if self.refuses(now) || !self.is_short() {
+            return None;
+        }
+        let want = self.next_lease(now)?;
+        self.refuse_until = now + self.plan.term / PAUSES;
+        Some(want)
+    }
+
+    /// Returns whether the store has less left than a hot client spends within a lease.
+    fn is_short(&self) -> bool {
+        self.is_hot() && self.seen.is_some_and(|seen| seen.remaining < self.demand.expected())
+    }
+
+    /// Returns the lease that should be asked for now, and counts it as asked for.
+    pub(crate) fn next_lease(&mut self, now: u64) -> Option<Want> {
+        let units = self.due(now)?;
+        self.is_asking = true;
+        Some(Want { limit: self.limit, plan: Arc::clone(&self.plan), units })
+    }
+
+    /// Returns the units of the lease that is due.
+    ///
+    /// 1. A hot client holds the units of one lease's demand; a lease is fetched when half of them are spent.
+    /// 2. No lease takes more than half of what the store had left.
+    fn due(&self, now: u64) -> Option<u64> {
+        let (held, expected) = (self.grants.units(now), self.demand.expected());
+        let is_due = self.is_hot() && held.saturating_mul(2) < expected && self.grants.have_room();
+        if !is_due || self.is_asking || now < self.pause_until {
+            return None;
+        }
+        let units = (expected - held).min(self.seen?.remaining / 2);
+        (units >= SMALLEST).then_some(units)
+    }
+
+    /// Ends the call for a lease, without a new one for a quarter of its time unless it was granted.
+    pub(crate) fn end_lease(&mut self, now: u64, is_granted: bool) {
+        self.is_asking = false;
+        if !is_granted {
+            self.pause_until = now + self.plan.term / PAUSES;
+        }
+    }
+
+    /// Records an answer of the store to a call that was sent at `sent`. `cost` are the units that it asked for.
+    pub(crate) fn observe(&mut self, status: &LimitStatus, cost: u64, sent: u64) {
+        let mut seen = Seen {
+            remaining: status.remaining(),
+            full_at: sent + micros(status.reset_after()),
+            retry_at: 0,
+            refused_cost: u64::MAX,
+        };
+        if let Outcome::Refuse(retry) = status.outcome {
+            (seen.retry_at, seen.refused_cost) = (sent + micros(retry), cost);
+            if self.is_hot() {
+                self.refuse_until = sent + self.plan.term / PAUSES;
+            }
+        }
+        self.seen = Some(seen);
+    }
+
+    /// Adds a lease that was asked for at `sent`. Returns the instant at which it ends.
+    pub(crate) fn grant(&mut self, units: u64, decision: &Decision, status: &LimitStatus, sent: u64) -> u64 {
+        let mut ends_at = sent + self.plan.term;
+        if self.plan.ends_with_window {
+            // The window ends this long after the decision, which came after the call was sent.
+            ends_at = ends_at.min(sent + micros(status.reset_after()));
+        }
+        self.grants.add(Grant { units, charged_at: decision.at(), ends_at });
+        ends_at
+    }
+
+    /// Returns the status of the limit as far as this instance knows it: a lower bound of what remains.
+    pub(crate) fn status(&self, now: u64, taken: u64) -> LimitStatus {
+        let (left, full_at) = self.seen.map_or((0, 0), |seen| (seen.remaining, seen.full_at));
+        let remaining = left.saturating_add(self.grants.units(now));
+        self.report(Outcome::Allow, remaining, full_at.saturating_sub(now), taken)
+    }
+
+    /// Returns the status of the limit that refuses this many units.
+    pub(crate) fn refusal(&self, now: u64, cost: u64) -> LimitStatus {
+        let retry_at = self.seen.filter(|seen| cost >= seen.refused_cost).map_or(0, |seen| seen.retry_at);
+        let wait = self.refuse_until.max(retry_at).saturating_sub(now).max(1);
+        let status = self.status(now, 0);
+        let reset = micros(status.reset_after()).max(wait);
+        self.report(Outcome::Refuse(span(wait)), status.remaining().min(cost.saturating_sub(1)), reset, 0)
+    }
+
+    fn report(&self, outcome: Outcome, remaining: u64, reset: u64, taken: u64) -> LimitStatus {
+        let limit = self.plan.asked.capacity();
+        let left = Left::new(remaining.min(limit), span(reset));
+        LimitStatus { name: self.limit, limit, left, taken, outcome, is_shadow: false }
+    }
+
+    const fn is_hot(&self) -> bool {
+        self.demand.requests >= HOT_REQUESTS || self.demand.requests_before >= HOT_REQUESTS
+    }
+}
+
+impl Demand {
+    /// Begins a new span if the present one is over.
+    fn advance(&mut self, now: u64, span: u64) {
+        let elapsed = now.saturating_sub(self.started);
+        if elapsed >= span {
+            let is_next = elapsed < span.saturating_mul(2);
+            let (units_before, requests_before) = if is_next { (self.units, self.requests) } else { (0, 0) };
+            *self = Self { started: now, units: 0, requests: 0, units_before, requests_before };
+        }
+    }
+
+    /// Returns the units expected within one lease's time.
+    fn expected(self) -> u64 {
+        self.units.max(self.units_before)
+    }
+}
+
+fn micros(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX / 2)
+}
+
+const fn span(micros: u64) -> Duration {
+    Duration::from_micros(micros)
+}

@@ -1,0 +1,64 @@
+//! How much of a quota the instances admit, and how often they ask the store.
+
+use std::time::Duration;
+
+use tower_quota_core::Quota;
+use tower_quota_testkit::simulation::run;
+
+use crate::fleet::{Fleet, Outcome};
+
+/// Runs a fleet at a load in percent of the rate.
+fn fleet(quota: Quota, instances: u64, load_percent: u64) -> Fleet {
+    let rate = quota.units() * 1_000_000 / u64::try_from(quota.period().as_micros()).unwrap();
+    let gap = instances * 100_000_000 / (rate * load_percent);
+    let (span, delay) = (Duration::from_secs(30), Duration::from_millis(1));
+    Fleet { quota, instances, gap, most_units: 1, span, loss_percent: 0, delay, faults: false, seed: 7 }
+}
+
+/// Returns the share of what could be admitted that was, in thousandths.
+fn admitted(fleet: &Fleet, outcome: &Outcome) -> u64 {
+    let refilled = fleet.quota.units() * fleet.span.as_secs() / fleet.quota.period().as_secs();
+    let possible = (fleet.quota.capacity() + refilled).min(outcome.offered);
+    outcome.admitted_units() * 1_000 / possible
+}
+
+#[test]
+fn steady_demand_gets_its_quota() {
+    for units in [100, 1_000] {
+        for instances in [1, 2, 4, 8] {
+            for load in [50, 90, 150, 200, 400] {
+                let fleet = fleet(Quota::per_second(units), instances, load);
+                let outcome = run(fleet.run());
+                let share = admitted(&fleet, &outcome);
+                assert!(share >= 980, "{units}/s, {instances} instances, load {load} %: {share}");
+                assert_eq!(outcome.first_over(&fleet.quota), None);
+            }
+        }
+    }
+}
+
+#[test]
+fn hot_client_asks_store_rarely() {
+    for (instances, load, most_percent) in [(1, 50, 13), (1, 90, 8), (2, 90, 15), (1, 400, 10), (8, 400, 20)] {
+        let fleet = fleet(Quota::per_second(1_000), instances, load);
+        let outcome = run(fleet.run());
+        let percent = outcome.calls * 100 / outcome.requests;
+        assert!(percent <= most_percent, "{instances} instances, load {load} %: {percent} % of the requests");
+    }
+}
+
+#[test]
+fn cold_client_costs_no_further_calls() {
+    let fleet = Fleet { gap: 200_000, ..fleet(Quota::per_second(1_000), 4, 50) };
+    let outcome = run(fleet.run());
+    assert_eq!(outcome.calls, outcome.requests);
+}
+
+#[test]
+fn worst_load_gets_nine_tenths() {
+    // Bursts of 40 units at a time, from eight instances, on a bucket just large enough to be leased.
+    let quota = Quota::per_second(100).burst(100);
+    let fleet = Fleet { most_units: 40, gap: 800_000, ..fleet(quota, 8, 200) };
+    let outcome = run(fleet.run());
+    assert!(admitted(&fleet, &outcome) >= 900, "{}", admitted(&fleet, &outcome));
+}

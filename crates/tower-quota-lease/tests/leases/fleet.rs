@@ -1,0 +1,155 @@
+//! A fleet of instances that share a store, under a load.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fastrand::Rng;
+use tower_quota_core::{Charge, Clock, Decision, Entry, MemoryStore, Operation, Quota, Store, Timestamp};
+use tower_quota_lease::{LeaseOptions, Leased};
+use tower_quota_testkit::simulation::{Network, VirtualClock};
+
+use crate::{Instance, LIMIT, key, pass};
+
+/// A fleet, its load and its faults.
+#[derive(Clone, Debug)]
+pub(crate) struct Fleet {
+    pub(crate) quota: Quota,
+    pub(crate) instances: u64,
+    /// The mean time between two requests of an instance, in microseconds.
+    pub(crate) gap: u64,
+    /// The largest cost of a request.
+    pub(crate) most_units: u64,
+    pub(crate) span: Duration,
+    pub(crate) loss_percent: u8,
+    /// The longest time of a message.
+    pub(crate) delay: Duration,
+    pub(crate) faults: bool,
+    pub(crate) seed: u64,
+}
+
+/// The result of a run.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// The admitted requests: when their units were spent, and how many.
+    pub(crate) admitted: Vec<(Timestamp, u64)>,
+    pub(crate) offered: u64,
+    /// Calls to the store, in the background and for requests.
+    pub(crate) calls: u64,
+    pub(crate) requests: u64,
+}
+
+impl Fleet {
+    /// Runs the fleet, and returns what it has admitted.
+    pub(crate) async fn run(&self) -> Outcome {
+        let clock = VirtualClock::start();
+        let server = Arc::new(MemoryStore::with_clock(1_000, clock.clone()));
+        let tasks: Vec<_> = (0..self.instances)
+            .map(|number| {
+                let network = Network::new(Arc::clone(&server), self.seed ^ number << 32)
+                    .loss_percent(self.loss_percent)
+                    .delays(Duration::from_micros(100)..self.delay);
+                let ahead = clock.ahead_by(Duration::from_secs(number * 77));
+                let store = Leased::with_clock(network, LeaseOptions::default(), ahead);
+                tokio::spawn(self.clone().instance(store, clock.clone(), number))
+            })
+            .collect();
+        let mut outcome = Outcome { admitted: Vec::new(), offered: 0, calls: 0, requests: 0 };
+        for task in tasks {
+            let one = task.await.unwrap();
+            outcome.admitted.extend(one.admitted);
+            outcome.offered += one.offered;
+            outcome.calls += one.calls;
+            outcome.requests += one.requests;
+        }
+        outcome.admitted.sort();
+        outcome
+    }
+
+    /// Offers the load of one instance.
+    async fn instance(self, store: Instance, clock: VirtualClock, number: u64) -> Outcome {
+        let mut random = Rng::with_seed(self.seed.wrapping_mul(31) + number);
+        let started = clock.now();
+        let mut outcome = Outcome { admitted: Vec::new(), offered: 0, calls: 0, requests: 0 };
+        let mut waiting = tokio::task::JoinSet::new();
+        // Planned in microseconds; the runtime's timer has milliseconds, so several may be due at once.
+        let mut next = Duration::ZERO;
+        while next < self.span {
+            next += Duration::from_micros(random.u64(0..=2 * self.gap));
+            self.wait_until(started + next, &clock).await;
+            self.disturb(&mut random, &store).await;
+            let units = random.u64(1..=self.most_units);
+            let charge = key(0);
+            let charges = [Charge::new(LIMIT, &self.quota, &charge).cost(units)];
+            outcome.requests += 1;
+            outcome.offered += units;
+            let mut decision = Decision::default();
+            if store.check_at_once(&charges, &mut decision) {
+                // Units of a lease are spent now, whenever they were charged.
+                if decision.is_allowed() {
+                    outcome.admitted.push((clock.now(), units));
+                }
+                continue;
+            }
+            let answer = store.check(&charges);
+            waiting.spawn(async move { answer.await.ok().map(|decision| (decision, units)) });
+        }
+        while let Some(answer) = waiting.join_next().await {
+            // The store has spent these units when it charged them.
+            if let Some((decision, units)) = answer.unwrap().filter(|(decision, _)| decision.is_allowed()) {
+                outcome.admitted.push((decision.at(), units));
+            }
+        }
+        outcome.calls = store.store().calls();
+        outcome
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "in a paused runtime, time passes at once")]
+    async fn wait_until(&self, instant: Timestamp, clock: &VirtualClock) {
+        let wait = instant.since(clock.now());
+        if wait >= Duration::from_millis(1) {
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Now and then, pauses the instance, cuts it off, or lets it rest until it is cold.
+    async fn disturb(&self, random: &mut Rng, store: &Instance) {
+        if !self.faults {
+            return;
+        }
+        match random.u32(0..2_000) {
+            0 => pass(random.u64(1..2_000)).await,
+            1 => store.store().cut(true),
+            2..20 => store.store().cut(false),
+            _ => {}
+        }
+    }
+}
+
+impl Outcome {
+    /// Finds the first admitted request that the quota does not hold.
+    pub(crate) fn first_over(&self, quota: &Quota) -> Option<(Timestamp, u64)> {
+        let (mut entry, client) = (Entry::default(), key(0));
+        self.admitted.iter().copied().find(|(at, units)| {
+            let charge = Charge::new(LIMIT, quota, &client).cost(*units);
+            !entry.decide(Operation::Check, &[charge], *at).is_allowed()
+        })
+    }
+
+    /// Returns the most units that were admitted within any period of the quota.
+    pub(crate) fn most_in_period(&self, quota: &Quota) -> u64 {
+        let (mut most, mut sum, mut first) = (0, 0, 0);
+        for (at, units) in &self.admitted {
+            sum += units;
+            while at.since(self.admitted[first].0) >= quota.period() {
+                sum -= self.admitted[first].1;
+                first += 1;
+            }
+            most = most.max(sum);
+        }
+        most
+    }
+
+    pub(crate) fn admitted_units(&self) -> u64 {
+        self.admitted.iter().map(|(_, units)| units).sum()
+    }
+}

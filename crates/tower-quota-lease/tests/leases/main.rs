@@ -1,0 +1,65 @@
+//! Leases, seen from outside: instances, a network and time are simulated.
+
+mod accuracy;
+mod close;
+mod exactness;
+mod fleet;
+mod requests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tower_quota_core::{Charge, Decision, Key, MemoryStore, Name, Quota, Store};
+use tower_quota_lease::{LeaseOptions, Leased};
+use tower_quota_testkit::simulation::{Network, VirtualClock};
+
+const CLIENT: Name = Name::new("client");
+const LIMIT: Name = Name::new("limit");
+
+type Instance = Leased<Network<MemoryStore>, VirtualClock>;
+
+/// Makes a store, and an instance that asks it over a network.
+fn instance() -> (Arc<MemoryStore>, Instance) {
+    let clock = VirtualClock::start();
+    let server = Arc::new(MemoryStore::with_clock(1_000, clock.clone()));
+    let network = Network::new(Arc::clone(&server), 1).delays(Duration::from_micros(300)..Duration::from_micros(600));
+    // An instance's clock says nothing about the store's.
+    let clock = clock.ahead_by(Duration::from_secs(1_000));
+    (server, Leased::with_clock(network, LeaseOptions::default(), clock))
+}
+
+fn key(number: u64) -> Key<'static> {
+    Key::number(CLIENT, number)
+}
+
+/// Makes a decision, from a lease if that is possible.
+async fn check(store: &impl Store, charges: &[Charge<'_>]) -> Decision {
+    let mut decision = Decision::default();
+    if !store.check_at_once(charges, &mut decision) {
+        decision = store.check(charges).await.unwrap();
+    }
+    decision
+}
+
+/// Lets time pass.
+#[expect(clippy::disallowed_methods, reason = "in a paused runtime, time passes at once")]
+async fn pass(millis: u64) {
+    tokio::time::sleep(Duration::from_millis(millis)).await;
+}
+
+/// Asks often enough that the client is leased. Returns the number of admitted requests.
+async fn make_hot(store: &impl Store, quota: &Quota, client: u64) -> u64 {
+    let mut admitted = 0;
+    for _ in 0..20 {
+        admitted += u64::from(check(store, &[Charge::new(LIMIT, quota, &key(client))]).await.is_allowed());
+        pass(2).await;
+    }
+    admitted
+}
+
+/// Returns what the store has counted of a quota.
+async fn stored_units(store: &MemoryStore, quota: &Quota, client: u64) -> u64 {
+    let decision = store.check(&[Charge::new(LIMIT, quota, &key(client)).cost(0)]).await.unwrap();
+    quota.capacity() - decision.statuses()[0].remaining()
+}
+

@@ -1,0 +1,222 @@
+//! Requests of all kinds: several limits and keys, costs, refunds, resets, peeks, changed quotas.
+
+use std::time::Duration;
+
+use tower_quota_core::{Charge, Decision, Key, MemoryStore, Operation, Penalty, Quota, Store};
+use tower_quota_lease::{LeaseOptions, Leased};
+use tower_quota_testkit::simulation::run;
+
+use crate::{CLIENT, LIMIT, check, instance, key, make_hot, pass, stored_units};
+
+/// Leased by its own numbers: nothing is refilled, and the units that are counted can be compared.
+const QUOTA: Quota = Quota::per_hour(100_000).fixed_window();
+
+#[test]
+fn several_limits_are_leased_in_one_call() {
+    run(async {
+        let (_, store) = instance();
+        let (minute, client) = (Quota::per_minute(50_000), key(1));
+        let charges = [Charge::new("minute", &minute, &client), Charge::new("hour", &QUOTA, &client).cost(2)];
+        for _ in 0..50 {
+            assert!(check(&store, &charges).await.is_allowed());
+            pass(2).await;
+        }
+        let stats = store.stats();
+        assert!(stats.by_lease > 30, "{stats:?}");
+        // A call for a lease carries both limits: there are fewer calls than leases.
+        assert!(store.store().calls() < stats.by_store + stats.renewals + 10, "{stats:?}");
+    });
+}
+
+#[test]
+fn leased_limit_and_cold_key_are_charged_together() {
+    run(async {
+        let (server, store) = instance();
+        let (everyone, all) = (QUOTA, Key::EVERYONE);
+        for number in 0..60 {
+            let client = key(number);
+            let charges = [Charge::new("everyone", &everyone, &all), Charge::new(LIMIT, &QUOTA, &client)];
+            let decision = check(&store, &charges).await;
+            assert!(decision.is_allowed());
+            assert_eq!(decision.statuses()[0].name.as_str(), "everyone");
+            assert_eq!(decision.statuses()[1].taken, 1);
+            pass(1).await;
+        }
+        assert!(store.stats().renewals > 0);
+        assert!(store.close(Duration::from_secs(1)).await);
+        let counted = server.check(&[Charge::new("everyone", &everyone, &Key::EVERYONE).cost(0)]).await.unwrap();
+        assert_eq!(counted.statuses()[0].remaining(), 100_000 - 60);
+        assert_eq!(stored_units(&server, &QUOTA, 59).await, 1);
+    });
+}
+
+#[test]
+fn refused_key_puts_leased_units_back() {
+    run(async {
+        let (server, store) = instance();
+        let (everyone, one) = (QUOTA, Quota::per_hour(1));
+        let (client, all) = (key(9), Key::EVERYONE);
+        make_hot_everyone(&store, &everyone).await;
+        let before = store.stats().units_held;
+        let charges = [Charge::new("everyone", &everyone, &all), Charge::new(LIMIT, &one, &client)];
+        assert!(check(&store, &charges).await.is_allowed());
+        for _ in 0..5 {
+            let refused = check(&store, &charges).await;
+            assert!(!refused.is_allowed());
+            assert_eq!((refused.statuses()[0].taken, refused.statuses()[1].taken), (0, 0));
+        }
+        assert_eq!(store.stats().units_held, before - 1);
+        assert!(store.close(Duration::from_secs(1)).await);
+        let counted = server.check(&[Charge::new("everyone", &everyone, &Key::EVERYONE).cost(0)]).await.unwrap();
+        assert_eq!(counted.statuses()[0].remaining(), 100_000 - 21);
+    });
+}
+
+async fn make_hot_everyone(store: &impl Store, quota: &Quota) {
+    for _ in 0..20 {
+        assert!(check(store, &[Charge::new("everyone", quota, &Key::EVERYONE)]).await.is_allowed());
+        pass(2).await;
+    }
+}
+
+#[test]
+fn refund_returns_units_to_lease_or_store() {
+    run(async {
+        let (server, store) = instance();
+        let admitted = make_hot(&store, &QUOTA, 1).await;
+        let client = key(1);
+        let charges = [Charge::new(LIMIT, &QUOTA, &client)];
+        let held = store.stats().units_held;
+        let mut decision = Decision::default();
+        assert!(store.check_at_once(&charges, &mut decision));
+        assert_eq!(store.stats().units_held, held - 1);
+        let refund = decision.refund().unwrap();
+        store.apply(refund, &charges).await.unwrap();
+        assert_eq!(store.stats().units_held, held);
+
+        assert!(store.check_at_once(&charges, &mut decision));
+        pass(500).await;
+        assert_eq!(stored_units(&server, &QUOTA, 1).await, admitted + 1);
+        store.apply(decision.refund().unwrap(), &charges).await.unwrap();
+        assert!(stored_units(&server, &QUOTA, 1).await <= admitted + 1);
+    });
+}
+
+#[test]
+fn reset_forgets_leases() {
+    run(async {
+        let (server, store) = instance();
+        make_hot(&store, &QUOTA, 1).await;
+        let client = key(1);
+        store.apply(Operation::Reset, &[Charge::new(LIMIT, &QUOTA, &client)]).await.unwrap();
+        assert_eq!(store.stats().units_held, 0);
+        pass(500).await;
+        assert_eq!(stored_units(&server, &QUOTA, 1).await, 0);
+    });
+}
+
+#[test]
+fn remaining_is_lower_bound() {
+    run(async {
+        let (_, store) = instance();
+        let admitted = make_hot(&store, &QUOTA, 1).await;
+        let client = key(1);
+        let peek = store.apply(Operation::Peek, &[Charge::new(LIMIT, &QUOTA, &client)]).await.unwrap();
+        let status = peek.statuses()[0];
+        assert_eq!(status.limit, QUOTA.capacity());
+        let possible = QUOTA.capacity() - admitted;
+        assert!(status.remaining() <= possible && status.remaining() + 60 >= possible, "{status:?}");
+        let mut decision = Decision::default();
+        assert!(store.check_at_once(&[Charge::new(LIMIT, &QUOTA, &client)], &mut decision));
+        assert!(decision.statuses()[0].remaining() < possible);
+    });
+}
+
+#[test]
+fn changed_quota_is_leased_anew() {
+    run(async {
+        let (server, store) = instance();
+        let admitted = make_hot(&store, &QUOTA, 1).await;
+        let larger = Quota::per_hour(200_000).fixed_window();
+        let more = make_hot(&store, &larger, 1).await;
+        assert!(store.close(Duration::from_secs(1)).await);
+        assert_eq!(stored_units(&server, &larger, 1).await, admitted + more);
+    });
+}
+
+#[test]
+fn exact_and_unleasable_charges_ask_the_store() {
+    run(async {
+        let (_, store) = instance();
+        let penalty = Penalty::after(3);
+        let (client, queue, tiny) = (key(1), Quota::per_hour(90_000).leaky_bucket(), Quota::per_second(10));
+        let log = Quota::new(100, Duration::from_millis(200)).sliding_log();
+        let charges = [
+            Charge::new("exact", &QUOTA, &client).exact(),
+            Charge::new("penalty", &QUOTA, &client).penalty(&penalty),
+            Charge::new("refusals", &QUOTA, &client).count_refusals(),
+            Charge::new("settled", &QUOTA, &client).refundable(),
+            Charge::new("queue", &queue, &client),
+            Charge::new("tiny", &tiny, &client),
+            Charge::new("log", &log, &client),
+        ];
+        for charge in charges {
+            for _ in 0..20 {
+                let mut decision = Decision::default();
+                assert!(!store.check_at_once(&[charge], &mut decision), "{charge:?}");
+                store.check(&[charge]).await.unwrap();
+                pass(1).await;
+            }
+        }
+        let stats = store.stats();
+        assert_eq!((stats.by_lease, stats.renewals, stats.units_leased), (0, 0, 0));
+        assert_eq!(store.store().calls(), stats.by_store);
+    });
+}
+
+#[test]
+fn crowd_at_empty_bucket_costs_few_calls() {
+    run(async {
+        let (_, store) = instance();
+        let quota = Quota::per_second(200);
+        let client = key(1);
+        let (mut refused, mut millis) = (None, 0);
+        for _ in 0..20_000 {
+            let decision = check(&store, &[Charge::new(LIMIT, &quota, &client)]).await;
+            if !decision.is_allowed() {
+                refused = Some(decision);
+                pass(1).await;
+                millis += 1;
+            }
+        }
+        // A lease of this quota lasts 50 ms. In a quarter of that, there is one call for it or for a request, and a refund.
+        let calls = store.store().calls();
+        assert!(calls <= 2 * millis / 12 + 50, "{calls} calls in {millis} ms, {:?}", store.stats());
+        let refused = refused.unwrap();
+        assert!(refused.retry_after().is_some_and(|wait| !wait.is_zero()));
+        assert_eq!(refused.statuses()[0].remaining(), 0);
+    });
+}
+
+#[test]
+fn observed_keys_are_bounded() {
+    run(async {
+        let store = Leased::with_options(MemoryStore::new(), LeaseOptions::default().keys(128));
+        for number in 0..5_000 {
+            let client = Key::number(CLIENT, number);
+            assert!(check(&store, &[Charge::new(LIMIT, &QUOTA, &client)]).await.is_allowed());
+        }
+        assert!(store.stats().keys <= 128, "{:?}", store.stats());
+    });
+}
+
+#[test]
+fn store_outside_runtime_is_exact() {
+    let store = Leased::new(MemoryStore::new());
+    for _ in 0..20 {
+        let client = key(1);
+        let decided = store.check(&[Charge::new(LIMIT, &QUOTA, &client)]);
+        assert!(tower_quota_testkit::block_on(decided).unwrap().is_allowed());
+    }
+    assert_eq!((store.stats().by_lease, store.stats().by_store), (0, 20));
+}
