@@ -1,5 +1,6 @@
 //! A fleet of instances that share a store, under a load.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ pub(crate) struct Fleet {
     /// The longest time of a message.
     pub(crate) delay: Duration,
     pub(crate) faults: bool,
+    /// When all instances are flooded, and for how long.
+    pub(crate) floods: Vec<Range<Duration>>,
     pub(crate) seed: u64,
 }
 
@@ -74,7 +77,7 @@ impl Fleet {
         // Planned in microseconds; the runtime's timer has milliseconds, so several may be due at once.
         let mut next = Duration::ZERO;
         while next < self.span {
-            next += Duration::from_micros(random.u64(0..=2 * self.gap));
+            next += Duration::from_micros(random.u64(0..=2 * self.gap_at(next)));
             self.wait_until(started + next, &clock).await;
             self.disturb(&mut random, &store).await;
             let units = random.u64(1..=self.most_units);
@@ -101,6 +104,14 @@ impl Fleet {
         }
         outcome.calls = store.store().calls();
         outcome
+    }
+
+    /// Returns the mean time between two requests. A flood brings the capacity of the quota within a millisecond.
+    fn gap_at(&self, instant: Duration) -> u64 {
+        match self.floods.iter().any(|flood| flood.contains(&instant)) {
+            true => 500 * self.instances * (1 + self.most_units) / self.quota.capacity(),
+            false => self.gap,
+        }
     }
 
     #[expect(clippy::disallowed_methods, reason = "in a paused runtime, time passes at once")]
