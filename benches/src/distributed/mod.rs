@@ -42,9 +42,9 @@ const SOME: Cells = Cells { nodes: &[1, 4], loads: &[2.0], traffic: &[Traffic::Z
 
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     let mut report = Report::default();
-    cells(if quick { &SOME } else { &ALL }, &mut report)?;
     Targets::new(quick).measure(&mut report)?;
     faults::measure(&mut report)?;
+    cells(if quick { &SOME } else { &ALL }, &mut report)?;
     Ok(report)
 }
 

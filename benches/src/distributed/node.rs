@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use tokio::runtime::Runtime;
+use tower_quota_lease::Leased;
 use tower_quota_redis::RedisStore;
 
 use super::offer::offer;
@@ -40,6 +41,11 @@ pub(crate) fn run(node: &Node) -> Result<(), Box<dyn Error>> {
     let redis = || RedisStore::options().deadline(deadline).connect(url);
     match node.contender {
         Contender::Exact => work(&runtime, StorePath::new(runtime.block_on(redis())?, quota), node),
+        Contender::Leased => {
+            let _entered = runtime.enter();
+            let store = Leased::new(runtime.block_on(redis())?);
+            work(&runtime, StorePath::new(store, quota).counting_lost(|store| store.stats().units_lost), node)
+        }
         Contender::Trypema => work(&runtime, runtime.block_on(Trypema::connect(url, clients, rate))?, node),
         #[cfg(feature = "limitador")]
         Contender::Limitador => work(&runtime, runtime.block_on(Limitador::connect(url, rate))?, node),

@@ -5,19 +5,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tower_quota_core::MemoryStore;
+use tower_quota_lease::Leased;
 use tower_quota_redis::RedisStore;
 use tower_quota_testkit::RedisServer;
 
+use super::latencies::Latencies;
 use super::path::{Answer, Contender, Path, StorePath, Trypema};
 use super::plan::quota;
 use crate::load::{self, Round};
-use crate::report::{Report, median};
+use crate::report::{Report, median, median_ratio};
 use crate::timing::now;
 use crate::traffic::Traffic;
 
 const OUTSTANDING: u64 = 512;
 /// Units a second of the hot client: fewer than a process asks for.
 const HOT: u32 = 100_000;
+/// The time between two decisions of the steady case: half of the hot client's rate.
+const EVERY: Duration = Duration::from_micros(20);
 /// Units a second of each of a million clients: the busiest asks for more.
 const EACH: u32 = 1_000;
 const MILLION: u32 = 1_000_000;
@@ -28,8 +33,8 @@ const FLOODED: u32 = 10;
 #[derive(Default)]
 struct Rounds {
     rounds: Vec<Round>,
-    /// Admitted beyond the quota, in all rounds.
-    over: u64,
+    /// True if a round admitted more than one client's quota.
+    is_over: bool,
     failed: u64,
 }
 
@@ -58,6 +63,7 @@ impl Targets {
         runtime.block_on(async {
             self.hot(report).await?;
             self.zipf(report).await?;
+            self.steady(report).await?;
             self.refusal_flood(report).await
         })
     }
@@ -67,14 +73,21 @@ impl Targets {
         const CASE: &str = "distributed/hot/512";
         let exact = StorePath::new(self.store().await?, quota(HOT));
         let trypema = Trypema::connect(&self.server.url(), self.rounds + 1, HOT).await?;
-        let (mut of_exact, mut of_trypema) = (Rounds::default(), Rounds::default());
+        let leased = StorePath::new(Leased::new(self.store().await?), quota(HOT));
+        let [mut of_exact, mut of_leased, mut of_trypema] = Default::default();
         for round in 0..=self.rounds {
             // A client of its own for each round: its bucket is full.
             self.round(&exact, &mut of_exact, round, HOT, Contender::Exact, move |_| round).await;
+            self.round(&leased, &mut of_leased, round, HOT, Contender::Leased, move |_| round).await;
             self.round(&trypema, &mut of_trypema, round, HOT, Contender::Trypema, move |_| round).await;
         }
         of_exact.report(report, CASE, Contender::Exact);
+        of_leased.report(report, CASE, Contender::Leased);
         of_trypema.report(report, CASE, Contender::Trypema);
+        let rate = |round: &Round| round.rate;
+        report.ratio(CASE, of_leased.over_other(&of_exact, rate));
+        report.ratio(format!("{CASE}/vs-trypema"), of_leased.over_other(&of_trypema, rate));
+        report.ratio(format!("{CASE}/within-quota"), if of_leased.is_over { 0.0 } else { 1.0 });
         Ok(())
     }
 
@@ -83,25 +96,86 @@ impl Targets {
         const CASE: &str = "distributed/zipf-1m";
         let trace = Arc::new(Traffic::Zipf(MILLION).trace(1));
         let exact = StorePath::new(self.store().await?, quota(EACH));
-        let mut of_exact = Rounds::default();
+        let leased = StorePath::new(Leased::new(self.store().await?), quota(EACH));
+        let [mut of_exact, mut of_leased] = Default::default();
         for round in 0..=self.rounds {
             let clients = Arc::clone(&trace);
             self.round(&exact, &mut of_exact, round, EACH, Contender::Exact, move |draw| clients.at(draw)).await;
+            let clients = Arc::clone(&trace);
+            self.round(&leased, &mut of_leased, round, EACH, Contender::Leased, move |draw| clients.at(draw)).await;
         }
         of_exact.report(report, CASE, Contender::Exact);
+        of_leased.report(report, CASE, Contender::Leased);
+        report.ratio(CASE, of_leased.over_other(&of_exact, |round| round.rate));
+        report.ratio(format!("{CASE}/calls"), of_exact.over_other(&of_leased, |round| round.calls));
         Ok(())
     }
 
     /// One client far beyond its quota: nearly all of its requests are refused.
     async fn refusal_flood(&self, report: &mut Report) -> Result<(), Box<dyn Error>> {
         const CASE: &str = "distributed/refusal-flood";
-        let exact = StorePath::new(self.store().await?, quota(FLOODED));
-        let mut of_exact = Rounds::default();
+        let quota = quota(FLOODED);
+        let exact = StorePath::new(self.store().await?, quota);
+        let leased = StorePath::new(Leased::new(self.store().await?), quota);
+        let [mut of_exact, mut of_leased] = Default::default();
         for round in 0..=self.rounds {
             self.round(&exact, &mut of_exact, round, FLOODED, Contender::Exact, move |_| round).await;
+            self.round(&leased, &mut of_leased, round, FLOODED, Contender::Leased, move |_| round).await;
         }
         of_exact.report(report, CASE, Contender::Exact);
+        of_leased.report(report, CASE, Contender::Leased);
         Ok(())
+    }
+
+    /// One client that is decided at a steady rate from a lease, beside the memory store: 99 of 100 decisions.
+    ///
+    /// The process spins between the decisions, so that a timer's delay is not measured with them.
+    async fn steady(&self, report: &mut Report) -> Result<(), Box<dyn Error>> {
+        const CASE: &str = "distributed/leased-p99";
+        let leased = StorePath::new(Leased::new(self.store().await?), quota(HOT));
+        let memory = StorePath::new(MemoryStore::new(), quota(HOT));
+        let [mut of_leased, mut of_memory] = [Vec::new(), Vec::new()];
+        for round in 0..=self.rounds {
+            for (figures, latencies) in [
+                (&mut of_leased, self.steadily(&leased, round).await),
+                (&mut of_memory, self.steadily(&memory, round).await),
+            ] {
+                if round > 0 {
+                    figures.push(latencies);
+                }
+            }
+        }
+        let at = |rounds: &[Latencies], share: f64| {
+            median(&mut rounds.iter().map(|latencies| latencies.micros_at(share)).collect::<Vec<_>>())
+        };
+        for (name, rounds) in [(Contender::Leased.name(), &of_leased), ("tower-quota, memory", &of_memory)] {
+            report.row(
+                CASE,
+                name,
+                [("p50 us", 0.5), ("p99 us", 0.99), ("p99.9 us", 0.999)]
+                    .map(|(p, share)| (p, at(rounds, share)))
+                    .to_vec(),
+            );
+        }
+        report.ratio(CASE, (at(&of_memory, 0.99) + 1.0) / at(&of_leased, 0.99));
+        Ok(())
+    }
+
+    async fn steadily(&self, path: &impl Path, client: u32) -> Latencies {
+        let mut latencies = Latencies::new();
+        let began = now();
+        let mut next = began;
+        while next < began + self.span {
+            while now() < next {
+                std::hint::spin_loop();
+            }
+            let asked = now();
+            path.decide(client).await;
+            latencies.add(now() - asked);
+            next += EVERY;
+            tokio::task::coop::consume_budget().await;
+        }
+        latencies
     }
 
     async fn store(&self) -> Result<RedisStore, Box<dyn Error>> {
@@ -135,7 +209,7 @@ impl Targets {
         let began = now();
         let figures = load::run(&[&self.server], OUTSTANDING, self.span, decide).await;
         let allowed = contender.allowed(rate, now() - began);
-        rounds.over += counted.admitted.load(Ordering::Relaxed).saturating_sub(allowed);
+        rounds.is_over |= counted.admitted.load(Ordering::Relaxed) > allowed;
         rounds.failed += counted.failed.load(Ordering::Relaxed);
         if round > 0 {
             rounds.rounds.push(figures);
@@ -152,10 +226,14 @@ impl Rounds {
             ("p99 us", middle(|round| round.p99)),
             ("calls", middle(|round| round.calls)),
             ("redis us", middle(|round| round.server_cpu)),
-            ("over", self.over as f64),
             ("failed", self.failed as f64),
         ];
         report.row(case, contender.name(), figures);
+    }
+
+    /// Returns the median ratio of one figure to another contender's.
+    fn over_other(&self, other: &Self, figure: fn(&Round) -> f64) -> f64 {
+        median_ratio(&self.all(figure), &other.all(figure))
     }
 
     /// Returns one figure of each round.

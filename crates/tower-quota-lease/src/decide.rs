@@ -123,7 +123,9 @@ impl Request {
             asked.plan = shared.plans.of(charge);
             let mut shard = shared.leases.shard(asked.digest);
             let Some(plan) = asked.plan.as_ref().filter(|_| is_leasable(charge)) else { continue };
-            let Some(pool) = shared.leases.open(&mut shard, asked.digest, asked.limit, plan, self.now) else { continue };
+            let Some(pool) = shared.leases.open(&mut shard, asked.digest, asked.limit, plan, self.now) else {
+                continue;
+            };
             pool.note(self.now, asked.units);
             pool.begin_exact(self.now);
             renewals.want(pool.next_lease(self.now), asked.digest, charge.key());

@@ -53,8 +53,11 @@ impl Renewal {
         let shared = Arc::clone(&under_way.0);
         let sent = shared.now();
         let answer = {
-            let charges: SmallVec<[Charge<'_>; 2]> =
-                self.wants.iter().map(|want| Charge::new(want.limit, &want.plan.stored, &self.key).cost(want.units).refundable()).collect();
+            let charges: SmallVec<[Charge<'_>; 2]> = self
+                .wants
+                .iter()
+                .map(|want| Charge::new(want.limit, &want.plan.stored, &self.key).cost(want.units).refundable())
+                .collect();
             shared.store.check(&charges)
         };
         let term = self.wants.iter().map(|want| want.plan.term).max().unwrap_or_default();

@@ -35,7 +35,7 @@ impl Answer {
 pub(super) trait Path: Clone + Send + Sync + 'static {
     fn decide(&self, client: u32) -> impl Future<Output = Answer> + Send + 'static;
 
-    /// Ends the path. Returns the units that it has charged and lost, as far as it knows.
+    /// Ends the path, and returns the units that it has charged and lost, as far as it knows.
     fn close(&self) -> impl Future<Output = u64> + Send {
         async { 0 }
     }
@@ -45,6 +45,7 @@ pub(super) trait Path: Clone + Send + Sync + 'static {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(super) enum Contender {
     Exact,
+    Leased,
     Trypema,
     #[cfg(feature = "limitador")]
     Limitador,
@@ -54,6 +55,7 @@ pub(super) enum Contender {
 impl Contender {
     pub(super) const ALL: &[Self] = &[
         Self::Exact,
+        Self::Leased,
         Self::Trypema,
         #[cfg(feature = "limitador")]
         Self::Limitador,
@@ -61,12 +63,13 @@ impl Contender {
     ];
 
     /// Those of tower-quota.
-    pub(super) const OURS: &[Self] = &[Self::Exact];
+    pub(super) const OURS: &[Self] = &[Self::Exact, Self::Leased];
 
     /// Returns the name in reports.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Exact => "tower-quota, exact",
+            Self::Leased => "tower-quota, leased",
             Self::Trypema => "trypema, hybrid",
             #[cfg(feature = "limitador")]
             Self::Limitador => "limitador, cached",
@@ -78,6 +81,7 @@ impl Contender {
     pub(super) const fn argument(self) -> &'static str {
         match self {
             Self::Exact => "exact",
+            Self::Leased => "leased",
             Self::Trypema => "trypema",
             #[cfg(feature = "limitador")]
             Self::Limitador => "limitador",
@@ -91,7 +95,7 @@ impl Contender {
     pub(super) fn allowed(self, rate: u32, span: Duration) -> u64 {
         let rate = f64::from(rate);
         (match self {
-            Self::Exact => rate + rate * span.as_secs_f64(),
+            Self::Exact | Self::Leased => rate + rate * span.as_secs_f64(),
             _ => rate * span.as_secs_f64().ceil(),
         }) as u64
     }

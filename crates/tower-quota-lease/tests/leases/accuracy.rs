@@ -12,7 +12,18 @@ fn fleet(quota: Quota, instances: u64, load_percent: u64) -> Fleet {
     let rate = quota.units() * 1_000_000 / u64::try_from(quota.period().as_micros()).unwrap();
     let gap = instances * 100_000_000 / (rate * load_percent);
     let (span, delay) = (Duration::from_secs(30), Duration::from_millis(1));
-    Fleet { quota, instances, gap, most_units: 1, span, loss_percent: 0, delay, faults: false, floods: Vec::new(), seed: 7 }
+    Fleet {
+        quota,
+        instances,
+        gap,
+        most_units: 1,
+        span,
+        loss_percent: 0,
+        delay,
+        faults: false,
+        floods: Vec::new(),
+        seed: 7,
+    }
 }
 
 /// Returns the share of what could be admitted that was, in thousandths.

@@ -12,8 +12,9 @@ use crate::fleet::Fleet;
 
 /// Draws quotas that are leased. A bucket is full again soon after a lease was taken from it.
 fn quota() -> impl Strategy<Value = Quota> {
-    let algorithms =
-        prop::sample::select(Algorithm::ALL.into_iter().filter(|one| *one != Algorithm::LeakyBucket).collect::<Vec<_>>());
+    let algorithms = prop::sample::select(
+        Algorithm::ALL.into_iter().filter(|one| *one != Algorithm::LeakyBucket).collect::<Vec<_>>(),
+    );
     let periods = prop::sample::select(vec![700_u64, 1_000, 2_000]);
     (100..1_000_u64, periods, algorithms, 100..1_500_u64).prop_map(|(units, period, algorithm, burst)| {
         let quota = Quota::new(units, Duration::from_millis(period)).try_algorithm(algorithm).unwrap();

@@ -62,4 +62,3 @@ async fn stored_units(store: &MemoryStore, quota: &Quota, client: u64) -> u64 {
     let decision = store.check(&[Charge::new(LIMIT, quota, &key(client)).cost(0)]).await.unwrap();
     quota.capacity() - decision.statuses()[0].remaining()
 }
-

@@ -91,7 +91,12 @@ impl<S: Store> Store for Network<S> {
 
     #[expect(clippy::disallowed_methods, reason = "in a simulation, time passes at once")]
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
-        let network = Self { store: Arc::clone(&self.store), state: Arc::clone(&self.state), delays: self.delays.clone(), ..*self };
+        let network = Self {
+            store: Arc::clone(&self.store),
+            state: Arc::clone(&self.state),
+            delays: self.delays.clone(),
+            ..*self
+        };
         let owned: Vec<OwnedCharge> = charges.iter().map(OwnedCharge::from).collect();
         self.state.calls.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
