@@ -55,7 +55,7 @@ pub(super) fn worst(report: &Report) -> String {
     table
 }
 
-/// Writes what leases cost beside exact round trips in every cell, then the faults and the cases with targets.
+/// Writes the cost of leases beside exact round trips, then the faults and the cases with targets.
 pub(super) fn tables(report: &Report) -> String {
     let mut text = String::new();
     if report.suite() != "distributed" {

@@ -1,4 +1,4 @@
-//! What a fault in the middle of a cell does: admitted over allowed, and the units that were charged and lost.
+//! Faults in the middle of a cell: admitted over allowed, and the units that were charged and lost.
 
 use std::error::Error;
 use std::process::Command;
@@ -16,9 +16,9 @@ use crate::timing::rest;
 const VICTIM: usize = 0;
 /// The fault begins so long after the start.
 const BEFORE: Duration = Duration::from_millis(1_500);
-/// It lasts so long, unless it is the end of a process or of Redis.
+/// The length of a fault, unless it is the end of a process or of Redis.
 const DURING: Duration = Duration::from_secs(2);
-/// Redis is away so briefly that the units admitted twice are not made up for by those that were not asked.
+/// The time without Redis: short, so that requests without an answer do not hide units admitted twice.
 const RESTART: Duration = Duration::from_millis(200);
 /// The default deadline of the Redis store: with it a fault shows as it would in production.
 const DEADLINE_MS: u64 = 50;

@@ -68,7 +68,7 @@ impl Targets {
         })
     }
 
-    /// One client, for which a process asks as often as it can.
+    /// Measures one client, for which a process asks as often as it can.
     async fn hot(&self, report: &mut Report) -> Result<(), Box<dyn Error>> {
         const CASE: &str = "distributed/hot/512";
         let exact = StorePath::new(self.store().await?, quota(HOT));
@@ -91,7 +91,7 @@ impl Targets {
         Ok(())
     }
 
-    /// A million clients, most of whom ask once.
+    /// Measures a million clients, most of which ask once.
     async fn zipf(&self, report: &mut Report) -> Result<(), Box<dyn Error>> {
         const CASE: &str = "distributed/zipf-1m";
         let trace = Arc::new(Traffic::Zipf(MILLION).trace(1));
@@ -111,7 +111,7 @@ impl Targets {
         Ok(())
     }
 
-    /// One client far beyond its quota: nearly all of its requests are refused.
+    /// Measures one client far beyond its quota: nearly all of its requests are refused.
     async fn refusal_flood(&self, report: &mut Report) -> Result<(), Box<dyn Error>> {
         const CASE: &str = "distributed/refusal-flood";
         let quota = quota(FLOODED);
@@ -127,7 +127,7 @@ impl Targets {
         Ok(())
     }
 
-    /// One client that is decided at a steady rate from a lease, beside the memory store: 99 of 100 decisions.
+    /// Measures one client that asks at a steady rate, from leases and from the memory store.
     ///
     /// The process spins between the decisions, so that a timer's delay is not measured with them.
     async fn steady(&self, report: &mut Report) -> Result<(), Box<dyn Error>> {
