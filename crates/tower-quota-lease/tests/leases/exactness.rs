@@ -63,7 +63,7 @@ fn fleet() -> impl Strategy<Value = Fleet> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The units are replayed on the limit's own quota at the instants at which they were spent. All of them must fit.
     #[test]

@@ -106,12 +106,13 @@ impl Fleet {
         outcome
     }
 
-    /// Returns the mean time between two requests. A flood brings the capacity of the quota within a millisecond.
+    /// Returns the mean time between two requests.
+    ///
+    /// A flood brings the capacity of the quota in each of its first three milliseconds, then in each 100 ms.
     fn gap_at(&self, instant: Duration) -> u64 {
-        match self.floods.iter().any(|flood| flood.contains(&instant)) {
-            true => 500 * self.instances * (1 + self.most_units) / self.quota.capacity(),
-            false => self.gap,
-        }
+        let Some(flood) = self.floods.iter().find(|flood| flood.contains(&instant)) else { return self.gap };
+        let span = if instant < flood.start + Duration::from_millis(3) { 500 } else { 50_000 };
+        span * self.instances * (1 + self.most_units) / self.quota.capacity()
     }
 
     #[expect(clippy::disallowed_methods, reason = "in a paused runtime, time passes at once")]
