@@ -69,6 +69,7 @@ const WANTED: &[(&str, f64)] = &[
     ("distributed/zipf-1m", 2.0),
     // Calls of exact round trips over those of leases: at least 40 % fewer.
     ("distributed/zipf-1m/calls", 1.67),
+    ("distributed/zipf-1m/sent", 1.67),
     // The memory store's latency and a microsecond, over that of leases.
     ("distributed/leased-p99", 1.0),
     ("distributed/refusal-flood", 20.0),

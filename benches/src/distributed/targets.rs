@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tower_quota_core::MemoryStore;
+use tower_quota_core::{MemoryStore, Quota};
 use tower_quota_lease::Leased;
 use tower_quota_redis::RedisStore;
 use tower_quota_testkit::RedisServer;
@@ -23,8 +23,9 @@ const OUTSTANDING: u64 = 512;
 const HOT: u32 = 100_000;
 /// The time between two decisions of the steady case: half of the hot client's rate.
 const EVERY: Duration = Duration::from_micros(20);
-/// Units a second of each of a million clients: the busiest asks for more.
-const EACH: u32 = 1_000;
+/// The quota of each of a million clients, with the burst that a quota has by default.
+const EACH: Quota = Quota::per_minute(60 * RATE_OF_EACH as u64);
+const RATE_OF_EACH: u32 = 1_000;
 const MILLION: u32 = 1_000_000;
 /// Units a second of a client that sends a flood of requests.
 const FLOODED: u32 = 10;
@@ -33,6 +34,8 @@ const FLOODED: u32 = 10;
 #[derive(Default)]
 struct Rounds {
     rounds: Vec<Round>,
+    /// Decisions in all rounds, with the one that does not count.
+    decisions: f64,
     /// True if a round admitted more than one client's quota.
     is_over: bool,
     failed: u64,
@@ -95,19 +98,25 @@ impl Targets {
     async fn zipf(&self, report: &mut Report) -> Result<(), Box<dyn Error>> {
         const CASE: &str = "distributed/zipf-1m";
         let trace = Arc::new(Traffic::Zipf(MILLION).trace(1));
-        let exact = StorePath::new(self.store().await?, quota(EACH));
-        let leased = StorePath::new(Leased::new(self.store().await?), quota(EACH));
+        let (store_of_exact, store_of_leased) = (self.store().await?, self.store().await?);
+        let exact = StorePath::new(store_of_exact.clone(), EACH);
+        let leased = StorePath::new(Leased::new(store_of_leased.clone()), EACH);
         let [mut of_exact, mut of_leased] = Default::default();
         for round in 0..=self.rounds {
             let clients = Arc::clone(&trace);
-            self.round(&exact, &mut of_exact, round, EACH, Contender::Exact, move |draw| clients.at(draw)).await;
+            self.round(&exact, &mut of_exact, round, RATE_OF_EACH, Contender::Exact, move |draw| clients.at(draw))
+                .await;
             let clients = Arc::clone(&trace);
-            self.round(&leased, &mut of_leased, round, EACH, Contender::Leased, move |draw| clients.at(draw)).await;
+            self.round(&leased, &mut of_leased, round, RATE_OF_EACH, Contender::Leased, move |draw| clients.at(draw))
+                .await;
         }
         of_exact.report(report, CASE, Contender::Exact);
         of_leased.report(report, CASE, Contender::Leased);
         report.ratio(CASE, of_leased.over_other(&of_exact, |round| round.rate));
         report.ratio(format!("{CASE}/calls"), of_exact.over_other(&of_leased, |round| round.calls));
+        // Calls are batches, and as many as fit into the time: what they carry is the work that leases save.
+        let sent = |rounds: &Rounds, store: &RedisStore| store.stats().decisions as f64 / rounds.decisions;
+        report.ratio(format!("{CASE}/sent"), sent(&of_exact, &store_of_exact) / sent(&of_leased, &store_of_leased));
         Ok(())
     }
 
@@ -208,7 +217,9 @@ impl Targets {
         };
         let began = now();
         let figures = load::run(&[&self.server], OUTSTANDING, self.span, decide).await;
-        let allowed = contender.allowed(rate, now() - began);
+        let took = now() - began;
+        let allowed = contender.allowed(rate, took);
+        rounds.decisions += figures.rate * took.as_secs_f64();
         rounds.is_over |= counted.admitted.load(Ordering::Relaxed) > allowed;
         rounds.failed += counted.failed.load(Ordering::Relaxed);
         if round > 0 {
