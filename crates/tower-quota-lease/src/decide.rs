@@ -142,7 +142,7 @@ impl Request {
         asked.collect()
     }
 
-    /// Returns the decision about the request, with the store's answer about the charges that it was asked for.
+    /// Returns the decision, with the store's answer about the charges that it was asked for.
     pub(crate) fn complete<S: Store, C: Clock>(&self, shared: &Shared<S, C>, answer: &Decision) -> Decision {
         let is_admitted = answer.is_allowed();
         if !is_admitted {

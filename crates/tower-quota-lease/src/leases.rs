@@ -93,7 +93,9 @@ impl Shard {
         pools.iter_mut().find(|pool| pool.limit == limit && pool.plan.asked == *quota)
     }
 
-    /// Puts units back into the lease that they were charged with, and returns its pool if the lease goes on.
+    /// Puts units back into the lease that they were charged with.
+    ///
+    /// Returns its pool, if the lease goes on.
     pub(crate) fn put_back(
         &mut self,
         (digest, limit): (u128, Name),

@@ -28,7 +28,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Returns the plan of a quota with leases of at most this many microseconds, or `None` if it is not leased.
+    /// Returns the plan of a quota, or `None` if it is not leased. Leases last `longest` microseconds at most.
     fn of(quota: &Quota, longest: u64) -> Option<Self> {
         let period = micros(quota.period());
         let (stored, term) = match quota.algorithm() {

@@ -43,7 +43,7 @@ struct Demand {
     requests_before: u32,
 }
 
-/// What a store has said of a limit.
+/// The status of a limit in the store's last answer.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     remaining: u64,
@@ -92,7 +92,7 @@ impl Pool {
         }
     }
 
-    /// Returns the lease that a request should wait for that finds no units here, where little is left in the store.
+    /// Returns the lease to ask for instead of a request, where little is left in the store.
     ///
     /// The request itself is refused: what it would take from the store is in the lease.
     pub(crate) fn next_short_lease(&mut self, now: u64) -> Option<Want> {

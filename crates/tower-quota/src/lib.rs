@@ -26,6 +26,7 @@
 //! | [gRPC](guide::grpc) | tonic servers, streams, both protocols in one service |
 //! | [Operations](guide::operations) | peek, reset, grant, block, change quotas while requests run; metrics; shutdown |
 //! | [Outages](guide::outages) | fail open, fail closed, local counters; deadlines and the breaker |
+//! | [Leases](guide::leases) | hot clients decided in memory beside a shared store, with an exact total |
 //! | [Testing your limits](guide::testing_your_limits) | a clock that tests move, a store that fails on command |
 //! | [Writing a store](guide::writing_a_store), [adding an algorithm](guide::adding_an_algorithm) | extensions of the crate |
 //!
@@ -160,6 +161,7 @@
 //! | `jwt-rust-crypto` | `jwt`, and that crate's backend `rust_crypto` |
 //! | `redis` | `RedisStore`, a store that instances share, with its options and errors |
 //! | `tls` | `redis`, and `rediss://` URLs |
+//! | `lease` | `Leased`: hot clients are decided in memory, and all instances together stay exact |
 //!
 //! [`RedisStore`]: https://docs.rs/tower-quota-redis
 
@@ -211,6 +213,8 @@ pub use tower_quota_core::{
     LimitStatus, Limiter, MemoryStats, MemoryStore, MonotonicClock, Name, NotReady, Operation, Outcome, OwnedCharge,
     Penalty, Quota, Store, Timestamp, UnknownLimit, decide,
 };
+#[cfg(feature = "lease")]
+pub use tower_quota_lease::{LeaseOptions, LeaseStats, Leased};
 #[cfg(feature = "redis")]
 pub use tower_quota_redis::{
     RedisConfigError, RedisErrorCounts, RedisOptions, RedisStats, RedisStore, RedisStoreError,

@@ -1,4 +1,4 @@
-//! How much of a quota the instances admit, and how often they ask the store.
+//! The instances admit nearly all of a quota, and ask the store rarely.
 
 use std::time::Duration;
 

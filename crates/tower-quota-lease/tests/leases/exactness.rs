@@ -63,9 +63,13 @@ fn fleet() -> impl Strategy<Value = Fleet> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: ProptestConfig::default().cases / 2,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
-    /// The units are replayed on the limit's own quota at the instants at which they were spent. All of them must fit.
+    /// Replays the units on the limit's own quota, at the instants at which they were spent. All of them must fit.
     #[test]
     fn spent_units_fit_into_quota(fleet in fleet()) {
         let outcome = run(fleet.run());

@@ -25,7 +25,7 @@ pub(crate) struct Fleet {
     /// The longest time of a message.
     pub(crate) delay: Duration,
     pub(crate) faults: bool,
-    /// When all instances are flooded, and for how long.
+    /// The times in which all instances are flooded.
     pub(crate) floods: Vec<Range<Duration>>,
     pub(crate) seed: u64,
 }
@@ -112,7 +112,7 @@ impl Fleet {
     fn gap_at(&self, instant: Duration) -> u64 {
         let Some(flood) = self.floods.iter().find(|flood| flood.contains(&instant)) else { return self.gap };
         let span = if instant < flood.start + Duration::from_millis(3) { 500 } else { 50_000 };
-        span * self.instances * (1 + self.most_units) / self.quota.capacity()
+        (span * self.instances * (1 + self.most_units) / self.quota.capacity()).max(5)
     }
 
     #[expect(clippy::disallowed_methods, reason = "in a paused runtime, time passes at once")]
@@ -123,7 +123,7 @@ impl Fleet {
         }
     }
 
-    /// Now and then, pauses the instance, cuts it off, or lets it rest until it is cold.
+    /// Pauses the instance now and then, cuts it off, or lets it rest until it is cold.
     async fn disturb(&self, random: &mut Rng, store: &Instance) {
         if !self.faults {
             return;

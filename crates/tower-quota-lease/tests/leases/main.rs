@@ -1,5 +1,7 @@
 //! Leases, seen from outside: instances, a network and time are simulated.
 
+#![expect(clippy::unwrap_used, reason = "what a test calls may fail like a test")]
+
 mod accuracy;
 mod close;
 mod exactness;

@@ -65,6 +65,9 @@ impl Limit {
         if self.is_at_most {
             charge = charge.at_most();
         }
+        if self.is_exact {
+            charge = charge.exact();
+        }
         if self.settle_rule.is_some() {
             charge = charge.refundable();
         }

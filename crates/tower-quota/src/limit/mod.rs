@@ -49,6 +49,7 @@ pub struct Limit {
     /// The longest wait, if it is set; otherwise it depends on the quota.
     longest_wait: Option<Duration>,
     counts_refusals: bool,
+    is_exact: bool,
     /// The rule by which the limit settles, if it does.
     pub(crate) settle_rule: Option<SettleRule>,
     /// The maximum random time that is added to a wait.
@@ -117,6 +118,7 @@ impl Limit {
             run_time_quota: None,
             longest_wait: None,
             counts_refusals: false,
+            is_exact: false,
             settle_rule: None,
             jitter: Duration::ZERO,
             is_shadow: false,
@@ -269,6 +271,16 @@ impl Limit {
     /// So a client that does not stop sending requests stays limited.
     pub const fn count_refusals(mut self) -> Self {
         self.counts_refusals = true;
+        self.has_options = true;
+        self
+    }
+
+    /// Decides every request by the store itself, also where a store takes units in advance.
+    ///
+    /// For limits of which every unit counts, such as a password's attempts. With [leases](https://docs.rs/tower-quota-lease),
+    /// it is never decided from memory and gives up nothing of its burst. It makes no difference to other stores.
+    pub const fn exact(mut self) -> Self {
+        self.is_exact = true;
         self.has_options = true;
         self
     }
