@@ -26,6 +26,8 @@ pub(crate) struct Round {
     pub(crate) script: f64,
     /// Microseconds that a script call took the server, on average.
     pub(crate) call: f64,
+    /// Script calls per decision.
+    pub(crate) calls: f64,
     /// Entries that were added to the slow log.
     pub(crate) slow: f64,
 }
@@ -93,27 +95,28 @@ where
         p99: at(0.99),
         script: (after.script - before.script) / decisions,
         call: (after.script - before.script) / (after.calls - before.calls).max(1.0),
+        calls: (after.calls - before.calls) / decisions,
         slow: after.slow - before.slow,
     }
 }
 
 /// Sums since the processes began, over all servers.
 #[derive(Default)]
-struct Meters {
+pub(crate) struct Meters {
     /// Seconds.
     client_cpu: f64,
     /// Seconds.
-    server_cpu: f64,
+    pub(crate) server_cpu: f64,
     /// Microseconds in scripts.
     script: f64,
     /// Calls of scripts.
-    calls: f64,
+    pub(crate) calls: f64,
     /// Entries of the slow log.
     slow: f64,
 }
 
 impl Meters {
-    fn read(servers: &[&RedisServer]) -> Self {
+    pub(crate) fn read(servers: &[&RedisServer]) -> Self {
         let mut sums = Self { client_cpu: client_cpu(), ..Self::default() };
         for server in servers {
             sums.server_cpu += info(server, "cpu", "used_cpu_sys:") + info(server, "cpu", "used_cpu_user:");
@@ -132,7 +135,7 @@ impl Meters {
 }
 
 /// Returns the seconds of CPU that this process has used, from `/proc/self/stat` (in ticks of 10 ms).
-fn client_cpu() -> f64 {
+pub(crate) fn client_cpu() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The command's name is in parentheses and may hold spaces: count the fields after it. utime and stime.
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();

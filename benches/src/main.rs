@@ -5,6 +5,7 @@
 //!     cargo run --release -p tower-quota-bench -- limiter [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- layer [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- flood [--quick] [--json FILE]
+//!     cargo run --release -p tower-quota-bench -- distributed [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- soak [--quick]
 //!     cargo run --release -p tower-quota-bench -- chart [FILE.json...] [--into docs]
 //!     cargo run --release -p tower-quota-bench -- before-after [docs/figures]
@@ -23,6 +24,7 @@
 mod chart;
 mod child;
 mod conditions;
+mod distributed;
 mod flood;
 mod layer;
 mod load;
@@ -72,6 +74,11 @@ enum Suite {
     /// One scene of it.
     #[command(hide = true)]
     FloodWorker(flood::Scene),
+    /// Several processes behind one Redis, beside peers that count in memory.
+    Distributed,
+    /// One of those processes.
+    #[command(hide = true)]
+    DistributedNode(distributed::Node),
     /// A fixed number of decisions, for `scripts/instructions` to count; without a case, the names of all.
     #[command(hide = true)]
     Work {
@@ -115,6 +122,8 @@ fn main() -> ExitCode {
         Suite::Layer => layer::run(arguments.quick),
         Suite::Flood => flood::run(arguments.quick),
         Suite::FloodWorker(scene) => return done(flood::worker(&scene)),
+        Suite::Distributed => distributed::run(arguments.quick),
+        Suite::DistributedNode(node) => return done(distributed::node(&node)),
         Suite::Conditions => return done(conditions::print()),
         Suite::Chart { files, into } => return done(chart::run(&files, &into)),
         Suite::BeforeAfter { figures } => return done(chart::print_before_after(&figures)),

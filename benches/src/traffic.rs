@@ -67,6 +67,11 @@ fn scattered(rank: u32, keys: u32) -> u32 {
 }
 
 impl Trace {
+    /// Returns the number of one of its keys, by a draw: for tasks that share a trace.
+    pub(crate) fn at(&self, draw: u64) -> u32 {
+        self.keys[(draw % self.keys.len() as u64) as usize]
+    }
+
     /// Returns the number of the next key.
     pub(crate) fn next(&mut self) -> u32 {
         let key = self.keys[self.next];

@@ -62,6 +62,19 @@ const WANTED: &[(&str, f64)] = &[
     ("redis/bytes-per-client", 1.9),
     ("redis/overload-goodput", 0.8),
     ("redis/cluster-3", 0.7),
+    // Leases against exact round trips, in decisions a second; 1 is a total within the quota.
+    ("distributed/hot/512", 20.0),
+    ("distributed/hot/512/vs-trypema", 1.0),
+    ("distributed/hot/512/within-quota", 1.0),
+    ("distributed/zipf-1m", 2.0),
+    // Calls of exact round trips over those of leases: at least 40 % fewer.
+    ("distributed/zipf-1m/calls", 1.67),
+    ("distributed/zipf-1m/sent", 1.67),
+    // The memory store's latency and a microsecond, over that of leases.
+    ("distributed/leased-p99", 1.0),
+    ("distributed/refusal-flood", 20.0),
+    // A hundredth of a processor over what Redis uses.
+    ("distributed/refusal-flood/redis-cpu", 1.0),
 ];
 
 /// Returns the target of a ratio, if it has one.

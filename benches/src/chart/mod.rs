@@ -5,6 +5,7 @@
 
 mod algorithms;
 mod before_after;
+mod distributed;
 mod grid;
 mod numbers;
 mod pictures;
@@ -51,7 +52,11 @@ pub(crate) fn run(files: &[PathBuf], into: &Path) -> Result<(), Box<dyn Error>> 
 
 /// Returns the document that shows a suite's figures.
 fn document_of(suite: &str) -> &'static str {
-    if suite == "redis" { "REDIS.md" } else { "MEMORY.md" }
+    match suite {
+        "redis" => "REDIS.md",
+        "distributed" => "DISTRIBUTED.md",
+        _ => "MEMORY.md",
+    }
 }
 
 fn fill(document: &Path, region: &str, text: &str) -> Result<(), Box<dyn Error>> {
@@ -69,6 +74,7 @@ struct Page {
 
 fn page(report: &Report) -> Result<Page, Box<dyn Error>> {
     let mut page = Page { charts: Vec::new(), text: format!("{}.\n", report.conditions()) };
+    page.text += &distributed::worst(report);
     let pictures = pictures(report.suite())?;
     for picture in pictures {
         let grid = Grid::of(report, picture);
@@ -86,6 +92,7 @@ fn page(report: &Report) -> Result<Page, Box<dyn Error>> {
     if pictures.iter().all(|picture| !picture.has_table) {
         page.text += &tables::of_rows(report);
     }
+    page.text += &distributed::tables(report);
     page.text += &tables::of_ratios(report);
     Ok(page)
 }

@@ -137,6 +137,19 @@ const FLOOD: &[Picture] = &[
     share("flood-limited-ordinary", "Keys limited at once: ordinary clients admitted", "ordinary %", "flood/limited"),
 ];
 
+const NODES: &[&str] = &["1", "2", "4", "8"];
+const CALLS: &str = "script calls per decision, by processes";
+const P99: &str = "p99, microseconds from the planned instant, by processes";
+const OVER: &str = "requests admitted beyond the quota, by processes";
+
+const DISTRIBUTED: &[Picture] = &[
+    taken("distributed-hot-calls", "One hot client, twice its quota", CALLS, "calls", "distributed/hot/2x", NODES),
+    taken("distributed-zipf-calls", "A hundred clients by Zipf's law", CALLS, "calls", "distributed/zipf/2x", NODES),
+    taken("distributed-hot-p99", "One hot client, twice its quota", P99, "p99 us", "distributed/hot/2x", NODES),
+    taken("distributed-hot-over", "One hot client, 4 times its quota", OVER, "over", "distributed/hot/4x", NODES),
+    taken("distributed-zipf-over", "By Zipf's law, 4 times the quota", OVER, "over", "distributed/zipf/4x", NODES),
+];
+
 /// Returns the pictures of a suite. Some have tables only.
 pub(super) fn pictures(suite: &str) -> Result<&'static [Picture], Box<dyn Error>> {
     match suite {
@@ -144,6 +157,7 @@ pub(super) fn pictures(suite: &str) -> Result<&'static [Picture], Box<dyn Error>
         "layer" => Ok(LAYER),
         "flood" => Ok(FLOOD),
         "limiter" => Ok(LIMITER),
+        "distributed" => Ok(DISTRIBUTED),
         "instructions" | "redis" => Ok(&[]),
         other => Err(format!("there are no charts of the suite {other:?}").into()),
     }

@@ -2,7 +2,7 @@
 
 use super::grid::Grid;
 use super::numbers::written;
-use crate::report::Report;
+use crate::report::{Report, Row};
 use crate::wanted::wanted;
 
 /// Writes the figures of a chart: a line for each colour, a column for each group.
@@ -15,10 +15,15 @@ pub(super) fn of_grid(grid: &Grid) -> String {
     table
 }
 
-/// Writes every case with all of its figures. Cases with other kinds of figures go into another table.
+/// Writes every case with all of its figures.
 pub(super) fn of_rows(report: &Report) -> String {
+    of_cases(report.rows())
+}
+
+/// Writes these cases with all of their figures. Cases with other kinds of figures go into another table.
+pub(super) fn of_cases<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
     let (mut tables, mut columns) = (String::new(), Vec::new());
-    for row in report.rows() {
+    for row in rows {
         let is_new = !row.figures.keys().all(|figure| columns.contains(figure));
         if is_new {
             columns = row.figures.keys().cloned().collect();

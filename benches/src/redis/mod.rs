@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use self::contenders::{ping, pooled, script_per_limit, tower_quota};
 use self::setup::Setup;
+pub(crate) use self::setup::connect;
 use self::shape::Shape;
 use crate::load::{self, Round};
 use crate::report::{Report, median, median_ratio};

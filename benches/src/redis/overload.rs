@@ -9,7 +9,7 @@ use tower_quota_redis::RedisStore;
 use tower_quota_testkit::RedisServer;
 
 use super::contenders::{script_per_limit, tower_quota};
-use super::setup::connect;
+use super::setup::{GCRA, connect};
 use super::shape::Shape;
 use super::throttle::Throttle;
 use super::{MULTIPLEXED, TOWER_QUOTA};
@@ -33,7 +33,7 @@ pub(super) async fn measure(quick: bool, report: &mut Report) -> Result<(), Box<
     let mut connections = Vec::new();
     for _ in 0..STORES {
         stores.push(RedisStore::options().deadline(DEADLINE).connect(&server.url()).await?);
-        connections.push(connect(&server, DEADLINE).await?);
+        connections.push(connect(&server.url(), DEADLINE, GCRA).await?);
     }
     let (stores, connections) = (Arc::new(stores), Arc::new(connections));
     let throttle = Throttle::start(&server, SHARE)?;

@@ -12,6 +12,9 @@ use tower_quota_testkit::{RedisCluster, RedisServer};
 /// A deadline that no decision misses on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(5);
 
+/// The peers' script: a limit by GCRA.
+pub(super) const GCRA: &str = include_str!("gcra.lua");
+
 pub(super) struct Setup {
     pub(super) server: RedisServer,
     pub(super) cluster: RedisCluster,
@@ -39,7 +42,7 @@ impl Setup {
         (PRIMARIES..2 * PRIMARIES).for_each(|replica| cluster.kill(replica));
         let options = || RedisStore::options().deadline(DEADLINE);
         let number = |number| NonZeroUsize::new(number).unwrap_or(NonZeroUsize::MIN);
-        let (connection, sha) = connect(&server, DEADLINE).await?;
+        let (connection, sha) = connect(&server.url(), DEADLINE, GCRA).await?;
         let pool = deadpool_redis::Config::from_url(server.url())
             .builder()?
             .max_size(64)
@@ -68,16 +71,17 @@ impl Setup {
 
 pub(super) const PRIMARIES: usize = 3;
 
-/// Opens a peer's connection, with TCP_NODELAY as tower-quota's, and loads its script.
-pub(super) async fn connect(
-    server: &RedisServer,
+/// Opens a peer's connection, with TCP_NODELAY as tower-quota's, and loads its script. Returns its name too.
+pub(crate) async fn connect(
+    url: &str,
     deadline: Duration,
+    script: &str,
 ) -> Result<(MultiplexedConnection, String), Box<dyn Error>> {
     let settings = redis::io::tcp::TcpSettings::default().set_nodelay(true);
-    let info = server.url().into_connection_info()?.set_tcp_settings(settings);
+    let info = url.into_connection_info()?.set_tcp_settings(settings);
     let config = AsyncConnectionConfig::new().set_response_timeout(Some(deadline));
     let mut connection = Client::open(info)?.get_multiplexed_async_connection_with_config(&config).await?;
-    let script = Script::new(include_str!("gcra.lua"));
+    let script = Script::new(script);
     script.prepare_invoke().load_async(&mut connection).await?;
     Ok((connection, script.get_hash().to_owned()))
 }
