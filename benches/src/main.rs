@@ -6,6 +6,7 @@
 //!     cargo run --release -p tower-quota-bench -- layer [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- flood [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- distributed [--quick] [--json FILE]
+//!     cargo run --release -p tower-quota-bench -- simulation [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- soak [--quick]
 //!     cargo run --release -p tower-quota-bench -- chart [FILE.json...] [--into docs]
 //!     cargo run --release -p tower-quota-bench -- before-after [docs/figures]
@@ -76,6 +77,8 @@ enum Suite {
     FloodWorker(flood::Scene),
     /// Several processes behind one Redis, beside peers that count in memory.
     Distributed,
+    /// The same cells in virtual time, and a fleet of 200 instances with ten million clients.
+    Simulation,
     /// One of those processes.
     #[command(hide = true)]
     DistributedNode(distributed::Node),
@@ -123,6 +126,7 @@ fn main() -> ExitCode {
         Suite::Flood => flood::run(arguments.quick),
         Suite::FloodWorker(scene) => return done(flood::worker(&scene)),
         Suite::Distributed => distributed::run(arguments.quick),
+        Suite::Simulation => distributed::simulation::run(arguments.quick),
         Suite::DistributedNode(node) => return done(distributed::node(&node)),
         Suite::Conditions => return done(conditions::print()),
         Suite::Chart { files, into } => return done(chart::run(&files, &into)),

@@ -11,6 +11,7 @@ mod node;
 mod offer;
 mod path;
 mod plan;
+pub(crate) mod simulation;
 mod targets;
 
 use std::error::Error;
