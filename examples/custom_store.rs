@@ -112,6 +112,11 @@ impl Store for RedbStore {
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         ready(self.decide(operation, charges))
     }
+
+    /// Returns `false`: no other process opens the file, so refusals need not be remembered.
+    fn is_shared(&self) -> bool {
+        false
+    }
 }
 
 #[tokio::main]

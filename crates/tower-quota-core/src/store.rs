@@ -80,6 +80,15 @@ pub trait Store: Send + Sync + 'static {
         None
     }
 
+    /// Returns whether other processes may use the counters too, `true` by default.
+    ///
+    /// Each call then takes a round trip, and refusals are remembered: see [`RefusalCache`](crate::RefusalCache). A `MemoryStore`
+    /// is not shared.
+    #[inline]
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     /// Waits until refunds and settlements in flight have reached the store, or the deadline has passed.
     ///
     /// Returns whether they have reached it. Call this when a service shuts down and makes no more requests. The default
@@ -105,6 +114,11 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
     fn identity(&self) -> Option<usize> {
         (**self).identity()
+    }
+
+    #[inline]
+    fn is_shared(&self) -> bool {
+        (**self).is_shared()
     }
 
     fn close(&self, deadline: Duration) -> impl Future<Output = bool> + Send {
@@ -141,6 +155,8 @@ trait ErasedStore: Send + Sync {
 
     fn identity_of_store(&self) -> Option<usize>;
 
+    fn is_shared_store(&self) -> bool;
+
     fn close_boxed(&self, deadline: Duration) -> Pin<Box<dyn Future<Output = bool> + Send + '_>>;
 }
 
@@ -156,6 +172,10 @@ impl<S: Store> ErasedStore for S {
 
     fn identity_of_store(&self) -> Option<usize> {
         self.identity()
+    }
+
+    fn is_shared_store(&self) -> bool {
+        self.is_shared()
     }
 
     fn close_boxed(&self, deadline: Duration) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
@@ -185,6 +205,10 @@ impl Store for BoxStore {
 
     fn identity(&self) -> Option<usize> {
         self.0.identity_of_store()
+    }
+
+    fn is_shared(&self) -> bool {
+        self.0.is_shared_store()
     }
 
     fn close(&self, deadline: Duration) -> impl Future<Output = bool> + Send {

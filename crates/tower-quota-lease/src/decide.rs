@@ -45,7 +45,7 @@ struct Asked {
     capacity: u64,
     is_shadow: bool,
     /// The plan of its quota, if its requests may be leased.
-    plan: Option<Arc<Plan>>,
+    plan: Option<Plan>,
 }
 
 impl Request {
@@ -72,10 +72,10 @@ impl Request {
                 renewals.want(pool.next_lease(now), digest, charge.key());
                 return Part::Leased(Taken { digest, limit, units, charged_at }, pool.status(now, units));
             }
-            if let Some(want) = pool.next_short_lease(now) {
+            if let Some(want) = pool.next_short_lease(now, units) {
                 renewals.want(Some(want), digest, charge.key());
             }
-            if pool.refuses(now) {
+            if pool.refuses(now, units) {
                 pool.note(now, units);
                 return Part::Refused(pool.refusal(now, units));
             }
@@ -127,7 +127,7 @@ impl Request {
                 continue;
             };
             pool.note(self.now, asked.units);
-            pool.begin_exact(self.now);
+            pool.begin_exact(self.now, asked.units);
             renewals.want(pool.next_lease(self.now), asked.digest, charge.key());
         }
         if let Some(part) = self.parts.first() {
@@ -166,9 +166,11 @@ impl Request {
         let now = shared.now();
         for part in &self.parts {
             let Part::Leased(taken, _) = part else { continue };
-            let mut shard = shared.leases.shard(taken.digest);
-            if let Some(pool) = shard.put_back((taken.digest, taken.limit), taken.units, taken.charged_at, now) {
-                pool.forget(taken.units);
+            let shard = &mut *shared.leases.shard(taken.digest);
+            match shard.put_back((taken.digest, taken.limit), taken.units, taken.charged_at, now) {
+                Some(pool) => pool.forget(taken.units),
+                // The lease has ended while the store was asked about another limit.
+                None => shard.counts.units_lost += taken.units,
             }
         }
     }

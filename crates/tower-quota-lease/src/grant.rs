@@ -9,7 +9,10 @@ const MOST: usize = 3;
 /// Units of one lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
+    /// The units that are not spent.
     pub(crate) units: u64,
+    /// The units that were charged.
+    pub(crate) charged: u64,
     /// The instant by the store at which the units were charged.
     pub(crate) charged_at: Timestamp,
     /// The instant by this instance at which the lease ends, in microseconds.
@@ -48,7 +51,8 @@ impl Grants {
     /// Puts units back into the lease that they were charged with. Returns whether it goes on.
     pub(crate) fn put_back(&mut self, now: u64, units: u64, charged_at: Timestamp) -> bool {
         let grant = self.0.iter_mut().find(|grant| grant.charged_at == charged_at && now < grant.ends_at);
-        grant.map(|grant| grant.units += units).is_some()
+        // A refund of more than was taken mints nothing.
+        grant.map(|grant| grant.units = grant.units.saturating_add(units).min(grant.charged)).is_some()
     }
 
     /// Returns whether another grant has room. A spent grant makes room.
@@ -78,7 +82,7 @@ mod tests {
     use super::*;
 
     const fn grant(units: u64, charged_at: u64, ends_at: u64) -> Grant {
-        Grant { units, charged_at: Timestamp::from_micros(charged_at), ends_at }
+        Grant { units, charged: units, charged_at: Timestamp::from_micros(charged_at), ends_at }
     }
 
     #[test]
@@ -109,6 +113,7 @@ mod tests {
         let charged_at = grants.take(50, 1).unwrap();
         assert!(grants.put_back(60, 1, charged_at));
         assert!(!grants.put_back(60, 1, Timestamp::from_micros(11)));
+        assert!(grants.put_back(60, 9, charged_at));
         assert_eq!(grants.units(60), 1);
     }
 }

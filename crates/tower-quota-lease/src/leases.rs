@@ -3,17 +3,20 @@
 use core::hash::{BuildHasher, Hasher};
 use std::collections::HashMap;
 use std::hash::RandomState;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
 use tower_quota_core::{Key, Name, Quota, Timestamp};
 
 use crate::plan::Plan;
 use crate::pool::Pool;
+use crate::sightings::Sightings;
 use crate::stats::Counts;
 
 /// Enough that threads rarely meet in one.
 const SHARDS: usize = 64;
+/// The sightings from which a key gets a pool.
+const SIGHTINGS: u32 = 2;
 /// The shortest time between two searches of a full shard for keys that are not used, in microseconds.
 const SWEEP_EVERY: u64 = 100_000;
 
@@ -22,6 +25,7 @@ const SWEEP_EVERY: u64 = 100_000;
 pub(crate) struct Leases {
     seed: [u8; 16],
     shards: Box<[Mutex<Shard>]>,
+    sightings: Sightings,
     keys_per_shard: usize,
 }
 
@@ -46,7 +50,7 @@ impl Leases {
         };
         let seed = (u128::from(half(1)) << 64 | u128::from(half(2))).to_le_bytes();
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Self { seed, shards, keys_per_shard: keys.div_ceil(SHARDS) }
+        Self { seed, shards, sightings: Sightings::new(), keys_per_shard: keys.div_ceil(SHARDS) }
     }
 
     /// Returns the number of a key, which no client can choose.
@@ -62,24 +66,26 @@ impl Leases {
         self.shards.iter().map(locked)
     }
 
-    /// Returns the pool of a limit, which is made if there is room for its key.
+    /// Returns the pool of a limit, which is made if its key was seen before and there is room.
     pub(crate) fn open<'s>(
         &self,
         shard: &'s mut Shard,
         digest: u128,
         limit: Name,
-        plan: &Arc<Plan>,
+        plan: &Plan,
         now: u64,
     ) -> Option<&'s mut Pool> {
-        let is_known = shard.keys.contains_key(&digest);
-        if !is_known && shard.keys.len() >= self.keys_per_shard && !shard.sweep(now) {
-            return None;
+        if !shard.keys.contains_key(&digest) {
+            let is_rare = self.sightings.note(digest, now) < SIGHTINGS;
+            if is_rare || shard.keys.len() >= self.keys_per_shard && !shard.sweep(now) {
+                return None;
+            }
         }
         let pools = shard.keys.entry(digest).or_default();
         let known = pools.iter().position(|pool| pool.limit == limit && pool.plan.asked == plan.asked);
         let position = known.unwrap_or_else(|| {
             pools.retain(|pool| pool.is_live(now));
-            pools.push(Pool::new(limit, Arc::clone(plan)));
+            pools.push(Pool::new(limit, *plan));
             pools.len() - 1
         });
         pools.get_mut(position)

@@ -44,7 +44,7 @@
 //! | leaky bucket; limits with penalties, counted refusals or a settled cost | the same quota; not leased | nothing |
 //!
 //! `T` is 100 ms, and shorter where the third column would be exceeded. A quota for which it would be under 5 ms is not
-//! leased, nor a bucket of fewer than 20 units. A sliding window keeps its own bound, as without leases.
+//! leased, nor a bucket of fewer than 100 units. A sliding window keeps its own bound, as without leases.
 //!
 //! # Caveats
 //!
@@ -69,6 +69,7 @@ mod plan;
 mod pool;
 mod renewal;
 mod shared;
+mod sightings;
 mod stats;
 
 pub use self::leased::Leased;

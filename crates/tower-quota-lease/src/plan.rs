@@ -1,7 +1,7 @@
 //! Plans: how long a lease of a quota lasts, and the quota that the store counts by meanwhile.
 
 use core::time::Duration;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::OnceLock;
 
 use tower_quota_core::{Algorithm, Charge, Quota};
 
@@ -9,13 +9,16 @@ use tower_quota_core::{Algorithm, Charge, Quota};
 const SHORTEST: u64 = 5_000;
 /// The part of a bucket's burst that may be given up.
 const BURST_SHARE: u64 = 20;
+/// The fewest units that a bucket gives up. Leases of smaller buckets are spent before they have saved a call, and what
+/// other instances hold of them is missed.
+const FEWEST_GIVEN_UP: u64 = 5;
 /// The part of a sliding window's rate that may be given up.
 const RATE_SHARE: u64 = 100;
 /// The most plans that are kept. Policies have a handful of quotas.
 const MOST_PLANS: usize = 64;
 
 /// The lease of a quota.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// The quota of the limit.
     pub(crate) asked: Quota,
@@ -35,6 +38,9 @@ impl Plan {
             Algorithm::TokenBucket | Algorithm::Gcra => {
                 // A twentieth of the burst, in full units, is what `term` may refill.
                 let given_up = quota.capacity() / BURST_SHARE;
+                if given_up < FEWEST_GIVEN_UP {
+                    return None;
+                }
                 let term = u64::try_from(u128::from(given_up) * u128::from(period) / u128::from(quota.units()));
                 let term = term.unwrap_or(u64::MAX).min(longest);
                 let refilled = (u128::from(term) * u128::from(quota.units())).div_ceil(u128::from(period));
@@ -54,43 +60,33 @@ impl Plan {
     }
 }
 
-/// The plans of the quotas that are in use.
+/// The plans of the quotas that are in use, found without a lock.
 #[derive(Debug)]
 pub(crate) struct Plans {
     longest: u64,
-    known: RwLock<Vec<(Quota, Option<Arc<Plan>>)>>,
+    known: [OnceLock<(Quota, Option<Plan>)>; MOST_PLANS],
 }
 
 impl Plans {
     pub(crate) fn new(longest: Duration) -> Self {
-        Self { longest: micros(longest), known: RwLock::default() }
+        Self { longest: micros(longest), known: [const { OnceLock::new() }; MOST_PLANS] }
     }
 
     /// Returns the plan by which the store counts a charge, if it is not the charge's own quota.
-    pub(crate) fn of(&self, charge: &Charge<'_>) -> Option<Arc<Plan>> {
+    pub(crate) fn of(&self, charge: &Charge<'_>) -> Option<Plan> {
         if counts_itself(charge) {
             return None;
         }
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        match known.iter().find(|(quota, _)| quota == charge.quota()) {
-            Some((_, plan)) => plan.clone(),
-            None => {
-                drop(known);
-                self.add(charge.quota())
+        let quota = charge.quota();
+        for known in &self.known {
+            // A free place is taken by the first thread that comes, whose quota may be another.
+            let (known, plan) = known.get_or_init(|| (*quota, Plan::of(quota, self.longest)));
+            if known == quota {
+                return *plan;
             }
         }
-    }
-
-    #[cold]
-    fn add(&self, quota: &Quota) -> Option<Arc<Plan>> {
-        let plan = Plan::of(quota, self.longest).map(Arc::new);
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() == MOST_PLANS {
-            // The oldest quota may have been replaced. If it is in use, it is planned again.
-            known.remove(0);
-        }
-        known.push((*quota, plan.clone()));
-        plan
+        // Quotas that came later than all these are planned at each request.
+        Plan::of(quota, self.longest)
     }
 }
 
@@ -125,8 +121,8 @@ mod tests {
     fn bucket_gives_up_what_is_refilled() {
         let plan = Plan::of(&Quota::per_second(1_000), LONGEST).unwrap();
         assert_eq!((plan.term, plan.stored.capacity(), plan.stored.units()), (50_000, 950, 1_000));
-        let plan = Plan::of(&Quota::per_minute(6_000).gcra().burst(40), LONGEST).unwrap();
-        assert_eq!((plan.term, plan.stored.capacity()), (20_000, 38));
+        let plan = Plan::of(&Quota::per_minute(6_000).gcra().burst(140), LONGEST).unwrap();
+        assert_eq!((plan.term, plan.stored.capacity()), (70_000, 133));
         let plan = Plan::of(&Quota::per_hour(5_000), LONGEST).unwrap();
         assert_eq!((plan.term, plan.stored.capacity()), (100_000, 4_999));
     }
@@ -149,8 +145,8 @@ mod tests {
 
     #[test]
     fn small_or_slow_quotas_are_not_leased() {
-        let tiny = Quota::per_second(19);
-        let strict = Quota::per_second(100_000).gcra().burst(20);
+        let tiny = Quota::per_second(99);
+        let strict = Quota::per_second(100_000).gcra().burst(100);
         let short = Quota::new(100, Duration::from_millis(400)).sliding_log();
         for quota in [tiny, strict, short, Quota::per_second(1_000).leaky_bucket()] {
             assert_eq!(Plan::of(&quota, LONGEST), None, "{quota:?}");
@@ -158,16 +154,15 @@ mod tests {
     }
 
     #[test]
-    fn plans_are_bounded_and_found_again() {
+    fn more_quotas_than_places_are_planned() {
         let plans = Plans::new(Duration::from_millis(100));
         let key = tower_quota_core::Key::EVERYONE;
-        for units in (1_000..1_200).chain(1_199..1_200) {
+        for units in (1_000..1_200).chain(1_000..1_010) {
             let quota = Quota::per_minute(units);
             let plan = plans.of(&Charge::new("minute", &quota, &key)).unwrap();
             assert_eq!(plan.asked, quota);
         }
-        assert_eq!(plans.known.read().unwrap().len(), MOST_PLANS);
-        let quota = Quota::per_minute(1_199);
+        let quota = Quota::per_minute(1_000);
         assert_eq!(plans.of(&Charge::new("minute", &quota, &key).exact()), None);
         assert_eq!(plans.of(&Charge::new("minute", &quota, &key).refundable()), None);
     }

@@ -1,7 +1,6 @@
 //! Pools: what an instance holds and knows of one limit of one key.
 
 use core::time::Duration;
-use std::sync::Arc;
 
 use tower_quota_core::{Decision, Left, LimitStatus, Name, Outcome};
 
@@ -20,7 +19,7 @@ const PAUSES: u64 = 4;
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(crate) limit: Name,
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) plan: Plan,
     pub(crate) grants: Grants,
     demand: Demand,
     /// The store's last answer.
@@ -54,7 +53,7 @@ struct Seen {
 }
 
 impl Pool {
-    pub(crate) fn new(limit: Name, plan: Arc<Plan>) -> Self {
+    pub(crate) fn new(limit: Name, plan: Plan) -> Self {
         let (grants, demand) = (Grants::default(), Demand::default());
         Self { limit, plan, grants, demand, seen: None, refuse_until: 0, pause_until: 0, is_asking: false }
     }
@@ -78,16 +77,16 @@ impl Pool {
     }
 
     /// Returns whether a request that finds no units here is refused without asking the store.
-    pub(crate) const fn refuses(&self, now: u64) -> bool {
-        now < self.refuse_until
+    pub(crate) fn refuses(&self, now: u64, cost: u64) -> bool {
+        now < self.refuse_until && self.is_short(cost)
     }
 
     /// Prepares for a request that is about to ask the store by itself.
     ///
     /// Where little is left, the next requests are refused for a quarter of a lease, so that a crowd that finds the
     /// store empty costs one call.
-    pub(crate) fn begin_exact(&mut self, now: u64) {
-        if self.is_short() {
+    pub(crate) fn begin_exact(&mut self, now: u64, cost: u64) {
+        if self.is_short(cost) {
             self.refuse_until = now + self.plan.term / PAUSES;
         }
     }
@@ -95,8 +94,8 @@ impl Pool {
     /// Returns the lease to ask for instead of a request, where little is left in the store.
     ///
     /// The request itself is refused: what it would take from the store is in the lease.
-    pub(crate) fn next_short_lease(&mut self, now: u64) -> Option<Want> {
-        if self.refuses(now) || !self.is_short() {
+    pub(crate) fn next_short_lease(&mut self, now: u64, cost: u64) -> Option<Want> {
+        if now < self.refuse_until || !self.is_short(cost) {
             return None;
         }
         let want = self.next_lease(now)?;
@@ -104,16 +103,17 @@ impl Pool {
         Some(want)
     }
 
-    /// Returns whether the store has less left than a hot client spends within a lease.
-    fn is_short(&self) -> bool {
-        self.is_hot() && self.seen.is_some_and(|seen| seen.remaining < self.demand.expected())
+    /// Returns whether the store has too little left for the requests of a lease, at this cost each.
+    fn is_short(&self, cost: u64) -> bool {
+        let requests = u64::from(self.demand.requests.max(self.demand.requests_before));
+        self.is_hot() && self.seen.is_some_and(|seen| seen.remaining < requests.saturating_mul(cost))
     }
 
     /// Returns the lease that should be asked for now, and counts it as asked for.
     pub(crate) fn next_lease(&mut self, now: u64) -> Option<Want> {
         let units = self.due(now)?;
         self.is_asking = true;
-        Some(Want { limit: self.limit, plan: Arc::clone(&self.plan), units })
+        Some(Want { limit: self.limit, plan: self.plan, units })
     }
 
     /// Returns the units of the lease that is due.
@@ -148,11 +148,11 @@ impl Pool {
         };
         if let Outcome::Refuse(retry) = status.outcome {
             (seen.retry_at, seen.refused_cost) = (sent + micros(retry), cost);
-            if self.is_hot() {
-                self.refuse_until = sent + self.plan.term / PAUSES;
-            }
         }
         self.seen = Some(seen);
+        if status.outcome.is_refusal() && self.is_short(cost) {
+            self.refuse_until = sent + self.plan.term / PAUSES;
+        }
     }
 
     /// Adds a lease that was asked for at `sent`. Returns the instant at which it ends.
@@ -162,7 +162,7 @@ impl Pool {
             // The window ends this long after the decision, which came after the call was sent.
             ends_at = ends_at.min(sent + micros(status.reset_after()));
         }
-        self.grants.add(Grant { units, charged_at: decision.at(), ends_at });
+        self.grants.add(Grant { units, charged: units, charged_at: decision.at(), ends_at });
         ends_at
     }
 

@@ -17,7 +17,7 @@ const REFUND_DEADLINE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Want {
     pub(crate) limit: Name,
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) plan: Plan,
     pub(crate) units: u64,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Renewal {
 /// A lease until its end.
 struct Running {
     limit: Name,
-    plan: Arc<Plan>,
+    plan: Plan,
     charged_at: Timestamp,
     ends_at: u64,
 }
@@ -96,7 +96,7 @@ impl Renewal {
             pool.observe(status, want.units, sent);
             if granted > 0 {
                 let ends_at = pool.grant(granted, decision, status, sent);
-                let (limit, plan) = (want.limit, Arc::clone(&want.plan));
+                let (limit, plan) = (want.limit, want.plan);
                 running.push(Running { limit, plan, charged_at: decision.at(), ends_at });
             }
         }

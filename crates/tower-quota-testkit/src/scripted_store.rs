@@ -150,6 +150,11 @@ impl Store for ScriptedStore {
         // The memory store is called under the lock, so its operations are in the recorded order.
         answer.start(operation, self.clock.now(), hold, || self.memory.apply(operation, charges))
     }
+
+    /// Returns `false`: refusals must not be remembered by another clock than the one that the test moves.
+    fn is_shared(&self) -> bool {
+        false
+    }
 }
 
 impl RecordedCharge {

@@ -75,7 +75,8 @@
 //!
 //! # When the store is unavailable
 //!
-//! Requests pass uncounted, unless their limits [choose](Limit::on_store_failure) otherwise: see [`OnStoreFailure`] and
+//! A client that is known to be over its limit stays refused. Other requests pass uncounted, unless their limits
+//! [choose](Limit::on_store_failure) otherwise: see [`OnStoreFailure`] and
 //! the guide to [outages](guide::outages). [`RateLimitLayer::on_store_error`] reports every failure. Without it, a
 //! layer whose limits allow runs without limits and without a log.
 //!
@@ -211,7 +212,7 @@ pub use self::throttle::{Throttle, ThrottleError, ThrottleLayer};
 pub use tower_quota_core::{
     Algorithm, Answer, AsKey, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Entry, Key, Left,
     LimitStatus, Limiter, MemoryStats, MemoryStore, MonotonicClock, Name, NotReady, Operation, Outcome, OwnedCharge,
-    Penalty, Quota, Store, Timestamp, UnknownLimit, decide,
+    Penalty, Quota, RefusalCache, RefusalFuture, RefusalStats, Store, Timestamp, UnknownLimit, decide,
 };
 #[cfg(feature = "lease")]
 pub use tower_quota_lease::{LeaseOptions, LeaseStats, Leased};

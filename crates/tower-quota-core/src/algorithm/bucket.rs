@@ -194,7 +194,7 @@ pub(crate) fn verdict(quota: &Quota, used: u64, cost: u64) -> Verdict {
 }
 
 /// Judges a cost from 1 to the capacity when `used` grains are taken.
-pub(super) fn judge(quota: &Quota, used: u64, cost: u64, max_wait: u64) -> Verdict {
+pub(crate) fn judge(quota: &Quota, used: u64, cost: u64, max_wait: u64) -> Verdict {
     let until_fits = until_fits(quota, used, cost);
     if quota.algorithm() == Algorithm::LeakyBucket {
         // There must be a place in the queue now, and the turn must come soon enough.

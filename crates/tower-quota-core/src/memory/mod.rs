@@ -308,6 +308,11 @@ impl Store for MemoryStore {
     fn identity(&self) -> Option<usize> {
         Some(Arc::as_ptr(&self.inner).addr())
     }
+
+    #[inline]
+    fn is_shared(&self) -> bool {
+        false
+    }
 }
 
 impl fmt::Debug for MemoryStore {

@@ -199,6 +199,21 @@ fn crowd_at_empty_bucket_costs_few_calls() {
 }
 
 #[test]
+fn refused_large_cost_refuses_no_small_one() {
+    run(async {
+        let (_, store) = instance();
+        let client = key(1);
+        make_hot(&store, &QUOTA, 1).await;
+        let charges = |units| [Charge::new(LIMIT, &QUOTA, &client).cost(units)];
+        assert!(check(&store, &charges(90_000)).await.is_allowed());
+        assert!(!check(&store, &charges(90_000)).await.is_allowed());
+        for _ in 0..20 {
+            assert!(check(&store, &charges(1)).await.is_allowed());
+        }
+    });
+}
+
+#[test]
 fn observed_keys_are_bounded() {
     run(async {
         let store = Leased::with_options(MemoryStore::new(), LeaseOptions::default().keys(128));

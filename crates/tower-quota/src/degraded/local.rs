@@ -2,7 +2,9 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use tower_quota_core::{Charge, Decision, MemoryStore, Operation, Store};
+use std::sync::{Mutex, PoisonError};
+
+use tower_quota_core::{Charge, Decision, LimitStatus, MemoryStore, Operation, Store};
 
 /// The time without local decisions before the counters are discarded, in microseconds.
 ///
@@ -13,17 +15,49 @@ const RECOVERY_GRACE_MICROS: u64 = 1_000_000;
 /// The value for no instant.
 const NEVER: u64 = 0;
 
-/// Local counters. They start full, and are discarded at the store's first answer after a second without local decisions.
+/// Local counters. They start from the store's last answer, and are discarded once the store has recovered.
+///
+/// It has recovered at its first answer after a second without local decisions.
 #[derive(Debug, Default)]
 pub(crate) struct LocalCounters {
     store: MemoryStore,
     /// The last instant at which something was counted, in microseconds, or `NEVER`.
     counted_at: AtomicU64,
+    /// Held while a client's counter is brought to the store's last answer.
+    catching_up: Mutex<()>,
 }
 
 impl LocalCounters {
     pub(crate) const fn new(store: MemoryStore) -> Self {
-        Self { store, counted_at: AtomicU64::new(NEVER) }
+        Self { store, counted_at: AtomicU64::new(NEVER), catching_up: Mutex::new(()) }
+    }
+
+    /// Checks charges by this instance's shares. What was used of the store's quotas is used of the shares too.
+    ///
+    /// `last_status` returns the present status of a share, as the store's last answer leaves it.
+    pub(crate) fn check(
+        &self,
+        charges: &[Charge<'_>],
+        last_status: impl Fn(&Charge<'_>) -> Option<LimitStatus>,
+    ) -> Decision {
+        for charge in charges {
+            if let Some(last) = last_status(charge) {
+                self.catch_up(charge, &last);
+            }
+        }
+        self.apply(Operation::Check, charges)
+    }
+
+    /// Charges a local counter so that no more is left than the store's last answer leaves.
+    fn catch_up(&self, charge: &Charge<'_>, last: &LimitStatus) {
+        let charge = Charge::new(charge.name(), charge.quota(), charge.key());
+        // Two requests of a client must not both charge the difference.
+        let _alone = self.catching_up.lock().unwrap_or_else(PoisonError::into_inner);
+        let local = self.apply(Operation::Check, &[charge.cost(0)]);
+        let left = local.statuses().first().map_or(0, LimitStatus::remaining);
+        if left > last.remaining() {
+            self.apply(Operation::Charge, &[charge.cost(left - last.remaining())]);
+        }
     }
 
     /// Applies an operation to the local counters.

@@ -8,9 +8,10 @@ pub(crate) use self::local::LocalCounters;
 ///
 /// A request often has several limits. In this order:
 ///
-/// 1. If one that applies has `Refuse`, the request is refused.
-/// 2. Otherwise the limits with `Local` are decided together, in this process.
-/// 3. Limits with `Allow` are left out.
+/// 1. A request that the store has refused, and that would not fit yet, is refused with the remaining wait.
+/// 2. If one that applies has `Refuse`, the request is refused.
+/// 3. Otherwise the limits with `Local` are decided together, in this process.
+/// 4. Limits with `Allow` are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnStoreFailure {
@@ -31,9 +32,10 @@ pub enum OnStoreFailure {
     /// [`Policy::instances`](crate::Policy::instances) sets the [share](tower_quota_core::Quota::divided). For limits
     /// that protect the systems behind the service.
     ///
-    /// Local counters start full. They are discarded at the store's first success after a second without local
-    /// decisions, and they are not added to the store. So a client may get, once per outage and instance, its share on
-    /// top of the units that the store has admitted. A store that answers now and then, or one with a single failed
+    /// Local counters start from the store's last answer to this instance: as large a part of the share is used as of
+    /// the quota, in full units. They are discarded at the store's first success after a second without local decisions,
+    /// and they are not added to the store. A client that this instance has not seen lately starts full. So it may get,
+    /// once per outage and instance, its share on top of the units that the store has admitted. A store that answers now and then, or one with a single failed
     /// node, releases no limited client.
     ///
     /// A request that costs more than the share holds at once is refused with 503, since the store would admit it.

@@ -7,7 +7,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::{Charge, Key, LimitStatus, Name, Operation, Store};
+use tower_quota_core::{Charge, Key, LimitStatus, Name, Operation, RefusalStats, Store};
 
 pub use self::client::ClientKey;
 pub use self::error::HandleError;
@@ -171,6 +171,12 @@ impl<S: Store> RateLimitHandle<S> {
     #[must_use]
     pub fn refused_clients(&self) -> Vec<RefusedClient> {
         self.shared.recent_refusals().list()
+    }
+
+    /// Returns figures of the [refusal cache](RateLimitLayer::refusal_cache). They are those of this process.
+    #[must_use]
+    pub fn refusal_stats(&self) -> RefusalStats {
+        self.shared.store().stats()
     }
 
     /// Returns the mistakes in the configuration that requests have shown so far.

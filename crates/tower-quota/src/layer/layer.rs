@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use http::Response;
 use tower_layer::Layer;
-use tower_quota_core::{ConfigError, MemoryStore, Name, Store};
+use tower_quota_core::{ConfigError, MemoryStore, Name, RefusalCache, Store};
 
 use super::service::RateLimit;
-use super::shared::{Settings, Shared};
+use super::shared::{CachedStore, Settings, Shared};
 use crate::checks::{Check, CheckSet};
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
@@ -49,7 +49,7 @@ impl<S: Store> RateLimitLayer<S> {
             attaches_decision: false,
             checks_off: CheckSet::default(),
         };
-        Self { shared: Arc::new(Shared::new(Arc::new(store), settings)) }
+        Self { shared: Arc::new(Shared::new(RefusalCache::new(Arc::new(store)), settings)) }
     }
 
     /// Sets the local store, which counts while the store is unavailable.
@@ -165,6 +165,36 @@ impl<S: Store> RateLimitLayer<S> {
     /// The default is no timeout. It is for stores without a deadline of their own; a `RedisStore` has one.
     pub fn store_timeout(self, longest: Duration) -> Self {
         self.with(|settings| settings.store_timeout = Some(longest))
+    }
+
+    /// Sets how long a refusal by a shared store is remembered in this process.
+    ///
+    /// A client that was refused is refused from memory until its request fits, and at most this long, counted from
+    /// before the store was asked. So a flood of refused requests costs the store almost nothing. Units that another
+    /// process refunds or resets are seen that much later; those of this layer's [handle](Self::handle) at once. The
+    /// default is one second, [`RefusalCache::DEFAULT_MAX_AGE`]; zero asks the store each time. A store in memory is
+    /// always asked. [`RefusalCache`] has the details.
+    ///
+    /// While the store is unavailable, a known refusal holds for as long as the store said, whatever the limits choose.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+    ///
+    /// # let shared_store = MemoryStore::new();
+    /// let layer = RateLimitLayer::new(shared_store, Policy::new()).refusal_cache(Duration::from_millis(200));
+    /// assert_eq!(layer.handle().refusal_stats().answered, 0);
+    /// ```
+    pub fn refusal_cache(self, max_age: Duration) -> Self {
+        self.with_store(|store| store.max_age(max_age))
+    }
+
+    /// Sets how many limits of a client the [refusal cache](Self::refusal_cache) remembers.
+    ///
+    /// The default is [`RefusalCache::DEFAULT_CAPACITY`]: 16,384, in at most 2.5 MB. Others give way, soonest ended
+    /// first. With 0 nothing is remembered, for outages neither.
+    pub fn refusal_cache_capacity(self, limits: usize) -> Self {
+        self.with_store(|store| store.capacity(limits))
     }
 
     /// Turns off one of the [checks](Check) for mistakes in the configuration.
@@ -306,7 +336,12 @@ impl<S: Store> RateLimitLayer<S> {
     pub(super) fn with(self, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = self.shared.settings.clone();
         change(&mut settings);
-        Self { shared: Arc::new(Shared::new(Arc::clone(&self.shared.store), settings)) }
+        Self { shared: Arc::new(Shared::new(self.shared.store.clone(), settings)) }
+    }
+
+    fn with_store(self, change: impl FnOnce(CachedStore<S>) -> CachedStore<S>) -> Self {
+        let store = change(self.shared.store.clone());
+        Self { shared: Arc::new(Shared::new(store, self.shared.settings.clone())) }
     }
 }
 

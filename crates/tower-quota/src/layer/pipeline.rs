@@ -134,7 +134,8 @@ impl<S: Store> Shared<S> {
         }
         let charges = ask.charges(self.settings.queue.longest_wait());
         let mut decision = Decision::default();
-        if self.store.check_at_once(&charges, &mut decision) {
+        let has_answered = self.store.store().check_at_once(&charges, &mut decision);
+        if has_answered {
             self.settings.local.store_answered();
             if mark.is_some() {
                 self.checks().store_answered();
@@ -142,6 +143,9 @@ impl<S: Store> Shared<S> {
                     rules.watch.admitted();
                 }
             }
+        }
+        // A refusal from memory is no answer of the store, which may be unavailable by now.
+        if has_answered || self.store.refuse_at_once(&charges, &mut decision) {
             if rules.ends_with_decision && decision.is_allowed() {
                 return Step::Forward(Admission::default());
             }
@@ -155,7 +159,9 @@ impl<S: Store> Shared<S> {
         }
         let mut context = RequestContext::new(rules, &ask, true);
         context.fallback = ask.fallback();
-        let call = InFlight::new(self.store.check(&charges), rules.plan.record(&charges), self.settler());
+        let (answer, known_refusal) = self.store.ask(&charges);
+        context.fallback.known_refusal = known_refusal.map(Box::new);
+        let call = InFlight::new(answer, rules.plan.record(&charges), self.settler());
         Step::Wait(Stage::decide(call, self.settings.store_timeout, context))
     }
 

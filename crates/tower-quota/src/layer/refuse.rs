@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::{Request, Response};
-use tower_quota_core::{Charge, Decision, Operation, Outcome, Store};
+use tower_quota_core::{Charge, Decision, Outcome, Store};
 
 use super::admission::Admission;
 use super::pipeline::Step;
@@ -75,6 +75,10 @@ impl<S: Store> Shared<S> {
         self.checks().store_failed();
         (self.settings.on_store_error)(error);
         request.extensions_mut().insert(Degraded);
+        if let Some(known_refusal) = context.fallback.known_refusal.take() {
+            context.report.by = Counted::Locally;
+            return self.decided(*known_refusal, context, request);
+        }
         if context.fallback.refuses {
             return Step::Respond(self.refuse_unavailable(error, context, request));
         }
@@ -87,7 +91,7 @@ impl<S: Store> Shared<S> {
         }
         let local = core::mem::take(&mut context.fallback.local);
         let charges: Vec<Charge<'_>> = local.iter().map(|owned| owned.as_charge()).collect();
-        let decision = self.settings.local.apply(Operation::Check, &charges);
+        let decision = self.settings.local.check(&charges, |charge| self.store.last_status(charge));
         if decision.outcome() == Outcome::Never {
             // The request fits into the full quota but not into this instance's share, which is not the client's
             // mistake.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Guard};
 use http::Request;
 use tokio::runtime::Handle;
-use tower_quota_core::{Charge, Decision, Key, Name, Operation, Store};
+use tower_quota_core::{Charge, Decision, Key, Name, Operation, RefusalCache, Store};
 
 use crate::checks::{CheckSet, Checks};
 use crate::clients::{Blocks, RecentRefusals};
@@ -22,7 +22,7 @@ use crate::settle::{Counted, Settler, detach};
 
 /// The state that a layer, its clones and all their services share.
 pub(crate) struct Shared<S> {
-    pub(super) store: Arc<S>,
+    pub(super) store: CachedStore<S>,
     pub(super) settings: Settings,
     /// The rules in force. A request loads them once and keeps them.
     rules: ArcSwap<Rules>,
@@ -30,6 +30,9 @@ pub(crate) struct Shared<S> {
     blocks: Blocks,
     recent_refusals: RecentRefusals,
 }
+
+/// The store of a layer behind its refusal cache.
+pub(crate) type CachedStore<S> = RefusalCache<Arc<S>>;
 
 /// The settings of a layer.
 #[derive(Clone)]
@@ -54,23 +57,31 @@ pub(super) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 pub(super) type OnDecision = dyn Fn(&Decided<'_>) + Send + Sync;
 
 impl<S: Store> Shared<S> {
-    pub(super) fn new(store: Arc<S>, settings: Settings) -> Self {
+    pub(super) fn new(store: CachedStore<S>, settings: Settings) -> Self {
         let checks = Checks::new(settings.checks_off);
         let rules = rules(settings.policy.clone(), &settings, &checks, &store);
         let (rules, blocks, recent_refusals) =
             (ArcSwap::from_pointee(rules), Blocks::default(), RecentRefusals::default());
-        Self { store, settings, rules, checks, blocks, recent_refusals }
+        let shared = Self { store, settings, rules, checks, blocks, recent_refusals };
+        shared.note_policy();
+        shared
     }
 
     /// Replaces the policy in force.
     pub(crate) fn replace_policy(&self, policy: Policy) {
         self.rules.store(Arc::new(rules(policy, &self.settings, &self.checks, &self.store)));
+        self.note_policy();
+    }
+
+    /// Remembers the last statuses of clients if the policy has local limits, which continue from them.
+    fn note_policy(&self) {
+        self.store.remember_statuses(self.rules().plan.counts_locally());
     }
 }
 
 /// Compiles a policy.
-fn rules<S: Store>(policy: Policy, settings: &Settings, checks: &Checks, store: &Arc<S>) -> Rules {
-    let number = store.identity().unwrap_or_else(|| Arc::as_ptr(store).addr());
+fn rules<S: Store>(policy: Policy, settings: &Settings, checks: &Checks, store: &CachedStore<S>) -> Rules {
+    let number = store.identity().unwrap_or_else(|| Arc::as_ptr(store.store()).addr());
     let has_listener = settings.on_decision.is_some();
     Rules::new(policy, &settings.responses, settings.attaches_decision, has_listener, checks, number)
 }
@@ -86,7 +97,7 @@ impl<S> Shared<S> {
         &self.checks
     }
 
-    pub(crate) fn store(&self) -> &S {
+    pub(crate) const fn store(&self) -> &CachedStore<S> {
         &self.store
     }
 

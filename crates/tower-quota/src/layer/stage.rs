@@ -15,6 +15,7 @@ use tokio::time::Sleep;
 use tower_quota_core::{Decision, Store};
 
 use super::admission::Admission;
+use super::shared::CachedStore;
 use crate::policy::LookUps;
 use crate::request::{Place, RequestContext, Rules};
 use crate::settle::InFlight;
@@ -36,7 +37,7 @@ pin_project! {
         },
         Decide {
             #[pin]
-            call: InFlight<S>,
+            call: InFlight<CachedStore<S>>,
             #[pin]
             deadline: Deadline,
             context: Option<Box<RequestContext>>,
@@ -94,7 +95,11 @@ pin_project! {
 }
 
 impl<S: Store> Stage<S> {
-    pub(super) fn decide(call: InFlight<S>, timeout: Option<Duration>, context: Box<RequestContext>) -> Self {
+    pub(super) fn decide(
+        call: InFlight<CachedStore<S>>,
+        timeout: Option<Duration>,
+        context: Box<RequestContext>,
+    ) -> Self {
         Self::Decide { call, deadline: Deadline::new(timeout), context: Some(context) }
     }
 

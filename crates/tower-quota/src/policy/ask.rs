@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use smallvec::SmallVec;
-use tower_quota_core::{Charge, Key, Name, OwnedCharge, Quota};
+use tower_quota_core::{Charge, Decision, Key, Name, OwnedCharge, Quota};
 
 use super::plan::{Plan, PlannedLimit};
 use crate::degraded::OnStoreFailure;
@@ -53,6 +53,8 @@ pub(crate) enum NotAsked {
 /// The decision about a request if the store fails.
 #[derive(Default)]
 pub(crate) struct Fallback {
+    /// The refusal of a client that is known to be over its limit.
+    pub(crate) known_refusal: Option<Box<Decision>>,
     /// True if a limit refuses the request.
     pub(crate) refuses: bool,
     /// The charges that this instance decides by its share of the quotas.

@@ -14,6 +14,8 @@ mod degraded;
 mod errors;
 mod fixture;
 mod handle;
+#[cfg(feature = "lease")]
+mod leases;
 mod lists;
 mod look_ups;
 mod missing_keys;
@@ -21,6 +23,7 @@ mod nesting;
 mod panics;
 mod policies;
 mod readiness;
+mod refusal_cache;
 mod run_time;
 mod run_time_quotas;
 mod settling;

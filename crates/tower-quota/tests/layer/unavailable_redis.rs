@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use tokio::time::timeout;
-use tower_quota::{Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore};
+use tower_quota::{Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore, key};
 use tower_quota_testkit::{ManualClock, RedisServer};
 
 use crate::axum_apps::{ask, served};
@@ -173,4 +173,53 @@ async fn grpc_clients_get_each_limits_choice() {
     setting.clock.advance(Duration::from_secs(1));
     assert_eq!(call(&local).await.0, Code::Ok);
     assert!(setting.local.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn outage_releases_no_client_over_quota() {
+    let mut redis = RedisServer::start();
+    for choice in [OnStoreFailure::Allow, OnStoreFailure::Refuse, OnStoreFailure::Local] {
+        let limit = Limit::new("minute", Quota::per_minute(2)).by(key::path_segment(0)).on_store_failure(choice);
+        let setting = Setting::new(&redis, Policy::new().limit(limit), &format!("known-{choice:?}")).await;
+        let app = app(setting.layer).await;
+        for status in ["200", "200", "429"] {
+            assert!(head(app, "/ann").await.starts_with(&format!("HTTP/1.1 {status} ")));
+        }
+        redis.kill();
+        let mut admitted = 0;
+        for _ in 0..100 {
+            let head = head(app, "/ann").await;
+            admitted += u32::from(head.starts_with("HTTP/1.1 200 "));
+            let seconds = head.split_once("retry-after: ").map(|(_, rest)| rest[..2].trim().parse::<u64>().unwrap());
+            assert!(seconds.is_none_or(|seconds| seconds <= 30), "{head}");
+        }
+        println!("{choice:?}: {admitted} of 100 admitted");
+        assert_eq!(admitted, 0, "{choice:?}");
+        // Other clients get what the limit chooses.
+        let bob = head(app, "/bob").await;
+        assert_eq!(bob.starts_with("HTTP/1.1 200 "), choice != OnStoreFailure::Refuse, "{bob}");
+        redis.start_again();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn local_share_continues_from_store() {
+    let mut redis = RedisServer::start();
+    let limit =
+        Limit::new("hour", Quota::per_hour(100)).on_store_failure(OnStoreFailure::Local).by(key::path_segment(0));
+    let setting = Setting::new(&redis, Policy::new().limit(limit), "share").await;
+    let app = app(setting.layer).await;
+    for _ in 0..90 {
+        assert!(head(app, "/ann").await.starts_with("HTTP/1.1 200 "));
+    }
+    redis.kill();
+    for (client, expected) in [("/ann", 10), ("/bob", 100)] {
+        let mut admitted = 0;
+        for _ in 0..110 {
+            admitted += u32::from(head(app, client).await.starts_with("HTTP/1.1 200 "));
+        }
+        println!("{client}: {admitted} of 110 admitted");
+        // Some seconds may have refilled a unit.
+        assert!((expected..=expected + 1).contains(&admitted), "{client}: {admitted}");
+    }
 }

@@ -1,0 +1,173 @@
+//! The memory of one limit of one key.
+
+use core::time::Duration;
+
+use super::uncounted::Uncounted;
+use super::view::{ChargeView, Tag};
+use crate::algorithm::{Verdict, bucket};
+use crate::decision::Decision;
+use crate::outcome::Outcome;
+use crate::status::{Left, LimitStatus};
+use crate::time::{Timestamp, micros};
+
+/// The memory of one limit of one key: its last status, and the refusal that holds, if any.
+///
+/// Instants are microseconds of the cache's clock, unless it says otherwise.
+#[derive(Clone, Copy)]
+pub(super) struct KnownLimit {
+    pub(super) tag: Tag,
+    pub(super) fingerprint: u64,
+    /// The instant before the call was sent.
+    pub(super) sent: u64,
+    /// The instant of the decision on the store's clock.
+    at: Timestamp,
+    /// The end of the refusal; 0 if there is none.
+    pub(super) until: u64,
+    /// The least cost that is refused.
+    cost: u64,
+    /// The longest accepted wait with which it is refused.
+    max_wait: u64,
+    /// The capacity of the store's quota.
+    limit: u64,
+    remaining: u64,
+    full_at: u64,
+    /// The last instant at which a call was sent that could carry refusals.
+    pub(super) called: u64,
+    pub(super) uncounted: Uncounted,
+}
+
+// A table of the default capacity takes 2 MB, and its locks a tenth of that.
+const _: () = assert!(size_of::<KnownLimit>() == 120);
+
+impl KnownLimit {
+    /// Makes the memory of a status that the store answered to a call that was sent at `sent`.
+    pub(super) fn new(view: &ChargeView, status: &LimitStatus, at: Timestamp, sent: u64) -> Self {
+        let until = match status.outcome {
+            Outcome::Refuse(retry) => sent.saturating_add(micros(retry)),
+            _ => 0,
+        };
+        Self {
+            tag: view.tag,
+            fingerprint: view.fingerprint,
+            sent,
+            at,
+            until,
+            cost: view.least_units(),
+            max_wait: view.max_wait,
+            limit: status.limit,
+            remaining: status.remaining(),
+            full_at: sent.saturating_add(micros(status.reset_after())),
+            called: sent,
+            uncounted: Uncounted::default(),
+        }
+    }
+
+    /// Returns whether it refuses a charge now, by a refusal that is younger than `max_age` microseconds.
+    pub(super) const fn refuses(&self, view: &ChargeView, now: u64, max_age: u64) -> bool {
+        self.is_refusal_at(now)
+            && now - self.sent < max_age
+            && self.fingerprint == view.fingerprint
+            && view.units > 0
+            && self.cost <= view.least_units()
+            && view.max_wait <= self.max_wait
+    }
+
+    /// Returns whether it refuses any charge now. A clock that ran backwards ends a refusal.
+    pub(super) const fn is_refusal_at(&self, now: u64) -> bool {
+        self.sent <= now && now < self.until
+    }
+
+    /// Returns the order in which entries give way: statuses, then refusals that run out soonest.
+    pub(super) const fn rank(&self, now: u64) -> (u64, u64) {
+        (if self.is_refusal_at(now) { self.until } else { 0 }, self.sent)
+    }
+
+    /// Takes the numbers of a later status, and keeps the refusal.
+    pub(super) const fn update_status(&mut self, later: &Self) {
+        (self.limit, self.remaining, self.full_at) = (later.limit, later.remaining, later.full_at);
+    }
+
+    /// Returns whether its refusal holds for more charges than another one: smaller costs, or longer waits.
+    pub(super) const fn refuses_more_than(&self, other: &Self) -> bool {
+        self.cost <= other.cost && self.max_wait >= other.max_wait && !self.refuses_like(other)
+    }
+
+    const fn refuses_like(&self, other: &Self) -> bool {
+        self.cost == other.cost && self.max_wait == other.max_wait
+    }
+
+    /// Returns the present instant on the store's clock.
+    fn store_now(&self, now: u64) -> Timestamp {
+        self.at + Duration::from_micros(now.saturating_sub(self.sent))
+    }
+
+    /// Returns the present status of a refused request's charge.
+    fn status(&self, view: &ChargeView, now: u64, max_age: u64) -> LimitStatus {
+        let mut status = self.aged_status(view, now);
+        if self.refuses(view, now, max_age) {
+            let mut retry = self.until - now;
+            let is_larger = view.least_units() != self.cost || view.max_wait != self.max_wait;
+            if is_larger && view.quota.algorithm().is_bucket() {
+                let used = self.used_grains(view, now);
+                if let Verdict::Refuse { retry: longer } =
+                    bucket::judge(&view.quota, used, view.least_units(), view.max_wait)
+                {
+                    retry = retry.max(longer);
+                }
+            }
+            status.outcome = Outcome::Refuse(Duration::from_micros(retry));
+        }
+        status
+    }
+
+    /// Returns the grains that are used of a bucket by this quota.
+    fn used_grains(&self, view: &ChargeView, now: u64) -> u64 {
+        self.full_at.saturating_sub(now).saturating_mul(view.quota.refill())
+    }
+
+    /// Returns the status by the store's quota, as if every charge were admitted.
+    fn aged_status(&self, view: &ChargeView, now: u64) -> LimitStatus {
+        let mut status = LimitStatus::of_bucket(view.name, &view.quota, self.used_grains(view, now), 0);
+        if !view.quota.algorithm().is_bucket() {
+            let reset = self.full_at.saturating_sub(now);
+            let remaining = if reset == 0 { view.quota.capacity() } else { self.remaining };
+            status.left = Left::new(remaining, Duration::from_micros(reset));
+        }
+        status.is_shadow = view.is_shadow;
+        status
+    }
+
+    /// Returns the status by a share of the store's quota, of which as large a part is used, in full units.
+    pub(super) fn share_status(&self, view: &ChargeView, now: u64) -> LimitStatus {
+        let mut status = self.aged_status(view, now);
+        let reset = status.reset_after();
+        let used = if reset.is_zero() {
+            0
+        } else if view.quota.algorithm().is_bucket() {
+            self.used_grains(view, now) / view.quota.grain()
+        } else {
+            let used = u128::from(self.limit.saturating_sub(self.remaining)) * u128::from(status.limit);
+            used.checked_div(u128::from(self.limit)).and_then(|used| u64::try_from(used).ok()).unwrap_or(status.limit)
+        };
+        status.left = Left::new(status.limit.saturating_sub(used), reset);
+        status
+    }
+}
+
+/// Returns the refusal that these entries know of a request; `None` if the store has to be asked.
+pub(super) fn known_refusal(
+    views: &[ChargeView],
+    entries: &[Option<KnownLimit>],
+    now: u64,
+    max_age: u64,
+) -> Option<Decision> {
+    let known = || views.iter().zip(entries).filter_map(|(view, entry)| Some((view, entry.as_ref()?)));
+    let (_, refusing) = known().find(|(view, entry)| !view.is_shadow && entry.refuses(view, now, max_age))?;
+    // A cost that never fits has no time to retry, whatever else refuses.
+    if views.iter().any(ChargeView::never_fits) {
+        return None;
+    }
+    let statuses = known().filter(|(view, entry)| view.fingerprint == entry.fingerprint);
+    let statuses = statuses.map(|(view, entry)| entry.status(view, now, max_age));
+    Some(Decision::from_statuses(crate::Operation::Check, refusing.store_now(now), statuses))
+}

@@ -1,0 +1,301 @@
+//! The refusal cache: answers known refusals without asking a shared store.
+//!
+//! ```text
+//! check ─▶ ChargeView: the tag of limit and key, the quota's fingerprint, the cost
+//!           ▼
+//!         the table: does an entry refuse one of the charges?   yes: a decision with what is left of the wait
+//!           ▼ no
+//!         the calls under way about each tag are noted, the store is asked
+//!           ▼
+//!         a refusal is recorded, unless a refund, a reset, a charge or another quota was asked for meanwhile
+//! ```
+//!
+//! A store that refuses a request for `d` refuses it until `d` after the call was sent, since the call was sent before
+//! it was decided. More units used meanwhile only prolong that. Units given back, and other quotas, shorten it: those of
+//! this process end the memory at once, those of other processes within the [bound](RefusalCache::max_age).
+//!
+//! | file | has |
+//! |---|---|
+//! | `view.rs` | one charge, as the table sees it |
+//! | `entry.rs` | what is remembered of one limit of one key, and which charges it refuses |
+//! | `bucket.rs` | a few entries, and the calls under way about them |
+//! | `memory.rs` | the table and its clock |
+//! | `call.rs` | a call under way, which records its answer |
+//! | `uncounted.rs` | refusals that the store has yet to count |
+
+mod bucket;
+mod call;
+mod entry;
+mod future;
+mod memory;
+mod stats;
+mod uncounted;
+mod view;
+
+use core::fmt;
+use core::future::Future;
+use core::time::Duration;
+use std::sync::Arc;
+
+use self::call::TrackedCall;
+pub use self::future::RefusalFuture;
+use self::memory::Memory;
+pub use self::stats::RefusalStats;
+use self::view::Views;
+use crate::charge::{Charge, Operation};
+use crate::clock::{Clock, MonotonicClock};
+use crate::decision::Decision;
+use crate::status::LimitStatus;
+use crate::store::Store;
+use crate::time::micros;
+
+/// A store wrapper that remembers refusals of a shared store and answers them in this process.
+///
+/// A flood of refused requests then costs the shared store almost nothing, and an outage of the store releases no
+/// client that is known to be over its limit.
+///
+/// ```
+/// use tower_quota_core::{Limiter, MemoryStore, Quota, RefusalCache};
+///
+/// # let shared_store = MemoryStore::new();
+/// let limiter = Limiter::new(RefusalCache::new(shared_store), "mails", Quota::per_minute(100));
+/// # let _ = limiter;
+/// ```
+///
+/// The layer of `tower-quota` has one before each shared store.
+///
+/// # What is answered
+///
+/// * A request is refused from memory if one of its limits is known to refuse its cost, a smaller cost or a longer
+///   accepted wait. The remaining time falls as time passes. A limit of which nothing is remembered has no status then.
+/// * Everything else asks the store: smaller costs, other quotas of the limit, costs above the capacity, peeks.
+/// * A refusal is used for at most [`max_age`](Self::max_age), counted from before the call was sent. In this time a
+///   refund or a reset by another process is not seen. Those through this wrapper and its clones are seen at once.
+/// * While the store fails, a check that is known to be refused is refused for as long as the store said, without the
+///   bound.
+///
+/// # Penalties and counted refusals
+///
+/// A request of a limit with a [penalty](Charge::penalty) or [counted refusals](Charge::count_refusals) reaches the
+/// store at most ten times a second for each client. That call carries the refusals in between. Up to a tenth of a
+/// second of them is lost if the client then stops, if the call fails, or if units are refunded, charged or reset; and of
+/// strikes, more than one call may carry: 32 charges.
+///
+/// # Caveats
+///
+/// * A store that is not [shared](Store::is_shared) is asked directly, and nothing is remembered.
+/// * Of a request that costs more than the remembered one, the wait is exact for buckets and fixed windows. It may be
+///   too short for sliding windows and logs, and if another limit of the request was used up meanwhile.
+/// * A refund whose future is dropped may reach the store later. Refusals are then up to `max_age` old.
+pub struct RefusalCache<S, C = MonotonicClock> {
+    store: S,
+    memory: Arc<Memory<C>>,
+    max_age_micros: u64,
+}
+
+impl<S: Store> RefusalCache<S> {
+    /// Wraps a store, with the machine's monotonic clock.
+    #[must_use]
+    pub fn new(store: S) -> Self {
+        Self::with_clock(store, MonotonicClock::new())
+    }
+}
+
+impl<S, C> RefusalCache<S, C> {
+    /// The default of [`max_age`](Self::max_age): one second.
+    pub const DEFAULT_MAX_AGE: Duration = Duration::from_secs(1);
+    /// The default of [`capacity`](Self::capacity): 16,384 limits of a key.
+    pub const DEFAULT_CAPACITY: usize = 16_384;
+
+    /// Wraps a store, with this clock. Only differences of its instants matter.
+    #[must_use]
+    pub fn with_clock(store: S, clock: C) -> Self {
+        let memory = Arc::new(Memory::new(clock, Self::DEFAULT_CAPACITY));
+        Self { store, memory, max_age_micros: micros(Self::DEFAULT_MAX_AGE) }
+    }
+
+    /// Sets how long a refusal is used, from before its call was sent. The default is one second.
+    ///
+    /// Zero asks the store each time. What an outage needs is still remembered.
+    #[must_use]
+    pub fn max_age(self, longest: Duration) -> Self {
+        Self { max_age_micros: micros(longest), ..self }
+    }
+
+    /// Returns the wrapped store. Operations on it are not seen by the cache.
+    #[must_use]
+    pub const fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// Returns figures of this cache and its clones.
+    #[must_use]
+    pub fn stats(&self) -> RefusalStats {
+        self.memory.stats()
+    }
+
+    /// Remembers the last status of all limits from now on, also of admitted requests; or no longer.
+    ///
+    /// [`last_status`](Self::last_status) reads it. It is off by default.
+    pub fn remember_statuses(&self, remembers: bool) {
+        self.memory.remember_statuses(remembers);
+    }
+}
+
+impl<S, C: Clock + Clone> RefusalCache<S, C> {
+    /// Sets how many limits of a key are remembered, each in about 140 bytes. The default is 16,384.
+    ///
+    /// Statuses give way first, then the refusals that run out soonest. With 0 nothing is remembered. The cache starts
+    /// empty and is no longer shared with its clones.
+    #[must_use]
+    pub fn capacity(self, limits: usize) -> Self {
+        let memory = Arc::new(Memory::new(self.memory.clock().clone(), limits));
+        Self { memory, ..self }
+    }
+}
+
+impl<S: Store, C: Clock> RefusalCache<S, C> {
+    /// Refuses a request that is known to be over its limits, and writes the decision.
+    ///
+    /// Returns `false`, and does nothing, if the store has to be asked.
+    #[inline]
+    pub fn refuse_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
+        // Constant for a store in memory, for which nothing of this is compiled.
+        self.store.is_shared() && self.max_age_micros > 0 && self.refuse_known(charges, decision)
+    }
+
+    fn refuse_known(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
+        if !self.memory.may_refuse() {
+            return false;
+        }
+        let Some(known) = self.memory.refuse(&self.memory.views(charges), self.max_age_micros) else { return false };
+        *decision = known;
+        true
+    }
+
+    /// Asks the store, without a look at the known refusals.
+    ///
+    /// Returns the answer to come, and the refusal that holds if the store fails to answer: that of a client known to be
+    /// over its limit, however old it is.
+    pub fn ask(&self, charges: &[Charge<'_>]) -> (RefusalFuture<S>, Option<Decision>) {
+        if !self.remembers() {
+            return (RefusalFuture::direct(self.store.check(charges)), None);
+        }
+        let views = self.memory.views(charges);
+        let (answer, known) = self.check_store(views, charges);
+        (RefusalFuture::tracked(answer), known)
+    }
+
+    /// Returns the present status of a limit, as the store's last answer leaves it.
+    ///
+    /// It is in units of the charge's quota, which may be a share of the store's: as large a part of it is used, rounded
+    /// down to full units. A bucket refills, and a window keeps what is used until it resets. The outcome is always
+    /// `Allow`. Returns `None` if nothing is known.
+    pub fn last_status(&self, charge: &Charge<'_>) -> Option<LimitStatus> {
+        let view = *self.memory.views(&[*charge]).first()?;
+        Some(self.memory.entry(&view)?.share_status(&view, self.memory.now()))
+    }
+
+    fn remembers(&self) -> bool {
+        self.store.is_shared() && !self.memory.is_empty()
+    }
+
+    /// Sends a check, with the refusals that the store has yet to count.
+    fn check_store(
+        &self,
+        views: Views,
+        charges: &[Charge<'_>],
+    ) -> (impl Future<Output = StoreAnswer<S>> + use<S, C>, Option<Decision>) {
+        let known = self.memory.may_refuse().then(|| self.memory.known_refusal(&views, u64::MAX)).flatten();
+        let refused = known.as_ref().and_then(|_| self.memory.known_refusal(&views, self.max_age_micros));
+        let count = views.len();
+        let call = TrackedCall::begin(&self.memory, views, Operation::Check);
+        let uncounted = call.uncounted(charges);
+        // A request that is refused in any case only has to be counted: one call for it and for those before it.
+        let (carried, answer) = match &refused {
+            Some(_) => {
+                let all: Vec<Charge<'_>> = charges.iter().copied().chain(uncounted).collect();
+                (None, self.store.apply(Operation::Refuse, &all))
+            }
+            None if uncounted.is_empty() => (None, self.store.check(charges)),
+            None => (Some(self.store.apply(Operation::Refuse, &uncounted)), self.store.check(charges)),
+        };
+        let answer = async move {
+            if let Some(carried) = carried {
+                // Its error has no reader: the check that follows meets the same store.
+                let _ = carried.await;
+            }
+            let decision = answer.await?;
+            let Some(refused) = refused else {
+                call.record(&decision);
+                return Ok(decision);
+            };
+            let own = decision.statuses().iter().copied().take(count);
+            let own = Decision::from_statuses(Operation::Refuse, decision.at(), own);
+            call.record(&own);
+            // It was counted as refused, so it is refused also where the store would admit the next one.
+            Ok(if own.is_allowed() { refused } else { own })
+        };
+        (answer, known)
+    }
+}
+
+/// The answer of a wrapped store.
+type StoreAnswer<S> = Result<Decision, <S as Store>::Error>;
+
+impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
+    type Error = S::Error;
+    type Future = RefusalFuture<S>;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        if !self.remembers() || operation == Operation::Peek {
+            return RefusalFuture::direct(self.store.apply(operation, charges));
+        }
+        let views = self.memory.views(charges);
+        if operation != Operation::Check {
+            let call = TrackedCall::begin(&self.memory, views, operation);
+            let answer = self.store.apply(operation, charges);
+            return RefusalFuture::tracked(async move {
+                let decision = answer.await?;
+                call.record(&decision);
+                Ok(decision)
+            });
+        }
+        if let Some(known) = self.memory.refuse(&views, self.max_age_micros) {
+            return RefusalFuture::tracked(core::future::ready(Ok(known)));
+        }
+        let (answer, known) = self.check_store(views, charges);
+        RefusalFuture::tracked(async move { answer.await.or_else(|error| known.ok_or(error)) })
+    }
+
+    #[inline]
+    fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
+        self.store.check_at_once(charges, decision) || self.refuse_at_once(charges, decision)
+    }
+
+    #[inline]
+    fn is_shared(&self) -> bool {
+        self.store.is_shared()
+    }
+
+    fn identity(&self) -> Option<usize> {
+        self.store.identity()
+    }
+
+    fn close(&self, deadline: Duration) -> impl Future<Output = bool> + Send {
+        self.store.close(deadline)
+    }
+}
+
+impl<S: Clone, C> Clone for RefusalCache<S, C> {
+    /// Clones the store. Clones share what is remembered.
+    fn clone(&self) -> Self {
+        Self { store: self.store.clone(), memory: Arc::clone(&self.memory), max_age_micros: self.max_age_micros }
+    }
+}
+
+impl<S: fmt::Debug, C> fmt::Debug for RefusalCache<S, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RefusalCache").field("store", &self.store).field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}

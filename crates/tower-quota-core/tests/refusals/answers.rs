@@ -1,0 +1,232 @@
+//! Requests that are answered from memory, and their answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tower_quota_core::{BoxStore, Charge, Decision, Key, MemoryStore, Operation, Outcome, Quota, RefusalCache, Store};
+
+use crate::{Setting, client};
+
+const MINUTE: Quota = Quota::per_minute(6);
+
+fn refused(decision: &Decision) -> Duration {
+    decision.retry_after().unwrap()
+}
+
+#[test]
+fn refusal_is_remembered_and_falls() {
+    let setting = Setting::new();
+    let key = client(1);
+    let charge = Charge::new("minute", &MINUTE, &key);
+    assert!(setting.check(&[charge.cost(6)]).is_allowed());
+    let asked = setting.check(&[charge]);
+    assert_eq!(refused(&asked), Duration::from_secs(10));
+
+    setting.clock.advance(Duration::from_millis(400));
+    let (known, was_asked) = setting.watch(&[charge]);
+    assert!(!was_asked);
+    assert_eq!(known.outcome(), Outcome::Refuse(Duration::from_millis(9_600)));
+    let status = known.statuses()[0];
+    assert_eq!((status.limit, status.remaining(), status.taken), (6, 0, 0));
+    assert_eq!(status.reset_after(), Duration::from_millis(59_600));
+    assert_eq!(known.at().since(asked.at()), Duration::from_millis(400));
+    assert_eq!(setting.cache.stats().answered, 1);
+    assert_eq!(setting.cache.stats().remembered, 1);
+}
+
+#[test]
+fn answer_equals_that_of_store() {
+    for quota in [MINUTE, MINUTE.fixed_window(), MINUTE.sliding_window(), MINUTE.sliding_log(), MINUTE.gcra()] {
+        let setting = Setting::new();
+        let key = client(1);
+        let charge = Charge::new("minute", &quota, &key);
+        setting.check(&[charge.cost(4)]);
+        setting.check(&[charge.cost(3)]);
+        for pause in [0, 1, 333_333, 600_000] {
+            setting.clock.advance(Duration::from_micros(pause));
+            let (known, was_asked) = setting.watch(&[charge.cost(3)]);
+            assert!(!was_asked);
+            let Ok(decision) = setting.store.memory.check(&[charge.cost(3)]).into_inner();
+            assert_eq!(known, decision, "{quota:?}");
+        }
+    }
+}
+
+#[test]
+fn refusal_older_than_a_second_asks() {
+    let setting = Setting::new();
+    let key = client(1);
+    let charge = Charge::new("minute", &MINUTE, &key).cost(6);
+    setting.check(&[charge]);
+    for (pause, is_asked) in [(0, true), (999_999, false), (1, true), (1, false)] {
+        setting.clock.advance(Duration::from_micros(pause));
+        assert_eq!(setting.watch(&[charge]).1, is_asked);
+    }
+}
+
+#[test]
+fn refusal_ends_when_request_fits() {
+    let setting = Setting::new();
+    let (key, quota) = (client(1), Quota::per_second(10));
+    let charge = Charge::new("second", &quota, &key);
+    setting.check(&[charge.cost(10)]);
+    for (pause, is_allowed) in [(0, false), (99_999, false), (1, true), (0, false), (100_000, true)] {
+        setting.clock.advance(Duration::from_micros(pause));
+        assert_eq!(setting.check(&[charge]).is_allowed(), is_allowed);
+    }
+}
+
+#[test]
+fn smaller_cost_and_other_limits_ask() {
+    let setting = Setting::new();
+    let (key, other) = (client(1), client(2));
+    let charge = Charge::new("minute", &MINUTE, &key);
+    setting.check(&[charge.cost(4)]);
+    setting.check(&[charge.cost(3)]);
+    let is_asked = |charges: &[Charge<'_>]| setting.watch(charges).1;
+    assert!(!is_asked(&[charge.cost(3)]));
+    assert!(!is_asked(&[charge.cost(6)]));
+    assert!(is_asked(&[charge.cost(7)]), "a cost above the capacity never fits");
+    assert!(is_asked(&[charge.cost(0)]));
+    assert!(is_asked(&[charge.cost(2)]));
+    assert!(is_asked(&[Charge::new("minute", &MINUTE, &other).cost(3)]));
+    assert!(is_asked(&[Charge::new("hour", &MINUTE, &key).cost(3)]));
+    assert!(is_asked(&[charge.cost(3).shadow()]), "a shadow refuses nothing");
+    assert!(!is_asked(&[charge.cost(3)]));
+    let raised = Quota::per_minute(60);
+    assert!(is_asked(&[Charge::new("minute", &raised, &key).cost(3)]));
+}
+
+#[test]
+fn larger_cost_gets_its_own_wait() {
+    let setting = Setting::new();
+    let key = client(1);
+    let charge = Charge::new("minute", &MINUTE, &key);
+    setting.check(&[charge.cost(6)]);
+    setting.check(&[charge]);
+    setting.clock.advance(Duration::from_millis(500));
+    let (known, was_asked) = setting.watch(&[charge.cost(3)]);
+    assert!(!was_asked);
+    assert_eq!(refused(&known), Duration::from_millis(29_500));
+}
+
+#[test]
+fn partial_grants_and_waits_are_distinguished() {
+    let setting = Setting::new();
+    let key = client(1);
+    let charge = Charge::new("minute", &MINUTE, &key);
+    setting.check(&[charge.cost(4)]);
+    assert_eq!(setting.check(&[charge.cost(3)]).outcome(), Outcome::Refuse(Duration::from_secs(10)));
+    // Two units are left, so a partial grant gets them.
+    assert!(setting.watch(&[charge.cost(3).at_most()]).1);
+    assert!(setting.watch(&[charge.cost(3).at_most()]).1);
+    assert!(!setting.watch(&[charge.cost(3).at_most()]).1);
+    assert!(!setting.watch(&[charge]).1);
+    let patient = charge.max_wait(Duration::from_secs(10));
+    let (decision, was_asked) = setting.watch(&[patient]);
+    assert!(was_asked && decision.is_allowed());
+    assert!(!setting.watch(&[charge]).1);
+}
+
+#[test]
+fn all_limits_of_a_refusal_are_reported() {
+    let setting = Setting::new();
+    let (key, other) = (client(1), client(2));
+    let charges = [
+        Charge::new("minute", &MINUTE, &key),
+        Charge::new("everyone", &MINUTE, &other).shadow(),
+        Charge::new("hour", &MINUTE, &key),
+    ];
+    setting.check(&[charges[0].cost(6)]);
+    let asked = setting.check(&charges);
+    let (known, was_asked) = setting.watch(&charges);
+    assert!(!was_asked);
+    assert_eq!(known, asked);
+    // Of a limit that was not asked for nothing is known.
+    let (known, was_asked) = setting.watch(&[charges[0], Charge::new("day", &MINUTE, &key)]);
+    assert!(!was_asked);
+    assert_eq!(known.statuses().len(), 1);
+}
+
+#[test]
+fn refund_reset_and_charge_end_refusal() {
+    let setting = Setting::new();
+    let key = client(1);
+    let charge = Charge::new("minute", &MINUTE, &key);
+    let mut taken = setting.check(&[charge.cost(6)]);
+    let refund = taken.refund().unwrap();
+    for (operation, is_allowed) in [(Operation::Charge, false), (refund, false), (Operation::Reset, true)] {
+        setting.check(&[charge.cost(2)]);
+        assert!(!setting.watch(&[charge.cost(2)]).1);
+        setting.apply(operation, &[charge]);
+        let (decision, was_asked) = setting.watch(&[charge.cost(2)]);
+        assert_eq!((was_asked, decision.is_allowed()), (true, is_allowed), "{operation:?}");
+    }
+}
+
+#[test]
+fn peek_asks_and_keeps_refusal() {
+    let setting = Setting::new();
+    let key = client(1);
+    let charge = Charge::new("minute", &MINUTE, &key).cost(6);
+    setting.check(&[charge]);
+    setting.check(&[charge]);
+    let before = setting.calls();
+    assert!(!setting.apply(Operation::Peek, &[charge]).is_allowed());
+    assert_eq!(setting.calls(), before + 1);
+    assert!(!setting.watch(&[charge]).1);
+}
+
+#[test]
+fn full_table_evicts_what_ends_first() {
+    let setting = Setting::new();
+    let cache = RefusalCache::with_clock(setting.store.clone(), setting.clock.clone()).capacity(8);
+    let setting = Setting { cache, ..setting };
+    let hour = Quota::per_hour(1);
+    let keys: Vec<Key<'_>> = (0..12).map(client).collect();
+    let quotas = [MINUTE.burst(1), hour];
+    for (key, quota) in keys.iter().zip(std::iter::repeat_n(&quotas[1], 4).chain(std::iter::repeat(&quotas[0]))) {
+        setting.check(&[Charge::new("limit", quota, key)]);
+        setting.check(&[Charge::new("limit", quota, key)]);
+    }
+    assert_eq!((setting.cache.stats().remembered, setting.cache.stats().evicted), (12, 4));
+    assert!(keys[..4].iter().all(|key| !setting.watch(&[Charge::new("limit", &hour, key)]).1));
+    let nothing = RefusalCache::with_clock(setting.store.clone(), setting.clock.clone()).capacity(0);
+    let setting = Setting { cache: nothing, ..setting };
+    assert!(setting.watch(&[Charge::new("limit", &hour, &keys[0])]).1);
+    assert!(setting.watch(&[Charge::new("limit", &hour, &keys[0])]).1);
+}
+
+#[test]
+fn max_age_of_zero_asks_each_time() {
+    let setting = Setting::new();
+    let cache = setting.cache.clone().max_age(Duration::ZERO);
+    let setting = Setting { cache, ..setting };
+    let key = client(1);
+    let charge = Charge::new("minute", &MINUTE, &key).cost(6);
+    for _ in 0..3 {
+        assert!(setting.watch(&[charge]).1);
+    }
+    setting.fail(true);
+    assert!(!setting.check(&[charge]).is_allowed());
+}
+
+#[test]
+fn store_in_memory_remembers_nothing() {
+    let cache = RefusalCache::new(MemoryStore::new());
+    assert!(!cache.is_shared());
+    let mut decision = Decision::default();
+    for _ in 0..9 {
+        assert!(cache.check_at_once(&[Charge::new("minute", &MINUTE, &Key::EVERYONE)], &mut decision));
+        assert!(!cache.refuse_at_once(&[Charge::new("minute", &MINUTE, &Key::EVERYONE)], &mut decision));
+    }
+    assert_eq!(cache.stats(), tower_quota_core::RefusalStats::default());
+}
+
+#[test]
+fn boxed_and_shared_pointers_forward_is_shared() {
+    assert!(!BoxStore::new(MemoryStore::new()).is_shared());
+    assert!(!Arc::new(MemoryStore::new()).is_shared());
+    let store = Setting::new().store;
+    assert!(BoxStore::new(store.clone()).is_shared() && Arc::new(store).is_shared());
+}

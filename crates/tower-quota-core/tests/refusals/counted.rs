@@ -1,0 +1,83 @@
+//! Refusals that the store counts: penalties, and the cost of refused requests.
+
+use std::time::Duration;
+
+use tower_quota_core::{Charge, Operation, Penalty, Quota, Store};
+use tower_quota_testkit::block_on;
+
+use crate::{Setting, client};
+
+const MINUTE: Quota = Quota::per_minute(6);
+
+#[test]
+fn counted_refusals_ask_ten_times_a_second() {
+    let penalty = Penalty::after(5).step(Duration::from_secs(60));
+    let key = client(1);
+    let plain = Charge::new("minute", &MINUTE, &key);
+    for charge in [plain.count_refusals(), plain.penalty(&penalty), plain.count_refusals().penalty(&penalty)] {
+        let setting = Setting::new();
+        setting.check(&[charge.cost(6)]);
+        let before = setting.calls();
+        for _ in 0..10_000 {
+            assert!(!setting.check(&[charge]).is_allowed());
+            setting.clock.advance(Duration::from_micros(100));
+        }
+        assert_eq!(setting.calls() - before, 10);
+    }
+}
+
+#[test]
+fn carried_strikes_block_like_counted_ones() {
+    let penalty = Penalty::after(5).step(Duration::from_secs(60));
+    let key = client(1);
+    let charge = Charge::new("minute", &MINUTE, &key).penalty(&penalty);
+    let setting = Setting::new();
+    let direct = Setting::new();
+    for _ in 0..3 {
+        for step in 0..9 {
+            let known = setting.check(&[charge.cost(3)]);
+            let decision = block_on(direct.store.check(&[charge.cost(3)])).unwrap();
+            assert_eq!(known.is_allowed(), decision.is_allowed());
+            if step == 8 {
+                assert_eq!(known.retry_after(), decision.retry_after());
+            }
+            let pause = Duration::from_millis(if step == 7 { 100 } else { 5 });
+            setting.clock.advance(pause);
+            direct.clock.advance(pause);
+        }
+    }
+}
+
+#[test]
+fn carried_units_are_those_refused() {
+    let key = client(1);
+    let quota = Quota::per_second(20);
+    let charge = Charge::new("second", &quota, &key).count_refusals();
+    let setting = Setting::new();
+    setting.check(&[charge.cost(20)]);
+    // Within the tenth of a second, one unit each 50 ms comes back and is taken by the refused requests.
+    for _ in 0..8 {
+        assert!(!setting.check(&[charge.cost(2)]).is_allowed());
+        setting.clock.advance(Duration::from_millis(20));
+    }
+    let Ok(peeked) = setting.store.memory.apply(Operation::Peek, &[charge]).into_inner();
+    assert!(peeked.statuses()[0].remaining() <= 2);
+}
+
+#[test]
+fn counting_limit_beside_refusing_one_is_charged() {
+    let key = client(1);
+    let (refusing, counting) = (Charge::new("minute", &MINUTE, &key), Quota::per_hour(1_000));
+    let charges = [refusing, Charge::new("hour", &counting, &key).count_refusals()];
+    let setting = Setting::new();
+    setting.check(&[refusing.cost(6)]);
+    for _ in 0..101 {
+        assert!(!setting.check(&charges).is_allowed());
+    }
+    assert_eq!(setting.calls(), 2);
+    setting.clock.advance(Duration::from_millis(100));
+    setting.check(&charges);
+    assert_eq!(setting.calls(), 3);
+    let Ok(peeked) = setting.store.memory.apply(Operation::Peek, &charges[1..]).into_inner();
+    assert_eq!(peeked.statuses()[0].remaining(), 1_000 - 102);
+}

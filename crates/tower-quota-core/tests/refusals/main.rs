@@ -1,0 +1,102 @@
+//! The refusal cache before a store that is asked in parallel, on one clock.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod answers;
+mod conforming;
+mod counted;
+mod exact;
+mod in_flight;
+mod outages;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use tower_quota_core::{Charge, Decision, Key, MemoryStore, Name, Operation, RefusalCache, Store};
+use tower_quota_testkit::{ManualClock, block_on};
+
+const CLIENT: Name = Name::new("client");
+
+/// A store that other processes could share, made of one in memory.
+#[derive(Clone, Debug, Default)]
+struct SharedStore {
+    memory: MemoryStore,
+    calls: Arc<AtomicU64>,
+    fails: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+struct Unavailable;
+
+impl std::fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("unavailable")
+    }
+}
+
+impl std::error::Error for Unavailable {}
+
+impl Store for SharedStore {
+    type Error = Unavailable;
+    type Future = std::future::Ready<Result<Decision, Unavailable>>;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        if self.fails.load(Ordering::Relaxed) {
+            return std::future::ready(Err(Unavailable));
+        }
+        let Ok(decision) = self.memory.apply(operation, charges).into_inner();
+        std::future::ready(Ok(decision))
+    }
+}
+
+/// A refusal cache before a shared store, on one clock.
+struct Setting {
+    cache: RefusalCache<SharedStore, ManualClock>,
+    store: SharedStore,
+    clock: ManualClock,
+}
+
+impl Setting {
+    fn new() -> Self {
+        let clock = ManualClock::default();
+        let memory = MemoryStore::with_clock(1_000, clock.clone());
+        let store = SharedStore { memory, ..SharedStore::default() };
+        let cache = RefusalCache::with_clock(store.clone(), clock.clone());
+        Self { cache, store, clock }
+    }
+
+    fn calls(&self) -> u64 {
+        self.store.calls.load(Ordering::Relaxed)
+    }
+
+    fn fail(&self, fails: bool) {
+        self.store.fails.store(fails, Ordering::Relaxed);
+    }
+
+    fn check(&self, charges: &[Charge<'_>]) -> Decision {
+        block_on(self.cache.check(charges)).unwrap()
+    }
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
+        block_on(self.cache.apply(operation, charges)).unwrap()
+    }
+
+    /// Sends a check, and returns the decision and whether the store was asked.
+    fn watch(&self, charges: &[Charge<'_>]) -> (Decision, bool) {
+        let before = self.calls();
+        let decision = self.check(charges);
+        (decision, self.calls() > before)
+    }
+}
+
+const fn client(number: u64) -> Key<'static> {
+    Key::number(CLIENT, number)
+}
+
+/// Polls a future once, and drops it.
+fn poll_once<F: Future>(future: F) {
+    let mut future = Box::pin(future);
+    let _ = future.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+}

@@ -1,0 +1,78 @@
+//! Known refusals, and last statuses, while the store is unavailable.
+
+use std::time::Duration;
+
+use tower_quota_core::{Charge, Limiter, Quota, Store};
+use tower_quota_testkit::block_on;
+
+use crate::{Setting, client};
+
+const MINUTE: Quota = Quota::per_minute(6);
+
+#[test]
+fn outage_keeps_refusal_until_it_ends() {
+    let setting = Setting::new();
+    let key = client(1);
+    let charge = Charge::new("minute", &MINUTE, &key);
+    setting.check(&[charge.cost(6)]);
+    setting.check(&[charge]);
+    setting.fail(true);
+    for seconds in (1..10).rev() {
+        setting.clock.advance(Duration::from_secs(1));
+        assert_eq!(setting.check(&[charge]).retry_after(), Some(Duration::from_secs(seconds)));
+    }
+    setting.clock.advance(Duration::from_secs(1));
+    assert!(block_on(setting.cache.check(&[charge])).is_err());
+}
+
+#[test]
+fn outage_answers_are_none_of_the_stores() {
+    let setting = Setting::new();
+    let (key, other) = (client(1), client(2));
+    let charge = Charge::new("minute", &MINUTE, &key).cost(6);
+    setting.check(&[charge]);
+    setting.check(&[charge]);
+    setting.fail(true);
+    let (answer, known) = setting.cache.ask(&[charge]);
+    assert!(block_on(answer).is_err());
+    assert_eq!(known.unwrap().retry_after(), Some(Duration::from_secs(60)));
+    let (answer, known) = setting.cache.ask(&[Charge::new("minute", &MINUTE, &other)]);
+    assert!(block_on(answer).is_err() && known.is_none());
+}
+
+#[test]
+fn limiter_keeps_refusing_in_outage() {
+    let setting = Setting::new();
+    let limiter = Limiter::new(setting.cache.clone(), "mails", MINUTE);
+    for _ in 0..7 {
+        block_on(limiter.check("ann")).unwrap();
+    }
+    setting.fail(true);
+    setting.clock.advance(Duration::from_secs(5));
+    let refused = block_on(limiter.check("ann")).unwrap();
+    assert_eq!(refused.retry_after(), Some(Duration::from_secs(5)));
+    assert!(block_on(limiter.check("bob")).is_err());
+}
+
+#[test]
+fn last_status_ages_like_its_limit() {
+    let share = MINUTE.divided(2);
+    for (quota, share, after) in [
+        (MINUTE, share, [(0, 0), (19, 1), (21, 2), (60, 3)]),
+        (MINUTE.fixed_window(), MINUTE.fixed_window().divided(2), [(0, 1), (19, 1), (40, 1), (60, 3)]),
+    ] {
+        let setting = Setting::new();
+        setting.cache.remember_statuses(true);
+        let key = client(1);
+        let used = if quota.algorithm().is_bucket() { 6 } else { 5 };
+        setting.check(&[Charge::new("minute", &quota, &key).cost(used)]);
+        setting.fail(true);
+        let start = tower_quota_core::Clock::now(&setting.clock);
+        for (seconds, left) in after {
+            setting.clock.set(start + Duration::from_secs(seconds));
+            let status = setting.cache.last_status(&Charge::new("minute", &share, &key)).unwrap();
+            assert_eq!((status.limit, status.remaining()), (3, left), "{quota:?} after {seconds} s");
+        }
+        assert!(setting.cache.last_status(&Charge::new("hour", &share, &key)).is_none());
+    }
+}

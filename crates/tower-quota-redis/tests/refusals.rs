@@ -1,0 +1,81 @@
+//! The refusal cache before a real Redis: floods of refused requests, and a server that is gone.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use std::time::Duration;
+
+use tower_quota_core::{Charge, Clock, Limiter, MonotonicClock, Operation, Penalty, Quota, RefusalCache, Store};
+use tower_quota_testkit::RedisServer;
+
+use self::common::{store_on, user};
+
+const FLOOD: u64 = 100_000;
+const HOUR: Quota = Quota::per_hour(6);
+
+/// Sends refused requests of one client, and returns how many calls Redis got, and how many it may get.
+async fn flood(server: &RedisServer, charge: Charge<'_>, calls_per_second: u64) -> (u64, u64) {
+    let (store, clock) = (store_on(server).await, MonotonicClock::new());
+    let cache = RefusalCache::new(store.clone());
+    cache.check(&[charge.cost(HOUR.capacity())]).await.unwrap();
+    let (before, began) = (store.stats().calls, clock.now());
+    for _ in 0..FLOOD {
+        let decision = cache.check(&[charge]).await.unwrap();
+        assert!(!decision.is_allowed() && decision.statuses().len() == 1);
+    }
+    let elapsed = clock.now().since(began);
+    // One at the start, and one more because successive readings of the clock may differ by some microseconds.
+    let allowed = u64::try_from(elapsed.as_millis()).unwrap() * calls_per_second / 1_000 + 2;
+    let calls = store.stats().calls - before;
+    println!("{FLOOD} refused in {elapsed:?}: {calls} calls of at most {allowed}; {:?}", cache.stats());
+    assert_eq!(cache.stats().answered, FLOOD - calls);
+    (calls, allowed)
+}
+
+#[tokio::test]
+async fn flood_costs_one_call_a_second() {
+    let (server, client) = (RedisServer::start(), user("ann"));
+    let (calls, allowed) = flood(&server, Charge::new("hour", &HOUR, &client), 1).await;
+    assert!(calls <= allowed, "{calls} calls instead of {allowed}");
+}
+
+#[tokio::test]
+async fn counted_flood_costs_ten_calls_a_second() {
+    let (server, penalty) = (RedisServer::start(), Penalty::after(5).step(Duration::from_secs(60)));
+    let (ann, bob) = (user("ann"), user("bob"));
+    for charge in
+        [Charge::new("hour", &HOUR, &ann).count_refusals(), Charge::new("hour", &HOUR, &bob).penalty(&penalty)]
+    {
+        let (calls, allowed) = flood(&server, charge, 10).await;
+        assert!(calls <= allowed, "{calls} calls instead of {allowed}");
+    }
+}
+
+#[tokio::test]
+async fn repeated_charges_add_a_strike_each() {
+    let (server, penalty) = (RedisServer::start(), Penalty::after(5).step(Duration::from_secs(60)));
+    let (store, client, quota) = (store_on(&server).await, user("ann"), Quota::per_second(10).burst(1));
+    let charge = Charge::new("second", &quota, &client).penalty(&penalty);
+    store.apply(Operation::Charge, &[charge.cost(10)]).await.unwrap();
+    let refused = store.apply(Operation::Refuse, &[charge; 10]).await.unwrap();
+    // Five of the ten are free, and the others block for a minute each.
+    let blocked = refused.retry_after().unwrap();
+    assert!(blocked > Duration::from_secs(4 * 60) && blocked <= Duration::from_secs(5 * 60), "{blocked:?}");
+}
+
+#[tokio::test]
+async fn limiter_keeps_refusing_when_server_dies() {
+    let mut server = RedisServer::start();
+    let store = common::options().deadline(Duration::from_secs(1)).connect(&server.url()).await.unwrap();
+    let limiter = Limiter::new(RefusalCache::new(store).max_age(Duration::ZERO), "mails", HOUR);
+    for allowed in [true, true, true, true, true, true, false] {
+        assert_eq!(limiter.check("ann").await.unwrap().is_allowed(), allowed);
+    }
+    server.kill();
+    for _ in 0..100 {
+        let decision = limiter.check("ann").await.unwrap();
+        assert!(decision.retry_after().unwrap() <= Duration::from_secs(600));
+    }
+    assert!(limiter.check("bob").await.is_err());
+}

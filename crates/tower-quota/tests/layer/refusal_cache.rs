@@ -1,0 +1,131 @@
+//! Refusals of a shared store, remembered by the layer.
+
+use std::time::Duration;
+
+use http::{Request, StatusCode};
+use tower::{Layer, ServiceExt};
+use tower_quota::{
+    Charge, Limit, MemoryStore, OnStoreFailure, Operation, Policy, Quota, RateLimit, RateLimitHandle, RateLimitLayer,
+    Store, key,
+};
+
+use crate::fixture::{Answer, Inner, ScriptedStore, StoreControl, field, retry_after};
+
+/// Longer than any test: no result depends on the machine's speed.
+const AGE: Duration = Duration::from_secs(3_600);
+
+/// A scripted store that other processes could share.
+#[derive(Clone, Debug)]
+struct SharedStore(ScriptedStore);
+
+impl Store for SharedStore {
+    type Error = <ScriptedStore as Store>::Error;
+    type Future = <ScriptedStore as Store>::Future;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        self.0.apply(operation, charges)
+    }
+}
+
+struct Setting {
+    service: RateLimit<Inner, SharedStore>,
+    handle: RateLimitHandle<SharedStore>,
+    store: ScriptedStore,
+    local: MemoryStore,
+}
+
+impl Setting {
+    fn new(age: Duration, limit: Limit) -> Self {
+        let store = ScriptedStore::new();
+        let local = MemoryStore::with_clock(100, store.clock().clone());
+        let policy = Policy::new().limit(limit.by(key::header("k")));
+        let layer = RateLimitLayer::new(SharedStore(store.clone()), policy).local_store(local.clone());
+        let layer = layer.refusal_cache(age);
+        Self { service: layer.layer(Inner::default()), handle: layer.handle(), store, local }
+    }
+
+    async fn get(&self, client: &str) -> Answer {
+        let request = Request::get("/").header("k", client).body(()).unwrap();
+        self.service.clone().oneshot(request).await.unwrap()
+    }
+
+    async fn statuses<const N: usize>(&self, clients: [&str; N]) -> [u16; N] {
+        let mut statuses = [0; N];
+        for (client, status) in clients.into_iter().zip(&mut statuses) {
+            *status = self.get(client).await.status().as_u16();
+        }
+        statuses
+    }
+
+    fn calls(&self) -> usize {
+        self.store.operations().len()
+    }
+}
+
+fn minute() -> Limit {
+    Limit::new("minute", Quota::per_minute(2))
+}
+
+#[tokio::test]
+async fn flood_reaches_store_once() {
+    let setting = Setting::new(AGE, minute());
+    assert_eq!(setting.statuses(["ann", "ann", "ann"]).await, [200, 200, 429]);
+    let asked = setting.get("ann").await;
+    for _ in 0..1_000 {
+        let response = setting.get("ann").await;
+        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert!((1..=30).contains(&retry_after(&response).as_secs()));
+        for name in ["ratelimit-policy", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-policy"] {
+            assert_eq!(field(&response, name), field(&asked, name), "{name}");
+        }
+    }
+    assert_eq!(setting.calls(), 3);
+    let stats = setting.handle.refusal_stats();
+    assert_eq!((stats.answered, stats.remembered, stats.evicted), (1_001, 1, 0));
+    assert_eq!(setting.handle.refused_clients().len(), 1);
+    assert_eq!(setting.statuses(["bob", "bob"]).await, [200, 200]);
+}
+
+#[tokio::test]
+async fn cache_of_no_age_asks_each_time() {
+    let setting = Setting::new(Duration::ZERO, minute());
+    setting.statuses(["ann"; 10]).await;
+    assert_eq!((setting.calls(), setting.handle.refusal_stats().answered), (10, 0));
+}
+
+#[tokio::test]
+async fn reset_and_grant_end_refusal_at_once() {
+    let setting = Setting::new(AGE, minute());
+    assert_eq!(setting.statuses(["ann", "ann", "ann", "ann"]).await, [200, 200, 429, 429]);
+    setting.handle.reset("minute", "ann").await.unwrap();
+    assert_eq!(setting.statuses(["ann", "ann", "ann", "ann"]).await, [200, 200, 429, 429]);
+    setting.handle.grant("minute", "ann", 1).await.unwrap();
+    assert_eq!(setting.statuses(["ann", "ann"]).await, [200, 429]);
+}
+
+#[tokio::test]
+async fn raised_quota_ends_refusal_at_once() {
+    let setting = Setting::new(AGE, Limit::new("minute", Quota::per_minute(2).fixed_window()));
+    assert_eq!(setting.statuses(["ann", "ann", "ann"]).await, [200, 200, 429]);
+    let raised = Limit::new("minute", Quota::per_minute(3).fixed_window()).by(key::header("k"));
+    setting.handle.replace_policy(Policy::new().limit(raised));
+    assert_eq!(setting.statuses(["ann", "ann"]).await, [200, 429]);
+}
+
+#[tokio::test]
+async fn known_refusal_discards_no_local_counters() {
+    // From memory at once, and after the store has failed.
+    for age in [AGE, Duration::ZERO] {
+        let setting = Setting::new(age, minute().on_store_failure(OnStoreFailure::Local));
+        assert_eq!(setting.statuses(["ann", "ann", "ann"]).await, [200, 200, 429]);
+        setting.store.fail(true);
+        assert_eq!(setting.statuses(["bob", "bob", "bob"]).await, [200, 200, 429]);
+        setting.store.clock().advance(Duration::from_secs(2));
+        let response = setting.get("ann").await;
+        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+        let is_degraded = field(&response, "x-ratelimit-policy").as_deref() == Some("degraded");
+        assert_eq!(is_degraded, age.is_zero());
+        assert!(!setting.local.is_empty());
+        assert_eq!(setting.statuses(["bob"]).await, [429]);
+    }
+}
