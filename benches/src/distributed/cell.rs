@@ -194,7 +194,7 @@ mod tests {
     use crate::distributed::path::Contender;
     use crate::distributed::plan::{Plan, Traffic};
 
-    /// Returns a tally of the second after `began`, with these requests and admissions of the first clients.
+    /// Returns a tally of a second, with the requests and admissions of the first clients.
     fn tally(began: u64, clients: &[(u64, u64)]) -> Tally {
         let mut clients = clients.to_vec();
         clients.resize(100, (0, 0));
