@@ -54,7 +54,7 @@ pub(crate) fn run(files: &[PathBuf], into: &Path) -> Result<(), Box<dyn Error>> 
 fn document_of(suite: &str) -> &'static str {
     match suite {
         "redis" => "REDIS.md",
-        "distributed" => "DISTRIBUTED.md",
+        "distributed" | "simulation" => "DISTRIBUTED.md",
         _ => "MEMORY.md",
     }
 }

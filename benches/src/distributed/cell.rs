@@ -197,7 +197,7 @@ mod tests {
     /// Returns a tally of a second, with the requests and admissions of the first clients.
     fn tally(began: u64, clients: &[(u64, u64)]) -> Tally {
         let mut clients = clients.to_vec();
-        clients.resize(100, (0, 0));
+        clients.resize(20, (0, 0));
         let (latencies, delays) = (Latencies::new(), Latencies::new());
         Tally { began, ended: began + 1_000_000, clients, failed: 0, latencies, delays, lost: 0, cpu: 0.0 }
     }
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn sum_judges_each_client_alone() {
         let plan = Plan { traffic: Traffic::Even, load: 1.0, nodes: 2, node: 0, seconds: 1.0 };
-        // Forty at once and forty a second, for a second and a half.
+        // Two hundred at once and as many a second, for a second and a half.
         let tallies = [tally(0, &[(100, 60), (10, 10)]), tally(500_000, &[(100, 45)])];
         let sum = Sum::of(&tallies, Contender::Exact, &plan, 0);
         assert_eq!((sum.asked, sum.admitted), (210, 115));

@@ -10,7 +10,7 @@ use crate::traffic;
 /// The requests per second that the quotas of all clients allow together.
 const RATE: u32 = 4_000;
 /// The number of clients, unless one asks alone.
-const CLIENTS: u32 = 100;
+const CLIENTS: u32 = 20;
 /// Bursts begin this far apart.
 const BURST_EVERY: f64 = 0.5;
 /// A burst has all requests until the next one in this share of the time.
@@ -19,11 +19,11 @@ const BURST_SHARE: f64 = 0.1;
 /// The spread of requests over clients and time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(super) enum Traffic {
-    /// A hundred clients, all alike, at equal distances.
+    /// Twenty clients, all alike, at equal distances.
     Even,
-    /// A hundred clients; the n-th asks 1/n as often as the first.
+    /// Twenty clients; the n-th asks 1/n as often as the first.
     Zipf,
-    /// A hundred clients, all alike, whose requests come in bursts of 50 ms.
+    /// Twenty clients, all alike, whose requests come in bursts of 50 ms.
     Bursts,
     /// One client.
     Hot,

@@ -41,7 +41,7 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
         }
     }
     for contender in Contender::OURS {
-        let fleet = Fleet { nodes: 200, clients: if quick { 1_000_000 } else { 10_000_000 }, seconds: 10, contender };
+        let fleet = Fleet { nodes: 200, clients: if quick { 1_000_000 } else { 10_000_000 }, seconds: 5, contender };
         report.row("simulation/fleet", contender.name(), simulation::run(fleet.run())?);
     }
     Ok(report)
@@ -134,9 +134,9 @@ struct Fleet<'a> {
 
 impl Fleet<'_> {
     /// The requests per second of each instance.
-    const RATE: u32 = 1_000;
-    /// The units per second of each client. Some sixty of ten million ask for more.
-    const UNITS: u32 = 200;
+    const RATE: u32 = 5_000;
+    /// The units per second of each client. Some thirty of ten million ask for more.
+    const UNITS: u32 = 2_000;
 
     async fn run(&self) -> Result<Vec<(&'static str, f64)>, Box<dyn Error>> {
         let clock = VirtualClock::start();

@@ -1,11 +1,15 @@
 //! The instances admit nearly all of a quota, and ask the store rarely.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tower_quota_core::Quota;
-use tower_quota_testkit::simulation::run;
+use tower_quota_core::{Charge, Key, MemoryStore, Operation, Quota, Store};
+use tower_quota_lease::{LeaseOptions, Leased};
+use tower_quota_testkit::simulation::{Network, VirtualClock, run};
 
 use crate::fleet::{Fleet, Outcome};
+use crate::{LIMIT, key, pass};
 
 /// Runs a fleet at a load in percent of the rate.
 fn fleet(quota: Quota, instances: u64, load_percent: u64) -> Fleet {
@@ -72,4 +76,56 @@ fn worst_load_gets_nine_tenths() {
     let fleet = Fleet { most_units: 40, gap: 800_000, ..fleet(quota, 8, 200) };
     let outcome = run(fleet.run());
     assert!(admitted(&fleet, &outcome) >= 900, "{}", admitted(&fleet, &outcome));
+}
+
+/// Counts the operations about the key of all clients.
+struct Counting {
+    store: MemoryStore,
+    about_everyone: AtomicU64,
+}
+
+impl Store for Counting {
+    type Error = <MemoryStore as Store>::Error;
+    type Future = <MemoryStore as Store>::Future;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        let has_everyone = charges.iter().any(|charge| *charge.key() == Key::EVERYONE);
+        self.about_everyone.fetch_add(u64::from(has_everyone), Ordering::Relaxed);
+        self.store.apply(operation, charges)
+    }
+}
+
+/// Sends requests of ever new clients through eight instances, each of which also takes a unit of one limit for all.
+#[test]
+fn limit_for_everyone_is_no_hot_spot() {
+    const INSTANCES: u64 = 8;
+    const MILLIS: u64 = 3_000;
+    const REQUESTS_PER_MILLI: u64 = 10;
+    let (everyone, each) = (Quota::per_second(100_000), Quota::per_minute(60));
+    let calls = run(async {
+        let clock = VirtualClock::start();
+        let store = MemoryStore::with_clock(1_000_000, clock.clone());
+        let server = Arc::new(Counting { store, about_everyone: AtomicU64::new(0) });
+        let tasks = (0..INSTANCES).map(|instance| {
+            let network = Network::new(Arc::clone(&server), instance)
+                .delays(Duration::from_micros(100)..Duration::from_millis(1));
+            let store = Leased::with_clock(network, LeaseOptions::default(), clock.clone());
+            tokio::spawn(async move {
+                for milli in 0..MILLIS {
+                    pass(1).await;
+                    for request in 0..REQUESTS_PER_MILLI {
+                        let (client, all) = (key((instance << 40) + (milli << 20) + request), Key::EVERYONE);
+                        let charges = [Charge::new("everyone", &everyone, &all), Charge::new(LIMIT, &each, &client)];
+                        tokio::spawn(store.check(&charges));
+                    }
+                }
+            })
+        });
+        for task in tasks.collect::<Vec<_>>() {
+            task.await.unwrap();
+        }
+        server.about_everyone.load(Ordering::Relaxed)
+    });
+    let calls_per_second = calls * 1_000 / MILLIS / INSTANCES;
+    assert!(calls_per_second <= 100, "{calls_per_second} calls a second of each instance");
 }
