@@ -206,11 +206,11 @@ mod tests {
     fn sum_judges_each_client_alone() {
         let plan = Plan { traffic: Traffic::Even, load: 1.0, nodes: 2, node: 0, seconds: 1.0 };
         // Two hundred at once and as many a second, for a second and a half.
-        let tallies = [tally(0, &[(100, 60), (10, 10)]), tally(500_000, &[(100, 45)])];
+        let tallies = [tally(0, &[(500, 300), (10, 10)]), tally(500_000, &[(500, 225)])];
         let sum = Sum::of(&tallies, Contender::Exact, &plan, 0);
-        assert_eq!((sum.asked, sum.admitted), (210, 115));
+        assert_eq!((sum.asked, sum.admitted), (1_010, 535));
         // The second client leaves units unused, which are not the first one's.
-        assert_eq!((sum.allowed, sum.over), (110, 5));
-        assert_eq!(Sum::of(&tallies, Contender::Exact, &plan, 7).over, 12);
+        assert_eq!((sum.allowed, sum.over), (510, 25));
+        assert_eq!(Sum::of(&tallies, Contender::Exact, &plan, 7).over, 32);
     }
 }

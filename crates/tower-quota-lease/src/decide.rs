@@ -35,6 +35,8 @@ struct Taken {
     limit: Name,
     units: u64,
     charged_at: Timestamp,
+    /// Says that it counts the request as decided from leases.
+    is_first: bool,
 }
 
 /// A charge that the store decides.
@@ -54,23 +56,34 @@ impl Request {
         let mut request = Self { parts: SmallVec::new(), now: shared.now() };
         let mut renewals = Renewals::default();
         for charge in charges {
-            let part = request.part(shared, charge, &mut renewals);
+            let is_first = request.parts.is_empty();
+            let part = request.part(shared, charge, is_first, &mut renewals);
             request.parts.push(part);
         }
         renewals.spawn(shared);
         request
     }
 
-    fn part<S: Store, C: Clock>(&self, shared: &Shared<S, C>, charge: &Charge<'_>, renewals: &mut Renewals) -> Part {
+    /// Takes one charge. The first one counts the request as decided from leases, until it is put back.
+    fn part<S: Store, C: Clock>(
+        &self,
+        shared: &Shared<S, C>,
+        charge: &Charge<'_>,
+        is_first: bool,
+        renewals: &mut Renewals,
+    ) -> Part {
         let (units, limit, now) = (charge.units(), charge.name(), self.now);
         let digest = shared.leases.digest(charge.key());
+        let mut shard = shared.leases.shard(digest);
         if is_leasable(charge)
-            && let Some(pool) = shared.leases.shard(digest).pool(digest, limit, charge.quota())
+            && let Some(pool) = shard.pool(digest, limit, charge.quota())
         {
             if let Some(charged_at) = pool.grants.take(now, units) {
                 pool.note(now, units);
                 renewals.want(pool.next_lease(now), digest, charge.key());
-                return Part::Leased(Taken { digest, limit, units, charged_at }, pool.status(now, units));
+                let status = pool.status(now, units);
+                shard.counts.by_lease += u64::from(is_first);
+                return Part::Leased(Taken { digest, limit, units, charged_at, is_first }, status);
             }
             if let Some(want) = pool.next_short_lease(now, units) {
                 renewals.want(Some(want), digest, charge.key());
@@ -96,10 +109,9 @@ impl Request {
     pub(crate) fn conclude<S: Store, C: Clock>(&self, shared: &Shared<S, C>, is_admitted: bool) -> Decision {
         if !is_admitted {
             self.put_back(shared);
-        }
-        if let Some(part) = self.parts.first() {
-            let counts = &mut shared.leases.shard(part.digest()).counts;
-            *(if is_admitted { &mut counts.by_lease } else { &mut counts.refused_here }) += 1;
+            if let Some(part) = self.parts.first() {
+                shared.leases.shard(part.digest()).counts.refused_here += 1;
+            }
         }
         let statuses = self.parts.iter().map(|part| match part {
             Part::Leased(taken, status) => taken.status(status, is_admitted),
@@ -130,8 +142,12 @@ impl Request {
             pool.begin_exact(self.now, asked.units);
             renewals.want(pool.next_lease(self.now), asked.digest, charge.key());
         }
-        if let Some(part) = self.parts.first() {
-            shared.leases.shard(part.digest()).counts.by_store += 1;
+        if let Some(part) = self.parts.first_mut() {
+            let counts = &mut shared.leases.shard(part.digest()).counts;
+            counts.by_store += 1;
+            if let Part::Leased(taken, _) = part {
+                counts.by_lease -= u64::from(core::mem::take(&mut taken.is_first));
+            }
         }
         renewals.spawn(shared);
         let asked = self.parts.iter().zip(charges).filter_map(|(part, charge)| match part {
@@ -167,6 +183,7 @@ impl Request {
         for part in &self.parts {
             let Part::Leased(taken, _) = part else { continue };
             let shard = &mut *shared.leases.shard(taken.digest);
+            shard.counts.by_lease -= u64::from(taken.is_first);
             match shard.put_back((taken.digest, taken.limit), taken.units, taken.charged_at, now) {
                 Some(pool) => pool.forget(taken.units),
                 // The lease has ended while the store was asked about another limit.
