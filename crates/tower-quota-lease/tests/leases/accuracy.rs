@@ -95,7 +95,7 @@ impl Store for Counting {
     }
 }
 
-/// Sends requests of ever new clients through eight instances, each of which also takes a unit of one limit for all.
+/// Sends requests of ever new clients through eight instances. Each also takes a unit of a limit for all.
 #[test]
 fn limit_for_everyone_is_no_hot_spot() {
     const INSTANCES: u64 = 8;
