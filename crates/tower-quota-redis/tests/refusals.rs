@@ -79,3 +79,23 @@ async fn limiter_keeps_refusing_when_server_dies() {
     }
     assert!(limiter.check("bob").await.is_err());
 }
+
+#[tokio::test]
+async fn outage_releases_none_of_thousand_clients() {
+    let mut server = RedisServer::start();
+    let store = common::options().deadline(Duration::from_secs(1)).connect(&server.url()).await.unwrap();
+    let cache = RefusalCache::new(store).max_age(Duration::ZERO);
+    let clients: Vec<String> = (0..1_000).map(|number| format!("client {number}")).collect();
+    for client in &clients {
+        let key = user(client);
+        for cost in [HOUR.capacity(), 1] {
+            cache.check(&[Charge::new("hour", &HOUR, &key).cost(cost)]).await.unwrap();
+        }
+    }
+    server.kill();
+    for client in clients.iter().cycle().take(4_000) {
+        let key = user(client);
+        let decision = cache.check(&[Charge::new("hour", &HOUR, &key)]).await.unwrap();
+        assert!(!decision.is_allowed(), "{client}");
+    }
+}
