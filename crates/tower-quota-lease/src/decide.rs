@@ -1,5 +1,6 @@
 //! Checks: from leases where they hold enough, otherwise by the store.
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -17,6 +18,8 @@ pub(crate) struct Request {
     parts: Few<Part>,
     /// The instant by this instance, before anything was asked.
     now: u64,
+    /// Says whether leases can be asked for. Otherwise each request is an exact round trip.
+    can_lease: bool,
 }
 
 /// One charge of a request.
@@ -24,7 +27,7 @@ enum Part {
     /// Its units were taken from a lease.
     Leased(Taken, LimitStatus),
     /// A short or refused lease refuses it.
-    Refused(LimitStatus),
+    Refused(LimitStatus, Timestamp),
     /// The store has to decide.
     Asked(Asked),
 }
@@ -45,6 +48,7 @@ struct Asked {
     limit: Name,
     units: u64,
     capacity: u64,
+    window: Duration,
     is_shadow: bool,
     /// The plan of its quota, if its requests may be leased.
     plan: Option<Plan>,
@@ -53,7 +57,7 @@ struct Asked {
 impl Request {
     /// Takes the charges of a request from leases, as far as these hold enough.
     pub(crate) fn take<S: Store, C: Clock>(shared: &Arc<Shared<S, C>>, charges: &[Charge<'_>]) -> Self {
-        let mut request = Self { parts: SmallVec::new(), now: shared.now() };
+        let mut request = Self { parts: SmallVec::new(), now: shared.now(), can_lease: shared.can_lease() };
         let mut renewals = Renewals::default();
         for charge in charges {
             let is_first = request.parts.is_empty();
@@ -75,7 +79,8 @@ impl Request {
         let (units, limit, now) = (charge.units(), charge.name(), self.now);
         let digest = shared.leases.digest(charge.key());
         let mut shard = shared.leases.shard(digest);
-        if is_leasable(charge)
+        if self.can_lease
+            && is_leasable(charge)
             && let Some(pool) = shard.pool(digest, limit, charge.quota())
         {
             if let Some(charged_at) = pool.grants.take(now, units) {
@@ -90,16 +95,17 @@ impl Request {
             }
             if pool.refuses(now, units) {
                 pool.note(now, units);
-                return Part::Refused(pool.refusal(now, units));
+                return Part::Refused(pool.refusal(now, units), pool.store_now(now));
             }
         }
-        let (capacity, is_shadow) = (charge.quota().capacity(), charge.is_shadow());
-        Part::Asked(Asked { digest, limit, units, capacity, is_shadow, plan: None })
+        let quota = charge.quota();
+        let (capacity, window, is_shadow) = (quota.capacity(), quota.window(), charge.is_shadow());
+        Part::Asked(Asked { digest, limit, units, capacity, window, is_shadow, plan: None })
     }
 
     /// Returns whether leases admit the request or refuse it; `None` if the store has to be asked.
     pub(crate) fn outcome(&self) -> Option<bool> {
-        if self.parts.iter().any(|part| matches!(part, Part::Refused(_))) {
+        if self.parts.iter().any(|part| matches!(part, Part::Refused(..))) {
             return Some(false);
         }
         self.parts.iter().all(|part| matches!(part, Part::Leased(..))).then_some(true)
@@ -109,13 +115,11 @@ impl Request {
     pub(crate) fn conclude<S: Store, C: Clock>(&self, shared: &Shared<S, C>, is_admitted: bool) -> Decision {
         if !is_admitted {
             self.put_back(shared);
-            if let Some(part) = self.parts.first() {
-                shared.leases.shard(part.digest()).counts.refused_here += 1;
-            }
+            shared.leases.any_shard().counts.refused_here += 1;
         }
         let statuses = self.parts.iter().map(|part| match part {
             Part::Leased(taken, status) => taken.status(status, is_admitted),
-            Part::Refused(status) => *status,
+            Part::Refused(status, _) => *status,
             Part::Asked(asked) => asked.unknown(),
         });
         Decision::from_statuses(Operation::Check, self.charged_at(), statuses)
@@ -134,7 +138,7 @@ impl Request {
             let Part::Asked(asked) = part else { continue };
             asked.plan = shared.plans.of(charge);
             let mut shard = shared.leases.shard(asked.digest);
-            let Some(plan) = asked.plan.as_ref().filter(|_| is_leasable(charge)) else { continue };
+            let Some(plan) = asked.plan.as_ref().filter(|_| self.can_lease && is_leasable(charge)) else { continue };
             let Some(pool) = shared.leases.open(&mut shard, asked.digest, asked.limit, plan, self.now) else {
                 continue;
             };
@@ -142,12 +146,10 @@ impl Request {
             pool.begin_exact(self.now, asked.units);
             renewals.want(pool.next_lease(self.now), asked.digest, charge.key());
         }
-        if let Some(part) = self.parts.first_mut() {
-            let counts = &mut shared.leases.shard(part.digest()).counts;
-            counts.by_store += 1;
-            if let Part::Leased(taken, _) = part {
-                counts.by_lease -= u64::from(core::mem::take(&mut taken.is_first));
-            }
+        shared.leases.any_shard().counts.by_store += 1;
+        if let Some(Part::Leased(taken, _)) = self.parts.first_mut() {
+            let is_first = core::mem::take(&mut taken.is_first);
+            shared.leases.shard(taken.digest).counts.by_lease -= u64::from(is_first);
         }
         renewals.spawn(shared);
         let asked = self.parts.iter().zip(charges).filter_map(|(part, charge)| match part {
@@ -164,17 +166,35 @@ impl Request {
         if !is_admitted {
             self.put_back(shared);
         }
+        let asked = self.parts.iter().filter(|part| matches!(part, Part::Asked(_))).count();
+        if answer.statuses().len() != asked {
+            // A wrapper answers for the store, and knows some of the limits.
+            return Decision::from_statuses(Operation::Check, answer.at(), answer.statuses().iter().copied());
+        }
         let mut answers = answer.statuses().iter();
         let statuses = self.parts.iter().filter_map(|part| match part {
             Part::Leased(taken, status) => Some(taken.status(status, is_admitted)),
-            Part::Refused(status) => Some(*status),
+            Part::Refused(status, _) => Some(*status),
             Part::Asked(asked) => answers.next().map(|status| {
-                asked.observe(shared, status, self.now);
-                LimitStatus { limit: asked.capacity, ..*status }
+                asked.observe(shared, status, (self.now, answer.at()));
+                // By the stored quota, which may be smaller than the limit's.
+                let left = Left::new(status.remaining(), status.reset_after());
+                LimitStatus { limit: asked.capacity, left, ..*status }
             }),
         });
         let statuses: Few<LimitStatus> = statuses.collect();
         Decision::from_statuses(Operation::Check, self.charged_at().min(answer.at()), statuses)
+    }
+
+    /// Ends a request that the store has not answered.
+    pub(crate) fn abandon<S: Store, C: Clock>(&self, shared: &Shared<S, C>) {
+        self.put_back(shared);
+        for part in &self.parts {
+            let Part::Asked(Asked { digest, limit, plan: Some(plan), .. }) = part else { continue };
+            if let Some(pool) = shared.leases.shard(*digest).pool(*digest, *limit, &plan.asked) {
+                pool.forget_answer();
+            }
+        }
     }
 
     /// Puts the units back that were taken from leases.
@@ -192,25 +212,16 @@ impl Request {
         }
     }
 
-    /// Returns the instant at which the first of the leased units were charged.
+    /// Returns the instant at which the first of the leased units were charged, or that of a refusal made here.
     ///
     /// A refund that gives this instant returns no more than was charged.
     fn charged_at(&self) -> Timestamp {
         let leased = self.parts.iter().filter_map(|part| match part {
             Part::Leased(taken, _) => Some(taken.charged_at),
-            _ => None,
+            Part::Refused(_, at) => Some(*at),
+            Part::Asked(_) => None,
         });
         leased.min().unwrap_or(Timestamp::from_micros(u64::MAX))
-    }
-}
-
-impl Part {
-    const fn digest(&self) -> u128 {
-        match self {
-            Self::Leased(taken, _) => taken.digest,
-            Self::Asked(asked) => asked.digest,
-            Self::Refused(_) => 0,
-        }
     }
 }
 
@@ -233,14 +244,14 @@ impl Asked {
         LimitStatus {
             name: self.limit,
             limit: self.capacity,
-            left: Left::new(0, core::time::Duration::ZERO),
+            left: Left::new(0, self.window),
             taken: 0,
             outcome: Outcome::Allow,
             is_shadow: self.is_shadow,
         }
     }
 
-    fn observe<S: Store, C: Clock>(&self, shared: &Shared<S, C>, status: &LimitStatus, sent: u64) {
+    fn observe<S: Store, C: Clock>(&self, shared: &Shared<S, C>, status: &LimitStatus, sent: (u64, Timestamp)) {
         let Some(plan) = &self.plan else { return };
         if let Some(pool) = shared.leases.shard(self.digest).pool(self.digest, self.limit, &plan.asked) {
             pool.observe(status, self.units, sent);

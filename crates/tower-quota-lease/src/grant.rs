@@ -19,6 +19,12 @@ pub(crate) struct Grant {
     pub(crate) ends_at: u64,
 }
 
+impl Grant {
+    const fn is_live(&self, now: u64) -> bool {
+        self.units > 0 && now < self.ends_at
+    }
+}
+
 /// The grants of a pool, those that end first at the front.
 #[derive(Debug, Default)]
 pub(crate) struct Grants(SmallVec<[Grant; MOST]>);
@@ -55,9 +61,9 @@ impl Grants {
         grant.map(|grant| grant.units = grant.units.saturating_add(units).min(grant.charged)).is_some()
     }
 
-    /// Returns whether another grant has room. A spent grant makes room.
-    pub(crate) fn have_room(&self) -> bool {
-        self.0.iter().filter(|grant| grant.units > 0).count() < MOST
+    /// Returns whether another grant has room. A spent grant makes room, and one that has ended.
+    pub(crate) fn have_room(&self, now: u64) -> bool {
+        self.0.iter().filter(|grant| grant.is_live(now)).count() < MOST
     }
 
     /// Adds a grant.
@@ -72,8 +78,9 @@ impl Grants {
         position.map_or(0, |position| self.0.remove(position).units)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.iter().all(|grant| grant.units == 0)
+    /// Returns whether no grant has units to spend.
+    pub(crate) fn are_over(&self, now: u64) -> bool {
+        !self.0.iter().any(|grant| grant.is_live(now))
     }
 }
 
@@ -103,7 +110,7 @@ mod tests {
         assert_eq!(grants.take(110, 1), None);
         assert!(!grants.put_back(110, 1, Timestamp::from_micros(10)));
         assert_eq!(grants.remove(Timestamp::from_micros(10), 110), 4);
-        assert!(grants.is_empty());
+        assert!(grants.are_over(50));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tower_quota_core::{Charge, Clock, Decision, Left, LimitStatus, MonotonicClock, Operation, Store};
+use tower_quota_core::{Charge, Clock, Decision, Left, LimitStatus, MonotonicClock, Operation, Outcome, Store};
 
 use crate::decide::Request;
 use crate::options::LeaseOptions;
@@ -101,7 +101,7 @@ struct Held<S: Store, C: Clock> {
 impl<S: Store, C: Clock> Drop for Held<S, C> {
     fn drop(&mut self) {
         if let Some(request) = self.request.take() {
-            request.put_back(&self.shared);
+            request.abandon(&self.shared);
         }
     }
 }
@@ -141,6 +141,11 @@ impl<S: Store, C: Clock> Store for Leased<S, C> {
 
     /// Ends all leases, refunds what is left of them, and closes the store inside.
     async fn close(&self, deadline: Duration) -> bool {
+        self.shared.take_no_more();
+        if tokio::runtime::Handle::try_current().is_err() {
+            // Leases end with their runtime. There is none to wait in.
+            return self.shared.store.close(deadline).await;
+        }
         let started = self.shared.now();
         if tokio::time::timeout(deadline, self.shared.close()).await.is_err() {
             return false;
@@ -196,20 +201,22 @@ impl<S: Store, C: Clock> Shared<S, C> {
         let answer = self.store.apply(operation, &stored);
         drop(stored);
         let now = self.now();
-        let own: SmallVec<[(u64, u64); 3]> = charges
+        let own: SmallVec<[(u64, u64, u64); 3]> = charges
             .iter()
             .map(|charge| {
                 let digest = self.leases.digest(charge.key());
                 let mut shard = self.leases.shard(digest);
                 let pool = shard.pool(digest, charge.name(), charge.quota());
-                (charge.quota().capacity(), pool.map_or(0, |pool| pool.grants.units(now)))
+                (charge.quota().capacity(), charge.units(), pool.map_or(0, |pool| pool.grants.units(now)))
             })
             .collect();
         Box::pin(async move {
             let answer = answer.await?;
-            let statuses = answer.statuses().iter().zip(own).map(|(status, (limit, held))| {
+            let statuses = answer.statuses().iter().zip(own).map(|(status, (limit, units, held))| {
                 let left = Left::new(status.remaining().saturating_add(held).min(limit), status.reset_after());
-                LimitStatus { limit, left, ..*status }
+                let is_held = operation == Operation::Peek && held >= units.max(1) && status.outcome.is_refusal();
+                let outcome = if is_held { Outcome::Allow } else { status.outcome };
+                LimitStatus { limit, left, outcome, ..*status }
             });
             Ok(Decision::from_statuses(operation, answer.at(), statuses))
         })

@@ -1,6 +1,7 @@
 //! The pools of all keys, in shards.
 
 use core::hash::{BuildHasher, Hasher};
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashMap;
 use std::hash::RandomState;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,6 +16,8 @@ use crate::stats::Counts;
 
 /// Enough that threads rarely meet in one.
 const SHARDS: usize = 64;
+/// The most pools of a key. A service that chooses a quota for each request would need more.
+const MOST_POOLS: usize = 16;
 /// The sightings from which a key gets a pool.
 const SIGHTINGS: u32 = 2;
 /// The shortest time between two searches of a full shard for keys that are not used, in microseconds.
@@ -27,6 +30,7 @@ pub(crate) struct Leases {
     shards: Box<[Mutex<Shard>]>,
     sightings: Sightings,
     keys_per_shard: usize,
+    serials: AtomicU64,
 }
 
 /// The pools of some keys.
@@ -50,7 +54,13 @@ impl Leases {
         };
         let seed = (u128::from(half(1)) << 64 | u128::from(half(2))).to_le_bytes();
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Self { seed, shards, sightings: Sightings::new(), keys_per_shard: keys.div_ceil(SHARDS) }
+        Self {
+            seed,
+            shards,
+            sightings: Sightings::new(),
+            keys_per_shard: keys.div_ceil(SHARDS),
+            serials: AtomicU64::new(0),
+        }
     }
 
     /// Returns the number of a key, which no client can choose.
@@ -60,6 +70,11 @@ impl Leases {
 
     pub(crate) fn shard(&self, digest: u128) -> MutexGuard<'_, Shard> {
         locked(&self.shards[digest as usize % SHARDS])
+    }
+
+    /// Returns a shard for counts that belong to no key: another one for each request, so that threads do not wait.
+    pub(crate) fn any_shard(&self) -> MutexGuard<'_, Shard> {
+        locked(&self.shards[self.serials.fetch_add(1, Ordering::Relaxed) as usize % SHARDS])
     }
 
     pub(crate) fn shards(&self) -> impl Iterator<Item = MutexGuard<'_, Shard>> {
@@ -83,11 +98,17 @@ impl Leases {
         }
         let pools = shard.keys.entry(digest).or_default();
         let known = pools.iter().position(|pool| pool.limit == limit && pool.plan.asked == plan.asked);
-        let position = known.unwrap_or_else(|| {
-            pools.retain(|pool| pool.is_live(now));
-            pools.push(Pool::new(limit, *plan));
-            pools.len() - 1
-        });
+        let position = match known {
+            Some(position) => position,
+            None => {
+                pools.retain(|pool| pool.is_live(now));
+                if pools.len() >= MOST_POOLS {
+                    return None;
+                }
+                pools.push(Pool::new(limit, *plan, self.serials.fetch_add(1, Ordering::Relaxed)));
+                pools.len() - 1
+            }
+        };
         pools.get_mut(position)
     }
 }
@@ -97,6 +118,11 @@ impl Shard {
     pub(crate) fn pool(&mut self, digest: u128, limit: Name, quota: &Quota) -> Option<&mut Pool> {
         let pools = self.keys.get_mut(&digest)?;
         pools.iter_mut().find(|pool| pool.limit == limit && pool.plan.asked == *quota)
+    }
+
+    /// Returns the pool of this number, unless it was reset or dropped.
+    pub(crate) fn pool_of(&mut self, digest: u128, serial: u64) -> Option<&mut Pool> {
+        self.keys.get_mut(&digest)?.iter_mut().find(|pool| pool.serial == serial)
     }
 
     /// Puts units back into the lease that they were charged with.

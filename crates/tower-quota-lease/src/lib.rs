@@ -48,13 +48,17 @@
 //!
 //! # Caveats
 //!
-//! * [`remaining`](tower_quota_core::LimitStatus::remaining) is a lower bound: other instances may hold units that they
-//!   will return.
+//! * [`remaining`](tower_quota_core::LimitStatus::remaining) counts what other instances hold as used: it is a lower bound
+//!   as of the last call, at most a lease ago. A peek, and a request that the store decides, are as of now.
+//! * A bucket's cost must fit into the smaller burst, or it never fits: see the table.
+//! * The clock of an instance must not stop for a time that the store's clock runs on: a virtual machine that is suspended
+//!   may spend what it has leased before, once, after it goes on.
+//! * A [`RefusalCache`](tower_quota_core::RefusalCache), as the layer has one, goes around this store and not into it.
 //! * The stored quota differs from the limit's. All instances must use leases for a limit, or none; a client that meets
 //!   both is counted correctly, but its counter is converted each time.
 //! * An instance that ends without [`close`](tower_quota_core::Store::close) loses its leased units until they refill.
 //! * After a reset, other instances may spend what they have leased before, for up to `T`.
-//! * Leases need a tokio runtime. Outside of one, each request is an exact round trip.
+//! * Leases need a tokio runtime with its time driver. Outside of one, each request is an exact round trip.
 //! * A limit of which every unit counts opts out by [`Charge::exact`](tower_quota_core::Charge::exact).
 
 #![forbid(unsafe_code)]

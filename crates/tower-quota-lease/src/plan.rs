@@ -26,6 +26,8 @@ pub(crate) struct Plan {
     pub(crate) stored: Quota,
     /// The time that a lease lasts, in microseconds.
     pub(crate) term: u64,
+    /// The full units that are refilled within a lease: 0 for windows, whose units come back all at once.
+    pub(crate) refilled: u64,
     /// Says whether a lease also ends with its window.
     pub(crate) ends_with_window: bool,
 }
@@ -34,7 +36,7 @@ impl Plan {
     /// Returns the plan of a quota, or `None` if it is not leased. Leases last `longest` microseconds at most.
     fn of(quota: &Quota, longest: u64) -> Option<Self> {
         let period = micros(quota.period());
-        let (stored, term) = match quota.algorithm() {
+        let (stored, term, refilled) = match quota.algorithm() {
             Algorithm::TokenBucket | Algorithm::Gcra => {
                 // A twentieth of the burst, in full units, is what `term` may refill.
                 let given_up = quota.capacity() / BURST_SHARE;
@@ -43,20 +45,20 @@ impl Plan {
                 }
                 let term = u64::try_from(u128::from(given_up) * u128::from(period) / u128::from(quota.units()));
                 let term = term.unwrap_or(u64::MAX).min(longest);
-                let refilled = (u128::from(term) * u128::from(quota.units())).div_ceil(u128::from(period));
-                let smaller = quota.capacity() - u64::try_from(refilled).ok()?.min(given_up);
-                (quota.try_burst(smaller).ok()?, term)
+                let grains = u128::from(term) * u128::from(quota.units());
+                let smaller = quota.capacity() - u64::try_from(grains.div_ceil(u128::from(period))).ok()?.min(given_up);
+                (quota.try_burst(smaller).ok()?, term, u64::try_from(grains / u128::from(period)).ok()?)
             }
-            Algorithm::FixedWindow => (*quota, longest),
+            Algorithm::FixedWindow => (*quota, longest, 0),
             Algorithm::SlidingWindow | Algorithm::SlidingLog => {
                 let term = longest.min(period / RATE_SHARE);
                 let longer = Quota::try_new(quota.units(), Duration::from_micros(period + term)).ok()?;
-                (longer.try_algorithm(quota.algorithm()).ok()?, term)
+                (longer.try_algorithm(quota.algorithm()).ok()?, term, 0)
             }
             _ => return None,
         };
         let ends_with_window = quota.algorithm() == Algorithm::FixedWindow;
-        (term >= SHORTEST).then_some(Self { asked: *quota, stored, term, ends_with_window })
+        (term >= SHORTEST).then_some(Self { asked: *quota, stored, term, refilled, ends_with_window })
     }
 }
 

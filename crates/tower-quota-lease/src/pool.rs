@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tower_quota_core::{Decision, Left, LimitStatus, Name, Outcome};
+use tower_quota_core::{Decision, Left, LimitStatus, Name, Outcome, Timestamp};
 
 use crate::grant::{Grant, Grants};
 use crate::plan::Plan;
@@ -20,6 +20,8 @@ const PAUSES: u64 = 4;
 pub(crate) struct Pool {
     pub(crate) limit: Name,
     pub(crate) plan: Plan,
+    /// Tells it from a pool of the same limit that was reset.
+    pub(crate) serial: u64,
     pub(crate) grants: Grants,
     demand: Demand,
     /// The store's last answer.
@@ -46,6 +48,9 @@ struct Demand {
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     remaining: u64,
+    /// The instant of the answer by the store, and that of the call by this instance.
+    at: Timestamp,
+    sent: u64,
     /// The instants by this instance at which nothing is used, and from which the refused cost fits.
     full_at: u64,
     retry_at: u64,
@@ -53,13 +58,16 @@ struct Seen {
 }
 
 impl Pool {
-    pub(crate) fn new(limit: Name, plan: Plan) -> Self {
+    pub(crate) fn new(limit: Name, plan: Plan, serial: u64) -> Self {
         let (grants, demand) = (Grants::default(), Demand::default());
-        Self { limit, plan, grants, demand, seen: None, refuse_until: 0, pause_until: 0, is_asking: false }
+        Self { limit, plan, serial, grants, demand, seen: None, refuse_until: 0, pause_until: 0, is_asking: false }
     }
 
-    /// Records that a request asks for units.
+    /// Records that a request asks for units. A cost that can never fit is no demand.
     pub(crate) fn note(&mut self, now: u64, cost: u64) {
+        if cost > self.plan.stored.capacity() {
+            return;
+        }
         self.demand.advance(now, self.plan.term);
         self.demand.units = self.demand.units.saturating_add(cost);
         self.demand.requests = self.demand.requests.saturating_add(1);
@@ -73,12 +81,12 @@ impl Pool {
 
     /// Returns whether the pool has been used lately, or waits for an answer.
     pub(crate) fn is_live(&self, now: u64) -> bool {
-        self.is_asking || !self.grants.is_empty() || now < self.demand.started.saturating_add(2 * self.plan.term)
+        self.is_asking || !self.grants.are_over(now) || now < self.demand.started.saturating_add(2 * self.plan.term)
     }
 
     /// Returns whether a request that finds no units here is refused without asking the store.
     pub(crate) fn refuses(&self, now: u64, cost: u64) -> bool {
-        now < self.refuse_until && self.is_short(cost)
+        now < self.refuse_until && self.is_short(now, cost)
     }
 
     /// Prepares for a request that is about to ask the store by itself.
@@ -86,7 +94,7 @@ impl Pool {
     /// Where little is left, the next requests are refused for a quarter of a lease, so that a crowd that finds the
     /// store empty costs one call.
     pub(crate) fn begin_exact(&mut self, now: u64, cost: u64) {
-        if self.is_short(cost) {
+        if self.is_refilled_soon() && self.is_short(now, cost) {
             self.refuse_until = now + self.plan.term / PAUSES;
         }
     }
@@ -95,7 +103,7 @@ impl Pool {
     ///
     /// The request itself is refused: what it would take from the store is in the lease.
     pub(crate) fn next_short_lease(&mut self, now: u64, cost: u64) -> Option<Want> {
-        if now < self.refuse_until || !self.is_short(cost) {
+        if now < self.refuse_until || !self.is_refilled_soon() || !self.is_short(now, cost) {
             return None;
         }
         let want = self.next_lease(now)?;
@@ -104,16 +112,27 @@ impl Pool {
     }
 
     /// Returns whether the store has too little left for the requests of a lease, at this cost each.
-    fn is_short(&self, cost: u64) -> bool {
+    ///
+    /// An old answer says nothing: others may have returned units, and time has refilled some.
+    fn is_short(&self, now: u64, cost: u64) -> bool {
         let requests = u64::from(self.demand.requests.max(self.demand.requests_before));
-        self.is_hot() && self.seen.is_some_and(|seen| seen.remaining < requests.saturating_mul(cost))
+        let is_fresh = |seen: &Seen| now < seen.sent.saturating_add(2 * self.plan.term);
+        let seen = self.seen.filter(is_fresh);
+        self.is_hot() && seen.is_some_and(|seen| seen.remaining < requests.saturating_mul(cost))
+    }
+
+    /// Returns whether time refills some units until the store is asked again.
+    ///
+    /// Otherwise the last units of a quota are taken by exact round trips. These are few, and none is refused for nothing.
+    const fn is_refilled_soon(&self) -> bool {
+        self.plan.refilled >= PAUSES
     }
 
     /// Returns the lease that should be asked for now, and counts it as asked for.
     pub(crate) fn next_lease(&mut self, now: u64) -> Option<Want> {
         let units = self.due(now)?;
         self.is_asking = true;
-        Some(Want { limit: self.limit, plan: self.plan, units })
+        Some(Want { limit: self.limit, plan: self.plan, serial: self.serial, units })
     }
 
     /// Returns the units of the lease that is due.
@@ -122,7 +141,7 @@ impl Pool {
     /// 2. No lease takes more than half of what the store had left.
     fn due(&self, now: u64) -> Option<u64> {
         let (held, expected) = (self.grants.units(now), self.demand.expected());
-        let is_due = self.is_hot() && held.saturating_mul(2) < expected && self.grants.have_room();
+        let is_due = self.is_hot() && held.saturating_mul(2) < expected && self.grants.have_room(now);
         if !is_due || self.is_asking || now < self.pause_until {
             return None;
         }
@@ -139,9 +158,11 @@ impl Pool {
     }
 
     /// Records an answer of the store to a call that was sent at `sent`. `cost` are the units that it asked for.
-    pub(crate) fn observe(&mut self, status: &LimitStatus, cost: u64, sent: u64) {
+    pub(crate) fn observe(&mut self, status: &LimitStatus, cost: u64, (sent, at): (u64, Timestamp)) {
         let mut seen = Seen {
             remaining: status.remaining(),
+            at,
+            sent,
             full_at: sent + micros(status.reset_after()),
             retry_at: 0,
             refused_cost: u64::MAX,
@@ -150,9 +171,23 @@ impl Pool {
             (seen.retry_at, seen.refused_cost) = (sent + micros(retry), cost);
         }
         self.seen = Some(seen);
-        if status.outcome.is_refusal() && self.is_short(cost) {
+        if status.outcome.is_refusal() && self.is_short(sent, cost) {
             self.refuse_until = sent + self.plan.term / PAUSES;
         }
+    }
+
+    /// Forgets the last answer: the store has failed to give another.
+    ///
+    /// Until it answers again, requests ask it, so that each gets its limit's choice for a failure.
+    pub(crate) const fn forget_answer(&mut self) {
+        self.seen = None;
+        self.refuse_until = 0;
+    }
+
+    /// Returns the present instant by the store's clock, as far as its last answer shows it.
+    pub(crate) fn store_now(&self, now: u64) -> Timestamp {
+        let seen = self.seen.map_or((Timestamp::EPOCH, now), |seen| (seen.at, seen.sent));
+        seen.0 + span(now.saturating_sub(seen.1))
     }
 
     /// Adds a lease that was asked for at `sent`. Returns the instant at which it ends.

@@ -18,6 +18,8 @@ const REFUND_DEADLINE: Duration = Duration::from_secs(1);
 pub(crate) struct Want {
     pub(crate) limit: Name,
     pub(crate) plan: Plan,
+    /// The number of its pool.
+    pub(crate) serial: u64,
     pub(crate) units: u64,
 }
 
@@ -29,48 +31,33 @@ pub(crate) struct Renewal {
     pub(crate) wants: SmallVec<[Want; 2]>,
 }
 
+/// A call for leases. If it ends without an answer, its units may have been charged.
+struct Asking<S: Store, C: Clock> {
+    renewal: Renewal,
+    under_way: UnderWay<S, C>,
+    is_answered: bool,
+}
+
 /// A lease until its end.
 struct Running {
     limit: Name,
     plan: Plan,
+    serial: u64,
     charged_at: Timestamp,
     ends_at: u64,
 }
 
 impl Renewal {
-    /// Asks for the leases in a task of its own. Outside of a runtime, no lease is taken.
+    /// Asks for the leases in a task of its own.
     pub(crate) fn spawn<S: Store, C: Clock>(self, shared: &Arc<Shared<S, C>>) {
+        // Counted before the look: either this sees that the store is closed, or `close` sees this.
+        let mut asking = Asking { renewal: self, under_way: UnderWay::new(shared), is_answered: false };
         match Handle::try_current() {
-            Ok(runtime) if !shared.is_closed() => {
-                let under_way = UnderWay::new(shared);
-                drop(runtime.spawn(self.run(under_way)));
+            Ok(runtime) if !shared.is_closed() => drop(runtime.spawn(asking.run())),
+            _ => {
+                asking.is_answered = true;
+                asking.renewal.end(shared, false);
             }
-            _ => self.end(shared, false),
-        }
-    }
-
-    async fn run<S: Store, C: Clock>(self, under_way: UnderWay<S, C>) {
-        let shared = Arc::clone(&under_way.0);
-        let sent = shared.now();
-        let answer = {
-            let charges: SmallVec<[Charge<'_>; 2]> = self
-                .wants
-                .iter()
-                .map(|want| Charge::new(want.limit, &want.plan.stored, &self.key).cost(want.units).refundable())
-                .collect();
-            shared.store.check(&charges)
-        };
-        let term = self.wants.iter().map(|want| want.plan.term).max().unwrap_or_default();
-        // An answer after the end of the lease is of no use. The unit of time is the same in both clocks.
-        let answer = tokio::time::timeout(Duration::from_micros(term), answer).await;
-        let Ok(Ok(decision)) = answer else {
-            self.end(&shared, false);
-            let units: u64 = self.wants.iter().map(|want| want.units).sum();
-            shared.leases.shard(self.digest).counts.units_lost += units;
-            return;
-        };
-        for lease in self.record(&shared, &decision, sent) {
-            lease.until_over(&shared, self.digest, &self.key).await;
         }
     }
 
@@ -84,32 +71,76 @@ impl Renewal {
         let mut running = SmallVec::new();
         let shard = &mut *shared.leases.shard(self.digest);
         shard.counts.renewals += 1;
-        for (want, status) in self.wants.iter().zip(decision.statuses()) {
+        // All of them, if a wrapper answers for the store and knows some of the limits only.
+        let statuses = self.wants.iter().map(|want| decision.status(want.limit.as_str()));
+        for (want, status) in self.wants.iter().zip(statuses) {
             let granted = if decision.is_allowed() { want.units } else { 0 };
             shard.counts.units_leased += granted;
-            let Some(pool) = shard.pool(self.digest, want.limit, &want.plan.asked) else {
+            let Some(pool) = shard.pool_of(self.digest, want.serial) else {
                 // The limit was reset meanwhile. A refund could give back what others were charged since.
                 shard.counts.units_lost += granted;
                 continue;
             };
             pool.end_lease(sent, decision.is_allowed());
-            pool.observe(status, want.units, sent);
+            let Some(status) = status else { continue };
+            pool.observe(status, want.units, (sent, decision.at()));
             if granted > 0 {
                 let ends_at = pool.grant(granted, decision, status, sent);
-                let (limit, plan) = (want.limit, want.plan);
-                running.push(Running { limit, plan, charged_at: decision.at(), ends_at });
+                let Want { limit, plan, serial, .. } = *want;
+                running.push(Running { limit, plan, serial, charged_at: decision.at(), ends_at });
             }
         }
         running.sort_by_key(|lease: &Running| lease.ends_at);
         running
     }
 
-    fn end<S: Store, C: Clock>(&self, shared: &Shared<S, C>, is_granted: bool) {
-        let mut shard = shared.leases.shard(self.digest);
+    /// Ends the call without a lease.
+    fn end<S: Store, C: Clock>(&self, shared: &Shared<S, C>, has_failed: bool) {
+        let (now, shard) = (shared.now(), &mut *shared.leases.shard(self.digest));
         for want in &self.wants {
-            if let Some(pool) = shard.pool(self.digest, want.limit, &want.plan.asked) {
-                pool.end_lease(shared.now(), is_granted);
+            if let Some(pool) = shard.pool_of(self.digest, want.serial) {
+                pool.end_lease(now, false);
+                if has_failed {
+                    pool.forget_answer();
+                }
             }
+        }
+        if has_failed {
+            shard.counts.renewals += 1;
+            shard.counts.units_lost += self.wants.iter().map(|want| want.units).sum::<u64>();
+        }
+    }
+}
+
+impl<S: Store, C: Clock> Asking<S, C> {
+    async fn run(mut self) {
+        let shared = Arc::clone(&self.under_way.0);
+        let sent = shared.now();
+        let Renewal { digest, key, wants } = &self.renewal;
+        let answer = {
+            // A plain charge would be refunded in part: the store would not know what was refilled since.
+            let charges: SmallVec<[Charge<'_>; 2]> = wants
+                .iter()
+                .map(|want| Charge::new(want.limit, &want.plan.stored, key).cost(want.units).refundable())
+                .collect();
+            shared.store.check(&charges)
+        };
+        let term = wants.iter().map(|want| want.plan.term).max().unwrap_or_default();
+        // An answer after the end of the lease is of no use. The unit of time is the same in both clocks.
+        let Ok(Ok(decision)) = tokio::time::timeout(Duration::from_micros(term), answer).await else { return };
+        let running = self.renewal.record(&shared, &decision, sent);
+        let (digest, key) = (*digest, key.clone());
+        self.is_answered = true;
+        for lease in running {
+            lease.until_over(&shared, digest, &key).await;
+        }
+    }
+}
+
+impl<S: Store, C: Clock> Drop for Asking<S, C> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.renewal.end(&self.under_way.0, true);
         }
     }
 }
@@ -122,7 +153,7 @@ impl Running {
         let _ = tokio::time::timeout(rest, shared.until_closed()).await;
         let left = {
             let mut shard = shared.leases.shard(digest);
-            let pool = shard.pool(digest, self.limit, &self.plan.asked);
+            let pool = shard.pool_of(digest, self.serial);
             pool.map_or(0, |pool| pool.grants.remove(self.charged_at, self.ends_at))
         };
         if left == 0 {

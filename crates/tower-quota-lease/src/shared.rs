@@ -1,8 +1,9 @@
 //! The state that a leased store and its clones share.
 
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tower_quota_core::{Clock, Store};
 
@@ -18,6 +19,8 @@ pub(crate) struct Shared<S, C> {
     pub(crate) plans: Plans,
     pub(crate) leases: Leases,
     clock: C,
+    /// The latest time that was read. A clock may run back by some milliseconds.
+    latest: AtomicU64,
     is_closed: AtomicBool,
     closed: Notify,
     leases_under_way: AtomicUsize,
@@ -31,6 +34,7 @@ impl<S: Store, C: Clock> Shared<S, C> {
             plans: Plans::new(options.longest),
             leases: Leases::new(options.keys),
             clock,
+            latest: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
             closed: Notify::new(),
             leases_under_way: AtomicUsize::new(0),
@@ -38,9 +42,19 @@ impl<S: Store, C: Clock> Shared<S, C> {
         }
     }
 
-    /// Returns the current time of this instance, in microseconds.
+    /// Returns the current time of this instance, in microseconds. It runs back by less than a millisecond.
     pub(crate) fn now(&self) -> u64 {
-        self.clock.now().as_micros()
+        let (now, latest) = (self.clock.now().as_micros(), self.latest.load(Ordering::Relaxed));
+        // Written a thousand times a second at most: threads would wait for each other.
+        if now > latest + 1_000 {
+            self.latest.fetch_max(now, Ordering::Relaxed);
+        }
+        now.max(latest)
+    }
+
+    /// Returns whether leases can be asked for: in a runtime, until the store is closed.
+    pub(crate) fn can_lease(&self) -> bool {
+        !self.is_closed() && Handle::try_current().is_ok()
     }
 
     pub(crate) fn stats(&self) -> LeaseStats {
@@ -57,9 +71,13 @@ impl<S: Store, C: Clock> Shared<S, C> {
         self.is_closed.load(Ordering::SeqCst)
     }
 
+    /// Takes no further leases.
+    pub(crate) fn take_no_more(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+    }
+
     /// Ends all leases, and waits until what is left of them has been refunded.
     pub(crate) async fn close(&self) {
-        self.is_closed.store(true, Ordering::SeqCst);
         self.closed.notify_waiters();
         loop {
             let idle = self.idle.notified();

@@ -128,7 +128,14 @@ impl KnownLimit {
     /// Returns the status by the store's quota, as if every charge were admitted.
     fn aged_status(&self, view: &ChargeView, now: u64) -> LimitStatus {
         let mut status = LimitStatus::of_bucket(view.name, &view.quota, self.used_grains(view, now), 0);
-        if !view.quota.algorithm().is_bucket() {
+        if view.quota.algorithm().is_bucket() {
+            // The store may count by a smaller burst, and then has less left.
+            let refilled = now.saturating_sub(self.sent).saturating_mul(view.quota.refill()) / view.quota.grain();
+            let most = self.remaining.saturating_add(refilled).saturating_add(1);
+            if view.quota.capacity() == self.limit && status.remaining() > most {
+                status.left = Left::new(most, status.reset_after());
+            }
+        } else {
             let reset = self.full_at.saturating_sub(now);
             let remaining = if reset == 0 { view.quota.capacity() } else { self.remaining };
             status.left = Left::new(remaining, Duration::from_micros(reset));

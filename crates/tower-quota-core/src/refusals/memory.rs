@@ -74,6 +74,10 @@ impl<C> Memory<C> {
         self.remembers_statuses.store(remembers, Ordering::Relaxed);
     }
 
+    pub(super) fn remembers_statuses(&self) -> bool {
+        self.remembers_statuses.load(Ordering::Relaxed)
+    }
+
     pub(super) fn views(&self, charges: &[Charge<'_>]) -> Views {
         views(charges, &self.seed)
     }
@@ -169,7 +173,7 @@ impl<C: Clock> Memory<C> {
         is_refused: bool,
     ) {
         let now = self.now();
-        let keeps_status = is_refused || self.remembers_statuses.load(Ordering::Relaxed);
+        let keeps_status = is_refused || self.remembers_statuses();
         let Some(mut bucket) = self.bucket(view.tag) else { return };
         if bucket.end(view, false, generation) {
             let fresh = KnownLimit::new(view, status, at, sent);

@@ -186,6 +186,15 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         (RefusalFuture::tracked(answer), known)
     }
 
+    /// Records a decision that the store made at once, if statuses are [remembered](Self::remember_statuses).
+    #[inline]
+    pub fn record_at_once(&self, charges: &[Charge<'_>], decision: &Decision) {
+        // Constant for a store in memory, for which nothing of this is compiled.
+        if self.remembers() && self.memory.remembers_statuses() && decision.is_allowed() {
+            TrackedCall::begin(&self.memory, self.memory.views(charges), Operation::Check).record(decision);
+        }
+    }
+
     /// Returns the present status of a limit, as the store's last answer leaves it.
     ///
     /// It is in units of the charge's quota, which may be a share of the store's: as large a part of it is used, rounded
@@ -270,7 +279,11 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
 
     #[inline]
     fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
-        self.store.check_at_once(charges, decision) || self.refuse_at_once(charges, decision)
+        if self.store.check_at_once(charges, decision) {
+            self.record_at_once(charges, decision);
+            return true;
+        }
+        self.refuse_at_once(charges, decision)
     }
 
     #[inline]

@@ -49,6 +49,11 @@ async fn pass(millis: u64) {
     tokio::time::sleep(Duration::from_millis(millis)).await;
 }
 
+#[expect(clippy::disallowed_methods, reason = "in a paused runtime, time passes at once")]
+async fn pass_micros(micros: u64) {
+    tokio::time::sleep(Duration::from_micros(micros)).await;
+}
+
 /// Asks often enough that the client is leased. Returns the number of admitted requests.
 async fn make_hot(store: &impl Store, quota: &Quota, client: u64) -> u64 {
     let mut admitted = 0;

@@ -6,7 +6,7 @@ use tower_quota_core::{Charge, Decision, Key, MemoryStore, Operation, Penalty, Q
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::run;
 
-use crate::{CLIENT, LIMIT, check, instance, key, make_hot, pass, stored_units};
+use crate::{CLIENT, LIMIT, check, instance, key, make_hot, pass, pass_micros, stored_units};
 
 /// Leased by its own numbers: nothing is refilled, and the units that are counted can be compared.
 const QUOTA: Quota = Quota::per_hour(100_000).fixed_window();
@@ -227,11 +227,118 @@ fn observed_keys_are_bounded() {
 
 #[test]
 fn store_outside_runtime_is_exact() {
-    let store = Leased::new(MemoryStore::new());
-    for _ in 0..20 {
+    let (store, hundred) = (Leased::new(MemoryStore::new()), Quota::per_hour(100).fixed_window());
+    for left in (0..100).rev() {
         let client = key(1);
-        let decided = store.check(&[Charge::new(LIMIT, &QUOTA, &client)]);
-        assert!(tower_quota_testkit::block_on(decided).unwrap().is_allowed());
+        let decided = store.check(&[Charge::new(LIMIT, &hundred, &client)]);
+        let decision = tower_quota_testkit::block_on(decided).unwrap();
+        assert!(decision.is_allowed());
+        assert_eq!(decision.statuses()[0].remaining(), left);
     }
-    assert_eq!((store.stats().by_lease, store.stats().by_store), (0, 20));
+    assert_eq!((store.stats().by_lease, store.stats().by_store), (0, 100));
+    assert!(tower_quota_testkit::block_on(store.close(Duration::from_secs(1))));
+}
+
+/// Resets a client while a lease is being asked for: the store has forgotten what it has charged for it.
+#[test]
+fn reset_drops_lease_under_way() {
+    run(async {
+        for delay in 0..60 {
+            let (server, store) = instance();
+            make_hot(&store, &QUOTA, 1).await;
+            let client = key(1);
+            let charges = [Charge::new(LIMIT, &QUOTA, &client)];
+            let mut decision = Decision::default();
+            for _ in 0..8 {
+                store.check_at_once(&charges, &mut decision);
+            }
+            pass_micros(delay * 10).await;
+            let reset = store.apply(Operation::Reset, &charges);
+            let next = store.check(&charges);
+            reset.await.unwrap();
+            next.await.unwrap();
+            pass(3).await;
+            let (held, counted) = (store.stats().units_held, stored_units(&server, &QUOTA, 1).await);
+            assert!(held <= counted, "{held} held, {counted} counted, after {delay}");
+        }
+    });
+}
+
+#[test]
+fn cut_off_instance_reaches_store_error() {
+    run(async {
+        let (_, store) = instance();
+        let quota = Quota::per_second(200);
+        let client = key(1);
+        let charges = [Charge::new(LIMIT, &quota, &client)];
+        for request in 0..600 {
+            check(&store, &charges).await;
+            if request % 3 == 0 {
+                pass(1).await;
+            }
+        }
+        store.store().cut(true);
+        // Two leases later, the last answer of the store says nothing more.
+        pass(100).await;
+        for _ in 0..1_000 {
+            let mut decision = Decision::default();
+            assert!(!store.check_at_once(&charges, &mut decision), "{decision:?}");
+            tokio::spawn(store.check(&charges));
+            pass(1).await;
+        }
+    });
+}
+
+#[test]
+fn refusal_shows_store_time_and_rest() {
+    run(async {
+        let (server, store) = instance();
+        let quota = Quota::per_second(1_000);
+        let client = key(1);
+        assert!(check(&store, &[Charge::new(LIMIT, &quota, &client).cost(950)]).await.is_allowed());
+        let refused = check(&store, &[Charge::new(LIMIT, &quota, &client).cost(40)]).await;
+        assert!(!refused.is_allowed());
+        assert!(refused.statuses()[0].remaining() < 40, "{refused:?}");
+        for _ in 0..3_000 {
+            let decision = check(&store, &[Charge::new(LIMIT, &quota, &client)]).await;
+            // As exactly as the time of a message allows.
+            assert!(decision.at() <= server.now() + Duration::from_millis(2), "{decision:?}");
+        }
+    });
+}
+
+#[test]
+fn slow_quota_is_used_up_before_refusal() {
+    run(async {
+        let (_, store) = instance();
+        for (number, quota) in [(1, Quota::per_hour(100)), (2, Quota::per_hour(100).fixed_window())] {
+            let (client, mut admitted) = (key(number), 0);
+            let refused = loop {
+                let decision = check(&store, &[Charge::new(LIMIT, &quota, &client)]).await;
+                if !decision.is_allowed() {
+                    break decision;
+                }
+                admitted += 1;
+            };
+            assert!(admitted >= 95, "{admitted}, {refused:?}");
+        }
+    });
+}
+
+#[test]
+fn leases_survive_their_runtime() {
+    let store = Leased::new(MemoryStore::new());
+    let mut by_lease = 0;
+    for _ in 0..6 {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let before = store.stats().renewals;
+        runtime.block_on(async {
+            while store.stats().renewals < before + 2 {
+                check(&store, &[Charge::new(LIMIT, &QUOTA, &key(1))]).await;
+                tokio::task::yield_now().await;
+            }
+        });
+        assert!(store.stats().by_lease > by_lease);
+        by_lease = store.stats().by_lease;
+    }
 }

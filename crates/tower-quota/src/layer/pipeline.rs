@@ -136,6 +136,7 @@ impl<S: Store> Shared<S> {
         let mut decision = Decision::default();
         let has_answered = self.store.store().check_at_once(&charges, &mut decision);
         if has_answered {
+            self.store.record_at_once(&charges, &decision);
             self.settings.local.store_answered();
             if mark.is_some() {
                 self.checks().store_answered();

@@ -82,10 +82,8 @@ impl RecordedCharge {
     }
 
     fn charge(&self, units: u64) -> Charge<'_> {
-        let original = self.charge.as_charge();
-        let charge = Charge::new(original.name(), original.quota(), original.key()).cost(units);
-        // A refund needs a charge that was prepared for it.
-        if original.is_refundable() { charge.refundable() } else { charge }
+        // A refund needs the options of the charge: they say which quota a store counts by.
+        self.charge.as_charge().cost(units)
     }
 }
 
