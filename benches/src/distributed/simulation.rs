@@ -157,7 +157,7 @@ impl Fleet<'_> {
                 _ => drop(nodes.spawn(plan.offer(StorePath::new(network, quota(Self::UNITS)), trace, clock))),
             }
         }
-        let mut clients = vec![(0_u64, 0_u64); self.clients as usize];
+        let (began, mut clients) = (clock.now(), vec![(0_u64, 0_u64); self.clients as usize]);
         while let Some(answers) = nodes.join_next().await {
             for (client, answer) in answers? {
                 let (asked, admitted) = &mut clients[client as usize];
@@ -165,7 +165,7 @@ impl Fleet<'_> {
                 *admitted += u64::from(answer == Answer::Admitted);
             }
         }
-        let most = self.contender.allowed(Self::UNITS, Duration::from_secs(self.seconds.into()));
+        let most = self.contender.allowed(Self::UNITS, clock.now().since(began));
         let sum = |of: fn(&(u64, u64), u64) -> u64| clients.iter().map(|client| of(client, most)).sum::<u64>() as f64;
         let (asked, admitted) = (sum(|(asked, _), _| *asked), sum(|(_, admitted), _| *admitted));
         let allowed = sum(|(asked, _), most| (*asked).min(most));

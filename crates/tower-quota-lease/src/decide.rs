@@ -212,7 +212,7 @@ impl Request {
         }
     }
 
-    /// Returns the instant at which the first of the leased units were charged, or that of a refusal made here.
+    /// Returns the instant at which the first leased units were charged, or that of a refusal here.
     ///
     /// A refund that gives this instant returns no more than was charged.
     fn charged_at(&self) -> Timestamp {

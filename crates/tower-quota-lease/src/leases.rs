@@ -73,8 +73,10 @@ impl Leases {
     }
 
     /// Returns a shard for counts that belong to no key: another one for each request, so that threads do not wait.
+    #[expect(clippy::cast_possible_truncation, reason = "the lowest bits of a number")]
     pub(crate) fn any_shard(&self) -> MutexGuard<'_, Shard> {
-        locked(&self.shards[self.serials.fetch_add(1, Ordering::Relaxed) as usize % SHARDS])
+        let serial = self.serials.fetch_add(1, Ordering::Relaxed);
+        locked(&self.shards[usize::from(serial as u8) % SHARDS])
     }
 
     pub(crate) fn shards(&self) -> impl Iterator<Item = MutexGuard<'_, Shard>> {

@@ -186,7 +186,9 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         (RefusalFuture::tracked(answer), known)
     }
 
-    /// Records a decision that the store made at once, if statuses are [remembered](Self::remember_statuses).
+    /// Records a decision that the store made at once.
+    ///
+    /// It does nothing unless statuses are [remembered](Self::remember_statuses).
     #[inline]
     pub fn record_at_once(&self, charges: &[Charge<'_>], decision: &Decision) {
         // Constant for a store in memory, for which nothing of this is compiled.
