@@ -137,10 +137,12 @@ impl Pool {
 
     /// Returns the units of the lease that is due.
     ///
-    /// 1. A hot client holds the units of one lease's demand; a lease is fetched when half of them are spent.
+    /// 1. A hot client holds three quarters of one lease's demand; a lease is fetched when half of them are spent. The
+    ///    larger of two spans is taken for the demand, so that more would often be refunded, and a store that records
+    ///    few low marks gives a refund back in part only.
     /// 2. No lease takes more than half of what the store had left.
     fn due(&self, now: u64) -> Option<u64> {
-        let (held, expected) = (self.grants.units(now), self.demand.expected());
+        let (held, expected) = (self.grants.units(now), self.demand.expected() * 3 / 4);
         let is_due = self.is_hot() && held.saturating_mul(2) < expected && self.grants.have_room(now);
         if !is_due || self.is_asking || now < self.pause_until {
             return None;

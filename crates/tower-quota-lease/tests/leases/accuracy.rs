@@ -53,6 +53,16 @@ fn steady_demand_gets_its_quota() {
 }
 
 #[test]
+fn burst_is_used_up_once() {
+    for (instances, least) in [(1, 950), (2, 950), (4, 950), (8, 900)] {
+        let fleet = Fleet { span: Duration::from_secs(2), ..fleet(Quota::per_second(200), instances, 200) };
+        let outcome = run(fleet.run());
+        // A twentieth of the burst is given up.
+        assert!(admitted(&fleet, &outcome) >= least, "{instances} instances: {}", admitted(&fleet, &outcome));
+    }
+}
+
+#[test]
 fn hot_client_asks_store_rarely() {
     for (instances, load, most_percent) in [(1, 50, 13), (1, 90, 8), (2, 90, 15), (1, 400, 10), (8, 400, 20)] {
         let fleet = fleet(Quota::per_second(1_000), instances, load);
