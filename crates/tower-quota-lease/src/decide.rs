@@ -7,8 +7,9 @@ use smallvec::SmallVec;
 use tower_quota_core::{Charge, Clock, Decision, Key, Left, LimitStatus, Name, Operation, Outcome, Store, Timestamp};
 
 use crate::plan::{Plan, is_leasable};
-use crate::renewal::{Renewal, Want};
+use crate::renewal::Renewal;
 use crate::shared::Shared;
+use crate::want::Want;
 
 /// A request has a few charges.
 type Few<T> = SmallVec<[T; 3]>;

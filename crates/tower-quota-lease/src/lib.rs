@@ -75,6 +75,7 @@ mod renewal;
 mod shared;
 mod sightings;
 mod stats;
+mod want;
 
 pub use self::leased::Leased;
 pub use self::options::LeaseOptions;

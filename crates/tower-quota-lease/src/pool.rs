@@ -6,7 +6,7 @@ use tower_quota_core::{Decision, Left, LimitStatus, Name, Outcome, Timestamp};
 
 use crate::grant::{Grant, Grants};
 use crate::plan::Plan;
-use crate::renewal::Want;
+use crate::want::Want;
 
 /// The requests within a lease, or the one before, from which a key is leased.
 const HOT_REQUESTS: u32 = 4;
@@ -142,7 +142,7 @@ impl Pool {
     ///    few low marks gives a refund back in part only.
     /// 2. No lease takes more than half of what the store had left.
     fn due(&self, now: u64) -> Option<u64> {
-        let (held, expected) = (self.grants.units(now), self.demand.expected() * 3 / 4);
+        let (held, expected) = (self.grants.units(now), self.demand.expected().saturating_mul(3) / 4);
         let is_due = self.is_hot() && held.saturating_mul(2) < expected && self.grants.have_room(now);
         if !is_due || self.is_asking || now < self.pause_until {
             return None;

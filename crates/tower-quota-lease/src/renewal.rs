@@ -9,19 +9,10 @@ use tower_quota_core::{Charge, Clock, Decision, Key, Name, Operation, Store, Tim
 
 use crate::plan::Plan;
 use crate::shared::{Shared, UnderWay};
+use crate::want::Want;
 
 /// The longest that a refund may take.
 const REFUND_DEADLINE: Duration = Duration::from_secs(1);
-
-/// A lease that is due.
-#[derive(Debug)]
-pub(crate) struct Want {
-    pub(crate) limit: Name,
-    pub(crate) plan: Plan,
-    /// The number of its pool.
-    pub(crate) serial: u64,
-    pub(crate) units: u64,
-}
 
 /// The leases of one key that are due: they are asked for in one call.
 #[derive(Debug)]

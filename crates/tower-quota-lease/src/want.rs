@@ -1,0 +1,15 @@
+//! Wants: the leases that pools ask for.
+
+use tower_quota_core::Name;
+
+use crate::plan::Plan;
+
+/// A lease that is due.
+#[derive(Debug)]
+pub(crate) struct Want {
+    pub(crate) limit: Name,
+    pub(crate) plan: Plan,
+    /// The number of its pool.
+    pub(crate) serial: u64,
+    pub(crate) units: u64,
+}
