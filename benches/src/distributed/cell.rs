@@ -189,17 +189,16 @@ impl Sum {
 #[cfg(test)]
 mod tests {
     use super::Sum;
-    use crate::distributed::latencies::Latencies;
     use crate::distributed::offer::Tally;
     use crate::distributed::path::Contender;
     use crate::distributed::plan::{Plan, Traffic};
 
     /// Returns a tally of a second, with the requests and admissions of the first clients.
     fn tally(began: u64, clients: &[(u64, u64)]) -> Tally {
-        let mut clients = clients.to_vec();
-        clients.resize(20, (0, 0));
-        let (latencies, delays) = (Latencies::new(), Latencies::new());
-        Tally { began, ended: began + 1_000_000, clients, failed: 0, latencies, delays, lost: 0, cpu: 0.0 }
+        let mut tally = Tally::new(began, 20);
+        tally.clients[..clients.len()].copy_from_slice(clients);
+        tally.ended += 1_000_000;
+        tally
     }
 
     #[test]

@@ -40,6 +40,22 @@ pub(super) struct Tally {
     pub(super) cpu: f64,
 }
 
+impl Tally {
+    /// Creates the tally of a plan that begins now, with this many clients.
+    pub(super) fn new(began: u64, clients: u32) -> Self {
+        Self {
+            began,
+            ended: began,
+            clients: vec![(0, 0); clients as usize],
+            failed: 0,
+            latencies: Latencies::new(),
+            delays: Latencies::new(),
+            lost: 0,
+            cpu: 0.0,
+        }
+    }
+}
+
 /// A tally that several tasks write to.
 #[derive(Clone)]
 struct Shared {
@@ -77,17 +93,7 @@ impl Shared {
 pub(super) fn offer<P: Path>(runtime: &Runtime, path: &P, plan: &Plan, is_loud: bool) -> Tally {
     let _entered = runtime.enter();
     let clock = MonotonicClock::new();
-    let at = clock.now().as_micros();
-    let tally = Tally {
-        began: at,
-        ended: at,
-        clients: vec![(0, 0); plan.traffic.clients() as usize],
-        failed: 0,
-        latencies: Latencies::new(),
-        delays: Latencies::new(),
-        lost: 0,
-        cpu: 0.0,
-    };
+    let tally = Tally::new(clock.now().as_micros(), plan.traffic.clients());
     let shared = Shared { tally: Arc::new(Mutex::new(tally)), clock, is_loud };
     let (mut clients, mut waiting, began) = (plan.clients(), JoinSet::new(), now());
     for request in 0..plan.requests() {

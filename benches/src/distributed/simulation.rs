@@ -13,7 +13,6 @@ use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::{self, Network, VirtualClock};
 
 use super::cell::Sum;
-use super::latencies::Latencies;
 use super::offer::Tally;
 use super::path::{Answer, Contender, Path, StorePath};
 use super::plan::{Plan, Traffic, quota};
@@ -80,16 +79,7 @@ async fn cell(plan: Plan, contender: Contender) -> Result<Vec<(&'static str, f64
 async fn offer<P: Path>(path: P, plan: Plan, clock: VirtualClock) -> Tally {
     let began = clock.now();
     let mut clients = plan.clients();
-    let mut tally = Tally {
-        began: began.as_micros(),
-        ended: began.as_micros(),
-        clients: vec![(0, 0); plan.traffic.clients() as usize],
-        failed: 0,
-        latencies: Latencies::new(),
-        delays: Latencies::new(),
-        lost: 0,
-        cpu: 0.0,
-    };
+    let mut tally = Tally::new(began.as_micros(), plan.traffic.clients());
     let mut waiting = JoinSet::new();
     for request in 0..plan.requests() {
         wait_until(plan.at(request), began, &clock).await;
@@ -116,11 +106,10 @@ fn count(tally: &mut Tally, client: u32, answer: Answer) {
 }
 
 /// Waits until the planned instant, as exactly as tokio's timer can: to the millisecond.
-#[expect(clippy::disallowed_methods, reason = "in a paused runtime, time passes at once")]
 async fn wait_until(at: Duration, began: tower_quota_core::Timestamp, clock: &VirtualClock) {
     let left = at.saturating_sub(clock.now().since(began));
     if left >= Duration::from_millis(1) {
-        tokio::time::sleep(left).await;
+        simulation::pass(left).await;
     }
 }
 

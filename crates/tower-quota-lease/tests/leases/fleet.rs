@@ -7,7 +7,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use tower_quota_core::{Charge, Clock, Decision, Entry, MemoryStore, Operation, Quota, Store, Timestamp};
 use tower_quota_lease::{LeaseOptions, Leased};
-use tower_quota_testkit::simulation::{Network, VirtualClock};
+use tower_quota_testkit::simulation::{self, Network, VirtualClock};
 
 use crate::{Instance, LIMIT, key, pass};
 
@@ -115,11 +115,10 @@ impl Fleet {
         (span * self.instances * (1 + self.most_units) / self.quota.capacity()).max(5)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "in a paused runtime, time passes at once")]
     async fn wait_until(&self, instant: Timestamp, clock: &VirtualClock) {
         let wait = instant.since(clock.now());
         if wait >= Duration::from_millis(1) {
-            tokio::time::sleep(wait).await;
+            simulation::pass(wait).await;
         }
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tower_quota_core::{Charge, Decision, Key, MemoryStore, Name, Quota, Store};
 use tower_quota_lease::{LeaseOptions, Leased};
-use tower_quota_testkit::simulation::{Network, VirtualClock};
+use tower_quota_testkit::simulation::{self, Network, VirtualClock};
 
 const CLIENT: Name = Name::new("client");
 const LIMIT: Name = Name::new("limit");
@@ -43,15 +43,9 @@ async fn check(store: &impl Store, charges: &[Charge<'_>]) -> Decision {
     decision
 }
 
-/// Lets time pass.
-#[expect(clippy::disallowed_methods, reason = "in a paused runtime, time passes at once")]
+/// Lets some milliseconds pass.
 async fn pass(millis: u64) {
-    tokio::time::sleep(Duration::from_millis(millis)).await;
-}
-
-#[expect(clippy::disallowed_methods, reason = "in a paused runtime, time passes at once")]
-async fn pass_micros(micros: u64) {
-    tokio::time::sleep(Duration::from_micros(micros)).await;
+    simulation::pass(Duration::from_millis(millis)).await;
 }
 
 /// Asks often enough that the client is leased. Returns the number of admitted requests.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tower_quota_core::{Charge, Decision, Key, MemoryStore, Operation, Penalty, Quota, Store};
 use tower_quota_lease::{LeaseOptions, Leased};
-use tower_quota_testkit::simulation::run;
+use tower_quota_testkit::simulation::{self, run};
 
-use crate::{CLIENT, LIMIT, check, instance, key, make_hot, pass, pass_micros, stored_units};
+use crate::{CLIENT, LIMIT, check, instance, key, make_hot, pass, stored_units};
 
 /// Leased by its own numbers: nothing is refilled, and the units that are counted can be compared.
 const QUOTA: Quota = Quota::per_hour(100_000).fixed_window();
@@ -250,7 +250,7 @@ fn reset_drops_lease_under_way() {
             for _ in 0..8 {
                 store.check_at_once(&charges, &mut decision);
             }
-            pass_micros(delay * 10).await;
+            simulation::pass(Duration::from_micros(delay * 10)).await;
             let reset = store.apply(Operation::Reset, &charges);
             let next = store.check(&charges);
             reset.await.unwrap();

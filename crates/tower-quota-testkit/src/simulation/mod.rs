@@ -26,6 +26,12 @@ mod network;
 pub use self::clock::VirtualClock;
 pub use self::network::{Lost, Network};
 
+/// Lets time pass. In a paused runtime it passes at once, when all other tasks wait.
+#[expect(clippy::disallowed_methods, reason = "the one sleep of simulations, whose time is paused")]
+pub async fn pass(span: core::time::Duration) {
+    tokio::time::sleep(span).await;
+}
+
 /// Runs a simulation until its future ends.
 ///
 /// # Panics

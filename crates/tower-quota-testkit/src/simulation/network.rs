@@ -72,7 +72,6 @@ impl<S: Store> Network<S> {
     }
 
     /// Waits while a message travels. Returns whether it arrives.
-    #[expect(clippy::disallowed_methods, reason = "in a simulation, time passes at once")]
     async fn travel(&self) -> bool {
         let (delay, arrives) = {
             let mut random = self.state.random.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,7 +79,7 @@ impl<S: Store> Network<S> {
             let delay = random.u64(micros(self.delays.start)..micros(self.delays.end));
             (Duration::from_micros(delay), random.u8(0..100) >= self.loss_percent)
         };
-        tokio::time::sleep(delay).await;
+        super::pass(delay).await;
         arrives && !self.state.is_cut.load(Ordering::Relaxed)
     }
 }
@@ -89,7 +88,6 @@ impl<S: Store> Store for Network<S> {
     type Error = Lost;
     type Future = Pin<Box<dyn Future<Output = Result<Decision, Lost>> + Send>>;
 
-    #[expect(clippy::disallowed_methods, reason = "in a simulation, time passes at once")]
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let network = Self {
             store: Arc::clone(&self.store),
@@ -110,7 +108,7 @@ impl<S: Store> Store for Network<S> {
                     return Ok(answer);
                 }
             }
-            tokio::time::sleep(network.deadline).await;
+            super::pass(network.deadline).await;
             Err(Lost)
         })
     }
