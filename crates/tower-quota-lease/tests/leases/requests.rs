@@ -5,6 +5,7 @@ use std::time::Duration;
 use tower_quota_core::{Charge, Decision, Key, MemoryStore, Operation, Penalty, Quota, Store};
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::{self, run};
+use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 
 use crate::{CLIENT, LIMIT, check, instance, key, make_hot, pass, stored_units};
 
@@ -283,6 +284,34 @@ fn cut_off_instance_reaches_store_error() {
             assert!(!store.check_at_once(&charges, &mut decision), "{decision:?}");
             tokio::spawn(store.check(&charges));
             pass(1).await;
+        }
+    });
+}
+
+/// Fails at once, before the last answer is old. Every request then gets its choice for a failure.
+#[test]
+fn failed_call_ends_short_refusals() {
+    run(async {
+        let clock = ManualClock::default();
+        let server = ScriptedStore::with_clock(clock.clone());
+        let store = Leased::with_clock(server.clone(), LeaseOptions::default(), clock.clone());
+        let quota = Quota::per_second(200);
+        let client = key(1);
+        let charges = [Charge::new(LIMIT, &quota, &client)];
+        server.memory().check(&[charges[0].with_quota(&quota.burst(190)).cost(175)]).await.unwrap();
+        while store.stats().refused_here == 0 {
+            store.check(&charges).await.unwrap();
+            pass(1).await;
+        }
+        server.set_default(ScriptedAnswer::error("gone"));
+        clock.advance(Duration::from_millis(13));
+        // The first one may be refused in favour of a lease, which fails.
+        let _ = store.check(&charges).await;
+        pass(1).await;
+        for _ in 0..5 {
+            let mut decision = Decision::default();
+            assert!(!store.check_at_once(&charges, &mut decision), "{decision:?}");
+            assert!(store.check(&charges).await.is_err());
         }
     });
 }
