@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tower_quota::{
     BoxStore, BoxStoreError, HandleError, Limit, LimitStatus, MemoryStore, Policy, Quota, RateLimitHandle,
-    RateLimitLayer, RedisStore, Store, key, when,
+    RateLimitLayer, RedisStore, Store, TopWindow, key, when,
 };
 
 /// The time that settlements and refunds may take at shutdown. Kubernetes kills after 30 s.
@@ -117,15 +117,15 @@ async fn unblock(
     Ok(if limits.unblock(&limit, &client)? { StatusCode::NO_CONTENT } else { StatusCode::NOT_FOUND })
 }
 
-/// Returns the clients that were refused recently, the latest first. API keys are secrets: only a prefix is shown.
+/// Returns the clients that were refused most in the last minute. API keys are secrets: only a prefix is shown.
 async fn refused(State(limits): State<Limits>) -> Json<Value> {
     let shown =
         |text: String| if text.parse::<std::net::IpAddr>().is_ok() { text } else { text.chars().take(4).collect() };
-    json_of(limits.refused_clients().into_iter().map(|client| {
+    json_of(limits.top_refused(TopWindow::Minute).into_iter().map(|client| {
         json!({
             "limit": client.limit().as_str(),
             "client": client.text().map(shown),
-            "refusals": client.refusals(),
+            "refusals": client.at_least(),
             "retry_after_secs": client.retry_after().as_secs_f64().ceil(),
         })
     }))

@@ -1,15 +1,15 @@
-//! The state of a process about single clients: blocks, and the latest refusals.
+//! The state of a process about single clients: blocks, and the clients that are refused or ask most.
 
 mod blocks;
-mod recent;
+mod top;
 
 use std::time::Instant;
 
 pub(crate) use self::blocks::Blocks;
-pub(crate) use self::recent::RecentRefusals;
-pub use self::recent::RefusedClient;
+pub(crate) use self::top::TopClients;
+pub use self::top::{TopClient, TopWindow};
 
-/// Returns the current time for blocks and refusals; no counter depends on it.
+/// Returns the current time for blocks and top clients; no counter depends on it.
 #[expect(clippy::disallowed_methods, reason = "operators see it, and no store's clock is at hand")]
 pub(crate) fn now() -> Instant {
     Instant::now()

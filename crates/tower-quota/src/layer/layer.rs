@@ -47,6 +47,7 @@ impl<S: Store> RateLimitLayer<S> {
             queue: Arc::new(Queue::new(Self::DEFAULT_MAX_WAITING)),
             store_timeout: None,
             attaches_decision: false,
+            counts_busy: false,
             checks_off: CheckSet::default(),
         };
         Self { shared: Arc::new(Shared::new(RefusalCache::new(Arc::new(store)), settings)) }
@@ -195,6 +196,14 @@ impl<S: Store> RateLimitLayer<S> {
     /// first. With 0 nothing is remembered, for outages neither.
     pub fn refusal_cache_capacity(self, limits: usize) -> Self {
         self.with_store(|store| store.capacity(limits))
+    }
+
+    /// Counts which clients send most requests, for [`top_busy`](crate::RateLimitHandle::top_busy).
+    ///
+    /// One of 32 requests is counted, at random. The others cost a random number. It is off by default; the clients that
+    /// are [refused](crate::RateLimitHandle::top_refused) most are counted always.
+    pub fn count_busy_clients(self) -> Self {
+        self.with(|settings| settings.counts_busy = true)
     }
 
     /// Turns off one of the [checks](Check) for mistakes in the configuration.

@@ -132,6 +132,7 @@ impl<S: Store> Shared<S> {
         if !self.blocks().are_empty() && ask.parts().any(|(limit, key)| self.blocks().has(limit, key)) {
             return Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request));
         }
+        self.note_busy(&ask);
         let charges = ask.charges(self.settings.queue.longest_wait());
         let mut decision = Decision::default();
         let has_answered = self.store.store().check_at_once(&charges, &mut decision);

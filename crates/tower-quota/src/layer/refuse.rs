@@ -47,7 +47,7 @@ impl<S: Store> Shared<S> {
         let Some((limit, key)) = context.keys.iter().find(|(limit, _)| *limit == status.name) else { return };
         let now = crate::clients::now();
         let until = now.checked_add(decision.retry_after().unwrap_or_default());
-        self.recent_refusals().note(*limit, key, until.unwrap_or(now));
+        self.top_refused().count(*limit, key, 1, now, until.unwrap_or(now));
     }
 
     /// Returns the response to a request that is refused without a decision.

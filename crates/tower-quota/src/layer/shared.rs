@@ -11,11 +11,11 @@ use tokio::runtime::Handle;
 use tower_quota_core::{Charge, Decision, Key, Name, Operation, RefusalCache, Store};
 
 use crate::checks::{CheckSet, Checks};
-use crate::clients::{Blocks, RecentRefusals};
+use crate::clients::{Blocks, TopClients};
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
 use crate::head::RequestHead;
-use crate::policy::Policy;
+use crate::policy::{Ask, Policy};
 use crate::request::{Queue, Rules};
 use crate::response::{Reason, ResponseSettings};
 use crate::settle::{Counted, Settler, detach};
@@ -28,7 +28,8 @@ pub(crate) struct Shared<S> {
     rules: ArcSwap<Rules>,
     checks: Checks,
     blocks: Blocks,
-    recent_refusals: RecentRefusals,
+    top_refused: TopClients,
+    top_busy: TopClients,
 }
 
 /// The store of a layer behind its refusal cache.
@@ -46,9 +47,14 @@ pub(super) struct Settings {
     pub(super) store_timeout: Option<Duration>,
     /// True if requests and responses carry the decision.
     pub(super) attaches_decision: bool,
+    /// True if the busiest clients are counted.
+    pub(super) counts_busy: bool,
     /// The checks that are turned off.
     pub(super) checks_off: CheckSet,
 }
+
+/// One of so many requests is counted for the busiest clients.
+const BUSY_SAMPLE: u32 = 32;
 
 /// A listener that is called with every failure of the store.
 pub(super) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
@@ -60,9 +66,9 @@ impl<S: Store> Shared<S> {
     pub(super) fn new(store: CachedStore<S>, settings: Settings) -> Self {
         let checks = Checks::new(settings.checks_off);
         let rules = rules(settings.policy.clone(), &settings, &checks, &store);
-        let (rules, blocks, recent_refusals) =
-            (ArcSwap::from_pointee(rules), Blocks::default(), RecentRefusals::default());
-        let shared = Self { store, settings, rules, checks, blocks, recent_refusals };
+        let (rules, blocks) = (ArcSwap::from_pointee(rules), Blocks::default());
+        let (top_refused, top_busy) = (TopClients::default(), TopClients::default());
+        let shared = Self { store, settings, rules, checks, blocks, top_refused, top_busy };
         shared.note_policy();
         shared
     }
@@ -110,8 +116,23 @@ impl<S> Shared<S> {
         &self.blocks
     }
 
-    pub(crate) const fn recent_refusals(&self) -> &RecentRefusals {
-        &self.recent_refusals
+    pub(crate) const fn top_refused(&self) -> &TopClients {
+        &self.top_refused
+    }
+
+    pub(crate) const fn top_busy(&self) -> &TopClients {
+        &self.top_busy
+    }
+
+    /// Counts a sample of the requests for the busiest clients.
+    #[inline]
+    pub(super) fn note_busy(&self, ask: &Ask<'_, '_>) {
+        if self.settings.counts_busy && fastrand::u32(..).is_multiple_of(BUSY_SAMPLE) {
+            let now = crate::clients::now();
+            for (limit, key) in ask.parts() {
+                self.top_busy.count(limit, key, u64::from(BUSY_SAMPLE), now, now);
+            }
+        }
     }
 
     /// Calls the listener for decisions, if there is one.

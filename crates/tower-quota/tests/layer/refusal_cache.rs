@@ -6,7 +6,7 @@ use http::{Request, StatusCode};
 use tower::{Layer, ServiceExt};
 use tower_quota::{
     Charge, Limit, MemoryStore, OnStoreFailure, Operation, Policy, Quota, RateLimit, RateLimitHandle, RateLimitLayer,
-    Store, key,
+    Store, TopWindow, key,
 };
 
 use crate::fixture::{Answer, Inner, ScriptedStore, StoreControl, field, retry_after};
@@ -82,7 +82,7 @@ async fn flood_reaches_store_once() {
     assert_eq!(setting.calls(), 3);
     let stats = setting.handle.refusal_stats();
     assert_eq!((stats.answered, stats.remembered, stats.evicted), (1_001, 1, 0));
-    assert_eq!(setting.handle.refused_clients().len(), 1);
+    assert_eq!(setting.handle.top_refused(TopWindow::Minute).len(), 1);
     assert_eq!(setting.statuses(["bob", "bob"]).await, [200, 200]);
 }
 

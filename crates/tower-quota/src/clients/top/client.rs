@@ -1,0 +1,147 @@
+//! A client with many requests, as operators see it.
+
+use core::net::IpAddr;
+use core::time::Duration;
+use std::time::Instant;
+
+use tower_quota_core::{Key, Name};
+
+/// A client of a limit, with the number of its requests in a window.
+///
+/// The number is known within bounds, because a process remembers [`MOST`](Self::MOST) clients and not all:
+/// at least [`at_least`](Self::at_least), at most [`at_most`](Self::at_most).
+#[derive(Clone, Debug)]
+pub struct TopClient {
+    pub(super) limit: Name,
+    pub(super) key: Key<'static>,
+    /// The upper bound of its requests.
+    pub(super) at_most: u64,
+    /// The part of the upper bound that may belong to other clients.
+    pub(super) excess: u64,
+    pub(super) last: Instant,
+    pub(super) until: Instant,
+}
+
+impl TopClient {
+    /// The most clients that are remembered of each slice of a window.
+    pub const MOST: usize = 256;
+
+    /// The longest key that is remembered, in bytes. Clients choose their keys, and long ones would fill the memory.
+    pub const LONGEST_KEY: usize = 1_024;
+
+    /// Returns the limit: of a refused client that which refused it.
+    #[must_use]
+    pub const fn limit(&self) -> Name {
+        self.limit
+    }
+
+    /// Returns its key, which may be a secret.
+    #[must_use]
+    pub const fn key(&self) -> &Key<'static> {
+        &self.key
+    }
+
+    /// Returns the text that [names](crate::ClientKey::Text) this client, which may be a secret.
+    ///
+    /// It is an address or the value that was sent. For IPv6 it is the first address of the network that is counted.
+    /// `None` where the key is not text: bytes of a closure, or several parts.
+    #[must_use]
+    pub fn text(&self) -> Option<String> {
+        let (scope, bytes) = (self.key.scope().as_str(), self.key.as_bytes());
+        if scope == "ip" || scope.starts_with("ip ") {
+            return address(bytes).map(|address| address.to_string());
+        }
+        let text = core::str::from_utf8(bytes).ok().filter(|text| !text.is_empty() && !text.contains(char::is_control));
+        text.map(str::to_owned)
+    }
+
+    /// Returns the number of requests that the client certainly sent in the window.
+    ///
+    /// Under load some are not counted.
+    #[must_use]
+    pub const fn at_least(&self) -> u64 {
+        self.at_most - self.excess
+    }
+
+    /// Returns the number of requests that the client sent at most, of those that were counted.
+    ///
+    /// It differs from [`at_least`](Self::at_least) only if there were more clients than are remembered. Then it is too
+    /// high by at most one 250th of all counted requests.
+    #[must_use]
+    pub const fn at_most(&self) -> u64 {
+        self.at_most
+    }
+
+    /// Returns the instant of its last counted request.
+    #[must_use]
+    pub const fn last(&self) -> Instant {
+        self.last
+    }
+
+    /// Returns the instant from which its last refused request would have been admitted.
+    #[must_use]
+    pub const fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// Returns the time from now until its last refused request would be admitted, or zero.
+    #[must_use]
+    pub fn retry_after(&self) -> Duration {
+        self.until.saturating_duration_since(crate::clients::now())
+    }
+}
+
+/// Returns the address whose leading bytes are the bytes of a key.
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    if let Ok(v4) = <[u8; 4]>::try_from(bytes) {
+        return Some(IpAddr::from(v4));
+    }
+    let mut v6 = [0; 16];
+    // A shorter key was not made by an extractor.
+    if bytes.len() < 8 {
+        return None;
+    }
+    v6.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    Some(IpAddr::from(v6))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{KeyExtractor, all, client_ip, header, method};
+
+    fn refused(key: &Key<'_>) -> TopClient {
+        let now = crate::clients::now();
+        let key = Key::owned(key.scope(), key.as_bytes());
+        let until = now + Duration::from_secs(600);
+        TopClient { limit: Name::new("limit"), key, at_most: 1, excess: 0, last: now, until }
+    }
+
+    #[test]
+    fn text_names_the_same_client() {
+        for (client, address) in [
+            (client_ip(), "203.0.113.7"),
+            (client_ip(), "2001:db8:1:2::"),
+            (client_ip().prefix_v6(48).prefix_v4(24), "2001:db8:1::"),
+            (client_ip().prefix_v6(128), "2001:db8::1"),
+        ] {
+            let key = client.parse(address).unwrap();
+            assert_eq!(refused(&key).text().as_deref(), Some(address));
+        }
+        assert_eq!(refused(&header("x").key_of("ann")).text().as_deref(), Some("ann"));
+    }
+
+    #[test]
+    fn key_of_parts_has_no_text() {
+        let (one, other) = (header("x"), method());
+        let both = all((one.clone(), other)).key_of([&one.key_of("ann"), &other.key_of(&http::Method::GET)]);
+        assert_eq!(refused(&both).text(), None);
+        assert_eq!(refused(&Key::EVERYONE).text(), None);
+    }
+
+    #[test]
+    fn refused_client_waits_from_now() {
+        let wait = refused(&header("x").key_of("ann")).retry_after();
+        assert!(!wait.is_zero() && wait <= Duration::from_secs(600), "{wait:?}");
+    }
+}
