@@ -8,7 +8,7 @@ use tower_quota_core::{Charge, Clock, Decision, Key, Left, LimitStatus, Name, Op
 
 use crate::plan::{Plan, is_leasable};
 use crate::renewal::Renewal;
-use crate::shared::Shared;
+use crate::shared::{Shared, has_runtime};
 use crate::want::Want;
 
 /// A request has a few charges.
@@ -19,8 +19,8 @@ pub(crate) struct Request {
     parts: Few<Part>,
     /// The instant by this instance, before anything was asked.
     now: u64,
-    /// Says whether leases can be asked for. Otherwise each request is an exact round trip.
-    can_lease: bool,
+    /// Says whether the store is open. Otherwise each request is an exact round trip.
+    is_open: bool,
 }
 
 /// One charge of a request.
@@ -52,17 +52,16 @@ struct Asked {
     window: Duration,
     is_shadow: bool,
     /// The plan of its quota, if its requests may be leased.
-    plan: Option<Plan>,
+    plan: Option<Arc<Plan>>,
 }
 
 impl Request {
     /// Takes the charges of a request from leases, as far as these hold enough.
     pub(crate) fn take<S: Store, C: Clock>(shared: &Arc<Shared<S, C>>, charges: &[Charge<'_>]) -> Self {
-        let mut request = Self { parts: SmallVec::new(), now: shared.now(), can_lease: shared.can_lease() };
+        let mut request = Self { parts: SmallVec::new(), now: shared.now(), is_open: !shared.is_closed() };
         let mut renewals = Renewals::default();
         for charge in charges {
-            let is_first = request.parts.is_empty();
-            let part = request.part(shared, charge, is_first, &mut renewals);
+            let part = request.part(shared, charge, &mut renewals);
             request.parts.push(part);
         }
         renewals.spawn(shared);
@@ -70,17 +69,11 @@ impl Request {
     }
 
     /// Takes one charge. The first one counts the request as decided from leases, until it is put back.
-    fn part<S: Store, C: Clock>(
-        &self,
-        shared: &Shared<S, C>,
-        charge: &Charge<'_>,
-        is_first: bool,
-        renewals: &mut Renewals,
-    ) -> Part {
+    fn part<S: Store, C: Clock>(&self, shared: &Shared<S, C>, charge: &Charge<'_>, renewals: &mut Renewals) -> Part {
         let (units, limit, now) = (charge.units(), charge.name(), self.now);
         let digest = shared.leases.digest(charge.key());
         let mut shard = shared.leases.shard(digest);
-        if self.can_lease
+        if self.is_open
             && is_leasable(charge)
             && let Some(pool) = shard.pool(digest, limit, charge.quota())
         {
@@ -88,6 +81,7 @@ impl Request {
                 pool.note(now, units);
                 renewals.want(pool.next_lease(now), digest, charge.key());
                 let status = pool.status(now, units);
+                let is_first = self.parts.is_empty();
                 shard.counts.by_lease += u64::from(is_first);
                 return Part::Leased(Taken { digest, limit, units, charged_at, is_first }, status);
             }
@@ -96,7 +90,9 @@ impl Request {
             }
             if pool.refuses(now, units) {
                 pool.note(now, units);
-                return Part::Refused(pool.refusal(now, units), pool.store_now(now));
+                let refused = Part::Refused(pool.refusal(now, units), pool.store_now(now));
+                shard.counts.refused_here += u64::from(self.outcome() != Some(false));
+                return refused;
             }
         }
         let quota = charge.quota();
@@ -116,7 +112,6 @@ impl Request {
     pub(crate) fn conclude<S: Store, C: Clock>(&self, shared: &Shared<S, C>, is_admitted: bool) -> Decision {
         if !is_admitted {
             self.put_back(shared);
-            shared.leases.any_shard().counts.refused_here += 1;
         }
         let statuses = self.parts.iter().map(|part| match part {
             Part::Leased(taken, status) => taken.status(status, is_admitted),
@@ -135,11 +130,14 @@ impl Request {
         charges: &'c [Charge<'c>],
     ) -> Few<Charge<'c>> {
         let mut renewals = Renewals::default();
+        let can_lease = self.is_open && has_runtime();
+        let mut by_store = 1;
         for (part, charge) in self.parts.iter_mut().zip(charges) {
             let Part::Asked(asked) = part else { continue };
             asked.plan = shared.plans.of(charge);
             let mut shard = shared.leases.shard(asked.digest);
-            let Some(plan) = asked.plan.as_ref().filter(|_| self.can_lease && is_leasable(charge)) else { continue };
+            shard.counts.by_store += core::mem::take(&mut by_store);
+            let Some(plan) = asked.plan.as_ref().filter(|_| can_lease && is_leasable(charge)) else { continue };
             let Some(pool) = shared.leases.open(&mut shard, asked.digest, asked.limit, plan, self.now) else {
                 continue;
             };
@@ -147,7 +145,6 @@ impl Request {
             pool.begin_exact(self.now, asked.units);
             renewals.want(pool.next_lease(self.now), asked.digest, charge.key());
         }
-        shared.leases.any_shard().counts.by_store += 1;
         if let Some(Part::Leased(taken, _)) = self.parts.first_mut() {
             let is_first = core::mem::take(&mut taken.is_first);
             shared.leases.shard(taken.digest).counts.by_lease -= u64::from(is_first);
@@ -200,9 +197,9 @@ impl Request {
 
     /// Puts the units back that were taken from leases.
     pub(crate) fn put_back<S: Store, C: Clock>(&self, shared: &Shared<S, C>) {
-        let now = shared.now();
         for part in &self.parts {
             let Part::Leased(taken, _) = part else { continue };
+            let now = shared.now();
             let shard = &mut *shared.leases.shard(taken.digest);
             shard.counts.by_lease -= u64::from(taken.is_first);
             match shard.put_back((taken.digest, taken.limit), taken.units, taken.charged_at, now) {

@@ -192,7 +192,7 @@ impl<S: Store, C: Clock> Shared<S, C> {
 
     /// Passes an operation on to the store, which counts by the quotas that allow for leases.
     fn forward(self: &Arc<Self>, operation: Operation, charges: &[Charge<'_>]) -> <Leased<S, C> as Store>::Future {
-        let plans: SmallVec<[Option<Plan>; 3]> = charges.iter().map(|charge| self.plans.of(charge)).collect();
+        let plans: SmallVec<[Option<Arc<Plan>>; 3]> = charges.iter().map(|charge| self.plans.of(charge)).collect();
         let stored: SmallVec<[Charge<'_>; 3]> = charges
             .iter()
             .zip(&plans)

@@ -1,10 +1,10 @@
 //! The pools of all keys, in shards.
 
-use core::hash::{BuildHasher, Hasher};
+use core::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashMap;
 use std::hash::RandomState;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
 use tower_quota_core::{Key, Name, Quota, Timestamp};
@@ -36,9 +36,30 @@ pub(crate) struct Leases {
 /// The pools of some keys.
 #[derive(Debug, Default)]
 pub(crate) struct Shard {
-    keys: HashMap<u128, Pools>,
+    keys: HashMap<u128, Pools, BuildHasherDefault<DigestHasher>>,
     swept_at: u64,
     pub(crate) counts: Counts,
+}
+
+/// Takes a digest as its own hash: it is one already, of a secret seed.
+#[derive(Debug, Default)]
+struct DigestHasher(u64);
+
+impl Hasher for DigestHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the upper half: the lowest bits choose the shard")]
+    fn write_u128(&mut self, digest: u128) {
+        self.0 = (digest >> 64) as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// The pools of one key. A limit has two while its quota changes.
@@ -72,13 +93,6 @@ impl Leases {
         locked(&self.shards[digest as usize % SHARDS])
     }
 
-    /// Returns a shard for counts that belong to no key: another one for each request, so that threads do not wait.
-    #[expect(clippy::cast_possible_truncation, reason = "the lowest bits of a number")]
-    pub(crate) fn any_shard(&self) -> MutexGuard<'_, Shard> {
-        let serial = self.serials.fetch_add(1, Ordering::Relaxed);
-        locked(&self.shards[usize::from(serial as u8) % SHARDS])
-    }
-
     pub(crate) fn shards(&self) -> impl Iterator<Item = MutexGuard<'_, Shard>> {
         self.shards.iter().map(locked)
     }
@@ -89,7 +103,7 @@ impl Leases {
         shard: &'s mut Shard,
         digest: u128,
         limit: Name,
-        plan: &Plan,
+        plan: &Arc<Plan>,
         now: u64,
     ) -> Option<&'s mut Pool> {
         if !shard.keys.contains_key(&digest) {
@@ -107,7 +121,7 @@ impl Leases {
                 if pools.len() >= MOST_POOLS {
                     return None;
                 }
-                pools.push(Pool::new(limit, *plan, self.serials.fetch_add(1, Ordering::Relaxed)));
+                pools.push(Pool::new(limit, Arc::clone(plan), self.serials.fetch_add(1, Ordering::Relaxed)));
                 pools.len() - 1
             }
         };

@@ -1,7 +1,7 @@
 //! Plans: how long a lease of a quota lasts, and the quota that the store counts by meanwhile.
 
 use core::time::Duration;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use tower_quota_core::{Algorithm, Charge, Quota};
 
@@ -18,7 +18,7 @@ const RATE_SHARE: u64 = 100;
 const MOST_PLANS: usize = 64;
 
 /// The lease of a quota.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// The quota of the limit.
     pub(crate) asked: Quota,
@@ -66,7 +66,7 @@ impl Plan {
 #[derive(Debug)]
 pub(crate) struct Plans {
     longest: u64,
-    known: [OnceLock<(Quota, Option<Plan>)>; MOST_PLANS],
+    known: [OnceLock<(Quota, Option<Arc<Plan>>)>; MOST_PLANS],
 }
 
 impl Plans {
@@ -75,20 +75,20 @@ impl Plans {
     }
 
     /// Returns the plan by which the store counts a charge, if it is not the charge's own quota.
-    pub(crate) fn of(&self, charge: &Charge<'_>) -> Option<Plan> {
+    pub(crate) fn of(&self, charge: &Charge<'_>) -> Option<Arc<Plan>> {
         if counts_itself(charge) {
             return None;
         }
         let quota = charge.quota();
         for known in &self.known {
             // A free place is taken by the first thread that comes, whose quota may be another.
-            let (known, plan) = known.get_or_init(|| (*quota, Plan::of(quota, self.longest)));
+            let (known, plan) = known.get_or_init(|| (*quota, Plan::of(quota, self.longest).map(Arc::new)));
             if known == quota {
-                return *plan;
+                return plan.clone();
             }
         }
         // Quotas that came later than all these are planned at each request.
-        Plan::of(quota, self.longest)
+        Plan::of(quota, self.longest).map(Arc::new)
     }
 }
 

@@ -1,11 +1,13 @@
 //! Pools: what an instance holds and knows of one limit of one key.
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use tower_quota_core::{Decision, Left, LimitStatus, Name, Outcome, Timestamp};
 
 use crate::grant::{Grant, Grants};
 use crate::plan::Plan;
+use crate::shared::has_runtime;
 use crate::want::Want;
 
 /// The requests within a lease, or the one before, from which a key is leased.
@@ -19,7 +21,7 @@ const PAUSES: u64 = 4;
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(crate) limit: Name,
-    pub(crate) plan: Plan,
+    pub(crate) plan: Arc<Plan>,
     /// Tells it from a pool of the same limit that was reset.
     pub(crate) serial: u64,
     pub(crate) grants: Grants,
@@ -58,7 +60,7 @@ struct Seen {
 }
 
 impl Pool {
-    pub(crate) fn new(limit: Name, plan: Plan, serial: u64) -> Self {
+    pub(crate) fn new(limit: Name, plan: Arc<Plan>, serial: u64) -> Self {
         let (grants, demand) = (Grants::default(), Demand::default());
         Self { limit, plan, serial, grants, demand, seen: None, refuse_until: 0, pause_until: 0, is_asking: false }
     }
@@ -124,15 +126,15 @@ impl Pool {
     /// Returns whether time refills some units until the store is asked again.
     ///
     /// Otherwise the last units of a quota are taken by exact round trips. These are few, and none is refused for nothing.
-    const fn is_refilled_soon(&self) -> bool {
+    fn is_refilled_soon(&self) -> bool {
         self.plan.refilled >= PAUSES
     }
 
-    /// Returns the lease that should be asked for now, and counts it as asked for.
+    /// Returns the lease that should be asked for now, if it can be, and counts it as asked for.
     pub(crate) fn next_lease(&mut self, now: u64) -> Option<Want> {
-        let units = self.due(now)?;
+        let units = self.due(now).filter(|_| has_runtime())?;
         self.is_asking = true;
-        Some(Want { limit: self.limit, plan: self.plan, serial: self.serial, units })
+        Some(Want { limit: self.limit, plan: Arc::clone(&self.plan), serial: self.serial, units })
     }
 
     /// Returns the units of the lease that is due.

@@ -32,7 +32,7 @@ struct Asking<S: Store, C: Clock> {
 /// A lease until its end.
 struct Running {
     limit: Name,
-    plan: Plan,
+    plan: Arc<Plan>,
     serial: u64,
     charged_at: Timestamp,
     ends_at: u64,
@@ -77,7 +77,8 @@ impl Renewal {
             pool.observe(status, want.units, (sent, decision.at()));
             if granted > 0 {
                 let ends_at = pool.grant(granted, decision, status, sent);
-                let Want { limit, plan, serial, .. } = *want;
+                let Want { limit, plan, serial, .. } = want;
+                let (limit, plan, serial) = (*limit, Arc::clone(plan), *serial);
                 running.push(Running { limit, plan, serial, charged_at: decision.at(), ends_at });
             }
         }

@@ -27,6 +27,11 @@ pub(crate) struct Shared<S, C> {
     idle: Notify,
 }
 
+/// Returns whether this thread is in a runtime. Leases are asked for, and ended, in its tasks.
+pub(crate) fn has_runtime() -> bool {
+    Handle::try_current().is_ok()
+}
+
 impl<S: Store, C: Clock> Shared<S, C> {
     pub(crate) fn new(store: S, clock: C, options: LeaseOptions) -> Self {
         Self {
@@ -50,11 +55,6 @@ impl<S: Store, C: Clock> Shared<S, C> {
             self.latest.fetch_max(now, Ordering::Relaxed);
         }
         now.max(latest)
-    }
-
-    /// Returns whether leases can be asked for: in a runtime, until the store is closed.
-    pub(crate) fn can_lease(&self) -> bool {
-        !self.is_closed() && Handle::try_current().is_ok()
     }
 
     pub(crate) fn stats(&self) -> LeaseStats {

@@ -1,5 +1,7 @@
 //! Wants: the leases that pools ask for.
 
+use std::sync::Arc;
+
 use tower_quota_core::Name;
 
 use crate::plan::Plan;
@@ -8,7 +10,7 @@ use crate::plan::Plan;
 #[derive(Debug)]
 pub(crate) struct Want {
     pub(crate) limit: Name,
-    pub(crate) plan: Plan,
+    pub(crate) plan: Arc<Plan>,
     /// The number of its pool.
     pub(crate) serial: u64,
     pub(crate) units: u64,
