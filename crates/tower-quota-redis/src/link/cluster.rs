@@ -9,16 +9,18 @@
 //! 3. The client handles a lost node itself: it dials that node alone, and sends calls to its replica meanwhile.
 //! 4. A node that is silent sends nothing elsewhere, so its successor must be looked for. When a call has no answer,
 //!    another node is asked for the slots, on the connection there is. Only if they have other owners than when the
-//!    client was made, another client takes its place. So a dead node costs the healthy ones no connection.
+//!    client was made, another client takes its place. So a dead node costs the healthy ones no connection. The node
+//!    that is asked may be the silent one: then others are asked beside it, each primary at most once.
 //! 5. A client that has lost all nodes connects anew for each call. It is dropped when many calls in a row have no
 //!    answer, and attempts to make another have pauses that double.
 
 use core::time::Duration;
-use std::sync::{Mutex, PoisonError};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
-use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
+use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
 use redis::io::tcp::TcpSettings;
 use redis::{Cmd, ConnectionInfo, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 use tokio::task::JoinSet;
@@ -27,25 +29,32 @@ use super::backend::{Backend, Verdict};
 use super::server::Dialer;
 use crate::script::{self, Call};
 
-/// The longest that a connected node may take to report the slots' owners. Short, to find a silent node soon.
+/// The longest that the connected nodes may take to report the slots' owners.
 const SLOTS_TIMEOUT: Duration = Duration::from_millis(100);
+/// The time after which another node is asked beside those that have not answered.
+const ASK_ANOTHER_AFTER: Duration = Duration::from_millis(25);
 
 pub(crate) struct Cluster {
     nodes: Vec<ConnectionInfo>,
     #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only TLS needs certificates"))]
     trust: Option<Vec<u8>>,
     node_timeout: Duration,
-    /// The owners of the slots when the last client was made.
-    owners: Mutex<Owners>,
 }
 
 /// Ranges of slots, each with the id of the primary that owns it, in order.
 type Owners = Vec<(i64, i64, Vec<u8>)>;
 
+/// A client, and the owners of the slots when it was made.
+#[derive(Clone)]
+pub(crate) struct Connected {
+    client: ClusterConnection,
+    owners: Arc<Owners>,
+}
+
 impl Cluster {
     /// Creates the backend. `node_timeout` bounds connecting to a node, and requests that the client makes by itself.
     pub(super) fn new(nodes: Vec<ConnectionInfo>, trust: Option<Vec<u8>>, node_timeout: Duration) -> RedisResult<Self> {
-        let cluster = Self { nodes, trust, node_timeout, owners: Mutex::default() };
+        let cluster = Self { nodes, trust, node_timeout };
         // Finds nodes that do not belong together now.
         cluster.client(cluster.nodes.clone())?;
         Ok(cluster)
@@ -89,31 +98,32 @@ impl Cluster {
 }
 
 impl Backend for Cluster {
-    type Connection = ClusterConnection;
+    type Connection = Connected;
+    type Target = Arc<Owners>;
 
     /// The other nodes' answers say nothing about one that is silent.
     const DOUBTED_AFTER: u32 = 1;
 
-    async fn dial(&self) -> RedisResult<ClusterConnection> {
+    fn target(connected: &Connected) -> Arc<Owners> {
+        Arc::clone(&connected.owners)
+    }
+
+    async fn dial(&self) -> RedisResult<Connected> {
         // The client would wait for all nodes, also for a silent one. One is enough to ask for the rest.
         let (node, owners) = self.first_to_answer().await?;
-        let connection = self.client(vec![node])?.get_async_connection().await?;
-        *self.owners.lock().unwrap_or_else(PoisonError::into_inner) = owners;
-        Ok(connection)
+        let client = self.client(vec![node])?.get_async_connection().await?;
+        Ok(Connected { client, owners: Arc::new(owners) })
     }
 
-    async fn replace(&self, mut doubtful: ClusterConnection) -> RedisResult<Option<ClusterConnection>> {
-        let any = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
-        let slots = tokio::time::timeout(SLOTS_TIMEOUT, doubtful.route_command(ask_for_slots(), any)).await;
-        let slots = slots.unwrap_or_else(|_| Err((ErrorKind::Io, "no answer in time").into()));
-        let owners = owners_in(slots.and_then(Value::extract_error)?);
-        let is_known = *self.owners.lock().unwrap_or_else(PoisonError::into_inner) == owners;
-        if is_known { Ok(None) } else { self.dial().await.map(Some) }
+    async fn replace(&self, doubtful: Connected) -> RedisResult<Option<Connected>> {
+        let owners = tokio::time::timeout(SLOTS_TIMEOUT, doubtful.ask_for_owners()).await;
+        let owners = owners.unwrap_or_else(|_| Err((ErrorKind::Io, "no answer in time").into()))?;
+        if *doubtful.owners == owners { Ok(None) } else { self.dial().await.map(Some) }
     }
 
-    async fn run(connection: &mut ClusterConnection, key: &str, call: &Call) -> RedisResult<Value> {
-        let answer = script::run(connection, key, call).await;
-        if has_moved(&answer) { script::run(connection, key, call).await } else { answer }
+    async fn run(connected: &mut Connected, key: &str, call: &Call) -> RedisResult<Value> {
+        let answer = script::run(&mut connected.client, key, call).await;
+        if has_moved(&answer) { script::run(&mut connected.client, key, call).await } else { answer }
     }
 
     fn verdict(error: &RedisError) -> Verdict {
@@ -125,6 +135,52 @@ impl Backend for Cluster {
             _ => Verdict::Keep,
         }
     }
+}
+
+impl Connected {
+    /// Returns the owners of the slots, as the first node to answer knows them. Nodes are asked until one does.
+    async fn ask_for_owners(&self) -> RedisResult<Owners> {
+        let mut asked = JoinSet::new();
+        let mut last = RedisError::from((ErrorKind::Io, "no node of the cluster answers"));
+        let start = usize::try_from(RandomState::new().hash_one(()) % 1024).unwrap_or_default();
+        let primary = |slot| SingleNodeRoutingInfo::SpecificNode(Route::new(slot, SlotAddr::Master));
+        let primaries = slot_of_each_primary(&self.owners, start).into_iter().map(primary);
+        // At last any node, since the owners may be unknown.
+        let mut nodes = primaries.chain([SingleNodeRoutingInfo::Random]);
+        loop {
+            let node = nodes.next();
+            let is_last = node.is_none();
+            if let Some(node) = node {
+                let mut client = self.client.clone();
+                asked.spawn(async move { client.route_command(ask_for_slots(), RoutingInfo::SingleNode(node)).await });
+            }
+            let patience = if is_last { SLOTS_TIMEOUT } else { ASK_ANOTHER_AFTER };
+            match tokio::time::timeout(patience, asked.join_next()).await {
+                Ok(Some(Ok(answer))) => match answer.and_then(Value::extract_error) {
+                    Ok(slots) => return Ok(owners_in(slots)),
+                    Err(error) => last = error,
+                },
+                Ok(None) if is_last => return Err(last),
+                // Too late, or stopped with its runtime.
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Returns a slot of each primary, from the primary at `start` on.
+fn slot_of_each_primary(owners: &Owners, start: usize) -> Vec<u16> {
+    let mut primaries: Vec<(&[u8], u16)> = Vec::new();
+    for (first, _, id) in owners {
+        if let Ok(slot) = u16::try_from(*first)
+            && primaries.iter().all(|(known, _)| known != id)
+        {
+            primaries.push((id, slot));
+        }
+    }
+    let count = primaries.len().max(1);
+    primaries.rotate_left(start % count);
+    primaries.into_iter().map(|(_, slot)| slot).collect()
 }
 
 /// Returns whether a node has sent a call elsewhere.
@@ -167,4 +223,19 @@ fn owners_in(slots: Value) -> Owners {
     let mut owners: Owners = ranges.iter().filter_map(owner_in).collect();
     owners.sort_unstable();
     owners
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_primary_is_asked_once() {
+        let owners = [(0, 99, "a"), (100, 199, "b"), (200, 299, "a"), (300, 399, "c")];
+        let owners: Owners = owners.iter().map(|(first, last, id)| (*first, *last, id.as_bytes().to_vec())).collect();
+        for (start, slots) in [(0, [0, 100, 300]), (1, [100, 300, 0]), (5, [300, 0, 100])] {
+            assert_eq!(slot_of_each_primary(&owners, start), slots, "{start}");
+        }
+        assert!(slot_of_each_primary(&Owners::new(), 7).is_empty());
+    }
 }

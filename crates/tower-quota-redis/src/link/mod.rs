@@ -14,6 +14,7 @@ mod tls;
 
 use core::time::Duration;
 use std::sync::Arc;
+use std::time::Instant;
 
 use deadpool_redis::Pool;
 use redis::{Client, ConnectionInfo, IntoConnectionInfo, RedisError, Value};
@@ -103,6 +104,16 @@ impl Link {
             Self::Sentinels(link) => link.connect_in_background(),
             Self::Cluster(link) => link.connect_in_background(),
             Self::Pool(link) => link.connect_in_background(),
+        }
+    }
+
+    /// Returns the instant since which calls go to the servers that they go to now.
+    pub(crate) fn target_since(&self) -> Option<Instant> {
+        match self {
+            Self::Server(link) => link.target_since(),
+            Self::Sentinels(link) => link.target_since(),
+            Self::Cluster(link) => link.target_since(),
+            Self::Pool(link) => link.target_since(),
         }
     }
 
