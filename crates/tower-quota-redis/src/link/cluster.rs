@@ -10,7 +10,9 @@
 //! 4. A node that is silent sends nothing elsewhere, so its successor must be looked for. When a call has no answer,
 //!    another node is asked for the slots, on the connection there is. Only if they have other owners than when the
 //!    client was made, another client takes its place. So a dead node costs the healthy ones no connection. The node
-//!    that is asked may be the silent one: then others are asked beside it, each primary at most once.
+//!    that is asked may be the silent one: then others are asked beside it, each primary at most once. The new client
+//!    learns of the slots from the successor: a node that is behind could name the silent one, and a client waits for
+//!    each node that it learns of.
 //! 5. A client that has lost all nodes connects anew for each call. It is dropped when many calls in a row have no
 //!    answer, and attempts to make another have pauses that double.
 
@@ -26,6 +28,7 @@ use redis::{Cmd, ConnectionInfo, ErrorKind, RedisError, RedisResult, ServerError
 use tokio::task::JoinSet;
 
 use super::backend::{Backend, Verdict};
+use super::election::Address;
 use super::server::Dialer;
 use crate::script::{self, Call};
 
@@ -41,8 +44,11 @@ pub(crate) struct Cluster {
     node_timeout: Duration,
 }
 
-/// Ranges of slots, each with the id of the primary that owns it, in order.
-type Owners = Vec<(i64, i64, Vec<u8>)>;
+/// Ranges of slots, in order.
+type Owners = Vec<OwnedRange>;
+
+/// The first and the last slot of a range, and the id of the primary that owns it.
+type OwnedRange = (i64, i64, Vec<u8>);
 
 /// A client, and the owners of the slots when it was made.
 #[derive(Clone)]
@@ -75,6 +81,12 @@ impl Cluster {
             .overall_response_timeout(Some(self.node_timeout))
             .tcp_settings(TcpSettings::default().set_nodelay(true))
             .build()
+    }
+
+    /// Makes a client that learns of the slots, which have these owners, from one node.
+    async fn connect(&self, node: ConnectionInfo, owners: Owners) -> RedisResult<Connected> {
+        let client = self.client(vec![node])?.get_async_connection().await?;
+        Ok(Connected { client, owners: Arc::new(owners) })
     }
 
     /// Returns the first of the nodes to answer, and the owners of the slots as it knows them.
@@ -111,14 +123,21 @@ impl Backend for Cluster {
     async fn dial(&self) -> RedisResult<Connected> {
         // The client would wait for all nodes, also for a silent one. One is enough to ask for the rest.
         let (node, owners) = self.first_to_answer().await?;
-        let client = self.client(vec![node])?.get_async_connection().await?;
-        Ok(Connected { client, owners: Arc::new(owners) })
+        self.connect(node, owners).await
     }
 
     async fn replace(&self, doubtful: Connected) -> RedisResult<Option<Connected>> {
-        let owners = tokio::time::timeout(SLOTS_TIMEOUT, doubtful.ask_for_owners()).await;
-        let owners = owners.unwrap_or_else(|_| Err((ErrorKind::Io, "no answer in time").into()))?;
-        if *doubtful.owners == owners { Ok(None) } else { self.dial().await.map(Some) }
+        let slots = tokio::time::timeout(SLOTS_TIMEOUT, doubtful.ask_for_slots()).await;
+        let slots = slots.unwrap_or_else(|_| Err((ErrorKind::Io, "no answer in time").into()))?;
+        let owners = owners_in(&slots);
+        if *doubtful.owners == owners {
+            return Ok(None);
+        }
+        let connected = match (successor_in(&slots, &doubtful.owners), self.nodes.first()) {
+            (Some(address), Some(like)) => self.connect(super::at_address(like.clone(), address), owners).await,
+            _ => self.dial().await,
+        };
+        connected.map(Some)
     }
 
     async fn run(connected: &mut Connected, key: &str, call: &Call) -> RedisResult<Value> {
@@ -138,8 +157,8 @@ impl Backend for Cluster {
 }
 
 impl Connected {
-    /// Returns the owners of the slots, as the first node to answer knows them. Nodes are asked until one does.
-    async fn ask_for_owners(&self) -> RedisResult<Owners> {
+    /// Returns the slots as the first node to answer knows them. Nodes are asked until one does.
+    async fn ask_for_slots(&self) -> RedisResult<Value> {
         let mut asked = JoinSet::new();
         let mut last = RedisError::from((ErrorKind::Io, "no node of the cluster answers"));
         let start = usize::try_from(RandomState::new().hash_one(()) % 1024).unwrap_or_default();
@@ -157,7 +176,7 @@ impl Connected {
             let patience = if is_last { SLOTS_TIMEOUT } else { ASK_ANOTHER_AFTER };
             match tokio::time::timeout(patience, asked.join_next()).await {
                 Ok(Some(Ok(answer))) => match answer.and_then(Value::extract_error) {
-                    Ok(slots) => return Ok(owners_in(slots)),
+                    Ok(slots) => return Ok(slots),
                     Err(error) => last = error,
                 },
                 Ok(None) if is_last => return Err(last),
@@ -198,7 +217,7 @@ fn has_moved(answer: &RedisResult<Value>) -> bool {
 async fn ask_node(node: ConnectionInfo, timeout: Duration) -> RedisResult<(ConnectionInfo, Owners)> {
     let mut connection = Dialer::new(node.clone(), timeout)?.dial().await?;
     let slots = ask_for_slots().query_async(&mut connection).await?;
-    Ok((node, owners_in(slots)))
+    Ok((node, owners_in(&slots)))
 }
 
 fn ask_for_slots() -> Cmd {
@@ -207,22 +226,31 @@ fn ask_for_slots() -> Cmd {
     command
 }
 
-/// Reads the reply to `CLUSTER SLOTS`: ranges with the primary first among their nodes.
-fn owners_in(slots: Value) -> Owners {
-    let Value::Array(ranges) = slots else { return Owners::new() };
-    let owner_in = |range: &Value| match range {
-        Value::Array(range) => match range.as_slice() {
-            [Value::Int(first), Value::Int(last), Value::Array(primary), ..] => match primary.get(2) {
-                Some(Value::BulkString(id)) => Some((*first, *last, id.clone())),
-                _ => None,
-            },
-            _ => None,
-        },
-        _ => None,
-    };
-    let mut owners: Owners = ranges.iter().filter_map(owner_in).collect();
+/// Returns the owners in a reply to `CLUSTER SLOTS`.
+fn owners_in(slots: &Value) -> Owners {
+    let mut owners: Owners = ranges_in(slots).map(|(range, _)| range).collect();
     owners.sort_unstable();
     owners
+}
+
+/// Returns the address of an owner that was not known as one, if a reply to `CLUSTER SLOTS` has it.
+fn successor_in(slots: &Value, known: &Owners) -> Option<Address> {
+    ranges_in(slots).filter(|(range, _)| !known.contains(range)).find_map(|(_, address)| address)
+}
+
+/// Reads a reply to `CLUSTER SLOTS`: ranges with the primary first among their nodes. Its host may be unknown.
+fn ranges_in(slots: &Value) -> impl Iterator<Item = (OwnedRange, Option<Address>)> {
+    let ranges = if let Value::Array(ranges) = slots { ranges.as_slice() } else { &[] };
+    ranges.iter().filter_map(|range| {
+        let Value::Array(range) = range else { return None };
+        let [Value::Int(first), Value::Int(last), Value::Array(primary), ..] = range.as_slice() else { return None };
+        let [host, Value::Int(port), Value::BulkString(id), ..] = primary.as_slice() else { return None };
+        let host = match host {
+            Value::BulkString(host) if !host.is_empty() && host != b"?" => String::from_utf8(host.clone()).ok(),
+            _ => None,
+        };
+        Some(((*first, *last, id.clone()), host.zip(u16::try_from(*port).ok())))
+    })
 }
 
 #[cfg(test)]
@@ -237,5 +265,24 @@ mod tests {
             assert_eq!(slot_of_each_primary(&owners, start), slots, "{start}");
         }
         assert!(slot_of_each_primary(&Owners::new(), 7).is_empty());
+    }
+
+    #[test]
+    fn successor_is_an_unknown_owner() {
+        let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        let range = |first, last, host, port, id| {
+            let primary = Value::Array(vec![host, Value::Int(port), text(id)]);
+            Value::Array(vec![Value::Int(first), Value::Int(last), primary])
+        };
+        let slots = |second| Value::Array(vec![second, range(0, 99, text("one"), 1, "a")]);
+        let known = slots(range(100, 199, text("two"), 2, "b"));
+        let owners = owners_in(&known);
+        assert_eq!(owners, [(0, 99, b"a".to_vec()), (100, 199, b"b".to_vec())]);
+        assert_eq!(successor_in(&known, &owners), None);
+        let promoted = slots(range(100, 199, text("three"), 3, "c"));
+        assert_eq!(successor_in(&promoted, &owners), Some(("three".to_owned(), 3)));
+        for unknown in [text(""), text("?"), Value::Nil] {
+            assert_eq!(successor_in(&slots(range(100, 199, unknown, 3, "c")), &owners), None);
+        }
     }
 }

@@ -17,11 +17,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use deadpool_redis::Pool;
-use redis::{Client, ConnectionInfo, IntoConnectionInfo, RedisError, Value};
+use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisError, Value};
 use tokio::runtime::Handle;
 
 pub(crate) use self::call_error::CallError;
 use self::cluster::Cluster;
+use self::election::Address;
 use self::pool::Pooled;
 use self::reconnecting::Reconnecting;
 use self::sentinel::Sentinels;
@@ -126,6 +127,17 @@ impl Link {
             Self::Pool(link) => link.run(key, call).await,
         }
     }
+}
+
+/// Returns the settings for another server that is called in the same way.
+fn at_address(settings: ConnectionInfo, (host, port): Address) -> ConnectionInfo {
+    let address = match settings.addr().clone() {
+        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+            ConnectionAddr::TcpTls { host, port, insecure, tls_params }
+        }
+        _ => ConnectionAddr::Tcp(host, port),
+    };
+    settings.set_addr(address)
 }
 
 /// Reads a URL, with the certificates to trust, instead of the system's.

@@ -71,14 +71,8 @@ async fn ask(sentinel: ConnectionInfo, name: String, timeout: Duration) -> Redis
 
 /// Connects to the server at this address, unless it reports that it is a replica.
 async fn connect(primary: ConnectionInfo, address: Address, timeout: Duration) -> RedisResult<Found> {
-    let (found, at) = address.clone();
-    let at_address = match primary.addr().clone() {
-        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
-            ConnectionAddr::TcpTls { host: found, port: at, insecure, tls_params }
-        }
-        _ => ConnectionAddr::Tcp(found, at),
-    };
-    let mut connection = Dialer::new(primary.set_addr(at_address), timeout)?.dial().await?;
+    let primary = super::at_address(primary, address.clone());
+    let mut connection = Dialer::new(primary, timeout)?.dial().await?;
     match redis::cmd("ROLE").query_async(&mut connection).await {
         Ok(Value::Array(role)) if role.first() == Some(&Value::BulkString(b"slave".to_vec())) => {
             Err((ErrorKind::MasterNameNotFoundBySentinel, "what the sentinels name as primary is a replica").into())
