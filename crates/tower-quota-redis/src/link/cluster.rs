@@ -255,6 +255,9 @@ fn ranges_in(slots: &Value) -> impl Iterator<Item = (OwnedRange, Option<Address>
 
 #[cfg(test)]
 mod tests {
+    use redis::IntoConnectionInfo;
+    use tower_quota_testkit::RedisCluster;
+
     use super::*;
 
     #[test]
@@ -265,6 +268,19 @@ mod tests {
             assert_eq!(slot_of_each_primary(&owners, start), slots, "{start}");
         }
         assert!(slot_of_each_primary(&Owners::new(), 7).is_empty());
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn silent_primary_hides_no_slots() {
+        let servers = RedisCluster::start();
+        let nodes = servers.urls().into_iter().map(|url| url.into_connection_info().unwrap()).collect();
+        let connected = Cluster::new(nodes, None, Duration::from_secs(5)).unwrap().dial().await.unwrap();
+        servers.node(0).pause();
+        for _ in 0..20 {
+            let slots = tokio::time::timeout(SLOTS_TIMEOUT, connected.ask_for_slots()).await.unwrap().unwrap();
+            assert!(ranges_in(&slots).count() >= 3);
+        }
+        servers.node(0).resume();
     }
 
     #[test]
