@@ -7,6 +7,7 @@
 //! 2. Open: no call is sent for a pause with jitter. Decisions fail at once, and nothing was charged.
 //! 3. Trial: the next decision after the pause is sent. Its answer closes the breaker; its failure opens it again for
 //!    twice the pause, at most 400 ms. Decisions that arrive meanwhile fail at once.
+//! 4. Successor: a pause ends once calls go to another server than the call whose failure began it.
 //!
 //! There is no task and no probe: a real decision finds out whether the server keeps up. After it closes, the load
 //! returns in steps (`batch/flow.rs`).
@@ -37,9 +38,20 @@ pub(crate) struct Breaker {
 
 #[derive(Clone, Copy, Debug)]
 enum BreakerState {
-    Closed { failures: u32, last_failure: Option<Instant> },
-    Open { until: Instant, trials: u32 },
-    Trial { since: Instant, trials: u32 },
+    Closed {
+        failures: u32,
+        last_failure: Option<Instant>,
+    },
+    /// `failed` is when the call began whose failure opened it.
+    Open {
+        until: Instant,
+        trials: u32,
+        failed: Instant,
+    },
+    Trial {
+        since: Instant,
+        trials: u32,
+    },
 }
 
 impl Breaker {
@@ -106,21 +118,31 @@ impl Breaker {
                 if *failures < self.allowed_failures.get() {
                     return false;
                 }
-                self.open(ended, 0);
+                self.open(began, ended, 0);
                 true
             }
             BreakerState::Trial { since, trials } if began >= *since => {
                 let trials = trials.saturating_add(1);
-                self.open(ended, trials);
+                self.open(began, ended, trials);
                 true
             }
             BreakerState::Open { .. } | BreakerState::Trial { .. } => false,
         }
     }
 
-    fn open(&mut self, now: Instant, trials: u32) {
-        self.state =
-            BreakerState::Open { until: now + pause::with_jitter(SHORTEST_PAUSE, LONGEST_PAUSE, trials), trials };
+    /// Notes the instant since which calls go to another server than before. Its trial is not delayed by a failure of the
+    /// last one.
+    pub(crate) fn server_changed(&mut self, since: Instant) {
+        if let BreakerState::Open { until, trials, failed } = &mut self.state
+            && *failed < since
+        {
+            (*until, *trials) = (since, 0);
+        }
+    }
+
+    fn open(&mut self, failed: Instant, now: Instant, trials: u32) {
+        let until = now + pause::with_jitter(SHORTEST_PAUSE, LONGEST_PAUSE, trials);
+        self.state = BreakerState::Open { until, trials, failed };
     }
 }
 
@@ -240,6 +262,21 @@ mod tests {
             assert!(trace.failed(now + pause, now + pause + 50));
             now += pause + 50;
         }
+    }
+
+    #[test]
+    fn changed_server_has_its_trial_at_once() {
+        let mut trace = Trace::opened();
+        trace.breaker.server_changed(trace.at(20));
+        assert!(trace.breaker.admit(trace.at(20)), "a failure of the last server");
+        trace.breaker.server_changed(trace.at(25));
+        assert!(!trace.breaker.admit(trace.at(25)), "one trial at a time");
+        assert!(trace.failed(20, 30));
+        trace.breaker.server_changed(trace.at(25));
+        assert!(trace.breaker.admit(trace.at(30)), "a trial of the last server");
+        assert!(trace.failed(30, 40));
+        trace.breaker.server_changed(trace.at(25));
+        assert!(!trace.breaker.admit(trace.at(41)), "a failure of the server that calls go to");
     }
 
     #[test]

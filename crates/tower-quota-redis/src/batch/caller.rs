@@ -53,6 +53,11 @@ impl Caller {
         }
     }
 
+    /// Returns the last instant from which on calls went to other servers than before.
+    pub(super) fn target_since(&self) -> Option<Instant> {
+        self.links.iter().filter_map(Link::target_since).max()
+    }
+
     /// Reads the next decision of a reply.
     pub(super) fn read(&self, reply: &mut Reply<'_>, question: &Question) -> Result<Decision, RedisStoreError> {
         reply.next(&question.template).map_err(|unreadable| match unreadable {

@@ -116,7 +116,7 @@ impl Batcher {
 
     /// Returns the error that a decision would end in without being sent, if the breaker is open.
     pub(crate) fn refusal(&self) -> Option<RedisStoreError> {
-        let is_admitted = self.shared.lock().breaker().would_admit(now());
+        let is_admitted = self.shared.lock_to_admit().breaker().would_admit(now());
         (!is_admitted).then(|| self.shared.caller.not_sent(NotSent::BreakerOpen))
     }
 
@@ -139,7 +139,7 @@ impl Partition {
         let (answer, answered) = oneshot::channel();
         let pending = Pending { question, answer, expiry: now.checked_add(self.caller.deadline) };
         let (ticket, direct, slot) = {
-            let mut queue = self.lock();
+            let mut queue = self.lock_to_admit();
             queue.admit(operation, now)?;
             let ticket = queue.push(pending);
             let is_busy = self.caller.shared_slots.available_permits() == 0;
@@ -199,6 +199,17 @@ impl Partition {
 
     fn refuse(&self, decisions: Vec<Pending>, reason: NotSent) {
         decisions.into_iter().for_each(|pending| pending.answer(Err(self.caller.not_sent(reason))));
+    }
+
+    /// Locks the queue for a decision that arrives. One that finds other servers than those that failed need not wait.
+    fn lock_to_admit(&self) -> MutexGuard<'_, Queue> {
+        let mut queue = self.lock();
+        if !queue.breaker().is_closed()
+            && let Some(since) = self.caller.target_since()
+        {
+            queue.server_changed(since);
+        }
+        queue
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {

@@ -81,6 +81,11 @@ impl Queue {
         &self.breaker
     }
 
+    /// Notes the instant since which calls go to another server than before.
+    pub(super) fn server_changed(&mut self, since: Instant) {
+        self.breaker.server_changed(since);
+    }
+
     /// Returns how many decisions wait.
     pub(super) fn len(&self) -> usize {
         self.waiting.len()

@@ -19,6 +19,8 @@ const PAUSES_RESET_AFTER: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(super) struct Attempts {
     pub(super) under_way: usize,
+    /// Says whether one waits until it is due.
+    pub(super) is_waiting: bool,
     /// Attempts since pauses began at the shortest.
     in_a_row: u32,
     last: Option<Instant>,
@@ -29,9 +31,13 @@ pub(super) struct Attempts {
 impl Attempts {
     /// Returns whether another may begin.
     pub(super) fn is_due(&self, now: Instant) -> bool {
-        let is_another_slow =
-            self.under_way > 0 && self.last.is_some_and(|last| now.duration_since(last) < OVERLAP_AFTER);
-        self.next.is_none_or(|next| now >= next) && !is_another_slow && self.under_way < MOST_ATTEMPTS
+        self.due_at().is_none_or(|due| now >= due) && self.under_way < MOST_ATTEMPTS
+    }
+
+    /// Returns the earliest instant for another, if it is not at once. It may come sooner when an attempt ends.
+    pub(super) fn due_at(&self) -> Option<Instant> {
+        let overlap = self.last.filter(|_| self.under_way > 0).map(|last| last + OVERLAP_AFTER);
+        self.next.max(overlap)
     }
 
     /// Lets the next attempt begin at once.

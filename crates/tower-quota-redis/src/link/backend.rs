@@ -10,8 +10,14 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// The connection that calls are sent on. Its clones are the same connection.
     type Connection: Clone + Send + Sync + 'static;
 
+    /// The servers that a connection leads to. One that leads to others may work where the last one did not.
+    type Target: PartialEq + Send;
+
     /// Calls in a row without an answer that put a connection in doubt.
     const DOUBTED_AFTER: u32 = 3;
+
+    /// Returns the servers that a connection leads to.
+    fn target(connection: &Self::Connection) -> Self::Target;
 
     /// Makes a connection, or gives up when the connect timeout has passed.
     fn dial(&self) -> impl Future<Output = RedisResult<Self::Connection>> + Send;

@@ -9,43 +9,58 @@
 //! 3. The client handles a lost node itself: it dials that node alone, and sends calls to its replica meanwhile.
 //! 4. A node that is silent sends nothing elsewhere, so its successor must be looked for. When a call has no answer,
 //!    another node is asked for the slots, on the connection there is. Only if they have other owners than when the
-//!    client was made, another client takes its place. So a dead node costs the healthy ones no connection.
+//!    client was made, another client takes its place. So a dead node costs the healthy ones no connection. The node
+//!    that is asked may be the silent one: then others are asked beside it, each primary at most once. The new client
+//!    learns of the slots from the successor: a node that is behind could name the silent one, and a client waits for
+//!    each node that it learns of.
 //! 5. A client that has lost all nodes connects anew for each call. It is dropped when many calls in a row have no
 //!    answer, and attempts to make another have pauses that double.
 
 use core::time::Duration;
-use std::sync::{Mutex, PoisonError};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
-use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
+use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
 use redis::io::tcp::TcpSettings;
 use redis::{Cmd, ConnectionInfo, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 use tokio::task::JoinSet;
 
 use super::backend::{Backend, Verdict};
+use super::election::Address;
 use super::server::Dialer;
 use crate::script::{self, Call};
 
-/// The longest that a connected node may take to report the slots' owners. Short, to find a silent node soon.
+/// The longest that the connected nodes may take to report the slots' owners.
 const SLOTS_TIMEOUT: Duration = Duration::from_millis(100);
+/// The time after which another node is asked beside those that have not answered.
+const ASK_ANOTHER_AFTER: Duration = Duration::from_millis(25);
 
 pub(crate) struct Cluster {
     nodes: Vec<ConnectionInfo>,
     #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only TLS needs certificates"))]
     trust: Option<Vec<u8>>,
     node_timeout: Duration,
-    /// The owners of the slots when the last client was made.
-    owners: Mutex<Owners>,
 }
 
-/// Ranges of slots, each with the id of the primary that owns it, in order.
-type Owners = Vec<(i64, i64, Vec<u8>)>;
+/// Ranges of slots, in order.
+type Owners = Vec<OwnedRange>;
+
+/// The first and the last slot of a range, and the id of the primary that owns it.
+type OwnedRange = (i64, i64, Vec<u8>);
+
+/// A client, and the owners of the slots when it was made.
+#[derive(Clone)]
+pub(crate) struct Connected {
+    client: ClusterConnection,
+    owners: Arc<Owners>,
+}
 
 impl Cluster {
     /// Creates the backend. `node_timeout` bounds connecting to a node, and requests that the client makes by itself.
     pub(super) fn new(nodes: Vec<ConnectionInfo>, trust: Option<Vec<u8>>, node_timeout: Duration) -> RedisResult<Self> {
-        let cluster = Self { nodes, trust, node_timeout, owners: Mutex::default() };
+        let cluster = Self { nodes, trust, node_timeout };
         // Finds nodes that do not belong together now.
         cluster.client(cluster.nodes.clone())?;
         Ok(cluster)
@@ -66,6 +81,12 @@ impl Cluster {
             .overall_response_timeout(Some(self.node_timeout))
             .tcp_settings(TcpSettings::default().set_nodelay(true))
             .build()
+    }
+
+    /// Makes a client that learns of the slots, which have these owners, from one node.
+    async fn connect(&self, node: ConnectionInfo, owners: Owners) -> RedisResult<Connected> {
+        let client = self.client(vec![node])?.get_async_connection().await?;
+        Ok(Connected { client, owners: Arc::new(owners) })
     }
 
     /// Returns the first of the nodes to answer, and the owners of the slots as it knows them.
@@ -89,31 +110,39 @@ impl Cluster {
 }
 
 impl Backend for Cluster {
-    type Connection = ClusterConnection;
+    type Connection = Connected;
+    type Target = Arc<Owners>;
 
     /// The other nodes' answers say nothing about one that is silent.
     const DOUBTED_AFTER: u32 = 1;
 
-    async fn dial(&self) -> RedisResult<ClusterConnection> {
+    fn target(connected: &Connected) -> Arc<Owners> {
+        Arc::clone(&connected.owners)
+    }
+
+    async fn dial(&self) -> RedisResult<Connected> {
         // The client would wait for all nodes, also for a silent one. One is enough to ask for the rest.
         let (node, owners) = self.first_to_answer().await?;
-        let connection = self.client(vec![node])?.get_async_connection().await?;
-        *self.owners.lock().unwrap_or_else(PoisonError::into_inner) = owners;
-        Ok(connection)
+        self.connect(node, owners).await
     }
 
-    async fn replace(&self, mut doubtful: ClusterConnection) -> RedisResult<Option<ClusterConnection>> {
-        let any = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
-        let slots = tokio::time::timeout(SLOTS_TIMEOUT, doubtful.route_command(ask_for_slots(), any)).await;
-        let slots = slots.unwrap_or_else(|_| Err((ErrorKind::Io, "no answer in time").into()));
-        let owners = owners_in(slots.and_then(Value::extract_error)?);
-        let is_known = *self.owners.lock().unwrap_or_else(PoisonError::into_inner) == owners;
-        if is_known { Ok(None) } else { self.dial().await.map(Some) }
+    async fn replace(&self, doubtful: Connected) -> RedisResult<Option<Connected>> {
+        let slots = tokio::time::timeout(SLOTS_TIMEOUT, doubtful.ask_for_slots()).await;
+        let slots = slots.unwrap_or_else(|_| Err((ErrorKind::Io, "no answer in time").into()))?;
+        let owners = owners_in(&slots);
+        if *doubtful.owners == owners {
+            return Ok(None);
+        }
+        let connected = match (successor_in(&slots, &doubtful.owners), self.nodes.first()) {
+            (Some(address), Some(like)) => self.connect(super::at_address(like.clone(), address), owners).await,
+            _ => self.dial().await,
+        };
+        connected.map(Some)
     }
 
-    async fn run(connection: &mut ClusterConnection, key: &str, call: &Call) -> RedisResult<Value> {
-        let answer = script::run(connection, key, call).await;
-        if has_moved(&answer) { script::run(connection, key, call).await } else { answer }
+    async fn run(connected: &mut Connected, key: &str, call: &Call) -> RedisResult<Value> {
+        let answer = script::run(&mut connected.client, key, call).await;
+        if has_moved(&answer) { script::run(&mut connected.client, key, call).await } else { answer }
     }
 
     fn verdict(error: &RedisError) -> Verdict {
@@ -125,6 +154,52 @@ impl Backend for Cluster {
             _ => Verdict::Keep,
         }
     }
+}
+
+impl Connected {
+    /// Returns the slots as the first node to answer knows them. Nodes are asked until one does.
+    async fn ask_for_slots(&self) -> RedisResult<Value> {
+        let mut asked = JoinSet::new();
+        let mut last = RedisError::from((ErrorKind::Io, "no node of the cluster answers"));
+        let start = usize::try_from(RandomState::new().hash_one(()) % 1024).unwrap_or_default();
+        let primary = |slot| SingleNodeRoutingInfo::SpecificNode(Route::new(slot, SlotAddr::Master));
+        let primaries = slot_of_each_primary(&self.owners, start).into_iter().map(primary);
+        // At last any node, since the owners may be unknown.
+        let mut nodes = primaries.chain([SingleNodeRoutingInfo::Random]);
+        loop {
+            let node = nodes.next();
+            let is_last = node.is_none();
+            if let Some(node) = node {
+                let mut client = self.client.clone();
+                asked.spawn(async move { client.route_command(ask_for_slots(), RoutingInfo::SingleNode(node)).await });
+            }
+            let patience = if is_last { SLOTS_TIMEOUT } else { ASK_ANOTHER_AFTER };
+            match tokio::time::timeout(patience, asked.join_next()).await {
+                Ok(Some(Ok(answer))) => match answer.and_then(Value::extract_error) {
+                    Ok(slots) => return Ok(slots),
+                    Err(error) => last = error,
+                },
+                Ok(None) if is_last => return Err(last),
+                // Too late, or stopped with its runtime.
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Returns a slot of each primary, from the primary at `start` on.
+fn slot_of_each_primary(owners: &Owners, start: usize) -> Vec<u16> {
+    let mut primaries: Vec<(&[u8], u16)> = Vec::new();
+    for (first, _, id) in owners {
+        if let Ok(slot) = u16::try_from(*first)
+            && primaries.iter().all(|(known, _)| known != id)
+        {
+            primaries.push((id, slot));
+        }
+    }
+    let count = primaries.len().max(1);
+    primaries.rotate_left(start % count);
+    primaries.into_iter().map(|(_, slot)| slot).collect()
 }
 
 /// Returns whether a node has sent a call elsewhere.
@@ -142,7 +217,7 @@ fn has_moved(answer: &RedisResult<Value>) -> bool {
 async fn ask_node(node: ConnectionInfo, timeout: Duration) -> RedisResult<(ConnectionInfo, Owners)> {
     let mut connection = Dialer::new(node.clone(), timeout)?.dial().await?;
     let slots = ask_for_slots().query_async(&mut connection).await?;
-    Ok((node, owners_in(slots)))
+    Ok((node, owners_in(&slots)))
 }
 
 fn ask_for_slots() -> Cmd {
@@ -151,20 +226,79 @@ fn ask_for_slots() -> Cmd {
     command
 }
 
-/// Reads the reply to `CLUSTER SLOTS`: ranges with the primary first among their nodes.
-fn owners_in(slots: Value) -> Owners {
-    let Value::Array(ranges) = slots else { return Owners::new() };
-    let owner_in = |range: &Value| match range {
-        Value::Array(range) => match range.as_slice() {
-            [Value::Int(first), Value::Int(last), Value::Array(primary), ..] => match primary.get(2) {
-                Some(Value::BulkString(id)) => Some((*first, *last, id.clone())),
-                _ => None,
-            },
-            _ => None,
-        },
-        _ => None,
-    };
-    let mut owners: Owners = ranges.iter().filter_map(owner_in).collect();
+/// Returns the owners in a reply to `CLUSTER SLOTS`.
+fn owners_in(slots: &Value) -> Owners {
+    let mut owners: Owners = ranges_in(slots).map(|(range, _)| range).collect();
     owners.sort_unstable();
     owners
+}
+
+/// Returns the address of an owner that was not known as one, if a reply to `CLUSTER SLOTS` has it.
+fn successor_in(slots: &Value, known: &Owners) -> Option<Address> {
+    ranges_in(slots).filter(|(range, _)| !known.contains(range)).find_map(|(_, address)| address)
+}
+
+/// Reads a reply to `CLUSTER SLOTS`: ranges with the primary first among their nodes. Its host may be unknown.
+fn ranges_in(slots: &Value) -> impl Iterator<Item = (OwnedRange, Option<Address>)> {
+    let ranges = if let Value::Array(ranges) = slots { ranges.as_slice() } else { &[] };
+    ranges.iter().filter_map(|range| {
+        let Value::Array(range) = range else { return None };
+        let [Value::Int(first), Value::Int(last), Value::Array(primary), ..] = range.as_slice() else { return None };
+        let [host, Value::Int(port), Value::BulkString(id), ..] = primary.as_slice() else { return None };
+        let host = match host {
+            Value::BulkString(host) if !host.is_empty() && host != b"?" => String::from_utf8(host.clone()).ok(),
+            _ => None,
+        };
+        Some(((*first, *last, id.clone()), host.zip(u16::try_from(*port).ok())))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::IntoConnectionInfo;
+    use tower_quota_testkit::RedisCluster;
+
+    use super::*;
+
+    #[test]
+    fn each_primary_is_asked_once() {
+        let owners = [(0, 99, "a"), (100, 199, "b"), (200, 299, "a"), (300, 399, "c")];
+        let owners: Owners = owners.iter().map(|(first, last, id)| (*first, *last, id.as_bytes().to_vec())).collect();
+        for (start, slots) in [(0, [0, 100, 300]), (1, [100, 300, 0]), (5, [300, 0, 100])] {
+            assert_eq!(slot_of_each_primary(&owners, start), slots, "{start}");
+        }
+        assert!(slot_of_each_primary(&Owners::new(), 7).is_empty());
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn silent_primary_hides_no_slots() {
+        let servers = RedisCluster::start();
+        let nodes = servers.urls().into_iter().map(|url| url.into_connection_info().unwrap()).collect();
+        let connected = Cluster::new(nodes, None, Duration::from_secs(5)).unwrap().dial().await.unwrap();
+        servers.node(0).pause();
+        for _ in 0..20 {
+            let slots = tokio::time::timeout(SLOTS_TIMEOUT, connected.ask_for_slots()).await.unwrap().unwrap();
+            assert!(ranges_in(&slots).count() >= 3);
+        }
+        servers.node(0).resume();
+    }
+
+    #[test]
+    fn successor_is_an_unknown_owner() {
+        let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        let range = |first, last, host, port, id| {
+            let primary = Value::Array(vec![host, Value::Int(port), text(id)]);
+            Value::Array(vec![Value::Int(first), Value::Int(last), primary])
+        };
+        let slots = |second| Value::Array(vec![second, range(0, 99, text("one"), 1, "a")]);
+        let known = slots(range(100, 199, text("two"), 2, "b"));
+        let owners = owners_in(&known);
+        assert_eq!(owners, [(0, 99, b"a".to_vec()), (100, 199, b"b".to_vec())]);
+        assert_eq!(successor_in(&known, &owners), None);
+        let promoted = slots(range(100, 199, text("three"), 3, "c"));
+        assert_eq!(successor_in(&promoted, &owners), Some(("three".to_owned(), 3)));
+        for unknown in [text(""), text("?"), Value::Nil] {
+            assert_eq!(successor_in(&slots(range(100, 199, unknown, 3, "c")), &owners), None);
+        }
+    }
 }

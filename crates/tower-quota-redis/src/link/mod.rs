@@ -14,13 +14,15 @@ mod tls;
 
 use core::time::Duration;
 use std::sync::Arc;
+use std::time::Instant;
 
 use deadpool_redis::Pool;
-use redis::{Client, ConnectionInfo, IntoConnectionInfo, RedisError, Value};
+use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisError, Value};
 use tokio::runtime::Handle;
 
 pub(crate) use self::call_error::CallError;
 use self::cluster::Cluster;
+use self::election::Address;
 use self::pool::Pooled;
 use self::reconnecting::Reconnecting;
 use self::sentinel::Sentinels;
@@ -106,6 +108,16 @@ impl Link {
         }
     }
 
+    /// Returns the instant since which calls go to the servers that they go to now.
+    pub(crate) fn target_since(&self) -> Option<Instant> {
+        match self {
+            Self::Server(link) => link.target_since(),
+            Self::Sentinels(link) => link.target_since(),
+            Self::Cluster(link) => link.target_since(),
+            Self::Pool(link) => link.target_since(),
+        }
+    }
+
     /// Runs the script once, on the partition that a key stands for.
     pub(crate) async fn run(&self, key: &str, call: &Call) -> Result<Value, CallError> {
         match self {
@@ -115,6 +127,17 @@ impl Link {
             Self::Pool(link) => link.run(key, call).await,
         }
     }
+}
+
+/// Returns the settings for another server that is called in the same way.
+fn at_address(settings: ConnectionInfo, (host, port): Address) -> ConnectionInfo {
+    let address = match settings.addr().clone() {
+        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+            ConnectionAddr::TcpTls { host, port, insecure, tls_params }
+        }
+        _ => ConnectionAddr::Tcp(host, port),
+    };
+    settings.set_addr(address)
 }
 
 /// Reads a URL, with the certificates to trust, instead of the system's.

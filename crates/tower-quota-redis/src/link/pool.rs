@@ -36,6 +36,10 @@ impl Pooled {
 
 impl Backend for Pooled {
     type Connection = MultiplexedConnection;
+    /// The pool does not say.
+    type Target = ();
+
+    fn target(_connection: &MultiplexedConnection) {}
 
     async fn dial(&self) -> RedisResult<MultiplexedConnection> {
         if let Some(doubtful) = self.check_out(None) {

@@ -4,9 +4,11 @@
 //! 2. Connecting goes on in the background when the call that began it has given up, and all calls wait for the same
 //!    attempt. So a server that takes longer to connect to than a deadline allows is still reached.
 //! 3. A connection that worked is replaced at once when it is lost. Further attempts have pauses that double, with
-//!    jitter: one series for all partitions, however many calls fail.
+//!    jitter: one series for all partitions, however many calls fail. A call that fails during a pause has an attempt
+//!    made at its end, since it may be the last call for a while: the breaker opens.
 //! 4. An attempt has the connect timeout. One that is slow does not keep others from beginning: the first to succeed
-//!    counts, so neither a slow handshake nor a server that swallows packets delays recovery.
+//!    counts, so neither a slow handshake nor a server that swallows packets delays recovery. A slow one that leads to
+//!    other servers than a connection made meanwhile has outdated facts, and is dropped.
 //! 5. A connection that leaves calls without an answer is in doubt: it serves until there is a better one. One that
 //!    leaves many in a row without an answer is dropped: the other end may be gone without notice.
 //!
@@ -34,17 +36,19 @@ pub(crate) struct Reconnecting<B: Backend> {
 
 struct Shared<B: Backend> {
     backend: B,
-    state: Mutex<LinkState<B::Connection>>,
+    state: Mutex<LinkState<B>>,
     /// Changes whenever an attempt ends.
     ended: watch::Sender<()>,
     /// The runtime that connections live on; that of the first caller if there is none.
     runtime: Option<Handle>,
 }
 
-struct LinkState<C> {
-    connection: Option<Tracked<C>>,
+struct LinkState<B: Backend> {
+    connection: Option<Tracked<B::Connection>>,
     attempts: Attempts,
     last_error: Option<RedisError>,
+    /// The servers that the last connection leads to, and since when.
+    target: Option<(B::Target, Instant)>,
 }
 
 /// A connection, and how many calls in a row it has left without an answer.
@@ -57,7 +61,7 @@ struct Tracked<C> {
 
 impl<B: Backend> Reconnecting<B> {
     pub(super) fn new(backend: B, runtime: Option<Handle>) -> Self {
-        let state = LinkState { connection: None, attempts: Attempts::default(), last_error: None };
+        let state = LinkState { connection: None, attempts: Attempts::default(), last_error: None, target: None };
         Self { shared: Arc::new(Shared { backend, state: Mutex::new(state), ended: watch::Sender::new(()), runtime }) }
     }
 
@@ -71,6 +75,11 @@ impl<B: Backend> Reconnecting<B> {
         if self.shared.lock().connection.is_none() {
             self.shared.replace();
         }
+    }
+
+    /// Returns the instant since which calls go to the servers that they go to now.
+    pub(super) fn target_since(&self) -> Option<Instant> {
+        self.shared.lock().target.as_ref().map(|(_, since)| *since)
     }
 
     /// Runs the script once.
@@ -95,20 +104,20 @@ impl<B: Backend> Reconnecting<B> {
     async fn connection(&self) -> RedisResult<Tracked<B::Connection>> {
         let mut ended = self.shared.ended.subscribe();
         loop {
-            let attempt = {
+            let (attempt, pause_error) = {
                 let mut state = self.shared.lock();
                 if let Some(tracked) = &state.connection {
                     return Ok(tracked.clone());
                 }
-                let attempt = Attempt::begin(&self.shared, &mut state);
-                if state.attempts.under_way == 0 {
-                    let error = state.last_error.clone();
-                    return Err(error.unwrap_or_else(|| (ErrorKind::Io, "the attempt to connect was cut short").into()));
-                }
-                attempt
+                let attempt = Attempt::plan(&self.shared, &mut state);
+                let is_pause = state.attempts.under_way == 0;
+                (attempt, is_pause.then(|| state.last_error.clone()))
             };
             if let Some(attempt) = attempt {
                 attempt.spawn(&Handle::current());
+            }
+            if let Some(error) = pause_error {
+                return Err(error.unwrap_or_else(|| (ErrorKind::Io, "the attempt to connect was cut short").into()));
             }
             // The sender is never dropped before this.
             let _ = ended.changed().await;
@@ -117,11 +126,11 @@ impl<B: Backend> Reconnecting<B> {
 }
 
 impl<B: Backend> Shared<B> {
-    /// Makes another connection in the background, unless that was just tried.
+    /// Makes another connection in the background, as soon as an attempt is due.
     fn replace(self: &Arc<Self>) {
         // Without a runtime, as when a future is dropped after it has ended, nothing can be made.
         let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok()) else { return };
-        let attempt = Attempt::begin(self, &mut self.lock());
+        let attempt = Attempt::plan(self, &mut self.lock());
         if let Some(attempt) = attempt {
             attempt.spawn(&runtime);
         }
@@ -147,56 +156,114 @@ impl<B: Backend> Shared<B> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, LinkState<B::Connection>> {
+    fn lock(&self) -> MutexGuard<'_, LinkState<B>> {
         // A panic cannot leave a state half changed, so a poisoned lock is safe to use.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// An attempt under way. Dropped, it has ended.
+impl<B: Backend> LinkState<B> {
+    /// Returns whether a connection is still the one to be replaced: that which was in doubt, or none.
+    fn is_current(&self, doubtful: Option<&Tracked<B::Connection>>) -> bool {
+        match (&self.connection, doubtful) {
+            (Some(current), Some(doubtful)) => Arc::ptr_eq(&current.unanswered, &doubtful.unanswered),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
+    /// Takes the connection that an attempt has made, unless that is outdated.
+    fn install(&mut self, connection: B::Connection, doubtful: Option<&Tracked<B::Connection>>, now: Instant) {
+        let target = B::target(&connection);
+        let leads_elsewhere = self.target.as_ref().is_none_or(|(known, _)| *known != target);
+        if leads_elsewhere && self.connection.is_some() && !self.is_current(doubtful) {
+            return;
+        }
+        if leads_elsewhere {
+            self.target = Some((target, now));
+        }
+        // One: it has not answered a call yet.
+        self.connection = Some(Tracked { connection, unanswered: Arc::new(AtomicU32::new(1)) });
+    }
+}
+
+/// An attempt that is under way, or waits until it is due. Dropped, it has ended.
 struct Attempt<B: Backend> {
     shared: Arc<Shared<B>>,
     /// The connection to replace.
-    doubtful: Option<B::Connection>,
+    doubtful: Option<Tracked<B::Connection>>,
+    is_under_way: bool,
 }
 
 impl<B: Backend> Attempt<B> {
-    /// Begins an attempt to connect, or to replace the connection there is, if one is due.
-    fn begin(shared: &Arc<Shared<B>>, state: &mut LinkState<B::Connection>) -> Option<Self> {
+    /// Begins an attempt to connect, or to replace the connection there is. If none is due, one waits.
+    fn plan(shared: &Arc<Shared<B>>, state: &mut LinkState<B>) -> Option<Self> {
         let now = now();
-        if !state.attempts.is_due(now) {
+        let is_under_way = state.attempts.is_due(now);
+        if is_under_way {
+            state.attempts.begin(now);
+        } else if core::mem::replace(&mut state.attempts.is_waiting, true) {
             return None;
         }
-        state.attempts.begin(now);
-        let doubtful = state.connection.as_ref().map(|tracked| tracked.connection.clone());
-        Some(Self { shared: Arc::clone(shared), doubtful })
+        Some(Self { shared: Arc::clone(shared), doubtful: state.connection.clone(), is_under_way })
     }
 
     /// Goes on in the background. The state must not be locked: a runtime that is shutting down drops the task at once.
     fn spawn(mut self, caller: &Handle) {
         let runtime = self.shared.runtime.clone();
         runtime.as_ref().unwrap_or(caller).spawn(async move {
+            if !self.is_under_way && !self.begin_when_due().await {
+                return;
+            }
             let backend = &self.shared.backend;
-            let outcome = match self.doubtful.take() {
-                Some(doubtful) => backend.replace(doubtful).await,
+            let outcome = match &self.doubtful {
+                Some(doubtful) => backend.replace(doubtful.connection.clone()).await,
                 None => backend.dial().await.map(Some),
             };
             let mut state = self.shared.lock();
             match outcome {
-                Ok(Some(connection)) => {
-                    // One: it has not answered a call yet.
-                    state.connection = Some(Tracked { connection, unanswered: Arc::new(AtomicU32::new(1)) });
-                }
+                Ok(Some(connection)) => state.install(connection, self.doubtful.as_ref(), now()),
                 Ok(None) => {}
                 Err(error) => state.last_error = Some(error),
             }
         });
     }
+
+    /// Waits until it is due. Returns false if the connection has been replaced meanwhile.
+    async fn begin_when_due(&mut self) -> bool {
+        let mut ended = self.shared.ended.subscribe();
+        loop {
+            let due = {
+                let (mut state, now) = (self.shared.lock(), now());
+                if !state.is_current(self.doubtful.as_ref()) {
+                    return false;
+                }
+                if state.attempts.is_due(now) {
+                    state.attempts.is_waiting = false;
+                    state.attempts.begin(now);
+                    self.is_under_way = true;
+                    return true;
+                }
+                state.attempts.due_at().filter(|due| *due > now)
+            };
+            // Without an instant there are too many: then one must end first. The sender is never dropped before this.
+            let _ = match due {
+                Some(due) => tokio::time::timeout_at(due.into(), ended.changed()).await.is_ok(),
+                None => ended.changed().await.is_ok(),
+            };
+        }
+    }
 }
 
 impl<B: Backend> Drop for Attempt<B> {
     fn drop(&mut self) {
-        self.shared.lock().attempts.under_way -= 1;
+        let mut state = self.shared.lock();
+        if self.is_under_way {
+            state.attempts.under_way -= 1;
+        } else {
+            state.attempts.is_waiting = false;
+        }
+        drop(state);
         let _ = self.shared.ended.send(());
     }
 }
@@ -223,8 +290,10 @@ fn now() -> Instant {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use core::future::pending;
+    use core::time::Duration;
+
+    use super::*;
 
     /// Has one connection, which answers some calls and not others, and never a second one.
     #[derive(Default)]
@@ -232,6 +301,9 @@ mod tests {
 
     impl Backend for Once {
         type Connection = ();
+        type Target = ();
+
+        fn target(_connection: &()) {}
 
         async fn dial(&self) -> RedisResult<()> {
             if self.0.fetch_add(1, Ordering::Relaxed) > 0 {
@@ -249,6 +321,30 @@ mod tests {
         }
     }
 
+    /// Has a server for each number.
+    struct Numbered;
+
+    impl Backend for Numbered {
+        type Connection = u32;
+        type Target = u32;
+
+        fn target(connection: &u32) -> u32 {
+            *connection
+        }
+
+        async fn dial(&self) -> RedisResult<u32> {
+            pending().await
+        }
+
+        async fn run(_connection: &mut u32, _key: &str, _call: &Call) -> RedisResult<Value> {
+            pending().await
+        }
+
+        fn verdict(_error: &RedisError) -> Verdict {
+            Verdict::Keep
+        }
+    }
+
     #[test]
     fn ended_runtime_cuts_an_attempt_short() {
         let runtime = || tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -256,6 +352,39 @@ mod tests {
         let ended = runtime().handle().clone();
         let link = Reconnecting::new(Once::default(), Some(ended));
         assert!(matches!(runtime().block_on(link.connect()), Err(CallError::NotSent(_))));
+    }
+
+    #[tokio::test]
+    async fn failure_during_a_pause_is_followed_up() {
+        let link = Reconnecting::new(Once::default(), None);
+        assert!(link.connect().await.is_ok());
+        link.shared.replace();
+        assert_eq!(link.shared.backend.0.load(Ordering::Relaxed), 1, "it was dialled just now");
+        let mut ended = link.shared.ended.subscribe();
+        let is_dialled_again = async {
+            while link.shared.backend.0.load(Ordering::Relaxed) < 2 {
+                let _ = tokio::time::timeout(Duration::from_millis(1), ended.changed()).await;
+            }
+        };
+        assert!(tokio::time::timeout(Duration::from_secs(10), is_dialled_again).await.is_ok());
+        assert!(!link.shared.lock().attempts.is_waiting);
+    }
+
+    #[test]
+    fn late_attempt_keeps_a_newer_connection() {
+        let link = Reconnecting::new(Numbered, None);
+        let mut state = link.shared.lock();
+        state.install(1, None, now());
+        let doubtful = state.connection.clone();
+        state.install(2, doubtful.as_ref(), now());
+        let since = state.target;
+        state.install(1, doubtful.as_ref(), now());
+        state.install(1, None, now());
+        assert_eq!(state.connection.as_ref().map(|tracked| tracked.connection), Some(2));
+        assert!(since == state.target && since.is_some());
+        state.connection = None;
+        state.install(1, doubtful.as_ref(), now());
+        assert_eq!(state.connection.as_ref().map(|tracked| tracked.connection), Some(1));
     }
 
     #[tokio::test]

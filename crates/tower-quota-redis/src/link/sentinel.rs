@@ -37,7 +37,7 @@ impl Sentinels {
         Ok(Self { sentinels, name, primary, connect_timeout })
     }
 
-    async fn find(&self) -> RedisResult<MultiplexedConnection> {
+    async fn find(&self) -> RedisResult<Found> {
         // Half of it: the other half is for the primary.
         let timeout = self.connect_timeout / 2;
         let mut reports = JoinSet::new();
@@ -53,6 +53,13 @@ impl Sentinels {
     }
 }
 
+/// A connection to the primary at an address.
+#[derive(Clone)]
+pub(crate) struct Found {
+    connection: MultiplexedConnection,
+    address: Address,
+}
+
 /// Asks one sentinel for the primary's address.
 async fn ask(sentinel: ConnectionInfo, name: String, timeout: Duration) -> RedisResult<Address> {
     let mut connection = Dialer::new(sentinel, timeout)?.dial().await?;
@@ -63,25 +70,16 @@ async fn ask(sentinel: ConnectionInfo, name: String, timeout: Duration) -> Redis
 }
 
 /// Connects to the server at this address, unless it reports that it is a replica.
-async fn connect(
-    primary: ConnectionInfo,
-    (found, at): Address,
-    timeout: Duration,
-) -> RedisResult<MultiplexedConnection> {
-    let address = match primary.addr().clone() {
-        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
-            ConnectionAddr::TcpTls { host: found, port: at, insecure, tls_params }
-        }
-        _ => ConnectionAddr::Tcp(found, at),
-    };
-    let mut connection = Dialer::new(primary.set_addr(address), timeout)?.dial().await?;
+async fn connect(primary: ConnectionInfo, address: Address, timeout: Duration) -> RedisResult<Found> {
+    let primary = super::at_address(primary, address.clone());
+    let mut connection = Dialer::new(primary, timeout)?.dial().await?;
     match redis::cmd("ROLE").query_async(&mut connection).await {
         Ok(Value::Array(role)) if role.first() == Some(&Value::BulkString(b"slave".to_vec())) => {
             Err((ErrorKind::MasterNameNotFoundBySentinel, "what the sentinels name as primary is a replica").into())
         }
         // The user may not ask: then the sentinels are trusted.
         Err(error) if error.code() != Some("NOPERM") => Err(error),
-        _ => Ok(connection),
+        _ => Ok(Found { connection, address }),
     }
 }
 
@@ -90,14 +88,19 @@ async fn within<T>(timeout: Duration, what: impl Future<Output = RedisResult<T>>
 }
 
 impl Backend for Sentinels {
-    type Connection = MultiplexedConnection;
+    type Connection = Found;
+    type Target = Address;
 
-    async fn dial(&self) -> RedisResult<MultiplexedConnection> {
+    fn target(found: &Found) -> Address {
+        found.address.clone()
+    }
+
+    async fn dial(&self) -> RedisResult<Found> {
         self.find().await
     }
 
-    async fn run(connection: &mut MultiplexedConnection, key: &str, call: &Call) -> RedisResult<Value> {
-        Server::run(connection, key, call).await
+    async fn run(found: &mut Found, key: &str, call: &Call) -> RedisResult<Value> {
+        Server::run(&mut found.connection, key, call).await
     }
 
     fn verdict(error: &RedisError) -> Verdict {

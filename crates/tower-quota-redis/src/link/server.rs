@@ -49,6 +49,10 @@ impl Dialer {
 
 impl Backend for Server {
     type Connection = MultiplexedConnection;
+    /// Always the same one.
+    type Target = ();
+
+    fn target(_connection: &MultiplexedConnection) {}
 
     async fn dial(&self) -> RedisResult<MultiplexedConnection> {
         self.0.dial().await
