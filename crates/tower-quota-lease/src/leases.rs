@@ -52,7 +52,6 @@ impl Hasher for DigestHasher {
         }
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "the upper half: the lowest bits choose the shard")]
     fn write_u128(&mut self, digest: u128) {
         self.0 = (digest >> 64) as u64;
     }
