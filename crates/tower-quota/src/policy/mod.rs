@@ -1,6 +1,7 @@
 //! Policies: the limits of a request, decided together.
 
 mod ask;
+mod beside;
 mod choose;
 mod lists;
 mod look_up;
@@ -9,16 +10,19 @@ mod plan;
 
 use core::future::Future;
 use core::time::Duration;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use tower_quota_core::ConfigError;
 
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
+use crate::key::KeyExtractor;
 use crate::limit::Limit;
 use crate::when::Condition;
 
 pub(crate) use self::ask::{Ask, Fallback, NotAsked};
+use self::beside::Split;
 use self::choose::Choice;
 pub use self::choose::Chosen;
 pub(crate) use self::lists::Listed;
@@ -50,6 +54,8 @@ pub struct Policy {
     instances: u32,
     lists: Lists,
     look_ups: Vec<LookUp>,
+    /// Boxed, since few policies have one.
+    pub(crate) split: Option<Box<Split>>,
 }
 
 impl Policy {
@@ -63,6 +69,7 @@ impl Policy {
             instances: 1,
             lists: Lists::new(),
             look_ups: Vec::new(),
+            split: None,
         }
     }
 
@@ -153,6 +160,15 @@ impl Policy {
         }
         self.choices.push(Choice { limits, choose: Arc::new(choose) });
         Ok(self)
+    }
+
+    /// Returns the extractors by which the limits count, one of each scope, in the order of the limits.
+    #[must_use]
+    pub fn keys(&self) -> Vec<Arc<dyn KeyExtractor>> {
+        let mut scopes = HashSet::new();
+        let limits = self.limits.iter().chain(self.choices.iter().flat_map(|choice| &choice.limits));
+        let first_of_scope = limits.filter(|limit| scopes.insert(limit.extractor.scope()));
+        first_of_scope.map(|limit| Arc::clone(&limit.extractor)).collect()
     }
 
     /// Checks a further limit and computes its share.
