@@ -87,13 +87,7 @@ impl<'a> Decided<'a> {
     #[must_use]
     pub fn label(&self) -> &'static str {
         match self.reason {
-            Some(Reason::OverQuota(_)) => "refused",
-            Some(Reason::NeverFits(_)) => "never",
-            Some(Reason::Blocked) => "blocked",
-            Some(Reason::MissingKey(_)) => "missing_key",
-            Some(Reason::Unauthenticated(_)) => "unauthenticated",
-            Some(Reason::NoPeerAddress) => "no_peer_address",
-            Some(Reason::StoreFailure(_)) => "store_failure",
+            Some(reason) => reason.label(),
             None if self.decision.is_none() => "uncounted",
             None if self.wait().is_zero() => "allowed",
             None => "waiting",

@@ -12,7 +12,7 @@ use tower_quota_core::{Charge, Key, LimitStatus, Name, Operation, Quota, Refusal
 pub use self::client::ClientKey;
 pub use self::error::HandleError;
 use crate::checks::ChecksReport;
-use crate::clients::{TopClient, TopWindow};
+use crate::clients::{RefusalRecord, TopClient, TopWindow};
 use crate::layer::{RateLimitLayer, Shared};
 use crate::limit::Limit;
 use crate::policy::{Ask, Plan, Policy};
@@ -191,6 +191,23 @@ impl<S: Store> RateLimitHandle<S> {
     #[must_use]
     pub fn top_busy(&self, window: TopWindow) -> Vec<TopClient> {
         self.shared.top_busy().top(window, crate::clients::now())
+    }
+
+    /// Returns what this process remembers of a refusal, by the [reference] in its response.
+    ///
+    /// It is `None` if another instance refused the request, if the refusal is older than
+    /// [`RefusalRecord::LONGEST_AGE`], or if [`RefusalRecord::MOST`] others came after it.
+    ///
+    /// [reference]: RateLimitLayer::refusal_references
+    #[must_use]
+    pub fn refusal(&self, reference: &str) -> Option<RefusalRecord> {
+        self.shared.references().find(reference, crate::clients::now())
+    }
+
+    /// Returns the [version](Policy::version) of the policy in force, if it has one.
+    #[must_use]
+    pub fn policy_version(&self) -> Option<u64> {
+        self.shared.rules().plan.version
     }
 
     /// Returns figures of the [refusal cache](RateLimitLayer::refusal_cache). They are those of this process.

@@ -5,11 +5,12 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::{Request, Response};
-use tower_quota_core::{Charge, Decision, Outcome, Store};
+use tower_quota_core::{Charge, Decision, Key, Name, Outcome, Store};
 
 use super::admission::Admission;
 use super::pipeline::Step;
 use super::shared::Shared;
+use crate::clients::RefusalRecord;
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
 use crate::request::{RequestContext, Rules};
@@ -34,8 +35,11 @@ impl<S: Store> Shared<S> {
             Outcome::Never => Reason::NeverFits(decision),
             _ => Reason::OverQuota(decision),
         };
-        self.notify(Some(decision), Some(reason), context.report.by == Counted::Locally, &context.keys, request);
+        let is_degraded = context.report.by == Counted::Locally;
+        self.notify(Some(decision), Some(reason), is_degraded, &context.keys, request);
+        let reference = self.refer_to(reason, &context.keys, &context.rules, is_degraded);
         let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
+        let refused = refused.with_reference(reference.as_deref());
         let mut response = context.rules.responses.refuse(&refused, Some(&context.report));
         context.attach(&mut response);
         response
@@ -50,6 +54,32 @@ impl<S: Store> Shared<S> {
         self.top_refused().count(*limit, key, 1, now, until.unwrap_or(now));
     }
 
+    /// Remembers a refusal. Returns its reference, if the layer adds references.
+    fn refer_to(
+        &self,
+        reason: Reason<'_>,
+        keys: &[(Name, Key<'static>)],
+        rules: &Rules,
+        is_degraded: bool,
+    ) -> Option<Box<str>> {
+        let reference = crate::clients::reference(self.settings.references_of?);
+        let status = match reason {
+            Reason::OverQuota(decision) | Reason::NeverFits(decision) => decision.tightest().copied(),
+            _ => None,
+        };
+        let counted = status.and_then(|status| keys.iter().find(|(limit, _)| *limit == status.name));
+        self.references().insert(RefusalRecord {
+            reference: reference.clone(),
+            label: reason.label(),
+            status,
+            key: counted.map(|(_, key)| key.clone()),
+            policy_version: rules.plan.version,
+            is_degraded,
+            at: crate::clients::now(),
+        });
+        Some(reference)
+    }
+
     /// Returns the response to a request that is refused without a decision.
     pub(super) fn refuse_undecided<B>(
         &self,
@@ -61,7 +91,9 @@ impl<S: Store> Shared<S> {
             rules.watch.refused_for_good(self.checks());
         }
         self.notify(None, Some(reason), false, &[], request);
-        rules.responses.refuse(&Refused::new(reason, RequestHead::of(request), Duration::ZERO), None)
+        let reference = self.refer_to(reason, &[], rules, false);
+        let refused = Refused::new(reason, RequestHead::of(request), Duration::ZERO);
+        rules.responses.refuse(&refused.with_reference(reference.as_deref()), None)
     }
 
     /// Decides a request by the limits' choices for a failure of the store.
@@ -112,7 +144,9 @@ impl<S: Store> Shared<S> {
         self.notify(None, Some(reason), true, &context.keys, request);
         context.report.only_shadows = context.fallback.only_shadows;
         context.report.jitter = context.rules.responses.draw_jitter();
+        let reference = self.refer_to(reason, &context.keys, &context.rules, true);
         let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
+        let refused = refused.with_reference(reference.as_deref());
         let mut response = context.rules.responses.refuse(&refused, Some(&context.report));
         context.attach(&mut response);
         response

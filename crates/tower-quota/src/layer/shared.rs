@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use tower_quota_core::{Charge, Decision, Key, Name, Operation, RefusalCache, Store};
 
 use crate::checks::{CheckSet, Checks};
-use crate::clients::{Blocks, TopClients};
+use crate::clients::{Blocks, References, TopClients};
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
 use crate::head::RequestHead;
@@ -30,6 +30,7 @@ pub(crate) struct Shared<S> {
     blocks: Blocks,
     top_refused: TopClients,
     top_busy: TopClients,
+    references: References,
 }
 
 /// The store of a layer behind its refusal cache.
@@ -47,6 +48,8 @@ pub(super) struct Settings {
     pub(super) store_timeout: Option<Duration>,
     /// True if requests and responses carry the decision.
     pub(super) attaches_decision: bool,
+    /// The name of this instance, if refusals carry a reference.
+    pub(super) references_of: Option<Name>,
     /// True if the busiest clients are counted.
     pub(super) counts_busy: bool,
     /// The checks that are turned off.
@@ -68,7 +71,8 @@ impl<S: Store> Shared<S> {
         let rules = rules(settings.policy.clone(), &settings, &checks, &store);
         let (rules, blocks) = (ArcSwap::from_pointee(rules), Blocks::default());
         let (top_refused, top_busy) = (TopClients::default(), TopClients::default());
-        let shared = Self { store, settings, rules, checks, blocks, top_refused, top_busy };
+        let references = References::default();
+        let shared = Self { store, settings, rules, checks, blocks, top_refused, top_busy, references };
         shared.note_policy();
         shared
     }
@@ -122,6 +126,10 @@ impl<S> Shared<S> {
 
     pub(crate) const fn top_busy(&self) -> &TopClients {
         &self.top_busy
+    }
+
+    pub(crate) const fn references(&self) -> &References {
+        &self.references
     }
 
     /// Counts a sample of the requests for the busiest clients.

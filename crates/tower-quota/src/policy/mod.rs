@@ -54,6 +54,7 @@ pub struct Policy {
     instances: u32,
     lists: Lists,
     look_ups: Vec<LookUp>,
+    version: Option<u64>,
     /// Boxed, since few policies have one.
     pub(crate) split: Option<Box<Split>>,
 }
@@ -69,6 +70,7 @@ impl Policy {
             instances: 1,
             lists: Lists::new(),
             look_ups: Vec::new(),
+            version: None,
             split: None,
         }
     }
@@ -276,6 +278,15 @@ impl Policy {
         T: Clone + Send + Sync + 'static,
     {
         self.look_ups.push(LookUp::new(deadline, look_up));
+        self
+    }
+
+    /// Sets a number that tells this policy from earlier ones, for operators.
+    ///
+    /// It is in the records of [refusals](crate::RefusalRecord::policy_version) and in
+    /// [`RateLimitHandle::policy_version`](crate::RateLimitHandle::policy_version). The default is none.
+    pub const fn version(mut self, number: u64) -> Self {
+        self.version = Some(number);
         self
     }
 

@@ -29,6 +29,8 @@ pub(crate) struct Plan {
     pub(super) keys: Vec<PlannedKey>,
     pub(crate) lists: Lists,
     pub(crate) look_ups: Vec<LookUp>,
+    /// The number of the policy, for operators.
+    pub(crate) version: Option<u64>,
     pub(super) instances: u32,
     /// True if there are no lists and look-ups before the limits.
     begins_with_limits: bool,
@@ -100,6 +102,7 @@ impl Plan {
             lists,
             look_ups,
             instances,
+            version: policy.version,
             begins_with_limits,
             settles,
             makes_wait,

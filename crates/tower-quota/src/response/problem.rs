@@ -11,7 +11,8 @@ use super::refused::{Reason, Refused};
 /// Answers with problem details (RFC 9457).
 ///
 /// The body is `application/problem+json` with a type, a title, the status, a message that names the limit and the time
-/// to retry, and `violated-policies`, the names of the limits that refuse.
+/// to retry, `violated-policies`, the names of the limits that refuse, and `reference`, if the layer [adds
+/// one](crate::RateLimitLayer::refusal_references).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProblemDetails;
 
@@ -36,7 +37,15 @@ fn json(refused: &Refused<'_>) -> String {
         push_escaped(&mut json, name.as_str());
         json.push('"');
     }
-    json.push_str(if refused.decision().is_some() { "]}" } else { "}" });
+    if refused.decision().is_some() {
+        json.push(']');
+    }
+    if let Some(reference) = refused.reference() {
+        json.push_str(",\"reference\":\"");
+        push_escaped(&mut json, reference);
+        json.push('"');
+    }
+    json.push('}');
     json
 }
 

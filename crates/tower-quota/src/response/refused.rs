@@ -24,6 +24,7 @@ pub struct Refused<'a> {
     reason: Reason<'a>,
     head: RequestHead<'a>,
     jitter: Duration,
+    reference: Option<&'a str>,
 }
 
 /// The reason why a request is refused.
@@ -49,16 +50,42 @@ pub enum Reason<'a> {
     StoreFailure(&'a (dyn Error + Send + Sync + 'static)),
 }
 
+impl Reason<'_> {
+    /// Returns the reason in one word.
+    pub(crate) const fn label(&self) -> &'static str {
+        match self {
+            Self::OverQuota(_) => "refused",
+            Self::NeverFits(_) => "never",
+            Self::Blocked => "blocked",
+            Self::MissingKey(_) => "missing_key",
+            Self::Unauthenticated(_) => "unauthenticated",
+            Self::NoPeerAddress => "no_peer_address",
+            Self::StoreFailure(_) => "store_failure",
+        }
+    }
+}
+
 impl<'a> Refused<'a> {
     /// Makes a refusal; the jitter is added to its wait, if there is one.
     pub(crate) const fn new(reason: Reason<'a>, head: RequestHead<'a>, jitter: Duration) -> Self {
-        Self { reason, head, jitter }
+        Self { reason, head, jitter, reference: None }
+    }
+
+    /// Sets the reference of the refusal.
+    pub(crate) const fn with_reference(self, reference: Option<&'a str>) -> Self {
+        Self { reference, ..self }
     }
 
     /// Returns the reason of the refusal.
     #[must_use]
     pub const fn reason(&self) -> Reason<'a> {
         self.reason
+    }
+
+    /// Returns the [reference](crate::RateLimitLayer::refusal_references) of the refusal, if the layer adds one.
+    #[must_use]
+    pub const fn reference(&self) -> Option<&'a str> {
+        self.reference
     }
 
     /// Returns the head of the request.
