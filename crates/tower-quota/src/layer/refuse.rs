@@ -12,6 +12,7 @@ use super::pipeline::Step;
 use super::shared::Shared;
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
+use crate::metrics::DegradedChoice;
 use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody, Refused};
 use crate::settle::Counted;
@@ -34,7 +35,14 @@ impl<S: Store> Shared<S> {
             Outcome::Never => Reason::NeverFits(decision),
             _ => Reason::OverQuota(decision),
         };
-        self.notify(Some(decision), Some(reason), context.report.by == Counted::Locally, &context.keys, request);
+        self.notify(
+            &context.rules,
+            Some(decision),
+            Some(reason),
+            context.report.by == Counted::Locally,
+            &context.keys,
+            request,
+        );
         let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
         let mut response = context.rules.responses.refuse(&refused, Some(&context.report));
         context.attach(&mut response);
@@ -60,7 +68,7 @@ impl<S: Store> Shared<S> {
         if matches!(reason, Reason::Blocked) {
             rules.watch.refused_for_good(self.checks());
         }
-        self.notify(None, Some(reason), false, &[], request);
+        self.notify(rules, None, Some(reason), false, &[], request);
         rules.responses.refuse(&Refused::new(reason, RequestHead::of(request), Duration::ZERO), None)
     }
 
@@ -77,6 +85,7 @@ impl<S: Store> Shared<S> {
         request.extensions_mut().insert(Degraded);
         if let Some(known_refusal) = context.fallback.known_refusal.take() {
             context.report.by = Counted::Locally;
+            context.rules.metrics.degraded(DegradedChoice::Local);
             return self.decided(*known_refusal, context, request);
         }
         if context.fallback.refuses {
@@ -84,7 +93,8 @@ impl<S: Store> Shared<S> {
         }
         context.report.by = Counted::Locally;
         if context.fallback.local.is_empty() {
-            self.notify(None, None, true, &context.keys, request);
+            context.rules.metrics.degraded(DegradedChoice::Allow);
+            self.notify(&context.rules, None, None, true, &context.keys, request);
             let mut admission = Admission::default();
             admission.report(context);
             return Step::Forward(admission);
@@ -97,6 +107,7 @@ impl<S: Store> Shared<S> {
             // mistake.
             return Step::Respond(self.refuse_unavailable(error, context, request));
         }
+        context.rules.metrics.degraded(DegradedChoice::Local);
         context.recorded = context.rules.plan.record(&charges);
         self.decided(decision, context, request)
     }
@@ -109,7 +120,8 @@ impl<S: Store> Shared<S> {
         request: &Request<B>,
     ) -> Response<RefusalBody> {
         let reason = Reason::StoreFailure(error);
-        self.notify(None, Some(reason), true, &context.keys, request);
+        context.rules.metrics.degraded(DegradedChoice::Refuse);
+        self.notify(&context.rules, None, Some(reason), true, &context.keys, request);
         context.report.only_shadows = context.fallback.only_shadows;
         context.report.jitter = context.rules.responses.draw_jitter();
         let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);

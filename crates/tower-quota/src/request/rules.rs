@@ -4,6 +4,7 @@ use http::Request;
 use tower_quota_core::Decision;
 
 use crate::checks::{Checks, Watch};
+use crate::metrics::PolicyMetrics;
 use crate::policy::{Plan, Policy};
 use crate::response::{ResponseSettings, Responses};
 
@@ -15,6 +16,7 @@ pub(crate) struct Rules {
     /// True if a request that is admitted at once needs no further work.
     pub(crate) ends_with_decision: bool,
     pub(crate) watch: Watch,
+    pub(crate) metrics: PolicyMetrics,
 }
 
 impl Rules {
@@ -32,10 +34,11 @@ impl Rules {
     ) -> Self {
         let plan = Plan::new(policy);
         let watch = Watch::new(&plan, checks, store);
+        let metrics = PolicyMetrics::new(plan.limits().map(|limit| limit.name));
         let responses = Responses::new(settings, plan.limits());
         let ends_with_decision =
             !has_listener && !attaches_decision && responses.is_silent() && plan.ends_with_decision();
-        Self { plan, responses, attaches_decision, ends_with_decision, watch }
+        Self { plan, responses, attaches_decision, ends_with_decision, watch, metrics }
     }
 
     /// Attaches the decision to an admitted request, for its handler.
