@@ -10,6 +10,10 @@ pub struct RedisStats {
     pub closed_partitions: usize,
     /// Partitions whose breaker is open or tries one call: decisions about their keys fail at once.
     pub open_partitions: usize,
+    /// Times that a breaker has opened. A trial that fails opens it again.
+    pub breaker_openings: u64,
+    /// Times that a breaker has closed after it was open.
+    pub breaker_closings: u64,
     /// Decisions that wait for a call.
     pub queued: usize,
     /// Calls under way.

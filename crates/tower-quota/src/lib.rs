@@ -162,6 +162,7 @@
 //! | `jwt-rust-crypto` | `jwt`, and that crate's backend `rust_crypto` |
 //! | `redis` | `RedisStore`, a store that instances share, with its options and errors |
 //! | `tls` | `redis`, and `rediss://` URLs |
+//! | `metrics` | `metrics`: counters, gauges and histograms for any recorder of the crate `metrics` |
 //! | `lease` | `Leased`: hot clients are decided in memory, and all instances together stay exact |
 //!
 //! [`RedisStore`]: https://docs.rs/tower-quota-redis
@@ -181,6 +182,11 @@ mod head;
 pub mod key;
 mod layer;
 mod limit;
+#[cfg(feature = "metrics")]
+pub mod metrics;
+#[cfg(not(feature = "metrics"))]
+#[path = "metrics/off.rs"]
+mod metrics;
 mod policy;
 mod protocol;
 mod request;

@@ -112,7 +112,7 @@ impl Draft {
         let count = &mut self.counts[position];
         if found.is_none() {
             self.has_new = true;
-            let until = table.filter().and_then(|filter| filter.until((self.hash, counter.id), now));
+            let until = table.evicted_until((self.hash, counter.id), now);
             count.value = until.map_or(0, |until| {
                 spent_until(charge.quota(), until, now, charge.quota().capacity() * charge.quota().grain())
             });

@@ -230,6 +230,7 @@ impl MemoryStore {
             capacity: capacity.capacity(),
             evicted: capacity.evicted(),
             evicted_limited: capacity.evicted_limited(),
+            filter_hits: 0,
             definitions: 0,
             bytes: 0,
         };
@@ -237,6 +238,7 @@ impl MemoryStore {
             let table = locked(&table.0);
             stats.definitions += table.interned.len();
             stats.bytes += table.bytes();
+            stats.filter_hits += table.filter_hits();
         }
         stats
     }

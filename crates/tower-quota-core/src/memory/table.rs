@@ -45,6 +45,8 @@ pub(super) struct Rare {
     pub(super) filter: EvictedFilter,
     /// Entries that do not fit into a row, by their keys' hashes.
     pub(super) elsewhere: BTreeMap<u64, Entry>,
+    /// How often a limit was found in the filter.
+    pub(super) filter_hits: u64,
 }
 
 impl Table {
@@ -188,6 +190,23 @@ impl Table {
     pub(super) fn clear(&mut self, capacity: &Capacity) {
         let forgotten = core::mem::take(self);
         capacity.release(forgotten.taken());
+        if forgotten.filter_hits() > 0 {
+            self.rare().filter_hits = forgotten.filter_hits();
+        }
+    }
+
+    /// Returns the instant until which the filter says that a limit of a key is spent, and counts the hit.
+    #[inline]
+    pub(super) fn evicted_until(&mut self, limit: (u64, u32), now: u64) -> Option<u64> {
+        let rare = self.rare.as_mut()?;
+        let until = rare.filter.until(limit, now);
+        rare.filter_hits += u64::from(until.is_some());
+        until
+    }
+
+    /// Returns how often a limit of a returning key was found in the filter.
+    pub(super) fn filter_hits(&self) -> u64 {
+        self.rare.as_ref().map_or(0, |rare| rare.filter_hits)
     }
 
     /// Returns the filter of evicted limits, if there are any.

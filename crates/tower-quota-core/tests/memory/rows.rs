@@ -138,4 +138,7 @@ fn stats_count_entries_and_evictions() {
     let stats = store.stats();
     assert_eq!((stats.entries, stats.evicted, stats.evicted_limited, stats.definitions), (1, 2, 1, 1));
     assert!(stats.bytes > 0);
+    assert_eq!(stats.filter_hits, 0);
+    assert!(!ask(&store, &quota, 0, 1).is_allowed(), "the evicted filter remembers the limit");
+    assert_eq!(store.stats().filter_hits, 1);
 }

@@ -35,6 +35,9 @@ pub(super) struct Queue {
     breaker: Breaker,
     decisions: u64,
     calls: u64,
+    /// Times that the breaker has opened and closed.
+    openings: u64,
+    closings: u64,
 }
 
 /// The reason for which a decision is not sent.
@@ -74,6 +77,8 @@ impl Queue {
             breaker,
             decisions: 0,
             calls: 0,
+            openings: 0,
+            closings: 0,
         }
     }
 
@@ -195,6 +200,8 @@ impl Queue {
         stats.calls_under_way += self.calls_under_way();
         stats.decisions += self.decisions;
         stats.calls += self.calls;
+        stats.breaker_openings += self.openings;
+        stats.breaker_closings += self.closings;
     }
 
     /// Notes the end of a call, `None` if it was cut short. Returns the waiting decisions if that opens the breaker.
@@ -204,6 +211,7 @@ impl Queue {
             Some(CallEnd::Answered) => {
                 self.flow.measure(batch.began, now, batch.is_full);
                 if self.breaker.answered(batch.began) {
+                    self.closings += 1;
                     self.flow.restart(now);
                 }
                 return Vec::new();
@@ -215,6 +223,7 @@ impl Queue {
         if !self.breaker.failed(batch.began, now) {
             return Vec::new();
         }
+        self.openings += 1;
         self.left += self.waiting.len() as u64;
         (self.waiting_weight, self.waiting_refunds) = (0, 0);
         core::mem::take(&mut self.waiting).into()

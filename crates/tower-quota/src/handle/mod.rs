@@ -216,6 +216,20 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.store().stats()
     }
 
+    /// Publishes the metrics of this layer and its clones to the recorder: see [`metrics`](crate::metrics).
+    ///
+    /// Call it before each scrape, or every few seconds, once for each layer. Its gauges have the label `layer` with this
+    /// name. It takes some microseconds for each hundred series, and no request waits for it.
+    #[cfg(feature = "metrics")]
+    pub fn publish_metrics(&self, layer: impl Into<Name>) {
+        /// The seconds that a minute's window has at least.
+        const MINUTE: u64 = 60;
+        self.shared.rules().metrics.publish();
+        let busiest = self.top_busy(TopWindow::Minute).first().map_or(0, |client| client.at_least() / MINUTE);
+        let refused_clients = self.top_refused(TopWindow::Minute).len();
+        crate::metrics::publish_layer(layer.into(), self.waiting(), refused_clients, busiest, self.refusal_stats());
+    }
+
     /// Returns the mistakes in the configuration that requests have shown so far.
     ///
     /// ```

@@ -13,6 +13,7 @@ use super::shared::Shared;
 use super::stage::{Event, Queued, Stage};
 use crate::checks::Mark;
 use crate::head::RequestHead;
+use crate::metrics::Stopwatch;
 use crate::policy::{Ask, Listed, LookUps, NotAsked};
 use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody};
@@ -45,6 +46,7 @@ impl<S: Store> Shared<S> {
                 self.ask(&rules, request)
             }
             Event::Answered(Ok(decision), context) => {
+                context.rules.metrics.answered(context.watch, Some(&decision));
                 self.settings.local.store_answered();
                 self.checks().store_answered();
                 if decision.is_allowed() && context.rules.watch.is_open() {
@@ -52,7 +54,11 @@ impl<S: Store> Shared<S> {
                 }
                 self.decided(decision, context, request)
             }
-            Event::Answered(Err(failure), context) => self.fall_back(failure.error(), context, request),
+            Event::Answered(Err(failure), context) => {
+                context.rules.metrics.answered(context.watch, None);
+                context.rules.metrics.store_failed(failure.kind());
+                self.fall_back(failure.error(), context, request)
+            }
             Event::Turn(Queued { mut admission, context }) => {
                 admission.report(context);
                 Step::Forward(admission)
@@ -69,8 +75,12 @@ impl<S: Store> Shared<S> {
     fn look_up<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
         let head = RequestHead::of(request).noting_missing_peer(rules.watch.lacks_peer());
         match rules.plan.lists.find(&head) {
-            Listed::Skipped => Step::Forward(Admission::default()),
+            Listed::Skipped => {
+                rules.metrics.skipped(&head);
+                Step::Forward(Admission::default())
+            }
             Listed::Allowed => {
+                rules.metrics.skipped(&head);
                 rules.watch.admitted();
                 Step::Forward(Admission::default())
             }
@@ -120,7 +130,10 @@ impl<S: Store> Shared<S> {
         }
         if let Err(not_asked) = read {
             let reason = match not_asked {
-                NotAsked::NoLimit => return Step::Forward(Admission::default()),
+                NotAsked::NoLimit => {
+                    rules.metrics.skipped(&head);
+                    return Step::Forward(Admission::default());
+                }
                 NotAsked::MissingKey(scope) => Reason::MissingKey(scope),
                 NotAsked::Unauthenticated(scope) => Reason::Unauthenticated(scope),
                 NotAsked::NoPeerAddress => {
@@ -136,10 +149,12 @@ impl<S: Store> Shared<S> {
         self.note_busy(&ask);
         let charges = ask.charges(self.settings.queue.longest_wait());
         let mut decision = Decision::default();
+        let watch = rules.metrics.sample();
         let has_answered = self.store.store().check_at_once(&charges, &mut decision);
         if has_answered {
             self.store.record_at_once(&charges, &decision);
             self.settings.local.store_answered();
+            rules.metrics.decided_at_once(watch, &decision);
             if mark.is_some() {
                 self.checks().store_answered();
                 if decision.is_allowed() {
@@ -150,6 +165,7 @@ impl<S: Store> Shared<S> {
         // A refusal from memory is no answer of the store, which may be unavailable by now.
         if has_answered || self.store.refuse_at_once(&charges, &mut decision) {
             if rules.ends_with_decision && decision.is_allowed() {
+                self.notify(rules, Some(&decision), None, false, &[], request);
                 return Step::Forward(Admission::default());
             }
             let needs_keys = !decision.is_allowed() || self.settings.on_decision.is_some();
@@ -165,6 +181,7 @@ impl<S: Store> Shared<S> {
         let (answer, known_refusal) = self.store.ask(&charges);
         context.fallback.known_refusal = known_refusal.map(Box::new);
         let call = InFlight::new(answer, rules.plan.record(&charges), self.settler());
+        context.watch = Stopwatch::start();
         Step::Wait(Stage::decide(call, self.settings.store_timeout, context))
     }
 
@@ -191,7 +208,7 @@ impl<S: Store> Shared<S> {
         }
         let jitter = context.rules.plan.wait_jitter(decision);
         context.rules.attach_to_request(decision, request);
-        self.notify(Some(decision), None, by == Counted::Locally, &context.keys, request);
+        self.notify(&context.rules, Some(decision), None, by == Counted::Locally, &context.keys, request);
         match place {
             None => {
                 admission.report(context);

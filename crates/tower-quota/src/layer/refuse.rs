@@ -13,6 +13,7 @@ use super::shared::Shared;
 use crate::clients::RefusalRecord;
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
+use crate::metrics::DegradedChoice;
 use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody, Refused};
 use crate::settle::Counted;
@@ -36,7 +37,7 @@ impl<S: Store> Shared<S> {
             _ => Reason::OverQuota(decision),
         };
         let is_degraded = context.report.by == Counted::Locally;
-        self.notify(Some(decision), Some(reason), is_degraded, &context.keys, request);
+        self.notify(&context.rules, Some(decision), Some(reason), is_degraded, &context.keys, request);
         let reference = self.refer_to(reason, &context.keys, &context.rules, is_degraded);
         let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
         let refused = refused.with_reference(reference.as_deref());
@@ -90,7 +91,7 @@ impl<S: Store> Shared<S> {
         if matches!(reason, Reason::Blocked) {
             rules.watch.refused_for_good(self.checks());
         }
-        self.notify(None, Some(reason), false, &[], request);
+        self.notify(rules, None, Some(reason), false, &[], request);
         let reference = self.refer_to(reason, &[], rules, false);
         let refused = Refused::new(reason, RequestHead::of(request), Duration::ZERO);
         rules.responses.refuse(&refused.with_reference(reference.as_deref()), None)
@@ -109,6 +110,7 @@ impl<S: Store> Shared<S> {
         request.extensions_mut().insert(Degraded);
         if let Some(known_refusal) = context.fallback.known_refusal.take() {
             context.report.by = Counted::Locally;
+            context.rules.metrics.degraded(DegradedChoice::Local);
             return self.decided(*known_refusal, context, request);
         }
         if context.fallback.refuses {
@@ -116,7 +118,8 @@ impl<S: Store> Shared<S> {
         }
         context.report.by = Counted::Locally;
         if context.fallback.local.is_empty() {
-            self.notify(None, None, true, &context.keys, request);
+            context.rules.metrics.degraded(DegradedChoice::Allow);
+            self.notify(&context.rules, None, None, true, &context.keys, request);
             let mut admission = Admission::default();
             admission.report(context);
             return Step::Forward(admission);
@@ -129,6 +132,7 @@ impl<S: Store> Shared<S> {
             // mistake.
             return Step::Respond(self.refuse_unavailable(error, context, request));
         }
+        context.rules.metrics.degraded(DegradedChoice::Local);
         context.recorded = context.rules.plan.record(&charges);
         self.decided(decision, context, request)
     }
@@ -141,7 +145,8 @@ impl<S: Store> Shared<S> {
         request: &Request<B>,
     ) -> Response<RefusalBody> {
         let reason = Reason::StoreFailure(error);
-        self.notify(None, Some(reason), true, &context.keys, request);
+        context.rules.metrics.degraded(DegradedChoice::Refuse);
+        self.notify(&context.rules, None, Some(reason), true, &context.keys, request);
         context.report.only_shadows = context.fallback.only_shadows;
         context.report.jitter = context.rules.responses.draw_jitter();
         let reference = self.refer_to(reason, &context.keys, &context.rules, true);

@@ -15,6 +15,7 @@ use crate::clients::{Blocks, References, TopClients};
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
 use crate::head::RequestHead;
+use crate::metrics::StoreFailureKind;
 use crate::policy::{Ask, Policy};
 use crate::request::{Queue, Rules};
 use crate::response::{Reason, ResponseSettings};
@@ -143,17 +144,21 @@ impl<S> Shared<S> {
         }
     }
 
-    /// Calls the listener for decisions, if there is one.
+    /// Counts a decision, and calls the listener for decisions, if there is one.
+    #[inline]
     pub(super) fn notify<B>(
         &self,
+        rules: &Rules,
         decision: Option<&Decision>,
         reason: Option<Reason<'_>>,
         degraded: bool,
         keys: &[(Name, Key<'static>)],
         request: &Request<B>,
     ) {
+        let decided = Decided { head: RequestHead::of(request), decision, reason, degraded, keys };
+        rules.metrics.count(&decided);
         if let Some(listener) = &self.settings.on_decision {
-            listener(&Decided { head: RequestHead::of(request), decision, reason, degraded, keys });
+            listener(&decided);
         }
     }
 }
@@ -166,8 +171,10 @@ impl<S: Store> Settler for Shared<S> {
         }
         let on_store_error = Arc::clone(&self.settings.on_store_error);
         let answer = self.store.apply(operation, charges);
+        let rules = self.rules.load_full();
         let call = async move {
             if let Err(error) = answer.await {
+                rules.metrics.store_failed(StoreFailureKind::Settle);
                 on_store_error(&error);
             }
         };
@@ -175,6 +182,7 @@ impl<S: Store> Settler for Shared<S> {
     }
 
     fn failed(&self, error: &(dyn Error + 'static)) {
+        self.rules().metrics.store_failed(StoreFailureKind::Settle);
         (self.settings.on_store_error)(error);
     }
 }

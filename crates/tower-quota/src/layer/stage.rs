@@ -16,6 +16,7 @@ use tower_quota_core::{Decision, Store};
 
 use super::admission::Admission;
 use super::shared::CachedStore;
+use crate::metrics::StoreFailureKind;
 use crate::policy::LookUps;
 use crate::request::{Place, RequestContext, Rules};
 use crate::settle::InFlight;
@@ -182,6 +183,13 @@ impl Future for Deadline {
 }
 
 impl<E: Error + Send + Sync + 'static> StoreCallError<E> {
+    pub(super) const fn kind(&self) -> StoreFailureKind {
+        match self {
+            Self::Store(_) => StoreFailureKind::Store,
+            Self::TimedOut(_) => StoreFailureKind::Timeout,
+        }
+    }
+
     pub(super) fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
         match self {
             Self::Store(error) => error,

@@ -8,6 +8,7 @@ use tower_quota_core::{Decision, Key, Name};
 
 use super::rules::Rules;
 use crate::degraded::Degraded;
+use crate::metrics::Stopwatch;
 use crate::policy::{Ask, Fallback};
 use crate::response::Report;
 use crate::settle::{Counted, RecordedCharge};
@@ -22,6 +23,8 @@ pub(crate) struct RequestContext {
     pub(crate) recorded: Vec<RecordedCharge>,
     pub(crate) fallback: Fallback,
     pub(crate) report: Report,
+    /// Times the call of the store, if there is one.
+    pub(crate) watch: Stopwatch,
 }
 
 impl RequestContext {
@@ -43,7 +46,8 @@ impl RequestContext {
         };
         let fallback = Fallback::default();
         // Written in place, because it is large.
-        Box::write(Box::new_uninit(), Self { rules: Arc::clone(rules), keys, recorded: Vec::new(), fallback, report })
+        let (rules, watch) = (Arc::clone(rules), Stopwatch::default());
+        Box::write(Box::new_uninit(), Self { rules, keys, recorded: Vec::new(), fallback, report, watch })
     }
 
     /// Attaches the decision and the mark `Degraded` to a response's extensions.

@@ -7,6 +7,7 @@ use tower_quota_core::Decision;
 
 use crate::checks::{Checks, Watch};
 use crate::head::RequestHead;
+use crate::metrics::PolicyMetrics;
 use crate::policy::{Plan, Policy};
 use crate::response::{ResponseSettings, Responses};
 use crate::when::Condition;
@@ -21,6 +22,7 @@ pub(crate) struct Rules {
     pub(crate) watch: Watch,
     /// Other rules, for the requests that match a condition.
     split: Option<(Arc<dyn Condition>, Arc<Rules>)>,
+    pub(crate) metrics: PolicyMetrics,
 }
 
 impl Rules {
@@ -42,10 +44,11 @@ impl Rules {
         });
         let plan = Plan::new(policy);
         let watch = Watch::new(&plan, checks, store);
+        let metrics = PolicyMetrics::new(plan.limits().map(|limit| limit.name));
         let responses = Responses::new(settings, plan.limits());
         let ends_with_decision =
             !has_listener && !attaches_decision && responses.is_silent() && plan.ends_with_decision();
-        Self { plan, responses, attaches_decision, ends_with_decision, watch, split }
+        Self { plan, responses, attaches_decision, ends_with_decision, watch, metrics, split }
     }
 
     /// Returns the rules that decide a request: these, or those of the [split](Policy::split) that it matches.

@@ -138,6 +138,13 @@ fn opening_breaker_returns_waiting_decisions() {
     }
     assert!(!queue.is_waiting(ticket) && queue.waiting_weight == 0);
     assert_eq!(queue.admit(Operation::Check, now), Err(NotSent::BreakerOpen));
+
+    let later = now + 100 * DEADLINE;
+    assert_eq!(queue.admit(Operation::Check, later), Ok(()), "the trial");
+    queue.call_ended(&CallSpan { began: later, weight: 0, is_full: false }, Some(CallEnd::Answered), later);
+    let mut stats = RedisStats::default();
+    queue.add_to(&mut stats);
+    assert_eq!((stats.breaker_openings, stats.breaker_closings, stats.closed_partitions), (1, 1, 1));
 }
 
 #[test]

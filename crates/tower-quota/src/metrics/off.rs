@@ -1,0 +1,66 @@
+//! The places that count and time requests, without the feature `metrics`: all of them compile to nothing.
+
+use tower_quota_core::{Decision, Name};
+
+use crate::decided::Decided;
+use crate::head::RequestHead;
+
+/// Stands for the counters of a policy.
+#[derive(Debug)]
+pub(crate) struct PolicyMetrics;
+
+/// Stands for the start of a wait.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Stopwatch;
+
+/// The choice for a request that the store could not decide.
+#[derive(Clone, Copy)]
+pub(crate) enum DegradedChoice {
+    Allow,
+    Refuse,
+    Local,
+}
+
+/// The kind of a store's failure.
+#[derive(Clone, Copy)]
+pub(crate) enum StoreFailureKind {
+    Store,
+    Timeout,
+    Settle,
+}
+
+impl PolicyMetrics {
+    pub(crate) fn new(_: impl Iterator<Item = Name>) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    pub(crate) const fn sample(&self) -> Stopwatch {
+        Stopwatch
+    }
+
+    #[inline(always)]
+    pub(crate) const fn decided_at_once(&self, _: Stopwatch, _: &Decision) {}
+
+    #[inline(always)]
+    pub(crate) const fn answered(&self, _: Stopwatch, _: Option<&Decision>) {}
+
+    #[inline(always)]
+    pub(crate) const fn count(&self, _: &Decided<'_>) {}
+
+    #[inline(always)]
+    pub(crate) const fn skipped(&self, _: &RequestHead<'_>) {}
+
+    #[inline(always)]
+    pub(crate) const fn store_failed(&self, _: StoreFailureKind) {}
+
+    #[inline(always)]
+    pub(crate) const fn degraded(&self, _: DegradedChoice) {}
+}
+
+impl Stopwatch {
+    #[inline(always)]
+    pub(crate) const fn start() -> Self {
+        Self
+    }
+}

@@ -1,0 +1,153 @@
+//! The table of all metrics.
+//!
+//! To add a metric, add a row here and to `docs/METRICS.md`, and set it where its value arises.
+
+use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+
+/// A metric: its name, kind, unit and labels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Metric {
+    /// The name, by the conventions of Prometheus.
+    pub name: &'static str,
+    /// Its kind.
+    pub kind: MetricKind,
+    /// The unit by the conventions of OpenTelemetry (UCUM), such as `s` and `By`.
+    pub unit: &'static str,
+    /// The names of its labels.
+    pub labels: &'static [&'static str],
+    /// The description, one sentence.
+    pub description: &'static str,
+    /// The upper bounds of a histogram's buckets, for recorders that need them; empty otherwise.
+    pub buckets: &'static [f64],
+}
+
+/// The kind of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MetricKind {
+    /// A sum that only grows.
+    Counter,
+    /// A figure that goes up and down.
+    Gauge,
+    /// A distribution of values.
+    Histogram,
+}
+
+/// Makes the constants of the names and the table.
+macro_rules! metrics {
+    ($($constant:ident = $kind:ident $name:literal $unit:literal [$($label:literal)*] $buckets:ident $description:literal;)*) => {
+        $(
+            #[cfg_attr(not(all(feature = "redis", feature = "lease")), allow(dead_code))]
+            pub(super) const $constant: &str = $name;
+        )*
+
+        /// All metrics, in the order of the page `docs/METRICS.md`.
+        pub const METRICS: &[Metric] = &[$(Metric {
+            name: $name,
+            kind: MetricKind::$kind,
+            unit: $unit,
+            labels: &[$($label),*],
+            description: $description,
+            buckets: $buckets,
+        }),*];
+    };
+}
+
+const NONE: &[f64] = &[];
+/// From a decision in memory to a timeout.
+const DURATIONS: &[f64] =
+    &[1e-7, 2.5e-7, 5e-7, 1e-6, 2.5e-6, 1e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 1.0];
+const WAITS: &[f64] = &[0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3_600.0, 86_400.0];
+const SHARES: &[f64] = &[0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+
+metrics! {
+    REQUESTS = Counter "tower_quota_requests_total" "{request}" ["route" "outcome"] NONE
+        "Requests by route and outcome.";
+    DECISIONS = Counter "tower_quota_decisions_total" "{decision}" ["limit" "route" "outcome"] NONE
+        "Answers of each limit by route and outcome; a request has one for each of its limits.";
+    DECISION_DURATION = Histogram "tower_quota_decision_duration_seconds" "s" [] DURATIONS
+        "Time of a decision, with the store's; one of 64 decisions if the store does not wait.";
+    RETRY_AFTER = Histogram "tower_quota_retry_after_seconds" "s" ["limit"] WAITS
+        "Wait until a refused request fits, by the limit with the longest wait.";
+    REMAINING = Histogram "tower_quota_remaining_ratio" "1" ["limit"] SHARES
+        "Share of a limit that a request leaves to its client; one of 64 decisions.";
+    STORE_DURATION = Histogram "tower_quota_store_duration_seconds" "s" [] DURATIONS
+        "Time of a call of a store that waits, failures included.";
+    STORE_ERRORS = Counter "tower_quota_store_errors_total" "{error}" ["kind"] NONE
+        "Failures of the store as the layer sees them.";
+    DEGRADED = Counter "tower_quota_degraded_total" "{request}" ["choice"] NONE
+        "Requests decided without the store, by the choice of their limits.";
+    WAITING = Gauge "tower_quota_waiting_requests" "{request}" ["layer"] NONE
+        "Requests that wait for their turn.";
+    BUSIEST = Gauge "tower_quota_busiest_client_requests_per_second" "{request}/s" ["layer"] NONE
+        "Rate of the client with the most requests in the last minute.";
+    REFUSED_CLIENTS = Gauge "tower_quota_refused_clients" "{client}" ["layer"] NONE
+        "Clients that were refused in the last minute, at most 256.";
+    CACHE_ANSWERED = Counter "tower_quota_refusal_cache_answered_total" "{request}" ["layer"] NONE
+        "Requests that were refused from memory, while the shared store was not asked.";
+    CACHE_REMEMBERED = Counter "tower_quota_refusal_cache_remembered_total" "{refusal}" ["layer"] NONE
+        "Refusals of the shared store that were remembered.";
+    CACHE_EVICTED = Counter "tower_quota_refusal_cache_evicted_total" "{refusal}" ["layer"] NONE
+        "Remembered refusals that gave way to others.";
+    MEMORY_ENTRIES = Gauge "tower_quota_memory_entries" "{entry}" ["store"] NONE
+        "Entries of a memory store.";
+    MEMORY_CAPACITY = Gauge "tower_quota_memory_capacity_entries" "{entry}" ["store"] NONE
+        "The most entries of a memory store.";
+    MEMORY_BYTES = Gauge "tower_quota_memory_bytes" "By" ["store"] NONE
+        "Memory of a store's tables.";
+    MEMORY_EVICTIONS = Counter "tower_quota_memory_evictions_total" "{entry}" ["store"] NONE
+        "Entries that were evicted before they were full.";
+    MEMORY_LIMITED_EVICTIONS = Counter "tower_quota_memory_limited_evictions_total" "{entry}" ["store"] NONE
+        "Evicted entries of which a limit was spent.";
+    MEMORY_FILTER_HITS = Counter "tower_quota_memory_filter_hits_total" "{hit}" ["store"] NONE
+        "Decisions in which the evicted filter knew a limit of a returning client as spent.";
+    REDIS_PARTITIONS = Gauge "tower_quota_redis_partitions" "{partition}" ["store" "breaker"] NONE
+        "Partitions of a Redis store by the state of their breaker.";
+    REDIS_BREAKER = Counter "tower_quota_redis_breaker_transitions_total" "{transition}" ["store" "to"] NONE
+        "Changes of the breakers' states.";
+    REDIS_QUEUED = Gauge "tower_quota_redis_queued_decisions" "{decision}" ["store"] NONE
+        "Decisions that wait for a call.";
+    REDIS_IN_FLIGHT = Gauge "tower_quota_redis_calls_in_flight" "{call}" ["store"] NONE
+        "Calls under way.";
+    REDIS_DECISIONS = Counter "tower_quota_redis_decisions_total" "{decision}" ["store"] NONE
+        "Decisions sent; divided by the calls, it is the size of a batch.";
+    REDIS_CALLS = Counter "tower_quota_redis_calls_total" "{call}" ["store"] NONE
+        "Calls of Redis.";
+    REDIS_ERRORS = Counter "tower_quota_redis_errors_total" "{decision}" ["store" "kind"] NONE
+        "Decisions that ended in an error, by its kind.";
+    LEASE_REQUESTS = Counter "tower_quota_lease_requests_total" "{request}" ["store" "decided_by"] NONE
+        "Requests behind leases, by what has decided them.";
+    LEASE_RENEWALS = Counter "tower_quota_lease_renewals_total" "{call}" ["store"] NONE
+        "Calls for leases.";
+    LEASE_UNITS = Counter "tower_quota_lease_units_total" "{unit}" ["store" "fate"] NONE
+        "Units charged in advance, and those of them that were refunded or lost.";
+    LEASE_HELD = Gauge "tower_quota_lease_held_units" "{unit}" ["store"] NONE
+        "Units that are held now.";
+    LEASE_KEYS = Gauge "tower_quota_lease_keys" "{key}" ["store"] NONE
+        "Keys whose demand is observed now.";
+    RULES_RELOADS = Counter "tower_quota_rules_reloads_total" "{reload}" ["result"] NONE
+        "Attempts to read the rules from their source.";
+    RULES_VERSION = Gauge "tower_quota_rules_version" "1" [] NONE
+        "Version of the rules in force.";
+    RULES_CONFIRMED = Gauge "tower_quota_rules_confirmed_timestamp_seconds" "s" [] NONE
+        "Time at which the source last confirmed the rules in force, since 1970.";
+}
+
+/// Gives the recorder the unit and the description of each metric.
+///
+/// Call it once, after the recorder is installed.
+pub fn describe() {
+    for metric in METRICS {
+        let unit = match metric.unit {
+            "s" => Unit::Seconds,
+            "By" => Unit::Bytes,
+            _ => Unit::Count,
+        };
+        match metric.kind {
+            MetricKind::Counter => describe_counter!(metric.name, unit, metric.description),
+            MetricKind::Gauge => describe_gauge!(metric.name, unit, metric.description),
+            MetricKind::Histogram => describe_histogram!(metric.name, unit, metric.description),
+        }
+    }
+}
