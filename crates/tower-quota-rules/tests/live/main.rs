@@ -1,7 +1,5 @@
 //! Rules that change while requests run: real files, real Redis servers, instances in this process and in others.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
-
 mod blocks;
 mod file;
 mod fixture;
