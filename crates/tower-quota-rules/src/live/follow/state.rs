@@ -159,9 +159,9 @@ impl Health {
                 since: in_force.since,
                 is_local_copy: in_force.is_local_copy,
             }),
-            candidate: in_force.and_then(|in_force| in_force.candidate.as_ref()).map(|(candidate, version, _)| {
-                CandidateState { version: version.info(), rollout: candidate.rollout }
-            }),
+            candidate: in_force
+                .and_then(|in_force| in_force.candidate.as_ref())
+                .map(|(candidate, version, _)| CandidateState { version: version.info(), rollout: candidate.rollout }),
             last_error: noted.failure.or(noted.invalid),
             failing_since: noted.failing_since,
             reloads: noted.reloads,
