@@ -5,6 +5,7 @@ mod file;
 mod fixture;
 mod fleet;
 mod following;
+mod log;
 mod processes;
 mod redis;
 mod rollouts;
