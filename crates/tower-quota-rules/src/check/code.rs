@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Checker, all_limits};
 use crate::document::{KeyRule, Many, Match};
-use crate::problem::Place;
+use crate::problem::{Place, nearest};
 use crate::text::{CostText, KeyText, NameText, SettleText};
 
 impl<'d> Checker<'d> {
@@ -72,8 +72,14 @@ impl<'d> Checker<'d> {
     }
 
     fn part<T>(&mut self, place: Place, what: &str, name: &NameText, parts: &HashMap<String, T>) {
-        if !parts.contains_key(name.as_str()) {
-            self.unknown(place, &format!("{what} of code"), name.as_str(), parts.keys().map(String::as_str));
+        if parts.contains_key(name.as_str()) {
+            return;
         }
+        let name = name.as_str();
+        let fix = match nearest(name, parts.keys().map(String::as_str)) {
+            Some(near) => format!("write \"code {near}\", if that is meant"),
+            None => "give it by `CodeParts`, or name another".into(),
+        };
+        self.error(place, format_args!("code gives no {what} {name:?}: {fix}"));
     }
 }

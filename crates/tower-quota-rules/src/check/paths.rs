@@ -54,7 +54,7 @@ impl Checker<'_> {
                     *expressions += 1;
                     if matches_no_path(regex.as_str()) {
                         let text = format_args!(
-                            "{:?} matches no path, since each begins with \"/\": write it so",
+                            "{:?} matches no path, since each begins with a slash: begin it with \"^/\"",
                             regex.as_str()
                         );
                         self.error(place().field("regex"), text);

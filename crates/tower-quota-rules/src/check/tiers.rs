@@ -18,6 +18,7 @@ impl<'d> Checker<'d> {
             if !self.is_tier(extends.as_str()) {
                 self.unknown_tier(place, extends.as_str());
             } else if let Some(circle) = self.circle(name.as_str()) {
+                // Once for each circle, at its first tier.
                 let text =
                     format_args!("the tier {:?} extends itself, by {circle}: remove one of these", name.as_str());
                 self.error(place, text);
@@ -66,6 +67,9 @@ impl<'d> Checker<'d> {
         loop {
             at = self.document.tiers.get(at)?.extends.as_ref()?.as_str();
             way.push(at);
+            if self.document.tiers.get_index_of(at) < self.document.tiers.get_index_of(name) {
+                return None;
+            }
             if at == name {
                 return Some(way.join(" -> "));
             }
