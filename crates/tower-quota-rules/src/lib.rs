@@ -27,6 +27,7 @@ mod check;
 mod code_parts;
 mod compile;
 mod document;
+mod document_text;
 mod format;
 mod print;
 mod problem;
