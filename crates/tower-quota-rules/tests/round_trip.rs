@@ -1,5 +1,7 @@
 //! Random texts and documents that are printed, read again, and equal.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 use std::time::Duration;
 
 use proptest::collection::vec;
