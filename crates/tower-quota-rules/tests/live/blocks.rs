@@ -37,7 +37,7 @@ async fn block_is_in_force_on_all_instances() {
     assert_eq!(one.ask("ann").await, StatusCode::FORBIDDEN);
     eventually("it is in force", async || other.ask("ann").await == StatusCode::FORBIDDEN).await;
     assert_eq!(other.ask("bob").await, StatusCode::OK);
-    assert_eq!(other.live.blocks(), [block.clone()]);
+    assert_eq!(other.live.blocks(), std::slice::from_ref(&block));
     assert_eq!(other.live.state().blocks, 1);
     // A second value does not hide the blocked one.
     let both = Request::get("/").header("user", "bob").header("user", "ann");
@@ -119,4 +119,26 @@ async fn client_refused_for_long_is_blocked_everywhere() {
     assert!(blocks[0].forgotten_at > blocks[0].until, "its growth is remembered");
     other.live.unblock(&blocks[0].id, "ops").await.unwrap();
     eventually("it is undone", async || one.ask("mallory").await == StatusCode::TOO_MANY_REQUESTS).await;
+}
+
+#[tokio::test]
+async fn adaptive_blocks_grow_and_name_networks() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "limits: [{ name: all, quota: 2 per 300 days fixed_window, key: client_ip }]\n\
+                    adaptive_block: { after: 1s, first: 50ms, factor: 4, most: 1h, by: network, prefix_v4: 24 }";
+    instance.live.put(None, NewVersion::new(document, Format::Yaml, "ann")).await.unwrap();
+    let mut strikes = Vec::new();
+    eventually("it is blocked twice", async || {
+        from(&instance, "203.0.113.7").await;
+        for block in instance.live.blocks() {
+            if strikes.last() != Some(&(block.strikes, block.until.since(block.since).as_millis())) {
+                strikes.push((block.strikes, block.until.since(block.since).as_millis()));
+                assert_eq!(block.id, "203.0.113.0/24");
+            }
+        }
+        strikes.len() == 2
+    })
+    .await;
+    assert_eq!(strikes, [(1, 50), (2, 200)]);
+    assert_eq!(from(&instance, "203.0.113.99").await, StatusCode::FORBIDDEN, "its network is blocked");
 }

@@ -129,6 +129,23 @@ async fn silent_store_ends_every_call() {
 }
 
 #[tokio::test]
+async fn invalid_document_is_reported_after_an_outage() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let redis = RedisRules::new(&proxy.url(), "outage").unwrap();
+    let instance = Instance::start(redis, LiveOptions::new().poll_every(Duration::from_millis(20))).await;
+    instance.live.put(None, new(5)).await.unwrap();
+    RedisRules::new(&server.url(), "outage").unwrap().put(None, broken()).await.unwrap();
+    eventually("it is rejected", async || instance.live.state().last_error.is_some()).await;
+    proxy.inflict(Fault::Refuse);
+    eventually("it is noticed", async || !instance.live.state().is_reachable).await;
+    proxy.heal();
+    eventually("it has recovered", async || instance.live.state().is_reachable).await;
+    let error = instance.live.state().last_error.unwrap_or_default();
+    assert!(error.contains("version 2 is invalid"), "{error}");
+}
+
+#[tokio::test]
 async fn first_roll_out_needs_a_document() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
     let refused = instance.live.put(None, new(5).rollout(Rollout::Percent(5))).await;

@@ -1,12 +1,13 @@
 //! Rules that change while requests run: real files, real Redis servers, instances in this process and in others.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod blocks;
 mod file;
 mod fixture;
 mod fleet;
 mod following;
+mod log;
 mod processes;
 mod redis;
 mod rollouts;

@@ -18,7 +18,7 @@ async fn state(store: &dyn RuleStore) -> StoreState {
 fn conflict<T: std::fmt::Debug>(result: Result<T, RuleStoreError>) -> Option<u64> {
     match result {
         Err(RuleStoreError::Conflict { current }) => current,
-        other => panic!("{other:?}"),
+        other => unreachable!("{other:?}"),
     }
 }
 
