@@ -50,6 +50,7 @@ async fn every_panel_shows_data_of_a_real_service() {
         let rules = data["groups"].as_array()?.iter().flat_map(|group| group["rules"].as_array()).flatten();
         rules.map(|rule| (rule["health"] == "ok").then(|| rule["name"].as_str().unwrap().to_owned())).collect()
     };
-    let healthy = prometheus.until("/api/v1/rules", "the alert rules", |data| alerts(data).filter(|rules| !rules.is_empty()));
+    let healthy =
+        prometheus.until("/api/v1/rules", "the alert rules", |data| alerts(data).filter(|rules| !rules.is_empty()));
     assert_eq!(healthy.await.len(), 7);
 }

@@ -73,25 +73,33 @@ fn decisions_are_counted_by_limit_and_route() {
             handle.publish_metrics("api");
             handle.publish_metrics("api");
         });
-        assert_counts(&scrape, "tower_quota_requests_total", &[
-            ("{route=\"/users/{id}\",outcome=\"allowed\"}", 2.0),
-            ("{route=\"/users/{id}\",outcome=\"limited\"}", 1.0),
-            ("{route=\"/login\",outcome=\"allowed\"}", 1.0),
-            ("{route=\"/login\",outcome=\"blocked\"}", 1.0),
-            ("{route=\"/login\",outcome=\"missing_key\"}", 1.0),
-            ("{route=\"/login\",outcome=\"skipped\"}", 1.0),
-            ("{route=\"none\",outcome=\"allowed\"}", 1.0),
-        ]);
-        assert_counts(&scrape, "tower_quota_decisions_total", &[
-            ("{limit=\"minute\",route=\"/users/{id}\",outcome=\"allowed\"}", 2.0),
-            ("{limit=\"minute\",route=\"/users/{id}\",outcome=\"limited\"}", 1.0),
-            ("{limit=\"minute\",route=\"/login\",outcome=\"allowed\"}", 1.0),
-            ("{limit=\"minute\",route=\"none\",outcome=\"allowed\"}", 1.0),
-            ("{limit=\"trial\",route=\"/users/{id}\",outcome=\"allowed\"}", 1.0),
-            ("{limit=\"trial\",route=\"/users/{id}\",outcome=\"shadowed\"}", 2.0),
-            ("{limit=\"trial\",route=\"/login\",outcome=\"allowed\"}", 1.0),
-            ("{limit=\"trial\",route=\"none\",outcome=\"allowed\"}", 1.0),
-        ]);
+        assert_counts(
+            &scrape,
+            "tower_quota_requests_total",
+            &[
+                ("{route=\"/users/{id}\",outcome=\"allowed\"}", 2.0),
+                ("{route=\"/users/{id}\",outcome=\"limited\"}", 1.0),
+                ("{route=\"/login\",outcome=\"allowed\"}", 1.0),
+                ("{route=\"/login\",outcome=\"blocked\"}", 1.0),
+                ("{route=\"/login\",outcome=\"missing_key\"}", 1.0),
+                ("{route=\"/login\",outcome=\"skipped\"}", 1.0),
+                ("{route=\"none\",outcome=\"allowed\"}", 1.0),
+            ],
+        );
+        assert_counts(
+            &scrape,
+            "tower_quota_decisions_total",
+            &[
+                ("{limit=\"minute\",route=\"/users/{id}\",outcome=\"allowed\"}", 2.0),
+                ("{limit=\"minute\",route=\"/users/{id}\",outcome=\"limited\"}", 1.0),
+                ("{limit=\"minute\",route=\"/login\",outcome=\"allowed\"}", 1.0),
+                ("{limit=\"minute\",route=\"none\",outcome=\"allowed\"}", 1.0),
+                ("{limit=\"trial\",route=\"/users/{id}\",outcome=\"allowed\"}", 1.0),
+                ("{limit=\"trial\",route=\"/users/{id}\",outcome=\"shadowed\"}", 2.0),
+                ("{limit=\"trial\",route=\"/login\",outcome=\"allowed\"}", 1.0),
+                ("{limit=\"trial\",route=\"none\",outcome=\"allowed\"}", 1.0),
+            ],
+        );
         assert_counts(&scrape, "tower_quota_retry_after_seconds_count", &[("{limit=\"minute\"}", 1.0)]);
         assert_counts(&scrape, "tower_quota_refused_clients", &[("{layer=\"api\"}", 1.0)]);
     }

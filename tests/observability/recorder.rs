@@ -9,12 +9,10 @@ use tower_quota::metrics::METRICS;
 
 /// Returns a recorder with the buckets of the table.
 pub(crate) fn recorder() -> PrometheusRecorder {
-    let builder = METRICS.iter().filter(|metric| !metric.buckets.is_empty()).fold(
-        PrometheusBuilder::new(),
-        |builder, metric| {
+    let builder =
+        METRICS.iter().filter(|metric| !metric.buckets.is_empty()).fold(PrometheusBuilder::new(), |builder, metric| {
             builder.set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), metric.buckets).unwrap()
-        },
-    );
+        });
     builder.build_recorder()
 }
 
@@ -31,7 +29,10 @@ pub(crate) fn recording(test: impl Future<Output = ()>) -> PrometheusHandle {
 pub(crate) fn samples(scrape: &PrometheusHandle) -> BTreeMap<String, f64> {
     let text = scrape.render();
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.map(|line| line.rsplit_once(' ').unwrap()).map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
+    lines
+        .map(|line| line.rsplit_once(' ').unwrap())
+        .map(|(name, value)| (name.to_owned(), value.parse().unwrap()))
+        .collect()
 }
 
 /// Returns a file of the repository.

@@ -28,7 +28,9 @@ pub(crate) fn requesting() -> Result<Step, Box<dyn Error>> {
             let mut answer = [0; 4_096];
             stream.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await?;
             let read = stream.read(&mut answer).await?;
-            Ok::<bool, std::io::Error>(answer[..read].starts_with(b"HTTP/1.1 200") && answer[..read].ends_with(b"hello"))
+            Ok::<bool, std::io::Error>(
+                answer[..read].starts_with(b"HTTP/1.1 200") && answer[..read].ends_with(b"hello"),
+            )
         });
         assert!(matches!(answer, Ok(true)), "an answer that was not meant");
     }))
