@@ -15,7 +15,7 @@ use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
 
 use crate::recorder::{recording, samples};
 
-/// An app of two routes behind a layer.
+/// Returns an app of two routes behind a layer.
 fn app<S: Store>(layer: RateLimitLayer<S>) -> Router {
     Router::new().route("/users/{id}", get(|| async {})).route("/login", get(|| async {})).layer(layer)
 }
@@ -37,7 +37,7 @@ fn by_client(name: &'static str, quota: Quota) -> Limit {
     Limit::new(name, quota).by(key::header("x-client")).when_missing(MissingKey::Refuse)
 }
 
-/// Asserts the values of some series; those that are left out must be absent or zero if they begin with `prefix`.
+/// Asserts the values of all series that begin with a prefix and are not zero.
 fn assert_counts(scrape: &metrics_exporter_prometheus::PrometheusHandle, prefix: &str, expected: &[(&str, f64)]) {
     let samples = samples(scrape);
     let found: Vec<(&str, f64)> = samples

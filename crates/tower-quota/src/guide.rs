@@ -39,7 +39,7 @@ guides! {
     without_http;
     #[feature = "tonic"] grpc;
     operations;
-    #[feature = "metrics"] metrics;
+    #[all(feature = "axum", feature = "metrics")] metrics;
     #[feature = "redis"] outages;
     #[all(feature = "lease", feature = "redis")] leases;
     testing_your_limits;
