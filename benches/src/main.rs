@@ -30,6 +30,8 @@ mod flood;
 mod layer;
 mod load;
 mod memory;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod redis;
 mod report;
 mod soak;
@@ -89,6 +91,12 @@ enum Suite {
         #[arg(default_value_t = 0)]
         decisions: u32,
     },
+    /// Prints the nanoseconds of a decision in each of these cases, for `scripts/metrics-overhead`.
+    #[command(hide = true)]
+    Time { cases: Vec<String> },
+    /// Prints the time of a scrape with 10,000 limits on 100 routes.
+    #[cfg(feature = "metrics")]
+    Scrape,
     /// Prints the conditions of figures as JSON, for `scripts/instructions`.
     #[command(hide = true)]
     Conditions,
@@ -132,6 +140,9 @@ fn main() -> ExitCode {
         Suite::Chart { files, into } => return done(chart::run(&files, &into)),
         Suite::BeforeAfter { figures } => return done(chart::print_before_after(&figures)),
         Suite::Work { case, decisions } => return done(work::run(case.as_deref(), decisions)),
+        Suite::Time { cases } => return done(work::time(&cases)),
+        #[cfg(feature = "metrics")]
+        Suite::Scrape => return done(metrics::scrape()),
         Suite::Soak => soak::run(arguments.quick),
         Suite::SoakWorker { url, number, seconds } => return done(soak::worker(&url, number, seconds)),
     };

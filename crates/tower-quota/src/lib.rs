@@ -25,6 +25,7 @@
 //! | [Without HTTP](guide::without_http) | jobs, messages, calls to another party's API |
 //! | [gRPC](guide::grpc) | tonic servers, streams, both protocols in one service |
 //! | [Operations](guide::operations) | peek, reset, grant, block, change quotas while requests run; metrics; shutdown |
+//! | [Metrics](guide::metrics) | counters, latencies, a dashboard, alerts, logs of refusals |
 //! | [Outages](guide::outages) | fail open, fail closed, local counters; deadlines and the breaker |
 //! | [Leases](guide::leases) | hot clients decided in memory beside a shared store, with an exact total |
 //! | [Testing your limits](guide::testing_your_limits) | a clock that tests move, a store that fails on command |
@@ -195,6 +196,7 @@ mod request_decision;
 mod response;
 pub mod settle;
 pub mod throttle;
+mod traced;
 mod valid;
 pub mod when;
 

@@ -2,6 +2,7 @@
 
 use core::error::Error;
 use core::fmt;
+use core::num::NonZeroU32;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -49,6 +50,7 @@ impl<S: Store> RateLimitLayer<S> {
             attaches_decision: false,
             references_of: None,
             counts_busy: false,
+            traced_admissions: None,
             checks_off: CheckSet::default(),
         };
         Self { shared: Arc::new(Shared::new(RefusalCache::new(Arc::new(store)), settings)) }
@@ -240,6 +242,24 @@ impl<S: Store> RateLimitLayer<S> {
         let instance = instance.into();
         instance.check_limit()?;
         Ok(self.with(|settings| settings.references_of = Some(instance)))
+    }
+
+    /// Writes an event for each refusal and for one of so many admissions, through `tracing`.
+    ///
+    /// The target is `tower_quota::decision`. Refusals and requests while the store is unavailable are at the level
+    /// `INFO`, sampled admissions at `DEBUG`. The fields are the method, the outcome, the limits that refuse, the time to
+    /// retry and whether the store was unavailable; never keys, addresses or paths. Zero leaves admissions out. It is
+    /// off by default.
+    ///
+    /// ```
+    /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+    ///
+    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).trace_decisions(100);
+    /// # let _ = layer;
+    /// ```
+    pub fn trace_decisions(self, admissions: u32) -> Self {
+        // With the largest number, practically none is traced.
+        self.with(|settings| settings.traced_admissions = NonZeroU32::new(admissions).or(Some(NonZeroU32::MAX)))
     }
 
     /// Turns off one of the [checks](Check) for mistakes in the configuration.

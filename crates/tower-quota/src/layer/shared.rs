@@ -2,6 +2,7 @@
 
 use core::error::Error;
 use core::fmt;
+use core::num::NonZeroU32;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use crate::policy::{Ask, Policy};
 use crate::request::{Queue, Rules};
 use crate::response::{Reason, ResponseSettings};
 use crate::settle::{Counted, Settler, detach};
+use crate::traced::trace;
 
 /// The state that a layer, its clones and all their services share.
 pub(crate) struct Shared<S> {
@@ -53,6 +55,8 @@ pub(super) struct Settings {
     pub(super) references_of: Option<Name>,
     /// True if the busiest clients are counted.
     pub(super) counts_busy: bool,
+    /// One of so many admissions is traced, and every refusal; nothing without it.
+    pub(super) traced_admissions: Option<NonZeroU32>,
     /// The checks that are turned off.
     pub(super) checks_off: CheckSet,
 }
@@ -157,6 +161,9 @@ impl<S> Shared<S> {
     ) {
         let decided = Decided { head: RequestHead::of(request), decision, reason, degraded, keys };
         rules.metrics.count(&decided);
+        if let Some(one_of) = self.settings.traced_admissions {
+            trace(&decided, one_of);
+        }
         if let Some(listener) = &self.settings.on_decision {
             listener(&decided);
         }
