@@ -66,7 +66,7 @@ pub(super) fn document(size: Size) -> String {
     let mut text = String::from(
         "defaults: { key: [header x-api-key, client_ip] }\n\
          limits:\n\
-         - { name: everyone, quota: 100000000/second, key: none }\n\
+         - { name: everyone, quota: 10000000/second, key: none }\n\
          - { name: minute, quota: 10000000/minute }\n\
          tiers:\n  \
          free: {}\n  \

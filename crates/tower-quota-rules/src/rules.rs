@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tower_quota::{Explained, Name, Policy, RequestHead};
 
 use crate::code_parts::CodeParts;
-use crate::document::Document;
+use crate::document::{Document, Grants};
 use crate::format::Format;
 use crate::problem::{Problem, Problems};
 use crate::{check, compile, print, read};
@@ -98,11 +98,12 @@ impl Rules {
     }
 
     fn compile(
-        document: Document,
+        mut document: Document,
         parts: &CodeParts,
         mut warnings: Problems,
         locate: &dyn Fn(&mut Problem) -> bool,
     ) -> Result<Self, Problems> {
+        Grants::share(document.overrides.values_mut().map(|rule| &mut rule.limits));
         let document = Arc::new(document);
         match compile::compile(&document, parts) {
             Ok(compiled) => {
