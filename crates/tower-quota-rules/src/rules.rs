@@ -5,10 +5,10 @@ use std::sync::Arc;
 use tower_quota::{Explained, Name, Policy, RequestHead};
 
 use crate::code_parts::CodeParts;
-use crate::document::{Document, Grants};
+use crate::document::Document;
 use crate::format::Format;
 use crate::problem::{Problem, Problems};
-use crate::{check, compile, print, read};
+use crate::{check, compile, read};
 
 /// A valid document and what is compiled from it. Cheap to clone.
 ///
@@ -98,12 +98,11 @@ impl Rules {
     }
 
     fn compile(
-        mut document: Document,
+        document: Document,
         parts: &CodeParts,
         mut warnings: Problems,
         locate: &dyn Fn(&mut Problem) -> bool,
     ) -> Result<Self, Problems> {
-        Grants::share(document.overrides.values_mut().map(|rule| &mut rule.limits));
         let document = Arc::new(document);
         match compile::compile(&document, parts) {
             Ok(compiled) => {
@@ -156,6 +155,6 @@ impl Rules {
     /// Returns the document as a text that is read as the same document.
     #[must_use]
     pub fn to_text(&self, format: Format) -> String {
-        print::print(&self.inner.document, format)
+        self.inner.document.to_text(format)
     }
 }

@@ -3,7 +3,6 @@
 use core::fmt;
 use core::str::FromStr;
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -55,9 +54,10 @@ written_as_text!(Grant, "a quota such as \"100/minute\", or \"unlimited\"", {
     "examples": ["1000/minute", "unlimited"]
 });
 
-/// Quotas by the name of the limit. Most tiers and overrides have a few, and many overrides the same: a shared slice
-/// takes the least memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Quotas by the name of the limit. Cheap to clone.
+///
+/// Most tiers and overrides have a few: a slice takes the least memory. Overrides that were read share equal ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Grants(Arc<[(NameText, Grant)]>);
 
 impl Grants {
@@ -76,17 +76,6 @@ impl Grants {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-
-    /// Makes those that are equal share their memory.
-    pub(crate) fn share<'a>(all: impl Iterator<Item = &'a mut Self>) {
-        let mut known: HashSet<Arc<[(NameText, Grant)]>> = HashSet::new();
-        for grants in all {
-            match known.get(&grants.0) {
-                Some(same) => grants.0 = Arc::clone(same),
-                None => _ = known.insert(Arc::clone(&grants.0)),
-            }
-        }
     }
 }
 
