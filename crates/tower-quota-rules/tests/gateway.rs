@@ -38,6 +38,8 @@ fn gateway_document_passes_its_tests() {
 fn failed_test_names_its_differences() {
     let text = "
 limits: [{ name: minute, quota: 100/minute }]
+tiers: { pro: {} }
+routes: [{ match: { path: /day }, limits: [{ name: day, quota: 1/day }] }]
 tests:
   - request: { path: / }
     expect: { outcome: blocked, tier: pro, limits: { minute: 5/minute, day: 1/day } }
