@@ -8,6 +8,7 @@
 //!     cargo run --release -p tower-quota-bench -- flood [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- distributed [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- simulation [--quick] [--json FILE]
+//!     cargo run --release -p tower-quota-bench -- reload [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- soak [--quick]
 //!     cargo run --release -p tower-quota-bench -- chart [FILE.json...] [--into docs]
 //!     cargo run --release -p tower-quota-bench -- before-after [docs/figures]
@@ -34,6 +35,7 @@ mod memory;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod redis;
+mod reload;
 mod report;
 mod rules;
 mod soak;
@@ -91,6 +93,11 @@ enum Suite {
     /// One of those processes.
     #[command(hide = true)]
     DistributedNode(distributed::Node),
+    /// Rules that change once a second under load, in twenty processes.
+    Reload,
+    /// One of those processes.
+    #[command(hide = true)]
+    ReloadNode(reload::Node),
     /// A fixed number of decisions, for `scripts/instructions` to count; without a case, the names of all.
     #[command(hide = true)]
     Work {
@@ -145,6 +152,8 @@ fn main() -> ExitCode {
         Suite::Distributed => distributed::run(arguments.quick),
         Suite::Simulation => distributed::simulation::run(arguments.quick),
         Suite::DistributedNode(node) => return done(distributed::node(&node)),
+        Suite::Reload => reload::run(arguments.quick),
+        Suite::ReloadNode(node) => return done(reload::node(&node)),
         Suite::Conditions => return done(conditions::print()),
         Suite::Chart { files, into } => return done(chart::run(&files, &into)),
         Suite::BeforeAfter { figures } => return done(chart::print_before_after(&figures)),

@@ -81,7 +81,10 @@ pub(super) fn document(size: Size) -> String {
     );
     for route in 0..size.routes() {
         let pattern = pattern(route);
-        _ = writeln!(text, "- {{ match: {{ path: {pattern} }}, limits: [{{ name: route-{route}, quota: 9000000/minute }}] }}");
+        _ = writeln!(
+            text,
+            "- {{ match: {{ path: {pattern} }}, limits: [{{ name: route-{route}, quota: 9000000/minute }}] }}"
+        );
     }
     if size == Size::Million {
         text += "overrides:\n";
