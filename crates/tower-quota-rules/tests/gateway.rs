@@ -13,7 +13,7 @@ use tower_quota_rules::{CodeParts, Format, Rules, Tier};
 const GATEWAY: &str = include_str!("good/gateway.yaml");
 
 fn rules(text: &str) -> Rules {
-    Rules::parse(text, Format::Yaml).unwrap_or_else(|problems| panic!("{problems}"))
+    Rules::parse(text, Format::Yaml).unwrap()
 }
 
 fn request(path: &str, api_key: &str) -> Request<()> {
