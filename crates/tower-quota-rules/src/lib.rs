@@ -18,6 +18,7 @@
 //! | `check` | what a document may say and cannot mean |
 //! | `problem` | problems with their places, and how they are shown |
 //! | `compile` | a document to a policy |
+//! | `explain` | what rules do with a request, and the document's own tests |
 //! | `print` | a document to text |
 
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@ mod code_parts;
 mod compile;
 mod document;
 mod document_text;
+mod explain;
 mod format;
 mod print;
 mod problem;
@@ -37,11 +39,13 @@ mod schema;
 mod text;
 
 pub use self::code_parts::CodeParts;
+pub use self::compile::Tier;
 pub use self::document::{
     AdaptiveBlock, AssignRule, BlockBy, ClientIpRule, Defaults, Document, Expected, Grant, Grants, HeaderMatches,
     KeyRule, LimitRule, Many, Match, MissingRule, OutcomeText, OverrideRule, PathMatch, PenaltyRule, RouteRule, Sample,
     SampleRequest, StoreFailureRule, TierRule,
 };
+pub use self::explain::{Explanation, LimitExplanation, TestFailure, TestReport};
 pub use self::format::Format;
 pub use self::problem::{Problem, Problems, Severity};
 pub use self::rules::Rules;

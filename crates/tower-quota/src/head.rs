@@ -2,9 +2,13 @@
 
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
+use std::borrow::Cow;
 
+use http::header::HOST;
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
+
+use crate::key::host_of;
 
 /// A borrowed request without its body, for extractors, costs and conditions.
 ///
@@ -84,6 +88,16 @@ impl<'a> RequestHead<'a> {
         self.uri.path()
     }
 
+    /// Returns the requested host in one notation; `None` if it was not sent.
+    ///
+    /// It is that of the target, or else that of the first `Host` header: in lower case, without a port and a trailing
+    /// dot, as [`when::host`](crate::when::host) compares it.
+    #[must_use]
+    pub fn host(&self) -> Option<Cow<'a, [u8]>> {
+        let target = self.uri.authority().map(|authority| authority.as_str().as_bytes());
+        target.or_else(|| Some(self.headers.get(HOST)?.as_bytes())).map(host_of)
+    }
+
     /// Returns the version of HTTP.
     #[must_use]
     pub const fn version(&self) -> Version {
@@ -106,15 +120,17 @@ impl<'a> RequestHead<'a> {
     ///
     /// A request may send two values where a condition compares one. A block list must match if one of them is listed,
     /// and an allow list must not. So the caller chooses the answer: `true` for block lists and for conditions of
-    /// limits, `false` for conditions that exempt a request. [`when::not`] inverts it.
+    /// limits, `false` for conditions that exempt a request. [`when::not`] inverts it. It is `false` for a new head.
     ///
     /// [`when::not`]: crate::when::not
-    pub(crate) const fn holds_in_doubt(&self) -> bool {
+    #[must_use]
+    pub const fn holds_in_doubt(&self) -> bool {
         self.holds_in_doubt
     }
 
-    /// Sets the answer of conditions that are unsure.
-    pub(crate) const fn in_doubt(self, holds: bool) -> Self {
+    /// Sets the answer of conditions that are unsure: see [`holds_in_doubt`](Self::holds_in_doubt).
+    #[must_use]
+    pub const fn in_doubt(self, holds: bool) -> Self {
         Self { holds_in_doubt: holds, ..self }
     }
 
