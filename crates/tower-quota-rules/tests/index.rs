@@ -261,7 +261,8 @@ fn expected(
 proptest! {
     #[test]
     fn index_finds_what_list_finds(document in document(), requests in vec(asked(), 1..12)) {
-        let rules = Rules::new(document.clone()).unwrap();
+        // Some of these documents refuse every request, which is an error.
+        let Ok(rules) = Rules::new(document.clone()) else { return Ok(()) };
         for asked in requests {
             let mut request = Request::builder().method(asked.method).uri(asked.path).header(HOST, asked.host);
             for key in &asked.keys {
