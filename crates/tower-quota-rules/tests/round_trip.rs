@@ -17,7 +17,7 @@ use tower_quota_rules::{
     SettleText, StoreFailureRule, TierRule,
 };
 
-/// Any quota that code can build; numbers that none has are left out.
+/// Returns any quota that code can build. Numbers that none has are left out.
 fn quota() -> impl Strategy<Value = Quota> {
     let periods = prop_oneof![1_000_u64..1_000_000, (1_u64..100_000).prop_map(|seconds| seconds * 1_000_000)];
     let numbers = (1_u64..100_000, periods, of(1_u64..1_000_000), of(0_u64..1_000_000_000));
@@ -44,7 +44,7 @@ fn name() -> impl Strategy<Value = NameText> {
     "[ -~]{1,64}".prop_map(|text| text.parse().expect("a name"))
 }
 
-/// A name that is unlikely to be there twice.
+/// Returns a name that is unlikely to be there twice.
 fn fresh_name() -> impl Strategy<Value = NameText> {
     "[ -~]{0,8}[a-z0-9]{12}".prop_map(|text| text.parse().expect("a name"))
 }
@@ -232,7 +232,7 @@ proptest! {
     }
 }
 
-/// The texts of good and bad documents.
+/// Returns the texts of good and bad documents.
 fn base() -> impl Strategy<Value = (String, Format)> {
     let folders = ["tests/good", "tests/bad"].map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
     let entries = folders.into_iter().flat_map(|folder| fs::read_dir(folder).expect("the folder"));

@@ -1,4 +1,4 @@
-//! What a document may say and cannot mean.
+//! Checks of what a document says and cannot mean.
 //!
 //! Errors are what a policy refuses, what names nothing, and what refuses every request. Warnings are what never
 //! decides. Comparisons of rules with each other are bounded, see [`Budget`]: what lies beyond is not compared.

@@ -14,7 +14,7 @@ use super::tree::{At, Kind, Tree};
 use crate::document::{Document, Grants, OverrideRule};
 use crate::problem::{Place, Problem, Problems};
 
-/// How often a large element is read: each error leaves a node out, and reads it again.
+/// The most readings of a large element: each error leaves a node out, and reads it again.
 const MAX_READS_OF_LARGE: usize = 10;
 
 /// The nodes from which an element is large.

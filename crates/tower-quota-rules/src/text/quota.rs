@@ -78,7 +78,7 @@ impl FromStr for QuotaText {
             |reason: fmt::Arguments<'_>| TextError::new(format_args!("{text:?} is not a quota, {reason}"), EXAMPLES);
         let lower = text.to_ascii_lowercase();
         let Some((units, rest)) = leading_number(lower.trim_start()) else {
-            return Err(wrong(format_args!("since it does not begin with a whole number of units")));
+            return Err(wrong(format_args!("since it does not begin with a number of units")));
         };
         let rest = rest.trim_start();
         let rest = rest.strip_prefix('/').or_else(|| rest.strip_prefix("per ")).map(str::trim_start);
@@ -97,7 +97,7 @@ impl FromStr for QuotaText {
     }
 }
 
-/// What follows the rate.
+/// The words after the rate.
 #[derive(Default)]
 struct Options {
     algorithm: Option<Algorithm>,
@@ -122,7 +122,7 @@ impl Options {
             match word {
                 "burst" | "queue" => {
                     let number = words.next().and_then(leading_number).filter(|(_, rest)| rest.is_empty());
-                    let Some((number, _)) = number else { return Err(format!("since {word:?} takes a whole number")) };
+                    let Some((number, _)) = number else { return Err(format!("since {word:?} takes an integer")) };
                     let field = if word == "burst" { &mut options.burst } else { &mut options.queue };
                     if field.replace(number).is_some() {
                         return Err(twice());
