@@ -28,7 +28,7 @@ impl Name {
     /// Makes a name from a literal.
     #[must_use]
     pub const fn new(text: &'static str) -> Self {
-        Self { text, id: fnv1a(OFFSET_BASIS, text.as_bytes()) }
+        Self { text, id: Self::id_of(text) }
     }
 
     /// Returns the text.
@@ -43,6 +43,12 @@ impl Name {
     #[must_use]
     pub const fn id(self) -> u32 {
         self.id
+    }
+
+    /// Returns the number of the name that has this text.
+    #[must_use]
+    pub const fn id_of(text: &str) -> u32 {
+        fnv1a(OFFSET_BASIS, text.as_bytes())
     }
 
     /// Returns the number of this limit's strikes in stored state.

@@ -106,15 +106,17 @@ impl<'a> RequestHead<'a> {
     ///
     /// A request may send two values where a condition compares one. A block list must match if one of them is listed,
     /// and an allow list must not. So the caller chooses the answer: `true` for block lists and for conditions of
-    /// limits, `false` for conditions that exempt a request. [`when::not`] inverts it.
+    /// limits, `false` for conditions that exempt a request. [`when::not`] inverts it. It is `false` for a new head.
     ///
     /// [`when::not`]: crate::when::not
-    pub(crate) const fn holds_in_doubt(&self) -> bool {
+    #[must_use]
+    pub const fn holds_in_doubt(&self) -> bool {
         self.holds_in_doubt
     }
 
-    /// Sets the answer of conditions that are unsure.
-    pub(crate) const fn in_doubt(self, holds: bool) -> Self {
+    /// Sets the answer of conditions that are unsure: see [`holds_in_doubt`](Self::holds_in_doubt).
+    #[must_use]
+    pub const fn in_doubt(self, holds: bool) -> Self {
         Self { holds_in_doubt: holds, ..self }
     }
 

@@ -30,6 +30,7 @@ pub(crate) struct Watch {
     has_admitted: AtomicBool,
     refused: AtomicU64,
     unlimited: AtomicU64,
+    /// Those that every request is asked about. Chosen limits are not watched: most apply to few requests.
     limits: Box<[WatchedLimit]>,
     keys: Box<[WatchedKey]>,
 }
@@ -44,7 +45,7 @@ impl Watch {
             has_admitted: AtomicBool::new(false),
             refused: AtomicU64::new(0),
             unlimited: AtomicU64::new(0),
-            limits: plan.limits().map(|_| WatchedLimit::default()).collect(),
+            limits: plan.listed_limits().map(|_| WatchedLimit::default()).collect(),
             keys: (0..plan.key_count()).map(|_| WatchedKey::default()).collect(),
         }
     }
@@ -106,10 +107,10 @@ impl Watch {
 
     fn examine_limits(&self, checks: &Checks, plan: &Plan, ask: &Ask<'_, '_>, head: &RequestHead<'_>) -> Mark {
         let mut mark = Mark::default();
-        for (watched, limit) in self.limits.iter().zip(plan.limits()) {
+        for (watched, (limit, key)) in self.limits.iter().zip(plan.listed_limits()) {
             let Some((scope, units)) = ask.part_of(limit.name) else {
                 // It may have skipped the request because the key is missing.
-                if ask.lacks_key_of(limit.name) {
+                if ask.lacks_key(key) {
                     watched.applies();
                 } else {
                     watched.does_not_apply(checks, limit, head);

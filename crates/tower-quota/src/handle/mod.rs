@@ -7,7 +7,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::{Charge, Key, LimitStatus, Name, Operation, RefusalStats, Store};
+use tower_quota_core::{Charge, Key, LimitStatus, Name, Operation, Quota, RefusalStats, Store};
 
 pub use self::client::ClientKey;
 pub use self::error::HandleError;
@@ -15,7 +15,7 @@ use crate::checks::ChecksReport;
 use crate::clients::{TopClient, TopWindow};
 use crate::layer::{RateLimitLayer, Shared};
 use crate::limit::Limit;
-use crate::policy::{Plan, Policy};
+use crate::policy::{Ask, Plan, Policy};
 
 /// A handle that operates a running [`RateLimitLayer`], made by [`RateLimitLayer::handle`].
 ///
@@ -75,7 +75,9 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns the status of a limit for a client: what a request of one unit would get now. Charges nothing.
     ///
-    /// It does not include a block by [`block`](Self::block): see [`blocked_for`](Self::blocked_for).
+    /// It does not include a block by [`block`](Self::block): see [`blocked_for`](Self::blocked_for). A client that is
+    /// named by a request is counted by the quota of that request, such as its tier's; one that is named otherwise by
+    /// the limit's own.
     ///
     /// # Errors
     /// [`HandleError`] when there is no such limit, its extractor cannot read the text, or the store fails.
@@ -116,11 +118,12 @@ impl<S: Store> RateLimitHandle<S> {
         let client = client.into();
         let rules = self.shared.rules();
         let (limit, key) = find(&rules.plan, limit, client)?;
+        let quota = quota_of(&rules.plan, limit, client);
         // A refund needs an instant of the store's clock.
-        let charge = limit.charge(&limit.quota, &key, 1);
+        let charge = limit.charge(&quota, &key, 1);
         let peeked = self.shared.store().apply(Operation::Peek, &[charge]).await.map_err(HandleError::Store)?;
         let operation = Operation::Refund { taken_at: peeked.at() };
-        self.status(operation, limit.charge(&limit.quota, &key, units)).await
+        self.status(operation, limit.charge(&quota, &key, units)).await
     }
 
     /// Refuses all requests of a client that this limit applies to, for this time, with 403.
@@ -241,7 +244,8 @@ impl<S: Store> RateLimitHandle<S> {
     ) -> Result<LimitStatus, HandleError<S::Error>> {
         let rules = self.shared.rules();
         let (limit, key) = find(&rules.plan, limit, client)?;
-        self.status(operation, limit.charge(&limit.quota, &key, units)).await
+        let quota = quota_of(&rules.plan, limit, client);
+        self.status(operation, limit.charge(&quota, &key, units)).await
     }
 
     async fn status(&self, operation: Operation, charge: Charge<'_>) -> Result<LimitStatus, HandleError<S::Error>> {
@@ -254,9 +258,18 @@ impl<S: Store> RateLimitHandle<S> {
 fn find<'p, E>(plan: &'p Plan, name: &str, client: ClientKey<'_>) -> Result<(&'p Limit, Key<'static>), HandleError<E>> {
     let unknown =
         || HandleError::UnknownLimit { name: name.to_owned(), known: plan.limits().map(|limit| limit.name).collect() };
-    let limit = plan.limits().find(|limit| limit.name.as_str() == name).ok_or_else(unknown)?;
+    let limit = plan.limit_named(name).ok_or_else(unknown)?;
     let key = client.read_by(&*limit.extractor).ok_or(HandleError::UnreadableKey(limit.name))?;
     Ok((limit, key))
+}
+
+/// Returns the quota by which a limit counts a client: that of its request, or else the limit's own.
+fn quota_of(plan: &Plan, limit: &Limit, client: ClientKey<'_>) -> Quota {
+    let ClientKey::Request(head) = client else { return limit.quota };
+    let mut ask = Ask::new(plan);
+    // Without a key of some limit, the quotas of those after it are their own.
+    let _not_asked = ask.read(&head).err();
+    ask.other_quota(limit.name).copied().unwrap_or(limit.quota)
 }
 
 impl<S> Clone for RateLimitHandle<S> {

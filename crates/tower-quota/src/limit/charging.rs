@@ -26,10 +26,13 @@ impl Limit {
         self.conditions.is_empty() || self.conditions.iter().all(|holds| holds(&head.in_doubt(true)))
     }
 
-    /// Returns the quota of a request, if it differs from the limit's own.
+    /// Returns the quota of a request, if it differs from the limit's own: the chosen one, or that of its closure.
     #[inline]
-    pub(crate) fn other_quota(&self, head: &RequestHead<'_>) -> Option<Quota> {
-        let quota = self.run_time_quota.as_ref()?(head)?;
+    pub(crate) fn other_quota(&self, chosen: Option<Quota>, head: &RequestHead<'_>) -> Option<Quota> {
+        let quota = match chosen {
+            Some(quota) => quota,
+            None => self.run_time_quota.as_ref()?(head)?,
+        };
         let quota = quota.for_waits_of(self.longest_wait.unwrap_or(Self::DEFAULT_MAX_WAIT));
         (quota != self.quota).then_some(quota)
     }

@@ -1,5 +1,6 @@
 //! Limits: named quotas, each with the key it counts by, the cost of a request, and its conditions.
 
+mod by_id;
 mod charging;
 
 use core::fmt;
@@ -14,6 +15,7 @@ use crate::key::{KeyExtractor, everyone};
 use crate::settle::{Rule, Settle, SettleRule, by_handler};
 use crate::when::{Condition, not};
 
+pub(crate) use self::by_id::ById;
 pub(crate) use self::charging::WithoutKey;
 
 /// A named quota, with the key it counts by, the cost of a request, and its conditions.

@@ -1,10 +1,12 @@
 //! The charges that a policy sends to the store for one request.
 
+use core::ptr;
 use core::time::Duration;
 
 use smallvec::SmallVec;
 use tower_quota_core::{Charge, Decision, Key, Name, OwnedCharge, Quota};
 
+use super::choose::Chosen;
 use super::plan::{Plan, PlannedLimit};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
@@ -18,9 +20,8 @@ const INLINE_LIMITS: usize = 4;
 /// Extractors, conditions, quotas and costs run once to make it, even if the store fails afterwards.
 pub(crate) struct Ask<'p, 'r> {
     plan: &'p Plan,
-    /// The keys of the plan, up to the last one that was read. The outer `None` is a key that no applying limit counts
-    /// by.
-    keys: SmallVec<[Option<Found<'r>>; INLINE_LIMITS]>,
+    /// The keys that were read.
+    keys: SmallVec<[ReadKey<'r>; INLINE_LIMITS]>,
     parts: SmallVec<[Part<'p>; INLINE_LIMITS]>,
     /// The quotas that this request has instead of the limits' own.
     overrides: Vec<(Name, Quota)>,
@@ -29,12 +30,19 @@ pub(crate) struct Ask<'p, 'r> {
 /// The charges of one request.
 pub(crate) type Charges<'a> = SmallVec<[Charge<'a>; INLINE_LIMITS]>;
 
-/// The key of a request; `None` if it is missing.
-type Found<'r> = Option<Key<'r>>;
+/// A key of the request.
+struct ReadKey<'r> {
+    /// The position of the key in the plan.
+    position: usize,
+    /// The key; `None` if it is missing.
+    found: Option<Key<'r>>,
+}
 
 /// One limit's part in the request.
 struct Part<'p> {
     planned: &'p PlannedLimit,
+    /// The position of its key among those that were read.
+    key: usize,
     units: u64,
 }
 
@@ -73,41 +81,78 @@ impl<'p, 'r> Ask<'p, 'r> {
     /// Reads the keys, quotas and costs of a request for the limits of the plan.
     #[inline]
     pub(crate) fn read(&mut self, head: &RequestHead<'r>) -> Result<(), NotAsked> {
-        for planned in &self.plan.limits {
-            let limit = &planned.limit;
-            if !limit.applies(head) {
-                continue;
-            }
-            if !self.has_key(planned.key, head) {
-                match limit.without_key(head) {
-                    WithoutKey::Share => {}
-                    WithoutKey::Skip => continue,
-                    WithoutKey::Refuse => return Err(NotAsked::MissingKey(limit.extractor.scope())),
-                    WithoutKey::Unauthenticated => return Err(NotAsked::Unauthenticated(limit.extractor.scope())),
-                    WithoutKey::NoPeerAddress => return Err(NotAsked::NoPeerAddress),
-                }
-            }
-            if let Some(quota) = limit.other_quota(head) {
-                self.overrides.push((limit.name, quota));
-            }
-            self.parts.push(Part { planned, units: limit.units(head) });
+        let plan = self.plan;
+        for planned in plan.listed() {
+            self.read_limit(planned, None, head)?;
+        }
+        if !plan.choices.is_empty() {
+            self.read_chosen(head)?;
         }
         if self.parts.is_empty() { Err(NotAsked::NoLimit) } else { Ok(()) }
     }
 
-    /// Returns whether the request has a key, which is read if that was not done before.
-    #[inline]
-    fn has_key(&mut self, position: usize, head: &RequestHead<'r>) -> bool {
-        while self.keys.len() <= position {
-            self.keys.push(None);
+    /// Reads the key, quota and cost of a request for one limit, if it applies.
+    #[inline(always)]
+    fn read_limit(
+        &mut self,
+        planned: &'p PlannedLimit,
+        quota: Option<Quota>,
+        head: &RequestHead<'r>,
+    ) -> Result<(), NotAsked> {
+        let limit = &planned.limit;
+        if !limit.applies(head) {
+            return Ok(());
         }
-        self.keys[position].get_or_insert_with(|| self.plan.keys[position].extractor.extract(head)).is_some()
+        let key = self.read_key(planned.key, head);
+        if self.keys[key].found.is_none() {
+            match limit.without_key(head) {
+                WithoutKey::Share => {}
+                WithoutKey::Skip => return Ok(()),
+                WithoutKey::Refuse => return Err(NotAsked::MissingKey(limit.extractor.scope())),
+                WithoutKey::Unauthenticated => return Err(NotAsked::Unauthenticated(limit.extractor.scope())),
+                WithoutKey::NoPeerAddress => return Err(NotAsked::NoPeerAddress),
+            }
+        }
+        if let Some(quota) = limit.other_quota(quota, head) {
+            self.overrides.push((limit.name, quota));
+        }
+        self.parts.push(Part { planned, key, units: limit.units(head) });
+        Ok(())
     }
 
-    /// Returns a key, or the shared one of requests without it.
+    /// Reads what the request has for the limits that are chosen for it.
+    #[inline(never)]
+    fn read_chosen(&mut self, head: &RequestHead<'r>) -> Result<(), NotAsked> {
+        let plan = self.plan;
+        let mut read = Ok(());
+        for choice in &plan.choices {
+            let limits = plan.chosen_of(choice);
+            let mut add = |position: usize, quota| {
+                let Some(planned) = limits.get(position) else { return };
+                if read.is_ok() && !self.parts.iter().any(|part| ptr::eq(part.planned, planned)) {
+                    read = self.read_limit(planned, quota, head);
+                }
+            };
+            (choice.choose)(&head.in_doubt(true), &mut Chosen::new(&mut add));
+        }
+        read
+    }
+
+    /// Reads a key, if that was not done before. Returns its position among those that were read.
     #[inline]
-    fn key(&self, position: usize) -> &Key<'_> {
-        self.keys[position].as_ref().and_then(Option::as_ref).unwrap_or(&self.plan.keys[position].shared)
+    fn read_key(&mut self, position: usize, head: &RequestHead<'r>) -> usize {
+        if let Some(known) = self.keys.iter().position(|key| key.position == position) {
+            return known;
+        }
+        let found = self.plan.keys[position].extractor.extract(head);
+        self.keys.push(ReadKey { position, found });
+        self.keys.len() - 1
+    }
+
+    /// Returns the key of a limit, or the shared one of requests without it.
+    #[inline]
+    fn key(&self, part: &Part<'_>) -> &Key<'_> {
+        self.keys[part.key].found.as_ref().unwrap_or_else(|| &self.plan.keys[part.planned.key].shared)
     }
 
     /// Returns the charges of the request, with this longest wait if it is bounded.
@@ -129,11 +174,12 @@ impl<'p, 'r> Ask<'p, 'r> {
     #[inline]
     fn charge<'a>(&'a self, part: &'a Part<'p>) -> Charge<'a> {
         let limit = &part.planned.limit;
-        limit.charge(self.other_quota(limit.name).unwrap_or(&limit.quota), self.key(part.planned.key), part.units)
+        limit.charge(self.other_quota(limit.name).unwrap_or(&limit.quota), self.key(part), part.units)
     }
 
+    /// Returns the quota that the request has instead of that of a limit.
     #[inline]
-    fn other_quota(&self, limit: Name) -> Option<&Quota> {
+    pub(crate) fn other_quota(&self, limit: Name) -> Option<&Quota> {
         self.overrides.iter().find(|(name, _)| *name == limit).map(|(_, quota)| quota)
     }
 
@@ -144,24 +190,23 @@ impl<'p, 'r> Ask<'p, 'r> {
 
     /// Returns the limits that apply, each with the key it counts.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (Name, &Key<'_>)> {
-        self.parts.iter().map(|part| (part.planned.limit.name, self.key(part.planned.key)))
+        self.parts.iter().map(|part| (part.planned.limit.name, self.key(part)))
     }
 
     /// Returns the keys that were read: the position of each in the plan, and whether it is missing.
     pub(crate) fn keys_read(&self) -> impl Iterator<Item = (usize, bool)> {
-        self.keys.iter().enumerate().filter_map(|(position, key)| Some((position, key.as_ref()?.is_none())))
+        self.keys.iter().map(|key| (key.position, key.found.is_none()))
     }
 
     /// Returns the scope of the key that a limit counts, and the units that it takes, if it applies.
     pub(crate) fn part_of(&self, limit: Name) -> Option<(Name, u64)> {
         let part = self.parts.iter().find(|part| part.planned.limit.name == limit)?;
-        Some((self.key(part.planned.key).scope(), part.units))
+        Some((self.key(part).scope(), part.units))
     }
 
-    /// Returns whether the key that a limit counts by was read and is missing.
-    pub(crate) fn lacks_key_of(&self, limit: Name) -> bool {
-        let planned = self.plan.limits.iter().find(|planned| planned.limit.name == limit);
-        planned.is_some_and(|planned| matches!(self.keys.get(planned.key), Some(Some(None))))
+    /// Returns whether the key at this position in the plan was read and is missing.
+    pub(crate) fn lacks_key(&self, position: usize) -> bool {
+        self.keys_read().any(|read| read == (position, true))
     }
 
     /// Returns the decision of the limits if the store fails.

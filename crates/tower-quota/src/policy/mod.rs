@@ -1,15 +1,17 @@
 //! Policies: the limits of a request, decided together.
 
 mod ask;
+mod choose;
 mod lists;
 mod look_up;
+mod names;
 mod plan;
 
 use core::future::Future;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::{ConfigError, Name};
+use tower_quota_core::ConfigError;
 
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
@@ -17,10 +19,13 @@ use crate::limit::Limit;
 use crate::when::Condition;
 
 pub(crate) use self::ask::{Ask, Fallback, NotAsked};
+use self::choose::Choice;
+pub use self::choose::Chosen;
 pub(crate) use self::lists::Listed;
 use self::lists::Lists;
 use self::look_up::LookUp;
 pub(crate) use self::look_up::LookUps;
+use self::names::Names;
 pub(crate) use self::plan::Plan;
 
 /// The limits of a request, decided together in one step: all are charged or none is.
@@ -38,6 +43,9 @@ pub(crate) use self::plan::Plan;
 #[must_use]
 pub struct Policy {
     limits: Vec<Limit>,
+    choices: Vec<Choice>,
+    /// The names that all limits use.
+    names: Names,
     on_store_failure: OnStoreFailure,
     instances: u32,
     lists: Lists,
@@ -49,6 +57,8 @@ impl Policy {
     pub const fn new() -> Self {
         Self {
             limits: Vec::new(),
+            choices: Vec::new(),
+            names: Names::new(),
             on_store_failure: OnStoreFailure::Allow,
             instances: 1,
             lists: Lists::new(),
@@ -80,23 +90,76 @@ impl Policy {
     /// * a penalty would block all clients without a key because of one of them,
     /// * or the quota cannot be [divided](tower_quota_core::Quota::divided) among the [instances](Self::instances).
     pub fn try_limit(mut self, mut limit: Limit) -> Result<Self, ConfigError> {
-        limit.check()?;
-        limit.divide(self.instances)?;
-        for other in &self.limits {
-            if limit.name == other.name {
-                return Err(ConfigError::DuplicateLimit(limit.name));
-            }
-            if limit.stored_ids().any(|id| other.stored_ids().any(|taken| taken == id)) {
-                return Err(ConfigError::CollidingNames(other.name, limit.name));
-            }
-            let (one, another) = (&limit.extractor, &other.extractor);
-            distinct(one.scope(), another.scope())?;
-            if one.scope() == another.scope() && one.identity() != another.identity() {
-                return Err(ConfigError::SharedScope(one.scope()));
-            }
-        }
+        self.examine(&mut limit)?;
         self.limits.push(limit);
         Ok(self)
+    }
+
+    /// Adds limits of which a closure chooses for each request, such as those of an index of routes.
+    ///
+    /// A policy asks each listed [limit](Self::limit) whether it applies. Of these limits it asks only those that the
+    /// closure [adds](Chosen::add) by their positions in the list, so a request that meets two of ten thousand costs no
+    /// more than with ten. A chosen limit is like a listed one in all else: its own [conditions](Limit::when) hold too,
+    /// and limits with one key read it once. They come after the listed ones, in the order in which they are added.
+    ///
+    /// The closure runs once per request, after [look-ups](Self::look_up), and not for requests that are
+    /// [skipped](Self::skip), [allowed](Self::allow) or [blocked](Self::block). It must not block and should not
+    /// allocate. It may choose the quota of each limit, such as that of the client's tier; the rules of
+    /// [`Limit::quota_with`] hold for such quotas.
+    ///
+    /// ```
+    /// use std::collections::HashMap;
+    /// use tower_quota::{Limit, Policy, Quota, key};
+    ///
+    /// let per_client = |name: &'static str, quota| Limit::new(name, quota).by(key::client_ip());
+    /// let limits = [per_client("search", Quota::per_minute(20)), per_client("upload", Quota::per_hour(100))];
+    /// let routes = HashMap::from([("/search", 0), ("/suggest", 0), ("/upload", 1)]);
+    ///
+    /// let policy = Policy::new().choose(limits, move |head, chosen| {
+    ///     if let Some(position) = routes.get(head.path()) {
+    ///         chosen.add(*position, None);
+    ///     }
+    /// });
+    /// # let _ = policy;
+    /// ```
+    ///
+    /// # Panics
+    /// When a limit conflicts with another one or could never be met; see [`Policy::try_choose`].
+    #[track_caller]
+    pub fn choose(
+        self,
+        limits: impl IntoIterator<Item = Limit>,
+        choose: impl Fn(&RequestHead<'_>, &mut Chosen<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        match self.try_choose(limits, choose) {
+            Ok(policy) => policy,
+            #[expect(clippy::panic, reason = "documented: a policy written in code fails at start")]
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Works like [`Policy::choose`], but returns an error for an invalid limit.
+    ///
+    /// # Errors
+    /// As those of [`try_limit`](Self::try_limit), for the first invalid limit.
+    pub fn try_choose(
+        mut self,
+        limits: impl IntoIterator<Item = Limit>,
+        choose: impl Fn(&RequestHead<'_>, &mut Chosen<'_>) + Send + Sync + 'static,
+    ) -> Result<Self, ConfigError> {
+        let mut limits: Vec<Limit> = limits.into_iter().collect();
+        for limit in &mut limits {
+            self.examine(limit)?;
+        }
+        self.choices.push(Choice { limits, choose: Arc::new(choose) });
+        Ok(self)
+    }
+
+    /// Checks a further limit and computes its share.
+    fn examine(&mut self, limit: &mut Limit) -> Result<(), ConfigError> {
+        limit.check()?;
+        limit.divide(self.instances)?;
+        self.names.add(limit)
     }
 
     /// Skips requests that match this condition: they are not counted, and the store is not called.
@@ -234,7 +297,8 @@ impl Policy {
         if expected == 0 {
             return Err(ConfigError::ZeroInstances);
         }
-        for limit in &mut self.limits {
+        let chosen = self.choices.iter_mut().flat_map(|choice| &mut choice.limits);
+        for limit in self.limits.iter_mut().chain(chosen) {
             limit.divide(expected)?;
         }
         self.instances = expected;
@@ -246,12 +310,4 @@ impl Default for Policy {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// Checks that different names have different stored numbers.
-fn distinct(one: Name, other: Name) -> Result<(), ConfigError> {
-    if one != other && one.id() == other.id() {
-        return Err(ConfigError::CollidingNames(other, one));
-    }
-    Ok(())
 }

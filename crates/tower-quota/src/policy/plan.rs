@@ -1,31 +1,47 @@
 //! The compiled form of a policy: each key once, with its limits.
 
 use core::fmt;
+use core::ops::Range;
 use core::time::Duration;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tower_quota_core::{Charge, Decision, Key, Name, Outcome};
 
 use super::Policy;
+use super::choose::Choose;
 use super::lists::Lists;
 use super::look_up::LookUp;
 use crate::degraded::OnStoreFailure;
 use crate::key::KeyExtractor;
-use crate::limit::Limit;
+use crate::limit::{ById, Limit};
 use crate::settle::RecordedCharge;
 
 /// A policy compiled for requests. It is immutable: another policy is another plan.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(super) limits: Vec<PlannedLimit>,
+    /// The listed limits, and after them those of which `choices` choose.
+    limits: Vec<PlannedLimit>,
+    /// The number of listed limits.
+    listed: usize,
+    pub(super) choices: Vec<PlannedChoice>,
+    by_id: ById,
     pub(super) keys: Vec<PlannedKey>,
     pub(crate) lists: Lists,
     pub(crate) look_ups: Vec<LookUp>,
     pub(super) instances: u32,
+    /// True if there are no lists and look-ups before the limits.
+    begins_with_limits: bool,
     /// True if any limit settles.
     settles: bool,
     /// True if any limit makes requests wait.
     makes_wait: bool,
+}
+
+/// A closure that chooses limits, and the positions of these limits in the plan.
+pub(super) struct PlannedChoice {
+    pub(super) limits: Range<usize>,
+    pub(super) choose: Arc<Choose>,
 }
 
 /// A limit, and the position of its key in the plan.
@@ -41,30 +57,74 @@ pub(super) struct PlannedKey {
     pub(super) extractor: Arc<dyn KeyExtractor>,
     /// The key that requests without a key share.
     pub(super) shared: Key<'static>,
+    /// The first limit that counts by it.
+    limit: Name,
 }
 
 impl Plan {
     pub(crate) fn new(policy: Policy) -> Self {
-        let settles = policy.limits.iter().any(|limit| limit.settle_rule.is_some());
-        let makes_wait = policy.limits.iter().any(Limit::makes_wait);
+        let listed = policy.limits.len();
+        let mut limits = policy.limits;
+        // A quota that is chosen for a request may be one that makes it wait.
+        let mut makes_wait = limits.iter().any(Limit::makes_wait);
+        let mut choices = Vec::with_capacity(policy.choices.len());
+        for choice in policy.choices {
+            makes_wait |= choice.limits.iter().any(|limit| !limit.is_shadow());
+            let first = limits.len();
+            limits.extend(choice.limits);
+            choices.push(PlannedChoice { limits: first..limits.len(), choose: choice.choose });
+        }
+        let settles = limits.iter().any(|limit| limit.settle_rule.is_some());
+        let by_id = ById::new(limits.iter().map(|limit| limit.name));
         let mut keys: Vec<PlannedKey> = Vec::new();
-        let mut limits = Vec::with_capacity(policy.limits.len());
-        for limit in policy.limits {
+        let mut positions: HashMap<Name, usize> = HashMap::new();
+        let planned = limits.into_iter().map(|limit| {
             let scope = limit.extractor.scope();
-            let key = keys.iter().position(|known| known.shared.scope() == scope).unwrap_or_else(|| {
-                keys.push(PlannedKey { extractor: Arc::clone(&limit.extractor), shared: Key::new(scope, &[]) });
+            let key = *positions.entry(scope).or_insert_with(|| {
+                let (extractor, shared) = (Arc::clone(&limit.extractor), Key::new(scope, &[]));
+                keys.push(PlannedKey { extractor, shared, limit: limit.name });
                 keys.len() - 1
             });
             let on_store_failure = limit.without_store(policy.on_store_failure);
-            limits.push(PlannedLimit { limit, key, on_store_failure });
-        }
+            PlannedLimit { limit, key, on_store_failure }
+        });
+        let limits = planned.collect();
         let (lists, look_ups, instances) = (policy.lists, policy.look_ups, policy.instances);
-        Self { limits, keys, lists, look_ups, instances, settles, makes_wait }
+        let begins_with_limits = look_ups.is_empty() && lists.are_empty();
+        Self {
+            limits,
+            listed,
+            choices,
+            by_id,
+            keys,
+            lists,
+            look_ups,
+            instances,
+            begins_with_limits,
+            settles,
+            makes_wait,
+        }
     }
 
-    /// Returns the limits, in the order of the policy.
+    /// Returns all limits: the listed ones in the order of the policy, then those that are chosen.
     pub(crate) fn limits(&self) -> impl Iterator<Item = &Limit> {
         self.limits.iter().map(|planned| &planned.limit)
+    }
+
+    /// Returns the limits that every request is asked about.
+    #[inline]
+    pub(super) fn listed(&self) -> &[PlannedLimit] {
+        self.limits.get(..self.listed).unwrap_or_default()
+    }
+
+    /// Returns the limits that every request is asked about, each with the position of its key.
+    pub(crate) fn listed_limits(&self) -> impl ExactSizeIterator<Item = (&Limit, usize)> {
+        self.listed().iter().map(|planned| (&planned.limit, planned.key))
+    }
+
+    /// Returns the limits of which a closure chooses.
+    pub(super) fn chosen_of(&self, choice: &PlannedChoice) -> &[PlannedLimit] {
+        self.limits.get(choice.limits.clone()).unwrap_or_default()
     }
 
     /// Returns the number of keys that the limits count by.
@@ -74,8 +134,8 @@ impl Plan {
 
     /// Returns the extractor of a key, and the first limit that counts by it.
     pub(crate) fn key(&self, position: usize) -> Option<(&dyn KeyExtractor, Name)> {
-        let counting = self.limits.iter().find(|planned| planned.key == position)?;
-        Some((&*self.keys.get(position)?.extractor, counting.limit.name))
+        let key = self.keys.get(position)?;
+        Some((&*key.extractor, key.limit))
     }
 
     /// Returns whether the policy has neither limits nor a block list.
@@ -86,7 +146,7 @@ impl Plan {
     /// Returns whether there are no lists and look-ups before the limits.
     #[inline]
     pub(crate) const fn begins_with_limits(&self) -> bool {
-        self.look_ups.is_empty() && self.lists.are_empty()
+        self.begins_with_limits
     }
 
     /// Returns whether a limit is counted in this process while the store is unavailable.
@@ -120,13 +180,28 @@ impl Plan {
         waiting.filter_map(|status| self.limit(status.name)).map(|limit| limit.jitter).max().unwrap_or_default()
     }
 
+    /// Returns the limit of this name.
+    pub(crate) fn limit_named(&self, name: &str) -> Option<&Limit> {
+        self.limit_with(Name::id_of(name)).filter(|limit| limit.name.as_str() == name)
+    }
+
     fn limit(&self, name: Name) -> Option<&Limit> {
-        self.limits().find(|limit| limit.name == name)
+        self.limit_with(name.id())
+    }
+
+    fn limit_with(&self, id: u32) -> Option<&Limit> {
+        Some(&self.limits.get(self.by_id.find(id)?)?.limit)
     }
 }
 
 impl fmt::Debug for PlannedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PlannedKey({})", self.shared.scope())
+    }
+}
+
+impl fmt::Debug for PlannedChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PlannedChoice({:?})", self.limits)
     }
 }

@@ -5,14 +5,18 @@
 use http::header::{Entry, HeaderMap, HeaderName, HeaderValue};
 use tower_quota_core::Quota;
 
+use super::limit_info::LimitInfo;
 use super::text::{FieldText, ceil_secs, members, push_integer, push_separator, push_string, text_value};
-use super::write_headers::{HeaderReport, LimitInfo, LimitReport, WriteHeaders};
+use super::write_headers::{HeaderReport, LimitReport, WriteHeaders};
 
 /// The fields `RateLimit` and `RateLimit-Policy`.
 pub(super) static FIELDS: [HeaderName; 2] =
     [HeaderName::from_static("ratelimit"), HeaderName::from_static("ratelimit-policy")];
 static RATE_LIMIT: &HeaderName = &FIELDS[0];
 static RATE_LIMIT_POLICY: &HeaderName = &FIELDS[1];
+
+/// The maximum number of limits whose policy is rendered once. Of more a request seldom meets all.
+const MAX_RENDERED: usize = 64;
 
 /// The header style of draft 11.
 #[derive(Default)]
@@ -27,6 +31,9 @@ impl WriteHeaders for Draft11 {
     }
 
     fn for_limits(&self, limits: &[LimitInfo]) -> Option<Box<dyn WriteHeaders>> {
+        if limits.len() > MAX_RENDERED {
+            return None;
+        }
         let mut list = FieldText::new();
         for limit in limits {
             push_separator(&mut list);

@@ -9,6 +9,7 @@
 //! | `responses` | the writer and its settings |
 //! | `report` | the report that the pipeline passes on; partition keys |
 //! | `write_headers` | the trait of header styles, and the report as they see it |
+//! | `limit_info` | the limits of a policy as clients see them, found by name |
 //! | `style` | the choice of styles; each of `draft11`, `older_drafts` and `x_ratelimit` implements some |
 //! | `refused` | the reason of a refusal, and its status, message and wait |
 //! | `refusal`, `refusal_body` | the trait that answers, and its body |
@@ -17,6 +18,7 @@
 
 mod draft11;
 mod grpc;
+mod limit_info;
 mod negotiated;
 mod older_drafts;
 mod problem;
@@ -31,6 +33,7 @@ mod write_headers;
 mod x_ratelimit;
 
 pub use self::grpc::GrpcStatus;
+pub use self::limit_info::LimitInfo;
 pub use self::negotiated::Negotiated;
 pub use self::problem::ProblemDetails;
 pub(crate) use self::refusal::OnRefused;
@@ -40,5 +43,5 @@ pub use self::refused::{Reason, Refused};
 pub(crate) use self::report::{Partitions, Report};
 pub(crate) use self::responses::{ResponseSettings, Responses};
 pub use self::style::{CustomStyle, HeaderStyle, exposed_headers};
-pub use self::write_headers::{HeaderReport, LimitInfo, LimitReport, WriteHeaders};
+pub use self::write_headers::{HeaderReport, LimitReport, WriteHeaders};
 pub use self::x_ratelimit::Reset;

@@ -9,6 +9,7 @@ use http::{Method, Response};
 use tower_quota_core::{Decision, Name};
 
 use super::grpc::{self, GrpcStatus};
+use super::limit_info::LimitInfos;
 use super::negotiated::Negotiated;
 use super::refusal::{Refusal, TYPICAL_FIELDS};
 use super::refusal_body::RefusalBody;
@@ -16,7 +17,7 @@ use super::refused::{Reason, Refused};
 use super::report::{Partitions, Report};
 use super::style::HeaderStyle;
 use super::text::{FieldText, members, push_separator, push_string, text_value};
-use super::write_headers::{HeaderReport, LimitInfo, WriteHeaders};
+use super::write_headers::{HeaderReport, WriteHeaders};
 use crate::limit::Limit;
 use crate::protocol::Protocol;
 
@@ -63,18 +64,17 @@ impl Default for ResponseSettings {
 /// The writer of a layer's responses, for its settings and the limits of one policy.
 pub(crate) struct Responses {
     settings: ResponseSettings,
-    limits: Vec<LimitInfo>,
+    limits: LimitInfos,
     writers: Vec<Arc<dyn WriteHeaders>>,
 }
 
 impl Responses {
     /// Makes a writer, and renders the constant parts for these limits.
     pub(crate) fn new<'a>(settings: &ResponseSettings, limits: impl IntoIterator<Item = &'a Limit>) -> Self {
-        let limits: Vec<LimitInfo> =
-            limits.into_iter().filter(|limit| !limit.is_shadow()).map(LimitInfo::new).collect();
+        let limits = LimitInfos::new(limits);
         let writers = settings.styles.iter().map(|style| {
             let writer = style.writer();
-            writer.for_limits(&limits).map_or(writer, Arc::from)
+            writer.for_limits(limits.list()).map_or(writer, Arc::from)
         });
         Self { settings: settings.clone(), writers: writers.collect(), limits }
     }

@@ -5,9 +5,9 @@ use core::time::Duration;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use tower_quota_core::{Algorithm, Decision, LimitStatus, Name, Outcome, Quota};
 
+use super::limit_info::{LimitInfo, LimitInfos};
 use super::report::Report;
-use super::text::{FieldText, ceil_secs, epoch_second, number_value, push_string};
-use crate::limit::Limit;
+use super::text::{ceil_secs, epoch_second, number_value};
 
 /// Writes rate limit header fields in one convention: a header style.
 ///
@@ -62,53 +62,11 @@ pub trait WriteHeaders: Send + Sync + 'static {
 
     /// Returns this style prepared for the limits of a policy; the default is `None`, no preparation.
     ///
-    /// A style may render constant parts here. It is called when a layer is built and when its policy is replaced.
+    /// A style may render constant parts here. It is called when a layer is built and when its policy is replaced,
+    /// with all limits, those that are [chosen](crate::Policy::choose) for some requests only too.
     fn for_limits(&self, limits: &[LimitInfo]) -> Option<Box<dyn WriteHeaders>> {
         let _ = limits;
         None
-    }
-}
-
-/// A limit of a policy, as clients see it.
-#[derive(Clone, Debug)]
-pub struct LimitInfo {
-    name: Name,
-    quota: Quota,
-    unit: Option<Name>,
-    /// The name as a String of structured fields.
-    quoted_name: FieldText,
-    /// The capacity of the limit's own quota, as the value of a field.
-    capacity: Option<HeaderValue>,
-}
-
-impl LimitInfo {
-    pub(super) fn new(limit: &Limit) -> Self {
-        let mut quoted_name = FieldText::new();
-        push_string(&mut quoted_name, limit.name.as_str());
-        let capacity = number_value(limit.quota.capacity());
-        Self { name: limit.name, quota: limit.quota, unit: limit.unit, quoted_name, capacity }
-    }
-
-    /// Returns the limit's name.
-    #[must_use]
-    pub const fn name(&self) -> Name {
-        self.name
-    }
-
-    /// Returns the limit's own quota. A request may have [another](LimitReport::quota).
-    #[must_use]
-    pub const fn quota(&self) -> &Quota {
-        &self.quota
-    }
-
-    /// Returns the unit that the limit counts, if not requests: see [`Limit::unit`](crate::Limit::unit).
-    #[must_use]
-    pub const fn unit(&self) -> Option<Name> {
-        self.unit
-    }
-
-    pub(super) fn quoted_name(&self) -> &[u8] {
-        &self.quoted_name
     }
 }
 
@@ -116,7 +74,7 @@ impl LimitInfo {
 #[derive(Clone, Copy, Debug)]
 pub struct HeaderReport<'a> {
     report: &'a Report,
-    limits: &'a [LimitInfo],
+    limits: &'a LimitInfos,
 }
 
 /// The status of one limit after a decision, for header styles.
@@ -128,7 +86,7 @@ pub struct LimitReport<'a> {
 }
 
 impl<'a> HeaderReport<'a> {
-    pub(super) const fn new(report: &'a Report, limits: &'a [LimitInfo]) -> Self {
+    pub(super) const fn new(report: &'a Report, limits: &'a LimitInfos) -> Self {
         Self { report, limits }
     }
 
@@ -192,16 +150,14 @@ impl<'a> HeaderReport<'a> {
     /// Returns whether all limits of the policy applied, each by its own quota and without a partition key.
     pub(super) fn has_all_limits(&self) -> bool {
         self.report.has_own_quotas()
-            && self.decision().is_some_and(|decision| decision.enforced().count() == self.limits.len())
+            && self.decision().is_some_and(|decision| decision.enforced().count() == self.limits.list().len())
     }
 }
 
 impl<'a> LimitReport<'a> {
     /// Makes the report of one limit, which is nearly always at the position of its status.
-    fn of(status: &'a LimitStatus, report: &'a Report, limits: &'a [LimitInfo], position: usize) -> Option<Self> {
-        // Within a policy each limit has its own number.
-        let is_it = |info: &&LimitInfo| info.name.id() == status.name.id();
-        let info = limits.get(position).filter(is_it).or_else(|| limits.iter().find(is_it))?;
+    fn of(status: &'a LimitStatus, report: &'a Report, limits: &'a LimitInfos, position: usize) -> Option<Self> {
+        let info = limits.find(status.name, position)?;
         Some(Self { status, info, report })
     }
 
@@ -214,7 +170,7 @@ impl<'a> LimitReport<'a> {
     /// Returns the limit's name.
     #[must_use]
     pub const fn name(&self) -> Name {
-        self.info.name
+        self.info.name()
     }
 
     /// Returns the status that the store gave.
@@ -226,7 +182,7 @@ impl<'a> LimitReport<'a> {
     /// Returns the quota that this request was counted by: the limit's own, or another one.
     #[must_use]
     pub fn quota(&self) -> &'a Quota {
-        self.report.other_quota(self.info.name).unwrap_or(&self.info.quota)
+        self.report.other_quota(self.info.name()).unwrap_or(self.info.quota())
     }
 
     /// Returns the capacity: the maximum units at once, for a local decision this instance's share.
@@ -295,13 +251,13 @@ impl<'a> LimitReport<'a> {
     /// Returns the key of the client's [partition](crate::RateLimitLayer::partition_keys), in base64.
     #[must_use]
     pub fn partition_key(&self) -> Option<&'a str> {
-        self.report.partition_key(self.info.name)
+        self.report.partition_key(self.info.name())
     }
 
     /// Returns [`capacity`](Self::capacity) as the value of a field.
     pub(super) fn capacity_value(&self) -> Option<HeaderValue> {
-        let is_own = self.capacity() == self.info.quota.capacity();
-        if is_own { self.info.capacity.clone() } else { number_value(self.capacity()) }
+        let is_own = self.capacity() == self.info.quota().capacity();
+        if is_own { self.info.capacity_value() } else { number_value(self.capacity()) }
     }
 
     /// Returns [`reset_after`](Self::reset_after) in seconds, rounded up.

@@ -1,0 +1,50 @@
+//! Limits of which an index chooses, instead of being asked one after the other.
+
+use core::fmt;
+use std::sync::Arc;
+
+use tower_quota_core::Quota;
+
+use crate::head::RequestHead;
+use crate::limit::Limit;
+
+/// A closure that chooses limits for a request.
+pub(super) type Choose = dyn Fn(&RequestHead<'_>, &mut Chosen<'_>) + Send + Sync;
+
+/// Limits, and the closure that chooses those of a request.
+#[derive(Clone)]
+pub(super) struct Choice {
+    pub(super) limits: Vec<Limit>,
+    pub(super) choose: Arc<Choose>,
+}
+
+impl fmt::Debug for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Choice").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// The limits that were chosen for one request: see [`Policy::choose`](crate::Policy::choose).
+pub struct Chosen<'a> {
+    add: &'a mut dyn FnMut(usize, Option<Quota>),
+}
+
+impl<'a> Chosen<'a> {
+    pub(super) fn new(add: &'a mut dyn FnMut(usize, Option<Quota>)) -> Self {
+        Self { add }
+    }
+
+    /// Adds the limit at this position in the list that was given with the closure, with another quota or its own.
+    ///
+    /// The other quota is that of the client's tier, for example, and goes before [`Limit::quota_with`]. A limit that
+    /// was added before and a position outside the list are ignored.
+    pub fn add(&mut self, position: usize, quota: Option<Quota>) {
+        (self.add)(position, quota);
+    }
+}
+
+impl fmt::Debug for Chosen<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Chosen")
+    }
+}
