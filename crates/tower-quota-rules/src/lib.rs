@@ -19,6 +19,7 @@
 //! | `problem` | problems with their places, and how they are shown |
 //! | `compile` | a document to a policy |
 //! | `print` | a document to text |
+//! | [`live`] | documents that change while requests run: versions, stores, roll-outs, blocks, the audit log |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -28,6 +29,7 @@ mod code_parts;
 mod compile;
 mod document;
 mod format;
+pub mod live;
 mod print;
 mod problem;
 mod read;
