@@ -3,7 +3,7 @@
 use core::pin::Pin;
 use std::sync::Arc;
 
-use tower_quota::{ChecksReport, ClientKey, Key, LimitStatus, RefusalStats, Store, TopClient, TopWindow};
+use tower_quota::{ChecksReport, ClientKey, Explained, Key, LimitStatus, RefusalStats, RequestHead, Store, TopClient, TopWindow};
 use tower_quota_rules::live::{
     AuditRecord, Block, BlockTarget, By, ChangeError, InForce, LiveRules, LiveState, NewBlock, NewVersion,
     RolloutReport, RuleStoreError, StoreState, Version, VersionInfo,
@@ -42,6 +42,7 @@ pub(crate) trait Operate: Send + Sync + 'static {
     fn peek<'a>(&'a self, limit: &'a str, client: ClientKey<'a>) -> Pending<'a, LimitStatus>;
     fn reset<'a>(&'a self, limit: &'a str, client: ClientKey<'a>, by: By) -> Pending<'a, LimitStatus>;
     fn grant<'a>(&'a self, limit: &'a str, client: ClientKey<'a>, units: u64, by: By) -> Pending<'a, LimitStatus>;
+    fn explain(&self, head: &RequestHead<'_>) -> Explained;
     fn top_refused(&self, window: TopWindow) -> Vec<TopClient>;
     fn top_busy(&self, window: TopWindow) -> Vec<TopClient>;
     fn refusal_stats(&self) -> RefusalStats;
@@ -148,6 +149,10 @@ impl<S: Store> Operate for LiveRules<S> {
 
     fn grant<'a>(&'a self, limit: &'a str, client: ClientKey<'a>, units: u64, by: By) -> Pending<'a, LimitStatus> {
         Box::pin(async move { Ok(Self::grant(self, limit, client, units, by).await?) })
+    }
+
+    fn explain(&self, head: &RequestHead<'_>) -> Explained {
+        self.handle().explain(head)
     }
 
     fn top_refused(&self, window: TopWindow) -> Vec<TopClient> {

@@ -14,7 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::Api;
-use crate::routes::{audit, blocks, check, clients, document, events, health, history, rollout, top};
+use crate::routes::{audit, blocks, check, clients, document, events, explain, health, history, rollout, top};
 use crate::{AdminError, AdminOptions, auth, protect};
 
 /// Builds the router of the admin API, to serve on a listener of its own.
@@ -74,6 +74,7 @@ fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(clients::grant))
         .routes(routes!(blocks::list, blocks::put))
         .routes(routes!(blocks::remove))
+        .routes(routes!(explain::explain))
         .routes(routes!(top::top))
         .routes(routes!(health::health))
         .routes(routes!(events::events))

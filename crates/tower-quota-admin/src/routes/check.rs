@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use serde::Serialize;
-use tower_quota_rules::Problems;
+use tower_quota_rules::{Problems, TestReport};
 use utoipa::ToSchema;
 
 use crate::api::Api;
@@ -13,12 +13,16 @@ use crate::problem::Result;
 /// The result of a check.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CheckReport {
-    /// Whether the document could be put.
+    /// Whether the document has no errors and passes its own tests.
     valid: bool,
     /// Errors and warnings, in the order of the text.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     problems: Problems,
+    /// The results of the document's own tests; absent if it has errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    tests: Option<TestReport>,
 }
 
 /// Checks a document and runs its own tests. Changes nothing.
@@ -32,7 +36,10 @@ pub(crate) async fn check(
     DocumentBody { text, format }: DocumentBody,
 ) -> Result<Json<CheckReport>> {
     Ok(Json(match api.live.read(text, format).await? {
-        Ok(rules) => CheckReport { valid: true, problems: rules.warnings().clone() },
-        Err(problems) => CheckReport { valid: false, problems },
+        Ok(rules) => {
+            let tests = rules.test();
+            CheckReport { valid: tests.is_passed(), problems: rules.warnings().clone(), tests: Some(tests) }
+        }
+        Err(problems) => CheckReport { valid: false, problems, tests: None },
     }))
 }

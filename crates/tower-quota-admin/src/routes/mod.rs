@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod clients;
 pub(crate) mod document;
 pub(crate) mod events;
+pub(crate) mod explain;
 pub(crate) mod health;
 pub(crate) mod history;
 pub(crate) mod rollout;

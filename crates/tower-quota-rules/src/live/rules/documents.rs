@@ -110,6 +110,10 @@ impl<S: Store + 'static> LiveRules<S> {
     /// Checks a document, alone and beside the one in force.
     async fn check(&self, new: &NewVersion) -> Result<(), ChangeError> {
         let rules = self.shared.read(&Version::new(0, new.clone())).await?;
+        let tests = rules.test();
+        if !tests.is_passed() {
+            return Err(refused(&format!("the document's own tests fail: {tests}")));
+        }
         let Some(rollout) = new.rollout else { return Ok(()) };
         let Some(in_force) = self.in_force() else {
             return Err(refused("no document is in force yet: put one without a roll-out first"));
