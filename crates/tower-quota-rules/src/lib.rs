@@ -30,6 +30,7 @@ mod code_parts;
 mod compile;
 mod document;
 mod explain;
+mod document_text;
 mod format;
 pub mod live;
 mod print;
