@@ -98,6 +98,19 @@ async fn read_only_source_is_a_problem() {
 }
 
 #[tokio::test]
+async fn file_takes_its_own_format_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    std::fs::write(&path, RULES).unwrap();
+    let instance = Instance::with(FileRules::new(&path).unwrap().writable(), options()).await;
+    let json = instance.request(Method::PUT, "/v1/rules").header("If-Match", "*").json(&json!({ "limits": [] }));
+    problem(json.send().await.unwrap(), ProblemKind::UnsupportedType).await;
+    let put = instance.put_rules("limits: [{ name: a, quota: 1/hour }]").header("If-Match", "*").send().await.unwrap();
+    assert_eq!(put.status(), StatusCode::OK);
+    assert!(std::fs::read_to_string(&path).unwrap().contains("1/hour"));
+}
+
+#[tokio::test]
 async fn responses_keep_browsers_out() {
     let instance = Instance::with_rules().await;
     for response in [instance.get("/v1/health").await, instance.anonymous(Method::GET, "/").send().await.unwrap()] {
@@ -115,5 +128,8 @@ async fn long_comment_is_a_problem() {
     let instance = Instance::with_rules().await;
     let path = format!("/v1/rules/rollback?comment={}", "x".repeat(1_001));
     let response = instance.request(Method::POST, &path).json(&json!({ "version": 1 })).send().await.unwrap();
+    problem(response, ProblemKind::InvalidRequest).await;
+    let block = json!({ "target": "ann", "seconds": 60, "reason": "x".repeat(1_001) });
+    let response = instance.request(Method::PUT, "/v1/blocks").json(&block).send().await.unwrap();
     problem(response, ProblemKind::InvalidRequest).await;
 }

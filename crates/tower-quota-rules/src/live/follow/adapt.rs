@@ -56,11 +56,7 @@ impl<S: Store + 'static> Shared<S> {
         }
     }
 
-    async fn block_offender(
-        self: &Arc<Self>,
-        client: &TopClient,
-        rule: &AdaptiveRule,
-    ) -> Result<(), RuleStoreError> {
+    async fn block_offender(self: &Arc<Self>, client: &TopClient, rule: &AdaptiveRule) -> Result<(), RuleStoreError> {
         let text = client.text();
         let target = match rule.network(text.as_deref()) {
             Some(network) => Target::Network(network),
