@@ -68,7 +68,7 @@ impl Checker<'_> {
     }
 }
 
-/// Returns whether an expression begins at the start of the path, and there with another character than a slash.
+/// Returns whether an expression is anchored, and begins with another character than a slash.
 fn matches_no_path(expression: &str) -> bool {
     let Ok(hir) = regex_syntax::parse(expression) else { return false };
     if !hir.properties().look_set_prefix().contains(Look::Start) {

@@ -75,6 +75,11 @@ impl Problems {
         }
     }
 
+    /// Counts a problem that is not listed.
+    pub(crate) const fn count(&mut self) {
+        self.more += 1;
+    }
+
     /// Returns whether no further problem is listed.
     pub(crate) fn is_full(&self) -> bool {
         self.problems.len() >= Self::MAX_LISTED && self.problems.iter().all(|listed| listed.severity == Severity::Error)

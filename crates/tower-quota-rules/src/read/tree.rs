@@ -28,7 +28,7 @@ pub(super) struct Node {
     pub(super) at: At,
     /// The number of the first node after those in it.
     end: u32,
-    /// Where its text begins.
+    /// The beginning of its text.
     start: u32,
     /// The bytes of its text.
     length: u32,

@@ -46,11 +46,13 @@ pub enum RuleStoreError {
 }
 
 impl RuleStoreError {
-    pub(crate) fn unavailable(store: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    /// Makes the error of a store that does not answer.
+    pub fn unavailable(store: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Unavailable { store: store.into(), source: Arc::from(source.into()) }
     }
 
-    pub(crate) fn unreadable(store: impl Into<String>, reason: impl fmt::Display) -> Self {
+    /// Makes the error of a store whose contents cannot be read.
+    pub fn unreadable(store: impl Into<String>, reason: impl fmt::Display) -> Self {
         Self::Unreadable { store: store.into(), reason: reason.to_string() }
     }
 }

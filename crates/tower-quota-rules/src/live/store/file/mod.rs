@@ -54,8 +54,8 @@ impl FileRules {
             let reason = "its ending names no format: rename it to .yaml, .toml or .json";
             return Err(RuleStoreError::unreadable(display(&path), reason));
         };
-        let watcher = Arc::new(Watcher::of(&path));
-        let (memory, known) = (Arc::default(), Mutex::default());
+        let (memory, known) = (Arc::new(MemoryRules::new()), Mutex::default());
+        let watcher = Arc::new(Watcher::of(&path, Arc::clone(&memory)));
         Ok(Self { path, format, max_bytes: Self::MAX_BYTES, is_writable: false, memory, known, watcher })
     }
 
@@ -193,6 +193,6 @@ impl RuleStore for FileRules {
     }
 
     fn changes(&self) -> watch::Receiver<()> {
-        self.watcher.changes()
+        self.memory.changes()
     }
 }
