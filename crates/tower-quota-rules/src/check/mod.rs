@@ -113,7 +113,7 @@ impl<'d> Checker<'d> {
     /// Reports a name that nothing has.
     fn unknown<'n>(&mut self, place: Place, what: &str, name: &str, known: impl Iterator<Item = &'n str>) {
         if self.problems.is_full() {
-            return self.problems.count();
+            return self.problems.count(1);
         }
         let fix = match nearest(name, known) {
             Some(near) => format!("write {near:?}, if that is meant"),

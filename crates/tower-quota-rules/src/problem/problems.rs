@@ -75,9 +75,9 @@ impl Problems {
         }
     }
 
-    /// Counts a problem that is not listed.
-    pub(crate) const fn count(&mut self) {
-        self.more += 1;
+    /// Counts problems that are not listed.
+    pub(crate) const fn count(&mut self, more: usize) {
+        self.more += more;
     }
 
     /// Returns whether no further problem is listed.

@@ -10,6 +10,7 @@ use serde::de::value::StrDeserializer;
 
 use super::cursor::Cursor;
 use super::error::ReadError;
+use super::expressions;
 use super::tree::{At, Kind, Tree};
 use crate::document::{Document, Grants, OverrideRule};
 use crate::problem::{Place, Problem, Problems};
@@ -61,6 +62,11 @@ impl Elements<'_> {
         if !matches!(self.tree.kind(0), Kind::Map | Kind::Null) {
             let help = "begin with a field, such as \"limits\"";
             self.report(0, "a document is a map of fields, and this is none".into(), Some(help.into()));
+            return document;
+        }
+        // Before they are compiled, which takes more time and memory than to read them.
+        if let Some((message, help)) = expressions::excess(self.tree) {
+            self.report(0, message, Some(help.into()));
             return document;
         }
         let entries: Vec<(u32, u32)> = self.tree.entries(0).collect();
@@ -169,7 +175,7 @@ impl Elements<'_> {
     fn report(&mut self, node: u32, message: String, help: Option<String>) {
         if self.problems.is_full() {
             // Finding its place takes time that grows with the text, and it is counted only.
-            return self.problems.count();
+            return self.problems.count(1);
         }
         let mut problem = Problem::error(self.tree.place(node), "").in_line(self.position(node));
         (problem.message, problem.help) = (message, help);

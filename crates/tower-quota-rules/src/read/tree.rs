@@ -158,6 +158,14 @@ impl Tree {
         self.entries(map).find(|(found, _)| self.text(*found) == key).map(|(_, value)| value)
     }
 
+    /// Returns the texts after each scalar of this text: the values of such a key, in all maps.
+    ///
+    /// What follows another scalar of the text is returned too, which does no harm in a bound.
+    pub(super) fn texts_of<'t>(&'t self, key: &'t str) -> impl Iterator<Item = &'t str> {
+        let nodes = 0..small(self.nodes.len());
+        nodes.filter(move |node| self.text(*node) == key).map(|node| self.text(node + 1))
+    }
+
     /// Returns the keys that a map has twice, each with the one before it.
     pub(super) fn duplicates(&self) -> Vec<(u32, u32)> {
         let mut found = Vec::new();
