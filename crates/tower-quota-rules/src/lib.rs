@@ -47,7 +47,7 @@ pub use self::document::{
     KeyRule, LimitRule, Many, Match, MissingRule, OutcomeText, OverrideRule, PathMatch, PenaltyRule, RouteRule, Sample,
     SampleRequest, StoreFailureRule, TierRule,
 };
-pub use self::explain::{Explanation, LimitExplanation, TestFailure, TestReport};
+pub use self::explain::{Explanation, LimitExplanation, TestFailure, TestReport, readable_key};
 pub use self::format::Format;
 pub use self::problem::{Problem, Problems, Severity};
 pub use self::rules::Rules;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tower_quota::{Explained, ExplainedLimit, Key, Name, Quota, RequestHead};
 
-use super::shown_key::{hashed, shown};
+use super::shown_key::{hashed, readable_key};
 use crate::document::OutcomeText;
 use crate::rules::Rules;
 use crate::text::QuotaText;
@@ -59,17 +59,25 @@ impl Rules {
     /// ```
     #[must_use]
     pub fn explain(&self, head: &RequestHead<'_>) -> Explanation {
-        self.explain_by(head, hashed)
+        self.explain_as(head, self.explained(head), &hashed)
     }
 
     /// Does what [`explain`](Self::explain) does, with the keys themselves: they may be secrets.
     #[must_use]
     pub fn explain_with_keys(&self, head: &RequestHead<'_>) -> Explanation {
-        self.explain_by(head, shown)
+        self.explain_as(head, self.explained(head), &readable_key)
     }
 
-    fn explain_by(&self, head: &RequestHead<'_>, show: fn(&Key<'_>) -> String) -> Explanation {
-        let (tier, explained) = (self.tier(head), self.explained(head));
+    /// Returns what a running layer with these rules does with a request, as its handle
+    /// [explains](tower_quota::RateLimitHandle::explain) it, with keys as `show` writes them.
+    #[must_use]
+    pub fn explain_as(
+        &self,
+        head: &RequestHead<'_>,
+        explained: Explained,
+        show: &dyn Fn(&Key<'_>) -> String,
+    ) -> Explanation {
+        let tier = self.tier(head);
         let without_limits =
             |outcome| Explanation { outcome, tier: tier.map(text), missing_key: None, limits: Vec::new() };
         match explained {
@@ -89,7 +97,7 @@ impl Rules {
 }
 
 impl LimitExplanation {
-    fn of(limit: &ExplainedLimit, show: fn(&Key<'_>) -> String) -> Self {
+    fn of(limit: &ExplainedLimit, show: &dyn Fn(&Key<'_>) -> String) -> Self {
         Self {
             name: text(limit.name),
             quota: Quota::into(limit.quota),

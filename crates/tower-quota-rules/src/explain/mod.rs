@@ -9,3 +9,4 @@ mod shown_key;
 
 pub use self::explanation::{Explanation, LimitExplanation};
 pub use self::report::{TestFailure, TestReport};
+pub use self::shown_key::readable_key;

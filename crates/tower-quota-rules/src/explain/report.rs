@@ -7,7 +7,6 @@ use serde::Serialize;
 use tower_quota::{Limit, Quota, RequestHead};
 
 use super::explanation::Explanation;
-use super::sample::request;
 use crate::document::{Document, Expected, Grant, OutcomeText, Sample};
 use crate::rules::Rules;
 use crate::text::QuotaText;
@@ -69,7 +68,7 @@ impl Rules {
         if sample.request.route.is_some() {
             return vec!["a sample cannot have a route, which axum alone gives: match the path instead".into()];
         }
-        match request(&sample.request) {
+        match sample.request.to_request() {
             Ok(request) => compare(self.document(), &sample.expect, &self.explain(&RequestHead::of(&request))),
             Err(error) => vec![format!("no request can be so: {error}")],
         }

@@ -18,7 +18,8 @@ pub(super) fn hashed(key: &Key<'_>) -> String {
 }
 
 /// Returns a key as its text, or its address; other bytes in hexadecimal digits.
-pub(super) fn shown(key: &Key<'_>) -> String {
+#[must_use]
+pub fn readable_key(key: &Key<'_>) -> String {
     let bytes = key.as_bytes();
     if key.scope().as_str().starts_with(client_ip().scope().as_str())
         && let Some(address) = address(bytes)

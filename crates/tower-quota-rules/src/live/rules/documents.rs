@@ -10,6 +10,7 @@ use crate::live::rollout::{Rollout, RolloutReport};
 use crate::live::store::{Candidate, RuleStoreError};
 use crate::live::time::Time;
 use crate::live::version::{NewVersion, Version, VersionInfo};
+use crate::{Format, Rules};
 
 impl<S: Store + 'static> LiveRules<S> {
     /// Puts a document in force, or beside the one in force, on all instances.
@@ -98,9 +99,21 @@ impl<S: Store + 'static> LiveRules<S> {
         self.shared.store.audit(most).await
     }
 
+    /// Reads, checks and compiles a document as [`put`](Self::put) does. Changes nothing.
+    ///
+    /// # Errors
+    /// [`ChangeError::Invalid`] with all problems of the document.
+    pub async fn read(&self, text: impl Into<String>, format: Format) -> Result<Rules, ChangeError> {
+        Ok(self.shared.read(&Version::new(0, NewVersion::new(text, format, ""))).await?)
+    }
+
     /// Checks a document, alone and beside the one in force.
     async fn check(&self, new: &NewVersion) -> Result<(), ChangeError> {
         let rules = self.shared.read(&Version::new(0, new.clone())).await?;
+        let tests = rules.test();
+        if !tests.is_passed() {
+            return Err(refused(&format!("the document's own tests fail: {tests}")));
+        }
         let Some(rollout) = new.rollout else { return Ok(()) };
         let Some(in_force) = self.in_force() else {
             return Err(refused("no document is in force yet: put one without a roll-out first"));

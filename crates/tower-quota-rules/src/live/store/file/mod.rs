@@ -139,8 +139,7 @@ impl RuleStore for FileRules {
                 return self.read_only();
             }
             if new.format != self.format {
-                let reason = format_args!("it holds {:?}, not {:?}", self.format, new.format);
-                return Err(RuleStoreError::unreadable(self.name(), reason));
+                return Err(RuleStoreError::WrongFormat { store: self.name(), format: self.format });
             }
             self.refresh().await.or_else(|error| if self.path.exists() { Err(error) } else { Ok(()) })?;
             let newest = self.memory.state(None).await?.and_then(|state| state.newest());
