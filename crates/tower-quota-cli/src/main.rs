@@ -1,0 +1,6 @@
+//! The command of tower-quota.
+#![forbid(unsafe_code)]
+
+mod log;
+
+fn main() {}
