@@ -33,7 +33,8 @@ impl<S: Store> Shared<S> {
     #[inline]
     pub(super) fn begin<B>(self: &Arc<Self>, request: &mut Request<B>) -> Step<S> {
         let rules = self.rules();
-        if rules.plan.begins_with_limits() { self.ask(&rules, request) } else { self.look_up(&rules, request) }
+        let rules = rules.of_request(request);
+        if rules.plan.begins_with_limits() { self.ask(rules, request) } else { self.look_up(rules, request) }
     }
 
     /// Continues a request after a wait.

@@ -81,7 +81,7 @@ impl<S: Store> Shared<S> {
 
     /// Remembers the last statuses of clients if the policy has local limits, which continue from them.
     fn note_policy(&self) {
-        self.store.remember_statuses(self.rules().plan.counts_locally());
+        self.store.remember_statuses(self.rules().count_locally());
     }
 }
 

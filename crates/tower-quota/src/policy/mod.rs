@@ -1,6 +1,7 @@
 //! Policies: the limits of a request, decided together.
 
 mod ask;
+mod beside;
 mod choose;
 mod lists;
 mod look_up;
@@ -19,6 +20,7 @@ use crate::limit::Limit;
 use crate::when::Condition;
 
 pub(crate) use self::ask::{Ask, Fallback, NotAsked};
+use self::beside::Split;
 use self::choose::Choice;
 pub use self::choose::Chosen;
 pub(crate) use self::lists::Listed;
@@ -50,6 +52,8 @@ pub struct Policy {
     instances: u32,
     lists: Lists,
     look_ups: Vec<LookUp>,
+    /// Boxed, since few policies have one.
+    pub(crate) split: Option<Box<Split>>,
 }
 
 impl Policy {
@@ -63,6 +67,7 @@ impl Policy {
             instances: 1,
             lists: Lists::new(),
             look_ups: Vec::new(),
+            split: None,
         }
     }
 

@@ -1,11 +1,15 @@
 //! The rules in force: a policy and its responses.
 
+use std::sync::Arc;
+
 use http::Request;
 use tower_quota_core::Decision;
 
 use crate::checks::{Checks, Watch};
+use crate::head::RequestHead;
 use crate::policy::{Plan, Policy};
 use crate::response::{ResponseSettings, Responses};
+use crate::when::Condition;
 
 /// A policy and its responses, compiled together. They are immutable and replaced together.
 pub(crate) struct Rules {
@@ -15,6 +19,8 @@ pub(crate) struct Rules {
     /// True if a request that is admitted at once needs no further work.
     pub(crate) ends_with_decision: bool,
     pub(crate) watch: Watch,
+    /// Other rules, for the requests that match a condition.
+    split: Option<(Arc<dyn Condition>, Arc<Rules>)>,
 }
 
 impl Rules {
@@ -23,19 +29,37 @@ impl Rules {
     /// `has_listener` is true if a listener gets decisions; `store` is a number that identifies the store in this
     /// process.
     pub(crate) fn new(
-        policy: Policy,
+        mut policy: Policy,
         settings: &ResponseSettings,
         attaches_decision: bool,
         has_listener: bool,
         checks: &Checks,
         store: usize,
     ) -> Self {
+        let split = policy.split.take().map(|split| {
+            let rules = Self::new(split.policy, settings, attaches_decision, has_listener, checks, store);
+            (split.condition, Arc::new(rules))
+        });
         let plan = Plan::new(policy);
         let watch = Watch::new(&plan, checks, store);
         let responses = Responses::new(settings, plan.limits());
         let ends_with_decision =
             !has_listener && !attaches_decision && responses.is_silent() && plan.ends_with_decision();
-        Self { plan, responses, attaches_decision, ends_with_decision, watch }
+        Self { plan, responses, attaches_decision, ends_with_decision, watch, split }
+    }
+
+    /// Returns the rules that decide a request: these, or those of the [split](Policy::split) that it matches.
+    #[inline]
+    pub(crate) fn of_request<'a, B>(self: &'a Arc<Self>, request: &Request<B>) -> &'a Arc<Self> {
+        match &self.split {
+            Some((condition, rules)) if condition(&RequestHead::of(request)) => rules,
+            _ => self,
+        }
+    }
+
+    /// Returns whether a limit is counted in this process while the store is unavailable.
+    pub(crate) fn count_locally(&self) -> bool {
+        self.plan.counts_locally() || self.split.as_ref().is_some_and(|(_, rules)| rules.count_locally())
     }
 
     /// Attaches the decision to an admitted request, for its handler.

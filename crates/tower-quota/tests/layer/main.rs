@@ -6,6 +6,7 @@ mod axum_apps;
 mod axum_extractors;
 #[cfg(feature = "axum")]
 mod axum_tiers;
+mod beside;
 mod choose;
 mod conditions;
 mod costs;

@@ -1,0 +1,17 @@
+//! Which keys have which tier.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Many;
+use crate::text::{KeyPattern, NameText};
+
+/// Assigns a tier to the keys that match one of these patterns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AssignRule {
+    /// The keys.
+    pub key: Many<KeyPattern>,
+    /// Their tier.
+    pub tier: NameText,
+}

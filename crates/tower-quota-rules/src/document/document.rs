@@ -1,0 +1,68 @@
+//! The root of a document.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    AdaptiveBlock, AssignRule, ClientIpRule, Defaults, LimitRule, Match, OverrideRule, RouteRule, Sample, TierRule,
+};
+use crate::text::NameText;
+
+/// The rules of a service: who may do how much.
+///
+/// ```
+/// use tower_quota_rules::{Format, Rules};
+///
+/// let rules = Rules::parse("limits:\n  - name: minute\n    quota: 100/minute\n", Format::Yaml)?;
+/// assert_eq!(rules.document().limits[0].name.as_str(), "minute");
+/// # Ok::<(), tower_quota_rules::Problems>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Document {
+    /// The version of the format: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1))]
+    pub version: Option<u32>,
+    /// What limits do that do not say it themselves.
+    #[serde(skip_serializing_if = "Defaults::is_empty")]
+    pub defaults: Defaults,
+    /// How the key `client_ip` reads addresses.
+    #[serde(skip_serializing_if = "ClientIpRule::is_empty")]
+    pub client_ip: ClientIpRule,
+    /// The most instances of the service, among which limits that are counted locally are divided. The default is 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub instances: Option<u32>,
+    /// The limits of every request.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitRule>,
+    /// Tiers by name: other quotas for the clients that are assigned to them.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub tiers: IndexMap<NameText, TierRule>,
+    /// Which keys have which tier. The first match wins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assign: Vec<AssignRule>,
+    /// Tiers and quotas of single keys.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub overrides: IndexMap<Box<str>, OverrideRule>,
+    /// Limits of some requests, in addition.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<RouteRule>,
+    /// Requests that are not counted. Blocked clients stay blocked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skip: Vec<Match>,
+    /// Requests that are neither counted nor blocked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<Match>,
+    /// Requests that are blocked, unless they are allowed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub block: Vec<Match>,
+    /// Blocks of clients that are refused for long. Off when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptive_block: Option<AdaptiveBlock>,
+    /// Sample requests, and what must come of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<Sample>,
+}

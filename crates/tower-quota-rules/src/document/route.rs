@@ -1,0 +1,17 @@
+//! Limits of some requests.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{LimitRule, Match};
+
+/// Limits of the requests that match, in addition to those of every request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RouteRule {
+    /// Which requests.
+    #[serde(rename = "match")]
+    pub matching: Match,
+    /// Their limits.
+    pub limits: Vec<LimitRule>,
+}

@@ -1,0 +1,44 @@
+//! Sample requests.
+
+use core::net::IpAddr;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Expected, Many};
+use crate::text::{HeaderText, MethodText};
+
+/// A sample request, and what must come of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sample {
+    /// The request.
+    pub request: SampleRequest,
+    /// What must come of it. What is not given is not compared.
+    pub expect: Expected,
+}
+
+/// A request of a test.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SampleRequest {
+    /// The method. The default is `GET`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<MethodText>,
+    /// The path with its query. The default is `/`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<Box<str>>,
+    /// The host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<Box<str>>,
+    /// The headers.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub headers: IndexMap<HeaderText, Many<Box<str>>>,
+    /// The address of the peer. The default is `192.0.2.1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
+    /// The route that axum has matched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route: Option<Box<str>>,
+}

@@ -1,0 +1,45 @@
+//! The formats of documents.
+
+use core::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// A format in which documents are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// YAML 1.2, without anchors, aliases and tags.
+    Yaml,
+    /// TOML 1.0.
+    Toml,
+    /// JSON (RFC 8259).
+    Json,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Self; 3] = [Self::Yaml, Self::Toml, Self::Json];
+
+    /// Returns the format of a file by its extension: `.yaml`, `.yml`, `.toml` or `.json`.
+    #[must_use]
+    pub fn of_path(path: impl AsRef<Path>) -> Option<Self> {
+        let extension = path.as_ref().extension()?.to_str()?.to_ascii_lowercase();
+        Some(match extension.as_str() {
+            "yaml" | "yml" => Self::Yaml,
+            "toml" => Self::Toml,
+            "json" => Self::Json,
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Yaml => "YAML",
+            Self::Toml => "TOML",
+            Self::Json => "JSON",
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! One problem.
+
+use core::fmt;
+
+use serde::Serialize;
+
+use super::place::Place;
+
+/// Something wrong in a document, with its place and how to fix it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Problem {
+    /// Whether the document can be used all the same.
+    pub severity: Severity,
+    /// The place in the document, such as `routes[3].limits[0].quota`. Empty for the entire document.
+    pub path: String,
+    /// The line in the text, from 1. `None` if the document was built in code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The column in the line, in characters from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// What is wrong. It names the value.
+    pub message: String,
+    /// How to fix it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// The place in the document that was read, which may lack what could not be read.
+    #[serde(skip)]
+    pub(crate) place: Place,
+}
+
+/// Whether a document can be used with a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// It cannot be used.
+    Error,
+    /// It can be used, and does not do what it seems to say.
+    Warning,
+}
+
+impl Problem {
+    /// Makes a problem of a text that says what is wrong and, after its last colon, how to fix it.
+    pub(crate) fn new(severity: Severity, place: Place, text: impl fmt::Display) -> Self {
+        let text = text.to_string();
+        let (message, help) = match text.rsplit_once(": ") {
+            Some((message, help)) => (message.to_owned(), Some(help.to_owned())),
+            None => (text, None),
+        };
+        Self { severity, path: place.to_string(), line: None, column: None, message, help, place }
+    }
+
+    /// Makes an error, see [`Problem::new`].
+    pub(crate) fn error(place: Place, text: impl fmt::Display) -> Self {
+        Self::new(Severity::Error, place, text)
+    }
+
+    /// Makes a warning, see [`Problem::new`].
+    pub(crate) fn warning(place: Place, text: impl fmt::Display) -> Self {
+        Self::new(Severity::Warning, place, text)
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        })
+    }
+}
+
+impl fmt::Display for Problem {
+    /// Writes the problem in one line: `line 3, column 12: limits[0].quota: ...: ...`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (Some(line), Some(column)) = (self.line, self.column) {
+            write!(f, "line {line}, column {column}: ")?;
+        }
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)?;
+        match &self.help {
+            Some(help) => write!(f, ": {help}"),
+            None => Ok(()),
+        }
+    }
+}

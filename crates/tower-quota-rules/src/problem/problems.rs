@@ -1,0 +1,116 @@
+//! All problems of a document.
+
+use core::fmt;
+
+use serde::Serialize;
+
+use super::problem::{Problem, Severity};
+use super::render;
+
+/// All problems of a document, in the order of its text.
+///
+/// At most [`Problems::MAX_LISTED`] are listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Problems {
+    problems: Vec<Problem>,
+    /// The number of problems that are not listed.
+    more: usize,
+}
+
+impl Problems {
+    /// The most problems that are listed.
+    pub const MAX_LISTED: usize = 100;
+
+    /// Returns the listed problems.
+    pub fn iter(&self) -> core::slice::Iter<'_, Problem> {
+        self.problems.iter()
+    }
+
+    /// Returns the number of problems that are not listed.
+    #[must_use]
+    pub const fn more(&self) -> usize {
+        self.more
+    }
+
+    /// Returns whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// Returns whether the document cannot be used.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.problems.iter().any(|problem| problem.severity == Severity::Error)
+    }
+
+    /// Returns the text for people: each problem with its line of the document, and a mark below it.
+    ///
+    /// `source` is the text that was read, `name` that of its file.
+    ///
+    /// ```
+    /// use tower_quota_rules::{Format, Rules};
+    ///
+    /// let text = "limits:\n  - name: minute\n    quota: 100/minte\n";
+    /// let problems = Rules::parse(text, Format::Yaml).unwrap_err();
+    /// assert!(problems.render(text, "rules.yaml").contains("rules.yaml:3:12"));
+    /// ```
+    #[must_use]
+    pub fn render(&self, source: &str, name: &str) -> String {
+        render::render(self, source, name)
+    }
+
+    /// Adds a problem.
+    pub(crate) fn push(&mut self, problem: Problem) {
+        // An error is never left out for a warning.
+        if self.problems.len() < Self::MAX_LISTED {
+            self.problems.push(problem);
+            return;
+        }
+        self.more += 1;
+        if problem.severity == Severity::Error
+            && let Some(last) = self.problems.iter_mut().rfind(|listed| listed.severity == Severity::Warning)
+        {
+            *last = problem;
+        }
+    }
+
+    /// Returns whether no further problem is listed.
+    pub(crate) fn is_full(&self) -> bool {
+        self.problems.len() >= Self::MAX_LISTED && self.problems.iter().all(|listed| listed.severity == Severity::Error)
+    }
+
+    /// Sorts the problems by their places in the text.
+    pub(crate) fn sort(&mut self) {
+        self.problems.sort_by_key(|problem| (problem.line, problem.column));
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> core::slice::IterMut<'_, Problem> {
+        self.problems.iter_mut()
+    }
+}
+
+impl<'a> IntoIterator for &'a Problems {
+    type Item = &'a Problem;
+    type IntoIter = core::slice::Iter<'a, Problem>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl core::error::Error for Problems {}
+
+impl fmt::Display for Problems {
+    /// Writes a line for each problem.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, problem) in self.problems.iter().enumerate() {
+            let separator = if position == 0 { "" } else { "\n" };
+            write!(f, "{separator}{}: {problem}", problem.severity)?;
+        }
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more"),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Nodes as a format of serde.
+
+use std::collections::BTreeSet;
+
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::forward_to_deserialize_any;
+
+use super::error::ReadError;
+use super::tree::{Kind, Tree};
+
+/// A node to read, without those that were left out.
+#[derive(Clone, Copy)]
+pub(super) struct Cursor<'t> {
+    pub(super) tree: &'t Tree,
+    pub(super) left_out: &'t BTreeSet<u32>,
+    pub(super) node: u32,
+}
+
+impl<'t> Cursor<'t> {
+    const fn at(self, node: u32) -> Self {
+        Self { node, ..self }
+    }
+
+    fn text(self) -> &'t str {
+        self.tree.text(self.node)
+    }
+
+    fn kind(self) -> Kind {
+        self.tree.kind(self.node)
+    }
+
+    fn is_left_out(self, node: u32) -> bool {
+        !self.left_out.is_empty() && self.left_out.contains(&node)
+    }
+
+    fn list<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let rest = self.tree.elements(self.node).filter(move |node| !self.is_left_out(*node));
+        visitor.visit_seq(Elements { cursor: self, rest })
+    }
+
+    fn map<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let kept = move |(key, value): &(u32, u32)| !self.is_left_out(*key) && !self.is_left_out(*value);
+        let rest = self.tree.entries(self.node).filter(kept);
+        visitor.visit_map(Entries { cursor: self, rest, value: None })
+    }
+
+    /// Reads a whole number up to this one.
+    fn number(self, most: u64) -> Result<u64, ReadError> {
+        let is_number = matches!(self.kind(), Kind::Number | Kind::Plain);
+        let number = self.text().parse::<u64>().ok().filter(|number| *number <= most);
+        match number {
+            Some(number) if is_number => Ok(number),
+            _ if is_number => Err(ReadError::number(self.text(), most)),
+            _ => Err(ReadError::invalid_type(self.unexpected(), &"a whole number")),
+        }
+    }
+
+    fn unexpected(self) -> Unexpected<'t> {
+        match self.kind() {
+            Kind::Null => Unexpected::Unit,
+            Kind::Bool => Unexpected::Bool(self.text() == "true"),
+            // A number as it is written.
+            Kind::Number => Unexpected::Other(self.text()),
+            Kind::Text | Kind::Plain => Unexpected::Str(self.text()),
+            Kind::List => Unexpected::Seq,
+            Kind::Map => Unexpected::Map,
+        }
+    }
+}
+
+impl<'de> Deserializer<'de> for Cursor<'_> {
+    type Error = ReadError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match self.kind() {
+            Kind::Null => visitor.visit_unit(),
+            Kind::Bool => visitor.visit_bool(self.text() == "true"),
+            Kind::Number => match self.text().parse() {
+                Ok(number) => visitor.visit_u64(number),
+                Err(_) => Err(ReadError::invalid_type(self.unexpected(), &visitor)),
+            },
+            Kind::Text | Kind::Plain => visitor.visit_str(self.text()),
+            Kind::List => self.list(visitor),
+            Kind::Map => self.map(visitor),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        if self.kind() == Kind::Null { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match (self.kind(), self.text()) {
+            (Kind::Bool | Kind::Plain, "true") => visitor.visit_bool(true),
+            (Kind::Bool | Kind::Plain, "false") => visitor.visit_bool(false),
+            _ => Err(ReadError::invalid_type(self.unexpected(), &"true or false")),
+        }
+    }
+
+    fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_u64(self.number(u8::MAX.into())?)
+    }
+
+    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_u64(self.number(u32::MAX.into())?)
+    }
+
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_u64(self.number(u64::MAX)?)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        match self.kind() {
+            Kind::Text | Kind::Plain => visitor.visit_enum(StrDeserializer::new(self.text())),
+            _ => Err(ReadError::invalid_type(self.unexpected(), &"one of the known words")),
+        }
+    }
+
+    /// An empty value is an empty map: all its lines may be comments.
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match self.kind() {
+            Kind::Map | Kind::Null => self.map(visitor),
+            _ => Err(ReadError::invalid_type(self.unexpected(), &visitor)),
+        }
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        match self.kind() {
+            Kind::Map | Kind::Null => self.map(visitor),
+            _ => Err(ReadError::invalid_type(self.unexpected(), &"a map of fields")),
+        }
+    }
+
+    /// An empty value is an empty list: all its lines may be comments.
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match self.kind() {
+            Kind::List | Kind::Null => self.list(visitor),
+            _ => Err(ReadError::invalid_type(self.unexpected(), &"a list")),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    forward_to_deserialize_any! {
+        i8 i16 i32 i64 i128 u16 u128 f32 f64 char str string bytes byte_buf unit unit_struct tuple tuple_struct
+        identifier ignored_any
+    }
+}
+
+/// The elements of a list.
+struct Elements<'t, I> {
+    cursor: Cursor<'t>,
+    rest: I,
+}
+
+impl<'de, I: Iterator<Item = u32>> SeqAccess<'de> for Elements<'_, I> {
+    type Error = ReadError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
+        let Some(node) = self.rest.next() else { return Ok(None) };
+        seed.deserialize(self.cursor.at(node)).map(Some).map_err(|error| error.at(node))
+    }
+}
+
+/// The entries of a map.
+struct Entries<'t, I> {
+    cursor: Cursor<'t>,
+    rest: I,
+    value: Option<u32>,
+}
+
+impl<'de, I: Iterator<Item = (u32, u32)>> MapAccess<'de> for Entries<'_, I> {
+    type Error = ReadError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
+        let Some((key, value)) = self.rest.next() else { return Ok(None) };
+        self.value = Some(value);
+        let text = StrDeserializer::new(self.cursor.tree.text(key));
+        seed.deserialize(text).map(Some).map_err(|error: ReadError| error.at(key))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
+        let Some(value) = self.value.take() else { return Err(ReadError::custom("a value without its key")) };
+        seed.deserialize(self.cursor.at(value)).map_err(|error| error.at(value))
+    }
+}

@@ -1,0 +1,184 @@
+//! The elements of a document, read one by one, and every error in them.
+
+use core::hash::Hash;
+use std::collections::BTreeSet;
+
+use indexmap::IndexMap;
+use serde::Deserialize;
+use serde::de::Error;
+use serde::de::value::StrDeserializer;
+
+use super::cursor::Cursor;
+use super::error::ReadError;
+use super::tree::{At, Kind, Tree};
+use crate::document::Document;
+use crate::problem::{Place, Problem, Problems};
+
+/// How often a large element is read: each error leaves a node out, and reads it again.
+const MAX_READS_OF_LARGE: usize = 10;
+
+/// The nodes from which an element is large.
+const LARGE: u32 = 10_000;
+
+/// The names of a document's fields.
+const FIELDS: [&str; 14] = [
+    "version",
+    "defaults",
+    "client_ip",
+    "instances",
+    "limits",
+    "tiers",
+    "assign",
+    "overrides",
+    "routes",
+    "skip",
+    "allow",
+    "block",
+    "adaptive_block",
+    "tests",
+];
+
+/// Reads a tree, and collects every error.
+pub(super) struct Elements<'t> {
+    pub(super) tree: &'t Tree,
+    pub(super) source: &'t str,
+    /// The nodes that could not be read.
+    pub(super) left_out: BTreeSet<u32>,
+    pub(super) problems: Problems,
+}
+
+impl Elements<'_> {
+    /// Reads the document. What cannot be read is left out.
+    pub(super) fn document(&mut self) -> Document {
+        for (first, second) in self.tree.duplicates() {
+            let (line, _) = self.position(first);
+            let text = self.tree.text(second);
+            let message = format!("{text:?} is given twice, first in line {line}");
+            self.report(second, message, Some("remove one".into()));
+            self.left_out.insert(second);
+        }
+        let mut document = Document::default();
+        if !matches!(self.tree.kind(0), Kind::Map | Kind::Null) {
+            let help = "begin with a field, such as \"limits\"";
+            self.report(0, "a document is a map of fields, and this is none".into(), Some(help.into()));
+            return document;
+        }
+        let entries: Vec<(u32, u32)> = self.tree.entries(0).collect();
+        for (key, value) in entries {
+            if self.left_out.contains(&key) {
+                continue;
+            }
+            match self.tree.text(key) {
+                "version" => document.version = self.element(value).unwrap_or_default(),
+                "defaults" => document.defaults = self.element(value).unwrap_or_default(),
+                "client_ip" => document.client_ip = self.element(value).unwrap_or_default(),
+                "instances" => document.instances = self.element(value).unwrap_or_default(),
+                "limits" => document.limits = self.list(value),
+                "tiers" => document.tiers = self.map(value),
+                "assign" => document.assign = self.list(value),
+                "overrides" => document.overrides = self.map(value),
+                "routes" => document.routes = self.list(value),
+                "skip" => document.skip = self.list(value),
+                "allow" => document.allow = self.list(value),
+                "block" => document.block = self.list(value),
+                "adaptive_block" => document.adaptive_block = self.element(value).unwrap_or_default(),
+                "tests" => document.tests = self.list(value),
+                unknown => {
+                    let error = ReadError::unknown_field(unknown, &FIELDS).at(key);
+                    self.found(error, key);
+                }
+            }
+        }
+        document
+    }
+
+    fn list<T: for<'de> Deserialize<'de>>(&mut self, list: u32) -> Vec<T> {
+        if !matches!(self.tree.kind(list), Kind::List | Kind::Null) {
+            self.report(list, "this is not a list".into(), Some("write its elements in a list".into()));
+            self.left_out.insert(list);
+        }
+        let elements: Vec<u32> = self.tree.elements(list).collect();
+        elements.into_iter().filter_map(|node| self.element(node)).collect()
+    }
+
+    fn map<K, V>(&mut self, map: u32) -> IndexMap<K, V>
+    where
+        K: for<'de> Deserialize<'de> + Hash + Eq,
+        V: for<'de> Deserialize<'de>,
+    {
+        if !matches!(self.tree.kind(map), Kind::Map | Kind::Null) {
+            self.report(map, "this is not a map".into(), Some("write names and values".into()));
+            self.left_out.insert(map);
+        }
+        let entries: Vec<(u32, u32)> = self.tree.entries(map).collect();
+        let mut read = IndexMap::with_capacity(entries.len());
+        for (key, value) in entries {
+            if self.left_out.contains(&key) {
+                continue;
+            }
+            let text: StrDeserializer<'_, ReadError> = StrDeserializer::new(self.tree.text(key));
+            match K::deserialize(text) {
+                Ok(name) => {
+                    if let Some(element) = self.element(value) {
+                        read.insert(name, element);
+                    }
+                }
+                Err(error) => {
+                    self.found(error, key);
+                }
+            }
+        }
+        read
+    }
+
+    /// Reads an element until what is left of it has no error.
+    fn element<T: for<'de> Deserialize<'de>>(&mut self, node: u32) -> Option<T> {
+        let is_large = self.tree.end(node) - node > LARGE;
+        let most = if is_large { MAX_READS_OF_LARGE } else { usize::MAX };
+        for _ in 0..most {
+            let cursor = Cursor { tree: self.tree, left_out: &self.left_out, node };
+            match T::deserialize(cursor) {
+                Ok(element) => return Some(element),
+                Err(error) => {
+                    if self.found(error, node) == node || self.problems.is_full() {
+                        break;
+                    }
+                }
+            }
+        }
+        self.left_out.insert(node);
+        None
+    }
+
+    /// Reports an error, leaves its node out and returns it.
+    fn found(&mut self, error: ReadError, element: u32) -> u32 {
+        let wrong = error.at(element).into_inner();
+        let node = wrong.node.unwrap_or(element);
+        // What is missing from a list or a map of which something was left out is no further error.
+        let in_it = node + 1..self.tree.end(node);
+        if in_it.is_empty() || self.left_out.range(in_it).next().is_none() {
+            self.report(node, wrong.message, wrong.help);
+        }
+        self.left_out.insert(node);
+        node
+    }
+
+    fn report(&mut self, node: u32, message: String, help: Option<String>) {
+        let mut problem = Problem::error(self.tree.place(node), "");
+        (problem.message, problem.help) = (message, help);
+        let (line, column) = self.position(node);
+        (problem.line, problem.column) = (Some(line), Some(column));
+        self.problems.push(problem);
+    }
+
+    fn position(&self, node: u32) -> (u32, u32) {
+        self.tree.node(node).map_or(At::Line(1, 1), |node| node.at).line_and_column(self.source)
+    }
+}
+
+/// Makes the problem of a text that is not read at all.
+pub(super) fn too_long(length: usize, most: usize) -> Problem {
+    let text =
+        format_args!("the document has {length} bytes, and at most {most} are read: split it, or allow more in code");
+    Problem::error(Place::default(), text)
+}

@@ -1,0 +1,106 @@
+//! Errors of reading a node.
+
+use core::fmt;
+
+use serde::de::{Expected, Unexpected};
+
+use crate::problem::nearest;
+
+/// What is wrong with a node. Boxed, so that results are small.
+#[derive(Debug)]
+pub(super) struct ReadError(Box<Wrong>);
+
+#[derive(Debug)]
+pub(super) struct Wrong {
+    /// The node, once it is known.
+    pub(super) node: Option<u32>,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+}
+
+impl ReadError {
+    fn new(message: String, help: Option<String>) -> Self {
+        Self(Box::new(Wrong { node: None, message, help }))
+    }
+
+    /// Names the node, unless one in it is known.
+    pub(super) fn at(mut self, node: u32) -> Self {
+        self.0.node.get_or_insert(node);
+        self
+    }
+
+    pub(super) fn into_inner(self) -> Wrong {
+        *self.0
+    }
+
+    /// Makes the error of a number that is out of range.
+    pub(super) fn number(text: &str, most: u64) -> Self {
+        Self::new(format!("{text} is not a whole number from 0 to {most}"), Some("give one in this range".into()))
+    }
+}
+
+impl core::error::Error for ReadError {}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl serde::de::Error for ReadError {
+    fn custom<T: fmt::Display>(text: T) -> Self {
+        let text = text.to_string();
+        match text.rsplit_once(": ") {
+            Some((message, help)) => Self::new(message.into(), Some(help.into())),
+            None => Self::new(text, None),
+        }
+    }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::new(format!("{} stands where {expected} belongs", shown(&found)), Some(format!("give {expected}")))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::invalid_type(found, expected)
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        unknown("field", field, expected)
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        unknown("choice", variant, expected)
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::new(format!("the field {field:?} is missing"), Some(format!("add {field:?}")))
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        Self::new(format!("the field {field:?} is given twice"), Some("remove one".into()))
+    }
+}
+
+/// Returns the error of a field or a choice that there is not, with the nearest one that there is.
+fn unknown(what: &str, name: &str, expected: &[&'static str]) -> ReadError {
+    let help = match (nearest(name, expected.iter().copied()), expected) {
+        (Some(near), _) => Some(format!("write {near:?}, if that is meant")),
+        (None, []) => None,
+        (None, known) => Some(format!("the known ones are {}", known.join(", "))),
+    };
+    ReadError::new(format!("there is no {what} {name:?} here"), help)
+}
+
+fn shown(found: &Unexpected<'_>) -> String {
+    match found {
+        Unexpected::Map => "a map".into(),
+        Unexpected::Seq => "a list".into(),
+        Unexpected::Str(text) => format!("{text:?}"),
+        Unexpected::Unit => "nothing".into(),
+        Unexpected::Signed(number) => number.to_string(),
+        Unexpected::Unsigned(number) => number.to_string(),
+        Unexpected::Float(number) => number.to_string(),
+        Unexpected::Bool(flag) => flag.to_string(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,112 @@
+//! What was read, and where in the text it is.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ops::Bound;
+
+use super::elements::{Elements, too_long};
+use super::tree::{Kind, Tree};
+use super::{json, toml, yaml};
+use crate::check::KnownNames;
+use crate::document::Document;
+use crate::format::Format;
+use crate::problem::{Problem, Problems, Step};
+
+/// What is known of a text beside its document.
+#[derive(Debug, Default)]
+pub(crate) struct Reading<'s> {
+    tree: Option<Tree>,
+    source: &'s str,
+    left_out: BTreeSet<u32>,
+    problems: Problems,
+}
+
+/// Reads a text. What cannot be read is left out of the document.
+pub(crate) fn read(source: &str, format: Format, max_bytes: usize) -> (Document, Reading<'_>) {
+    let failed = |found: Vec<Problem>| {
+        let mut problems = Problems::default();
+        found.into_iter().for_each(|problem| problems.push(problem));
+        (Document::default(), Reading { problems, source, ..Reading::default() })
+    };
+    // Nodes count bytes in 32 bits.
+    let most = max_bytes.min(u32::MAX as usize);
+    if source.len() > most {
+        return failed(vec![too_long(source.len(), most)]);
+    }
+    let text = source.strip_prefix('\u{feff}').unwrap_or(source);
+    let tree = match format {
+        Format::Yaml => yaml::read(text).map_err(|problem| vec![problem]),
+        Format::Toml => toml::read(text),
+        Format::Json => json::read(text).map_err(|problem| vec![problem]),
+    };
+    let tree = match tree {
+        Ok(tree) => tree,
+        Err(problems) => return failed(problems),
+    };
+    let mut elements = Elements { tree: &tree, source: text, left_out: BTreeSet::new(), problems: Problems::default() };
+    let document = elements.document();
+    let (left_out, problems) = (elements.left_out, elements.problems);
+    (document, Reading { tree: Some(tree), source: text, left_out, problems })
+}
+
+impl Reading<'_> {
+    pub(crate) const fn problems(&self) -> &Problems {
+        &self.problems
+    }
+
+    /// Returns whether the text has the form of a document, so that it can be checked further.
+    pub(crate) const fn has_document(&self) -> bool {
+        self.tree.is_some()
+    }
+
+    /// Returns the names of limits and tiers that the text gives, also those of what could not be read.
+    pub(crate) fn known_names(&self) -> KnownNames {
+        let mut names = KnownNames::default();
+        let Some(tree) = self.tree.as_ref().filter(|_| !self.left_out.is_empty()) else { return names };
+        let limits_of = |list: Option<u32>, names: &mut HashSet<String>| {
+            let limits = list.into_iter().flat_map(|list| tree.elements(list));
+            names.extend(limits.filter_map(|limit| tree.value(limit, "name")).map(|name| tree.text(name).to_owned()));
+        };
+        limits_of(tree.value(0, "limits"), &mut names.limits);
+        for route in tree.value(0, "routes").into_iter().flat_map(|routes| tree.elements(routes)) {
+            limits_of(tree.value(route, "limits"), &mut names.limits);
+        }
+        let tiers = tree.value(0, "tiers").into_iter().flat_map(|tiers| tree.entries(tiers));
+        names.tiers.extend(tiers.map(|(key, _)| tree.text(key).to_owned()));
+        names
+    }
+
+    /// Sets the line, the column and the path of a problem that was found in the document.
+    ///
+    /// Returns false if it is in an element of which something could not be read: it may follow from that.
+    pub(crate) fn locate(&self, problem: &mut Problem) -> bool {
+        let Some(tree) = &self.tree else { return true };
+        let mut node = 0;
+        for step in problem.place.steps() {
+            let kept = |node: &u32| !self.left_out.contains(node);
+            let child = match step {
+                Step::Index(index) => tree.elements(node).filter(kept).nth(*index),
+                Step::Field(name) => tree.value(node, name),
+            };
+            // A value that stands where a list may stand is its only element.
+            let Some(child) = child.or((*step == Step::Index(0)).then_some(node)) else { break };
+            let is_element = node != 0;
+            node = child;
+            if is_element && self.has_gaps(tree, node) {
+                return false;
+            }
+        }
+        let place = tree.place(node);
+        // The place of a field that is not given is that of the map that could give it.
+        problem.path = place.to_string();
+        if let Some(found) = tree.node(node) {
+            let (line, column) = found.at.line_and_column(self.source);
+            (problem.line, problem.column) = (Some(line), Some(column));
+        }
+        true
+    }
+
+    fn has_gaps(&self, tree: &Tree, node: u32) -> bool {
+        let inside = (Bound::Included(node), Bound::Excluded(tree.end(node)));
+        matches!(tree.kind(node), Kind::List | Kind::Map) && self.left_out.range(inside).next().is_some()
+    }
+}

@@ -1,0 +1,217 @@
+//! The nodes of a text, with their places.
+
+use std::collections::HashSet;
+
+use crate::problem::{Place, Problem, Step};
+
+/// The deepest nesting.
+pub(super) const MAX_NESTING: usize = 32;
+
+/// The most nodes.
+const MAX_NODES: usize = 32_000_000;
+
+/// The nodes of a text in one list: each before what is in it. A map has keys and values in turn.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    nodes: Vec<Node>,
+    /// The texts of all scalars.
+    texts: String,
+    /// The nodes that are open while the tree is built.
+    open: Vec<u32>,
+}
+
+/// A node. Its number is its position in the tree.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    /// The place in the source.
+    pub(super) at: At,
+    /// The number of the first node after those in it.
+    end: u32,
+    /// Where its text begins.
+    start: u32,
+    /// The bytes of its text.
+    length: u32,
+}
+
+/// The place of a node in the source. Offsets are made lines when they are shown: lines may be as long as the text.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum At {
+    /// Line and column, from 1.
+    Line(u32, u32),
+    /// Bytes from the beginning.
+    Offset(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Null,
+    Bool,
+    Number,
+    Text,
+    /// A scalar of YAML without quotes: what it is depends on what is wanted.
+    Plain,
+    List,
+    Map,
+}
+
+impl Tree {
+    // Building.
+
+    /// Adds a node with a text.
+    pub(super) fn scalar(&mut self, kind: Kind, at: At, text: &str) -> Result<(), Problem> {
+        let start = small(self.texts.len());
+        self.texts.push_str(text);
+        self.add(kind, at, start, small(text.len()))
+    }
+
+    /// Begins a list or a map.
+    pub(super) fn open(&mut self, kind: Kind, at: At) -> Result<(), Problem> {
+        if self.open.len() >= MAX_NESTING {
+            let text = format_args!("the document is nested deeper than {MAX_NESTING} levels: write it flatter");
+            return Err(Problem::error(Place::default(), text));
+        }
+        self.open.push(small(self.nodes.len()));
+        self.add(kind, at, 0, 0)
+    }
+
+    /// Ends the list or map that was begun last.
+    pub(super) fn close(&mut self) {
+        let end = small(self.nodes.len());
+        if let Some(node) = self.open.pop().and_then(|open| self.nodes.get_mut(open as usize)) {
+            node.end = end;
+        }
+    }
+
+    fn add(&mut self, kind: Kind, at: At, start: u32, length: u32) -> Result<(), Problem> {
+        if self.nodes.len() >= MAX_NODES {
+            let text = format_args!("the document has more than {MAX_NODES} values: split it");
+            return Err(Problem::error(Place::default(), text));
+        }
+        let end = small(self.nodes.len() + 1);
+        self.nodes.push(Node { kind, at, end, start, length });
+        Ok(())
+    }
+
+    // Reading.
+
+    pub(super) fn node(&self, number: u32) -> Option<&Node> {
+        self.nodes.get(number as usize)
+    }
+
+    pub(super) fn kind(&self, number: u32) -> Kind {
+        self.node(number).map_or(Kind::Null, |node| node.kind)
+    }
+
+    pub(super) fn text(&self, number: u32) -> &str {
+        let text = self.node(number).and_then(|node| {
+            let start = node.start as usize;
+            self.texts.get(start..start + node.length as usize)
+        });
+        text.unwrap_or_default()
+    }
+
+    /// Returns the number of the first node after those in this one.
+    pub(super) fn end(&self, number: u32) -> u32 {
+        self.node(number).map_or(number + 1, |node| node.end)
+    }
+
+    /// Returns the elements of a list; nothing for other nodes.
+    pub(super) fn elements(&self, list: u32) -> impl Iterator<Item = u32> {
+        let end = if self.kind(list) == Kind::List { self.end(list) } else { list };
+        let mut next = list + 1;
+        core::iter::from_fn(move || {
+            (next < end).then(|| {
+                let element = next;
+                next = self.end(element);
+                element
+            })
+        })
+    }
+
+    /// Returns the keys and values of a map; nothing for other nodes.
+    pub(super) fn entries(&self, map: u32) -> impl Iterator<Item = (u32, u32)> {
+        let end = if self.kind(map) == Kind::Map { self.end(map) } else { map };
+        let mut next = map + 1;
+        core::iter::from_fn(move || {
+            (next < end).then(|| {
+                let (key, value) = (next, self.end(next));
+                next = self.end(value);
+                (key, value)
+            })
+        })
+    }
+
+    /// Returns the value of a key in a map.
+    pub(super) fn value(&self, map: u32, key: &str) -> Option<u32> {
+        self.entries(map).find(|(found, _)| self.text(*found) == key).map(|(_, value)| value)
+    }
+
+    /// Returns the keys that a map has twice, each with the one before it.
+    pub(super) fn duplicates(&self) -> Vec<(u32, u32)> {
+        let mut found = Vec::new();
+        for (map, _) in self.nodes.iter().enumerate().filter(|(_, node)| node.kind == Kind::Map) {
+            let keys: Vec<u32> = self.entries(small(map)).map(|(key, _)| key).collect();
+            let mut known: HashSet<&str> = HashSet::new();
+            for (position, key) in keys.iter().enumerate() {
+                let text = self.text(*key);
+                // Most maps have a few fields: comparing them is cheaper than a set.
+                let is_new = match keys.len() {
+                    0..=16 => !keys[..position].iter().any(|before| self.text(*before) == text),
+                    _ => known.insert(text),
+                };
+                if !is_new && let Some(first) = keys.iter().find(|first| self.text(**first) == text) {
+                    found.push((*first, *key));
+                    if found.len() > 1_000 {
+                        return found;
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns the place of a node.
+    pub(super) fn place(&self, number: u32) -> Place {
+        let mut steps = Vec::new();
+        let mut at = 0;
+        while at != number {
+            let within = |child: u32| (child..self.end(child)).contains(&number);
+            let step = match self.kind(at) {
+                Kind::List => self
+                    .elements(at)
+                    .enumerate()
+                    .find(|(_, child)| within(*child))
+                    .map(|(index, child)| (Step::Index(index), child)),
+                _ => self
+                    .entries(at)
+                    .find(|(key, value)| *key == number || within(*value))
+                    .map(|(key, value)| (Step::Field(self.text(key).into()), if key == number { key } else { value })),
+            };
+            let Some((step, child)) = step else { break };
+            steps.push(step);
+            at = child;
+        }
+        steps.into_iter().collect()
+    }
+}
+
+impl At {
+    /// Returns the line and the column, from 1.
+    pub(super) fn line_and_column(self, source: &str) -> (u32, u32) {
+        match self {
+            Self::Line(line, column) => (line, column),
+            Self::Offset(offset) => {
+                let before = source.get(..offset as usize).unwrap_or(source);
+                let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+                let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+                (small(line), small(before[start..].chars().count() + 1))
+            }
+        }
+    }
+}
+
+/// Returns a number of bytes or nodes. Texts are shorter than 4 GB.
+pub(super) fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,148 @@
+//! Rules: a valid document and what is compiled from it.
+
+use std::sync::Arc;
+
+use tower_quota::Policy;
+
+use crate::code_parts::CodeParts;
+use crate::document::Document;
+use crate::format::Format;
+use crate::problem::{Problem, Problems};
+use crate::{check, compile, print, read};
+
+/// A valid document and what is compiled from it. Cheap to clone.
+///
+/// ```
+/// use tower_quota_rules::{Format, Rules};
+///
+/// let rules = Rules::parse("limits:\n  - name: minute\n    quota: 100/minute\n", Format::Yaml)?;
+/// let policy = rules.policy();
+/// # let _ = policy;
+/// # Ok::<(), tower_quota_rules::Problems>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Rules {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    document: Arc<Document>,
+    policy: Policy,
+    warnings: Problems,
+}
+
+impl Rules {
+    /// The most bytes of a document, unless another number is given.
+    pub const DEFAULT_MAX_BYTES: usize = 16 << 20;
+
+    /// Reads, checks and compiles a document of at most [`DEFAULT_MAX_BYTES`](Self::DEFAULT_MAX_BYTES).
+    ///
+    /// # Errors
+    /// [`Problems`] with all errors and warnings, if there is an error.
+    pub fn parse(text: &str, format: Format) -> Result<Self, Problems> {
+        Self::parse_with(text, format, &CodeParts::new())
+    }
+
+    /// Does what [`Rules::parse`] does, for a document that names parts of code.
+    ///
+    /// # Errors
+    /// [`Problems`] with all errors and warnings, if there is an error.
+    pub fn parse_with(text: &str, format: Format, parts: &CodeParts) -> Result<Self, Problems> {
+        Self::parse_up_to(text, format, parts, Self::DEFAULT_MAX_BYTES)
+    }
+
+    /// Does what [`Rules::parse_with`] does, for a document of at most this many bytes.
+    ///
+    /// # Errors
+    /// [`Problems`] with all errors and warnings, if there is an error.
+    pub fn parse_up_to(text: &str, format: Format, parts: &CodeParts, max_bytes: usize) -> Result<Self, Problems> {
+        let (document, reading) = read::read(text, format, max_bytes);
+        let mut problems = reading.problems().clone();
+        if !reading.has_document() {
+            return Err(problems);
+        }
+        let found = check::check(&document, parts, &reading.known_names());
+        let locate = |problem: &mut Problem| reading.locate(problem);
+        if problems.is_empty() && !found.has_errors() {
+            return Self::compile(document, parts, found, &locate);
+        }
+        for problem in &found {
+            let mut problem = problem.clone();
+            if locate(&mut problem) {
+                problems.push(problem);
+            }
+        }
+        problems.sort();
+        Err(problems)
+    }
+
+    /// Checks and compiles a document that was built in code.
+    ///
+    /// # Errors
+    /// [`Problems`] with all errors and warnings, if there is an error.
+    pub fn new(document: Document) -> Result<Self, Problems> {
+        Self::with(document, &CodeParts::new())
+    }
+
+    /// Does what [`Rules::new`] does, for a document that names parts of code.
+    ///
+    /// # Errors
+    /// [`Problems`] with all errors and warnings, if there is an error.
+    pub fn with(document: Document, parts: &CodeParts) -> Result<Self, Problems> {
+        let found = check::check(&document, parts, &check::KnownNames::default());
+        if found.has_errors() {
+            return Err(found);
+        }
+        Self::compile(document, parts, found, &|_| true)
+    }
+
+    fn compile(
+        document: Document,
+        parts: &CodeParts,
+        mut warnings: Problems,
+        locate: &dyn Fn(&mut Problem) -> bool,
+    ) -> Result<Self, Problems> {
+        let document = Arc::new(document);
+        match compile::compile(&document, parts) {
+            Ok(policy) => {
+                for warning in warnings.iter_mut() {
+                    locate(warning);
+                }
+                warnings.sort();
+                Ok(Self { inner: Arc::new(Inner { document, policy, warnings }) })
+            }
+            Err(problem) => {
+                warnings.push(problem);
+                for problem in warnings.iter_mut() {
+                    locate(problem);
+                }
+                warnings.sort();
+                Err(warnings)
+            }
+        }
+    }
+
+    /// Returns the document.
+    #[must_use]
+    pub fn document(&self) -> &Document {
+        &self.inner.document
+    }
+
+    /// Returns the policy.
+    pub fn policy(&self) -> Policy {
+        self.inner.policy.clone()
+    }
+
+    /// Returns what the document does not do although it seems to say so.
+    #[must_use]
+    pub fn warnings(&self) -> &Problems {
+        &self.inner.warnings
+    }
+
+    /// Returns the document as a text that is read as the same document.
+    #[must_use]
+    pub fn to_text(&self, format: Format) -> String {
+        print::print(&self.inner.document, format)
+    }
+}

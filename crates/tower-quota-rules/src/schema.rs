@@ -1,0 +1,16 @@
+//! The JSON Schema of documents.
+
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+
+use crate::document::Document;
+
+/// Returns the JSON Schema of documents, of draft 2020-12, made from the types.
+///
+/// Editors complete and check documents by it. It is published as `docs/rules.schema.json`.
+#[must_use]
+pub fn schema() -> Schema {
+    let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Document>();
+    schema.insert("title".into(), "Rules of tower-quota".into());
+    schema
+}

@@ -1,0 +1,207 @@
+//! Patterns of keys: texts with stars.
+
+use core::fmt;
+use core::str::FromStr;
+
+use super::error::TextError;
+use super::macros::written_as_text;
+
+/// A pattern of keys: `*` is any text, `?` any one character, and `\` takes the next character literally.
+///
+/// ```
+/// use tower_quota_rules::KeyPattern;
+///
+/// let pattern: KeyPattern = "sk_free_*".parse()?;
+/// assert!(pattern.matches(b"sk_free_7") && !pattern.matches(b"sk_prod_7"));
+/// # Ok::<(), tower_quota_rules::TextError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeyPattern(Box<str>);
+
+/// A part of a pattern.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// A byte of the text.
+    Byte(u8),
+    /// Any one character.
+    One,
+    /// Any text.
+    Any,
+}
+
+impl KeyPattern {
+    /// Returns the text.
+    #[must_use]
+    pub const fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the text before the first star or question mark, and whether it is the entire pattern.
+    #[must_use]
+    pub fn literal_prefix(&self) -> (Vec<u8>, bool) {
+        let mut prefix = Vec::new();
+        for part in self.parts() {
+            let Part::Byte(byte) = part else { return (prefix, false) };
+            prefix.push(byte);
+        }
+        (prefix, true)
+    }
+
+    /// Returns whether the pattern is a text and one star after it.
+    #[must_use]
+    pub fn is_prefix(&self) -> bool {
+        let mut wild = self.parts().skip_while(|part| matches!(part, Part::Byte(_)));
+        wild.next() == Some(Part::Any) && wild.next().is_none()
+    }
+
+    /// Returns whether a key matches. The time is at most the product of both lengths, and no memory is allocated.
+    #[must_use]
+    pub fn matches(&self, key: &[u8]) -> bool {
+        let mut pattern = self.parts();
+        let mut at = 0;
+        // After the last star: the rest of the pattern, and the first byte that the star does not take.
+        let mut retry: Option<(Parts<'_>, usize)> = None;
+        loop {
+            let next = pattern.next();
+            let step = match (next, key.get(at)) {
+                (None, None) => return true,
+                (Some(Part::Any), _) => {
+                    retry = Some((pattern.clone(), at));
+                    continue;
+                }
+                (Some(Part::Byte(byte)), Some(found)) if byte == *found => 1,
+                (Some(Part::One), Some(_)) => character_length(&key[at..]),
+                _ => 0,
+            };
+            if step > 0 {
+                at += step;
+                continue;
+            }
+            let Some((rest, taken)) = &mut retry else { return false };
+            if *taken >= key.len() {
+                return false;
+            }
+            *taken += 1;
+            (pattern, at) = (rest.clone(), *taken);
+        }
+    }
+
+    /// Returns whether each key that `other` matches is matched by this pattern too. `false` may be wrong.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        let (prefix, is_exact) = other.literal_prefix();
+        if is_exact {
+            return self.matches(&prefix);
+        }
+        self == other || (self.is_prefix() && prefix.starts_with(&self.literal_prefix().0))
+    }
+
+    const fn parts(&self) -> Parts<'_> {
+        Parts { text: self.0.as_bytes() }
+    }
+}
+
+/// Returns the length of the character at the beginning of a key, which need not be UTF-8.
+fn character_length(key: &[u8]) -> usize {
+    let continues = key.iter().skip(1).take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
+    if key.first().is_some_and(|byte| *byte >= 0xc0) { 1 + continues } else { 1 }
+}
+
+/// Reads a pattern part by part.
+#[derive(Clone)]
+struct Parts<'a> {
+    text: &'a [u8],
+}
+
+impl Iterator for Parts<'_> {
+    type Item = Part;
+
+    fn next(&mut self) -> Option<Part> {
+        let (first, rest) = self.text.split_first()?;
+        self.text = rest;
+        Some(match first {
+            b'*' => Part::Any,
+            b'?' => Part::One,
+            b'\\' => {
+                let (escaped, rest) = self.text.split_first()?;
+                self.text = rest;
+                Part::Byte(*escaped)
+            }
+            byte => Part::Byte(*byte),
+        })
+    }
+}
+
+impl FromStr for KeyPattern {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let escapes = text.bytes().rev().take_while(|byte| *byte == b'\\').count();
+        if text.is_empty() {
+            return Err(TextError::new("an empty pattern matches no key", "write \"*\" for any key"));
+        }
+        if escapes % 2 == 1 {
+            let wrong = format_args!("the pattern {text:?} ends with a backslash that escapes nothing");
+            return Err(TextError::new(wrong, "write two for a backslash"));
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+impl fmt::Display for KeyPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+written_as_text!(KeyPattern, "a pattern such as \"sk_free_*\"", { "minLength": 1, "examples": ["sk_free_*"] });
+
+#[cfg(test)]
+mod tests {
+    use super::KeyPattern;
+
+    fn pattern(text: &str) -> KeyPattern {
+        text.parse().expect("valid")
+    }
+
+    #[test]
+    fn stars_match_any_text() {
+        for (text, key, matches) in [
+            ("a*", "a", true),
+            ("a*", "ba", false),
+            ("*a", "bca", true),
+            ("a*b*c", "a1b2b3c", true),
+            ("a*b*c", "a1c2b", false),
+            ("*", "", true),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("a?c", "aéc", true),
+            ("a\\*", "a*", true),
+            ("a\\*", "ab", false),
+            ("**a", "xa", true),
+            ("a", "ab", false),
+        ] {
+            assert_eq!(pattern(text).matches(key.as_bytes()), matches, "{text} {key}");
+        }
+    }
+
+    #[test]
+    fn wider_pattern_covers_narrower() {
+        for (wide, narrow, covers) in [
+            ("sk_*", "sk_free_*", true),
+            ("sk_free_*", "sk_*", false),
+            ("sk_*", "sk_1", true),
+            ("*", "x?", true),
+            ("a?", "ab", true),
+        ] {
+            assert_eq!(pattern(wide).covers(&pattern(narrow)), covers, "{wide} {narrow}");
+        }
+    }
+
+    #[test]
+    fn hostile_pattern_matches_in_bounded_time() {
+        let hostile = pattern(&"*a".repeat(200));
+        assert!(!hostile.matches("a".repeat(199).as_bytes()));
+        assert!(!hostile.matches(&[b"a".repeat(20_000), b"b".to_vec()].concat()));
+    }
+}

@@ -1,0 +1,28 @@
+//! Small grammars: texts of a document that stand for a quota, a key, a time span, a pattern.
+//!
+//! Each type is valid by construction, prints as a text that is read as the same value, and has a JSON Schema.
+
+mod cost;
+mod duration;
+mod error;
+mod key;
+mod key_pattern;
+mod macros;
+mod name;
+mod number_or_text;
+mod pattern;
+mod quota;
+mod regex;
+mod settle;
+
+pub use self::cost::CostText;
+pub use self::duration::DurationText;
+pub use self::error::TextError;
+pub use self::key::KeyText;
+pub use self::key_pattern::KeyPattern;
+pub(crate) use self::macros::written_as_text;
+pub use self::name::NameText;
+pub use self::pattern::{GrpcMethod, GrpcService, HeaderText, HostPattern, MethodText, Network, PathPattern};
+pub use self::quota::QuotaText;
+pub use self::regex::PathRegex;
+pub use self::settle::{AbandonedText, SettleText};

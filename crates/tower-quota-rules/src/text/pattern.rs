@@ -1,0 +1,117 @@
+//! Patterns of paths and hosts, networks, and names of gRPC: texts that `tower_quota::when` checks.
+
+use core::fmt;
+use core::str::FromStr;
+
+use tower_quota::{key, when};
+
+use super::error::TextError;
+use super::macros::written_as_text;
+
+/// Makes a type of a text that a function of `tower_quota::when` accepts.
+macro_rules! checked_text {
+    ($(#[$docs:meta])* $type:ident, $check:expr, $expected:literal, { $($schema:tt)* }) => {
+        $(#[$docs])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $type(Box<str>);
+
+        impl $type {
+            /// Returns the text.
+            #[must_use]
+            pub const fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = TextError;
+
+            fn from_str(text: &str) -> Result<Self, TextError> {
+                ($check)(text).map_err(TextError::of)?;
+                Ok(Self(text.into()))
+            }
+        }
+
+        impl AsRef<str> for $type {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        written_as_text!($type, $expected, { $($schema)* });
+    };
+}
+
+checked_text! {
+    /// A pattern of paths, as axum's routes are written: `/users/{id}`, `/files/{*rest}`.
+    PathPattern, when::try_path, "a path such as \"/users/{id}\"",
+    { "pattern": "^/", "examples": ["/users/{id}", "/files/{*rest}"] }
+}
+
+checked_text! {
+    /// A host without a port, or every name under one: `api.example.com`, `*.example.com`.
+    HostPattern, when::try_host, "a host such as \"api.example.com\"",
+    { "minLength": 1, "examples": ["api.example.com", "*.example.com"] }
+}
+
+checked_text! {
+    /// A network or an address: `10.0.0.0/8`, `2001:db8::/32`, `192.0.2.7`.
+    Network, |text: &str| when::try_address_in(key::client_ip(), [text]), "a network such as \"10.0.0.0/8\"",
+    { "minLength": 2, "examples": ["10.0.0.0/8", "2001:db8::/32", "192.0.2.7"] }
+}
+
+checked_text! {
+    /// The full name of a gRPC service: `grpc.health.v1.Health`.
+    GrpcService, when::try_grpc_service, "a gRPC service such as \"grpc.health.v1.Health\"",
+    { "pattern": "^[^/]+$", "examples": ["grpc.health.v1.Health"] }
+}
+
+checked_text! {
+    /// The full name of a gRPC method: `grpc.health.v1.Health/Check`.
+    GrpcMethod, when::try_grpc_method, "a gRPC method such as \"grpc.health.v1.Health/Check\"",
+    { "pattern": "^[^/]+/[^/]+$", "examples": ["grpc.health.v1.Health/Check"] }
+}
+
+checked_text! {
+    /// A request method: `GET`, `POST`.
+    MethodText, method, "a method such as \"GET\"",
+    { "pattern": "^[!#$%&'*+.^_`|~0-9A-Z-]+$", "examples": ["GET", "POST"] }
+}
+
+checked_text! {
+    /// A name of a header field, in lower case: `x-api-key`.
+    HeaderText, header, "a header such as \"x-api-key\"",
+    { "pattern": "^[!#$%&'*+.^_`|~0-9a-zA-Z-]+$", "examples": ["x-api-key"] }
+}
+
+/// Checks a method. Methods are case-sensitive: one in lower case would match no request.
+fn method(text: &str) -> Result<(), TextError> {
+    let is_token = !text.is_empty() && text.bytes().all(is_token_byte);
+    if is_token && !text.bytes().any(|byte| byte.is_ascii_lowercase()) {
+        return Ok(());
+    }
+    let fix = match is_token {
+        true => format!("write {:?}", text.to_ascii_uppercase()),
+        false => "give one such as \"GET\" or \"POST\"".into(),
+    };
+    Err(TextError::new(format_args!("{text:?} is not the method of any request"), fix))
+}
+
+fn header(text: &str) -> Result<(), TextError> {
+    if !text.is_empty() && text.bytes().all(is_token_byte) {
+        return Ok(());
+    }
+    Err(TextError::new(format_args!("{text:?} is not the name of a header"), "give one such as \"x-api-key\""))
+}
+
+/// Returns whether a token may contain this byte (RFC 9110, section 5.6.2).
+const fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
+}

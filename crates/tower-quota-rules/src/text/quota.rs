@@ -1,0 +1,224 @@
+//! Quotas as text.
+
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
+
+use tower_quota::{Algorithm, Quota};
+
+use super::duration::{in_one_unit, leading_number, micros, unit_micros};
+use super::error::TextError;
+use super::macros::written_as_text;
+
+/// A quota as text: `100/minute`, `5 per 15 minutes sliding_log`, `1000/day fixed_window offset 6h`.
+///
+/// | part | meaning |
+/// |---|---|
+/// | `100/minute`, `5 per 15 minutes`, `10/s` | units per period |
+/// | `token_bucket` (the default), `gcra`, `leaky_bucket`, `fixed_window`, `sliding_window`, `sliding_log` | the algorithm |
+/// | `burst 20` | the capacity of a bucket |
+/// | `queue 50` | the places of a leaky bucket |
+/// | `offset 6h`, `from_first_request` | the start of a fixed window |
+///
+/// Every quota that code can build prints as a text that is read as the same quota.
+///
+/// ```
+/// use tower_quota::Quota;
+/// use tower_quota_rules::QuotaText;
+///
+/// let text: QuotaText = "10/second burst 50".parse()?;
+/// assert_eq!(Quota::from(text), Quota::per_second(10).burst(50));
+/// assert_eq!(QuotaText::from(Quota::per_day(5).fixed_window()).to_string(), "5/day fixed_window");
+/// # Ok::<(), tower_quota_rules::TextError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct QuotaText(Quota);
+
+/// The words for algorithms.
+const ALGORITHMS: [(&str, Algorithm); 6] = [
+    ("token_bucket", Algorithm::TokenBucket),
+    ("gcra", Algorithm::Gcra),
+    ("leaky_bucket", Algorithm::LeakyBucket),
+    ("fixed_window", Algorithm::FixedWindow),
+    ("sliding_window", Algorithm::SlidingWindow),
+    ("sliding_log", Algorithm::SlidingLog),
+];
+
+/// The other words after a rate.
+const OPTIONS: [&str; 4] = ["burst", "queue", "offset", "from_first_request"];
+
+const EXAMPLES: &str =
+    "write units per period, such as \"100/minute\", \"10/second burst 20\" or \"5 per 15 minutes sliding_log\"";
+
+impl QuotaText {
+    /// Returns the quota.
+    #[must_use]
+    pub const fn quota(&self) -> &Quota {
+        &self.0
+    }
+}
+
+impl From<Quota> for QuotaText {
+    fn from(quota: Quota) -> Self {
+        Self(quota)
+    }
+}
+
+impl From<QuotaText> for Quota {
+    fn from(text: QuotaText) -> Self {
+        text.0
+    }
+}
+
+impl FromStr for QuotaText {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let wrong =
+            |reason: fmt::Arguments<'_>| TextError::new(format_args!("{text:?} is not a quota, {reason}"), EXAMPLES);
+        let lower = text.to_ascii_lowercase();
+        let Some((units, rest)) = leading_number(lower.trim_start()) else {
+            return Err(wrong(format_args!("since it does not begin with a whole number of units")));
+        };
+        let rest = rest.trim_start();
+        let rest = rest.strip_prefix('/').or_else(|| rest.strip_prefix("per ")).map(str::trim_start);
+        let Some(rest) = rest else {
+            return Err(wrong(format_args!("since it does not say per what")));
+        };
+        let (count, rest) = leading_number(rest).unwrap_or((1, rest));
+        let rest = rest.trim_start();
+        let (unit, rest) = rest.split_at(rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len()));
+        let Some(period) = unit_micros(unit).and_then(|micros| micros.checked_mul(count)) else {
+            return Err(wrong(format_args!("since {unit:?} is not a unit of time")));
+        };
+        let quota = Quota::try_new(units, Duration::from_micros(period)).map_err(TextError::of)?;
+        let options = Options::of(rest).map_err(|reason| wrong(format_args!("{reason}")))?;
+        options.apply(quota).map(Self).map_err(TextError::of)
+    }
+}
+
+/// What follows the rate.
+#[derive(Default)]
+struct Options {
+    algorithm: Option<Algorithm>,
+    burst: Option<u64>,
+    queue: Option<u64>,
+    offset: Option<Duration>,
+    from_first_request: bool,
+}
+
+impl Options {
+    fn of(text: &str) -> Result<Self, String> {
+        let mut options = Self::default();
+        let mut words = text.split_whitespace().peekable();
+        while let Some(word) = words.next() {
+            let twice = || format!("since it says {word:?} twice");
+            if let Some((_, algorithm)) = ALGORITHMS.iter().find(|(name, _)| *name == word) {
+                if options.algorithm.replace(*algorithm).is_some() {
+                    return Err("since it names two algorithms".into());
+                }
+                continue;
+            }
+            match word {
+                "burst" | "queue" => {
+                    let number = words.next().and_then(leading_number).filter(|(_, rest)| rest.is_empty());
+                    let Some((number, _)) = number else { return Err(format!("since {word:?} takes a whole number")) };
+                    let field = if word == "burst" { &mut options.burst } else { &mut options.queue };
+                    if field.replace(number).is_some() {
+                        return Err(twice());
+                    }
+                }
+                "offset" => {
+                    let mut span = String::new();
+                    while let Some(part) = words.next_if(|part| is_span(part)) {
+                        span.push_str(part);
+                        span.push(' ');
+                    }
+                    let Some(micros) = micros(&span) else { return Err("since \"offset\" takes a time span".into()) };
+                    if options.offset.replace(Duration::from_micros(micros)).is_some() {
+                        return Err(twice());
+                    }
+                }
+                "from_first_request" => options.from_first_request = true,
+                unknown => return Err(unknown_word(unknown)),
+            }
+        }
+        if options.burst.is_some() && options.queue.is_some() {
+            return Err("since a queue is the burst of a leaky bucket, and it has both".into());
+        }
+        if options.offset.is_some() && options.from_first_request {
+            return Err("since a window has one start, and it has both an offset and \"from_first_request\"".into());
+        }
+        Ok(options)
+    }
+
+    fn apply(self, mut quota: Quota) -> Result<Quota, tower_quota::ConfigError> {
+        if let Some(algorithm) = self.algorithm {
+            quota = quota.try_algorithm(algorithm)?;
+        }
+        if let Some(burst) = self.burst {
+            quota = quota.try_burst(burst)?;
+        }
+        if let Some(places) = self.queue {
+            quota = quota.try_queue(places)?;
+        }
+        if let Some(offset) = self.offset {
+            quota = quota.try_offset(offset)?;
+        }
+        if self.from_first_request {
+            // An offset is refused for the same algorithms.
+            quota = quota.try_offset(Duration::ZERO)?.from_first_request();
+        }
+        Ok(quota)
+    }
+}
+
+/// Returns whether a word can be a part of a time span, and is no option.
+fn is_span(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit()) || unit_micros(word).is_some()
+}
+
+fn unknown_word(word: &str) -> String {
+    let known = ALGORITHMS.iter().map(|(name, _)| *name).chain(OPTIONS);
+    match crate::problem::nearest(word, known) {
+        Some(near) => format!("since {word:?} is not a part of one; is {near:?} meant?"),
+        None => format!("since {word:?} is not a part of one"),
+    }
+}
+
+/// Returns whether the capacity of a bucket was given, and is not the default.
+///
+/// A quota does not tell, but one with a given burst cannot become a window.
+fn has_given_burst(quota: &Quota) -> bool {
+    quota.algorithm().is_bucket() && quota.try_algorithm(Algorithm::FixedWindow).is_err()
+}
+
+impl fmt::Display for QuotaText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quota = &self.0;
+        let micros = u64::try_from(quota.period().as_micros()).unwrap_or(u64::MAX);
+        match in_one_unit(micros) {
+            (1, unit) => write!(f, "{}/{unit}", quota.units())?,
+            (count, unit) => write!(f, "{} per {count} {unit}s", quota.units())?,
+        }
+        if quota.algorithm() != Algorithm::TokenBucket
+            && let Some((name, _)) = ALGORITHMS.iter().find(|(_, algorithm)| *algorithm == quota.algorithm())
+        {
+            write!(f, " {name}")?;
+        }
+        if has_given_burst(quota) {
+            let word = if quota.algorithm() == Algorithm::LeakyBucket { "queue" } else { "burst" };
+            write!(f, " {word} {}", quota.capacity())?;
+        }
+        match quota.window_offset() {
+            Some(0) => Ok(()),
+            Some(offset) => write!(f, " offset {}", super::DurationText::from(Duration::from_micros(offset))),
+            None => f.write_str(" from_first_request"),
+        }
+    }
+}
+
+written_as_text!(QuotaText, "a quota such as \"100/minute\" or \"10/second burst 20\"", {
+    "pattern": "^\\s*[0-9][0-9_]*\\s*(/|[pP][eE][rR] )\\s*([0-9][0-9_]*\\s*)?[a-zA-Zµ]+(\\s+[a-zA-Z0-9_µ]+)*\\s*$",
+    "examples": ["100/minute", "10/second burst 20", "5 per 15 minutes sliding_log", "1000/day fixed_window offset 6h"]
+});

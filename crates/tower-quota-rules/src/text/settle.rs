@@ -1,0 +1,137 @@
+//! Rules of settling as text.
+
+use core::fmt;
+use core::str::FromStr;
+
+use super::error::TextError;
+use super::macros::written_as_text;
+use super::name::NameText;
+use super::number_or_text::number_or_text;
+use super::pattern::HeaderText;
+
+/// How the cost of a request is corrected when it is over, as text: a rule of [`tower_quota::settle`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SettleText {
+    /// `handler`: the cost that the handler sets.
+    Handler,
+    /// `only_failures`: nothing if the request succeeds.
+    OnlyFailures,
+    /// `only_successes`: nothing if the request fails.
+    OnlySuccesses,
+    /// `cost_header x-cost`: the number in a header of the response.
+    CostHeader(HeaderText),
+    /// `body_bytes 1000`, `body_bytes 1000 cut`: the length of the response's body in units of this many bytes.
+    BodyBytes {
+        /// The bytes of one unit.
+        unit: u64,
+        /// True if the body is cut off when the limit is used up.
+        cut: bool,
+    },
+    /// `code tokens`: a rule that code gives by this name.
+    Code(NameText),
+}
+
+impl FromStr for SettleText {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        Ok(match words[..] {
+            ["handler"] => Self::Handler,
+            ["only_failures"] => Self::OnlyFailures,
+            ["only_successes"] => Self::OnlySuccesses,
+            ["cost_header", name] => Self::CostHeader(name.parse()?),
+            ["body_bytes", unit, ref rest @ ..]
+                if matches!(rest, [] | ["cut"]) && unit.parse::<u64>().is_ok_and(|unit| unit > 0) =>
+            {
+                Self::BodyBytes { unit: unit.parse().unwrap_or(1), cut: !rest.is_empty() }
+            }
+            ["code", ..] => Self::Code(text.trim_start()["code".len()..].trim().parse()?),
+            _ => {
+                return Err(TextError::new(
+                    format_args!("{text:?} is not a rule of settling"),
+                    "give \"handler\", \"only_failures\", \"only_successes\", \"cost_header NAME\", \"body_bytes 1000\" or \
+                     \"code NAME\"",
+                ));
+            }
+        })
+    }
+}
+
+impl fmt::Display for SettleText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Handler => f.write_str("handler"),
+            Self::OnlyFailures => f.write_str("only_failures"),
+            Self::OnlySuccesses => f.write_str("only_successes"),
+            Self::CostHeader(name) => write!(f, "cost_header {name}"),
+            Self::BodyBytes { unit, cut: false } => write!(f, "body_bytes {unit}"),
+            Self::BodyBytes { unit, cut: true } => write!(f, "body_bytes {unit} cut"),
+            Self::Code(name) => write!(f, "code {name}"),
+        }
+    }
+}
+
+written_as_text!(SettleText, "a rule of settling such as \"handler\" or \"only_failures\"", {
+    "pattern": "^\\s*(handler|only_failures|only_successes|cost_header\\s+\\S+|body_bytes\\s+[0-9]+(\\s+cut)?|code\\s.+)\\s*$",
+    "examples": ["handler", "only_failures", "cost_header x-cost", "body_bytes 1000", "code tokens"]
+});
+
+/// What a settled request costs if there is no response: `keep`, `refund`, or a number of units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AbandonedText {
+    /// `keep`: the estimate.
+    Keep,
+    /// `refund`: nothing.
+    Refund,
+    /// This many units.
+    Cost(u64),
+}
+
+impl AbandonedText {
+    const fn number(&self) -> Option<u64> {
+        match self {
+            Self::Cost(units) => Some(*units),
+            _ => None,
+        }
+    }
+}
+
+impl From<u64> for AbandonedText {
+    fn from(units: u64) -> Self {
+        Self::Cost(units)
+    }
+}
+
+impl FromStr for AbandonedText {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        match text.trim() {
+            "keep" => Ok(Self::Keep),
+            "refund" => Ok(Self::Refund),
+            number => number.parse().map(Self::Cost).map_err(|_| {
+                TextError::new(
+                    format_args!("{text:?} is not a choice"),
+                    "give \"keep\", \"refund\" or a number of units",
+                )
+            }),
+        }
+    }
+}
+
+impl fmt::Display for AbandonedText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Keep => f.write_str("keep"),
+            Self::Refund => f.write_str("refund"),
+            Self::Cost(units) => write!(f, "{units}"),
+        }
+    }
+}
+
+number_or_text!(AbandonedText, "\"keep\", \"refund\" or a number of units", {
+    "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "pattern": "^\\s*(keep|refund|[0-9]+)\\s*$" }]
+});

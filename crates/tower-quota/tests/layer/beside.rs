@@ -1,0 +1,80 @@
+//! Another policy beside the one in force: for some requests, or as a dry run.
+
+use http::{Request, StatusCode};
+use tower::{Layer, ServiceExt};
+use tower_quota::{ConfigError, Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer, key, when};
+use tower_quota_testkit::ManualClock;
+
+use crate::fixture::{Answer, Inner, Limited};
+
+fn per_user(units: u64) -> Policy {
+    Policy::new().limit(Limit::new("minute", Quota::per_minute(units)).by(key::header("user")))
+}
+
+async fn ask(limited: &Limited, user: &str) -> Answer {
+    limited.send(Request::get("/").header("user", user)).await
+}
+
+fn decision(answer: &Answer) -> &Decision {
+    answer.extensions().get().unwrap()
+}
+
+#[tokio::test]
+async fn split_decides_matching_requests() {
+    let chosen = |head: &tower_quota::RequestHead<'_>| head.headers()["user"] == "beta";
+    let service = Limited::new(per_user(5).split(chosen, per_user(1)));
+    for (user, allowed) in [("ann", 5), ("beta", 1)] {
+        for _ in 0..allowed {
+            assert_eq!(ask(&service, user).await.status(), StatusCode::OK);
+        }
+        let refused = ask(&service, user).await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(decision(&refused).statuses()[0].limit, allowed);
+    }
+}
+
+#[tokio::test]
+async fn client_keeps_counter_across_split() {
+    let layer =
+        RateLimitLayer::new(MemoryStore::with_clock(100, ManualClock::default()), per_user(5)).attach_decision();
+    let (handle, service) = (layer.handle(), layer.layer(Inner::default()));
+    let ask = async || {
+        let request = Request::get("/").header("user", "ann").body(()).unwrap();
+        service.clone().oneshot(request).await.unwrap()
+    };
+    for _ in 0..3 {
+        ask().await;
+    }
+    handle.replace_policy(per_user(5).split(|_| true, per_user(5)));
+    assert_eq!(decision(&ask().await).statuses()[0].remaining(), 1);
+}
+
+#[tokio::test]
+async fn split_has_lists_of_its_own() {
+    let blocking = per_user(5).block(when::key_in(key::header("user"), ["beta"]));
+    let service = Limited::new(per_user(5).split(|_| true, blocking));
+    assert_eq!(ask(&service, "ann").await.status(), StatusCode::OK);
+    assert_eq!(ask(&service, "beta").await.status(), StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn dry_run_counts_and_refuses_nothing() {
+    let candidate = per_user(2)
+        .choose([Limit::new("route", Quota::per_minute(3)).by(key::header("user"))], |_, chosen| chosen.add(0, None));
+    let service = Limited::new(per_user(4).dry_run(candidate).unwrap());
+    for would_refuse in [vec![], vec![], vec!["~minute"], vec!["~minute", "~route"]] {
+        let answer = ask(&service, "ann").await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        let names: Vec<&str> = decision(&answer).would_refuse().map(|status| status.name.as_str()).collect();
+        assert_eq!(names, would_refuse);
+        let fields = answer.headers().get("ratelimit").unwrap().to_str().unwrap();
+        assert!(!fields.contains('~'), "{fields}");
+    }
+    assert_eq!(ask(&service, "ann").await.status(), StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[test]
+fn dry_run_of_too_long_name_is_refused() {
+    let candidate = Policy::new().limit(Limit::new("n".repeat(64), Quota::per_minute(1)));
+    assert!(matches!(per_user(1).dry_run(candidate), Err(ConfigError::LimitName(_))));
+}
