@@ -36,6 +36,7 @@ mod schema;
 mod text;
 
 pub use self::code_parts::CodeParts;
+pub use self::compile::Tier;
 pub use self::document::{
     AdaptiveBlock, AssignRule, BlockBy, ClientIpRule, Defaults, Document, Expected, Grant, Grants, HeaderMatches,
     KeyRule, LimitRule, Many, Match, MissingRule, OutcomeText, OverrideRule, PathMatch, PenaltyRule, RouteRule, Sample,

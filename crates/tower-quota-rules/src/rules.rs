@@ -28,7 +28,7 @@ pub struct Rules {
 #[derive(Debug)]
 struct Inner {
     document: Arc<Document>,
-    policy: Policy,
+    compiled: compile::Compiled,
     warnings: Problems,
 }
 
@@ -105,15 +105,17 @@ impl Rules {
     ) -> Result<Self, Problems> {
         let document = Arc::new(document);
         match compile::compile(&document, parts) {
-            Ok(policy) => {
+            Ok(compiled) => {
                 for warning in warnings.iter_mut() {
                     locate(warning);
                 }
                 warnings.sort();
-                Ok(Self { inner: Arc::new(Inner { document, policy, warnings }) })
+                Ok(Self { inner: Arc::new(Inner { document, compiled, warnings }) })
             }
-            Err(problem) => {
-                warnings.push(problem);
+            Err(found) => {
+                for problem in &found {
+                    warnings.push(problem.clone());
+                }
                 for problem in warnings.iter_mut() {
                     locate(problem);
                 }
@@ -131,7 +133,7 @@ impl Rules {
 
     /// Returns the policy.
     pub fn policy(&self) -> Policy {
-        self.inner.policy.clone()
+        self.inner.compiled.policy.clone()
     }
 
     /// Returns what the document does not do although it seems to say so.
