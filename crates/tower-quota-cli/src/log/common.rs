@@ -12,8 +12,7 @@ impl LineReader {
     pub(super) fn common<'a>(&mut self, line: &'a str) -> Result<LogRecord<'a>, Unreadable> {
         let (before, rest) = line.split_once(" [").ok_or(Unreadable::Form)?;
         let (time, rest) = rest.split_once("] ").ok_or(Unreadable::Form)?;
-        let mut record =
-            LogRecord { micros: self.time.micros(time).ok_or(Unreadable::Time)?, ..LogRecord::default() };
+        let mut record = LogRecord { micros: self.time.micros(time).ok_or(Unreadable::Time)?, ..LogRecord::default() };
         who(before, &mut record).ok_or(Unreadable::Form)?;
         let (request, rest) = quoted(rest).ok_or(Unreadable::Form)?;
         record.set_request_line(request)?;
@@ -29,7 +28,8 @@ impl LineReader {
         for position in 1.. {
             let Some((value, after)) = quoted(rest.trim_start()) else { return };
             rest = after;
-            let named = self.headers.iter().find(|(_, source)| matches!(source, HeaderSource::Position(at) if *at == position));
+            let named =
+                self.headers.iter().find(|(_, source)| matches!(source, HeaderSource::Position(at) if *at == position));
             match (named, position) {
                 (Some((name, _)), _) => record.add_header(name.clone(), value),
                 (None, 1) => record.add_header("referer", value),

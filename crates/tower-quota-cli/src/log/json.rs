@@ -48,8 +48,16 @@ impl LineReader {
             match name.as_ref() {
                 "time" | "timestamp" | "@timestamp" | "ts" | "time_iso8601" | "time_local" | "msec" | "start_time"
                 | "StartUTC" | "datetime" => *time = Some(self.time.micros(&text(raw)).ok_or(Unreadable::Time)?),
-                "remote_addr" | "remote_ip" | "client_ip" | "clientip" | "client" | "ip" | "address" | "ClientHost"
-                | "remote_host" | "downstream_remote_address" => record.address = address(&text(raw)),
+                "remote_addr"
+                | "remote_ip"
+                | "client_ip"
+                | "clientip"
+                | "client"
+                | "ip"
+                | "address"
+                | "ClientHost"
+                | "remote_host"
+                | "downstream_remote_address" => record.address = address(&text(raw)),
                 "method" | "request_method" | "RequestMethod" | "verb" => record.method = text(raw),
                 "path" | "uri" | "request_uri" | "url" | "target" | "RequestPath" => record.target = text(raw),
                 "request" if raw.get().starts_with('{') => {
@@ -58,9 +66,13 @@ impl LineReader {
                 }
                 "request" => record.set_request_line(text(raw))?,
                 "host" | "http_host" | "server_name" | "authority" | "RequestHost" => record.host = Some(text(raw)),
-                "status" | "status_code" | "DownstreamStatus" | "response_code" => record.status = text(raw).parse().ok(),
+                "status" | "status_code" | "DownstreamStatus" | "response_code" => {
+                    record.status = text(raw).parse().ok()
+                }
                 "bytes" | "body_bytes_sent" | "bytes_sent" | "size" => record.bytes = text(raw).parse().ok(),
-                "remote_user" | "user" => record.user = Some(text(raw)).filter(|user| !matches!(user.as_ref(), "" | "-")),
+                "remote_user" | "user" => {
+                    record.user = Some(text(raw)).filter(|user| !matches!(user.as_ref(), "" | "-"))
+                }
                 "user_agent" => record.add_header("user-agent", text(raw)),
                 "referer" => record.add_header("referer", text(raw)),
                 "headers" | "request_headers" => headers(raw, record),

@@ -65,7 +65,8 @@ impl<'a> LogRecord<'a> {
 /// Splits a request line. HTTP/0.9 had no version.
 fn request_line(line: &str) -> Option<(&str, &str)> {
     let (method, rest) = line.split_once(' ')?;
-    let target = rest.rsplit_once(' ').filter(|(_, version)| version.starts_with("HTTP/")).map_or(rest, |(target, _)| target);
+    let target =
+        rest.rsplit_once(' ').filter(|(_, version)| version.starts_with("HTTP/")).map_or(rest, |(target, _)| target);
     (!target.is_empty()).then_some((method, target))
 }
 

@@ -42,16 +42,4 @@ impl ReplayOutcome {
     pub(crate) const fn is_admitted(self) -> bool {
         matches!(self, Self::Uncounted | Self::Admitted | Self::Queued)
     }
-
-    /// Returns the name of the outcome in reports.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Uncounted => "uncounted",
-            Self::Admitted => "admitted",
-            Self::Queued => "queued",
-            Self::Limited => "limited",
-            Self::Blocked => "blocked",
-            Self::MissingKey => "missing_key",
-        }
-    }
 }

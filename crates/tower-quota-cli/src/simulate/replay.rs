@@ -40,7 +40,7 @@ struct Waiting {
 }
 
 /// The entries that a replay remembers: far more than clients of most logs.
-const ENTRIES: usize = 10_000_000;
+pub(super) const ENTRIES: usize = 10_000_000;
 
 /// The timer's resolution.
 const STEP_MICROS: u64 = 1_000;

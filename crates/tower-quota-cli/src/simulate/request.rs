@@ -74,7 +74,10 @@ mod tests {
         let request = request(&record).unwrap();
         assert_eq!((request.method(), request.uri().path()), (&Method::POST, "/a"));
         assert_eq!(request.headers()["authorization"], "Basic YW5uOg==");
-        assert_eq!((&request.headers()["host"], &request.headers()["x-api-key"]), (&"a.example".parse().unwrap(), &"k".parse().unwrap()));
+        assert_eq!(
+            (&request.headers()["host"], &request.headers()["x-api-key"]),
+            (&"a.example".parse().unwrap(), &"k".parse().unwrap())
+        );
         assert_eq!(request.headers().len(), 3);
         assert_eq!(request.extensions().get(), Some(&core::net::IpAddr::from([10, 0, 0, 1])));
     }

@@ -35,7 +35,10 @@ impl FromStr for Share {
         let number = text.trim().strip_suffix('%').ok_or_else(wrong)?.trim_end();
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         // A percent is 10,000 millionths: four digits count.
-        if number.is_empty() || fraction.len() > 4 || !fraction.bytes().chain(whole.bytes()).all(|byte| byte.is_ascii_digit()) {
+        if number.is_empty()
+            || fraction.len() > 4
+            || !fraction.bytes().chain(whole.bytes()).all(|byte| byte.is_ascii_digit())
+        {
             return Err(wrong());
         }
         let digits: u64 = format!("{whole}{fraction:0<4}").parse().map_err(|_| wrong())?;

@@ -5,8 +5,8 @@
 //! found by narrowing: powers of four first, then sixteen steps between the two nearest, until they are neighbours.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::Response;
 use serde::Serialize;
@@ -56,7 +56,8 @@ pub(crate) fn suggest(
 ) -> Result<Suggestion, Failure> {
     let (rule, route) = find(document, limit)
         .ok_or_else(|| Failure::Usage(format!("the document has no limit {limit:?}: it has {}", names(document))))?;
-    let mut tried: Vec<u64> = (0..TRIED).filter_map(|exponent| 4_u64.checked_pow(u32::try_from(exponent).ok()?)).collect();
+    let mut tried: Vec<u64> =
+        (0..TRIED).filter_map(|exponent| 4_u64.checked_pow(u32::try_from(exponent).ok()?)).collect();
     let (mut low, mut high) = (0, None::<(u64, u64)>);
     for passes in 1.. {
         let quotas: Vec<(u64, QuotaText)> =

@@ -79,12 +79,6 @@ impl Tally {
         self.counts[outcome as usize]
     }
 
-    /// Returns the number of clients of a limit, and of those that it has refused.
-    pub(crate) fn clients_of(&self, limit: usize) -> (u64, u64) {
-        let of = self.clients.iter().filter(|((position, _), _)| *position as usize == limit);
-        of.fold((0, 0), |(all, hit), (_, client)| (all + 1, hit + u64::from(client.refused > 0)))
-    }
-
     /// Returns the outcome of the last request, and counts it.
     pub(super) fn finish(&mut self, micros: u64) -> ReplayOutcome {
         let outcome = self.last.take().unwrap_or_default();

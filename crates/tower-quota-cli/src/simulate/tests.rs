@@ -1,0 +1,1 @@
+//! Tests of replays: the decisions are those of the layer.
