@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tower_quota::Policy;
+use tower_quota::{Explained, Name, Policy, RequestHead};
 
 use crate::code_parts::CodeParts;
 use crate::document::Document;
@@ -134,6 +134,16 @@ impl Rules {
     /// Returns the policy.
     pub fn policy(&self) -> Policy {
         self.inner.compiled.policy.clone()
+    }
+
+    /// Returns the tier of a request.
+    pub(crate) fn tier(&self, head: &RequestHead<'_>) -> Option<Name> {
+        self.inner.compiled.tier(head)
+    }
+
+    /// Returns what the policy does with a request.
+    pub(crate) fn explained(&self, head: &RequestHead<'_>) -> Explained {
+        self.inner.compiled.explain(head)
     }
 
     /// Returns what the document does not do although it seems to say so.

@@ -1,9 +1,9 @@
 //! A compiled document: the index of its limits, its tiers and its lists.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use tower_quota::{Chosen, Limit, Name, Policy, RequestHead};
+use tower_quota::{Chosen, Explained, Explainer, Limit, Name, Policy, RequestHead};
 
 use super::conditions::Context;
 use super::index::Matches;
@@ -20,6 +20,8 @@ use crate::problem::{Place, Problem, Problems};
 pub(crate) struct Compiled {
     pub(crate) policy: Policy,
     index: Arc<Index>,
+    /// Made when it is first asked.
+    explainer: OnceLock<Explainer>,
 }
 
 /// The index that chooses the limits of a request.
@@ -48,6 +50,11 @@ pub(crate) fn compile(document: &Document, code: &CodeParts) -> Result<Compiled,
 }
 
 impl Compiled {
+    /// Returns what the policy does with a request.
+    pub(crate) fn explain(&self, head: &RequestHead<'_>) -> Explained {
+        self.explainer.get_or_init(|| self.policy.explainer()).explain(head)
+    }
+
     /// Returns the tier of a request.
     pub(crate) fn tier(&self, head: &RequestHead<'_>) -> Option<Name> {
         self.index.tiers.of(head).tier
@@ -131,7 +138,7 @@ impl<'a> Compiler<'a> {
         let tiers = Tiers::new(document, &names, &self.default_key, problems);
         let index = Arc::new(Index { everywhere, matches, found, tiers });
         let policy = self.policy(limits, &index, problems)?;
-        Some(Compiled { policy: self.with_lists(policy, problems), index })
+        Some(Compiled { policy: self.with_lists(policy, problems), index, explainer: OnceLock::new() })
     }
 
     fn add(
@@ -170,12 +177,17 @@ impl<'a> Compiler<'a> {
             policy = policy.on_store_failure(choice.into());
         }
         let index = Arc::clone(index);
-        let (limits, places): (Vec<Limit>, Vec<Place>) = limits.into_iter().unzip();
-        match policy.try_choose(limits, move |head, chosen| index.choose(head, chosen)) {
+        let choose = move |head: &RequestHead<'_>, chosen: &mut Chosen<'_>| index.choose(head, chosen);
+        match policy.clone().try_choose(limits.iter().map(|(limit, _)| limit.clone()), choose) {
             Ok(policy) => Some(policy),
-            Err(error) => {
-                let _ = places;
-                problems.push(Problem::error(Place::default(), error));
+            Err(_) => {
+                // Added one by one, to tell the places of all that are invalid.
+                for (limit, place) in limits {
+                    match policy.clone().try_limit(limit) {
+                        Ok(added) => policy = added,
+                        Err(error) => problems.push(Problem::error(place, error)),
+                    }
+                }
                 None
             }
         }

@@ -7,11 +7,11 @@ use tower_quota::RequestHead;
 use tower_quota::key::{self, ClientIp};
 use tower_quota::when::{self, Condition};
 
-use crate::code_parts::CodeParts;
-use crate::problem::{Place, Problem};
 use super::key_source::KeySource;
 use super::unknown::unknown_code;
+use crate::code_parts::CodeParts;
 use crate::document::{Match, PathMatch};
+use crate::problem::{Place, Problem};
 use crate::text::KeyPattern;
 
 /// What conditions of a document refer to.
@@ -100,7 +100,8 @@ pub(crate) fn conditions(
         all.push(when::cors_preflight());
     }
     if let Some(names) = matching.code.as_ref().filter(|_| is_open(Field::Code)) {
-        let given: Result<Vec<_>, _> = names.0.iter().map(|name| code_condition(name.as_str(), context, place)).collect();
+        let given: Result<Vec<_>, _> =
+            names.0.iter().map(|name| code_condition(name.as_str(), context, place)).collect();
         all.push(when::any(given?.into_iter().map(|given| move |head: &RequestHead<'_>| given(head))));
     }
     if let Some(excluded) = &matching.not {

@@ -45,11 +45,13 @@ impl KeySource {
     pub(crate) fn each_text(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&[u8])) {
         if head.holds_in_doubt() {
             let texts = self.parts.iter().filter(|part| part.is_text);
-            texts.for_each(|part| part.extractor.each_value(head, &mut |value| {
-                if !value.is_empty() {
-                    visit(value);
-                }
-            }));
+            texts.for_each(|part| {
+                part.extractor.each_value(head, &mut |value| {
+                    if !value.is_empty() {
+                        visit(value);
+                    }
+                })
+            });
         } else if let Some((part, key)) = self.find(head)
             && self.is_text(part)
             && !key.as_bytes().is_empty()

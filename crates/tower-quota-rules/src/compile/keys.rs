@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use tower_quota::key::{self, ClientIp, KeyExtractor, Proxies, Source};
 
-use crate::code_parts::CodeParts;
-use crate::problem::{Place, Problem};
 use super::key_source::KeySource;
 use super::unknown::unknown_code;
+use crate::code_parts::CodeParts;
 use crate::document::{ClientIpRule, KeyRule};
+use crate::problem::{Place, Problem};
 use crate::text::KeyText;
 
 /// Makes extractors of the keys of a document.

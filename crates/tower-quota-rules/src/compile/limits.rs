@@ -8,10 +8,10 @@ use tower_quota::when::{self, Condition};
 use tower_quota::{Limit, Penalty, Quota, cost};
 
 use super::conditions::{Context, condition};
-use crate::problem::{Place, Problem};
 use super::keys::Keys;
 use super::unknown::unknown_code;
 use crate::document::{Defaults, KeyRule, LimitRule, Many, Match};
+use crate::problem::{Place, Problem};
 use crate::text::{AbandonedText, CostText, KeyText, SettleText};
 
 /// Makes the limits of a document.
@@ -95,9 +95,9 @@ impl Limits<'_> {
     fn with_cost(&self, limit: Limit, text: &CostText, place: &Place) -> Result<Limit, Problem> {
         Ok(match text {
             CostText::Constant(units) => limit.cost(*units),
-            CostText::Header { name, default } => {
-                limit.cost_with(cost::try_header(name.as_str(), *default).map_err(|error| Problem::error(place.clone(), error))?)
-            }
+            CostText::Header { name, default } => limit.cost_with(
+                cost::try_header(name.as_str(), *default).map_err(|error| Problem::error(place.clone(), error))?,
+            ),
             CostText::BodySize { unit, default } => limit.cost_with(cost::body_size(*unit, *default)),
             CostText::Code(name) => {
                 let known = &self.context.code.costs;

@@ -59,6 +59,15 @@ pub trait KeyExtractor: Send + Sync + 'static {
         }
     }
 
+    /// Calls `visit` with the key of every [value](Self::each_value) that the request sends.
+    ///
+    /// The default gives them the [scope](Self::scope). The keys of [`first_of`](super::first_of()) have those of its
+    /// parts.
+    fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
+        let scope = self.scope();
+        self.each_value(head, &mut |value| visit(&Key::new(scope, value)));
+    }
+
     /// Returns the key that an operator names by this text: an API key, a user name, an address.
     ///
     /// The default is the text itself. It is `None` if the text cannot be a key, and for [`all`](super::all()), because
@@ -115,6 +124,10 @@ macro_rules! pointers {
 
             fn each_value(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&[u8])) {
                 (**self).each_value(head, visit);
+            }
+
+            fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
+                (**self).each_key(head, visit);
             }
 
             fn parse(&self, text: &str) -> Option<Key<'static>> {

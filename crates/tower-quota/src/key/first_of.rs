@@ -68,6 +68,10 @@ impl KeyExtractor for FirstOf {
         self.parts.0.iter().for_each(|part| part.each_value(head, visit));
     }
 
+    fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
+        self.parts.0.iter().for_each(|part| part.each_key(head, visit));
+    }
+
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         // Every other part would read an address as one of its keys.
         let parts = |of_addresses| self.parts.0.iter().filter(move |part| part.counts_addresses() == of_addresses);

@@ -11,12 +11,14 @@ mod plan;
 
 use core::future::Future;
 use core::time::Duration;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use tower_quota_core::ConfigError;
 
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
+use crate::key::KeyExtractor;
 use crate::limit::Limit;
 use crate::when::Condition;
 
@@ -160,6 +162,15 @@ impl Policy {
         }
         self.choices.push(Choice { limits, choose: Arc::new(choose) });
         Ok(self)
+    }
+
+    /// Returns the extractors by which the limits count, one of each scope, in the order of the limits.
+    #[must_use]
+    pub fn keys(&self) -> Vec<Arc<dyn KeyExtractor>> {
+        let mut scopes = HashSet::new();
+        let limits = self.limits.iter().chain(self.choices.iter().flat_map(|choice| &choice.limits));
+        let first_of_scope = limits.filter(|limit| scopes.insert(limit.extractor.scope()));
+        first_of_scope.map(|limit| Arc::clone(&limit.extractor)).collect()
     }
 
     /// Checks a further limit and computes its share.

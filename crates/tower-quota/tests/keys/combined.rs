@@ -130,3 +130,13 @@ fn combination_reports_the_missing_peer_first() {
     }
     assert_eq!(key::bearer().mistake(&RequestHead::of(&to("/"))), None);
 }
+
+#[test]
+fn first_of_visits_keys_with_their_scopes() {
+    let by = key::header("x-api-key").or(key::client_ip());
+    let request = from(with(&[("x-api-key", "ann"), ("x-api-key", "bob")]), "192.0.2.7");
+    let mut seen = Vec::new();
+    by.each_key(&RequestHead::of(&request), &mut |key| seen.push((key.scope().as_str(), key.as_bytes().to_vec())));
+    let (header, address) = (key::header("x-api-key").scope().as_str(), key::client_ip().scope().as_str());
+    assert_eq!(seen, [(header, b"ann".to_vec()), (header, b"bob".to_vec()), (address, vec![192, 0, 2, 7])]);
+}

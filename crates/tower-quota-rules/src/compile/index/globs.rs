@@ -55,7 +55,8 @@ impl Globs {
             }
             patterns.push(Pattern { rest, number });
         }
-        let expressions = || others.iter().filter_map(|other| patterns.get(index(*other))?.rest.as_ref().map(expression));
+        let expressions =
+            || others.iter().filter_map(|other| patterns.get(index(*other))?.rest.as_ref().map(expression));
         let set = (others.len() >= MIN_SET)
             .then(|| RegexSetBuilder::new(expressions()).unicode(false).size_limit(MAX_SET_SIZE).build().ok())
             .flatten();
@@ -112,8 +113,8 @@ fn expression(pattern: &KeyPattern) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
     use proptest::collection::vec;
+    use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
 
     use super::Globs;
     use crate::text::KeyPattern;

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use http::Method;
 use tower_quota::RequestHead;
-use tower_quota::key::{self, ClientIp, KeyExtractor};
+#[cfg(feature = "axum")]
+use tower_quota::key::KeyExtractor;
+use tower_quota::key::{self, ClientIp};
 use tower_quota::when::Condition;
 
 use super::globs::Globs;
@@ -15,9 +17,9 @@ use super::nested::Nested;
 use super::networks::Range;
 use super::paths::Paths;
 use crate::compile::conditions::{Context, Field, code_condition, conditions, header_source, method};
-use crate::problem::{Place, Problem, Problems};
 use crate::compile::key_source::KeySource;
 use crate::document::Match;
+use crate::problem::{Place, Problem, Problems};
 use crate::text::KeyPattern;
 
 /// Finds all matches that a request meets.
@@ -29,6 +31,7 @@ pub(crate) struct Matches {
     /// The matches without a field to find them by.
     always: Vec<u32>,
     paths: Paths,
+    #[cfg(feature = "axum")]
     routes: Texts,
     grpc_methods: Texts,
     grpc_services: Texts,
@@ -94,7 +97,11 @@ impl Matches {
         if !self.routes.is_empty() {
             // Through the extractor, so that no second place knows where routes are.
             let route = key::route().extract(head);
-            visit_text(&self.routes, route.as_ref().and_then(|route| core::str::from_utf8(route.as_bytes()).ok()), &mut examine);
+            visit_text(
+                &self.routes,
+                route.as_ref().and_then(|route| core::str::from_utf8(route.as_bytes()).ok()),
+                &mut examine,
+            );
         }
         if !self.grpc_methods.is_empty() || !self.grpc_services.is_empty() {
             let call = head.uri().path().strip_prefix('/');
@@ -234,15 +241,21 @@ fn each_value<'m>(matching: &'m Match, field: Field<'m>, visit: &mut dyn FnMut(&
             crate::document::PathMatch::Regex(regex) => visit(regex.as_str(), true),
         }),
         Field::Route => matching.route.iter().flat_map(|many| &many.0).for_each(|route| visit(route, false)),
-        Field::GrpcMethod => matching.grpc_method.iter().flat_map(|many| &many.0).for_each(|name| visit(name.as_str(), false)),
-        Field::GrpcService => matching.grpc_service.iter().flat_map(|many| &many.0).for_each(|name| visit(name.as_str(), false)),
+        Field::GrpcMethod => {
+            matching.grpc_method.iter().flat_map(|many| &many.0).for_each(|name| visit(name.as_str(), false))
+        }
+        Field::GrpcService => {
+            matching.grpc_service.iter().flat_map(|many| &many.0).for_each(|name| visit(name.as_str(), false))
+        }
         Field::Key => matching.key.iter().flat_map(|many| &many.0).for_each(|key| visit(key.as_str(), is_broad(key))),
         Field::Header(wanted) => {
             let values = matching.header.0.iter().filter(|(name, _)| name.as_str() == wanted);
             values.flat_map(|(_, many)| &many.0).for_each(|value| visit(value.as_str(), is_broad(value)));
         }
         Field::Host => matching.host.iter().flat_map(|many| &many.0).for_each(|host| visit(host.as_str(), false)),
-        Field::Network => matching.network.iter().flat_map(|many| &many.0).for_each(|network| visit(network.as_str(), false)),
+        Field::Network => {
+            matching.network.iter().flat_map(|many| &many.0).for_each(|network| visit(network.as_str(), false))
+        }
         // Each costs a call of code, for every request.
         Field::Code => matching.code.iter().flat_map(|many| &many.0).for_each(|name| visit(name.as_str(), true)),
         Field::Method => matching.method.iter().flat_map(|many| &many.0).for_each(|name| visit(name.as_str(), true)),
@@ -328,16 +341,21 @@ impl<'m> Found<'m> {
 
     fn into_index(self, entries: Vec<Entry>, context: Context<'_>, problems: &mut Problems) -> Matches {
         let paths = Paths::new(self.paths).unwrap_or_else(|error| {
-            problems.push(Problem::error(Place::default(), format_args!("the expressions on paths are too large together, {error}: use patterns")));
+            problems.push(Problem::error(
+                Place::default(),
+                format_args!("the expressions on paths are too large together, {error}: use patterns"),
+            ));
             Paths::default()
         });
-        let headers = self.headers.into_iter().filter_map(|(name, patterns)| {
-            Some((header_source(name).ok()?, Globs::new(patterns)))
-        });
+        let headers = self
+            .headers
+            .into_iter()
+            .filter_map(|(name, patterns)| Some((header_source(name).ok()?, Globs::new(patterns))));
         Matches {
             entries,
             always: self.always,
             paths,
+            #[cfg(feature = "axum")]
             routes: self.routes,
             grpc_methods: self.grpc_methods,
             grpc_services: self.grpc_services,

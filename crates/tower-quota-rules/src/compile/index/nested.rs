@@ -88,7 +88,11 @@ mod tests {
         let nested: Nested<Box<[u8]>> = Nested::new(entries);
         for text in ["", "a", "abcd", "abda", "ac", "b", "bb", "bab", "c", "abb"] {
             let mut found = Vec::new();
-            nested.find(|key| **key > *text.as_bytes(), |key| text.as_bytes().starts_with(key), |number| found.push(number));
+            nested.find(
+                |key| **key > *text.as_bytes(),
+                |key| text.as_bytes().starts_with(key),
+                |number| found.push(number),
+            );
             found.sort_unstable();
             let is_prefix = |(prefix, number): (&&str, u32)| text.starts_with(*prefix).then_some(number);
             let expected: Vec<u32> = prefixes.iter().zip(0..).filter_map(is_prefix).collect();

@@ -4,8 +4,8 @@ use core::fmt;
 use std::collections::HashMap;
 
 use regex::{RegexSet, RegexSetBuilder};
-use tower_quota::when::{self, Condition};
 use tower_quota::RequestHead;
+use tower_quota::when::{self, Condition};
 
 use super::globs::MAX_SET_SIZE;
 use super::nested::Nested;
@@ -100,7 +100,10 @@ impl Paths {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.nodes.len() < 2 && self.root().is_none_or(|root| root.rests.is_empty()) && self.others.is_none() && self.numbers.is_empty()
+        self.nodes.len() < 2
+            && self.root().is_none_or(|root| root.rests.is_empty())
+            && self.others.is_none()
+            && self.numbers.is_empty()
     }
 
     fn root(&self) -> Option<&Node> {

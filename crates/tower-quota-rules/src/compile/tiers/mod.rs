@@ -16,11 +16,11 @@ pub(crate) use self::grants::Granted;
 use self::grants::{Grant, Quotas};
 use self::overrides::Overrides;
 pub use self::tier::Tier;
-use crate::problem::{Place, Problem, Problems};
 use super::index::Globs;
 use super::key_source::KeySource;
 use super::unknown::unknown_tier;
 use crate::document::{Document, Grants};
+use crate::problem::{Place, Problem, Problems};
 use crate::text::NameText;
 
 /// The tiers, assignments and overrides of a document.
@@ -93,7 +93,10 @@ impl Tiers {
         for (text, rule) in &document.overrides {
             let place = || Place::of("overrides").field(text);
             let Some(key) = self.default_key.parse(text) else {
-                problems.push(Problem::error(place(), "it is not a key that the key of `defaults` can have: write one, or remove it"));
+                problems.push(Problem::error(
+                    place(),
+                    "it is not a key that the key of `defaults` can have: write one, or remove it",
+                ));
                 continue;
             };
             let tier = match &rule.tier {
@@ -128,7 +131,8 @@ impl Tiers {
     fn find(&self, head: &RequestHead<'_>) -> Granted<'_> {
         let key = self.default_key.find(head);
         let key = key.as_ref().filter(|(_, key)| !key.as_bytes().is_empty());
-        let own = key.and_then(|(part, key)| self.overrides.find(*part, self.default_key.is_text(*part), key.as_bytes()));
+        let own =
+            key.and_then(|(part, key)| self.overrides.find(*part, self.default_key.is_text(*part), key.as_bytes()));
         let (own_tier, own_grants) = own.unwrap_or_default();
         let by_code = || self.tier_named(head.extensions().get::<Tier>()?.as_str());
         let by_pattern = || {
@@ -162,7 +166,10 @@ fn inherited(
             break;
         };
         if seen.contains(&name) {
-            problems.push(Problem::error(place().field("extends"), format_args!("the tier {:?} extends itself: remove it from one", name.as_str())));
+            problems.push(Problem::error(
+                place().field("extends"),
+                format_args!("the tier {:?} extends itself: remove it from one", name.as_str()),
+            ));
             break;
         }
         seen.push(name);
