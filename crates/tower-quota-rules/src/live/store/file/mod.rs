@@ -77,8 +77,11 @@ impl FileRules {
     async fn refresh(&self) -> Result<(), RuleStoreError> {
         let mut known = self.known.lock().await;
         let watcher = Arc::clone(&self.watcher);
-        let renewed = files::blocking(move || Ok(watcher.renew())).await;
-        renewed.map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
+        let renewed = files::blocking(move || {
+            watcher.renew();
+            Ok(())
+        });
+        renewed.await.map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
         let text = read::settled(&self.path, self.max_bytes).await;
         let text = text.map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
         if known.as_ref() != Some(&text) {
