@@ -56,6 +56,11 @@ impl Problem {
         Self::new(Severity::Error, place, text)
     }
 
+    /// Sets the line and the column.
+    pub(crate) fn in_line(self, (line, column): (u32, u32)) -> Self {
+        Self { line: Some(line), column: Some(column), ..self }
+    }
+
     /// Makes a warning, see [`Problem::new`].
     pub(crate) fn warning(place: Place, text: impl fmt::Display) -> Self {
         Self::new(Severity::Warning, place, text)

@@ -86,7 +86,10 @@ fn unknown(what: &str, name: &str, expected: &[&'static str]) -> ReadError {
     let help = match (nearest(name, expected.iter().copied()), expected) {
         (Some(near), _) => Some(format!("write {near:?}, if that is meant")),
         (None, []) => None,
-        (None, known) => Some(format!("the known ones are {}", known.join(", "))),
+        (None, known) => {
+            let quoted: Vec<String> = known.iter().map(|name| format!("{name:?}")).collect();
+            Some(format!("write one of {}", quoted.join(", ")))
+        }
     };
     ReadError::new(format!("there is no {what} {name:?} here"), help)
 }

@@ -14,18 +14,19 @@ pub(super) fn read(text: &str) -> Result<Tree, Problem> {
     let mut at = 0;
     while let Some(byte) = text.as_bytes().get(at) {
         let place = At::Offset(small(at));
+        let bounded = |problem: Problem| problem.in_line(place.line_and_column(text));
         match byte {
-            b'{' => tree.open(Kind::Map, place)?,
-            b'[' => tree.open(Kind::List, place)?,
+            b'{' => tree.open(Kind::Map, place).map_err(bounded)?,
+            b'[' => tree.open(Kind::List, place).map_err(bounded)?,
             b'}' | b']' => tree.close(),
             b'"' => {
                 let length = string_length(&text[at..]);
                 let quoted = &text[at..at + length];
                 if quoted.contains('\\') {
                     let unescaped: String = serde_json::from_str(quoted).map_err(|error| invalid(&error))?;
-                    tree.scalar(Kind::Text, place, &unescaped)?;
+                    tree.scalar(Kind::Text, place, &unescaped).map_err(bounded)?;
                 } else {
-                    tree.scalar(Kind::Text, place, &quoted[1..length - 1])?;
+                    tree.scalar(Kind::Text, place, &quoted[1..length - 1]).map_err(bounded)?;
                 }
                 at += length;
                 continue;
@@ -39,7 +40,7 @@ pub(super) fn read(text: &str) -> Result<Tree, Problem> {
                     b't' | b'f' => Kind::Bool,
                     _ => Kind::Number,
                 };
-                tree.scalar(kind, place, &rest[..length])?;
+                tree.scalar(kind, place, &rest[..length]).map_err(bounded)?;
                 at += length;
                 continue;
             }
@@ -67,8 +68,9 @@ fn string_length(text: &str) -> usize {
 fn invalid(error: &serde_json::Error) -> Problem {
     let reason = error.to_string();
     let reason = reason.split(" at line ").next().unwrap_or_default();
-    let mut problem = Problem::error(Place::default(), format_args!("this is not JSON, {reason}: correct it here"));
-    problem.line = Some(small(error.line().max(1)));
-    problem.column = Some(small(error.column().max(1)));
-    problem
+    let problem = Problem::error(
+        Place::default(),
+        format_args!("this is not JSON, {reason}: look for quotes, brackets and commas here and above"),
+    );
+    problem.in_line((small(error.line().max(1)), small(error.column().max(1))))
 }

@@ -13,30 +13,32 @@ pub(super) fn read(text: &str) -> Result<Tree, Vec<Problem>> {
         return Err(errors.iter().map(|error| invalid(error, text)).collect());
     }
     let mut tree = Tree::default();
-    add_table(&mut tree, table.get_ref(), At::Offset(0)).map_err(|problem| vec![problem])?;
+    add_table(&mut tree, table.get_ref(), At::Offset(0))
+        .map_err(|(at, problem)| vec![problem.in_line(at.line_and_column(text))])?;
     Ok(tree)
 }
 
-fn add_table(tree: &mut Tree, table: &DeTable<'_>, at: At) -> Result<(), Problem> {
-    tree.open(Kind::Map, at)?;
+fn add_table(tree: &mut Tree, table: &DeTable<'_>, at: At) -> Result<(), (At, Problem)> {
+    tree.open(Kind::Map, at).map_err(|problem| (at, problem))?;
     for (key, value) in table {
-        tree.scalar(Kind::Text, place(key), key.get_ref())?;
+        tree.scalar(Kind::Text, place(key), key.get_ref()).map_err(|problem| (at, problem))?;
         add(tree, value)?;
     }
     tree.close();
     Ok(())
 }
 
-fn add(tree: &mut Tree, value: &Spanned<DeValue<'_>>) -> Result<(), Problem> {
+fn add(tree: &mut Tree, value: &Spanned<DeValue<'_>>) -> Result<(), (At, Problem)> {
     let at = place(value);
+    let mut scalar = |kind, text: &str| tree.scalar(kind, at, text).map_err(|problem| (at, problem));
     match value.get_ref() {
-        DeValue::String(text) => tree.scalar(Kind::Text, at, text),
-        DeValue::Integer(number) => tree.scalar(Kind::Number, at, &number.to_string()),
-        DeValue::Float(number) => tree.scalar(Kind::Number, at, &number.to_string()),
-        DeValue::Boolean(flag) => tree.scalar(Kind::Bool, at, if *flag { "true" } else { "false" }),
-        DeValue::Datetime(time) => tree.scalar(Kind::Text, at, &time.to_string()),
+        DeValue::String(text) => scalar(Kind::Text, text),
+        DeValue::Integer(number) => scalar(Kind::Number, &number.to_string()),
+        DeValue::Float(number) => scalar(Kind::Number, &number.to_string()),
+        DeValue::Boolean(flag) => scalar(Kind::Bool, if *flag { "true" } else { "false" }),
+        DeValue::Datetime(time) => scalar(Kind::Text, &time.to_string()),
         DeValue::Array(elements) => {
-            tree.open(Kind::List, at)?;
+            tree.open(Kind::List, at).map_err(|problem| (at, problem))?;
             for element in elements {
                 add(tree, element)?;
             }
@@ -53,8 +55,7 @@ fn place<T>(spanned: &Spanned<T>) -> At {
 
 fn invalid(error: &::toml::de::Error, text: &str) -> Problem {
     let reason = error.message().replace('\n', ", ");
-    let mut problem = Problem::error(Place::default(), format_args!("this is not TOML, {reason}"));
-    let (line, column) = At::Offset(small(error.span().map_or(0, |span| span.start))).line_and_column(text);
-    (problem.line, problem.column) = (Some(line), Some(column));
-    problem
+    let at = At::Offset(small(error.span().map_or(0, |span| span.start)));
+    let text_of = format_args!("this is not TOML, {reason}: look for quotes and brackets here and above");
+    Problem::error(Place::default(), text_of).in_line(at.line_and_column(text))
 }

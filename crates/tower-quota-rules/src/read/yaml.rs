@@ -12,8 +12,15 @@ pub(super) fn read(text: &str) -> Result<Tree, Problem> {
     let mut tree = Tree::default();
     let mut documents = 0;
     for event in Parser::new_from_str(text) {
-        let (event, span) = event
-            .map_err(|error| refused(*error.marker(), format_args!("this is not YAML, {}", reason(error.info()))))?;
+        let (event, span) = event.map_err(|error| {
+            refused(
+                *error.marker(),
+                format_args!(
+                    "this is not YAML, {}: look for quotes, brackets and indentation here and above",
+                    reason(error.info())
+                ),
+            )
+        })?;
         let at = At::Line(small(span.start.line()), small(span.start.col() + 1));
         let anchored = |anchor: usize, has_tag: bool| match (anchor, has_tag) {
             (0, false) => Ok(()),
@@ -57,17 +64,15 @@ pub(super) fn read(text: &str) -> Result<Tree, Problem> {
     Ok(tree)
 }
 
-/// Returns the parser's reason without what it was doing meanwhile.
-fn reason(info: &str) -> &str {
-    info.trim_end_matches('.')
+/// Returns the parser's reason as a part of a sentence.
+fn reason(info: &str) -> String {
+    info.trim_end_matches('.').replace(": ", ", ")
 }
 
 fn refused(at: Marker, text: core::fmt::Arguments<'_>) -> Problem {
     located(Problem::error(Place::default(), text), at)
 }
 
-fn located(mut problem: Problem, at: Marker) -> Problem {
-    problem.line = Some(small(at.line().max(1)));
-    problem.column = Some(small(at.col() + 1));
-    problem
+fn located(problem: Problem, at: Marker) -> Problem {
+    problem.in_line((small(at.line().max(1)), small(at.col() + 1)))
 }

@@ -1,0 +1,110 @@
+//! Tiers, what they extend, and which keys they are assigned to.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Checker;
+use crate::document::Grants;
+use crate::problem::Place;
+use crate::text::KeyPattern;
+
+impl<'d> Checker<'d> {
+    pub(super) fn tiers(&mut self) {
+        let document = self.document;
+        for (name, tier) in &document.tiers {
+            let place = Place::of("tiers").field(name.as_str());
+            self.grants(|| place.clone(), &tier.limits);
+            let Some(extends) = &tier.extends else { continue };
+            let place = place.field("extends");
+            if !self.is_tier(extends.as_str()) {
+                self.unknown_tier(place, extends.as_str());
+            } else if let Some(circle) = self.circle(name.as_str()) {
+                // Once for each circle, at its first tier.
+                let text =
+                    format_args!("the tier {:?} extends itself, by {circle}: remove one of these", name.as_str());
+                self.error(place, text);
+            }
+        }
+        let mut assigned = Assigned::default();
+        for (index, rule) in document.assign.iter().enumerate() {
+            let place = Place::of("assign").index(index);
+            if !self.is_tier(rule.tier.as_str()) {
+                self.unknown_tier(place.field("tier"), rule.tier.as_str());
+            }
+            for (position, pattern) in rule.key.0.iter().enumerate() {
+                if let Some(earlier) = assigned.covers(pattern) {
+                    let text = format_args!(
+                        "{:?} is never reached, since {:?} before it takes the same keys: move it up, or remove it",
+                        pattern.as_str(),
+                        earlier.as_str()
+                    );
+                    self.warning(place.field("key").index(position), text);
+                }
+                assigned.add(pattern);
+            }
+        }
+    }
+
+    /// Checks the quotas of a tier or a single key.
+    pub(super) fn grants(&mut self, place: impl Fn() -> Place, grants: &'d Grants) {
+        for (name, grant) in grants {
+            let Some(limit) = self.limits.get(name.as_str()).copied() else {
+                if !self.is_limit(name.as_str()) {
+                    self.unknown_limit(place().field("limits").field(name.as_str()), name.as_str());
+                }
+                continue;
+            };
+            if let Some(quota) = grant.quota() {
+                self.capacity(limit.rule, quota, || place().field("limits").field(name.as_str()));
+            }
+        }
+    }
+
+    /// Returns the way from a tier back to itself, if there is one.
+    fn circle(&self, name: &'d str) -> Option<String> {
+        let mut way = vec![name];
+        let mut seen = HashSet::new();
+        let mut at = name;
+        loop {
+            at = self.document.tiers.get(at)?.extends.as_ref()?.as_str();
+            way.push(at);
+            if self.document.tiers.get_index_of(at) < self.document.tiers.get_index_of(name) {
+                return None;
+            }
+            if at == name {
+                return Some(way.join(" -> "));
+            }
+            // A circle that this tier only leads into is reported where it is.
+            if !seen.insert(at) {
+                return None;
+            }
+        }
+    }
+}
+
+/// The patterns of keys before the present one.
+#[derive(Default)]
+struct Assigned<'d> {
+    /// The texts of those that are a text with a star at its end, by that text.
+    prefixes: HashMap<Vec<u8>, &'d KeyPattern>,
+    /// All others, up to a number that can be compared one by one.
+    others: Vec<&'d KeyPattern>,
+}
+
+impl<'d> Assigned<'d> {
+    const MOST_OTHERS: usize = 100;
+
+    /// Returns an earlier pattern that matches every key of this one.
+    fn covers(&self, pattern: &KeyPattern) -> Option<&'d KeyPattern> {
+        let (literal, _) = pattern.literal_prefix();
+        let mut lengths = (0..=literal.len()).filter_map(|length| self.prefixes.get(&literal[..length]));
+        lengths.next().or_else(|| self.others.iter().find(|earlier| earlier.covers(pattern))).copied()
+    }
+
+    fn add(&mut self, pattern: &'d KeyPattern) {
+        if pattern.is_prefix() {
+            self.prefixes.entry(pattern.literal_prefix().0).or_insert(pattern);
+        } else if self.others.len() < Self::MOST_OTHERS {
+            self.others.push(pattern);
+        }
+    }
+}
