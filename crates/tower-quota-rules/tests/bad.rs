@@ -2,6 +2,8 @@
 //!
 //! With `REWRITE=1` the expected texts are written, and so is `docs/BAD_RULES.md`.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -44,8 +44,9 @@ impl<'d> Checker<'d> {
             );
             self.error(place(), text);
         }
-        let instances = self.document.instances.filter(|instances| *instances > 0).unwrap_or(1);
-        if let Err(error) = quota.try_divided(instances) {
+        if let Some(instances) = self.document.instances.filter(|instances| *instances > 1)
+            && let Err(error) = quota.try_divided(instances)
+        {
             self.error(place(), error);
         }
     }

@@ -42,7 +42,8 @@ pub(crate) fn check(document: &Document, parts: &CodeParts, known: &KnownNames) 
         limits.entry(limit.rule.name.as_str()).or_insert(limit);
     }
     let problems = Problems::default();
-    let mut checker = Checker { document, parts, known, limits, problems, budget: Budget::default() };
+    let replaced = vec![false; limits.len()];
+    let mut checker = Checker { document, parts, known, limits, replaced, problems, budget: Budget::default() };
     checker.root();
     checker.names();
     checker.code();
@@ -64,6 +65,8 @@ struct Checker<'d> {
     known: &'d KnownNames,
     /// The limits by name; of two with one name, the first.
     limits: IndexMap<&'d str, PlacedLimit<'d>>,
+    /// True for each limit whose quota a tier or a single key replaces.
+    replaced: Vec<bool>,
     problems: Problems,
     budget: Budget,
 }

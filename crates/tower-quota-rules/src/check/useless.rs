@@ -1,7 +1,5 @@
 //! Limits that never decide, since a stricter one counts the same requests.
 
-use std::collections::HashSet;
-
 use super::stricter::is_stricter;
 use super::{Checker, PlacedLimit, all_limits};
 use crate::text::CostText;
@@ -10,10 +8,11 @@ impl<'d> Checker<'d> {
     pub(super) fn useless(&mut self) {
         let document = self.document;
         // A quota that a tier or a single key replaces is not the only one.
-        let tiers = document.tiers.values().map(|tier| &tier.limits);
-        let overrides = document.overrides.values().map(|single| &single.limits);
-        let changed: HashSet<&str> = tiers.chain(overrides).flatten().map(|(name, _)| name.as_str()).collect();
-        let fixed = |limit: &PlacedLimit<'_>| !changed.contains(limit.rule.name.as_str());
+        let replaced = core::mem::take(&mut self.replaced);
+        let positions = self.limits.clone();
+        let fixed = |limit: &PlacedLimit<'_>| {
+            positions.get_index_of(limit.rule.name.as_str()).is_some_and(|position| !replaced[position])
+        };
         let global: Vec<PlacedLimit<'d>> =
             all_limits(document).filter(|limit| limit.route.is_none()).filter(fixed).collect();
         for limit in all_limits(document).filter(fixed) {

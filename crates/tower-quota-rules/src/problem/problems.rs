@@ -4,7 +4,7 @@ use core::fmt;
 
 use serde::Serialize;
 
-use super::problem::{Problem, Severity};
+use super::one::{Problem, Severity};
 use super::render;
 
 /// All problems of a document, in the order of its text.

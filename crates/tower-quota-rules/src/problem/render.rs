@@ -2,7 +2,7 @@
 
 use core::fmt::Write;
 
-use super::problem::Problem;
+use super::one::Problem;
 use super::problems::Problems;
 
 /// The most characters of a line that are shown on each side of the mark.
@@ -38,7 +38,7 @@ fn write_problem(out: &mut String, problem: &Problem, lines: &[&str], name: &str
         let start = column.saturating_sub(SHOWN);
         let shown: String = line.chars().skip(start).take(column - start + SHOWN).collect();
         let before = shown.chars().take(column - start);
-        let width: usize = before.map(|c| Shown::width(c)).sum();
+        let width: usize = before.map(Shown::width).sum();
         writeln!(out, "{gutter} |")?;
         writeln!(out, "{number} | {}", Shown(shown.trim_end()))?;
         writeln!(out, "{gutter} | {}^", " ".repeat(width))?;

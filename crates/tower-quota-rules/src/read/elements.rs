@@ -1,7 +1,7 @@
 //! The elements of a document, read one by one, and every error in them.
 
 use core::hash::Hash;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use serde::de::value::StrDeserializer;
 use super::cursor::Cursor;
 use super::error::ReadError;
 use super::tree::{At, Kind, Tree};
-use crate::document::Document;
+use crate::document::{Document, Grants, OverrideRule};
 use crate::problem::{Place, Problem, Problems};
 
 /// How often a large element is read: each error leaves a node out, and reads it again.
@@ -74,9 +74,12 @@ impl Elements<'_> {
                 "client_ip" => document.client_ip = self.element(value).unwrap_or_default(),
                 "instances" => document.instances = self.element(value).unwrap_or_default(),
                 "limits" => document.limits = self.list(value),
-                "tiers" => document.tiers = self.map(value),
+                "tiers" => document.tiers = self.map(value, |tier| tier),
                 "assign" => document.assign = self.list(value),
-                "overrides" => document.overrides = self.map(value),
+                "overrides" => {
+                    let mut known = HashSet::new();
+                    document.overrides = self.map(value, |single: OverrideRule| shared(&mut known, single));
+                }
                 "routes" => document.routes = self.list(value),
                 "skip" => document.skip = self.list(value),
                 "allow" => document.allow = self.list(value),
@@ -101,7 +104,7 @@ impl Elements<'_> {
         elements.into_iter().filter_map(|node| self.element(node)).collect()
     }
 
-    fn map<K, V>(&mut self, map: u32) -> IndexMap<K, V>
+    fn map<K, V>(&mut self, map: u32, mut kept: impl FnMut(V) -> V) -> IndexMap<K, V>
     where
         K: for<'de> Deserialize<'de> + Hash + Eq,
         V: for<'de> Deserialize<'de>,
@@ -120,7 +123,7 @@ impl Elements<'_> {
             match K::deserialize(text) {
                 Ok(name) => {
                     if let Some(element) = self.element(value) {
-                        read.insert(name, element);
+                        read.insert(name, kept(element));
                     }
                 }
                 Err(error) => {
@@ -174,6 +177,17 @@ impl Elements<'_> {
     fn position(&self, node: u32) -> (u32, u32) {
         self.tree.node(node).map_or(At::Line(1, 1), |node| node.at).line_and_column(self.source)
     }
+}
+
+/// Returns an override that shares its quotas with an earlier one, if that has the same: there may be a million.
+fn shared(known: &mut HashSet<Grants>, mut single: OverrideRule) -> OverrideRule {
+    match known.get(&single.limits) {
+        Some(grants) => single.limits = grants.clone(),
+        None => {
+            known.insert(single.limits.clone());
+        }
+    }
+    single
 }
 
 /// Makes the problem of a text that is not read at all.

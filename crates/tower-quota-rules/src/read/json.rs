@@ -2,7 +2,7 @@
 
 use serde::de::IgnoredAny;
 
-use super::tree::{At, Kind, Tree, small};
+use super::tree::{At, Exceeded, Kind, Tree, small};
 use crate::problem::{Place, Problem};
 
 /// Reads JSON (RFC 8259).
@@ -10,11 +10,11 @@ use crate::problem::{Place, Problem};
 /// `serde_json` checks the grammar, but does not say where its values are. So a valid text is scanned for them.
 pub(super) fn read(text: &str) -> Result<Tree, Problem> {
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| invalid(&error))?;
+    let bounded = |bound: Exceeded| bound.problem(text);
     let mut tree = Tree::default();
     let mut at = 0;
     while let Some(byte) = text.as_bytes().get(at) {
         let place = At::Offset(small(at));
-        let bounded = |problem: Problem| problem.in_line(place.line_and_column(text));
         match byte {
             b'{' => tree.open(Kind::Map, place).map_err(bounded)?,
             b'[' => tree.open(Kind::List, place).map_err(bounded)?,

@@ -3,7 +3,7 @@
 use ::toml::Spanned;
 use ::toml::de::{DeTable, DeValue};
 
-use super::tree::{At, Kind, Tree, small};
+use super::tree::{At, Exceeded, Kind, Tree, small};
 use crate::problem::{Place, Problem};
 
 /// Reads TOML 1.0. Returns the tree, or each error of the grammar.
@@ -13,24 +13,23 @@ pub(super) fn read(text: &str) -> Result<Tree, Vec<Problem>> {
         return Err(errors.iter().map(|error| invalid(error, text)).collect());
     }
     let mut tree = Tree::default();
-    add_table(&mut tree, table.get_ref(), At::Offset(0))
-        .map_err(|(at, problem)| vec![problem.in_line(at.line_and_column(text))])?;
+    add_table(&mut tree, table.get_ref(), At::Offset(0)).map_err(|bound| vec![bound.problem(text)])?;
     Ok(tree)
 }
 
-fn add_table(tree: &mut Tree, table: &DeTable<'_>, at: At) -> Result<(), (At, Problem)> {
-    tree.open(Kind::Map, at).map_err(|problem| (at, problem))?;
+fn add_table(tree: &mut Tree, table: &DeTable<'_>, at: At) -> Result<(), Exceeded> {
+    tree.open(Kind::Map, at)?;
     for (key, value) in table {
-        tree.scalar(Kind::Text, place(key), key.get_ref()).map_err(|problem| (at, problem))?;
+        tree.scalar(Kind::Text, place(key), key.get_ref())?;
         add(tree, value)?;
     }
     tree.close();
     Ok(())
 }
 
-fn add(tree: &mut Tree, value: &Spanned<DeValue<'_>>) -> Result<(), (At, Problem)> {
+fn add(tree: &mut Tree, value: &Spanned<DeValue<'_>>) -> Result<(), Exceeded> {
     let at = place(value);
-    let mut scalar = |kind, text: &str| tree.scalar(kind, at, text).map_err(|problem| (at, problem));
+    let mut scalar = |kind, text: &str| tree.scalar(kind, at, text);
     match value.get_ref() {
         DeValue::String(text) => scalar(Kind::Text, text),
         DeValue::Integer(number) => scalar(Kind::Number, &number.to_string()),
@@ -38,7 +37,7 @@ fn add(tree: &mut Tree, value: &Spanned<DeValue<'_>>) -> Result<(), (At, Problem
         DeValue::Boolean(flag) => scalar(Kind::Bool, if *flag { "true" } else { "false" }),
         DeValue::Datetime(time) => scalar(Kind::Text, &time.to_string()),
         DeValue::Array(elements) => {
-            tree.open(Kind::List, at).map_err(|problem| (at, problem))?;
+            tree.open(Kind::List, at)?;
             for element in elements {
                 add(tree, element)?;
             }

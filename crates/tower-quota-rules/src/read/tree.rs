@@ -43,6 +43,19 @@ pub(super) enum At {
     Offset(u32),
 }
 
+/// A bound of trees that a text exceeds.
+#[derive(Debug)]
+pub(super) struct Exceeded {
+    at: At,
+    text: &'static str,
+}
+
+impl Exceeded {
+    pub(super) fn problem(&self, source: &str) -> Problem {
+        Problem::error(Place::default(), self.text).in_line(self.at.line_and_column(source))
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Null,
@@ -59,17 +72,16 @@ impl Tree {
     // Building.
 
     /// Adds a node with a text.
-    pub(super) fn scalar(&mut self, kind: Kind, at: At, text: &str) -> Result<(), Problem> {
+    pub(super) fn scalar(&mut self, kind: Kind, at: At, text: &str) -> Result<(), Exceeded> {
         let start = small(self.texts.len());
         self.texts.push_str(text);
         self.add(kind, at, start, small(text.len()))
     }
 
     /// Begins a list or a map.
-    pub(super) fn open(&mut self, kind: Kind, at: At) -> Result<(), Problem> {
+    pub(super) fn open(&mut self, kind: Kind, at: At) -> Result<(), Exceeded> {
         if self.open.len() >= MAX_NESTING {
-            let text = format_args!("the document is nested deeper than {MAX_NESTING} levels: write it flatter");
-            return Err(Problem::error(Place::default(), text));
+            return Err(Exceeded { at, text: "the document is nested deeper than 32 levels: write it flatter" });
         }
         self.open.push(small(self.nodes.len()));
         self.add(kind, at, 0, 0)
@@ -83,10 +95,9 @@ impl Tree {
         }
     }
 
-    fn add(&mut self, kind: Kind, at: At, start: u32, length: u32) -> Result<(), Problem> {
+    fn add(&mut self, kind: Kind, at: At, start: u32, length: u32) -> Result<(), Exceeded> {
         if self.nodes.len() >= MAX_NODES {
-            let text = format_args!("the document has more than {MAX_NODES} values: split it");
-            return Err(Problem::error(Place::default(), text));
+            return Err(Exceeded { at, text: "the document has more than 32 million values: split it" });
         }
         let end = small(self.nodes.len() + 1);
         self.nodes.push(Node { kind, at, end, start, length });

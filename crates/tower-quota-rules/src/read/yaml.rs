@@ -2,13 +2,14 @@
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
 
-use super::tree::{At, Kind, Tree, small};
+use super::tree::{At, Exceeded, Kind, Tree, small};
 use crate::problem::{Place, Problem};
 
 /// Reads YAML 1.2: one document, without anchors, aliases and tags.
 ///
 /// They would let a short text stand for a long document. Rules need none of them.
 pub(super) fn read(text: &str) -> Result<Tree, Problem> {
+    let bounded = |bound: Exceeded| bound.problem(text);
     let mut tree = Tree::default();
     let mut documents = 0;
     for event in Parser::new_from_str(text) {
@@ -27,7 +28,6 @@ pub(super) fn read(text: &str) -> Result<Tree, Problem> {
             (0, true) => Err(refused(span.start, format_args!("tags are not read: remove it"))),
             _ => Err(refused(span.start, format_args!("anchors are not read: write the value where it is used"))),
         };
-        let bounded = |problem: Problem| located(problem, span.start);
         match event {
             Event::Scalar(value, style, anchor, tag) => {
                 anchored(anchor, tag.is_some())?;
@@ -70,9 +70,5 @@ fn reason(info: &str) -> String {
 }
 
 fn refused(at: Marker, text: core::fmt::Arguments<'_>) -> Problem {
-    located(Problem::error(Place::default(), text), at)
-}
-
-fn located(problem: Problem, at: Marker) -> Problem {
-    problem.in_line((small(at.line().max(1)), small(at.col() + 1)))
+    Problem::error(Place::default(), text).in_line((small(at.line().max(1)), small(at.col() + 1)))
 }
