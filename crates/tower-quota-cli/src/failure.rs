@@ -1,5 +1,6 @@
 //! Failures of a command, each with its exit code.
 
+use core::fmt;
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -27,19 +28,29 @@ pub(crate) enum Found {
 /// The result of a command.
 pub(crate) type Ended = Result<Found, Failure>;
 
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Problem(text) | Self::Usage(text) | Self::Unreachable(text)) = self;
+        f.write_str(text)
+    }
+}
+
 /// Prints a failure, and returns the exit code.
 pub(crate) fn exit(ended: Ended, is_json: bool) -> ExitCode {
-    let (code, text) = match ended {
+    let failure = match ended {
         Ok(Found::Nothing) => return ExitCode::SUCCESS,
         Ok(Found::Something) => return ExitCode::from(1),
-        Err(Failure::Problem(text)) => (1, text),
-        Err(Failure::Usage(text)) => (2, text),
-        Err(Failure::Unreachable(text)) => (3, text),
+        Err(failure) => failure,
+    };
+    let code = match failure {
+        Failure::Problem(_) => 1,
+        Failure::Usage(_) => 2,
+        Failure::Unreachable(_) => 3,
     };
     if is_json {
-        eprintln!("{}", json!({ "error": text }));
+        eprintln!("{}", json!({ "error": failure.to_string() }));
     } else {
-        eprintln!("error: {text}");
+        eprintln!("error: {failure}");
     }
     ExitCode::from(code)
 }

@@ -85,7 +85,7 @@ impl LoadArguments {
     }
 }
 
-fn parts(code: &[CodePart]) -> CodeParts {
+pub(crate) fn parts(code: &[CodePart]) -> CodeParts {
     code.iter().fold(CodeParts::new(), |parts, part| {
         let name = part.name.as_str();
         match part.kind {

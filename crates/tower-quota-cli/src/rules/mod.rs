@@ -4,3 +4,4 @@ pub(crate) mod check;
 pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod load;
+pub(crate) mod own_tests;
