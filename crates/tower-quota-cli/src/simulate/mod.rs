@@ -19,8 +19,6 @@ mod service;
 mod share;
 mod suggest;
 mod tally;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use self::command::{SimulateArguments, run as command};
 pub(crate) use self::make_log::{MakeLogArguments, run as make_log};

@@ -1,1 +1,0 @@
-//! Tests of replays: the decisions are those of the layer.
