@@ -50,7 +50,8 @@ pub(crate) fn exit(ended: Ended, is_json: bool) -> ExitCode {
     if is_json {
         eprintln!("{}", json!({ "error": failure.to_string() }));
     } else {
-        eprintln!("error: {failure}");
+        // Problems of a document say themselves that they are errors.
+        eprintln!("error: {}", failure.to_string().trim_start_matches("error: "));
     }
     ExitCode::from(code)
 }

@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 use tower_quota::{Policy, RateLimitLayer, RedisStore};
 use tower_quota_admin::{AdminOptions, Author};
 use tower_quota_rules::Rules;
-use tower_quota_rules::live::{LiveOptions, LiveRules, RedisRules};
+use tower_quota_rules::live::{LiveOptions, LiveRules, RedisRules, RolloutCounts};
 use tower_service::Service;
 
 use super::call::{Answer, Call};
@@ -68,6 +68,8 @@ async fn router(url: &str, arguments: &RedisArguments, timeout: Duration) -> Res
     let code = arguments.load.code.clone();
     let mut options = LiveOptions::new()
         .start_deadline(timeout)
+        // The services count what a dry run would change. This process sees no requests.
+        .rollout_counts(RolloutCounts::new())
         .read_with(move |text, format| Rules::parse_with(text, format, &parts(&code)));
     if let Ok(seed) = env::var(KEY_SEED_VARIABLE) {
         options = options.key_seed(key_seed(&seed)?);

@@ -94,14 +94,15 @@ impl Tally {
     pub(super) fn note(&mut self, decided: &Decided<'_>, micros: u64) {
         self.last = Some(ReplayOutcome::of(decided));
         let Some(decision) = decided.decision() else { return };
-        let wait = decided.wait();
         for (status, (name, key)) in decision.statuses().iter().zip(decided.keys()) {
             debug_assert_eq!(status.name, name, "statuses and keys are in one order");
             let position = self.position(name, status.is_shadow);
             let limit = &mut self.limits[position as usize];
             limit.asked += 1;
             limit.busiest_second.count(micros);
-            limit.longest_wait = limit.longest_wait.max(wait);
+            if let tower_quota::Outcome::Wait(wait) = status.outcome {
+                limit.longest_wait = limit.longest_wait.max(wait);
+            }
             let client = self.clients.entry((position, hash(key, &self.keys.seed))).or_default();
             client.asked = client.asked.saturating_add(1);
             if status.outcome.is_refusal() {

@@ -6,10 +6,10 @@ use std::process::Stdio;
 use crate::command::{Files, Ran, command, run};
 
 const GOOD: &str = "
+defaults: { key: [header x-api-key, client_ip] }
 limits:
   - name: minute
     quota: 100/minute
-    key: [header x-api-key, client_ip]
 tiers: { pro: { limits: { minute: 1000/minute } } }
 assign: [{ key: 'sk_pro_*', tier: pro }]
 skip: [{ path: /healthz }]

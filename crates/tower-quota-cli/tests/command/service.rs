@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 use tower::ServiceExt;
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_admin::{AdminOptions, router};
-use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules};
+use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, RolloutCounts};
 
 pub(crate) const TOKEN: &str = "a token of a test, 32 bytes long";
 
@@ -29,7 +29,12 @@ impl TestService {
             Arc::new(tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
         let (app, admin) = runtime.block_on(async {
             let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).count_busy_clients();
-            let live = LiveRules::start(layer.handle(), MemoryRules::new(), LiveOptions::new()).await;
+            let live = LiveRules::start(
+                layer.handle(),
+                MemoryRules::new(),
+                LiveOptions::new().rollout_counts(RolloutCounts::new()),
+            )
+            .await;
             let options = AdminOptions::new().bearer_token("on-call", TOKEN).allow_showing_keys();
             let admin = router(live, options).unwrap();
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -59,8 +59,11 @@ fn write_page(out: &mut String, report: &Report, simulation: &Simulation) -> fmt
     for ((side, title), replay) in sides.zip(titles).zip(&simulation.replays) {
         write!(out, "<h2>{title}</h2>")?;
         let tally = replay.tally();
-        let points =
-            |which: usize| tally.series.spans().map(move |(at, counts)| (at / 1_000_000, counts[which])).collect();
+        // The last span has not ended: its counts would look like a fall.
+        let ended = tally.series.spans().count().saturating_sub(1).max(1);
+        let points = |which: usize| {
+            tally.series.spans().take(ended).map(|(at, counts)| (at / 1_000_000, counts[which])).collect()
+        };
         let lines = [
             Line { name: "admitted", colour: ADMITTED, points: points(0) },
             Line { name: "refused", colour: REFUSED, points: points(1) },
