@@ -63,7 +63,7 @@ impl Plan {
     }
 
     /// Returns the limits, in the order of the policy.
-    pub(crate) fn limits(&self) -> impl Iterator<Item = &Limit> {
+    pub(crate) fn limits(&self) -> impl Iterator<Item = &Limit> + Clone {
         self.limits.iter().map(|planned| &planned.limit)
     }
 
