@@ -1,19 +1,18 @@
 //! Events of decisions, for logs and traces.
 
 use core::fmt;
-use core::num::NonZeroU32;
 
 use tower_quota_core::Name;
 use tracing::{debug, info};
 
 use crate::decided::Decided;
 
-/// Writes the event of a decision: of every refusal, and of one of so many admissions.
+/// Writes the event of a decision: of every refusal, and of one of so many admissions, none if it is zero.
 #[inline]
-pub(crate) fn trace(decided: &Decided<'_>, one_of: NonZeroU32) {
+pub(crate) fn trace(decided: &Decided<'_>, one_of: u32) {
     if decided.reason().is_some() || decided.is_degraded() {
         trace_refusal(decided);
-    } else if fastrand::u32(..) <= u32::MAX / one_of {
+    } else if u32::MAX.checked_div(one_of).is_some_and(|most| fastrand::u32(..) <= most) {
         trace_admission(decided);
     }
 }

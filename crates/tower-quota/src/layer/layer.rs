@@ -2,7 +2,6 @@
 
 use core::error::Error;
 use core::fmt;
-use core::num::NonZeroU32;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -258,8 +257,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// # let _ = layer;
     /// ```
     pub fn trace_decisions(self, admissions: u32) -> Self {
-        // With the largest number, practically none is traced.
-        self.with(|settings| settings.traced_admissions = NonZeroU32::new(admissions).or(Some(NonZeroU32::MAX)))
+        self.with(|settings| settings.traced_admissions = Some(admissions))
     }
 
     /// Turns off one of the [checks](Check) for mistakes in the configuration.

@@ -2,7 +2,6 @@
 
 use core::error::Error;
 use core::fmt;
-use core::num::NonZeroU32;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -56,7 +55,7 @@ pub(super) struct Settings {
     /// True if the busiest clients are counted.
     pub(super) counts_busy: bool,
     /// One of so many admissions is traced, and every refusal; nothing without it.
-    pub(super) traced_admissions: Option<NonZeroU32>,
+    pub(super) traced_admissions: Option<u32>,
     /// The checks that are turned off.
     pub(super) checks_off: CheckSet,
 }
@@ -97,7 +96,7 @@ impl<S: Store> Shared<S> {
 /// Compiles a policy.
 fn rules<S: Store>(policy: Policy, settings: &Settings, checks: &Checks, store: &CachedStore<S>) -> Rules {
     let number = store.identity().unwrap_or_else(|| Arc::as_ptr(store.store()).addr());
-    let has_listener = settings.on_decision.is_some();
+    let has_listener = settings.on_decision.is_some() || settings.traced_admissions.is_some();
     Rules::new(policy, &settings.responses, settings.attaches_decision, has_listener, checks, number)
 }
 

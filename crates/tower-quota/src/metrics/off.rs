@@ -1,9 +1,10 @@
 //! The places that count and time requests, without the feature `metrics`: all of them compile to nothing.
 
-use tower_quota_core::{Decision, Name};
+use tower_quota_core::Decision;
 
 use crate::decided::Decided;
 use crate::head::RequestHead;
+use crate::limit::Limit;
 
 pub(crate) use self::{NoMetrics as PolicyMetrics, NoStopwatch as Stopwatch};
 
@@ -32,7 +33,7 @@ pub(crate) enum StoreFailureKind {
 }
 
 impl NoMetrics {
-    pub(crate) fn new(_: impl Iterator<Item = Name>) -> Self {
+    pub(crate) fn new<'p>(_: impl Iterator<Item = &'p Limit> + Clone) -> Self {
         Self
     }
 
@@ -46,6 +47,9 @@ impl NoMetrics {
 
     #[inline(always)]
     pub(crate) const fn answered(&self, _: NoStopwatch, _: Option<&Decision>) {}
+
+    #[inline(always)]
+    pub(crate) const fn admitted(&self, _: &RequestHead<'_>, _: &Decision) {}
 
     #[inline(always)]
     pub(crate) const fn count(&self, _: &Decided<'_>) {}
