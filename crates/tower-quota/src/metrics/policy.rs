@@ -265,7 +265,7 @@ impl PolicyMetrics {
         self.threads.iter().filter_map(move |counts| counts.get(route))
     }
 
-    /// Publishes the counters of a route, with the requests that all limits allowed, and those for the limits' counters.
+    /// Publishes the counters of a route; requests that all limits allowed are given apart.
     fn publish_route(
         &self,
         cells: &mut HashMap<Cell, (Counter, u64)>,
