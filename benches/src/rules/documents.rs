@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// How much a document has.
+/// The size of a document.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
     Ten,
@@ -24,7 +24,7 @@ impl Size {
         }
     }
 
-    /// The number of limits, two of which every request meets.
+    /// Returns the number of limits, two of which every request meets.
     const fn rules(self) -> usize {
         if matches!(self, Self::Ten) { 10 } else { 10_000 }
     }
@@ -66,7 +66,7 @@ pub(super) fn document(size: Size) -> String {
     let mut text = String::from(
         "defaults: { key: [header x-api-key, client_ip] }\n\
          limits:\n\
-         - { name: everyone, quota: 100000000/second, key: none }\n\
+         - { name: everyone, quota: 10000000/second, key: none }\n\
          - { name: minute, quota: 10000000/minute }\n\
          tiers:\n  \
          free: {}\n  \
@@ -81,7 +81,10 @@ pub(super) fn document(size: Size) -> String {
     );
     for route in 0..size.routes() {
         let pattern = pattern(route);
-        _ = writeln!(text, "- {{ match: {{ path: {pattern} }}, limits: [{{ name: route-{route}, quota: 9000000/minute }}] }}");
+        _ = writeln!(
+            text,
+            "- {{ match: {{ path: {pattern} }}, limits: [{{ name: route-{route}, quota: 9000000/minute }}] }}"
+        );
     }
     if size == Size::Million {
         text += "overrides:\n";

@@ -1,4 +1,4 @@
-//! How long documents take to load, and what they take of memory: in a process of its own.
+//! The time and the memory of loading documents, in a process of its own.
 
 use std::error::Error;
 
@@ -36,7 +36,7 @@ pub(super) fn measure(quick: bool, report: &mut Report) -> Result<(), Box<dyn Er
     Ok(())
 }
 
-/// Prints the milliseconds to read, check and compile, those until a layer can use it, and the bytes per override.
+/// Prints the milliseconds of loading, those until a layer can use it, and the bytes per override.
 pub(crate) fn worker(size: &str, format: &str) -> Result<(), Box<dyn Error>> {
     let size = Size::ALL.into_iter().find(|known| known.name() == size).ok_or("no such document")?;
     let format = if format == "json" { Format::Json } else { Format::Yaml };

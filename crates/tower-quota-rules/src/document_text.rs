@@ -6,9 +6,10 @@ use crate::problem::Problems;
 use crate::{print, read};
 
 impl Document {
-    /// Reads a document of at most [`Rules::DEFAULT_MAX_BYTES`](crate::Rules::DEFAULT_MAX_BYTES), and checks its form alone.
+    /// Reads a document, and checks its form alone.
     ///
-    /// [`Rules`](crate::Rules) check what it means too.
+    /// [`Rules`](crate::Rules) check what it means too. It has at most
+    /// [`Rules::DEFAULT_MAX_BYTES`](crate::Rules::DEFAULT_MAX_BYTES).
     ///
     /// # Errors
     /// [`Problems`] with every place that has not the form of a document.

@@ -73,6 +73,7 @@ impl Rules {
                 problems.push(problem);
             }
         }
+        problems.count(found.more());
         problems.sort();
         Err(problems)
     }

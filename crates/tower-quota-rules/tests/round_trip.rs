@@ -2,6 +2,8 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use proptest::collection::vec;
@@ -15,7 +17,7 @@ use tower_quota_rules::{
     SettleText, StoreFailureRule, TierRule,
 };
 
-/// Any quota that code can build; numbers that none has are left out.
+/// Returns any quota that code can build. Numbers that none has are left out.
 fn quota() -> impl Strategy<Value = Quota> {
     let periods = prop_oneof![1_000_u64..1_000_000, (1_u64..100_000).prop_map(|seconds| seconds * 1_000_000)];
     let numbers = (1_u64..100_000, periods, of(1_u64..1_000_000), of(0_u64..1_000_000_000));
@@ -42,7 +44,7 @@ fn name() -> impl Strategy<Value = NameText> {
     "[ -~]{1,64}".prop_map(|text| text.parse().expect("a name"))
 }
 
-/// A name that is unlikely to be there twice.
+/// Returns a name that is unlikely to be there twice.
 fn fresh_name() -> impl Strategy<Value = NameText> {
     "[ -~]{0,8}[a-z0-9]{12}".prop_map(|text| text.parse().expect("a name"))
 }
@@ -203,4 +205,42 @@ proptest! {
     fn hostile_texts_are_answered(text in "\\PC{0,200}", format in select(&Format::ALL[..])) {
         let _ = Rules::parse(&text, format).map_err(|problems| problems.render(&text, "hostile"));
     }
+
+    #[test]
+    fn damaged_documents_are_answered(
+        (text, format) in base(),
+        cuts in vec((any::<prop::sample::Index>(), 0_usize..12, "\\PC{0,3}|[\\[\\]{}:,#&*!|>'\"%@`\n -]{1,3}"), 1..6),
+    ) {
+        let mut characters: Vec<char> = text.chars().collect();
+        for (at, length, inserted) in cuts {
+            let start = at.index(characters.len().max(1));
+            let end = (start + length).min(characters.len());
+            characters.splice(start.min(end)..end, inserted.chars());
+        }
+        let text: String = characters.into_iter().collect();
+        if let Err(problems) = Rules::parse(&text, format) {
+            prop_assert!(!problems.is_empty());
+            prop_assert!(problems.render(&text, "damaged").contains("damaged"));
+        }
+        if let Ok(document) = Document::parse(&text, format) {
+            for other in Format::ALL {
+                let printed = document.to_text(other);
+                let again = Document::parse(&printed, other);
+                prop_assert_eq!(again.as_ref(), Ok(&document), "{}", printed);
+            }
+        }
+    }
+}
+
+/// Returns the texts of good and bad documents.
+fn base() -> impl Strategy<Value = (String, Format)> {
+    let folders = ["tests/good", "tests/bad"].map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
+    let entries = folders.into_iter().flat_map(|folder| fs::read_dir(folder).expect("the folder"));
+    let mut all = Vec::new();
+    for path in entries.map(|entry| entry.expect("an entry").path()) {
+        if let Some(format) = Format::of_path(&path) {
+            all.push((fs::read_to_string(path).expect("a text"), format));
+        }
+    }
+    select(all)
 }

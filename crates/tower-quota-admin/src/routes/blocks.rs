@@ -9,7 +9,7 @@ use tower_quota_rules::live::{Block, BlockKind, BlockTarget, NewBlock, Target};
 use utoipa::ToSchema;
 
 use crate::api::{Api, ShowKeys, ShowQuery};
-use crate::change::{Change, ChangeParams};
+use crate::change::{Change, ChangeParams, check_comment};
 use crate::extract::{Json, Path};
 use crate::problem::{Problem, ProblemKind, Result};
 
@@ -75,6 +75,7 @@ pub(crate) async fn put(State(api): State<Api>, change: Change, Json(body): Json
         let detail = format_args!("a block lasts 1 to {} seconds, not {}", LONGEST.as_secs(), body.seconds);
         return Err(Problem::new(ProblemKind::InvalidValue, detail));
     }
+    check_comment(&body.reason)?;
     let target = match &body.scope {
         Some(scope) => BlockTarget::Scoped { scope, text: &body.target },
         None => BlockTarget::Text(&body.target),

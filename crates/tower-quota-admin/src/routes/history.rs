@@ -1,12 +1,10 @@
 //! Earlier versions: their list, their texts, what changed between them, and the way back.
 
-use core::num::NonZeroU16;
-
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use tower_quota_rules::Rules;
-use tower_quota_rules::live::{ChangeError, KEPT_VERSIONS, Version, VersionInfo};
+use tower_quota_rules::live::{ChangeError, Version, VersionInfo};
 use utoipa::{IntoParams, ToSchema};
 
 use super::document::{put_version, text};
@@ -15,6 +13,9 @@ use crate::change::{Change, ChangeParams};
 use crate::diff::{Difference, differences};
 use crate::extract::{Json, Path, Query};
 use crate::problem::{Problem, Result};
+
+/// More versions than a source keeps.
+const ALL_VERSIONS: u16 = 1_000;
 
 /// The versions that the source keeps, the newest first.
 #[derive(Debug, Serialize, ToSchema)]
@@ -29,13 +30,16 @@ pub(crate) struct History {
 pub(crate) struct MostQuery {
     /// The most to list.
     #[param(minimum = 1, maximum = 1000)]
-    #[param(value_type = Option<u16>)]
-    limit: Option<NonZeroU16>,
+    limit: Option<u16>,
 }
 
 impl MostQuery {
-    pub(crate) fn or(&self, default: usize) -> usize {
-        self.limit.map_or(default, |most| usize::from(most.get()))
+    /// Returns the number, or the default.
+    pub(crate) fn or(&self, default: u16) -> Result<usize> {
+        match self.limit.unwrap_or(default) {
+            most @ 1..=1_000 => Ok(most.into()),
+            most => Err(Problem::invalid(format_args!("limit={most} is out of range: list 1 to 1000"))),
+        }
     }
 }
 
@@ -70,7 +74,7 @@ pub(crate) struct RollbackBody {
     responses((status = 200, body = History)),
 )]
 pub(crate) async fn history(State(api): State<Api>, Query(query): Query<MostQuery>) -> Result<Json<History>> {
-    Ok(Json(History { versions: api.live.history(query.or(KEPT_VERSIONS as usize)).await? }))
+    Ok(Json(History { versions: api.live.history(query.or(ALL_VERSIONS)?).await? }))
 }
 
 /// Returns the text of a version.
@@ -79,7 +83,7 @@ pub(crate) async fn history(State(api): State<Api>, Query(query): Query<MostQuer
     params(("version" = u64, Path, description = "The number of a version.")),
     responses(
         (status = 200, headers(("ETag" = String)), content(
-            (String = "application/yaml"), (String = "application/toml"), (String = "application/json"),
+            (Object = "application/yaml"), (String = "application/toml"), (Object = "application/json"),
         )),
         (status = 404),
     ),
@@ -110,7 +114,7 @@ pub(crate) async fn diff(
 
 /// Puts the text of an earlier version in force again, as a new version.
 #[utoipa::path(
-    post, path = "/v1/rules/rollback", operation_id = "rollback", params(ChangeParams),
+    post, path = "/v1/rules/rollback", operation_id = "rollback", params(ChangeParams), request_body = RollbackBody,
     responses(
         (status = 200, body = super::document::PutVersion, headers(("ETag" = String))),
         (status = 403), (status = 404), (status = 422),

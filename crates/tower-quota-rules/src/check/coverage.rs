@@ -1,4 +1,4 @@
-//! Whether one set of conditions holds wherever another does.
+//! Comparison of conditions: one set of them holds wherever another does.
 
 use crate::document::{Many, Match, PathMatch};
 
@@ -23,7 +23,7 @@ pub(super) fn covers(wide: &Match, narrow: &Match) -> bool {
         && (wide.not.is_none() || wide.not == narrow.not)
 }
 
-/// Returns whether each value of the narrower condition is in one of the wider, or the wider is not given.
+/// Returns whether each value of the narrower condition is covered by one of the wider.
 fn contains<T>(wide: &Option<Many<T>>, narrow: &Option<Many<T>>, covers: impl Fn(&T, &T) -> bool) -> bool {
     match (wide, narrow) {
         (None, _) => true,

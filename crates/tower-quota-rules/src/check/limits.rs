@@ -20,7 +20,7 @@ impl<'d> Checker<'d> {
             self.penalty(limit.rule, &place);
             if limit.rule.cost == Some(CostText::Constant(0)) {
                 let text = format_args!(
-                    "a cost of 0 charges nothing, so that {:?} limits nobody: give at least 1",
+                    "a cost of 0 charges nothing, so that {:?} limits no client: give at least 1",
                     limit.rule.name.as_str()
                 );
                 self.warning(place.field("cost"), text);

@@ -1,4 +1,4 @@
-//! What a document may say and cannot mean.
+//! Checks of what a document says and cannot mean.
 //!
 //! Errors are what a policy refuses, what names nothing, and what refuses every request. Warnings are what never
 //! decides. Comparisons of rules with each other are bounded, see [`Budget`]: what lies beyond is not compared.
@@ -112,6 +112,9 @@ impl<'d> Checker<'d> {
 
     /// Reports a name that nothing has.
     fn unknown<'n>(&mut self, place: Place, what: &str, name: &str, known: impl Iterator<Item = &'n str>) {
+        if self.problems.is_full() {
+            return self.problems.count(1);
+        }
         let fix = match nearest(name, known) {
             Some(near) => format!("write {near:?}, if that is meant"),
             None => "define it, or remove its name here".into(),

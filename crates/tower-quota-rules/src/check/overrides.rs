@@ -7,7 +7,7 @@ use crate::document::KeyRule;
 use crate::problem::Place;
 use crate::text::{KeyText, Network};
 
-/// What the text of a key can mean.
+/// The meanings that the text of a key can have.
 struct Meaning {
     /// An address.
     address: bool,

@@ -7,38 +7,28 @@ use super::Checker;
 use crate::document::{Match, PathMatch};
 use crate::problem::Place;
 
-/// The most expressions of a document.
-const MAX_EXPRESSIONS: usize = 10_000;
-
 impl Checker<'_> {
     pub(super) fn paths(&mut self) {
         let document = self.document;
-        let mut expressions = 0;
         for (index, route) in document.routes.iter().enumerate() {
             let place = Place::of("routes").index(index);
-            self.each_path(&place.field("match"), &route.matching, &mut expressions);
+            self.each_path(&place.field("match"), &route.matching);
         }
         for limit in super::all_limits(document) {
             for (field, matches) in [("when", &limit.rule.when), ("unless", &limit.rule.unless)] {
                 for (index, matching) in matches.iter().flat_map(|matches| &matches.0).enumerate() {
-                    self.each_path(&limit.place().field(field).index(index), matching, &mut expressions);
+                    self.each_path(&limit.place().field(field).index(index), matching);
                 }
             }
         }
         for (field, list) in [("skip", &document.skip), ("allow", &document.allow), ("block", &document.block)] {
             for (index, matching) in list.iter().enumerate() {
-                self.each_path(&Place::of(field).index(index), matching, &mut expressions);
+                self.each_path(&Place::of(field).index(index), matching);
             }
-        }
-        if expressions > MAX_EXPRESSIONS {
-            let text = format_args!(
-                "the document has {expressions} expressions, and at most {MAX_EXPRESSIONS} are compiled: use path patterns"
-            );
-            self.error(Place::default(), text);
         }
     }
 
-    fn each_path(&mut self, place: &Place, matching: &Match, expressions: &mut usize) {
+    fn each_path(&mut self, place: &Place, matching: &Match) {
         for (index, path) in matching.path.iter().flat_map(|paths| &paths.0).enumerate() {
             let place = || place.field("path").index(index);
             match path {
@@ -51,7 +41,6 @@ impl Checker<'_> {
                 }
                 PathMatch::Pattern(_) => {}
                 PathMatch::Regex(regex) => {
-                    *expressions += 1;
                     if matches_no_path(regex.as_str()) {
                         let text = format_args!(
                             "{:?} matches no path, since each begins with a slash: begin it with \"^/\"",
@@ -63,12 +52,12 @@ impl Checker<'_> {
             }
         }
         for (index, matching) in matching.not.iter().flat_map(|matches| &matches.0).enumerate() {
-            self.each_path(&place.field("not").index(index), matching, expressions);
+            self.each_path(&place.field("not").index(index), matching);
         }
     }
 }
 
-/// Returns whether an expression begins at the start of the path, and there with another character than a slash.
+/// Returns whether an expression is anchored, and begins with another character than a slash.
 fn matches_no_path(expression: &str) -> bool {
     let Ok(hir) = regex_syntax::parse(expression) else { return false };
     if !hir.properties().look_set_prefix().contains(Look::Start) {

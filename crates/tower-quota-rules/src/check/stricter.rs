@@ -1,4 +1,4 @@
-//! Whether one quota can never be exceeded by requests that another admits.
+//! Comparison of quotas: requests that one admits can never exceed another.
 
 use tower_quota::{Algorithm, Quota};
 

@@ -1,11 +1,14 @@
 //! Tiers, what they extend, and which keys they are assigned to.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::Checker;
 use crate::document::Grants;
 use crate::problem::Place;
 use crate::text::KeyPattern;
+
+/// The most tiers between a tier and the last one that it extends.
+const MAX_EXTENDED: usize = 32;
 
 impl<'d> Checker<'d> {
     pub(super) fn tiers(&mut self) {
@@ -17,11 +20,8 @@ impl<'d> Checker<'d> {
             let place = place.field("extends");
             if !self.is_tier(extends.as_str()) {
                 self.unknown_tier(place, extends.as_str());
-            } else if let Some(circle) = self.circle(name.as_str()) {
-                // Once for each circle, at its first tier.
-                let text =
-                    format_args!("the tier {:?} extends itself, by {circle}: remove one of these", name.as_str());
-                self.error(place, text);
+            } else if let Some(wrong) = self.wrong_way(name.as_str()) {
+                self.error(place, format_args!("the tier {:?} {wrong}", name.as_str()));
             }
         }
         let mut assigned = Assigned::default();
@@ -61,25 +61,24 @@ impl<'d> Checker<'d> {
         }
     }
 
-    /// Returns the way from a tier back to itself, if there is one.
-    fn circle(&self, name: &'d str) -> Option<String> {
+    /// Returns what is wrong with the tiers that a tier extends: a circle, once for each at its first tier, or too many.
+    fn wrong_way(&self, name: &'d str) -> Option<String> {
+        let tiers = &self.document.tiers;
         let mut way = vec![name];
-        let mut seen = HashSet::new();
-        let mut at = name;
-        loop {
-            at = self.document.tiers.get(at)?.extends.as_ref()?.as_str();
-            way.push(at);
-            if self.document.tiers.get_index_of(at) < self.document.tiers.get_index_of(name) {
-                return None;
-            }
-            if at == name {
-                return Some(way.join(" -> "));
+        while way.len() <= MAX_EXTENDED {
+            let next = tiers.get(*way.last()?)?.extends.as_ref()?.as_str();
+            if next == name {
+                let first = way.iter().min_by_key(|tier| tiers.get_index_of(**tier));
+                return (first == Some(&name))
+                    .then(|| format!("extends itself, by {} -> {name}: remove one of these", way.join(" -> ")));
             }
             // A circle that this tier only leads into is reported where it is.
-            if !seen.insert(at) {
+            if way.contains(&next) {
                 return None;
             }
+            way.push(next);
         }
+        Some(format!("extends more than {MAX_EXTENDED} tiers, one by the other: extend fewer"))
     }
 }
 

@@ -75,6 +75,11 @@ impl Problems {
         }
     }
 
+    /// Counts problems that are not listed.
+    pub(crate) const fn count(&mut self, more: usize) {
+        self.more += more;
+    }
+
     /// Returns whether no further problem is listed.
     pub(crate) fn is_full(&self) -> bool {
         self.problems.len() >= Self::MAX_LISTED && self.problems.iter().all(|listed| listed.severity == Severity::Error)

@@ -10,7 +10,8 @@ const SHOWN: usize = 60;
 
 /// Returns all problems with excerpts of the source.
 pub(super) fn render(problems: &Problems, source: &str, name: &str) -> String {
-    let lines: Vec<&str> = source.lines().collect();
+    // A byte order mark is not a part of the first line.
+    let lines: Vec<&str> = source.strip_prefix('\u{feff}').unwrap_or(source).lines().collect();
     let mut out = String::new();
     for problem in problems {
         // Writing to a string cannot fail.

@@ -10,11 +10,12 @@ use serde::de::value::StrDeserializer;
 
 use super::cursor::Cursor;
 use super::error::ReadError;
+use super::expressions;
 use super::tree::{At, Kind, Tree};
 use crate::document::{Document, Grants, OverrideRule};
 use crate::problem::{Place, Problem, Problems};
 
-/// How often a large element is read: each error leaves a node out, and reads it again.
+/// The most readings of a large element: each error leaves a node out, and reads it again.
 const MAX_READS_OF_LARGE: usize = 10;
 
 /// The nodes from which an element is large.
@@ -51,16 +52,21 @@ impl Elements<'_> {
     /// Reads the document. What cannot be read is left out.
     pub(super) fn document(&mut self) -> Document {
         for (first, second) in self.tree.duplicates() {
-            let (line, _) = self.position(first);
+            self.left_out.insert(second);
+            let line = if self.problems.is_full() { 0 } else { self.position(first).0 };
             let text = self.tree.text(second);
             let message = format!("{text:?} is given twice, first in line {line}");
             self.report(second, message, Some("remove one".into()));
-            self.left_out.insert(second);
         }
         let mut document = Document::default();
         if !matches!(self.tree.kind(0), Kind::Map | Kind::Null) {
             let help = "begin with a field, such as \"limits\"";
             self.report(0, "a document is a map of fields, and this is none".into(), Some(help.into()));
+            return document;
+        }
+        // Before they are compiled, which takes more time and memory than to read them.
+        if let Some((message, help)) = expressions::excess(self.tree) {
+            self.report(0, message, Some(help.into()));
             return document;
         }
         let entries: Vec<(u32, u32)> = self.tree.entries(0).collect();
@@ -167,10 +173,12 @@ impl Elements<'_> {
     }
 
     fn report(&mut self, node: u32, message: String, help: Option<String>) {
-        let mut problem = Problem::error(self.tree.place(node), "");
+        if self.problems.is_full() {
+            // Finding its place takes time that grows with the text, and it is counted only.
+            return self.problems.count(1);
+        }
+        let mut problem = Problem::error(self.tree.place(node), "").in_line(self.position(node));
         (problem.message, problem.help) = (message, help);
-        let (line, column) = self.position(node);
-        (problem.line, problem.column) = (Some(line), Some(column));
         self.problems.push(problem);
     }
 

@@ -6,7 +6,7 @@ use serde::de::{Expected, Unexpected};
 
 use crate::problem::nearest;
 
-/// What is wrong with a node. Boxed, so that results are small.
+/// The error of a node. Boxed, so that results are small.
 #[derive(Debug)]
 pub(super) struct ReadError(Box<Wrong>);
 
@@ -35,7 +35,7 @@ impl ReadError {
 
     /// Makes the error of a number that is out of range.
     pub(super) fn number(text: &str, most: u64) -> Self {
-        Self::new(format!("{text} is not a whole number from 0 to {most}"), Some("give one in this range".into()))
+        Self::new(format!("{text} is not an integer from 0 to {most}"), Some("give one in this range".into()))
     }
 }
 

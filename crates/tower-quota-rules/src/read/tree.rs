@@ -28,7 +28,7 @@ pub(super) struct Node {
     pub(super) at: At,
     /// The number of the first node after those in it.
     end: u32,
-    /// Where its text begins.
+    /// The beginning of its text.
     start: u32,
     /// The bytes of its text.
     length: u32,
@@ -156,6 +156,14 @@ impl Tree {
     /// Returns the value of a key in a map.
     pub(super) fn value(&self, map: u32, key: &str) -> Option<u32> {
         self.entries(map).find(|(found, _)| self.text(*found) == key).map(|(_, value)| value)
+    }
+
+    /// Returns the texts after each scalar of this text: the values of such a key, in all maps.
+    ///
+    /// What follows another scalar of the text is returned too, which does no harm in a bound.
+    pub(super) fn texts_of<'t>(&'t self, key: &'t str) -> impl Iterator<Item = &'t str> {
+        let nodes = 0..small(self.nodes.len());
+        nodes.filter(move |node| self.text(*node) == key).map(|node| self.text(node + 1))
     }
 
     /// Returns the keys that a map has twice, each with the one before it.

@@ -142,3 +142,14 @@ async fn adaptive_blocks_grow_and_name_networks() {
     assert_eq!(strikes, [(1, 50), (2, 200)]);
     assert_eq!(from(&instance, "203.0.113.99").await, StatusCode::FORBIDDEN, "its network is blocked");
 }
+
+#[tokio::test]
+async fn address_as_api_key_blocks_no_network() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "limits: [{ name: all, quota: 2 per 300 days fixed_window, key: header user }]\n\
+                    adaptive_block: { after: 1s, first: 10m, by: network, prefix_v4: 24 }";
+    instance.live.put(None, NewVersion::new(document, Format::Yaml, "ann")).await.unwrap();
+    let forged = "203.0.113.7";
+    eventually("it is blocked", async || instance.ask(forged).await == StatusCode::FORBIDDEN).await;
+    assert_eq!(from(&instance, forged).await, StatusCode::OK, "the client of that address did nothing");
+}

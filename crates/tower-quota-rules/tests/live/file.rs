@@ -3,9 +3,11 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tower_quota_rules::live::{ChangeError, FileRules, LiveOptions, RuleStoreError};
+use tower_quota::MemoryStore;
+use tower_quota_rules::live::{ChangeError, FileRules, LiveOptions, Rollout, RuleStore, RuleStoreError};
 
 use crate::fixture::{Instance, document, eventually, new};
 
@@ -76,7 +78,7 @@ async fn deleted_file_keeps_last_document() {
     assert_eq!(instance.limits("ann").await, [500, 1_000]);
     fs::write(&path, document(501)).unwrap();
     until_limits(&instance, 501).await;
-    assert!(instance.live.state().is_healthy());
+    eventually("all is well", async || instance.live.state().is_healthy()).await;
 }
 
 #[tokio::test]
@@ -123,6 +125,23 @@ async fn put_replaces_a_writable_file() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
     writable.live.rollback(1, "bob").await.unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), document(500));
+}
+
+#[tokio::test]
+async fn candidate_of_a_file_is_written_when_promoted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let store: Arc<dyn RuleStore> = Arc::new(FileRules::new(&path).unwrap().writable());
+    let rare = || LiveOptions::new().poll_every(Duration::from_secs(600));
+    let start = async || Instance::counting(MemoryStore::new(), Arc::clone(&store), rare()).await;
+    let [one, other] = [start().await, start().await];
+    one.live.put(Some(1), new(501).rollout(Rollout::Percent(100))).await.unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), document(500));
+    until_limits(&other, 501).await;
+    one.live.promote(2, "ann").await.unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), document(501));
+    other.until_in_force(2).await;
 }
 
 #[tokio::test]

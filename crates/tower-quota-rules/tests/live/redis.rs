@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tower_quota_rules::live::{LiveOptions, RedisRules, RuleStore, RuleStoreError};
+use tower_quota_rules::live::{BlockTarget, LiveOptions, NewBlock, RedisRules, Rollout, RuleStore, RuleStoreError};
 use tower_quota_testkit::{RedisCluster, RedisServer};
 
 use crate::fixture::{Instance, document, eventually, new};
@@ -65,6 +65,39 @@ async fn cluster_keeps_rules_in_one_slot() {
         eventually("it is in force", async || instance.limits("ann").await == [units, 2 * units]).await;
     }
     assert_eq!(writer.history(9).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn documented_rights_suffice() {
+    let server = RedisServer::start();
+    let guide = include_str!("../../guide/live_rules.md");
+    let rights = guide.lines().find_map(|line| line.trim().strip_prefix("ACL SETUSER rules ")).unwrap();
+    let granted = server.command(&format!("ACL SETUSER rules {rights}")).unwrap();
+    assert!(granted.starts_with("+OK"), "{granted}");
+    let url = format!("redis://rules:password@127.0.0.1:{}/", server.port());
+    let redis = || RedisRules::new(&url, "rights").unwrap();
+    let (one, other) = (Instance::start(redis(), announced()).await, Instance::start(redis(), announced()).await);
+    one.live.put(None, new(5)).await.unwrap();
+    other.until_in_force(1).await;
+    one.live.put(None, new(6).rollout(Rollout::DryRun)).await.unwrap();
+    one.live.promote(2, "ann").await.unwrap();
+    one.live.put(None, new(7).rollout(Rollout::Percent(5))).await.unwrap();
+    one.live.abandon(3, "ann").await.unwrap();
+    one.live.rollback(1, "ann").await.unwrap();
+    let hour = NewBlock::block(Duration::from_secs(3_600), "ann");
+    let block = one.live.block(BlockTarget::Text("bob"), hour).await.unwrap();
+    one.live.unblock(&block.id, "ann").await.unwrap();
+    assert_eq!((one.live.history(9).await.unwrap().len(), one.live.audit(99).await.unwrap().len()), (4, 8));
+    other.until_in_force(4).await;
+}
+
+#[tokio::test]
+async fn server_name_shows_no_password() {
+    let store = RedisRules::new("redis://rules:secret@127.0.0.1:1/", "name").unwrap();
+    let error = store.current().await.unwrap_err();
+    for text in [store.name(), format!("{store:?}"), error.to_string(), format!("{error:?}")] {
+        assert!(!text.contains("secret"), "{text}");
+    }
 }
 
 #[tokio::test]
