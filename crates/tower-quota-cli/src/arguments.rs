@@ -17,7 +17,7 @@ use crate::rules::diff::DiffArguments;
 use crate::rules::own_tests::TestArguments;
 use crate::simulate::{MakeLogArguments, SimulateArguments};
 
-/// Checks and compares rules of rate limits, replays access logs through them, and operates running services.
+/// Checks and compares rules of rate limits, replays access logs, operates running services.
 ///
 /// Exit codes: 0 if all is well, 1 for problems, refusals and differences, 2 for arguments and files that cannot be
 /// used, 3 if a service or a store cannot be reached.

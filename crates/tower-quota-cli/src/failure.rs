@@ -16,7 +16,7 @@ pub(crate) enum Failure {
     Unreachable(String),
 }
 
-/// What a command that ran to its end found.
+/// The finding of a command that ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// All is well.

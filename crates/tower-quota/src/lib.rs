@@ -30,6 +30,7 @@
 //! | [Leases](guide::leases) | hot clients decided in memory beside a shared store, with an exact total |
 //! | [Live rules](guide::live_rules) | documents that change while requests run: versions, rollback, roll-outs, blocks, audit |
 //! | [Admin](guide::admin) | rules, clients, blocks over HTTP, for people on call and programs |
+//! | [Command line](guide::command_line) | check and compare rules, replay access logs, operate services |
 //! | [Testing your limits](guide::testing_your_limits) | a clock that tests move, a store that fails on command |
 //! | [Writing a store](guide::writing_a_store), [adding an algorithm](guide::adding_an_algorithm) | extensions of the crate |
 //!

@@ -44,20 +44,20 @@ fn parse(text: &str) -> Option<u64> {
 }
 
 fn number(text: &str) -> Option<u64> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let whole: u64 = whole.parse().ok()?;
+    let (before, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let before: u64 = before.parse().ok()?;
     // From the unit to microseconds: a factor, and the digits of the fraction that count.
-    let (factor, digits) = match whole {
+    let (factor, digits) = match before {
         0..MOST_SECONDS => (1_000_000, 6),
-        _ if whole < MOST_SECONDS * 1_000 => (1_000, 3),
-        _ if whole < MOST_SECONDS * 1_000_000 => (1, 0),
-        _ => return Some(whole / 1_000),
+        _ if before < MOST_SECONDS * 1_000 => (1_000, 3),
+        _ if before < MOST_SECONDS * 1_000_000 => (1, 0),
+        _ => return Some(before / 1_000),
     };
     let mut micros = 0;
     for digit in fraction.bytes().chain(core::iter::repeat(b'0')).take(digits) {
         micros = micros * 10 + u64::from(digit.checked_sub(b'0').filter(|digit| *digit < 10)?);
     }
-    whole.checked_mul(factor)?.checked_add(micros)
+    before.checked_mul(factor)?.checked_add(micros)
 }
 
 /// Returns a time as text, in UTC: `2025-11-21 00:00:00`.

@@ -13,7 +13,7 @@ use crate::output;
 pub(crate) struct ClientArguments {
     /// The name of a limit.
     limit: String,
-    /// What the limit counts by: an address, an API key.
+    /// The key that the limit counts by: an address, an API key.
     key: String,
 }
 

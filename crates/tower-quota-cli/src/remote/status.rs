@@ -14,10 +14,10 @@ pub(crate) struct HealthArguments {
     target: TargetArguments,
 }
 
-/// Which clients are listed.
+/// The clients to list.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TopArguments {
-    /// What to rank clients by.
+    /// The requests to rank clients by.
     #[arg(long, value_enum, default_value_t = RankBy::Limited)]
     pub(crate) by: RankBy,
     /// The time that is counted: 1m, 10m or 1h.

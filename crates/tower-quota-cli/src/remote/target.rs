@@ -1,4 +1,4 @@
-//! What a command operates on: an admin API, or Redis.
+//! The target of a command: an admin API, or Redis.
 
 use core::time::Duration;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub(crate) struct TargetArguments {
     pub(crate) timeout: Duration,
 }
 
-/// What the services say of their Redis.
+/// The options that the services give for their Redis.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct RedisArguments {
     /// The name of the rules in Redis.

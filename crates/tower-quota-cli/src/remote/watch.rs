@@ -26,7 +26,7 @@ pub(crate) struct WatchArguments {
     target: TargetArguments,
 }
 
-/// What was seen last.
+/// The state that was seen last.
 #[derive(Default)]
 struct Seen {
     version: Option<Value>,

@@ -22,7 +22,7 @@ pub(crate) struct CheckArguments {
     load: LoadArguments,
 }
 
-/// What was found in one file.
+/// The findings in one file.
 #[derive(Debug, Serialize)]
 struct Checked {
     file: String,

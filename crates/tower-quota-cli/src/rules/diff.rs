@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &DiffArguments, is_json: bool) -> Ended {
     Ok(if differences.is_empty() { Found::Nothing } else { Found::Something })
 }
 
-/// Returns the differences between two documents, whatever their formats and the order of what has no order.
+/// Returns the differences between two documents in their meaning, not in their formats.
 pub(crate) fn differences(old: &Document, new: &Document) -> Vec<Difference> {
     // A document always is JSON: it has text and numbers, and names as keys.
     let value = |document| serde_json::to_value(document).unwrap_or_default();

@@ -11,7 +11,7 @@ use tower_quota_rules::{CodeParts, Format, Rules};
 
 use crate::failure::Failure;
 
-/// How rules are read.
+/// The options of reading rules.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct LoadArguments {
     /// A part that the service's code gives, for rules that say `code NAME`: `key=NAME`, `cost=NAME`, `condition=NAME` or

@@ -1,24 +1,24 @@
-//! What comes of a replayed request.
+//! Outcomes of replayed requests.
 
 use serde::Serialize;
 use tower_quota::{Decided, Reason};
 
-/// What comes of a replayed request.
+/// The outcome of a replayed request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReplayOutcome {
-    /// No limit counts it: it is allowed or skipped, or none applies.
+    /// Not counted: allowed or skipped, or no limit applies.
     #[default]
     Uncounted,
-    /// All its limits admit it.
+    /// Admitted by all its limits.
     Admitted,
-    /// It is admitted after a wait for its turn.
+    /// Admitted after a wait for its turn.
     Queued,
-    /// It is over a quota.
+    /// Over a quota.
     Limited,
-    /// It is blocked.
+    /// Blocked.
     Blocked,
-    /// It lacks the key of a limit that refuses such requests.
+    /// Refused by a limit whose key it lacks.
     MissingKey,
 }
 

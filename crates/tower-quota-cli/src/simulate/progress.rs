@@ -28,7 +28,7 @@ impl Progress {
     /// Shows the progress, now and then.
     pub(crate) fn follow(&self, file: &LogFile, lines: u64) {
         if let Some(bar) = &self.0
-            && lines % LINES == 0
+            && lines.is_multiple_of(LINES)
         {
             bar.set_position(file.bytes_read());
             bar.set_message(lines.to_string());

@@ -118,7 +118,7 @@ impl Lines {
         self.out_of_order += u64::from(micros < *last);
         *last = micros.max(*last);
         let now = *last;
-        self.exact_times += u64::from(micros % 1_000_000 != 0);
+        self.exact_times += u64::from(!micros.is_multiple_of(1_000_000));
         self.refused_in_log += u64::from(status == Some(429));
         self.busiest_second.count(now);
         self.busiest_minute.count(now);

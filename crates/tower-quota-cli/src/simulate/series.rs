@@ -24,7 +24,7 @@ impl Series {
     pub(crate) fn count(&mut self, micros: u64, is_admitted: bool) {
         let start = *self.start_micros.get_or_insert(micros - micros % self.span_micros);
         while (micros - start) / self.span_micros >= MOST as u64 {
-            self.counts = self.counts.chunks(2).map(|pair| sum(pair)).collect();
+            self.counts = self.counts.chunks(2).map(sum).collect();
             self.span_micros *= 2;
         }
         let at = usize::try_from((micros - start) / self.span_micros).unwrap_or(MOST - 1);

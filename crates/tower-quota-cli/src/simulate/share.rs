@@ -33,15 +33,15 @@ impl FromStr for Share {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text:?} is not a share: write one such as 0.1%");
         let number = text.trim().strip_suffix('%').ok_or_else(wrong)?.trim_end();
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let (percents, fraction) = number.split_once('.').unwrap_or((number, ""));
         // A percent is 10,000 millionths: four digits count.
         if number.is_empty()
             || fraction.len() > 4
-            || !fraction.bytes().chain(whole.bytes()).all(|byte| byte.is_ascii_digit())
+            || !fraction.bytes().chain(percents.bytes()).all(|byte| byte.is_ascii_digit())
         {
             return Err(wrong());
         }
-        let digits: u64 = format!("{whole}{fraction:0<4}").parse().map_err(|_| wrong())?;
+        let digits: u64 = format!("{percents}{fraction:0<4}").parse().map_err(|_| wrong())?;
         if digits <= Self::ALL { Ok(Self(digits)) } else { Err(format!("{text:?} is more than 100%")) }
     }
 }

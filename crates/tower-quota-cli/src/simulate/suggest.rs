@@ -64,12 +64,10 @@ pub(crate) fn suggest(
             tried.iter().filter_map(|units| Some((*units, with_units(&rule.quota, *units)?))).collect();
         let hits = replay(document, rule, route, &quotas, source)?;
         let clients = hits.len() as u64;
-        let mut was_enough = false;
         for (position, (units, _)) in quotas.iter().enumerate() {
             let hit = hits.values().filter(|refused| **refused >> position & 1 == 1).count() as u64;
             if most.covers(hit, clients) {
                 high = Some((*units, hit));
-                was_enough = true;
                 break;
             }
             low = *units;
@@ -77,7 +75,6 @@ pub(crate) fn suggest(
         let Some((units, hit)) = high else {
             return Err(Failure::Problem(format!("no quota of {limit:?} refuses at most that share of its clients")));
         };
-        let _ = was_enough;
         if units - low <= 1 {
             let quota = with_units(&rule.quota, units).map_or_else(String::new, |quota| quota.to_string());
             let now = rule.quota.to_string();

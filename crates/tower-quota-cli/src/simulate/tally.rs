@@ -53,7 +53,7 @@ pub(crate) struct ClientTally {
     pub(crate) text: Option<Box<str>>,
 }
 
-/// How clients are named: by a hash with a seed of this run, and by their keys if the user asks for them.
+/// The names of clients: a hash with a seed of this run, and the keys if the user asks for them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyNames {
     pub(crate) seed: [u8; 16],

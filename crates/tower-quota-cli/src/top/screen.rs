@@ -1,4 +1,4 @@
-//! What the screen shows, and what keys do to it.
+//! The state of the screen, and what keys do to it.
 
 use core::cmp::Reverse;
 
@@ -12,7 +12,7 @@ use crate::remote::status::name;
 #[derive(Debug)]
 pub(super) struct Screen {
     pub(super) snapshot: Snapshot,
-    /// Why the last question was not answered.
+    /// The reason why the last question was not answered.
     pub(super) error: Option<String>,
     pub(super) order: Order,
     pub(super) is_paused: bool,
@@ -32,7 +32,7 @@ pub(super) enum Order {
     Client,
 }
 
-/// What is to be done after a key.
+/// The next step after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Todo {
     Continue,

@@ -23,16 +23,16 @@ pub(crate) struct Report {
     /// The result of the old rules, if there are two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) old: Option<SideReport>,
-    /// What changes from the old rules to the new ones.
+    /// The change from the old rules to the new ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) change: Option<ChangeReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) suggestion: Option<Suggestion>,
-    /// What to know before the numbers are believed.
+    /// Reasons to read the numbers with care.
     pub(crate) notes: Vec<String>,
 }
 
-/// What the log holds.
+/// The contents of the log.
 #[derive(Debug, Serialize)]
 pub(crate) struct LogReport {
     pub(crate) requests: u64,
@@ -59,7 +59,7 @@ pub(crate) struct ChangeReport {
     pub(crate) newly_admitted: u64,
     /// All requests with another outcome.
     pub(crate) outcomes: Vec<OutcomeChange>,
-    /// The clients of each limit that only the new rules refuse at least once, and those that only the old ones do.
+    /// The clients of each limit that are refused by one of the documents alone.
     pub(crate) limits: Vec<HitChange>,
 }
 
