@@ -18,7 +18,9 @@
 //! | `check` | what a document may say and cannot mean |
 //! | `problem` | problems with their places, and how they are shown |
 //! | `compile` | a document to a policy |
+//! | `explain` | what rules do with a request, and the document's own tests |
 //! | `print` | a document to text |
+//! | [`live`] | documents that change while requests run: versions, stores, roll-outs, blocks, the audit log |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -27,7 +29,9 @@ mod check;
 mod code_parts;
 mod compile;
 mod document;
+mod explain;
 mod format;
+pub mod live;
 mod print;
 mod problem;
 mod read;
@@ -36,11 +40,13 @@ mod schema;
 mod text;
 
 pub use self::code_parts::CodeParts;
+pub use self::compile::Tier;
 pub use self::document::{
     AdaptiveBlock, AssignRule, BlockBy, ClientIpRule, Defaults, Document, Expected, Grant, Grants, HeaderMatches,
     KeyRule, LimitRule, Many, Match, MissingRule, OutcomeText, OverrideRule, PathMatch, PenaltyRule, RouteRule, Sample,
     SampleRequest, StoreFailureRule, TierRule,
 };
+pub use self::explain::{Explanation, LimitExplanation, TestFailure, TestReport, readable_key};
 pub use self::format::Format;
 pub use self::problem::{Problem, Problems, Severity};
 pub use self::rules::Rules;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tower_quota::Policy;
+use tower_quota::{Explained, Name, Policy, RequestHead};
 
 use crate::code_parts::CodeParts;
 use crate::document::Document;
@@ -28,7 +28,7 @@ pub struct Rules {
 #[derive(Debug)]
 struct Inner {
     document: Arc<Document>,
-    policy: Policy,
+    compiled: compile::Compiled,
     warnings: Problems,
 }
 
@@ -105,15 +105,17 @@ impl Rules {
     ) -> Result<Self, Problems> {
         let document = Arc::new(document);
         match compile::compile(&document, parts) {
-            Ok(policy) => {
+            Ok(compiled) => {
                 for warning in warnings.iter_mut() {
                     locate(warning);
                 }
                 warnings.sort();
-                Ok(Self { inner: Arc::new(Inner { document, policy, warnings }) })
+                Ok(Self { inner: Arc::new(Inner { document, compiled, warnings }) })
             }
-            Err(problem) => {
-                warnings.push(problem);
+            Err(found) => {
+                for problem in &found {
+                    warnings.push(problem.clone());
+                }
                 for problem in warnings.iter_mut() {
                     locate(problem);
                 }
@@ -131,7 +133,17 @@ impl Rules {
 
     /// Returns the policy.
     pub fn policy(&self) -> Policy {
-        self.inner.policy.clone()
+        self.inner.compiled.policy.clone()
+    }
+
+    /// Returns the tier of a request.
+    pub(crate) fn tier(&self, head: &RequestHead<'_>) -> Option<Name> {
+        self.inner.compiled.tier(head)
+    }
+
+    /// Returns what the policy does with a request.
+    pub(crate) fn explained(&self, head: &RequestHead<'_>) -> Explained {
+        self.inner.compiled.explain(head)
     }
 
     /// Returns what the document does not do although it seems to say so.

@@ -2,9 +2,13 @@
 
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
+use std::borrow::Cow;
 
+use http::header::HOST;
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
+
+use crate::key::host_of;
 
 /// A borrowed request without its body, for extractors, costs and conditions.
 ///
@@ -82,6 +86,16 @@ impl<'a> RequestHead<'a> {
             return original.path();
         }
         self.uri.path()
+    }
+
+    /// Returns the requested host, as [`when::host`](crate::when::host) compares it; `None` if it was not sent.
+    ///
+    /// It is that of the target, or else that of the first `Host` header: in lower case, without a port and a trailing
+    /// dot.
+    #[must_use]
+    pub fn host(&self) -> Option<Cow<'a, [u8]>> {
+        let target = self.uri.authority().map(|authority| authority.as_str().as_bytes());
+        target.or_else(|| Some(self.headers.get(HOST)?.as_bytes())).map(host_of)
     }
 
     /// Returns the version of HTTP.

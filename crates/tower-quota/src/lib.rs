@@ -206,7 +206,7 @@ pub use self::handle::{ClientKey, HandleError, RateLimitHandle};
 pub use self::head::RequestHead;
 pub use self::layer::{RateLimit, RateLimitLayer, ResponseBody, ResponseFuture, StoreTimeout};
 pub use self::limit::{Limit, MissingKey};
-pub use self::policy::{Chosen, Policy};
+pub use self::policy::{Chosen, Explained, ExplainedLimit, Explainer, Policy};
 pub use self::protocol::Protocol;
 #[cfg(feature = "axum")]
 pub use self::request_decision::RequestDecision;

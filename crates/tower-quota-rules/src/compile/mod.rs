@@ -1,24 +1,22 @@
-//! A document to a policy.
+//! A document to a policy that finds a request's limits through an index.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `keys`, `key_source` | extractors of keys; the keys that patterns, tiers and overrides are compared with |
+//! | `limits` | a limit with its options |
+//! | `conditions` | the condition of one match |
+//! | `index` | which of many matches a request meets: tries, hashes, nested sets, one expression of many |
+//! | `tiers` | the tier of a request's key, and the quotas that it has instead |
+//! | `compiled` | the index, the tiers and the lists of a document, and the policy made of them |
 
-mod key;
+mod compiled;
+mod conditions;
+mod index;
+mod key_source;
+mod keys;
+mod limits;
+mod tiers;
+mod unknown;
 
-use tower_quota::{Limit, Name, Policy};
-
-use crate::code_parts::CodeParts;
-use crate::document::{Document, LimitRule};
-use crate::problem::{Place, Problem};
-
-/// Compiles a document that was checked.
-pub(crate) fn compile(document: &Document, parts: &CodeParts) -> Result<Policy, Problem> {
-    let mut policy = Policy::new();
-    for (position, rule) in document.limits.iter().enumerate() {
-        let refused = |error| Problem::error(Place::of("limits").index(position), error);
-        policy = policy.try_limit(limit(document, parts, rule)).map_err(refused)?;
-    }
-    Ok(policy)
-}
-
-fn limit(document: &Document, parts: &CodeParts, rule: &LimitRule) -> Limit {
-    let key = rule.key.as_ref().or(document.defaults.key.as_ref());
-    Limit::new(Name::from(&rule.name), rule.quota.into()).by(key::extractor(key, parts))
-}
+pub(crate) use self::compiled::{Compiled, compile};
+pub use self::tiers::Tier;

@@ -13,9 +13,10 @@ pub use self::client::ClientKey;
 pub use self::error::HandleError;
 use crate::checks::ChecksReport;
 use crate::clients::{RefusalRecord, TopClient, TopWindow};
+use crate::head::RequestHead;
 use crate::layer::{RateLimitLayer, Shared};
 use crate::limit::Limit;
-use crate::policy::{Ask, Plan, Policy};
+use crate::policy::{Ask, Explained, Plan, Policy};
 
 /// A handle that operates a running [`RateLimitLayer`], made by [`RateLimitLayer::handle`].
 ///
@@ -71,6 +72,12 @@ impl<S: Store> RateLimitHandle<S> {
     #[must_use]
     pub fn limits(&self) -> Vec<Name> {
         self.shared.rules().plan.limits().map(|limit| limit.name).collect()
+    }
+
+    /// Returns what the policy in force would do with a request. Nothing is counted, and the store is not called.
+    #[must_use]
+    pub fn explain(&self, head: &RequestHead<'_>) -> Explained {
+        self.shared.rules().plan.explain(head)
     }
 
     /// Returns the status of a limit for a client: what a request of one unit would get now. Charges nothing.

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use tower_quota_core::{Charge, Decision, Key, Name, OwnedCharge, Quota};
 
 use super::choose::Chosen;
+use super::explain::ExplainedLimit;
 use super::plan::{Plan, PlannedLimit};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
@@ -144,9 +145,11 @@ impl<'p, 'r> Ask<'p, 'r> {
         if let Some(known) = self.keys.iter().position(|key| key.position == position) {
             return known;
         }
-        let found = self.plan.keys[position].extractor.extract(head);
-        self.keys.push(ReadKey { position, found });
-        self.keys.len() - 1
+        let read = self.keys.len();
+        self.keys.push(ReadKey { position, found: None });
+        // Read in its place, because keys are large.
+        self.keys[read].found = self.plan.keys[position].extractor.extract(head);
+        read
     }
 
     /// Returns the key of a limit, or the shared one of requests without it.
@@ -191,6 +194,21 @@ impl<'p, 'r> Ask<'p, 'r> {
     /// Returns the limits that apply, each with the key it counts.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (Name, &Key<'_>)> {
         self.parts.iter().map(|part| (part.planned.limit.name, self.key(part)))
+    }
+
+    /// Returns the limits that apply, with what is counted.
+    pub(crate) fn explained(&self) -> Vec<ExplainedLimit> {
+        let explained = self.parts.iter().map(|part| {
+            let (limit, key) = (&part.planned.limit, self.key(part));
+            ExplainedLimit {
+                name: limit.name,
+                quota: *self.other_quota(limit.name).unwrap_or(&limit.quota),
+                key: Key::owned(key.scope(), key.as_bytes()),
+                cost: part.units,
+                is_shadow: limit.is_shadow(),
+            }
+        });
+        explained.collect()
     }
 
     /// Returns the keys that were read: the position of each in the plan, and whether it is missing.

@@ -3,6 +3,7 @@
 mod ask;
 mod beside;
 mod choose;
+mod explain;
 mod lists;
 mod look_up;
 mod names;
@@ -25,6 +26,7 @@ pub(crate) use self::ask::{Ask, Fallback, NotAsked};
 use self::beside::Split;
 use self::choose::Choice;
 pub use self::choose::Chosen;
+pub use self::explain::{Explained, ExplainedLimit, Explainer};
 pub(crate) use self::lists::Listed;
 use self::lists::Lists;
 use self::look_up::LookUp;
@@ -288,6 +290,12 @@ impl Policy {
     pub const fn version(mut self, number: u64) -> Self {
         self.version = Some(number);
         self
+    }
+
+    /// Returns what says what this policy would do with a request, for tests and operators.
+    #[must_use]
+    pub fn explainer(&self) -> Explainer {
+        Explainer::new(Plan::new(self.clone()))
     }
 
     /// Sets the choice of limits without their own while the store is unavailable.

@@ -48,6 +48,19 @@ pub fn try_address_in<T: AsRef<str>>(
     Ok(Box::new(move |head: &RequestHead<'_>| client.address(head).is_some_and(|address| networks.contain(address))))
 }
 
+/// Returns the first and the last address of a network or an address, for indexes of networks.
+///
+/// They are in the family in which the addresses of clients are compared, see [`address_in`].
+///
+/// # Errors
+/// [`PatternError::Network`] when the text is neither an address nor a network.
+pub fn try_network_range(text: &str) -> Result<(IpAddr, IpAddr), PatternError> {
+    match network(text) {
+        Some(network) => Ok((network.network(), network.broadcast())),
+        None => Err(PatternError::Network(text.to_owned())),
+    }
+}
+
 /// A set of networks, sorted for fast look-ups.
 struct Networks {
     v4: Ranges<Ipv4Addr>,

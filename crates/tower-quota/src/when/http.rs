@@ -1,7 +1,7 @@
 //! Conditions on the target of a request: method, path, route, host, gRPC service or method.
 
 use http::Method;
-use http::header::{ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN};
+use http::header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
 use matchit::Router;
 
 use super::condition::{Condition, PatternError};
@@ -115,11 +115,7 @@ pub fn try_host(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     }
     let (name, is_domain) = (host_of(name.as_bytes()).into_owned(), domain.is_some());
     Ok(Box::new(move |head: &RequestHead<'_>| {
-        let asked = match head.uri().authority() {
-            Some(authority) => Some(authority.as_str().as_bytes()),
-            None => head.headers().get(HOST).map(|line| line.as_bytes()),
-        };
-        let asked = asked.map(host_of).unwrap_or_default();
+        let asked = head.host().unwrap_or_default();
         if is_domain { is_under(&asked, &name) } else { *asked == *name }
     }))
 }

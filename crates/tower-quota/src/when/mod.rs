@@ -63,7 +63,7 @@ mod condition;
 mod http;
 mod key;
 
-pub use self::address::{address_in, try_address_in};
+pub use self::address::{address_in, try_address_in, try_network_range};
 pub use self::condition::{Condition, PatternError, any, every, not};
 #[cfg(feature = "axum")]
 pub use self::http::route;

@@ -144,6 +144,8 @@ impl ClientIp {
     }
 
     /// Returns the client's full address, for your logs and lists; `None` if the server attached none.
+    ///
+    /// It is in its own family: IPv4 if it is written as IPv6.
     #[must_use]
     pub fn address(&self, head: &RequestHead<'_>) -> Option<IpAddr> {
         let peer = peer::of(head.extensions());

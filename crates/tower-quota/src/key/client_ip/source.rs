@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use http::header::{HeaderMap, HeaderName};
+use http::header::{HeaderMap, HeaderName, InvalidHeaderName};
 
 use super::list::{Elements, Ipv6, Quotes, address, forwarded_address};
 
@@ -57,6 +57,25 @@ pub(crate) fn sent(headers: &HeaderMap) -> Option<&'static str> {
 }
 
 impl Source {
+    /// Returns the source that reads the header of this name.
+    ///
+    /// # Errors
+    /// [`InvalidHeaderName`] when the text is not the name of a header.
+    pub fn try_header(name: &str) -> Result<Self, InvalidHeaderName> {
+        let name = HeaderName::from_bytes(name.as_bytes())?;
+        let known = [
+            Self::XForwardedFor,
+            Self::Forwarded,
+            Self::CfConnectingIp,
+            Self::TrueClientIp,
+            Self::FlyClientIp,
+            Self::XRealIp,
+            Self::CloudFrontViewerAddress,
+            Self::XEnvoyExternalAddress,
+        ];
+        Ok(known.into_iter().find(|source| source.name() == name).unwrap_or(Self::Header(name)))
+    }
+
     /// Returns the header's name, in lower case.
     pub(super) fn name(&self) -> &str {
         match self {

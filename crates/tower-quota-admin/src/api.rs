@@ -1,0 +1,61 @@
+//! The state that all handlers share.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use serde::Deserialize;
+use tokio::sync::Semaphore;
+use utoipa::IntoParams;
+
+use crate::AdminOptions;
+use crate::extract::Query;
+use crate::figures::NamedFigures;
+use crate::operate::Operations;
+use crate::problem::{Problem, ProblemKind, Result};
+
+/// The state that all handlers share. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Api {
+    pub(crate) live: Operations,
+    pub(crate) figures: Arc<[NamedFigures]>,
+    /// The places for event streams.
+    pub(crate) streams: Arc<Semaphore>,
+    show_keys: bool,
+}
+
+/// Tells whether the keys in an answer are readable.
+pub(crate) struct ShowKeys(pub(crate) bool);
+
+/// The way to ask for readable keys.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ShowQuery {
+    /// Asks for readable keys, where the server allows it. They are hashed by default.
+    #[serde(default)]
+    show_keys: bool,
+}
+
+impl Api {
+    pub(crate) fn new(live: Operations, options: &AdminOptions) -> Self {
+        Self {
+            live,
+            figures: options.figures.clone().into(),
+            streams: Arc::new(Semaphore::new(AdminOptions::MOST_STREAMS)),
+            show_keys: options.show_keys,
+        }
+    }
+}
+
+impl FromRequestParts<Api> for ShowKeys {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
+        let Query(ShowQuery { show_keys }) = Query::from_request_parts(parts, api).await?;
+        if show_keys && !api.show_keys {
+            let detail = "this server does not show readable keys: leave out show_keys, or set `allow_showing_keys`";
+            return Err(Problem::new(ProblemKind::KeysHidden, detail));
+        }
+        Ok(Self(show_keys))
+    }
+}

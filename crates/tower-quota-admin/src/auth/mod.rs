@@ -1,0 +1,60 @@
+//! Authentication: a name for each request, a limit for those without one.
+//!
+//! `identify` runs first and puts the [`Author`] into the extensions. The layer of `failures` counts the requests that
+//! have none, by address, so that tokens cannot be guessed quickly. It never asks its store about requests with a right
+//! token, so a flood from the same address does not lock them out. `require` answers the rest with 401.
+
+mod token;
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use http::{HeaderMap, header};
+use tower_quota::key::{ClientIp, client_ip};
+use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer};
+
+pub(crate) use self::token::Token;
+use crate::problem::{Problem, ProblemKind, Result};
+
+/// The author of a change, as an own layer names them in the extensions of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Author(pub String);
+
+/// Returns the layer that limits failed authentications by address.
+pub(crate) fn failures(address: Option<ClientIp>) -> RateLimitLayer<MemoryStore> {
+    let limit = Limit::new("failed-authentications", Quota::per_minute(10))
+        .by(address.unwrap_or_else(client_ip))
+        .when_missing(MissingKey::ShareOneCounter)
+        .when(|head| head.extensions().get::<Author>().is_none());
+    RateLimitLayer::new(MemoryStore::new(), Policy::new().limit(limit))
+}
+
+/// Adds the name of the token's holder to the request.
+pub(crate) async fn identify(State(tokens): State<Arc<[Token]>>, mut request: Request, next: Next) -> Response {
+    // An inner service of the application may not name the author.
+    request.extensions_mut().remove::<Author>();
+    if let Some(name) = bearer(request.headers()).and_then(|given| Token::holder(&tokens, given)) {
+        let author = Author(name.to_owned());
+        request.extensions_mut().insert(author);
+    }
+    next.run(request).await
+}
+
+/// Answers requests without an author with 401.
+pub(crate) async fn require(request: Request, next: Next) -> Result<Response> {
+    if request.extensions().get::<Author>().is_none() {
+        let detail = "send `Authorization: Bearer` with one of the tokens of this admin API";
+        return Err(Problem::new(ProblemKind::Unauthenticated, detail));
+    }
+    Ok(next.run(request).await)
+}
+
+/// Returns the bearer token; `None` where there is none, or several.
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (value, None) = (values.next()?.as_bytes(), values.next()) else { return None };
+    let (scheme, token) = value.split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then_some(token.trim_ascii())
+}

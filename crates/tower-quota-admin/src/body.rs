@@ -1,0 +1,47 @@
+//! Documents as bodies of requests.
+
+use axum::extract::{FromRequest, Request};
+use http::{HeaderMap, header};
+use tower_quota_rules::Format;
+
+use crate::problem::{Problem, ProblemKind, Result};
+
+/// The text of a document, in the format that the content type names.
+///
+/// No form of a web page can send these types.
+pub(crate) struct DocumentBody {
+    pub(crate) text: String,
+    pub(crate) format: Format,
+}
+
+impl<S: Send + Sync> FromRequest<S> for DocumentBody {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self> {
+        let format = format_of(request.headers()).ok_or_else(|| {
+            let detail = "send the rules as `Content-Type: application/yaml`, `application/toml` or `application/json`";
+            Problem::new(ProblemKind::UnsupportedType, detail)
+        })?;
+        let bytes = axum::body::Bytes::from_request(request, state).await?;
+        let text = String::from_utf8(bytes.into()).map_err(|error| {
+            let position = error.utf8_error().valid_up_to();
+            Problem::invalid(format_args!("the body is not UTF-8: the byte at {position} begins no character"))
+        })?;
+        Ok(Self { text, format })
+    }
+}
+
+/// Returns the media type of documents in a format.
+pub(crate) const fn media_type(format: Format) -> &'static str {
+    match format {
+        Format::Yaml => "application/yaml",
+        Format::Toml => "application/toml",
+        Format::Json => "application/json",
+    }
+}
+
+fn format_of(headers: &HeaderMap) -> Option<Format> {
+    let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    let media_type = value.split(';').next()?.trim();
+    Format::ALL.into_iter().find(|format| media_type.eq_ignore_ascii_case(self::media_type(*format)))
+}

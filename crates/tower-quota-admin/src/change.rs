@@ -1,0 +1,56 @@
+//! The author of a change and the reason, as a request gives them.
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use serde::Deserialize;
+use tower_quota_rules::live::By;
+use utoipa::IntoParams;
+
+use crate::Author;
+use crate::extract::Query;
+use crate::problem::{Problem, Result};
+
+/// The author of a change, and the reason for it.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) author: String,
+    pub(crate) comment: String,
+}
+
+/// The reason for a change.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ChangeParams {
+    /// The reason for the change, for the audit log. The field `X-Comment` does the same.
+    #[param(max_length = 1000)]
+    comment: Option<String>,
+}
+
+/// The longest reason, in characters.
+const LONGEST_COMMENT: usize = 1_000;
+
+impl Change {
+    pub(crate) fn by(&self) -> By {
+        By::new(&self.author).comment(&self.comment)
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Change {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        let Query(ChangeParams { comment }) = Query::from_request_parts(parts, state).await?;
+        let comment = match (comment, parts.headers.get("x-comment")) {
+            (Some(comment), _) => comment,
+            (None, Some(field)) => core::str::from_utf8(field.as_bytes())
+                .map_err(|_| Problem::invalid("the field X-Comment is not UTF-8"))?
+                .to_owned(),
+            (None, None) => String::new(),
+        };
+        if comment.chars().count() > LONGEST_COMMENT {
+            return Err(Problem::invalid(format_args!("a comment has at most {LONGEST_COMMENT} characters")));
+        }
+        let author = parts.extensions.get::<Author>().map_or_else(|| "unnamed".to_owned(), |author| author.0.clone());
+        Ok(Self { author, comment })
+    }
+}

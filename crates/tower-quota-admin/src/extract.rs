@@ -1,0 +1,27 @@
+//! Extractors whose rejections are problems.
+
+use axum::extract::{FromRequest, FromRequestParts};
+use axum::response::{IntoResponse, Response};
+
+use crate::problem::Problem;
+
+/// A JSON body. Other content types are refused, which no form of a web page can get around.
+#[derive(FromRequest)]
+#[from_request(via(axum::Json), rejection(Problem))]
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: serde::Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        axum::Json(self.0).into_response()
+    }
+}
+
+/// The parameters in the path, decoded.
+#[derive(FromRequestParts)]
+#[from_request(via(axum::extract::Path), rejection(Problem))]
+pub(crate) struct Path<T>(pub(crate) T);
+
+/// The parameters of the query.
+#[derive(FromRequestParts)]
+#[from_request(via(axum::extract::Query), rejection(Problem))]
+pub(crate) struct Query<T>(pub(crate) T);

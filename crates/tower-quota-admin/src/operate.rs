@@ -1,0 +1,177 @@
+//! The operations of live rules, whatever store counts: handlers are not generic.
+
+use core::pin::Pin;
+use std::sync::Arc;
+
+use tower_quota::{ChecksReport, ClientKey, Explained, Key, LimitStatus, RefusalStats, RequestHead, Store, TopClient, TopWindow};
+use tower_quota_rules::live::{
+    AuditRecord, Block, BlockTarget, By, ChangeError, InForce, LiveRules, LiveState, NewBlock, NewVersion,
+    RolloutReport, RuleStoreError, StoreState, Version, VersionInfo,
+};
+use tower_quota_rules::{Format, Problems, Rules};
+
+use crate::problem::Result;
+
+/// An answer that is on its way.
+pub(crate) type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+
+/// The operations, shared by all handlers.
+pub(crate) type Operations = Arc<dyn Operate>;
+
+/// The operations of live rules and of their layer.
+pub(crate) trait Operate: Send + Sync + 'static {
+    fn state(&self) -> LiveState;
+    fn in_force(&self) -> Option<Arc<InForce>>;
+    fn stored(&self) -> Pending<'_, StoreState>;
+    fn current(&self) -> Pending<'_, Option<Version>>;
+    fn version(&self, number: u64) -> Pending<'_, Version>;
+    fn history(&self, most: usize) -> Pending<'_, Vec<VersionInfo>>;
+    fn audit(&self, most: usize) -> Pending<'_, Vec<AuditRecord>>;
+    fn read(&self, text: String, format: Format) -> Pending<'_, core::result::Result<Rules, Problems>>;
+    fn put(&self, expected: Option<u64>, new: NewVersion) -> Pending<'_, Version>;
+    fn rollback(&self, version: u64, by: By) -> Pending<'_, Version>;
+    fn promote(&self, candidate: u64, by: By) -> Pending<'_, ()>;
+    fn abandon(&self, candidate: u64, by: By) -> Pending<'_, ()>;
+    fn rollout(&self) -> Option<RolloutReport>;
+
+    fn blocks(&self) -> Vec<Block>;
+    fn block<'a>(&'a self, target: BlockTarget<'a>, new: NewBlock) -> Pending<'a, Block>;
+    fn unblock<'a>(&'a self, id: &'a str, by: By) -> Pending<'a, Option<Block>>;
+    fn block_id(&self, target: BlockTarget<'_>) -> Option<String>;
+
+    fn peek<'a>(&'a self, limit: &'a str, client: ClientKey<'a>) -> Pending<'a, LimitStatus>;
+    fn reset<'a>(&'a self, limit: &'a str, client: ClientKey<'a>, by: By) -> Pending<'a, LimitStatus>;
+    fn grant<'a>(&'a self, limit: &'a str, client: ClientKey<'a>, units: u64, by: By) -> Pending<'a, LimitStatus>;
+    fn explain(&self, head: &RequestHead<'_>) -> Explained;
+    fn top_refused(&self, window: TopWindow) -> Vec<TopClient>;
+    fn top_busy(&self, window: TopWindow) -> Vec<TopClient>;
+    fn refusal_stats(&self) -> RefusalStats;
+    fn waiting(&self) -> usize;
+    fn mistakes(&self) -> ChecksReport;
+
+    /// Returns the hash under which a key is shown.
+    fn hash(&self, key: &Key<'_>) -> String {
+        self.block_id(BlockTarget::Key(key)).unwrap_or_default()
+    }
+}
+
+impl<S: Store> Operate for LiveRules<S> {
+    fn state(&self) -> LiveState {
+        Self::state(self)
+    }
+
+    fn in_force(&self) -> Option<Arc<InForce>> {
+        Self::in_force(self)
+    }
+
+    fn stored(&self) -> Pending<'_, StoreState> {
+        Box::pin(async move { Ok(self.store().state(None).await?.unwrap_or_default()) })
+    }
+
+    /// Returns the version in force: the store's, or the one known here while the store does not answer.
+    fn current(&self) -> Pending<'_, Option<Version>> {
+        Box::pin(async move {
+            match self.store().current().await {
+                Err(RuleStoreError::Unavailable { .. }) => Ok(Self::in_force(self).map(|known| known.version.clone())),
+                answer => Ok(answer?),
+            }
+        })
+    }
+
+    fn version(&self, number: u64) -> Pending<'_, Version> {
+        Box::pin(async move {
+            let version = Self::version(self, number).await?;
+            Ok(version.ok_or(RuleStoreError::UnknownVersion(number))?)
+        })
+    }
+
+    fn history(&self, most: usize) -> Pending<'_, Vec<VersionInfo>> {
+        Box::pin(async move { Ok(Self::history(self, most).await?) })
+    }
+
+    fn audit(&self, most: usize) -> Pending<'_, Vec<AuditRecord>> {
+        Box::pin(async move { Ok(Self::audit(self, most).await?) })
+    }
+
+    fn read(&self, text: String, format: Format) -> Pending<'_, core::result::Result<Rules, Problems>> {
+        Box::pin(async move {
+            match Self::read(self, text, format).await {
+                Ok(rules) => Ok(Ok(rules)),
+                Err(ChangeError::Invalid(problems)) => Ok(Err(problems)),
+                Err(error) => Err(error.into()),
+            }
+        })
+    }
+
+    fn put(&self, expected: Option<u64>, new: NewVersion) -> Pending<'_, Version> {
+        Box::pin(async move { Ok(Self::put(self, expected, new).await?) })
+    }
+
+    fn rollback(&self, version: u64, by: By) -> Pending<'_, Version> {
+        Box::pin(async move { Ok(Self::rollback(self, version, by).await?) })
+    }
+
+    fn promote(&self, candidate: u64, by: By) -> Pending<'_, ()> {
+        Box::pin(async move { Ok(Self::promote(self, candidate, by).await?) })
+    }
+
+    fn abandon(&self, candidate: u64, by: By) -> Pending<'_, ()> {
+        Box::pin(async move { Ok(Self::abandon(self, candidate, by).await?) })
+    }
+
+    fn rollout(&self) -> Option<RolloutReport> {
+        Self::rollout(self)
+    }
+
+    fn blocks(&self) -> Vec<Block> {
+        Self::blocks(self)
+    }
+
+    fn block<'a>(&'a self, target: BlockTarget<'a>, new: NewBlock) -> Pending<'a, Block> {
+        Box::pin(async move { Ok(Self::block(self, target, new).await?) })
+    }
+
+    fn unblock<'a>(&'a self, id: &'a str, by: By) -> Pending<'a, Option<Block>> {
+        Box::pin(async move { Ok(Self::unblock(self, id, by).await?) })
+    }
+
+    fn block_id(&self, target: BlockTarget<'_>) -> Option<String> {
+        Self::block_id(self, target).ok()
+    }
+
+    fn peek<'a>(&'a self, limit: &'a str, client: ClientKey<'a>) -> Pending<'a, LimitStatus> {
+        Box::pin(async move { Ok(self.handle().peek(limit, client).await?) })
+    }
+
+    fn reset<'a>(&'a self, limit: &'a str, client: ClientKey<'a>, by: By) -> Pending<'a, LimitStatus> {
+        Box::pin(async move { Ok(Self::reset(self, limit, client, by).await?) })
+    }
+
+    fn grant<'a>(&'a self, limit: &'a str, client: ClientKey<'a>, units: u64, by: By) -> Pending<'a, LimitStatus> {
+        Box::pin(async move { Ok(Self::grant(self, limit, client, units, by).await?) })
+    }
+
+    fn explain(&self, head: &RequestHead<'_>) -> Explained {
+        self.handle().explain(head)
+    }
+
+    fn top_refused(&self, window: TopWindow) -> Vec<TopClient> {
+        self.handle().top_refused(window)
+    }
+
+    fn top_busy(&self, window: TopWindow) -> Vec<TopClient> {
+        self.handle().top_busy(window)
+    }
+
+    fn refusal_stats(&self) -> RefusalStats {
+        self.handle().refusal_stats()
+    }
+
+    fn waiting(&self) -> usize {
+        self.handle().waiting()
+    }
+
+    fn mistakes(&self) -> ChecksReport {
+        self.handle().mistakes()
+    }
+}

@@ -1,0 +1,169 @@
+//! Errors as problem details (RFC 9457).
+
+mod kind;
+
+use core::fmt::Display;
+
+use axum::extract::rejection::{BytesRejection, JsonRejection, PathRejection, QueryRejection};
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, header};
+use serde::Serialize;
+use tower_quota::HandleError;
+use tower_quota_rules::Problems;
+use tower_quota_rules::live::{ChangeError, RuleStoreError};
+use utoipa::ToSchema;
+
+pub use self::kind::ProblemKind;
+
+/// The result of a handler.
+pub(crate) type Result<T> = core::result::Result<T, Problem>;
+
+/// An error as the API answers with it: `application/problem+json`.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    kind: ProblemKind,
+    detail: String,
+    current: Option<u64>,
+    problems: Option<Problems>,
+}
+
+/// Problem details (RFC 9457).
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub(crate) struct ProblemBody {
+    /// The kind of the problem: an address that stays the same.
+    r#type: String,
+    /// The kind in words.
+    title: &'static str,
+    /// The status of the response.
+    status: u16,
+    /// What is wrong, and how to fix it.
+    detail: String,
+    /// The newest version of the rules, where another was expected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current: Option<u64>,
+    /// Everything that is wrong with the rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(flatten)]
+    #[schema(value_type = Option<Object>)]
+    problems: Option<Problems>,
+}
+
+impl Problem {
+    pub(crate) fn new(kind: ProblemKind, detail: impl Display) -> Self {
+        Self { kind, detail: detail.to_string(), current: None, problems: None }
+    }
+
+    pub(crate) const fn kind(&self) -> ProblemKind {
+        self.kind
+    }
+
+    /// Names the newest version.
+    pub(crate) fn current(self, current: Option<u64>) -> Self {
+        Self { current, ..self }
+    }
+
+    /// Lists what is wrong with the rules.
+    pub(crate) fn problems(self, problems: Problems) -> Self {
+        Self { problems: Some(problems), ..self }
+    }
+
+    pub(crate) fn not_found(detail: impl Display) -> Self {
+        Self::new(ProblemKind::NotFound, detail)
+    }
+
+    pub(crate) fn invalid(detail: impl Display) -> Self {
+        Self::new(ProblemKind::InvalidRequest, detail)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let Self { kind, detail, current, problems } = self;
+        let status = kind.status();
+        let (r#type, title) = (kind.type_address(), kind.title());
+        let body = ProblemBody { r#type, title, status: status.as_u16(), detail, current, problems };
+        let mut response = (status, axum::Json(body)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if kind == ProblemKind::Unauthenticated {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"tower-quota\""));
+        }
+        response
+    }
+}
+
+impl From<JsonRejection> for Problem {
+    fn from(rejection: JsonRejection) -> Self {
+        match rejection {
+            JsonRejection::MissingJsonContentType(_) => {
+                Self::new(ProblemKind::UnsupportedType, "send the body with `Content-Type: application/json`")
+            }
+            JsonRejection::BytesRejection(rejection) => rejection.into(),
+            rejection => Self::invalid(rejection.body_text()),
+        }
+    }
+}
+
+impl From<BytesRejection> for Problem {
+    fn from(rejection: BytesRejection) -> Self {
+        match rejection.status() {
+            http::StatusCode::PAYLOAD_TOO_LARGE => {
+                let most = crate::AdminOptions::LONGEST_BODY;
+                Self::new(ProblemKind::TooLarge, format_args!("a body has at most {most} bytes"))
+            }
+            _ => Self::invalid(rejection.body_text()),
+        }
+    }
+}
+
+impl From<PathRejection> for Problem {
+    fn from(rejection: PathRejection) -> Self {
+        Self::invalid(rejection.body_text())
+    }
+}
+
+impl From<QueryRejection> for Problem {
+    fn from(rejection: QueryRejection) -> Self {
+        Self::invalid(rejection.body_text())
+    }
+}
+
+impl From<RuleStoreError> for Problem {
+    fn from(error: RuleStoreError) -> Self {
+        let (kind, current) = match &error {
+            RuleStoreError::Conflict { current } => (ProblemKind::VersionChanged, *current),
+            RuleStoreError::ReadOnly(_) => (ProblemKind::ReadOnly, None),
+            RuleStoreError::UnknownVersion(_) => (ProblemKind::NotFound, None),
+            RuleStoreError::TooManyBlocks => (ProblemKind::InvalidValue, None),
+            _ => (ProblemKind::Unavailable, None),
+        };
+        Self::new(kind, error).current(current)
+    }
+}
+
+impl From<ChangeError> for Problem {
+    fn from(error: ChangeError) -> Self {
+        match error {
+            ChangeError::Invalid(problems) => {
+                let count = problems.iter().len() + problems.more();
+                let detail = format_args!("{count} problems: the rules in force stay as they are");
+                Self::new(ProblemKind::InvalidRules, detail).problems(problems)
+            }
+            ChangeError::Beside(_) => Self::new(ProblemKind::InvalidRules, error),
+            ChangeError::Store(error) => error.into(),
+            error => Self::new(ProblemKind::InvalidValue, error),
+        }
+    }
+}
+
+impl<E: core::error::Error> From<HandleError<E>> for Problem {
+    fn from(error: HandleError<E>) -> Self {
+        let kind = match error {
+            HandleError::UnknownLimit { .. } => ProblemKind::NotFound,
+            HandleError::UnreadableKey(_) => ProblemKind::InvalidValue,
+            _ => ProblemKind::Unavailable,
+        };
+        Self::new(kind, error)
+    }
+}

@@ -1,0 +1,47 @@
+//! What every response has in common: a deadline, and the fields that keep browsers from doing harm.
+
+use core::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderName, HeaderValue, Method, Uri, header};
+
+use crate::problem::{Problem, ProblemKind};
+
+/// Answers with 503 if the handler, the body it reads included, takes longer than this.
+pub(crate) async fn timeout(State(longest): State<Duration>, request: Request, next: Next) -> Response {
+    tokio::time::timeout(longest, next.run(request)).await.unwrap_or_else(|_| {
+        let detail =
+            format_args!("no answer within {longest:?}: a change may have been made, so read before you repeat it");
+        Problem::new(ProblemKind::Timeout, detail).into_response()
+    })
+}
+
+/// Forbids caches, frames, scripts and guesses at the content type.
+///
+/// There are no fields of CORS: no page of another origin reads an answer or sends JSON.
+pub(crate) async fn headers(request: Request, next: Next) -> Response {
+    const FIELDS: [(HeaderName, &str); 4] = [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    let mut response = next.run(request).await;
+    for (name, value) in FIELDS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Answers requests for paths that do not exist.
+pub(crate) async fn unknown_path(uri: Uri) -> Problem {
+    Problem::not_found(format_args!("there is no {}: see /v1/openapi.json", uri.path()))
+}
+
+/// Answers requests with methods that a path does not have.
+pub(crate) async fn unknown_method(method: Method) -> Problem {
+    let detail = format_args!("this path has no {method}: the field `Allow` lists its methods");
+    Problem::new(ProblemKind::MethodNotAllowed, detail)
+}

@@ -1,0 +1,82 @@
+//! The router: its routes, and the layers around them.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::get;
+use axum::{Json, Router};
+use tower_quota::Store;
+use tower_quota_rules::live::LiveRules;
+use utoipa::openapi::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::Api;
+use crate::routes::{audit, blocks, check, clients, document, events, explain, health, history, rollout, top};
+use crate::{AdminError, AdminOptions, auth, protect};
+
+/// Builds the router of the admin API, to serve on a listener of its own.
+///
+/// Serve it with `into_make_service_with_connect_info::<SocketAddr>()`, so that failed authentications are limited by
+/// address.
+///
+/// # Errors
+/// [`AdminError`] unless the options name a way to authenticate.
+pub fn router<S: Store>(live: LiveRules<S>, options: AdminOptions) -> Result<Router, AdminError> {
+    options.check()?;
+    let (routes, document) = routes().split_for_parts();
+    let document = Arc::new(crate::openapi::complete(document, !options.own_layer));
+    let timeout = options.timeout.unwrap_or(Duration::from_secs(10));
+    let router = routes
+        .route("/v1/openapi.json", get(move || async move { Json(OpenApi::clone(&document)) }))
+        .method_not_allowed_fallback(protect::unknown_method)
+        .fallback(protect::unknown_path)
+        .layer(DefaultBodyLimit::max(AdminOptions::LONGEST_BODY))
+        .layer(from_fn_with_state(timeout, protect::timeout))
+        .with_state(Api::new(Arc::new(live), &options));
+    let router = if options.own_layer {
+        router
+    } else {
+        let tokens: Arc<[auth::Token]> = options.tokens.into();
+        // The last layer is the first to see a request.
+        router
+            .layer(from_fn(auth::require))
+            .layer(auth::failures(options.client_ip))
+            .layer(from_fn_with_state(tokens, auth::identify))
+    };
+    Ok(router.layer(from_fn(protect::headers)))
+}
+
+/// Returns the OpenAPI document of the API, as `/v1/openapi.json` serves it.
+///
+/// ```
+/// let document = tower_quota_admin::openapi();
+/// assert!(document.paths.paths.contains_key("/v1/rules"));
+/// ```
+#[must_use]
+pub fn openapi() -> OpenApi {
+    crate::openapi::complete(routes().into_openapi(), true)
+}
+
+fn routes() -> OpenApiRouter<Api> {
+    OpenApiRouter::with_openapi(crate::openapi::frame())
+        .routes(routes!(document::get, document::put))
+        .routes(routes!(check::check))
+        .routes(routes!(history::history))
+        .routes(routes!(history::version))
+        .routes(routes!(history::diff))
+        .routes(routes!(history::rollback))
+        .routes(routes!(rollout::get, rollout::put, rollout::abandon))
+        .routes(routes!(rollout::promote))
+        .routes(routes!(clients::peek, clients::reset))
+        .routes(routes!(clients::grant))
+        .routes(routes!(blocks::list, blocks::put))
+        .routes(routes!(blocks::remove))
+        .routes(routes!(explain::explain))
+        .routes(routes!(top::top))
+        .routes(routes!(health::health))
+        .routes(routes!(events::events))
+        .routes(routes!(audit::audit))
+}

@@ -1,0 +1,45 @@
+//! Checks of documents that are not put.
+
+use axum::extract::State;
+use serde::Serialize;
+use tower_quota_rules::{Problems, TestReport};
+use utoipa::ToSchema;
+
+use crate::api::Api;
+use crate::body::DocumentBody;
+use crate::extract::Json;
+use crate::problem::Result;
+
+/// The result of a check.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CheckReport {
+    /// Whether the document has no errors and passes its own tests.
+    valid: bool,
+    /// Errors and warnings, in the order of the text.
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    problems: Problems,
+    /// The results of the document's own tests; absent if it has errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    tests: Option<TestReport>,
+}
+
+/// Checks a document and runs its own tests. Changes nothing.
+#[utoipa::path(
+    post, path = "/v1/rules/check", operation_id = "check",
+    request_body(content((String = "application/yaml"), (String = "application/toml"), (Object = "application/json"))),
+    responses((status = 200, body = CheckReport)),
+)]
+pub(crate) async fn check(
+    State(api): State<Api>,
+    DocumentBody { text, format }: DocumentBody,
+) -> Result<Json<CheckReport>> {
+    Ok(Json(match api.live.read(text, format).await? {
+        Ok(rules) => {
+            let tests = rules.test();
+            CheckReport { valid: tests.is_passed(), problems: rules.warnings().clone(), tests: Some(tests) }
+        }
+        Err(problems) => CheckReport { valid: false, problems, tests: None },
+    }))
+}

@@ -1,0 +1,73 @@
+//! What would be decided about a request.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use serde::Serialize;
+use tower_quota::{ClientKey, RequestHead};
+use tower_quota_rules::{Explanation, SampleRequest, readable_key};
+use utoipa::ToSchema;
+
+use crate::api::{Api, ShowKeys, ShowQuery};
+use crate::extract::Json;
+use crate::problem::{Problem, ProblemKind, Result};
+use crate::status::Status;
+
+/// A request to explain. What is not given is that of a `GET` of `/` from 192.0.2.1.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it describes a type of another crate")]
+#[schema(as = SampleRequest)]
+struct Sample {
+    /// The method.
+    #[schema(pattern = "^[A-Z]{1,20}$")]
+    method: Option<String>,
+    /// The path with its query.
+    #[schema(pattern = "^/[a-z0-9/]*$")]
+    path: Option<String>,
+    /// The host.
+    #[schema(pattern = "^[a-z0-9]{1,20}$")]
+    host: Option<String>,
+    /// The headers: the value of each, or a list of values.
+    headers: Option<BTreeMap<String, String>>,
+    /// The address of the peer.
+    #[schema(format = Ipv4)]
+    address: Option<String>,
+}
+
+/// What would be decided about a request.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Explained {
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    explanation: Explanation,
+    /// What the client has left of each limit.
+    left: Vec<Status>,
+}
+
+/// Says which limits a request would meet, with which keys, and what is left of each. Charges nothing.
+///
+/// Lists, tiers, roll-outs and blocks are those in force.
+#[utoipa::path(
+    post, path = "/v1/explain", operation_id = "explain", params(ShowQuery), request_body = Sample,
+    responses((status = 200, body = Explained), (status = 403), (status = 404), (status = 422)),
+)]
+pub(crate) async fn explain(
+    State(api): State<Api>,
+    ShowKeys(show): ShowKeys,
+    Json(sample): Json<SampleRequest>,
+) -> Result<Json<Explained>> {
+    let in_force = api.live.in_force().ok_or_else(|| Problem::not_found("there are no rules yet: put the first"))?;
+    let request = sample.to_request().map_err(|error| Problem::new(ProblemKind::InvalidValue, error))?;
+    let head = RequestHead::of(&request);
+    let explained = api.live.explain(&head);
+    let explanation = if show {
+        in_force.rules.explain_as(&head, explained, &readable_key)
+    } else {
+        in_force.rules.explain_as(&head, explained, &|key| api.live.hash(key))
+    };
+    let mut left = Vec::new();
+    for limit in &explanation.limits {
+        left.push(api.live.peek(&limit.name, ClientKey::Request(head)).await?.into());
+    }
+    Ok(Json(Explained { explanation, left }))
+}

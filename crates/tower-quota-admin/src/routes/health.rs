@@ -1,0 +1,78 @@
+//! The health of an instance.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use serde::Serialize;
+use tower_quota_rules::live::LiveState;
+use utoipa::ToSchema;
+
+use crate::api::Api;
+use crate::extract::Json;
+
+/// The health of an instance.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Health {
+    /// Whether the rules are in force as their source says, and all stores answer.
+    healthy: bool,
+    /// The rules: version in force, source, errors.
+    #[schema(value_type = Object)]
+    rules: LiveState,
+    /// The stores whose figures are reported.
+    stores: Vec<StoreHealth>,
+    /// The number of requests that wait for their turn.
+    waiting: u64,
+    refusal_cache: RefusalCacheHealth,
+    /// Mistakes in the configuration that requests have shown.
+    mistakes: Vec<MistakeHealth>,
+}
+
+/// A store, its breakers and queues.
+#[derive(Debug, Serialize, ToSchema)]
+struct StoreHealth {
+    name: String,
+    available: bool,
+    figures: BTreeMap<&'static str, u64>,
+}
+
+/// The cache of refusals in front of a shared store.
+#[derive(Debug, Serialize, ToSchema)]
+struct RefusalCacheHealth {
+    /// Requests that were refused without asking the store.
+    answered: u64,
+    /// Refusals that were remembered.
+    remembered: u64,
+    /// Refusals that gave way to others.
+    evicted: u64,
+}
+
+/// A mistake in the configuration.
+#[derive(Debug, Serialize, ToSchema)]
+struct MistakeHealth {
+    /// What is wrong, and how to fix it.
+    message: String,
+}
+
+impl Health {
+    pub(crate) fn of(api: &Api) -> Self {
+        let rules = api.live.state();
+        let figures = |(name, read): &crate::figures::NamedFigures| {
+            let read = read();
+            StoreHealth { name: name.clone(), available: !read.unavailable, figures: read.figures }
+        };
+        let stores: Vec<_> = api.figures.iter().map(figures).collect();
+        let cache = api.live.refusal_stats();
+        let refusal_cache =
+            RefusalCacheHealth { answered: cache.answered, remembered: cache.remembered, evicted: cache.evicted };
+        let mistakes = api.live.mistakes();
+        let mistakes = mistakes.warnings().map(|(_, text)| MistakeHealth { message: text.to_owned() }).collect();
+        let healthy = rules.is_healthy() && stores.iter().all(|store| store.available);
+        Self { healthy, rules, stores, waiting: api.live.waiting() as u64, refusal_cache, mistakes }
+    }
+}
+
+/// Returns the health of this instance: rules, stores, breakers, queues, leases. The status is 200 in any case.
+#[utoipa::path(get, path = "/v1/health", operation_id = "health", responses((status = 200, body = Health)))]
+pub(crate) async fn health(State(api): State<Api>) -> Json<Health> {
+    Json(Health::of(&api))
+}

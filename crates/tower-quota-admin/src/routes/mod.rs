@@ -1,0 +1,13 @@
+//! The handlers, a file for each part of the API.
+
+pub(crate) mod audit;
+pub(crate) mod blocks;
+pub(crate) mod check;
+pub(crate) mod clients;
+pub(crate) mod document;
+pub(crate) mod events;
+pub(crate) mod explain;
+pub(crate) mod health;
+pub(crate) mod history;
+pub(crate) mod rollout;
+pub(crate) mod top;

@@ -1,0 +1,153 @@
+//! Conditions of single matches, without an index.
+
+use std::sync::Arc;
+
+use http::Method;
+use tower_quota::RequestHead;
+use tower_quota::key::{self, ClientIp};
+use tower_quota::when::{self, Condition};
+
+use super::key_source::KeySource;
+use super::unknown::unknown_code;
+use crate::code_parts::CodeParts;
+use crate::document::{Match, PathMatch};
+use crate::problem::{Place, Problem};
+use crate::text::KeyPattern;
+
+/// What conditions of a document refer to.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) code: &'a CodeParts,
+    pub(crate) client_ip: &'a ClientIp,
+    pub(crate) default_key: &'a Arc<KeySource>,
+}
+
+/// A part of a match, by which an index can find it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field<'m> {
+    Path,
+    Route,
+    GrpcMethod,
+    GrpcService,
+    Key,
+    Header(&'m str),
+    Host,
+    Network,
+    Code,
+    Method,
+}
+
+/// Returns the condition of a match.
+pub(crate) fn condition(matching: &Match, context: Context<'_>, place: &Place) -> Result<Box<dyn Condition>, Problem> {
+    Ok(when::every(conditions(matching, None, context, place)?))
+}
+
+/// Returns the conditions of a match, without that of a field by which it was found.
+pub(crate) fn conditions(
+    matching: &Match,
+    found_by: Option<Field<'_>>,
+    context: Context<'_>,
+    place: &Place,
+) -> Result<Vec<Box<dyn Condition>>, Problem> {
+    let mut all: Vec<Box<dyn Condition>> = Vec::new();
+    let is_open = |field| found_by != Some(field);
+    let invalid = |field: &str, error: &dyn core::fmt::Display| Problem::error(place.field(field), error);
+    if let Some(methods) = matching.method.as_ref().filter(|_| is_open(Field::Method)) {
+        all.push(when::method(methods.0.iter().filter_map(|text| method(text.as_str()))));
+    }
+    if let Some(hosts) = matching.host.as_ref().filter(|_| is_open(Field::Host)) {
+        let hosts: Result<Vec<_>, _> = hosts.0.iter().map(|host| when::try_host(host.as_str())).collect();
+        all.push(when::any(hosts.map_err(|error| invalid("host", &error))?));
+    }
+    if let Some(paths) = matching.path.as_ref().filter(|_| is_open(Field::Path)) {
+        let paths: Result<Vec<_>, _> = paths.0.iter().map(path_condition).collect();
+        all.push(when::any(paths.map_err(|error| invalid("path", &error))?));
+    }
+    if let Some(routes) = &matching.route {
+        #[cfg(feature = "axum")]
+        if is_open(Field::Route) {
+            all.push(when::any(routes.0.iter().map(|route| when::route(&**route))));
+        }
+        #[cfg(not(feature = "axum"))]
+        {
+            let _ = routes;
+            return Err(invalid("route", &"routes are those of axum: build the program with the feature \"axum\""));
+        }
+    }
+    for (name, patterns) in &matching.header.0 {
+        if is_open(Field::Header(name.as_str())) {
+            let source = header_source(name.as_str()).map_err(|error| invalid("header", &error))?;
+            all.push(matches_any(Arc::new(source), &patterns.0));
+        }
+    }
+    if let Some(patterns) = matching.key.as_ref().filter(|_| is_open(Field::Key)) {
+        all.push(matches_any(Arc::clone(context.default_key), &patterns.0));
+    }
+    if let Some(networks) = matching.network.as_ref().filter(|_| is_open(Field::Network)) {
+        let networks = networks.0.iter().map(|network| network.as_str());
+        let condition = when::try_address_in(context.client_ip.clone(), networks);
+        all.push(condition.map_err(|error| invalid("network", &error))?);
+    }
+    if let Some(services) = matching.grpc_service.as_ref().filter(|_| is_open(Field::GrpcService)) {
+        let services: Result<Vec<_>, _> = services.0.iter().map(|name| when::try_grpc_service(name.as_str())).collect();
+        all.push(when::any(services.map_err(|error| invalid("grpc_service", &error))?));
+    }
+    if let Some(methods) = matching.grpc_method.as_ref().filter(|_| is_open(Field::GrpcMethod)) {
+        let methods: Result<Vec<_>, _> = methods.0.iter().map(|name| when::try_grpc_method(name.as_str())).collect();
+        all.push(when::any(methods.map_err(|error| invalid("grpc_method", &error))?));
+    }
+    if matching.cors_preflight {
+        all.push(when::cors_preflight());
+    }
+    if let Some(names) = matching.code.as_ref().filter(|_| is_open(Field::Code)) {
+        let given: Result<Vec<_>, _> =
+            names.0.iter().map(|name| code_condition(name.as_str(), context, place)).collect();
+        all.push(when::any(given?.into_iter().map(|given| move |head: &RequestHead<'_>| given(head))));
+    }
+    if let Some(excluded) = &matching.not {
+        let excluded = excluded.0.iter().enumerate();
+        let excluded: Result<Vec<_>, _> =
+            excluded.map(|(at, excluded)| condition(excluded, context, &place.field("not").index(at))).collect();
+        all.push(when::not(when::any(excluded?)));
+    }
+    Ok(all)
+}
+
+/// Returns the condition that a program gives by this name.
+pub(crate) fn code_condition(name: &str, context: Context<'_>, place: &Place) -> Result<Arc<dyn Condition>, Problem> {
+    let known = &context.code.conditions;
+    let unknown = || unknown_code(place.field("code"), name, known.keys());
+    known.get(name).cloned().ok_or_else(unknown)
+}
+
+/// Returns the source of a header's values.
+pub(crate) fn header_source(name: &str) -> Result<KeySource, http::header::InvalidHeaderName> {
+    let mut source = KeySource::new();
+    source.push(Arc::new(key::try_header(name)?), true);
+    Ok(source)
+}
+
+/// Returns the method of a text; `None` for what is no method.
+pub(crate) fn method(text: &str) -> Option<Method> {
+    Method::from_bytes(text.as_bytes()).ok()
+}
+
+fn path_condition(path: &PathMatch) -> Result<Box<dyn Condition>, when::PatternError> {
+    match path {
+        PathMatch::Pattern(pattern) => when::try_path(pattern.as_str()),
+        PathMatch::Regex(regex) => {
+            let regex = regex.regex().clone();
+            Ok(Box::new(move |head: &RequestHead<'_>| regex.is_match(head.path())))
+        }
+    }
+}
+
+/// Returns the condition that a key matches one of these patterns.
+fn matches_any(source: Arc<KeySource>, patterns: &[KeyPattern]) -> Box<dyn Condition> {
+    let patterns: Box<[KeyPattern]> = patterns.into();
+    Box::new(move |head: &RequestHead<'_>| {
+        let mut matches = false;
+        source.each_text(head, &mut |text| matches |= patterns.iter().any(|pattern| pattern.matches(text)));
+        matches
+    })
+}

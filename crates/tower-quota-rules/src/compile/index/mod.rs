@@ -1,0 +1,10 @@
+//! The index of rules: which of many conditions a request meets, without asking them one after the other.
+
+mod globs;
+mod matches;
+mod nested;
+mod networks;
+mod paths;
+
+pub(crate) use self::globs::Globs;
+pub(crate) use self::matches::Matches;

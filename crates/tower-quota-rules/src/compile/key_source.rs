@@ -1,0 +1,89 @@
+//! Keys that patterns are compared with.
+
+use core::fmt;
+use std::sync::Arc;
+
+use tower_quota::key::KeyExtractor;
+use tower_quota::{Key, RequestHead};
+
+/// The extractors of a key, of which the first that is there counts.
+#[derive(Clone)]
+pub(crate) struct KeySource {
+    parts: Vec<Part>,
+}
+
+#[derive(Clone)]
+struct Part {
+    extractor: Arc<dyn KeyExtractor>,
+    /// True if keys are texts, which patterns can match. Addresses and several keys together are not.
+    is_text: bool,
+}
+
+/// A key as operators write it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum WrittenKey {
+    /// A text, which any part may find.
+    Text(Box<[u8]>),
+    /// The key of the part at this position.
+    Other(usize, Box<[u8]>),
+}
+
+impl KeySource {
+    pub(crate) const fn new() -> Self {
+        Self { parts: Vec::new() }
+    }
+
+    /// Adds the extractor that counts where those before it find no key.
+    pub(crate) fn push(&mut self, extractor: Arc<dyn KeyExtractor>, is_text: bool) {
+        self.parts.push(Part { extractor, is_text });
+    }
+
+    /// Visits the texts of a request that patterns are compared with.
+    ///
+    /// In doubt they are all that it sends, and otherwise the one that counts: a block must not be evaded by a second
+    /// value, and an exemption not be gained by one.
+    pub(crate) fn each_text(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&[u8])) {
+        if head.holds_in_doubt() {
+            let texts = self.parts.iter().filter(|part| part.is_text);
+            texts.for_each(|part| {
+                part.extractor.each_value(head, &mut |value| {
+                    if !value.is_empty() {
+                        visit(value);
+                    }
+                })
+            });
+        } else if let Some((part, key)) = self.find(head)
+            && self.is_text(part)
+            && !key.as_bytes().is_empty()
+        {
+            visit(key.as_bytes());
+        }
+    }
+
+    /// Returns the key that counts, with the position of its part.
+    pub(crate) fn find<'r>(&self, head: &RequestHead<'r>) -> Option<(usize, Key<'r>)> {
+        self.parts.iter().enumerate().find_map(|(position, part)| Some((position, part.extractor.extract(head)?)))
+    }
+
+    /// Returns whether the keys of a part are texts.
+    pub(crate) fn is_text(&self, part: usize) -> bool {
+        self.parts.get(part).is_some_and(|part| part.is_text)
+    }
+
+    /// Returns the key that an operator writes as this text: an address, if the keys can be addresses, or the text.
+    pub(crate) fn parse(&self, text: &str) -> Option<WrittenKey> {
+        let others = self.parts.iter().enumerate().filter(|(_, part)| !part.is_text);
+        let other = |(position, part): (usize, &Part)| {
+            Some(WrittenKey::Other(position, part.extractor.parse(text)?.as_bytes().into()))
+        };
+        let texts = self.parts.iter().filter(|part| part.is_text);
+        let text = |part: &Part| Some(WrittenKey::Text(part.extractor.parse(text)?.as_bytes().into()));
+        others.filter_map(other).next().or_else(|| texts.filter_map(text).next())
+    }
+}
+
+impl fmt::Debug for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.parts.iter().map(|part| part.extractor.scope())).finish()
+    }
+}

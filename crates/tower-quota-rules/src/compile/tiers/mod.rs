@@ -1,0 +1,201 @@
+//! Tiers and single keys: the quotas that some clients have instead of the limits' own.
+//!
+//! A request's tier is that of its key's override, or the extension [`Tier`] that code attached, or that of the first
+//! assignment with a pattern that matches its key. The quotas of a tier include those of the tiers that it extends.
+
+mod grants;
+mod overrides;
+mod tier;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tower_quota::{Name, RequestHead};
+
+pub(crate) use self::grants::Granted;
+use self::grants::{Grant, Quotas};
+use self::overrides::Overrides;
+pub use self::tier::Tier;
+use super::index::Globs;
+use super::key_source::KeySource;
+use super::unknown::unknown_tier;
+use crate::document::{Document, Grants};
+use crate::problem::{Place, Problem, Problems};
+use crate::text::NameText;
+
+/// The tiers, assignments and overrides of a document.
+#[derive(Debug)]
+pub(crate) struct Tiers {
+    default_key: Arc<KeySource>,
+    quotas: Quotas,
+    tiers: Vec<TierGrants>,
+    by_name: HashMap<Box<str>, u32>,
+    /// The patterns of the assignments, in order.
+    patterns: Globs,
+    /// The tier of each pattern.
+    assigned: Vec<u32>,
+    overrides: Overrides,
+}
+
+/// A tier, with the quotas of those that it extends.
+#[derive(Debug)]
+struct TierGrants {
+    name: Name,
+    grants: Box<[Grant]>,
+}
+
+impl Tiers {
+    /// Compiles the tiers of a document, given the positions of its limits by name.
+    pub(crate) fn new(
+        document: &Document,
+        limits: &HashMap<&str, u32>,
+        default_key: &Arc<KeySource>,
+        problems: &mut Problems,
+    ) -> Self {
+        let mut quotas = Quotas::default();
+        let by_name = document.tiers.keys().zip(0..).map(|(name, tier)| (name.as_str().into(), tier)).collect();
+        let mut tiers = Vec::with_capacity(document.tiers.len());
+        for name in document.tiers.keys() {
+            let grants = inherited(document, name, limits, &mut quotas, problems);
+            tiers.push(TierGrants { name: name.into(), grants });
+        }
+        let mut compiled = Self {
+            default_key: Arc::clone(default_key),
+            quotas,
+            tiers,
+            by_name,
+            patterns: Globs::default(),
+            assigned: Vec::new(),
+            overrides: Overrides::default(),
+        };
+        compiled.assign(document, problems);
+        compiled.override_keys(document, limits, problems);
+        compiled
+    }
+
+    fn assign(&mut self, document: &Document, problems: &mut Problems) {
+        let mut patterns = Vec::new();
+        for (at, rule) in document.assign.iter().enumerate() {
+            let Some(tier) = self.tier_named(rule.tier.as_str()) else {
+                problems.push(unknown_tier(Place::of("assign").index(at).field("tier"), rule.tier.as_str()));
+                continue;
+            };
+            for pattern in &rule.key.0 {
+                patterns.push((pattern, u32::try_from(self.assigned.len()).unwrap_or(u32::MAX)));
+                self.assigned.push(tier);
+            }
+        }
+        self.patterns = Globs::new(patterns);
+    }
+
+    fn override_keys(&mut self, document: &Document, limits: &HashMap<&str, u32>, problems: &mut Problems) {
+        self.overrides.reserve(document.overrides.len());
+        for (text, rule) in &document.overrides {
+            let place = || Place::of("overrides").field(text);
+            let Some(key) = self.default_key.parse(text) else {
+                problems.push(Problem::error(
+                    place(),
+                    "it is not a key that the key of `defaults` can have: write one, or remove it",
+                ));
+                continue;
+            };
+            let tier = match &rule.tier {
+                None => None,
+                Some(name) => match self.tier_named(name.as_str()) {
+                    Some(tier) => Some(tier),
+                    None => {
+                        problems.push(unknown_tier(place().field("tier"), name.as_str()));
+                        continue;
+                    }
+                },
+            };
+            let mut grants = Vec::with_capacity(rule.limits.iter().len());
+            add(&mut grants, &rule.limits, limits, &mut self.quotas, &place, problems);
+            self.overrides.insert(key, tier, grants);
+        }
+        self.overrides.finish();
+        self.quotas.finish();
+    }
+
+    fn tier_named(&self, name: &str) -> Option<u32> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Returns the tier and the quotas of a request's client.
+    #[inline]
+    pub(crate) fn of(&self, head: &RequestHead<'_>) -> Granted<'_> {
+        if self.tiers.is_empty() && self.overrides.is_empty() { Granted::none(&self.quotas) } else { self.find(head) }
+    }
+
+    #[inline(never)]
+    fn find(&self, head: &RequestHead<'_>) -> Granted<'_> {
+        let key = self.default_key.find(head);
+        let key = key.as_ref().filter(|(_, key)| !key.as_bytes().is_empty());
+        let own =
+            key.and_then(|(part, key)| self.overrides.find(*part, self.default_key.is_text(*part), key.as_bytes()));
+        let (own_tier, own_grants) = own.unwrap_or_default();
+        let by_code = || self.tier_named(head.extensions().get::<Tier>()?.as_str());
+        let by_pattern = || {
+            let (_, key) = key.filter(|(part, _)| self.default_key.is_text(*part))?;
+            let mut first: Option<u32> = None;
+            self.patterns.find(key.as_bytes(), |at| first = Some(first.map_or(at, |first| first.min(at))));
+            self.assigned.get(usize::try_from(first?).ok()?).copied()
+        };
+        let tier = own_tier.or_else(by_code).or_else(by_pattern);
+        let tier = tier.and_then(|tier| self.tiers.get(usize::try_from(tier).ok()?));
+        Granted::new(&self.quotas, tier.map(|tier| tier.name), own_grants, tier.map_or(&[], |tier| &tier.grants))
+    }
+}
+
+/// Returns the quotas of a tier and of those that it extends, the nearest first.
+fn inherited(
+    document: &Document,
+    name: &NameText,
+    limits: &HashMap<&str, u32>,
+    quotas: &mut Quotas,
+    problems: &mut Problems,
+) -> Box<[Grant]> {
+    let mut grants: Vec<Grant> = Vec::new();
+    let mut next = Some(name);
+    let mut seen: Vec<&NameText> = Vec::new();
+    while let Some(name) = next {
+        let place = || Place::of("tiers").field(name.as_str());
+        let Some(tier) = document.tiers.get(name.as_str()) else {
+            let of = seen.last().map_or(name, |of| *of);
+            problems.push(unknown_tier(Place::of("tiers").field(of.as_str()).field("extends"), name.as_str()));
+            break;
+        };
+        if seen.contains(&name) {
+            problems.push(Problem::error(
+                place().field("extends"),
+                format_args!("the tier {:?} extends itself: remove it from one", name.as_str()),
+            ));
+            break;
+        }
+        seen.push(name);
+        add(&mut grants, &tier.limits, limits, quotas, &place, problems);
+        next = tier.extends.as_ref();
+    }
+    grants.into()
+}
+
+/// Adds quotas for limits that have none yet, sorted by limit.
+fn add(
+    grants: &mut Vec<Grant>,
+    added: &Grants,
+    limits: &HashMap<&str, u32>,
+    quotas: &mut Quotas,
+    place: &dyn Fn() -> Place,
+    problems: &mut Problems,
+) {
+    for (name, grant) in added {
+        let Some(limit) = limits.get(name.as_str()).copied() else {
+            let unknown = format_args!("there is no limit {:?}: add it, or correct the name", name.as_str());
+            problems.push(Problem::error(place().field("limits").field(name.as_str()), unknown));
+            continue;
+        };
+        if let Err(at) = grants.binary_search_by_key(&limit, |grant| grant.limit) {
+            grants.insert(at, Grant { limit, quota: grant.quota().map(|quota| quotas.number(*quota)) });
+        }
+    }
+}

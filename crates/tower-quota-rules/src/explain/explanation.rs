@@ -1,0 +1,114 @@
+//! What rules do with a request.
+
+use serde::Serialize;
+use tower_quota::{Explained, ExplainedLimit, Key, Name, Quota, RequestHead};
+
+use super::shown_key::{hashed, readable_key};
+use crate::document::OutcomeText;
+use crate::rules::Rules;
+use crate::text::QuotaText;
+
+/// What rules do with a request, before anything is counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// What comes of it.
+    pub outcome: OutcomeText,
+    /// The tier of the client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
+    /// The scope of the key that a limit requires and the request lacks: it is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing_key: Option<String>,
+    /// The limits that decide.
+    pub limits: Vec<LimitExplanation>,
+}
+
+/// A limit that decides a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LimitExplanation {
+    /// The limit's name.
+    pub name: String,
+    /// The quota by which the request is counted.
+    pub quota: QuotaText,
+    /// The scope of the key.
+    pub scope: String,
+    /// The key: 8 bytes of a hash that no other process makes, or the key itself if that was asked for.
+    pub key: String,
+    /// The cost in units.
+    pub cost: u64,
+    /// True if the limit is evaluated and never enforced.
+    pub shadow: bool,
+}
+
+impl Rules {
+    /// Returns what these rules do with a request, with hashed keys. Nothing is counted.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use tower_quota::RequestHead;
+    /// use tower_quota_rules::{Format, Rules};
+    ///
+    /// let text = "limits: [{ name: minute, quota: 100/minute, key: header x-api-key }]";
+    /// let rules = Rules::parse(text, Format::Yaml)?;
+    /// let request = Request::get("/").header("x-api-key", "ann").body(()).unwrap();
+    /// let explanation = rules.explain(&RequestHead::of(&request));
+    /// assert_eq!(explanation.limits[0].quota.to_string(), "100/minute");
+    /// # Ok::<(), tower_quota_rules::Problems>(())
+    /// ```
+    #[must_use]
+    pub fn explain(&self, head: &RequestHead<'_>) -> Explanation {
+        self.explain_as(head, self.explained(head), &hashed)
+    }
+
+    /// Does what [`explain`](Self::explain) does, with the keys themselves: they may be secrets.
+    #[must_use]
+    pub fn explain_with_keys(&self, head: &RequestHead<'_>) -> Explanation {
+        self.explain_as(head, self.explained(head), &readable_key)
+    }
+
+    /// Returns what a running layer with these rules does with a request, as its handle
+    /// [explains](tower_quota::RateLimitHandle::explain) it, with keys as `show` writes them.
+    #[must_use]
+    pub fn explain_as(
+        &self,
+        head: &RequestHead<'_>,
+        explained: Explained,
+        show: &dyn Fn(&Key<'_>) -> String,
+    ) -> Explanation {
+        let tier = self.tier(head);
+        let without_limits =
+            |outcome| Explanation { outcome, tier: tier.map(text), missing_key: None, limits: Vec::new() };
+        match explained {
+            Explained::Skipped => without_limits(OutcomeText::Skipped),
+            Explained::Allowed => without_limits(OutcomeText::Allowed),
+            Explained::Blocked => without_limits(OutcomeText::Blocked),
+            Explained::MissingKey(scope) | Explained::Unauthenticated(scope) => {
+                Explanation { missing_key: Some(text(scope)), ..without_limits(OutcomeText::Limited) }
+            }
+            Explained::Limited(limits) => {
+                let limits = limits.iter().map(|limit| LimitExplanation::of(limit, show)).collect();
+                Explanation { limits, ..without_limits(OutcomeText::Limited) }
+            }
+            _ => Explanation { missing_key: Some("ip".into()), ..without_limits(OutcomeText::Limited) },
+        }
+    }
+}
+
+impl LimitExplanation {
+    fn of(limit: &ExplainedLimit, show: &dyn Fn(&Key<'_>) -> String) -> Self {
+        Self {
+            name: text(limit.name),
+            quota: Quota::into(limit.quota),
+            scope: text(limit.key.scope()),
+            key: show(&limit.key),
+            cost: limit.cost,
+            shadow: limit.is_shadow,
+        }
+    }
+}
+
+fn text(name: Name) -> String {
+    name.as_str().to_owned()
+}

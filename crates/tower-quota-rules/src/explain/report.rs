@@ -1,0 +1,150 @@
+//! The document's own tests.
+
+use core::fmt;
+use core::time::Duration;
+
+use serde::Serialize;
+use tower_quota::{Limit, Quota, RequestHead};
+
+use super::explanation::Explanation;
+use crate::document::{Document, Expected, Grant, OutcomeText, Sample};
+use crate::rules::Rules;
+use crate::text::QuotaText;
+
+/// The results of a document's own tests.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TestReport {
+    /// The number of tests that passed.
+    pub passed: usize,
+    /// The tests that failed.
+    pub failures: Vec<TestFailure>,
+}
+
+/// A test that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TestFailure {
+    /// The position of the test in the document, from 0.
+    pub test: usize,
+    /// What was expected, and what came of the request.
+    pub differences: Vec<String>,
+}
+
+impl Rules {
+    /// Runs the document's own tests: each request with what is expected of it.
+    ///
+    /// ```
+    /// use tower_quota_rules::{Format, Rules};
+    ///
+    /// let rules = Rules::parse(
+    ///     r#"
+    ///     limits: [{ name: minute, quota: 100/minute }]
+    ///     skip: [{ path: /healthz }]
+    ///     tests:
+    ///       - { request: { path: /healthz }, expect: { outcome: skipped } }
+    ///       - { request: { path: /users }, expect: { limits: { minute: 100/minute } } }
+    ///     "#,
+    ///     Format::Yaml,
+    /// )?;
+    /// assert_eq!((rules.test().passed, rules.test().is_passed()), (2, true));
+    /// # Ok::<(), tower_quota_rules::Problems>(())
+    /// ```
+    #[must_use]
+    pub fn test(&self) -> TestReport {
+        let mut report = TestReport::default();
+        for (test, sample) in self.document().tests.iter().enumerate() {
+            let differences = self.differences(sample);
+            if differences.is_empty() {
+                report.passed += 1;
+            } else {
+                report.failures.push(TestFailure { test, differences });
+            }
+        }
+        report
+    }
+
+    fn differences(&self, sample: &Sample) -> Vec<String> {
+        if sample.request.route.is_some() {
+            return vec!["a sample cannot have a route, which axum alone gives: match the path instead".into()];
+        }
+        match sample.request.to_request() {
+            Ok(request) => compare(self.document(), &sample.expect, &self.explain(&RequestHead::of(&request))),
+            Err(error) => vec![format!("no request can be so: {error}")],
+        }
+    }
+}
+
+impl TestReport {
+    /// Returns whether no test failed.
+    #[must_use]
+    pub const fn is_passed(&self) -> bool {
+        self.failures.is_empty()
+    }
+}
+
+/// Returns what differs between what was expected and what came of a request.
+fn compare(document: &Document, expected: &Expected, found: &Explanation) -> Vec<String> {
+    let mut differences = Vec::new();
+    if let Some(outcome) = expected.outcome.filter(|outcome| *outcome != found.outcome) {
+        differences.push(format!("expected it to be {}, it is {}", word(outcome), word(found.outcome)));
+    }
+    if let Some(tier) = expected.tier.as_ref().filter(|tier| found.tier.as_deref() != Some(tier.as_str())) {
+        let found = found.tier.as_deref().map_or_else(|| String::from("none"), |tier| format!("{tier:?}"));
+        differences.push(format!("expected the tier {:?}, it is {found}", tier.as_str()));
+    }
+    let Some(limits) = &expected.limits else { return differences };
+    if let Some(scope) = &found.missing_key {
+        differences.push(format!("expected limits, it is refused without the key {scope:?}"));
+        return differences;
+    }
+    for (name, grant) in limits {
+        let asked = found.limits.iter().find(|limit| limit.name == name.as_str());
+        match (grant, asked) {
+            (Grant::Quota(quota), Some(asked)) if is_quota(document, name.as_str(), *quota, asked.quota) => {}
+            (Grant::Quota(quota), Some(asked)) => {
+                differences.push(format!("expected {quota} of the limit {:?}, it is {}", name.as_str(), asked.quota));
+            }
+            (Grant::Quota(_), None) => {
+                differences.push(format!("expected the limit {:?}, it is not asked", name.as_str()))
+            }
+            (Grant::Unlimited, Some(_)) => {
+                differences.push(format!("expected no limit {:?}, it is asked", name.as_str()))
+            }
+            (Grant::Unlimited, None) => {}
+        }
+    }
+    for asked in found.limits.iter().filter(|asked| !limits.contains_key(asked.name.as_str())) {
+        differences.push(format!("expected no limit {:?}, it is asked", asked.name));
+    }
+    differences
+}
+
+/// Returns whether a limit with an expected quota counts by the one that was found.
+///
+/// The queue of a leaky bucket is as long as the limit's longest wait, if the quota does not say otherwise.
+fn is_quota(document: &Document, name: &str, expected: QuotaText, found: QuotaText) -> bool {
+    let mut rules = document.limits.iter().chain(document.routes.iter().flat_map(|route| &route.limits));
+    let longest = rules.find(|rule| rule.name.as_str() == name).and_then(|rule| rule.max_wait);
+    let longest = longest.map_or(Limit::DEFAULT_MAX_WAIT, Duration::from);
+    Quota::from(expected).for_waits_of(longest) == *found.quota()
+}
+
+const fn word(outcome: OutcomeText) -> &'static str {
+    match outcome {
+        OutcomeText::Skipped => "skipped",
+        OutcomeText::Allowed => "allowed",
+        OutcomeText::Blocked => "blocked",
+        OutcomeText::Limited => "limited",
+    }
+}
+
+impl fmt::Display for TestReport {
+    /// Writes each failure on a line of its own, and how many tests passed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for failure in &self.failures {
+            writeln!(f, "tests[{}]: {}", failure.test, failure.differences.join("; "))?;
+        }
+        write!(f, "{} passed, {} failed", self.passed, self.failures.len())
+    }
+}

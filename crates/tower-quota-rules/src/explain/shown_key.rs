@@ -1,0 +1,44 @@
+//! Keys as operators see them.
+
+use core::hash::BuildHasher;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use std::hash::RandomState;
+use std::sync::OnceLock;
+
+use tower_quota::Key;
+use tower_quota::key::{KeyExtractor, client_ip};
+
+/// Returns 8 bytes of a keyed hash in hexadecimal digits. The hash key is drawn once for each process.
+pub(super) fn hashed(key: &Key<'_>) -> String {
+    static SEED: OnceLock<[u8; 16]> = OnceLock::new();
+    // The standard library's hashes have keys from the system's random numbers.
+    let random = || u128::from(RandomState::new().hash_one(0));
+    let digest = key.digest(SEED.get_or_init(|| (random() << 64 | random()).to_be_bytes()));
+    format!("{:016x}", digest >> 64)
+}
+
+/// Returns a key as its text, or its address; other bytes in hexadecimal digits.
+#[must_use]
+pub fn readable_key(key: &Key<'_>) -> String {
+    let bytes = key.as_bytes();
+    if key.scope().as_str().starts_with(client_ip().scope().as_str())
+        && let Some(address) = address(bytes)
+    {
+        return address;
+    }
+    match core::str::from_utf8(bytes) {
+        Ok(text) if !text.contains(char::is_control) => text.to_owned(),
+        _ => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
+
+/// Returns the address of the leading bytes of a network.
+fn address(bytes: &[u8]) -> Option<String> {
+    if let Ok(v4) = <[u8; 4]>::try_from(bytes) {
+        return Some(Ipv4Addr::from(v4).to_string());
+    }
+    let mut v6 = [0; 16];
+    v6.get_mut(..bytes.len()).filter(|bytes| bytes.len() >= 8)?.copy_from_slice(bytes);
+    let address = Ipv6Addr::from(v6);
+    Some(if bytes.len() == 16 { address.to_string() } else { format!("{address}/{}", bytes.len() * 8) })
+}

@@ -1,0 +1,87 @@
+//! The audit log: who changed what, when, and from what to what.
+
+use serde::{Deserialize, Serialize};
+
+use super::time::Time;
+
+/// A change, as the audit log keeps it. It holds neither keys nor documents: keys are hashed, documents are numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct AuditRecord {
+    /// The instant of the change.
+    pub time: Time,
+    /// The author.
+    pub who: String,
+    /// The kind of change.
+    pub what: Action,
+    /// What was changed: `rules`, a limit and a hashed key, a block's id.
+    pub target: String,
+    /// The value before, if there was one.
+    pub before: Option<String>,
+    /// The value after, if there is one.
+    pub after: Option<String>,
+    /// The reason.
+    pub comment: String,
+}
+
+/// A kind of change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Action {
+    /// A document was put in force.
+    Put,
+    /// A document was put beside the one in force.
+    RollOut,
+    /// An old document was put in force again.
+    Rollback,
+    /// A candidate was put in force.
+    Promote,
+    /// A roll-out was ended.
+    Abandon,
+    /// A client or network was blocked.
+    Block,
+    /// A client or network was allowed.
+    Allow,
+    /// A block or an allowance was removed.
+    Unblock,
+    /// A counter was reset.
+    Reset,
+    /// Units were granted.
+    Grant,
+}
+
+impl Action {
+    /// Returns the action in one word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Put => "put",
+            Self::RollOut => "roll_out",
+            Self::Rollback => "rollback",
+            Self::Promote => "promote",
+            Self::Abandon => "abandon",
+            Self::Block => "block",
+            Self::Allow => "allow",
+            Self::Unblock => "unblock",
+            Self::Reset => "reset",
+            Self::Grant => "grant",
+        }
+    }
+}
+
+impl AuditRecord {
+    /// Writes the record to the tracing target `tower_quota::audit`.
+    pub(crate) fn log(&self) {
+        tracing::info!(
+            target: "tower_quota::audit",
+            time = %self.time,
+            who = self.who,
+            what = self.what.as_str(),
+            target = self.target,
+            before = self.before,
+            after = self.after,
+            comment = self.comment,
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! The blocks in force, as conditions of a policy read them.
+
+use core::net::IpAddr;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use ipnet::IpNet;
+use tower_quota::key::{ClientIp, KeyExtractor};
+use tower_quota::{Key, Policy, RequestHead};
+
+use super::block::{Block, BlockKind, Target};
+use crate::live::time::Time;
+
+/// The keys by which a policy's limits count, for conditions on blocks.
+pub(crate) struct BlockKeys {
+    pub(crate) keys: Box<[Arc<dyn KeyExtractor>]>,
+    /// Reads whole addresses.
+    pub(crate) client_ip: ClientIp,
+}
+
+/// The blocks and allowances of an instance, replaced in one step.
+pub(crate) struct BlockSet {
+    seed: [u8; 16],
+    entries: ArcSwap<Entries>,
+}
+
+#[derive(Default)]
+struct Entries {
+    blocked: Listed,
+    allowed: Listed,
+    all: HashMap<String, Block>,
+}
+
+/// The targets of one kind, each with the instant at which it ends.
+#[derive(Default)]
+struct Listed {
+    keys: HashMap<u64, Time>,
+    /// One map for each length of a prefix that occurs.
+    networks: Vec<(u8, HashMap<IpNet, Time>)>,
+}
+
+impl BlockSet {
+    pub(crate) fn new(seed: [u8; 16]) -> Self {
+        Self { seed, entries: ArcSwap::default() }
+    }
+
+    /// Replaces all entries.
+    pub(crate) fn replace(&self, blocks: Vec<Block>) {
+        let mut entries = Entries::default();
+        for block in blocks {
+            match block.kind {
+                BlockKind::Block => entries.blocked.insert(&block),
+                BlockKind::Allow => entries.allowed.insert(&block),
+            }
+            entries.all.insert(block.id.clone(), block);
+        }
+        self.entries.store(Arc::new(entries));
+    }
+
+    /// Returns all entries, ended ones that are remembered included.
+    pub(crate) fn all(&self) -> Vec<Block> {
+        self.entries.load().all.values().cloned().collect()
+    }
+
+    /// Returns an entry, also if it has ended and is remembered.
+    pub(crate) fn get(&self, id: &str) -> Option<Block> {
+        self.entries.load().all.get(id).cloned()
+    }
+
+    /// Returns the target that stands for a key.
+    pub(crate) fn target(&self, key: &Key<'_>, text: Option<String>) -> Target {
+        Target::Key { scope: key.scope().as_str().to_owned(), hash: format!("{:016x}", self.hash(key)), text }
+    }
+
+    /// Returns the hash under which a key is stored and shown.
+    pub(crate) fn hash(&self, key: &Key<'_>) -> u64 {
+        let digest = key.digest(&self.seed).to_be_bytes();
+        u64::from_be_bytes([digest[0], digest[1], digest[2], digest[3], digest[4], digest[5], digest[6], digest[7]])
+    }
+
+    /// Adds the conditions to a policy.
+    pub(crate) fn add_to(self: &Arc<Self>, policy: Policy, keys: BlockKeys) -> Policy {
+        let keys = Arc::new(keys);
+        let (allowing, blocking) = ((Arc::clone(self), Arc::clone(&keys)), (Arc::clone(self), keys));
+        policy
+            .allow(move |head: &RequestHead<'_>| allowing.0.allows(head, &allowing.1))
+            .block(move |head: &RequestHead<'_>| blocking.0.blocks(head, &blocking.1))
+    }
+
+    /// Returns whether the key that counts is allowed. That of conflicting values is empty, and not.
+    fn allows(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> bool {
+        let allowed = &self.entries.load().allowed;
+        let is_allowed =
+            |extractor: &Arc<dyn KeyExtractor>| extractor.extract(head).is_some_and(|key| self.has_key(allowed, &key));
+        !allowed.keys.is_empty() && keys.keys.iter().any(is_allowed)
+            || allowed.has_address(|| keys.client_ip.address(head))
+    }
+
+    /// Returns whether any of the keys that the request sends is blocked.
+    fn blocks(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> bool {
+        let blocked = &self.entries.load().blocked;
+        let is_blocked = |extractor: &Arc<dyn KeyExtractor>| {
+            let mut found = false;
+            extractor.each_key(head, &mut |key| found |= self.has_key(blocked, key));
+            found
+        };
+        !blocked.keys.is_empty() && keys.keys.iter().any(is_blocked)
+            || blocked.has_address(|| keys.client_ip.address(head))
+    }
+
+    fn has_key(&self, listed: &Listed, key: &Key<'_>) -> bool {
+        !key.as_bytes().is_empty() && listed.has_key(self.hash(key))
+    }
+}
+
+impl Listed {
+    fn insert(&mut self, block: &Block) {
+        match &block.target {
+            Target::Key { hash, .. } => {
+                // A hash that another program wrote in another form matches no key.
+                if let Ok(hash) = u64::from_str_radix(hash, 16) {
+                    self.keys.insert(hash, block.until);
+                }
+            }
+            Target::Network(network) => {
+                let network = network.trunc();
+                let length = network.prefix_len();
+                let known = self.networks.iter_mut().find(|(known, _)| *known == length);
+                if let Some((_, networks)) = known {
+                    networks.insert(network, block.until);
+                } else {
+                    self.networks.push((length, HashMap::from([(network, block.until)])));
+                }
+            }
+        }
+    }
+
+    fn has_key(&self, hash: u64) -> bool {
+        // The clock is read for listed keys only.
+        self.keys.get(&hash).is_some_and(|until| *until > Time::now())
+    }
+
+    fn has_address(&self, address: impl FnOnce() -> Option<IpAddr>) -> bool {
+        if self.networks.is_empty() {
+            return false;
+        }
+        let Some(address) = address() else { return false };
+        self.networks.iter().any(|(length, networks)| {
+            let network = IpNet::new(address, *length).ok().map(|network| network.trunc());
+            network.and_then(|network| networks.get(&network)).is_some_and(|until| *until > Time::now())
+        })
+    }
+}

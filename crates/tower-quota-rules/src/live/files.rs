@@ -1,0 +1,39 @@
+//! Files, off the runtime's threads.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Replaces a file by a rename, so that no reader sees half of it, also after a crash.
+pub(crate) async fn replace(path: &Path, text: String) -> io::Result<()> {
+    let path = path.to_owned();
+    blocking(move || {
+        // A link stays, and the file that it leads to is replaced.
+        let path = fs::canonicalize(&path).unwrap_or(path);
+        let beside = beside(&path);
+        let replaced = write(&beside, &text).and_then(|()| fs::rename(&beside, &path));
+        replaced.inspect_err(|_| drop(fs::remove_file(&beside)))
+    })
+    .await
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{:016x}", fastrand::u64(..)));
+    path.with_file_name(name)
+}
+
+/// Runs work that waits for a disk on a thread of its own.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}

@@ -1,0 +1,22 @@
+//! The documents in force on an instance.
+
+use crate::Rules;
+use crate::live::store::Candidate;
+use crate::live::time::Time;
+use crate::live::version::Version;
+
+/// The documents in force on an instance.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct InForce {
+    /// The version in force.
+    pub version: Version,
+    /// Its rules.
+    pub rules: Rules,
+    /// The document that is rolled out beside it, with its rules.
+    pub candidate: Option<(Candidate, Version, Rules)>,
+    /// The instant since which the version is in force on this instance.
+    pub since: Time,
+    /// True if it was read from the local copy, and the store has not confirmed it yet.
+    pub is_local_copy: bool,
+}

@@ -1,0 +1,14 @@
+//! Follows a store: what it says comes into force, and what it cannot say does not.
+
+mod adapt;
+mod compile;
+mod in_force;
+mod local_copy;
+mod refresh;
+mod shared;
+mod state;
+
+pub(crate) use self::compile::{client_key, is_chosen};
+pub use self::in_force::InForce;
+pub(crate) use self::shared::Shared;
+pub use self::state::{CandidateState, LiveState, ReloadCounts, VersionState};

@@ -1,0 +1,252 @@
+//! Takes over the state of the store.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tower_quota::Store;
+
+use super::in_force::InForce;
+use super::local_copy;
+use super::shared::{Known, Shared};
+use crate::Rules;
+use crate::live::error::Invalid;
+use crate::live::store::{Candidate, RuleStoreError, StoreState};
+use crate::live::time::Time;
+use crate::live::version::Version;
+use crate::live::wait::{Backoff, jittered, pause};
+
+type Beside = (Candidate, Version, Rules);
+
+impl<S: Store + 'static> Shared<S> {
+    /// Follows the store until it is closed.
+    pub(crate) async fn follow(self: Arc<Self>, mut changes: watch::Receiver<()>) {
+        let (mut closing, mut backoff) = (self.closing.subscribe(), Backoff::default());
+        loop {
+            let wait = if self.refresh().await {
+                backoff.reset();
+                jittered(self.options.poll)
+            } else {
+                backoff.next()
+            };
+            tokio::select! {
+                _ = closing.wait_for(|is_closing| *is_closing) => return,
+                // Without announcements the polls find changes.
+                Ok(()) = changes.changed() => {}
+                () = pause(wait) => {}
+            }
+        }
+    }
+
+    /// Asks the store, and takes over what has changed. Returns whether the store answered.
+    pub(crate) async fn refresh(self: &Arc<Self>) -> bool {
+        let mut known = self.known.lock().await;
+        match self.take_over(&mut known).await {
+            Ok(()) => {
+                if self.health.answered() {
+                    tracing::info!(store = self.store.name(), "the store of the rules answers");
+                }
+                true
+            }
+            Err(error) => {
+                known.is_doubtful = true;
+                known.revision = None;
+                if self.health.failed(error.to_string()) {
+                    tracing::warn!(%error, "the store of the rules is unavailable: the last good document stays in force");
+                }
+                false
+            }
+        }
+    }
+
+    async fn take_over(self: &Arc<Self>, known: &mut Known) -> Result<(), RuleStoreError> {
+        let Some(mut state) = self.store.state(known.revision).await? else { return Ok(()) };
+        let in_force = self.in_force.load_full();
+        if let Some(in_force) = &in_force
+            && state.newest() < Some(in_force.version.number)
+            && self.store.restore(&in_force.version, &self.blocks.all()).await?
+        {
+            let version = in_force.version.number;
+            tracing::warn!(version, store = self.store.name(), "the store has lost its rules: put them back");
+            state = self.store.state(None).await?.unwrap_or(state);
+        }
+        self.blocks.replace(core::mem::take(&mut state.blocks));
+        let revision = state.revision;
+        self.take_documents(known, in_force.as_deref(), state).await?;
+        known.revision = Some(revision);
+        known.is_doubtful = false;
+        Ok(())
+    }
+
+    /// Puts the documents of a state in force.
+    async fn take_documents(
+        self: &Arc<Self>,
+        known: &mut Known,
+        in_force: Option<&InForce>,
+        state: StoreState,
+    ) -> Result<(), RuleStoreError> {
+        let Some(number) = state.current else { return Ok(()) };
+        let is_rejected = known.rejected == Some(number);
+        let is_same = in_force.is_some_and(|known| known.version.number == number && !known.is_local_copy);
+        let mut current = None;
+        if (!is_same || known.is_doubtful) && !is_rejected {
+            let version = self.store.version(number).await?.ok_or(RuleStoreError::UnknownVersion(number))?;
+            if !in_force.is_some_and(|known| known.version == version && !known.is_local_copy) {
+                match self.read(&version).await {
+                    Ok(rules) => current = Some((version, rules)),
+                    Err(invalid) => {
+                        self.reject(known, number, &invalid);
+                        if in_force.is_none() {
+                            current = self.last_good(number).await?;
+                        }
+                    }
+                }
+            }
+        }
+        let beside = match state.candidate {
+            Some(candidate) if known.rejected != Some(candidate.number) => {
+                self.candidate(known, in_force, candidate).await?
+            }
+            _ => None,
+        };
+        let was_beside = in_force.and_then(|known| known.candidate.as_ref()).map(|(candidate, ..)| *candidate);
+        let is_beside = beside.as_ref().map(|(candidate, ..)| *candidate);
+        if current.is_some() || was_beside != is_beside {
+            self.install(known, in_force, current, beside).await;
+        }
+        if known.rejected.is_none_or(|rejected| Some(rejected) != state.newest() && rejected != number) {
+            known.rejected = None;
+            self.health.is_valid();
+        }
+        Ok(())
+    }
+
+    async fn candidate(
+        &self,
+        known: &mut Known,
+        in_force: Option<&InForce>,
+        candidate: Candidate,
+    ) -> Result<Option<Beside>, RuleStoreError> {
+        let number = candidate.number;
+        if let Some(beside) = in_force.and_then(|known| known.candidate.as_ref())
+            && beside.0 == candidate
+            && !known.is_doubtful
+        {
+            return Ok(Some(beside.clone()));
+        }
+        let version = self.store.version(number).await?.ok_or(RuleStoreError::UnknownVersion(number))?;
+        match self.read(&version).await {
+            Ok(rules) => Ok(Some((candidate, version, rules))),
+            Err(invalid) => {
+                self.reject(known, number, &invalid);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns the last valid version before an invalid one, for an instance that starts.
+    async fn last_good(&self, before: u64) -> Result<Option<(Version, Rules)>, RuleStoreError> {
+        for info in self.store.history(usize::MAX).await? {
+            if info.number < before
+                && let Some(version) = self.store.version(info.number).await?
+                && let Ok(rules) = self.read(&version).await
+            {
+                return Ok(Some((version, rules)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Replaces the policy in one step, and remembers the document for a restart.
+    async fn install(
+        self: &Arc<Self>,
+        known: &mut Known,
+        in_force: Option<&InForce>,
+        current: Option<(Version, Rules)>,
+        beside: Option<Beside>,
+    ) {
+        let is_new = current.is_some();
+        let (since, is_local_copy) = match in_force {
+            Some(in_force) if !is_new => (in_force.since, in_force.is_local_copy),
+            _ => (Time::now(), false),
+        };
+        let old = in_force.map(|in_force| (in_force.version.clone(), in_force.rules.clone()));
+        let Some((version, rules)) = current.or(old) else { return };
+        let next = InForce { version, rules, candidate: beside, since, is_local_copy };
+        match self.put_in_force(next).await {
+            Ok(()) if is_new => self.keep_copy().await,
+            Ok(()) => {}
+            Err((number, invalid)) => self.reject(known, number, &invalid),
+        }
+    }
+
+    /// Compiles the policy and replaces the layer's. Without its candidate, if they do not go together.
+    pub(crate) async fn put_in_force(self: &Arc<Self>, mut next: InForce) -> Result<(), (u64, Invalid)> {
+        let shared = Arc::clone(self);
+        // A large policy takes a while to compile, and the old one to drop.
+        let work = tokio::task::spawn_blocking(move || {
+            let beside = next.candidate.as_ref().map(|(candidate, _, rules)| (*candidate, rules));
+            let (mut failure, policy) = match shared.policy(&next.rules, beside) {
+                Ok(policy) => (None, Ok(policy)),
+                Err(error) => (
+                    beside.map(|(candidate, _)| (candidate.number, Invalid::Config(error))),
+                    shared.policy(&next.rules, None),
+                ),
+            };
+            match policy {
+                Ok(policy) => {
+                    if failure.is_some() {
+                        next.candidate = None;
+                    }
+                    let (version, author) = (next.version.number, next.version.author.clone());
+                    shared.handle.replace_policy(policy);
+                    if let Some(counts) = &shared.options.counts {
+                        counts.follow(&next, &next.rules.policy());
+                    }
+                    shared.in_force.store(Some(Arc::new(next)));
+                    shared.health.applied();
+                    tracing::info!(version, author, "rules are in force");
+                }
+                Err(error) => failure = Some((next.version.number, Invalid::Config(error))),
+            }
+            failure.map_or(Ok(()), Err)
+        });
+        work.await.unwrap_or_else(|error| Err((0, Invalid::Failed(error.to_string()))))
+    }
+
+    fn reject(&self, known: &mut Known, number: u64, invalid: &Invalid) {
+        known.rejected = Some(number);
+        self.health.rejected(format!("version {number} is invalid: {invalid}"));
+        tracing::warn!(version = number, error = %invalid, "a document is invalid: the last good one stays in force");
+    }
+
+    async fn keep_copy(&self) {
+        let (Some(path), Some(in_force)) = (&self.options.local_copy, self.in_force.load_full()) else { return };
+        if let Err(error) = local_copy::write(path, &in_force.version).await {
+            tracing::warn!(path = %path.display(), %error, "no local copy of the rules could be written");
+        }
+    }
+
+    /// Puts the local copy in force, if there is a good one.
+    pub(crate) async fn start_from_copy(self: &Arc<Self>) {
+        // A refresh that is still under way goes before.
+        let _known = self.known.lock().await;
+        let Some(path) = &self.options.local_copy else { return };
+        if self.in_force.load().is_some() {
+            return;
+        }
+        let read = local_copy::read(path).await;
+        let result = match read {
+            Ok(version) => match self.read(&version).await {
+                Ok(rules) => {
+                    let next = InForce { version, rules, candidate: None, since: Time::now(), is_local_copy: true };
+                    self.put_in_force(next).await.map_err(|(_, invalid)| invalid.to_string())
+                }
+                Err(invalid) => Err(invalid.to_string()),
+            },
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(error) = result {
+            tracing::warn!(path = %path.display(), error, "the local copy of the rules cannot be used");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What the tasks and handles of live rules share.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use tokio::sync::{Mutex, watch};
+use tower_quota::{RateLimitHandle, Store};
+
+use super::in_force::InForce;
+use super::state::{Health, LiveState};
+use crate::live::audit::AuditRecord;
+use crate::live::blocks::BlockSet;
+use crate::live::options::LiveOptions;
+use crate::live::store::RuleStore;
+use crate::live::time::Time;
+
+/// What the tasks and handles of live rules share.
+pub(crate) struct Shared<S> {
+    pub(crate) handle: RateLimitHandle<S>,
+    pub(crate) store: Arc<dyn RuleStore>,
+    pub(crate) options: LiveOptions,
+    pub(crate) blocks: Arc<BlockSet>,
+    pub(crate) in_force: ArcSwapOption<InForce>,
+    pub(super) health: Health,
+    /// Held while a state is taken over, so that states come into force in order.
+    pub(super) known: Mutex<Known>,
+    pub(crate) closing: watch::Sender<bool>,
+}
+
+/// What is known of the store.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// The last revision that was taken over.
+    pub(super) revision: Option<u64>,
+    /// The number of a document that is invalid, so that it is not read again.
+    pub(super) rejected: Option<u64>,
+    /// True if the store may have lost its data since: the version in force is then compared with the store's.
+    pub(super) is_doubtful: bool,
+}
+
+impl<S: Store> Shared<S> {
+    pub(crate) fn new(handle: RateLimitHandle<S>, store: Arc<dyn RuleStore>, options: LiveOptions) -> Self {
+        let blocks = Arc::new(BlockSet::new(options.key_seed));
+        let (in_force, health, known) = (ArcSwapOption::empty(), Health::new(), Mutex::default());
+        Self { handle, store, options, blocks, in_force, health, known, closing: watch::Sender::new(false) }
+    }
+
+    pub(crate) fn state(&self) -> LiveState {
+        let now = Time::now();
+        let blocks = self.blocks.all().iter().filter(|block| block.is_in_force(now)).count();
+        self.health.state(self.store.name(), self.in_force.load().as_deref(), blocks)
+    }
+
+    /// Returns the number of the version in force, and 0 without one.
+    pub(crate) fn number(&self) -> u64 {
+        self.in_force.load().as_ref().map_or(0, |in_force| in_force.version.number)
+    }
+
+    /// Logs a change, and adds it to the store's audit log.
+    pub(crate) async fn audit(&self, record: AuditRecord) {
+        record.log();
+        if let Err(error) = self.store.record(record).await {
+            tracing::warn!(%error, "an audit record is in the log only");
+        }
+    }
+}

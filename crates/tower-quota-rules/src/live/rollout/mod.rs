@@ -1,0 +1,23 @@
+//! Roll-outs of a document beside the one in force.
+//!
+//! A candidate for a percentage of the clients decides their requests entirely: the policy is
+//! [split](tower_quota::Policy::split) by a hash of the client's key, the same on all instances. A dry run decides
+//! nothing: the candidate's limits are [shadows](tower_quota::Policy::dry_run) under names of their own, decided in the
+//! same step of the store. [`RolloutCounts`] counts how the outcomes differ.
+
+mod counts;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::counts::{LimitCounts, RolloutCounts, RolloutReport};
+
+/// The way in which a document runs beside the one in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Rollout {
+    /// It decides the requests of this percentage of the clients, 1 to 100, chosen by a hash of their key.
+    Percent(u8),
+    /// It decides no request: what it would have decided is counted.
+    DryRun,
+}

@@ -1,0 +1,108 @@
+//! The handle of live rules.
+
+mod blocks;
+mod clients;
+mod documents;
+
+use core::fmt;
+use core::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::task::JoinHandle;
+use tower_quota::{RateLimitHandle, Store};
+
+pub use self::blocks::BlockTarget;
+use super::follow::{InForce, LiveState, Shared};
+use super::options::LiveOptions;
+use super::store::RuleStore;
+use super::wait::now;
+
+/// Puts the documents of a [`RuleStore`] in force on a layer, and changes them.
+///
+/// It follows the store in tasks of the runtime on which it was started, until it is [closed](Self::close); clones
+/// are the same. Each change is written to the tracing target `tower_quota::audit` and to the store's audit log.
+pub struct LiveRules<S> {
+    shared: Arc<Shared<S>>,
+    tasks: Arc<Mutex<Vec<JoinHandle<()>>>>,
+}
+
+impl<S: Store + 'static> LiveRules<S> {
+    /// Follows a store from now on, and waits a moment for its first document.
+    ///
+    /// If the store does not answer before the [deadline](LiveOptions::start_deadline), the local copy comes into
+    /// force. Without one the layer keeps its policy until the store answers: see [`state`](Self::state).
+    pub async fn start(handle: RateLimitHandle<S>, store: impl RuleStore, options: LiveOptions) -> Self {
+        Self::start_shared(handle, Arc::new(store), options).await
+    }
+
+    /// Does what [`start`](Self::start) does, with a store that was chosen at run time.
+    pub async fn start_shared(handle: RateLimitHandle<S>, store: Arc<dyn RuleStore>, options: LiveOptions) -> Self {
+        let shared = Arc::new(Shared::new(handle, store, options));
+        // What is announced from here on is not missed.
+        let changes = shared.store.changes();
+        let _ = tokio::time::timeout(shared.options.start, shared.refresh()).await;
+        shared.start_from_copy().await;
+        let tasks = vec![tokio::spawn(Arc::clone(&shared).follow(changes)), tokio::spawn(Arc::clone(&shared).adapt())];
+        Self { shared, tasks: Arc::new(Mutex::new(tasks)) }
+    }
+
+    /// Returns the state of this instance: for its health check and its statistics.
+    #[must_use]
+    pub fn state(&self) -> LiveState {
+        self.shared.state()
+    }
+
+    /// Returns the documents in force on this instance; `None` until there is a first one.
+    #[must_use]
+    pub fn in_force(&self) -> Option<Arc<InForce>> {
+        self.shared.in_force.load_full()
+    }
+
+    /// Returns the handle of the layer.
+    #[must_use]
+    pub fn handle(&self) -> &RateLimitHandle<S> {
+        &self.shared.handle
+    }
+
+    /// Returns the store.
+    #[must_use]
+    pub fn store(&self) -> &dyn RuleStore {
+        &*self.shared.store
+    }
+
+    /// Asks the store now. Returns whether it answered.
+    pub async fn refresh(&self) -> bool {
+        self.shared.refresh().await
+    }
+
+    /// Stops following the store. What is in force stays. Returns whether the tasks ended before the deadline.
+    pub async fn close(&self, deadline: Duration) -> bool {
+        self.shared.closing.send_replace(true);
+        let until = now() + deadline;
+        let mut tasks = core::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut has_ended = true;
+        for task in &mut tasks {
+            let ended = tokio::time::timeout(until.saturating_duration_since(now()), &mut *task).await;
+            if ended.is_err() {
+                task.abort();
+                has_ended = false;
+            }
+        }
+        has_ended
+    }
+}
+
+impl<S> Clone for LiveRules<S> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), tasks: Arc::clone(&self.tasks) }
+    }
+}
+
+impl<S> fmt::Debug for LiveRules<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LiveRules")
+            .field("store", &self.shared.store)
+            .field("options", &self.shared.options)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,196 @@
+//! A store that follows a file.
+//!
+//! The folder of the file is watched, not the file: editors and Kubernetes replace files by renames. What the file
+//! says is compared with what is known, so an event too many costs one read, and a lost one waits for the next poll.
+
+mod read;
+mod watcher;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, watch};
+
+use self::watcher::Watcher;
+use super::{MemoryRules, Reply, RuleStore, RuleStoreError, StoreState};
+use crate::Format;
+use crate::live::audit::AuditRecord;
+use crate::live::blocks::Block;
+use crate::live::files;
+use crate::live::version::{NewVersion, Version, VersionInfo};
+
+/// A [`RuleStore`] that follows a file: edits in place, renames, and symlinks as Kubernetes swaps them.
+///
+/// The file has no version numbers: each change that this process sees gets one, from 1 on. Blocks, history and audit
+/// records are those of this process. While the file is missing the store is unavailable, and what is in force stays.
+///
+/// Replace the file by a rename if you can: a program that writes a file in place slowly may be read half-way. A file
+/// that was changed in the last 100 ms is read again until it is stable.
+#[derive(Debug)]
+pub struct FileRules {
+    path: PathBuf,
+    format: Format,
+    max_bytes: u64,
+    is_writable: bool,
+    memory: Arc<MemoryRules>,
+    /// The text of the file when it was last read or written.
+    known: Mutex<Option<String>>,
+    watcher: Arc<Watcher>,
+}
+
+impl FileRules {
+    /// The longest file that is read, unless another length is set: 16 MB.
+    pub const MAX_BYTES: u64 = 16 << 20;
+
+    /// Follows the file at a path, in the format that its ending names. The file need not be there yet.
+    ///
+    /// Call it on a tokio runtime, which then watches the folder.
+    ///
+    /// # Errors
+    /// [`RuleStoreError::Unreadable`] if the ending names no format.
+    pub fn new(path: impl Into<PathBuf>) -> Result<Self, RuleStoreError> {
+        let path = path.into();
+        let Some(format) = Format::of_path(&path) else {
+            let reason = "its ending names no format: rename it to .yaml, .toml or .json";
+            return Err(RuleStoreError::unreadable(display(&path), reason));
+        };
+        let watcher = Arc::new(Watcher::of(&path));
+        let (memory, known) = (Arc::default(), Mutex::default());
+        Ok(Self { path, format, max_bytes: Self::MAX_BYTES, is_writable: false, memory, known, watcher })
+    }
+
+    /// Sets the longest file that is read, in bytes.
+    #[must_use]
+    pub const fn max_bytes(mut self, bytes: u64) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+
+    /// Lets documents be put: the file is replaced by a rename.
+    #[must_use]
+    pub const fn writable(mut self) -> Self {
+        self.is_writable = true;
+        self
+    }
+
+    /// Reads the file, and makes a version of it if it has changed.
+    async fn refresh(&self) -> Result<(), RuleStoreError> {
+        let mut known = self.known.lock().await;
+        let watcher = Arc::clone(&self.watcher);
+        let renewed = files::blocking(move || Ok(watcher.renew())).await;
+        renewed.map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
+        let text = read::settled(&self.path, self.max_bytes).await;
+        let text = text.map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
+        if known.as_ref() != Some(&text) {
+            self.memory.put_now(None, NewVersion::new(text.clone(), self.format, "file"))?;
+            *known = Some(text);
+        }
+        Ok(())
+    }
+
+    /// Writes the file before a change in memory, which then takes effect together with it.
+    async fn write<T>(
+        &self,
+        text: String,
+        change: impl FnOnce() -> Result<T, RuleStoreError>,
+    ) -> Result<T, RuleStoreError> {
+        let mut known = self.known.lock().await;
+        let written = files::replace(&self.path, text.clone()).await;
+        written.map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
+        *known = Some(text);
+        change()
+    }
+
+    fn read_only<T>(&self) -> Result<T, RuleStoreError> {
+        Err(RuleStoreError::ReadOnly(self.name()))
+    }
+}
+
+fn display(path: &Path) -> String {
+    format!("file {}", path.display())
+}
+
+impl RuleStore for FileRules {
+    fn name(&self) -> String {
+        display(&self.path)
+    }
+
+    fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
+        Box::pin(async move {
+            self.refresh().await?;
+            self.memory.state(known).await
+        })
+    }
+
+    fn version(&self, number: u64) -> Reply<'_, Option<Version>> {
+        self.memory.version(number)
+    }
+
+    fn history(&self, most: usize) -> Reply<'_, Vec<VersionInfo>> {
+        self.memory.history(most)
+    }
+
+    fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version> {
+        Box::pin(async move {
+            if !self.is_writable {
+                return self.read_only();
+            }
+            if new.format != self.format {
+                let reason = format_args!("it holds {:?}, not {:?}", self.format, new.format);
+                return Err(RuleStoreError::unreadable(self.name(), reason));
+            }
+            self.refresh().await.or_else(|error| if self.path.exists() { Err(error) } else { Ok(()) })?;
+            let newest = self.memory.state(None).await?.and_then(|state| state.newest());
+            if expected.is_some() && expected != newest {
+                return Err(RuleStoreError::Conflict { current: newest });
+            }
+            if new.rollout.is_some() {
+                return self.memory.put_now(expected, new);
+            }
+            let text = new.text.clone();
+            self.write(text, || self.memory.put_now(expected, new)).await
+        })
+    }
+
+    fn promote(&self, candidate: u64) -> Reply<'_, ()> {
+        Box::pin(async move {
+            let state = self.memory.state(None).await?.unwrap_or_default();
+            if state.candidate.is_none_or(|known| known.number != candidate) {
+                return Err(RuleStoreError::Conflict { current: state.newest() });
+            }
+            let version = self.memory.version(candidate).await?;
+            let text = version.ok_or(RuleStoreError::UnknownVersion(candidate))?.text;
+            self.write(text, || Ok(())).await?;
+            self.memory.promote(candidate).await
+        })
+    }
+
+    fn abandon(&self, candidate: u64) -> Reply<'_, ()> {
+        self.memory.abandon(candidate)
+    }
+
+    fn restore<'a>(&'a self, _version: &'a Version, _blocks: &'a [Block]) -> Reply<'a, bool> {
+        // The file is the truth, also when it is missing.
+        Box::pin(async { Ok(false) })
+    }
+
+    fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
+        self.memory.put_block(block)
+    }
+
+    fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>> {
+        self.memory.remove_block(id)
+    }
+
+    fn record(&self, record: AuditRecord) -> Reply<'_, ()> {
+        self.memory.record(record)
+    }
+
+    fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>> {
+        self.memory.audit(most)
+    }
+
+    fn changes(&self) -> watch::Receiver<()> {
+        self.watcher.changes()
+    }
+}

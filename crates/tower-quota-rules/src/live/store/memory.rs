@@ -1,0 +1,166 @@
+//! A store in this process.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use super::{Candidate, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, Reply, RuleStore, RuleStoreError, StoreState};
+use crate::live::audit::AuditRecord;
+use crate::live::blocks::Block;
+use crate::live::time::Time;
+use crate::live::version::{NewVersion, Version, VersionInfo};
+
+/// A [`RuleStore`] in this process: for one instance, and for tests. It forgets everything with the process.
+#[derive(Debug, Default)]
+pub struct MemoryRules {
+    kept: Mutex<Kept>,
+    changed: watch::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    revision: u64,
+    latest: u64,
+    current: Option<u64>,
+    candidate: Option<Candidate>,
+    versions: BTreeMap<u64, Version>,
+    blocks: HashMap<String, Block>,
+    records: VecDeque<AuditRecord>,
+}
+
+impl MemoryRules {
+    /// Makes an empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        // Each change ends with one assignment that makes it visible: after a panic the state before still holds.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Kept) -> Result<T, RuleStoreError>) -> Result<T, RuleStoreError> {
+        let mut kept = self.lock();
+        let changed = change(&mut kept)?;
+        kept.revision += 1;
+        drop(kept);
+        self.changed.send_replace(());
+        Ok(changed)
+    }
+
+    /// Stores a version, as [`RuleStore::put`] does, in place.
+    pub(super) fn put_now(&self, expected: Option<u64>, new: NewVersion) -> Result<Version, RuleStoreError> {
+        self.change(|kept| {
+            let newest = kept.candidate.map(|candidate| candidate.number).or(kept.current);
+            if expected.is_some() && expected != newest {
+                return Err(RuleStoreError::Conflict { current: newest });
+            }
+            kept.latest = kept.latest.max(new.above) + 1;
+            let (number, rollout) = (kept.latest, new.rollout);
+            let version = Version::new(number, new);
+            kept.versions.insert(number, version.clone());
+            kept.candidate = rollout.map(|rollout| Candidate { number, rollout });
+            if rollout.is_none() {
+                kept.current = Some(number);
+            }
+            let (oldest, current) = (number.saturating_sub(KEPT_VERSIONS), kept.current);
+            kept.versions.retain(|known, _| *known > oldest || Some(*known) == current);
+            Ok(version)
+        })
+    }
+}
+
+impl Kept {
+    fn take_candidate(&mut self, number: u64) -> Result<(), RuleStoreError> {
+        match self.candidate {
+            Some(candidate) if candidate.number == number => {
+                self.candidate = None;
+                Ok(())
+            }
+            other => Err(RuleStoreError::Conflict { current: other.map(|other| other.number).or(self.current) }),
+        }
+    }
+}
+
+/// Returns an answer that is ready.
+fn ready<'a, T: Send + 'a>(answer: Result<T, RuleStoreError>) -> Reply<'a, T> {
+    Box::pin(core::future::ready(answer))
+}
+
+impl RuleStore for MemoryRules {
+    fn name(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
+        let (kept, now) = (self.lock(), Time::now());
+        let state = (known != Some(kept.revision)).then(|| StoreState {
+            revision: kept.revision,
+            current: kept.current,
+            candidate: kept.candidate,
+            blocks: kept.blocks.values().filter(|block| block.is_kept(now)).cloned().collect(),
+        });
+        ready(Ok(state))
+    }
+
+    fn version(&self, number: u64) -> Reply<'_, Option<Version>> {
+        ready(Ok(self.lock().versions.get(&number).cloned()))
+    }
+
+    fn history(&self, most: usize) -> Reply<'_, Vec<VersionInfo>> {
+        ready(Ok(self.lock().versions.values().rev().take(most).map(Version::info).collect()))
+    }
+
+    fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version> {
+        ready(self.put_now(expected, new))
+    }
+
+    fn promote(&self, candidate: u64) -> Reply<'_, ()> {
+        ready(self.change(|kept| {
+            kept.take_candidate(candidate)?;
+            kept.current = Some(candidate);
+            Ok(())
+        }))
+    }
+
+    fn abandon(&self, candidate: u64) -> Reply<'_, ()> {
+        ready(self.change(|kept| kept.take_candidate(candidate)))
+    }
+
+    fn restore<'a>(&'a self, _version: &'a Version, _blocks: &'a [Block]) -> Reply<'a, bool> {
+        // It loses nothing before the process ends.
+        ready(Ok(false))
+    }
+
+    fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
+        ready(self.change(|kept| {
+            let now = Time::now();
+            kept.blocks.retain(|_, block| block.is_kept(now));
+            if kept.blocks.len() >= MOST_BLOCKS && !kept.blocks.contains_key(&block.id) {
+                return Err(RuleStoreError::TooManyBlocks);
+            }
+            Ok(kept.blocks.insert(block.id.clone(), block))
+        }))
+    }
+
+    fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>> {
+        ready(self.change(|kept| Ok(kept.blocks.remove(id))))
+    }
+
+    fn record(&self, record: AuditRecord) -> Reply<'_, ()> {
+        let mut kept = self.lock();
+        kept.records.push_front(record);
+        kept.records.truncate(KEPT_RECORDS);
+        ready(Ok(()))
+    }
+
+    fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>> {
+        ready(Ok(self.lock().records.iter().take(most).cloned().collect()))
+    }
+
+    fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+}

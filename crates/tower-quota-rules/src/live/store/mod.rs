@@ -1,0 +1,121 @@
+//! Stores of documents, blocks and audit records.
+
+mod error;
+#[cfg(feature = "file")]
+mod file;
+mod memory;
+#[cfg(feature = "redis")]
+mod redis;
+mod state;
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+
+use tokio::sync::watch;
+
+pub use self::error::RuleStoreError;
+#[cfg(feature = "file")]
+pub use self::file::FileRules;
+pub use self::memory::MemoryRules;
+#[cfg(feature = "redis")]
+pub use self::redis::RedisRules;
+pub use self::state::{Candidate, StoreState};
+use super::audit::AuditRecord;
+use super::blocks::Block;
+use super::version::{NewVersion, Version, VersionInfo};
+
+/// The versions that a store keeps, beside the one in force.
+pub const KEPT_VERSIONS: u64 = 50;
+/// The audit records that a store keeps.
+pub const KEPT_RECORDS: usize = 1_000;
+/// The blocks that a store keeps, ended ones that are remembered included.
+pub const MOST_BLOCKS: usize = 10_000;
+
+/// An answer of a store that is on its way.
+pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, RuleStoreError>> + Send + 'a>>;
+
+/// A place where documents, blocks and audit records are kept, shared by all instances.
+///
+/// Each method is one atomic step, and ends: a store over a network has a deadline of its own. Version numbers only go
+/// up. Nothing here is called while a request is decided.
+pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
+    /// Returns what to call the store in logs, without secrets: `redis 10.0.0.5:6379`.
+    fn name(&self) -> String;
+
+    /// Returns the numbers of the documents and the blocks; `None` if the revision is still the known one.
+    fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>>;
+
+    /// Returns one version; `None` if it is not kept.
+    fn version(&self, number: u64) -> Reply<'_, Option<Version>>;
+
+    /// Returns the latest versions without their texts, the newest first.
+    fn history(&self, most: usize) -> Reply<'_, Vec<VersionInfo>>;
+
+    /// Stores a document under a new number.
+    ///
+    /// Without a roll-out it is in force, and ends a roll-out under way; with one it is the candidate.
+    ///
+    /// # Errors
+    /// [`RuleStoreError::Conflict`] unless `expected` is the [newest](StoreState::newest) version; `None` takes any.
+    fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version>;
+
+    /// Puts the candidate of this number in force.
+    ///
+    /// # Errors
+    /// [`RuleStoreError::Conflict`] if it is not the candidate any more.
+    fn promote(&self, candidate: u64) -> Reply<'_, ()>;
+
+    /// Ends the roll-out of the candidate of this number.
+    ///
+    /// # Errors
+    /// As [`promote`](Self::promote).
+    fn abandon(&self, candidate: u64) -> Reply<'_, ()>;
+
+    /// Puts a version and blocks back into a store that has lost them. Returns whether it was necessary.
+    ///
+    /// A store that has a document keeps it, unless that was restored too and is older.
+    fn restore<'a>(&'a self, version: &'a Version, blocks: &'a [Block]) -> Reply<'a, bool>;
+
+    /// Adds a block or an allowance, or replaces that of the same target. Returns the one before.
+    ///
+    /// # Errors
+    /// [`RuleStoreError::TooManyBlocks`] above [`MOST_BLOCKS`].
+    fn put_block(&self, block: Block) -> Reply<'_, Option<Block>>;
+
+    /// Removes a block or an allowance by its id, with its growth. Returns it.
+    fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>>;
+
+    /// Adds a record to the audit log.
+    fn record(&self, record: AuditRecord) -> Reply<'_, ()>;
+
+    /// Returns the latest audit records, the newest first.
+    fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>>;
+
+    /// Returns a receiver that is marked as changed when the state may have changed.
+    ///
+    /// Announcements can be lost: ask for the [state](Self::state) from time to time.
+    fn changes(&self) -> watch::Receiver<()>;
+
+    /// Returns the version in force.
+    fn current(&self) -> Reply<'_, Option<Version>> {
+        Box::pin(async move {
+            match self.state(None).await?.and_then(|state| state.current) {
+                Some(number) => self.version(number).await,
+                None => Ok(None),
+            }
+        })
+    }
+
+    /// Puts the text of an old version in force again, as a new version.
+    ///
+    /// # Errors
+    /// [`RuleStoreError::UnknownVersion`] if it is not kept any more.
+    fn rollback(&self, number: u64, author: String, above: u64) -> Reply<'_, Version> {
+        Box::pin(async move {
+            let old = self.version(number).await?.ok_or(RuleStoreError::UnknownVersion(number))?;
+            let comment = format!("rollback to version {number}");
+            self.put(None, NewVersion::new(old.text, old.format, author).comment(comment).above(above)).await
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! Announcements of changes by Pub/Sub, on a connection of their own.
+//!
+//! The connection is made anew when it is lost, and pinged: one that is cut without notice would be silent for ever.
+//! What is announced meanwhile is lost, so that a new connection counts as a change.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use redis::{Client, ConnectionInfo, RedisError};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{error::Elapsed, timeout};
+
+use crate::live::wait::{Backoff, pause};
+
+/// The longest that connecting, subscribing and a ping may take.
+const DEADLINE: Duration = Duration::from_secs(2);
+/// A connection without a message is pinged this often.
+const PING_EVERY: Duration = Duration::from_secs(5);
+
+/// A task that listens for announcements, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Announcements {
+    changed: Arc<watch::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+/// The end of a subscription.
+enum Lost {
+    Failed(RedisError),
+    TimedOut,
+    Closed,
+}
+
+impl Announcements {
+    pub(super) fn listen(nodes: Vec<ConnectionInfo>, channel: String) -> Self {
+        let changed = Arc::new(watch::Sender::new(()));
+        let task = tokio::spawn(follow(nodes, channel, Arc::clone(&changed)));
+        Self { changed, task }
+    }
+
+    pub(super) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+}
+
+impl Drop for Announcements {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn follow(nodes: Vec<ConnectionInfo>, channel: String, changed: Arc<watch::Sender<()>>) {
+    let mut backoff = Backoff::default();
+    for node in nodes.iter().cycle() {
+        let lost = subscribe(node, &channel, &changed, &mut backoff).await;
+        let reason = match lost {
+            Lost::Failed(error) => error.to_string(),
+            Lost::TimedOut => "no answer".to_owned(),
+            Lost::Closed => "the connection was closed".to_owned(),
+        };
+        tracing::debug!(node = %node.addr(), reason, "lost the announcements of rules");
+        pause(backoff.next()).await;
+    }
+}
+
+/// Marks a change for each announcement, until the connection is lost.
+async fn subscribe(node: &ConnectionInfo, channel: &str, changed: &watch::Sender<()>, backoff: &mut Backoff) -> Lost {
+    let subscribed = timeout(DEADLINE, async {
+        let mut connection = Client::open(node.clone())?.get_async_pubsub().await?;
+        connection.subscribe(channel).await?;
+        Ok::<_, RedisError>(connection)
+    });
+    let (mut pings, mut messages) = match subscribed.await {
+        Ok(Ok(connection)) => connection.split(),
+        Ok(Err(error)) => return Lost::Failed(error),
+        Err(_) => return Lost::TimedOut,
+    };
+    backoff.reset();
+    changed.send_replace(());
+    loop {
+        match timeout(PING_EVERY, messages.next()).await {
+            Ok(Some(_)) => drop(changed.send_replace(())),
+            Ok(None) => return Lost::Closed,
+            Err(Elapsed { .. }) => match timeout(DEADLINE, pings.ping::<()>()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return Lost::Failed(error),
+                Err(_) => return Lost::TimedOut,
+            },
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! A store in Redis, shared by all instances.
+//!
+//! ```text
+//! quota:rules:{NAME}:state      hash: revision, latest, current, candidate, rollout
+//! quota:rules:{NAME}:versions   hash: number -> author, comment, time, format (JSON)
+//! quota:rules:{NAME}:texts      hash: number -> the document
+//! quota:rules:{NAME}:blocks     hash: id -> block (JSON)
+//! quota:rules:{NAME}:ends       sorted set: id by the instant at which it is forgotten
+//! quota:rules:{NAME}:audit      list: the latest records (JSON)
+//! quota:rules:{NAME}:changed    channel: the revision, at every change
+//! ```
+//!
+//! The keys share a hash tag, hence a slot of a cluster. Each change is one script call, so it is made entirely or not
+//! at all, and of two writers one gets a conflict. None of the keys expires: under a policy that evicts keys with an
+//! expiry they stay.
+
+mod announce;
+mod connection;
+
+use core::fmt;
+use core::time::Duration;
+
+use redis::{FromRedisValue, RedisError, Script, ScriptInvocation, Value};
+use tokio::sync::watch;
+
+use self::announce::Announcements;
+use self::connection::Connection;
+use super::{Candidate, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, Reply, RuleStore, RuleStoreError, StoreState};
+use crate::live::audit::AuditRecord;
+use crate::live::blocks::Block;
+use crate::live::rollout::Rollout;
+use crate::live::time::Time;
+use crate::live::version::{NewVersion, Version, VersionInfo};
+
+/// A [`RuleStore`] in Redis, shared by all instances.
+///
+/// Connections are made when they are needed and replaced when they are lost. Each call ends within the deadline. A
+/// change is announced to all instances at once.
+pub struct RedisRules {
+    connection: Connection,
+    script: Script,
+    keys: Keys,
+    announcements: Announcements,
+}
+
+struct Keys {
+    /// The keys of the script, in its order.
+    script: [String; 5],
+    audit: String,
+    channel: String,
+}
+
+impl RedisRules {
+    /// The longest that a call may take, connecting included.
+    pub const DEADLINE: Duration = Duration::from_secs(2);
+
+    /// Uses the server at a URL such as `redis://user:password@host:6379/0`. No connection is made yet.
+    ///
+    /// Instances with the same name share the same rules: 1 to 64 letters, digits or characters of `-_.`. Call it on a
+    /// tokio runtime, which then listens for announcements.
+    ///
+    /// # Errors
+    /// [`RuleStoreError::Unreadable`] for an invalid URL or name.
+    pub fn new(url: &str, name: &str) -> Result<Self, RuleStoreError> {
+        Self::with(Connection::to_server(url).map_err(invalid)?, name)
+    }
+
+    /// Uses the cluster that the nodes at these URLs belong to. No connection is made yet.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn cluster(nodes: &[&str], name: &str) -> Result<Self, RuleStoreError> {
+        Self::with(Connection::to_cluster(nodes).map_err(invalid)?, name)
+    }
+
+    fn with(connection: Connection, name: &str) -> Result<Self, RuleStoreError> {
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        if name.is_empty() || name.len() > 64 || !name.bytes().all(is_allowed) {
+            let reason = format!("{name:?} is not a name: give 1 to 64 letters, digits or characters of \"-_.\"");
+            return Err(RuleStoreError::unreadable("redis", reason));
+        }
+        let key = |part: &str| format!("quota:rules:{{{name}}}:{part}");
+        let keys = Keys {
+            script: ["state", "versions", "texts", "blocks", "ends"].map(key),
+            audit: key("audit"),
+            channel: key("changed"),
+        };
+        let announcements = Announcements::listen(connection.subscribers(), keys.channel.clone());
+        Ok(Self { connection, script: Script::new(include_str!("rules.lua")), keys, announcements })
+    }
+
+    /// Prepares a call of the script.
+    fn operation(&self, operation: &str) -> ScriptInvocation<'_> {
+        let mut invocation = self.script.prepare_invoke();
+        for key in &self.keys.script {
+            invocation.key(key);
+        }
+        invocation.arg(operation).arg(&self.keys.channel);
+        invocation
+    }
+
+    async fn run(&self, invocation: &ScriptInvocation<'_>) -> Result<Answer, RuleStoreError> {
+        let parts: Vec<Value> = self.connection.invoke(invocation).await?;
+        let mut parts = parts.into_iter();
+        let word: String = self.read(parts.next())?;
+        match word.as_str() {
+            "ok" => Ok(Answer::Done(parts.collect())),
+            "same" => Ok(Answer::Same),
+            "full" => Err(RuleStoreError::TooManyBlocks),
+            "conflict" => {
+                let newest: String = self.read(parts.next())?;
+                Err(RuleStoreError::Conflict { current: self.number(&newest)? })
+            }
+            _ => Err(RuleStoreError::unreadable(self.name(), format_args!("unexpected answer {word:?}"))),
+        }
+    }
+
+    fn read<T: FromRedisValue>(&self, value: Option<Value>) -> Result<T, RuleStoreError> {
+        T::from_redis_value(value.unwrap_or(Value::Nil)).map_err(|error| RuleStoreError::unreadable(self.name(), error))
+    }
+
+    fn number(&self, text: &str) -> Result<Option<u64>, RuleStoreError> {
+        let wrong = |error| RuleStoreError::unreadable(self.name(), format_args!("{text:?} is no number: {error}"));
+        if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(wrong) }
+    }
+
+    fn json<T: serde::de::DeserializeOwned>(&self, text: &str) -> Result<T, RuleStoreError> {
+        serde_json::from_str(text).map_err(|error| RuleStoreError::unreadable(self.name(), error))
+    }
+
+    fn to_json(&self, value: &impl serde::Serialize) -> Result<String, RuleStoreError> {
+        serde_json::to_string(value).map_err(|error| RuleStoreError::unreadable(self.name(), error))
+    }
+
+    fn before(&self, parts: &[Value]) -> Result<Option<Block>, RuleStoreError> {
+        let text: String = self.read(parts.first().cloned())?;
+        if text.is_empty() { Ok(None) } else { self.json(&text).map(Some) }
+    }
+
+    async fn end_rollout(&self, operation: &str, candidate: u64) -> Result<(), RuleStoreError> {
+        self.run(self.operation(operation).arg(candidate)).await.map(drop)
+    }
+}
+
+/// The answer of the script.
+enum Answer {
+    /// What it returns.
+    Done(Vec<Value>),
+    /// Nothing was to be done.
+    Same,
+}
+
+impl Answer {
+    fn parts(self) -> Vec<Value> {
+        match self {
+            Self::Done(parts) => parts,
+            Self::Same => Vec::new(),
+        }
+    }
+}
+
+fn invalid(error: RedisError) -> RuleStoreError {
+    RuleStoreError::unreadable("redis", error)
+}
+
+/// A version without its number and its text, which have fields of their own.
+fn info_of(version: &Version) -> Version {
+    Version { text: String::new(), ..version.clone() }
+}
+
+impl RuleStore for RedisRules {
+    fn name(&self) -> String {
+        self.connection.name().to_owned()
+    }
+
+    fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
+        Box::pin(async move {
+            let known = known.map(|known| known.to_string()).unwrap_or_default();
+            let Answer::Done(parts) = self.run(self.operation("state").arg(known)).await? else { return Ok(None) };
+            let mut parts = parts.into_iter();
+            let [revision, current, candidate, rollout]: [String; 4] = [
+                self.read(parts.next())?,
+                self.read(parts.next())?,
+                self.read(parts.next())?,
+                self.read(parts.next())?,
+            ];
+            let stored: Vec<String> = self.read(parts.next())?;
+            let candidate = match self.number(&candidate)? {
+                Some(number) => Some(Candidate { number, rollout: self.json::<Rollout>(&rollout)? }),
+                None => None,
+            };
+            let now = Time::now();
+            // A block that a later version of the program wrote does not make the others void.
+            let blocks = stored.iter().filter_map(|block| self.json::<Block>(block).ok());
+            Ok(Some(StoreState {
+                revision: self.number(&revision)?.unwrap_or_default(),
+                current: self.number(&current)?,
+                candidate,
+                blocks: blocks.filter(|block| block.is_kept(now)).collect(),
+            }))
+        })
+    }
+
+    fn version(&self, number: u64) -> Reply<'_, Option<Version>> {
+        Box::pin(async move {
+            let mut both = redis::pipe();
+            both.atomic().hget(&self.keys.script[1], number).hget(&self.keys.script[2], number);
+            let (info, text): (Option<String>, Option<String>) = self.connection.pipeline(&both).await?;
+            let (Some(info), Some(text)) = (info, text) else { return Ok(None) };
+            let version: Version = self.json(&info)?;
+            Ok(Some(Version { number, text, ..version }))
+        })
+    }
+
+    fn history(&self, most: usize) -> Reply<'_, Vec<VersionInfo>> {
+        Box::pin(async move {
+            let infos: Vec<(u64, String)> =
+                self.connection.command(redis::cmd("HGETALL").arg(&self.keys.script[1])).await?;
+            let mut lengths = redis::pipe();
+            for (number, _) in &infos {
+                lengths.cmd("HSTRLEN").arg(&self.keys.script[2]).arg(number);
+            }
+            let lengths: Vec<usize> =
+                if infos.is_empty() { Vec::new() } else { self.connection.pipeline(&lengths).await? };
+            let mut versions = Vec::with_capacity(infos.len());
+            for ((number, info), bytes) in infos.into_iter().zip(lengths) {
+                versions.push(VersionInfo { number, bytes, ..self.json::<Version>(&info)?.info() });
+            }
+            versions.sort_unstable_by_key(|version| core::cmp::Reverse(version.number));
+            versions.truncate(most);
+            Ok(versions)
+        })
+    }
+
+    fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version> {
+        Box::pin(async move {
+            let rollout = new.rollout.as_ref().map(|rollout| self.to_json(rollout)).transpose()?.unwrap_or_default();
+            let above = new.above;
+            let version = Version::new(0, new);
+            let mut put = self.operation("put");
+            put.arg(expected.map(|expected| expected.to_string()).unwrap_or_default()).arg(above).arg(rollout);
+            put.arg(KEPT_VERSIONS).arg(self.to_json(&info_of(&version))?).arg(&version.text);
+            let number: u64 = self.read(self.run(&put).await?.parts().into_iter().next())?;
+            Ok(Version { number, ..version })
+        })
+    }
+
+    fn promote(&self, candidate: u64) -> Reply<'_, ()> {
+        Box::pin(self.end_rollout("promote", candidate))
+    }
+
+    fn abandon(&self, candidate: u64) -> Reply<'_, ()> {
+        Box::pin(self.end_rollout("abandon", candidate))
+    }
+
+    fn restore<'a>(&'a self, version: &'a Version, blocks: &'a [Block]) -> Reply<'a, bool> {
+        Box::pin(async move {
+            let mut restore = self.operation("restore");
+            restore.arg(version.number).arg(self.to_json(&info_of(version))?).arg(&version.text);
+            for block in blocks {
+                restore.arg(&block.id).arg(block.forgotten_at.unix_millis()).arg(self.to_json(block)?);
+            }
+            Ok(matches!(self.run(&restore).await?, Answer::Done(_)))
+        })
+    }
+
+    fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
+        Box::pin(async move {
+            let mut put = self.operation("put_block");
+            put.arg(&block.id).arg(block.forgotten_at.unix_millis()).arg(self.to_json(&block)?);
+            put.arg(Time::now().unix_millis()).arg(MOST_BLOCKS);
+            self.before(&self.run(&put).await?.parts())
+        })
+    }
+
+    fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>> {
+        Box::pin(async move { self.before(&self.run(self.operation("remove_block").arg(id)).await?.parts()) })
+    }
+
+    fn record(&self, record: AuditRecord) -> Reply<'_, ()> {
+        Box::pin(async move {
+            let last = KEPT_RECORDS - 1;
+            let mut both = redis::pipe();
+            both.lpush(&self.keys.audit, self.to_json(&record)?).ignore();
+            both.cmd("LTRIM").arg(&self.keys.audit).arg(0).arg(last).ignore();
+            self.connection.pipeline(&both).await
+        })
+    }
+
+    fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>> {
+        Box::pin(async move {
+            let Some(last) = most.min(KEPT_RECORDS).checked_sub(1) else { return Ok(Vec::new()) };
+            let range = redis::cmd("LRANGE").arg(&self.keys.audit).arg(0).arg(last).clone();
+            let records: Vec<String> = self.connection.command(&range).await?;
+            records.iter().map(|record| self.json(record)).collect()
+        })
+    }
+
+    fn changes(&self) -> watch::Receiver<()> {
+        self.announcements.changes()
+    }
+}
+
+impl fmt::Debug for RedisRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisRules").field("server", &self.name()).field("state", &self.keys.script[0]).finish()
+    }
+}

@@ -1,0 +1,96 @@
+//! Versions of a document.
+
+use serde::{Deserialize, Serialize};
+
+use super::rollout::Rollout;
+use super::time::Time;
+use crate::Format;
+
+/// A document as a store keeps it: a text that never changes, under a number that is never used again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Version {
+    /// The number. Each version of a store has a higher one than those before it.
+    pub number: u64,
+    /// The name of the person or program that put it.
+    pub author: String,
+    /// The reason for the change, in the author's words.
+    pub comment: String,
+    /// The instant at which it was put.
+    pub time: Time,
+    /// The format of the text.
+    pub format: Format,
+    /// The text of the document.
+    pub text: String,
+}
+
+impl Version {
+    /// Makes the version that a new document becomes under this number, now.
+    #[must_use]
+    pub fn new(number: u64, new: NewVersion) -> Self {
+        let NewVersion { author, comment, format, text, .. } = new;
+        Self { number, author, comment, time: Time::now(), format, text }
+    }
+
+    /// Returns the version without its text.
+    #[must_use]
+    pub fn info(&self) -> VersionInfo {
+        let Self { number, author, comment, time, text, .. } = self;
+        let (author, comment) = (author.clone(), comment.clone());
+        VersionInfo { number: *number, author, comment, time: *time, bytes: text.len() }
+    }
+}
+
+/// A version without its text, as histories list it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct VersionInfo {
+    /// The number.
+    pub number: u64,
+    /// The name of the person or program that put it.
+    pub author: String,
+    /// The reason for the change.
+    pub comment: String,
+    /// The instant at which it was put.
+    pub time: Time,
+    /// The length of the text in bytes.
+    pub bytes: usize,
+}
+
+/// A document that is to be put, with its author and the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct NewVersion {
+    pub(crate) author: String,
+    pub(crate) comment: String,
+    pub(crate) format: Format,
+    pub(crate) text: String,
+    pub(crate) rollout: Option<Rollout>,
+    pub(crate) above: u64,
+}
+
+impl NewVersion {
+    /// Makes a document that is to be in force at once, for all clients.
+    pub fn new(text: impl Into<String>, format: Format, author: impl Into<String>) -> Self {
+        let (text, author) = (text.into(), author.into());
+        Self { author, comment: String::new(), format, text, rollout: None, above: 0 }
+    }
+
+    /// Sets the reason for the change.
+    pub fn comment(mut self, comment: impl Into<String>) -> Self {
+        self.comment = comment.into();
+        self
+    }
+
+    /// Puts the document beside the one in force: for a share of the clients, or as a dry run.
+    pub const fn rollout(mut self, rollout: Rollout) -> Self {
+        self.rollout = Some(rollout);
+        self
+    }
+
+    /// Gives the version a higher number than this one, also if the store has lost its versions.
+    pub const fn above(mut self, number: u64) -> Self {
+        self.above = number;
+        self
+    }
+}
