@@ -4,6 +4,7 @@ use core::pin::Pin;
 use std::sync::Arc;
 
 use tower_quota::{ChecksReport, ClientKey, Explained, Key, LimitStatus, RefusalStats, RequestHead, Store, TopClient, TopWindow};
+use tower_quota::metrics::DecisionTotals;
 use tower_quota_rules::live::{
     AuditRecord, Block, BlockTarget, By, ChangeError, InForce, LiveRules, LiveState, NewBlock, NewVersion,
     RolloutReport, RuleStoreError, StoreState, Version, VersionInfo,
@@ -48,6 +49,7 @@ pub(crate) trait Operate: Send + Sync + 'static {
     fn refusal_stats(&self) -> RefusalStats;
     fn waiting(&self) -> usize;
     fn mistakes(&self) -> ChecksReport;
+    fn totals(&self) -> Vec<DecisionTotals>;
 
     /// Returns the hash under which a key is shown.
     fn hash(&self, key: &Key<'_>) -> String {
@@ -173,5 +175,9 @@ impl<S: Store> Operate for LiveRules<S> {
 
     fn mistakes(&self) -> ChecksReport {
         self.handle().mistakes()
+    }
+
+    fn totals(&self) -> Vec<DecisionTotals> {
+        self.handle().decision_totals()
     }
 }

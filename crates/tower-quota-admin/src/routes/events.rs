@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 
 use super::health::Health;
 use super::top::{TopEntry, entry};
+use super::totals::{self, LimitTotals};
 use crate::AdminOptions;
 use crate::api::Api;
 use crate::problem::{Problem, ProblemKind, Result};
@@ -32,6 +33,10 @@ pub(crate) struct Snapshot {
     limited: Vec<TopEntry>,
     /// The clients that asked most in the last minute, by the hashes of their keys.
     busy: Vec<TopEntry>,
+    /// The decisions of the limits with most of them, since the rules in force were set on this instance.
+    limits: Vec<LimitTotals>,
+    /// The number of limits that are not listed.
+    more_limits: usize,
 }
 
 /// Sends a snapshot a second as server-sent events, for ten minutes.
@@ -61,10 +66,13 @@ pub(crate) async fn events(
 
 fn snapshot(api: &Api) -> Event {
     let list = |clients: Vec<_>| clients.iter().take(LISTED).map(|client| entry(api, client, false)).collect();
+    let (limits, more_limits) = totals::busiest(api);
     let snapshot = Snapshot {
         health: Health::of(api),
         limited: list(api.live.top_refused(TopWindow::Minute)),
         busy: list(api.live.top_busy(TopWindow::Minute)),
+        limits,
+        more_limits,
     };
     // Names and numbers always are JSON.
     Event::default().event("snapshot").json_data(snapshot).unwrap_or_default()

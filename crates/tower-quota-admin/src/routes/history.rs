@@ -34,6 +34,10 @@ pub(crate) struct MostQuery {
 }
 
 impl MostQuery {
+    pub(crate) const fn is_given(&self) -> bool {
+        self.limit.is_some()
+    }
+
     pub(crate) fn or(&self, default: usize) -> usize {
         self.limit.map_or(default, |most| usize::from(most.get()))
     }

@@ -31,6 +31,7 @@ mod stats;
 mod stopwatch;
 mod table;
 mod threads;
+mod totals;
 
 pub(crate) use self::outcome::{DegradedChoice, StoreFailureKind};
 pub(crate) use self::policy::PolicyMetrics;
@@ -38,6 +39,7 @@ pub(crate) use self::stats::publish_layer;
 pub use self::stats::{StoreStats, publish_stats, record_reload};
 pub(crate) use self::stopwatch::Stopwatch;
 pub use self::table::{METRICS, Metric, MetricKind, describe};
+pub use self::totals::DecisionTotals;
 
 /// The most routes of a policy that have labels of their own.
 pub const MAX_ROUTES: usize = 512;

@@ -24,11 +24,11 @@ const OTHER_LABEL: &str = "other";
 /// The counters and histograms of one policy. The next policy has others, which continue the same series.
 pub(crate) struct PolicyMetrics {
     /// The names of the limits, in the order of the policy.
-    limits: Box<[Name]>,
+    pub(super) limits: Box<[Name]>,
     /// The position of each limit, by the number of its name, which is unique in a policy.
     positions: HashMap<u32, usize, BuildHasherDefault<IdHasher>>,
     routes: Routes,
-    threads: ThreadLocal<ThreadCounts>,
+    pub(super) threads: ThreadLocal<ThreadCounts>,
     degraded: [AtomicU64; DegradedChoice::LABELS.len()],
     failures: [AtomicU64; StoreFailureKind::LABELS.len()],
     decision_duration: OnceLock<Histogram>,
