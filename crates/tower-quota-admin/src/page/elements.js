@@ -49,39 +49,36 @@ function nameButtons(row, name) {
 
 /**
  * Shows items as the children of a list. The element of an item is kept while the item is listed; those of others are
- * used again. While a person points at the list or has the focus in it, rows keep their places, so that a click hits
- * what it aims at.
+ * used again. With `hold`, rows keep their places while a person points at the list or has the focus in it, so that a
+ * click hits what it aims at.
  */
-function show(list, items, { id, create, update }) {
-  list.rows ??= new Map();
-  const rows = list.rows;
-  const wanted = new Map(items.map(item => [id(item), item]));
-  const held = list.matches(":hover, :focus-within");
-  if (held) {
+function show(list, items, { id, create, update, hold = false }) {
+  const rows = list.rows ?? new Map();
+  if (hold && list.matches(":hover, :focus-within")) {
+    const wanted = new Map(items.map(item => [id(item), item]));
     const stay = [...rows.keys()].filter(key => wanted.has(key) || rows.get(key).contains(document.activeElement));
     const added = [...wanted.keys()].filter(key => !rows.has(key));
     items = [...stay, ...added].map(key => wanted.get(key) ?? rows.get(key).item);
   }
   const keys = new Set(items.map(id));
-  const free = [];
+  const gone = [...rows].filter(([key]) => !keys.has(key)).map(([, row]) => row);
+  const losesFocus = gone.some(row => row.contains(document.activeElement));
   // They go first: a row that stays is not moved then, which would take the focus away.
-  for (const [key, row] of rows) {
-    if (!keys.has(key)) {
-      row.remove();
-      free.push(row);
-    }
-  }
-  const next = new Map();
+  for (const row of gone) row.remove();
+  list.rows = new Map();
   let place = list.firstElementChild;
   for (const item of items) {
-    const row = rows.get(id(item)) ?? free.pop() ?? create();
+    const row = rows.get(id(item)) ?? gone.pop() ?? create();
     row.item = item;
     update(row, item);
     if (row === place) place = place.nextElementSibling;
     else list.insertBefore(row, place);
-    next.set(id(item), row);
+    list.rows.set(id(item), row);
   }
-  list.rows = next;
+  if (losesFocus) {
+    list.tabIndex = -1;
+    list.focus();
+  }
   const none = at(`${list.id}-none`);
   if (none) none.hidden = items.length > 0;
 }

@@ -141,6 +141,7 @@ function showLimits() {
   const now = Date.now();
   show(at("limits"), most("limits", [...refusing, ...others], 6, state.snapshot.more_limits), {
     id: name => name,
+    hold: true,
     create: createChart,
     update: (card, name) => {
       const history = state.histories.get(name);
@@ -203,6 +204,7 @@ function showClients(limited, busy) {
   const blocked = new Set(state.blocks.filter(block => block.kind === "block").map(block => block.id));
   const list = (id, clients, describe) => show(at(id), clients, {
     id: client => `${client.limit} ${client.hash}`,
+    hold: true,
     create: () => makeRow({ Block: blockClient, Unblock: client => unblock(client.hash), Reset: resetClient }),
     update: (row, client) => {
       row.main.replaceChildren(make("code", "", client.key ?? client.hash), ` ${describe(client)}`);
