@@ -4,7 +4,7 @@ use core::pin::Pin;
 use std::sync::Arc;
 
 use tower_quota::{ChecksReport, ClientKey, Explained, Key, LimitStatus, RefusalStats, RequestHead, Store, TopClient, TopWindow};
-use tower_quota::metrics::DecisionTotals;
+use tower_quota::metrics::{DecisionTotals, StoreLatency};
 use tower_quota_rules::live::{
     AuditRecord, Block, BlockTarget, By, ChangeError, InForce, LiveRules, LiveState, NewBlock, NewVersion,
     RolloutReport, RuleStoreError, StoreState, Version, VersionInfo,
@@ -50,6 +50,7 @@ pub(crate) trait Operate: Send + Sync + 'static {
     fn waiting(&self) -> usize;
     fn mistakes(&self) -> ChecksReport;
     fn totals(&self) -> Vec<DecisionTotals>;
+    fn store_latency(&self) -> StoreLatency;
 
     /// Returns the hash under which a key is shown.
     fn hash(&self, key: &Key<'_>) -> String {
@@ -179,5 +180,9 @@ impl<S: Store> Operate for LiveRules<S> {
 
     fn totals(&self) -> Vec<DecisionTotals> {
         self.handle().decision_totals()
+    }
+
+    fn store_latency(&self) -> StoreLatency {
+        self.handle().store_latency()
     }
 }

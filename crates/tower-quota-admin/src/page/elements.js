@@ -90,6 +90,9 @@ const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "
 /** Returns a rate with as many digits as help. */
 const rate = value => (value > 0 && value < 10 ? value.toFixed(1) : counts.format(Math.round(value)));
 
+/** Returns microseconds as milliseconds. */
+const milliseconds = micros => (micros < 10_000 ? (micros / 1000).toFixed(micros < 1000 ? 2 : 1) : counts.format(Math.round(micros / 1000)));
+
 /** Returns an instant: the time, and the day unless it is today. */
 function instant(time) {
   const date = new Date(time);

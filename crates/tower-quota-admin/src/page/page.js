@@ -5,12 +5,13 @@ const RECONNECT_MS = 1000;
 // Adaptive blocks can be many: the page lists those that began last.
 const LISTED_BLOCKS = 100;
 
-const state = { snapshot: null, blocks: [], versions: [], audit: [], histories: new Map(), expanded: {}, running: false };
+const state = { snapshot: null, blocks: [], versions: [], audit: [], histories: new Map(), expanded: {}, session: null };
 
 // --- Log-in and connection ---
 
 function askForToken(text = "") {
-  state.running = false;
+  state.session?.abort();
+  state.session = null;
   token.clear();
   at("page").hidden = true;
   at("log-out").hidden = true;
@@ -36,14 +37,15 @@ function report(error) {
   }
 }
 
+/** Follows the stream until the person logs out. */
 async function run() {
-  state.running = true;
-  while (state.running) {
+  const session = new AbortController();
+  state.session = session;
+  while (!session.signal.aborted) {
     try {
-      await follow(snapshot);
+      await follow(snapshot, session.signal);
     } catch (error) {
-      if (!state.running) return;
-      report(error);
+      if (!session.signal.aborted) report(error);
     }
     // A stream ends after ten minutes; the pause keeps a broken server from being asked all the time.
     await new Promise(resolve => setTimeout(resolve, RECONNECT_MS));
@@ -69,18 +71,20 @@ at("login-form").addEventListener("submit", async event => {
     else setText(at("login-error"), error.message);
   }
 });
-at("log-out").addEventListener("click", () => location.replace(token.clear() ?? location.href));
+at("log-out").addEventListener("click", () => {
+  token.clear();
+  location.reload();
+});
 
 // --- Snapshots ---
 
 function snapshot(data) {
-  if (!state.running) return;
   const earlier = state.snapshot?.health.rules;
   state.snapshot = data;
   connection("Live", "good");
   addToHistories(data.limits);
   if (!document.hidden) {
-    showHealth(data.health);
+    showHealth(data.health, data.store_latency);
     showLimits();
     if (at("window").value === "1m") showClients(data.limited, data.busy);
   }
@@ -89,7 +93,7 @@ function snapshot(data) {
   if (!earlier || changed) refresh();
 }
 
-function showHealth({ healthy, rules, stores, waiting, refusal_cache: cache, mistakes }) {
+function showHealth({ healthy, rules, stores, waiting, refusal_cache: cache, mistakes }, latency) {
   setText(at("healthy"), healthy ? "Healthy" : "Has problems");
   at("healthy").className = `badge ${healthy ? "good" : "bad"}`;
   const problems = mistakes.map(mistake => mistake.message);
@@ -102,6 +106,9 @@ function showHealth({ healthy, rules, stores, waiting, refusal_cache: cache, mis
       ? ["Rules", `Version ${rules.in_force.number}`, `since ${instant(rules.in_force.since)}, from ${rules.store}`]
       : ["Rules", "None", `from ${rules.store}`],
     ...stores.map(store => [`Store ${store.name}`, store.available ? "Answers" : "Does not answer", storeFigures(store.figures)]),
+    latency
+      ? ["Store latency", `${milliseconds(latency.p99_us)} ms`, `99 % of ${counts.format(latency.calls)} calls in a second; half within ${milliseconds(latency.p50_us)} ms`]
+      : ["Store latency", "No calls", "decisions from memory call no store"],
     ["Queue", counts.format(waiting), "requests wait for their turn"],
     ["Refusal cache", counts.format(cache.answered), `refused without the store; ${counts.format(cache.remembered)} remembered`],
   ];
@@ -230,8 +237,12 @@ function untilText({ retry_after_ms: wait }) {
 async function pollTop() {
   const window = at("window").value;
   if (window === "1m") return;
-  const [limited, busy] = await Promise.all(["limited", "busy"].map(by => read("v1/top", { by, window, limit: 10 })));
-  if (at("window").value === window) showClients(limited.clients, busy.clients);
+  try {
+    const [limited, busy] = await Promise.all(["limited", "busy"].map(by => read("v1/top", { by, window, limit: 10 })));
+    if (at("window").value === window) showClients(limited.clients, busy.clients);
+  } catch (error) {
+    if (state.session) report(error);
+  }
 }
 
 function blockClient(client) {
@@ -431,7 +442,7 @@ async function refresh() {
     showAudit();
     await showRollout();
   } catch (error) {
-    report(error);
+    if (state.session) report(error);
   }
 }
 
@@ -439,13 +450,13 @@ async function refresh() {
 async function poll(pause, call) {
   for (;;) {
     await new Promise(resolve => setTimeout(resolve, pause));
-    if (state.running && !document.hidden) await call();
+    if (state.session && !document.hidden) await call();
   }
 }
 
 poll(SLOW_POLL_MS, refresh);
-poll(RECONNECT_MS, () => pollTop().catch(report));
-at("window").addEventListener("change", () => pollTop().catch(report));
+poll(RECONNECT_MS, pollTop);
+at("window").addEventListener("change", pollTop);
 
 if (OWN_AUTHENTICATION || token.get()) start();
 else askForToken();

@@ -42,12 +42,12 @@ async function read(path, query) {
   return (await send("GET", path, { query })).json();
 }
 
-/** Calls `snapshot` with the data of each event, until the stream ends or stays silent. */
-async function follow(snapshot) {
+/** Calls `snapshot` with the data of each event, until the stream ends or stays silent, or the session is aborted. */
+async function follow(snapshot, session) {
   const stop = new AbortController();
   let silence = setTimeout(() => stop.abort(), LONGEST_SILENCE_MS);
   try {
-    const response = await send("GET", "v1/events", { signal: stop.signal });
+    const response = await send("GET", "v1/events", { signal: AbortSignal.any([stop.signal, session]) });
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let text = "";
     for (;;) {

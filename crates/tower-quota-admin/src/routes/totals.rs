@@ -3,7 +3,7 @@
 use core::cmp::Reverse;
 
 use serde::Serialize;
-use tower_quota::metrics::DecisionTotals;
+use tower_quota::metrics::{DecisionTotals, StoreLatency};
 use utoipa::ToSchema;
 
 use crate::api::Api;
@@ -25,6 +25,25 @@ pub(crate) struct LimitTotals {
     shadowed: u64,
     /// Requests that passed uncounted while the store was unavailable.
     degraded: u64,
+}
+
+/// The durations of a store's calls.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = StoreLatency)]
+pub(crate) struct Latency {
+    calls: u64,
+    /// The duration that half of the calls did not exceed, in microseconds.
+    p50_us: u64,
+    /// The duration that 99 % of the calls did not exceed, in microseconds.
+    p99_us: u64,
+}
+
+impl Latency {
+    /// Returns the durations of these calls, if there are any.
+    pub(crate) fn of(calls: &StoreLatency) -> Option<Self> {
+        let micros = |percent| calls.percentile(percent).and_then(|time| u64::try_from(time.as_micros()).ok());
+        Some(Self { calls: calls.calls(), p50_us: micros(50)?, p99_us: micros(99)? })
+    }
 }
 
 /// Returns the limits with most decisions, those with most first, and the number of others.

@@ -254,6 +254,15 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.rules().metrics.totals()
     }
 
+    /// Returns the durations of the store's calls in this process since the policy in force was set.
+    ///
+    /// Decisions that need no call, such as those of a memory store, are not among them.
+    #[cfg(feature = "metrics")]
+    #[must_use]
+    pub fn store_latency(&self) -> crate::metrics::StoreLatency {
+        self.shared.rules().metrics.store_latency()
+    }
+
     /// Returns the mistakes in the configuration that requests have shown so far.
     ///
     /// ```

@@ -24,6 +24,7 @@
 //! without one. Beyond [`MAX_ROUTES`] routes, [`MAX_LIMITS`] limits, or [`MAX_CELLS`] pairs of both, the label is
 //! `other`. No label contains a key or an address.
 
+mod latency;
 mod outcome;
 mod policy;
 mod routes;
@@ -33,6 +34,7 @@ mod table;
 mod threads;
 mod totals;
 
+pub use self::latency::StoreLatency;
 pub(crate) use self::outcome::{DegradedChoice, StoreFailureKind};
 pub(crate) use self::policy::PolicyMetrics;
 pub(crate) use self::stats::publish_layer;

@@ -10,6 +10,7 @@ use ::metrics::{Counter, Histogram, counter, histogram};
 use thread_local::ThreadLocal;
 use tower_quota_core::{Decision, LimitStatus, Name};
 
+use super::latency::Latency;
 use super::outcome::{DegradedChoice, LimitOutcome, RequestOutcome, StoreFailureKind};
 use super::routes::{NUMBERS, OTHER, Routes};
 use super::stopwatch::Stopwatch;
@@ -33,6 +34,7 @@ pub(crate) struct PolicyMetrics {
     failures: [AtomicU64; StoreFailureKind::LABELS.len()],
     decision_duration: OnceLock<Histogram>,
     store_duration: OnceLock<Histogram>,
+    pub(super) latency: Latency,
     retry_after: Box<[OnceLock<Histogram>]>,
     remaining: Box<[OnceLock<Histogram>]>,
     published: Mutex<Published>,
@@ -70,6 +72,7 @@ impl PolicyMetrics {
             failures: Default::default(),
             decision_duration: OnceLock::new(),
             store_duration: OnceLock::new(),
+            latency: Latency::new(),
             retry_after,
             remaining,
             published: Mutex::default(),
@@ -98,6 +101,7 @@ impl PolicyMetrics {
 
     /// Records the duration of a call of the store; `decision` is none if it failed.
     pub(crate) fn answered(&self, watch: Stopwatch, decision: Option<&Decision>) {
+        self.latency.record(watch.elapsed());
         let seconds = watch.seconds();
         record(&self.store_duration, || histogram!(table::STORE_DURATION), seconds);
         let Some(decision) = decision else { return };

@@ -3,10 +3,11 @@
 use tower_quota_core::Name;
 
 use super::MAX_LIMITS;
+use super::latency::StoreLatency;
 use super::outcome::LimitOutcome;
 use super::policy::PolicyMetrics;
 
-/// The decisions of one limit by outcome, on all routes, since its policy came into force in this process.
+/// The decisions of one limit by outcome, in this process, since its policy came into force.
 ///
 /// It is returned by [`RateLimitHandle::decision_totals`](crate::RateLimitHandle::decision_totals).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,11 @@ impl DecisionTotals {
 }
 
 impl PolicyMetrics {
+    /// Returns the durations of the store's calls.
+    pub(crate) fn store_latency(&self) -> StoreLatency {
+        self.latency.read()
+    }
+
     /// Returns the totals of the limits that are counted one by one, in the order of the policy.
     pub(crate) fn totals(&self) -> Vec<DecisionTotals> {
         let limits = self.limits.iter().take(MAX_LIMITS);
