@@ -4,6 +4,7 @@
 //!     cargo run --release -p tower-quota-bench -- memory [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- limiter [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- layer [--quick] [--json FILE]
+//!     cargo run --release -p tower-quota-bench -- rules [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- flood [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- distributed [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- simulation [--quick] [--json FILE]
@@ -32,6 +33,7 @@ mod load;
 mod memory;
 mod redis;
 mod report;
+mod rules;
 mod soak;
 mod timing;
 mod traffic;
@@ -70,6 +72,11 @@ enum Suite {
     MemoryWorker { contender: String, key: String, limits: usize, keys: u32 },
     /// The layer around a service that does nothing, beside tower_governor, and over HTTP under wrk.
     Layer,
+    /// Rules documents: requests behind many rules, loading, memory.
+    Rules,
+    /// The loading of one, in a process of its own.
+    #[command(hide = true)]
+    RulesWorker { size: String, format: String },
     /// A flood of made-up keys against a memory store with a cap.
     Flood,
     /// One scene of it.
@@ -123,6 +130,8 @@ fn main() -> ExitCode {
             return done(memory::worker(&contender, &key, limits, keys));
         }
         Suite::Layer => layer::run(arguments.quick),
+        Suite::Rules => rules::run(arguments.quick),
+        Suite::RulesWorker { size, format } => return done(rules::worker(&size, &format)),
         Suite::Flood => flood::run(arguments.quick),
         Suite::FloodWorker(scene) => return done(flood::worker(&scene)),
         Suite::Distributed => distributed::run(arguments.quick),

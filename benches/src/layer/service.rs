@@ -18,7 +18,7 @@ pub(crate) trait Answers {
 }
 
 /// A tower service as `Answers`.
-pub(super) struct Answering<S>(pub(super) S);
+pub(crate) struct Answering<S>(pub(crate) S);
 
 impl<S, B> Answers for Answering<S>
 where
@@ -38,7 +38,7 @@ where
 
 /// Answers with an empty body.
 #[derive(Clone)]
-pub(super) struct Trivial;
+pub(crate) struct Trivial;
 
 impl Service<Request<Body>> for Trivial {
     type Response = Response<Body>;

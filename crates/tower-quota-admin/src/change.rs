@@ -35,6 +35,14 @@ impl Change {
     }
 }
 
+/// Checks the length of a reason for a change.
+pub(crate) fn check_comment(comment: &str) -> Result<()> {
+    if comment.chars().count() > LONGEST_COMMENT {
+        return Err(Problem::invalid(format_args!("a comment or reason has at most {LONGEST_COMMENT} characters")));
+    }
+    Ok(())
+}
+
 impl<S: Send + Sync> FromRequestParts<S> for Change {
     type Rejection = Problem;
 
@@ -47,9 +55,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Change {
                 .to_owned(),
             (None, None) => String::new(),
         };
-        if comment.chars().count() > LONGEST_COMMENT {
-            return Err(Problem::invalid(format_args!("a comment has at most {LONGEST_COMMENT} characters")));
-        }
+        check_comment(&comment)?;
         let author = parts.extensions.get::<Author>().map_or_else(|| "unnamed".to_owned(), |author| author.0.clone());
         Ok(Self { author, comment })
     }

@@ -1,10 +1,11 @@
 //! The OpenAPI document.
 
+use utoipa::PartialSchema;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Content, InfoBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, ResponseBuilder};
 
-use crate::problem::ProblemKind;
+use crate::problem::{ProblemBody, ProblemKind};
 
 /// The name of the security scheme.
 const BEARER: &str = "bearer";
@@ -24,6 +25,7 @@ pub(crate) fn frame() -> OpenApi {
 /// Adds what all operations have in common: the token, and the problems of any request.
 pub(crate) fn complete(mut document: OpenApi, has_tokens: bool) -> OpenApi {
     let components = document.components.get_or_insert_default();
+    components.schemas.insert("Problem".to_owned(), ProblemBody::schema());
     if has_tokens {
         let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
         components.add_security_scheme(BEARER, scheme);

@@ -3,8 +3,10 @@
 use core::pin::Pin;
 use std::sync::Arc;
 
-use tower_quota::{ChecksReport, ClientKey, Explained, Key, LimitStatus, RefusalStats, RequestHead, Store, TopClient, TopWindow};
 use tower_quota::metrics::{DecisionTotals, StoreLatency};
+use tower_quota::{
+    ChecksReport, ClientKey, Explained, Key, LimitStatus, RefusalStats, RequestHead, Store, TopClient, TopWindow,
+};
 use tower_quota_rules::live::{
     AuditRecord, Block, BlockTarget, By, ChangeError, InForce, LiveRules, LiveState, NewBlock, NewVersion,
     RolloutReport, RuleStoreError, StoreState, Version, VersionInfo,

@@ -29,6 +29,7 @@ mod check;
 mod code_parts;
 mod compile;
 mod document;
+mod document_text;
 mod explain;
 mod format;
 pub mod live;

@@ -8,7 +8,7 @@ use crate::code_parts::CodeParts;
 use crate::document::Document;
 use crate::format::Format;
 use crate::problem::{Problem, Problems};
-use crate::{check, compile, print, read};
+use crate::{check, compile, read};
 
 /// A valid document and what is compiled from it. Cheap to clone.
 ///
@@ -73,6 +73,7 @@ impl Rules {
                 problems.push(problem);
             }
         }
+        problems.count(found.more());
         problems.sort();
         Err(problems)
     }
@@ -155,6 +156,6 @@ impl Rules {
     /// Returns the document as a text that is read as the same document.
     #[must_use]
     pub fn to_text(&self, format: Format) -> String {
-        print::print(&self.inner.document, format)
+        self.inner.document.to_text(format)
     }
 }

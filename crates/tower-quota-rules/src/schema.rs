@@ -12,5 +12,7 @@ use crate::document::Document;
 pub fn schema() -> Schema {
     let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Document>();
     schema.insert("title".into(), "Rules of tower-quota".into());
+    // The type's own description has an example in Rust.
+    schema.insert("description".into(), "The rules of a service: who may do how much.".into());
     schema
 }

@@ -1,5 +1,7 @@
 //! Documents that are read, printed and read again.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 use tower_quota::Quota;
 use tower_quota_rules::{Format, Rules};
 

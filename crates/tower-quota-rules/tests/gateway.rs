@@ -13,7 +13,7 @@ use tower_quota_rules::{CodeParts, Format, Rules, Tier};
 const GATEWAY: &str = include_str!("good/gateway.yaml");
 
 fn rules(text: &str) -> Rules {
-    Rules::parse(text, Format::Yaml).unwrap_or_else(|problems| panic!("{problems}"))
+    Rules::parse(text, Format::Yaml).unwrap()
 }
 
 fn request(path: &str, api_key: &str) -> Request<()> {
@@ -38,6 +38,8 @@ fn gateway_document_passes_its_tests() {
 fn failed_test_names_its_differences() {
     let text = "
 limits: [{ name: minute, quota: 100/minute }]
+tiers: { pro: {} }
+routes: [{ match: { path: /day }, limits: [{ name: day, quota: 1/day }] }]
 tests:
   - request: { path: / }
     expect: { outcome: blocked, tier: pro, limits: { minute: 5/minute, day: 1/day } }

@@ -17,7 +17,7 @@ macro_rules! guides {
             #[doc = links! {
                 "from_governor" "from_tower_governor" "from_express_rate_limit" "from_limitador_or_envoy"
                 "behind_a_proxy" "nesting_in_axum" "choosing_an_algorithm" "without_http" "grpc" "operations" "outages"
-                "leases" "testing_your_limits" "writing_a_store" "adding_an_algorithm"
+                "leases" "live_rules" "admin" "testing_your_limits" "writing_a_store" "adding_an_algorithm"
             }]
             // The picture is embedded as a link target, because published documentation has no separate files.
             #[doc = include_str!("../guide/drawing.txt")]
@@ -41,6 +41,9 @@ guides! {
     operations;
     #[feature = "redis"] outages;
     #[all(feature = "lease", feature = "redis")] leases;
+    // Their code needs crates that depend on this one: their own tests, and those across crates, compile it.
+    #[any()] live_rules;
+    #[any()] admin;
     testing_your_limits;
     writing_a_store;
     adding_an_algorithm;

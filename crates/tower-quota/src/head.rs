@@ -88,10 +88,10 @@ impl<'a> RequestHead<'a> {
         self.uri.path()
     }
 
-    /// Returns the requested host, as [`when::host`](crate::when::host) compares it; `None` if it was not sent.
+    /// Returns the requested host in one notation; `None` if it was not sent.
     ///
     /// It is that of the target, or else that of the first `Host` header: in lower case, without a port and a trailing
-    /// dot.
+    /// dot, as [`when::host`](crate::when::host) compares it.
     #[must_use]
     pub fn host(&self) -> Option<Cow<'a, [u8]>> {
         let target = self.uri.authority().map(|authority| authority.as_str().as_bytes());

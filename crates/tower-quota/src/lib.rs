@@ -27,6 +27,8 @@
 //! | [Operations](guide::operations) | peek, reset, grant, block, change quotas while requests run; metrics; shutdown |
 //! | [Outages](guide::outages) | fail open, fail closed, local counters; deadlines and the breaker |
 //! | [Leases](guide::leases) | hot clients decided in memory beside a shared store, with an exact total |
+//! | [Live rules](guide::live_rules) | documents that change while requests run: versions, rollback, roll-outs, blocks, audit |
+//! | [Admin](guide::admin) | rules, clients, blocks over HTTP, for people on call and programs |
 //! | [Testing your limits](guide::testing_your_limits) | a clock that tests move, a store that fails on command |
 //! | [Writing a store](guide::writing_a_store), [adding an algorithm](guide::adding_an_algorithm) | extensions of the crate |
 //!

@@ -158,6 +158,7 @@ function showLimits() {
       setText(card.name, name);
       setText(card.admitted, `${rate(admitted)}/s admitted`);
       setText(card.refused, `${rate(refused)}/s refused${share}`);
+      card.refused.classList.toggle("none", refused === 0);
       setText(card.note, [
         shadowed ? `${counts.format(shadowed)} would be refused (shadow)` : "",
         degraded ? `${counts.format(degraded)} passed uncounted` : "",

@@ -23,5 +23,5 @@ pub(crate) struct Audit {
     responses((status = 200, body = Audit)),
 )]
 pub(crate) async fn audit(State(api): State<Api>, Query(query): Query<MostQuery>) -> Result<Json<Audit>> {
-    Ok(Json(Audit { records: api.live.audit(query.or(100)).await? }))
+    Ok(Json(Audit { records: api.live.audit(query.or(100)?).await? }))
 }

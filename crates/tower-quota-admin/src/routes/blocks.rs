@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::history::MostQuery;
 use crate::api::{Api, ShowKeys, ShowQuery};
-use crate::change::{Change, ChangeParams};
+use crate::change::{Change, ChangeParams, check_comment};
 use crate::extract::{Json, Path, Query};
 use crate::problem::{Problem, ProblemKind, Result};
 
@@ -56,7 +56,7 @@ pub(crate) struct BlockList {
     blocks: Vec<Block>,
 }
 
-/// Lists the blocks and allowances in force, on all instances. With a limit, it lists those that began last.
+/// Lists the blocks and allowances in force, on all instances. Of more than `limit` it lists those that began last.
 #[utoipa::path(
     get, path = "/v1/blocks", operation_id = "blocks", params(MostQuery, ShowQuery),
     responses((status = 200, body = BlockList), (status = 403)),
@@ -67,9 +67,10 @@ pub(crate) async fn list(
     ShowKeys(show): ShowKeys,
 ) -> Result<Json<BlockList>> {
     let mut blocks = api.live.blocks();
-    if query.is_given() {
+    let most = query.or(usize::MAX)?;
+    if blocks.len() > most {
         blocks.sort_by_key(|block| Reverse(block.since));
-        blocks.truncate(query.or(0));
+        blocks.truncate(most);
     }
     let blocks = blocks.into_iter().map(|block| if show { block } else { hidden(block) }).collect();
     Ok(Json(BlockList { blocks }))
@@ -82,6 +83,7 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn put(State(api): State<Api>, change: Change, Json(body): Json<BlockBody>) -> Result<Json<Block>> {
     let length = length(body.seconds)?;
+    check_comment(&body.reason)?;
     let target = match &body.scope {
         Some(scope) => BlockTarget::Scoped { scope, text: &body.target },
         None => BlockTarget::Text(&body.target),

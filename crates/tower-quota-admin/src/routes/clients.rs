@@ -61,6 +61,7 @@ pub(crate) async fn reset(
         ("key" = String, Path, description = "What the limit counts by: an address, an API key."),
         ChangeParams,
     ),
+    request_body = GrantBody,
     responses((status = 200, body = Status), (status = 404), (status = 422)),
 )]
 pub(crate) async fn grant(

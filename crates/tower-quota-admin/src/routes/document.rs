@@ -31,7 +31,7 @@ pub(crate) struct PutVersion {
     get, path = "/v1/rules", operation_id = "rules",
     responses(
         (status = 200, headers(("ETag" = String)), content(
-            (String = "application/yaml"), (String = "application/toml"), (String = "application/json"),
+            (Object = "application/yaml"), (String = "application/toml"), (Object = "application/json"),
         )),
         (status = 304),
         (status = 404),
@@ -69,11 +69,11 @@ pub(crate) fn put_version(api: &Api, version: &Version) -> Response {
 #[utoipa::path(
     put, path = "/v1/rules", operation_id = "put_rules",
     params(
-        ("If-Match" = Option<String>, Header, description = "The ETag of the rules that the change is made from, or `*`."),
-        ("If-None-Match" = Option<String>, Header, description = "`*` for the first rules of a source."),
+        ("If-Match" = Option<String>, Header, pattern = "^(\"[0-9]{1,9}\"|[*])$", description = "The ETag of the rules that the change is made from, or `*`."),
+        ("If-None-Match" = Option<String>, Header, pattern = "^[*]$", description = "`*` for the first rules of a source."),
         ChangeParams,
     ),
-    request_body(content((String = "application/yaml"), (String = "application/toml"), (Object = "application/json"))),
+    request_body(content((Object = "application/yaml"), (String = "application/toml"), (Object = "application/json"))),
     responses(
         (status = 200, body = PutVersion, headers(("ETag" = String))),
         (status = 403), (status = 409), (status = 412), (status = 422), (status = 428),

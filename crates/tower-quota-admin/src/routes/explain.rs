@@ -30,7 +30,7 @@ struct Sample {
     /// The headers: the value of each, or a list of values.
     headers: Option<BTreeMap<String, String>>,
     /// The address of the peer.
-    #[schema(format = Ipv4)]
+    #[schema(pattern = "^[0-9]{1,2}[.][0-9]{1,2}[.][0-9]{1,2}[.][0-9]{1,2}$")]
     address: Option<String>,
 }
 

@@ -1,7 +1,5 @@
 //! Earlier versions: their list, their texts, what changed between them, and the way back.
 
-use core::num::NonZeroU16;
-
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
@@ -29,17 +27,17 @@ pub(crate) struct History {
 pub(crate) struct MostQuery {
     /// The most to list.
     #[param(minimum = 1, maximum = 1000)]
-    #[param(value_type = Option<u16>)]
-    limit: Option<NonZeroU16>,
+    limit: Option<u16>,
 }
 
 impl MostQuery {
-    pub(crate) const fn is_given(&self) -> bool {
-        self.limit.is_some()
-    }
-
-    pub(crate) fn or(&self, default: usize) -> usize {
-        self.limit.map_or(default, |most| usize::from(most.get()))
+    /// Returns the number, or the default.
+    pub(crate) fn or(&self, default: usize) -> Result<usize> {
+        match self.limit {
+            None => Ok(default),
+            Some(most @ 1..=1_000) => Ok(most.into()),
+            Some(most) => Err(Problem::invalid(format_args!("limit={most} is out of range: list 1 to 1000"))),
+        }
     }
 }
 
@@ -74,7 +72,7 @@ pub(crate) struct RollbackBody {
     responses((status = 200, body = History)),
 )]
 pub(crate) async fn history(State(api): State<Api>, Query(query): Query<MostQuery>) -> Result<Json<History>> {
-    Ok(Json(History { versions: api.live.history(query.or(KEPT_VERSIONS as usize)).await? }))
+    Ok(Json(History { versions: api.live.history(query.or(KEPT_VERSIONS as usize)?).await? }))
 }
 
 /// Returns the text of a version.
@@ -83,7 +81,7 @@ pub(crate) async fn history(State(api): State<Api>, Query(query): Query<MostQuer
     params(("version" = u64, Path, description = "The number of a version.")),
     responses(
         (status = 200, headers(("ETag" = String)), content(
-            (String = "application/yaml"), (String = "application/toml"), (String = "application/json"),
+            (Object = "application/yaml"), (String = "application/toml"), (Object = "application/json"),
         )),
         (status = 404),
     ),
@@ -114,7 +112,7 @@ pub(crate) async fn diff(
 
 /// Puts the text of an earlier version in force again, as a new version.
 #[utoipa::path(
-    post, path = "/v1/rules/rollback", operation_id = "rollback", params(ChangeParams),
+    post, path = "/v1/rules/rollback", operation_id = "rollback", params(ChangeParams), request_body = RollbackBody,
     responses(
         (status = 200, body = super::document::PutVersion, headers(("ETag" = String))),
         (status = 403), (status = 404), (status = 422),

@@ -54,10 +54,10 @@ pub(crate) async fn get(State(api): State<Api>) -> Result<Response> {
     put, path = "/v1/rules/rollout", operation_id = "start_rollout",
     params(
         RolloutQuery,
-        ("If-Match" = Option<String>, Header, description = "The ETag of the rules in force, or of the roll-out to replace."),
+        ("If-Match" = Option<String>, Header, pattern = "^(\"[0-9]{1,9}\"|[*])$", description = "The ETag of the rules in force, or of the roll-out to replace."),
         ChangeParams,
     ),
-    request_body(content((String = "application/yaml"), (String = "application/toml"), (Object = "application/json"))),
+    request_body(content((Object = "application/yaml"), (String = "application/toml"), (Object = "application/json"))),
     responses(
         (status = 200, body = PutVersion, headers(("ETag" = String))),
         (status = 403), (status = 409), (status = 412), (status = 422), (status = 428),
@@ -81,7 +81,7 @@ pub(crate) async fn put(
 /// Puts the document of the roll-out in force for all clients.
 #[utoipa::path(
     post, path = "/v1/rules/rollout/promote", operation_id = "promote",
-    params(("If-Match" = String, Header, description = "The ETag of the roll-out."), ChangeParams),
+    params(("If-Match" = String, Header, pattern = "^(\"[0-9]{1,9}\"|[*])$", description = "The ETag of the roll-out."), ChangeParams),
     responses((status = 204), (status = 403), (status = 404), (status = 409), (status = 412), (status = 428)),
 )]
 pub(crate) async fn promote(State(api): State<Api>, change: Change, expected: Expected) -> Result<StatusCode> {
@@ -92,7 +92,7 @@ pub(crate) async fn promote(State(api): State<Api>, change: Change, expected: Ex
 /// Ends the roll-out: the rules in force decide for all clients again.
 #[utoipa::path(
     delete, path = "/v1/rules/rollout", operation_id = "abandon",
-    params(("If-Match" = String, Header, description = "The ETag of the roll-out."), ChangeParams),
+    params(("If-Match" = String, Header, pattern = "^(\"[0-9]{1,9}\"|[*])$", description = "The ETag of the roll-out."), ChangeParams),
     responses((status = 204), (status = 403), (status = 404), (status = 409), (status = 412), (status = 428)),
 )]
 pub(crate) async fn abandon(State(api): State<Api>, change: Change, expected: Expected) -> Result<StatusCode> {

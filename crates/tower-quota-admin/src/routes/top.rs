@@ -16,9 +16,11 @@ use crate::status::millis;
 pub(crate) struct TopQuery {
     /// What to rank by: refused requests, or all of them.
     #[serde(default)]
+    #[param(inline)]
     by: By,
     /// The time that is counted.
     #[serde(default)]
+    #[param(inline)]
     window: Window,
     /// The most clients to list.
     #[param(minimum = 1, maximum = 256, default = 20)]

@@ -1,10 +1,32 @@
-//! What a document may say and cannot mean.
+//! Checks of what a document says and cannot mean.
+//!
+//! Errors are what a policy refuses, what names nothing, and what refuses every request. Warnings are what never
+//! decides. Comparisons of rules with each other are bounded, see [`Budget`]: what lies beyond is not compared.
+
+mod address;
+mod budget;
+mod code;
+mod coverage;
+mod limits;
+mod lists;
+mod names;
+mod overrides;
+mod paths;
+mod routes;
+mod samples;
+mod stricter;
+mod tiers;
+mod useless;
 
 use std::collections::HashSet;
 
+use indexmap::IndexMap;
+
+use self::budget::Budget;
 use crate::code_parts::CodeParts;
-use crate::document::Document;
-use crate::problem::Problems;
+use crate::document::{Document, KeyRule, LimitRule, RouteRule};
+use crate::problem::{Place, Problem, Problems, nearest};
+use crate::text::KeyText;
 
 /// Names that a document gives beside those of what could be read.
 #[derive(Debug, Default)]
@@ -14,6 +36,127 @@ pub(crate) struct KnownNames {
 }
 
 /// Returns the problems of a document.
-pub(crate) fn check(_document: &Document, _parts: &CodeParts, _known: &KnownNames) -> Problems {
-    Problems::default()
+pub(crate) fn check(document: &Document, parts: &CodeParts, known: &KnownNames) -> Problems {
+    let mut limits = IndexMap::new();
+    for limit in all_limits(document) {
+        limits.entry(limit.rule.name.as_str()).or_insert(limit);
+    }
+    let problems = Problems::default();
+    let replaced = vec![false; limits.len()];
+    let mut checker = Checker { document, parts, known, limits, replaced, problems, budget: Budget::default() };
+    checker.root();
+    checker.names();
+    checker.code();
+    checker.limits();
+    checker.tiers();
+    checker.overrides();
+    checker.lists();
+    checker.paths();
+    checker.routes();
+    checker.useless();
+    checker.samples();
+    checker.problems
+}
+
+/// A document under examination, and what was found.
+struct Checker<'d> {
+    document: &'d Document,
+    parts: &'d CodeParts,
+    known: &'d KnownNames,
+    /// The limits by name; of two with one name, the first.
+    limits: IndexMap<&'d str, PlacedLimit<'d>>,
+    /// True for each limit whose quota a tier or a single key replaces.
+    replaced: Vec<bool>,
+    problems: Problems,
+    budget: Budget,
+}
+
+/// A limit and where it is.
+#[derive(Clone, Copy)]
+struct PlacedLimit<'d> {
+    rule: &'d LimitRule,
+    /// The position in its list.
+    position: usize,
+    /// The route that it belongs to, and the route's position.
+    route: Option<(usize, &'d RouteRule)>,
+}
+
+impl PlacedLimit<'_> {
+    fn place(&self) -> Place {
+        match self.route {
+            None => Place::of("limits").index(self.position),
+            Some((route, _)) => Place::of("routes").index(route).field("limits").index(self.position),
+        }
+    }
+}
+
+/// Returns all limits of a document, those of every request first.
+fn all_limits(document: &Document) -> impl Iterator<Item = PlacedLimit<'_>> {
+    let global = document.limits.iter().enumerate();
+    let global = global.map(|(position, rule)| PlacedLimit { rule, position, route: None });
+    let routed = document.routes.iter().enumerate().flat_map(|(index, route)| {
+        let limits = route.limits.iter().enumerate();
+        limits.map(move |(position, rule)| PlacedLimit { rule, position, route: Some((index, route)) })
+    });
+    global.chain(routed)
+}
+
+impl<'d> Checker<'d> {
+    fn error(&mut self, place: Place, text: impl core::fmt::Display) {
+        self.problems.push(Problem::error(place, text));
+    }
+
+    fn warning(&mut self, place: Place, text: impl core::fmt::Display) {
+        self.problems.push(Problem::warning(place, text));
+    }
+
+    /// Reports a name that nothing has.
+    fn unknown<'n>(&mut self, place: Place, what: &str, name: &str, known: impl Iterator<Item = &'n str>) {
+        if self.problems.is_full() {
+            return self.problems.count(1);
+        }
+        let fix = match nearest(name, known) {
+            Some(near) => format!("write {near:?}, if that is meant"),
+            None => "define it, or remove its name here".into(),
+        };
+        self.error(place, format_args!("there is no {what} {name:?}: {fix}"));
+    }
+
+    fn is_limit(&self, name: &str) -> bool {
+        self.limits.contains_key(name) || self.known.limits.contains(name)
+    }
+
+    fn is_tier(&self, name: &str) -> bool {
+        self.document.tiers.contains_key(name) || self.known.tiers.contains(name)
+    }
+
+    fn unknown_limit(&mut self, place: Place, name: &str) {
+        let names: Vec<&'d str> = self.limits.keys().copied().collect();
+        self.unknown(place, "limit", name, names.into_iter());
+    }
+
+    fn unknown_tier(&mut self, place: Place, name: &str) {
+        let document = self.document;
+        self.unknown(place, "tier", name, document.tiers.keys().map(crate::text::NameText::as_str));
+    }
+
+    /// Returns the key that tiers and patterns of keys mean.
+    fn default_key(&self) -> &'d KeyRule {
+        const CLIENT_IP: &KeyRule = &KeyRule::One(KeyText::ClientIp { v4: None, v6: None });
+        self.document.defaults.key.as_ref().unwrap_or(CLIENT_IP)
+    }
+
+    /// Checks the fields that belong to no list.
+    fn root(&mut self) {
+        if let Some(version) = self.document.version
+            && version != 1
+        {
+            self.error(Place::of("version"), format_args!("version {version} of the format is not known: write 1"));
+        }
+        if self.document.instances == Some(0) {
+            self.error(Place::of("instances"), "a quota cannot be divided among 0 instances: give at least 1");
+        }
+        self.client_ip();
+        self.adaptive_block();
+    }
 }

@@ -15,7 +15,7 @@ use crate::code_parts::CodeParts;
 use crate::document::{Document, LimitRule, Match};
 use crate::problem::{Place, Problem, Problems};
 
-/// What a document is compiled to.
+/// The compiled form of a document.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) policy: Policy,

@@ -14,7 +14,7 @@ use crate::document::{Match, PathMatch};
 use crate::problem::{Place, Problem};
 use crate::text::KeyPattern;
 
-/// What conditions of a document refer to.
+/// The parts of a document that conditions refer to.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) code: &'a CodeParts,

@@ -9,11 +9,11 @@ use tower_quota::{Key, RequestHead};
 /// The extractors of a key, of which the first that is there counts.
 #[derive(Clone)]
 pub(crate) struct KeySource {
-    parts: Vec<Part>,
+    parts: Vec<KeyPart>,
 }
 
 #[derive(Clone)]
-struct Part {
+struct KeyPart {
     extractor: Arc<dyn KeyExtractor>,
     /// True if keys are texts, which patterns can match. Addresses and several keys together are not.
     is_text: bool,
@@ -35,7 +35,7 @@ impl KeySource {
 
     /// Adds the extractor that counts where those before it find no key.
     pub(crate) fn push(&mut self, extractor: Arc<dyn KeyExtractor>, is_text: bool) {
-        self.parts.push(Part { extractor, is_text });
+        self.parts.push(KeyPart { extractor, is_text });
     }
 
     /// Visits the texts of a request that patterns are compared with.
@@ -73,11 +73,11 @@ impl KeySource {
     /// Returns the key that an operator writes as this text: an address, if the keys can be addresses, or the text.
     pub(crate) fn parse(&self, text: &str) -> Option<WrittenKey> {
         let others = self.parts.iter().enumerate().filter(|(_, part)| !part.is_text);
-        let other = |(position, part): (usize, &Part)| {
+        let other = |(position, part): (usize, &KeyPart)| {
             Some(WrittenKey::Other(position, part.extractor.parse(text)?.as_bytes().into()))
         };
         let texts = self.parts.iter().filter(|part| part.is_text);
-        let text = |part: &Part| Some(WrittenKey::Text(part.extractor.parse(text)?.as_bytes().into()));
+        let text = |part: &KeyPart| Some(WrittenKey::Text(part.extractor.parse(text)?.as_bytes().into()));
         others.filter_map(other).next().or_else(|| texts.filter_map(text).next())
     }
 }

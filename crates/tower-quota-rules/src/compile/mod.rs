@@ -19,4 +19,5 @@ mod tiers;
 mod unknown;
 
 pub(crate) use self::compiled::{Compiled, compile};
+pub(crate) use self::keys::client_ip;
 pub use self::tiers::Tier;

@@ -9,7 +9,7 @@ use crate::text::DurationText;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AdaptiveBlock {
-    /// How long a client must be refused without a pause before it is blocked.
+    /// The time for which a client must be refused without a pause before it is blocked.
     pub after: DurationText,
     /// The first block.
     pub first: DurationText,
@@ -20,7 +20,7 @@ pub struct AdaptiveBlock {
     /// The longest block. The default is 1d.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<DurationText>,
-    /// What is blocked: the client's key, which is the default, or its network.
+    /// The blocked identity: the client's key, which is the default, or its network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<BlockBy>,
     /// The leading bits of a blocked IPv4 network. The default is 32: fewer block all clients behind one address.
@@ -33,7 +33,7 @@ pub struct AdaptiveBlock {
     pub prefix_v6: Option<u8>,
 }
 
-/// What an adaptive block blocks.
+/// The identity that an adaptive block blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockBy {

@@ -1,4 +1,4 @@
-//! Which keys have which tier.
+//! Assignment of keys to tiers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

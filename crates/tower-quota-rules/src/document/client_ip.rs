@@ -1,11 +1,11 @@
-//! How the key `client_ip` reads addresses.
+//! Reading of addresses by the key `client_ip`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::text::{HeaderText, Network};
 
-/// How the key `client_ip` reads addresses: the peer's, unless proxies are trusted.
+/// The way in which the key `client_ip` reads addresses: the peer's, unless proxies are trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClientIpRule {

@@ -1,4 +1,4 @@
-//! What limits do that do not say it themselves.
+//! Defaults of limits.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use tower_quota::{MissingKey, OnStoreFailure};
 
 use super::KeyRule;
 
-/// What limits do that do not say it themselves.
+/// The choices of limits that have none of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Defaults {

@@ -1,4 +1,4 @@
-//! What must come of a sample request.
+//! The expected result of a sample request.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Grant;
 use crate::text::NameText;
 
-/// What must come of a sample request, before any other request is counted.
+/// The expected result of a sample request, before any other request is counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expected {
@@ -22,16 +22,16 @@ pub struct Expected {
     pub limits: Option<IndexMap<NameText, Grant>>,
 }
 
-/// What comes of a request.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeText {
-    /// It is not counted.
+    /// The request is not counted.
     Skipped,
-    /// It is neither counted nor blocked.
+    /// The request is neither counted nor blocked.
     Allowed,
-    /// It is blocked.
+    /// The request is blocked.
     Blocked,
-    /// Its limits decide.
+    /// The limits decide.
     Limited,
 }

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
@@ -53,9 +54,11 @@ written_as_text!(Grant, "a quota such as \"100/minute\", or \"unlimited\"", {
     "examples": ["1000/minute", "unlimited"]
 });
 
-/// Quotas by the name of the limit. Most tiers and overrides have a few: a slice takes the least memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Grants(Box<[(NameText, Grant)]>);
+/// Quotas by the name of the limit. Cheap to clone.
+///
+/// Most tiers and overrides have a few: a slice takes the least memory. Overrides that were read share equal ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Grants(Arc<[(NameText, Grant)]>);
 
 impl Grants {
     /// Returns the quota of a limit, if one is given. It compares the names in order.
@@ -71,7 +74,7 @@ impl Grants {
 
     /// Returns whether there are none.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }

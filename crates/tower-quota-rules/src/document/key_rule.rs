@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use crate::text::KeyText;
 
-/// Who is counted: one key, a list of which the first that is there counts, or several keys together.
+/// The counted key: one, a list of which the first that is there counts, or several keys together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KeyRule {
     /// `client_ip`: one key.

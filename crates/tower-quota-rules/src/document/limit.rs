@@ -12,12 +12,12 @@ use crate::text::{AbandonedText, CostText, DurationText, NameText, QuotaText, Se
 pub struct LimitRule {
     /// The name, which clients see and counters are stored by.
     pub name: NameText,
-    /// How much.
+    /// The quota of each key.
     pub quota: QuotaText,
-    /// Who is counted. The default is the key of `defaults`.
+    /// The counted key. The default is the key of `defaults`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<KeyRule>,
-    /// What a request costs. The default is 1.
+    /// The cost of a request. The default is 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<CostText>,
     /// The unit that is counted, for clients. The default is requests.
@@ -53,7 +53,7 @@ pub struct LimitRule {
     /// Blocks clients that keep asking while they are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub penalty: Option<PenaltyRule>,
-    /// How the cost is corrected when the request is over.
+    /// The rule by which the cost is corrected when the request is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<SettleText>,
     /// The final cost of a settled request without a response. The default is `keep`.

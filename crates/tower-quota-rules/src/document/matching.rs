@@ -1,4 +1,4 @@
-//! Which requests.
+//! Conditions on requests.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{HeaderMatches, Many, PathMatch, is_unset};
 use crate::text::{GrpcMethod, GrpcService, HostPattern, KeyPattern, MethodText, NameText, Network};
 
-/// Which requests: all that is given must hold. Where a list is given, one of its values is enough.
+/// Conditions on requests: all that are given must hold. Where a list is given, one of its values is enough.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Match {
@@ -43,7 +43,7 @@ pub struct Match {
     /// A condition that code gives by this name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Many<NameText>>,
-    /// What must not match: none of these.
+    /// Conditions of which none may hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not: Option<Many<Match>>,
 }

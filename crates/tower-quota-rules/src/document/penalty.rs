@@ -15,7 +15,7 @@ pub struct PenaltyRule {
     /// The refusals in a row that are free.
     #[schemars(range(min = 1))]
     pub after: u64,
-    /// What each further refusal adds to the block, and how long it takes to forgive one. The default is 1m.
+    /// The time that each further refusal adds to the block, and that it takes to forgive one. The default is 1m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<DurationText>,
     /// The longest block. The default is 1h.

@@ -9,7 +9,7 @@ use super::{LimitRule, Match};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RouteRule {
-    /// Which requests.
+    /// The requests.
     #[serde(rename = "match")]
     pub matching: Match,
     /// Their limits.

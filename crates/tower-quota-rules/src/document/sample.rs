@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use super::{Expected, Many};
 use crate::text::{HeaderText, MethodText};
 
-/// A sample request, and what must come of it.
+/// A sample request and its expected result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sample {
     /// The request.
     pub request: SampleRequest,
-    /// What must come of it. What is not given is not compared.
+    /// The expected result. A field that is not given is not compared.
     pub expect: Expected,
 }
 

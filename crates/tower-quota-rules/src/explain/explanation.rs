@@ -1,4 +1,4 @@
-//! What rules do with a request.
+//! Explanations of what rules do with a request.
 
 use serde::Serialize;
 use tower_quota::{Explained, ExplainedLimit, Key, Name, Quota, RequestHead};
@@ -8,11 +8,11 @@ use crate::document::OutcomeText;
 use crate::rules::Rules;
 use crate::text::QuotaText;
 
-/// What rules do with a request, before anything is counted.
+/// The explanation of what rules do with a request, before anything is counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// What comes of it.
+    /// The outcome.
     pub outcome: OutcomeText,
     /// The tier of the client.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! What rules do with a request, and the document's own tests of that.
+//! Explanations of what rules do with a request, and the document's own tests.
 //!
 //! A request goes through the same policy and the same index as behind a layer: there is no second evaluation.
 

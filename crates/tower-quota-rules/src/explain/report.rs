@@ -27,7 +27,7 @@ pub struct TestReport {
 pub struct TestFailure {
     /// The position of the test in the document, from 0.
     pub test: usize,
-    /// What was expected, and what came of the request.
+    /// The differences between what was expected and what came of the request.
     pub differences: Vec<String>,
 }
 

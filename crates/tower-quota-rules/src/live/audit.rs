@@ -78,7 +78,7 @@ impl AuditRecord {
             time = %self.time,
             who = self.who,
             what = self.what.as_str(),
-            target = self.target,
+            of = self.target,
             before = self.before,
             after = self.after,
             comment = self.comment,

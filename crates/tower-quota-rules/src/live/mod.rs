@@ -24,6 +24,8 @@
 //! # }
 //! ```
 //!
+//! The [guide] shows roll-outs, blocks and what to do when something is wrong.
+//!
 //! | store | feature | shared by |
 //! |---|---|---|
 //! | [`MemoryRules`] | | one instance |
@@ -39,6 +41,11 @@
 //! * **Versions only go up.** Of two writers who expect the same version, one gets a
 //!   [conflict](RuleStoreError::Conflict). [`LiveRules::rollback`] makes a new version.
 //! * **Counters are kept**, as [`RateLimitHandle::replace_policy`](tower_quota::RateLimitHandle::replace_policy) says.
+
+/// The guide to live rules.
+#[cfg(any(not(doctest), feature = "redis"))]
+#[doc = include_str!("../../guide/live_rules.md")]
+pub mod guide {}
 
 mod audit;
 mod blocks;

@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The last millisecond of the year 9999, the last that RFC 3339 can write.
-const LAST_MILLIS: i64 = 253_402_207_200_999;
+/// The last year that RFC 3339 can write begins with this millisecond.
+const LAST_MILLIS: i64 = 253_370_764_800_000;
 
 /// An instant on the calendar, written as RFC 3339: `2026-05-01T12:00:00Z`. It counts milliseconds.
 ///
@@ -44,7 +44,7 @@ impl Time {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or_default())
     }
 
-    /// Returns the instant this much later, at most the end of the year 9999.
+    /// Returns the instant this much later, at most the year 9999.
     #[must_use]
     pub fn after(self, length: Duration) -> Self {
         Self::from_unix_millis(self.0.saturating_add(i64::try_from(length.as_millis()).unwrap_or(i64::MAX)))

@@ -59,14 +59,21 @@ pub struct VersionInfo {
 
 /// A document that is to be put, with its author and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 #[must_use]
 pub struct NewVersion {
-    pub(crate) author: String,
-    pub(crate) comment: String,
-    pub(crate) format: Format,
-    pub(crate) text: String,
-    pub(crate) rollout: Option<Rollout>,
-    pub(crate) above: u64,
+    /// The name of the person or program that puts it.
+    pub author: String,
+    /// The reason for the change.
+    pub comment: String,
+    /// The format of the text.
+    pub format: Format,
+    /// The text of the document.
+    pub text: String,
+    /// The way in which it runs beside the one in force; `None` to be in force.
+    pub rollout: Option<Rollout>,
+    /// The number that the version's must be above.
+    pub above: u64,
 }
 
 impl NewVersion {

@@ -4,7 +4,7 @@ use core::fmt;
 
 use serde::Serialize;
 
-use super::problem::{Problem, Severity};
+use super::one::{Problem, Severity};
 use super::render;
 
 /// All problems of a document, in the order of its text.
@@ -73,6 +73,11 @@ impl Problems {
         {
             *last = problem;
         }
+    }
+
+    /// Counts problems that are not listed.
+    pub(crate) const fn count(&mut self, more: usize) {
+        self.more += more;
     }
 
     /// Returns whether no further problem is listed.

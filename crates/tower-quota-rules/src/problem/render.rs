@@ -2,7 +2,7 @@
 
 use core::fmt::Write;
 
-use super::problem::Problem;
+use super::one::Problem;
 use super::problems::Problems;
 
 /// The most characters of a line that are shown on each side of the mark.
@@ -10,7 +10,8 @@ const SHOWN: usize = 60;
 
 /// Returns all problems with excerpts of the source.
 pub(super) fn render(problems: &Problems, source: &str, name: &str) -> String {
-    let lines: Vec<&str> = source.lines().collect();
+    // A byte order mark is not a part of the first line.
+    let lines: Vec<&str> = source.strip_prefix('\u{feff}').unwrap_or(source).lines().collect();
     let mut out = String::new();
     for problem in problems {
         // Writing to a string cannot fail.
@@ -38,7 +39,7 @@ fn write_problem(out: &mut String, problem: &Problem, lines: &[&str], name: &str
         let start = column.saturating_sub(SHOWN);
         let shown: String = line.chars().skip(start).take(column - start + SHOWN).collect();
         let before = shown.chars().take(column - start);
-        let width: usize = before.map(|c| Shown::width(c)).sum();
+        let width: usize = before.map(Shown::width).sum();
         writeln!(out, "{gutter} |")?;
         writeln!(out, "{number} | {}", Shown(shown.trim_end()))?;
         writeln!(out, "{gutter} | {}^", " ".repeat(width))?;

@@ -36,7 +36,7 @@ impl<'t> Cursor<'t> {
 
     fn list<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         let rest = self.tree.elements(self.node).filter(move |node| !self.is_left_out(*node));
-        visitor.visit_seq(Elements { cursor: self, rest })
+        visitor.visit_seq(ListItems { cursor: self, rest })
     }
 
     fn map<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -45,14 +45,14 @@ impl<'t> Cursor<'t> {
         visitor.visit_map(Entries { cursor: self, rest, value: None })
     }
 
-    /// Reads a whole number up to this one.
+    /// Reads an integer up to this one.
     fn number(self, most: u64) -> Result<u64, ReadError> {
         let is_number = matches!(self.kind(), Kind::Number | Kind::Plain);
         let number = self.text().parse::<u64>().ok().filter(|number| *number <= most);
         match number {
             Some(number) if is_number => Ok(number),
             _ if is_number => Err(ReadError::number(self.text(), most)),
-            _ => Err(ReadError::invalid_type(self.unexpected(), &"a whole number")),
+            _ => Err(ReadError::invalid_type(self.unexpected(), &"an integer")),
         }
     }
 
@@ -122,7 +122,7 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
         }
     }
 
-    /// An empty value is an empty map: all its lines may be comments.
+    /// Reads a map. An empty value is an empty map, since all its lines may be comments.
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.kind() {
             Kind::Map | Kind::Null => self.map(visitor),
@@ -142,7 +142,7 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
         }
     }
 
-    /// An empty value is an empty list: all its lines may be comments.
+    /// Reads a list. An empty value is an empty list, since all its lines may be comments.
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.kind() {
             Kind::List | Kind::Null => self.list(visitor),
@@ -161,12 +161,12 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
 }
 
 /// The elements of a list.
-struct Elements<'t, I> {
+struct ListItems<'t, I> {
     cursor: Cursor<'t>,
     rest: I,
 }
 
-impl<'de, I: Iterator<Item = u32>> SeqAccess<'de> for Elements<'_, I> {
+impl<'de, I: Iterator<Item = u32>> SeqAccess<'de> for ListItems<'_, I> {
     type Error = ReadError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {

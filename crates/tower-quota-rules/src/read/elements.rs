@@ -1,7 +1,7 @@
 //! The elements of a document, read one by one, and every error in them.
 
 use core::hash::Hash;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -10,11 +10,12 @@ use serde::de::value::StrDeserializer;
 
 use super::cursor::Cursor;
 use super::error::ReadError;
+use super::expressions;
 use super::tree::{At, Kind, Tree};
-use crate::document::Document;
+use crate::document::{Document, Grants, OverrideRule};
 use crate::problem::{Place, Problem, Problems};
 
-/// How often a large element is read: each error leaves a node out, and reads it again.
+/// The most readings of a large element: each error leaves a node out, and reads it again.
 const MAX_READS_OF_LARGE: usize = 10;
 
 /// The nodes from which an element is large.
@@ -51,16 +52,21 @@ impl Elements<'_> {
     /// Reads the document. What cannot be read is left out.
     pub(super) fn document(&mut self) -> Document {
         for (first, second) in self.tree.duplicates() {
-            let (line, _) = self.position(first);
+            self.left_out.insert(second);
+            let line = if self.problems.is_full() { 0 } else { self.position(first).0 };
             let text = self.tree.text(second);
             let message = format!("{text:?} is given twice, first in line {line}");
             self.report(second, message, Some("remove one".into()));
-            self.left_out.insert(second);
         }
         let mut document = Document::default();
         if !matches!(self.tree.kind(0), Kind::Map | Kind::Null) {
             let help = "begin with a field, such as \"limits\"";
             self.report(0, "a document is a map of fields, and this is none".into(), Some(help.into()));
+            return document;
+        }
+        // Before they are compiled, which takes more time and memory than to read them.
+        if let Some((message, help)) = expressions::excess(self.tree) {
+            self.report(0, message, Some(help.into()));
             return document;
         }
         let entries: Vec<(u32, u32)> = self.tree.entries(0).collect();
@@ -74,9 +80,12 @@ impl Elements<'_> {
                 "client_ip" => document.client_ip = self.element(value).unwrap_or_default(),
                 "instances" => document.instances = self.element(value).unwrap_or_default(),
                 "limits" => document.limits = self.list(value),
-                "tiers" => document.tiers = self.map(value),
+                "tiers" => document.tiers = self.map(value, |tier| tier),
                 "assign" => document.assign = self.list(value),
-                "overrides" => document.overrides = self.map(value),
+                "overrides" => {
+                    let mut known = HashSet::new();
+                    document.overrides = self.map(value, |single: OverrideRule| shared(&mut known, single));
+                }
                 "routes" => document.routes = self.list(value),
                 "skip" => document.skip = self.list(value),
                 "allow" => document.allow = self.list(value),
@@ -101,7 +110,7 @@ impl Elements<'_> {
         elements.into_iter().filter_map(|node| self.element(node)).collect()
     }
 
-    fn map<K, V>(&mut self, map: u32) -> IndexMap<K, V>
+    fn map<K, V>(&mut self, map: u32, mut kept: impl FnMut(V) -> V) -> IndexMap<K, V>
     where
         K: for<'de> Deserialize<'de> + Hash + Eq,
         V: for<'de> Deserialize<'de>,
@@ -120,7 +129,7 @@ impl Elements<'_> {
             match K::deserialize(text) {
                 Ok(name) => {
                     if let Some(element) = self.element(value) {
-                        read.insert(name, element);
+                        read.insert(name, kept(element));
                     }
                 }
                 Err(error) => {
@@ -164,16 +173,29 @@ impl Elements<'_> {
     }
 
     fn report(&mut self, node: u32, message: String, help: Option<String>) {
-        let mut problem = Problem::error(self.tree.place(node), "");
+        if self.problems.is_full() {
+            // Finding its place takes time that grows with the text, and it is counted only.
+            return self.problems.count(1);
+        }
+        let mut problem = Problem::error(self.tree.place(node), "").in_line(self.position(node));
         (problem.message, problem.help) = (message, help);
-        let (line, column) = self.position(node);
-        (problem.line, problem.column) = (Some(line), Some(column));
         self.problems.push(problem);
     }
 
     fn position(&self, node: u32) -> (u32, u32) {
         self.tree.node(node).map_or(At::Line(1, 1), |node| node.at).line_and_column(self.source)
     }
+}
+
+/// Returns an override that shares its quotas with an earlier one, if that has the same: there may be a million.
+fn shared(known: &mut HashSet<Grants>, mut single: OverrideRule) -> OverrideRule {
+    match known.get(&single.limits) {
+        Some(grants) => single.limits = grants.clone(),
+        None => {
+            known.insert(single.limits.clone());
+        }
+    }
+    single
 }
 
 /// Makes the problem of a text that is not read at all.

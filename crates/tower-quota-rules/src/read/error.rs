@@ -6,7 +6,7 @@ use serde::de::{Expected, Unexpected};
 
 use crate::problem::nearest;
 
-/// What is wrong with a node. Boxed, so that results are small.
+/// The error of a node. Boxed, so that results are small.
 #[derive(Debug)]
 pub(super) struct ReadError(Box<Wrong>);
 
@@ -35,7 +35,7 @@ impl ReadError {
 
     /// Makes the error of a number that is out of range.
     pub(super) fn number(text: &str, most: u64) -> Self {
-        Self::new(format!("{text} is not a whole number from 0 to {most}"), Some("give one in this range".into()))
+        Self::new(format!("{text} is not an integer from 0 to {most}"), Some("give one in this range".into()))
     }
 }
 
@@ -86,7 +86,10 @@ fn unknown(what: &str, name: &str, expected: &[&'static str]) -> ReadError {
     let help = match (nearest(name, expected.iter().copied()), expected) {
         (Some(near), _) => Some(format!("write {near:?}, if that is meant")),
         (None, []) => None,
-        (None, known) => Some(format!("the known ones are {}", known.join(", "))),
+        (None, known) => {
+            let quoted: Vec<String> = known.iter().map(|name| format!("{name:?}")).collect();
+            Some(format!("write one of {}", quoted.join(", ")))
+        }
     };
     ReadError::new(format!("there is no {what} {name:?} here"), help)
 }

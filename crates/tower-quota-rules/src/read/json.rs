@@ -2,7 +2,7 @@
 
 use serde::de::IgnoredAny;
 
-use super::tree::{At, Kind, Tree, small};
+use super::tree::{At, Exceeded, Kind, Tree, small};
 use crate::problem::{Place, Problem};
 
 /// Reads JSON (RFC 8259).
@@ -10,22 +10,23 @@ use crate::problem::{Place, Problem};
 /// `serde_json` checks the grammar, but does not say where its values are. So a valid text is scanned for them.
 pub(super) fn read(text: &str) -> Result<Tree, Problem> {
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| invalid(&error))?;
+    let bounded = |bound: Exceeded| bound.problem(text);
     let mut tree = Tree::default();
     let mut at = 0;
     while let Some(byte) = text.as_bytes().get(at) {
         let place = At::Offset(small(at));
         match byte {
-            b'{' => tree.open(Kind::Map, place)?,
-            b'[' => tree.open(Kind::List, place)?,
+            b'{' => tree.open(Kind::Map, place).map_err(bounded)?,
+            b'[' => tree.open(Kind::List, place).map_err(bounded)?,
             b'}' | b']' => tree.close(),
             b'"' => {
                 let length = string_length(&text[at..]);
                 let quoted = &text[at..at + length];
                 if quoted.contains('\\') {
                     let unescaped: String = serde_json::from_str(quoted).map_err(|error| invalid(&error))?;
-                    tree.scalar(Kind::Text, place, &unescaped)?;
+                    tree.scalar(Kind::Text, place, &unescaped).map_err(bounded)?;
                 } else {
-                    tree.scalar(Kind::Text, place, &quoted[1..length - 1])?;
+                    tree.scalar(Kind::Text, place, &quoted[1..length - 1]).map_err(bounded)?;
                 }
                 at += length;
                 continue;
@@ -39,7 +40,7 @@ pub(super) fn read(text: &str) -> Result<Tree, Problem> {
                     b't' | b'f' => Kind::Bool,
                     _ => Kind::Number,
                 };
-                tree.scalar(kind, place, &rest[..length])?;
+                tree.scalar(kind, place, &rest[..length]).map_err(bounded)?;
                 at += length;
                 continue;
             }
@@ -67,8 +68,9 @@ fn string_length(text: &str) -> usize {
 fn invalid(error: &serde_json::Error) -> Problem {
     let reason = error.to_string();
     let reason = reason.split(" at line ").next().unwrap_or_default();
-    let mut problem = Problem::error(Place::default(), format_args!("this is not JSON, {reason}: correct it here"));
-    problem.line = Some(small(error.line().max(1)));
-    problem.column = Some(small(error.column().max(1)));
-    problem
+    let problem = Problem::error(
+        Place::default(),
+        format_args!("this is not JSON, {reason}: look for quotes, brackets and commas here and above"),
+    );
+    problem.in_line((small(error.line().max(1)), small(error.column().max(1))))
 }

@@ -1,4 +1,4 @@
-//! What was read, and where in the text it is.
+//! Reading of a text, and places in it.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Bound;
@@ -11,7 +11,7 @@ use crate::document::Document;
 use crate::format::Format;
 use crate::problem::{Problem, Problems, Step};
 
-/// What is known of a text beside its document.
+/// The places of a document in its text, and the problems of reading it.
 #[derive(Debug, Default)]
 pub(crate) struct Reading<'s> {
     tree: Option<Tree>,

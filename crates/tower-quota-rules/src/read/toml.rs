@@ -3,7 +3,7 @@
 use ::toml::Spanned;
 use ::toml::de::{DeTable, DeValue};
 
-use super::tree::{At, Kind, Tree, small};
+use super::tree::{At, Exceeded, Kind, Tree, small};
 use crate::problem::{Place, Problem};
 
 /// Reads TOML 1.0. Returns the tree, or each error of the grammar.
@@ -13,11 +13,11 @@ pub(super) fn read(text: &str) -> Result<Tree, Vec<Problem>> {
         return Err(errors.iter().map(|error| invalid(error, text)).collect());
     }
     let mut tree = Tree::default();
-    add_table(&mut tree, table.get_ref(), At::Offset(0)).map_err(|problem| vec![problem])?;
+    add_table(&mut tree, table.get_ref(), At::Offset(0)).map_err(|bound| vec![bound.problem(text)])?;
     Ok(tree)
 }
 
-fn add_table(tree: &mut Tree, table: &DeTable<'_>, at: At) -> Result<(), Problem> {
+fn add_table(tree: &mut Tree, table: &DeTable<'_>, at: At) -> Result<(), Exceeded> {
     tree.open(Kind::Map, at)?;
     for (key, value) in table {
         tree.scalar(Kind::Text, place(key), key.get_ref())?;
@@ -27,14 +27,15 @@ fn add_table(tree: &mut Tree, table: &DeTable<'_>, at: At) -> Result<(), Problem
     Ok(())
 }
 
-fn add(tree: &mut Tree, value: &Spanned<DeValue<'_>>) -> Result<(), Problem> {
+fn add(tree: &mut Tree, value: &Spanned<DeValue<'_>>) -> Result<(), Exceeded> {
     let at = place(value);
+    let mut scalar = |kind, text: &str| tree.scalar(kind, at, text);
     match value.get_ref() {
-        DeValue::String(text) => tree.scalar(Kind::Text, at, text),
-        DeValue::Integer(number) => tree.scalar(Kind::Number, at, &number.to_string()),
-        DeValue::Float(number) => tree.scalar(Kind::Number, at, &number.to_string()),
-        DeValue::Boolean(flag) => tree.scalar(Kind::Bool, at, if *flag { "true" } else { "false" }),
-        DeValue::Datetime(time) => tree.scalar(Kind::Text, at, &time.to_string()),
+        DeValue::String(text) => scalar(Kind::Text, text),
+        DeValue::Integer(number) => scalar(Kind::Number, &number.to_string()),
+        DeValue::Float(number) => scalar(Kind::Number, &number.to_string()),
+        DeValue::Boolean(flag) => scalar(Kind::Bool, if *flag { "true" } else { "false" }),
+        DeValue::Datetime(time) => scalar(Kind::Text, &time.to_string()),
         DeValue::Array(elements) => {
             tree.open(Kind::List, at)?;
             for element in elements {
@@ -53,8 +54,7 @@ fn place<T>(spanned: &Spanned<T>) -> At {
 
 fn invalid(error: &::toml::de::Error, text: &str) -> Problem {
     let reason = error.message().replace('\n', ", ");
-    let mut problem = Problem::error(Place::default(), format_args!("this is not TOML, {reason}"));
-    let (line, column) = At::Offset(small(error.span().map_or(0, |span| span.start))).line_and_column(text);
-    (problem.line, problem.column) = (Some(line), Some(column));
-    problem
+    let at = At::Offset(small(error.span().map_or(0, |span| span.start)));
+    let text_of = format_args!("this is not TOML, {reason}: look for quotes and brackets here and above");
+    Problem::error(Place::default(), text_of).in_line(at.line_and_column(text))
 }

@@ -28,7 +28,7 @@ pub(super) struct Node {
     pub(super) at: At,
     /// The number of the first node after those in it.
     end: u32,
-    /// Where its text begins.
+    /// The beginning of its text.
     start: u32,
     /// The bytes of its text.
     length: u32,
@@ -41,6 +41,19 @@ pub(super) enum At {
     Line(u32, u32),
     /// Bytes from the beginning.
     Offset(u32),
+}
+
+/// A bound of trees that a text exceeds.
+#[derive(Debug)]
+pub(super) struct Exceeded {
+    at: At,
+    text: &'static str,
+}
+
+impl Exceeded {
+    pub(super) fn problem(&self, source: &str) -> Problem {
+        Problem::error(Place::default(), self.text).in_line(self.at.line_and_column(source))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,17 +72,16 @@ impl Tree {
     // Building.
 
     /// Adds a node with a text.
-    pub(super) fn scalar(&mut self, kind: Kind, at: At, text: &str) -> Result<(), Problem> {
+    pub(super) fn scalar(&mut self, kind: Kind, at: At, text: &str) -> Result<(), Exceeded> {
         let start = small(self.texts.len());
         self.texts.push_str(text);
         self.add(kind, at, start, small(text.len()))
     }
 
     /// Begins a list or a map.
-    pub(super) fn open(&mut self, kind: Kind, at: At) -> Result<(), Problem> {
+    pub(super) fn open(&mut self, kind: Kind, at: At) -> Result<(), Exceeded> {
         if self.open.len() >= MAX_NESTING {
-            let text = format_args!("the document is nested deeper than {MAX_NESTING} levels: write it flatter");
-            return Err(Problem::error(Place::default(), text));
+            return Err(Exceeded { at, text: "the document is nested deeper than 32 levels: write it flatter" });
         }
         self.open.push(small(self.nodes.len()));
         self.add(kind, at, 0, 0)
@@ -83,10 +95,9 @@ impl Tree {
         }
     }
 
-    fn add(&mut self, kind: Kind, at: At, start: u32, length: u32) -> Result<(), Problem> {
+    fn add(&mut self, kind: Kind, at: At, start: u32, length: u32) -> Result<(), Exceeded> {
         if self.nodes.len() >= MAX_NODES {
-            let text = format_args!("the document has more than {MAX_NODES} values: split it");
-            return Err(Problem::error(Place::default(), text));
+            return Err(Exceeded { at, text: "the document has more than 32 million values: split it" });
         }
         let end = small(self.nodes.len() + 1);
         self.nodes.push(Node { kind, at, end, start, length });
@@ -145,6 +156,14 @@ impl Tree {
     /// Returns the value of a key in a map.
     pub(super) fn value(&self, map: u32, key: &str) -> Option<u32> {
         self.entries(map).find(|(found, _)| self.text(*found) == key).map(|(_, value)| value)
+    }
+
+    /// Returns the texts after each scalar of this text: the values of such a key, in all maps.
+    ///
+    /// What follows another scalar of the text is returned too, which does no harm in a bound.
+    pub(super) fn texts_of<'t>(&'t self, key: &'t str) -> impl Iterator<Item = &'t str> {
+        let nodes = 0..small(self.nodes.len());
+        nodes.filter(move |node| self.text(*node) == key).map(|node| self.text(node + 1))
     }
 
     /// Returns the keys that a map has twice, each with the one before it.

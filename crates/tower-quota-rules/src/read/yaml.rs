@@ -2,25 +2,32 @@
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
 
-use super::tree::{At, Kind, Tree, small};
+use super::tree::{At, Exceeded, Kind, Tree, small};
 use crate::problem::{Place, Problem};
 
 /// Reads YAML 1.2: one document, without anchors, aliases and tags.
 ///
 /// They would let a short text stand for a long document. Rules need none of them.
 pub(super) fn read(text: &str) -> Result<Tree, Problem> {
+    let bounded = |bound: Exceeded| bound.problem(text);
     let mut tree = Tree::default();
     let mut documents = 0;
     for event in Parser::new_from_str(text) {
-        let (event, span) = event
-            .map_err(|error| refused(*error.marker(), format_args!("this is not YAML, {}", reason(error.info()))))?;
+        let (event, span) = event.map_err(|error| {
+            refused(
+                *error.marker(),
+                format_args!(
+                    "this is not YAML, {}: look for quotes, brackets and indentation here and above",
+                    reason(error.info())
+                ),
+            )
+        })?;
         let at = At::Line(small(span.start.line()), small(span.start.col() + 1));
         let anchored = |anchor: usize, has_tag: bool| match (anchor, has_tag) {
             (0, false) => Ok(()),
             (0, true) => Err(refused(span.start, format_args!("tags are not read: remove it"))),
             _ => Err(refused(span.start, format_args!("anchors are not read: write the value where it is used"))),
         };
-        let bounded = |problem: Problem| located(problem, span.start);
         match event {
             Event::Scalar(value, style, anchor, tag) => {
                 anchored(anchor, tag.is_some())?;
@@ -57,17 +64,11 @@ pub(super) fn read(text: &str) -> Result<Tree, Problem> {
     Ok(tree)
 }
 
-/// Returns the parser's reason without what it was doing meanwhile.
-fn reason(info: &str) -> &str {
-    info.trim_end_matches('.')
+/// Returns the parser's reason as a part of a sentence.
+fn reason(info: &str) -> String {
+    info.trim_end_matches('.').replace(": ", ", ")
 }
 
 fn refused(at: Marker, text: core::fmt::Arguments<'_>) -> Problem {
-    located(Problem::error(Place::default(), text), at)
-}
-
-fn located(mut problem: Problem, at: Marker) -> Problem {
-    problem.line = Some(small(at.line().max(1)));
-    problem.column = Some(small(at.col() + 1));
-    problem
+    Problem::error(Place::default(), text).in_line((small(at.line().max(1)), small(at.col() + 1)))
 }

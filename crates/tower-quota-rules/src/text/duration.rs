@@ -9,7 +9,7 @@ use super::macros::written_as_text;
 
 /// A time span as text: `90s`, `15 minutes`, `1h30m`, `250ms`.
 ///
-/// Numbers are whole and each has a unit: `us`, `ms`, `s`, `m`, `h`, `d`, `w`, or the name of one.
+/// Each number is an integer with a unit: `us`, `ms`, `s`, `m`, `h`, `d`, `w`, or the name of one.
 ///
 /// ```
 /// use std::time::Duration;
@@ -48,7 +48,7 @@ pub(super) fn in_one_unit(micros: u64) -> (u64, &'static str) {
     unit.map_or((micros, "microsecond"), |(unit, name, ..)| (micros / unit, name))
 }
 
-/// Returns the number at the beginning of a text, in which `_` may separate digits, and what follows it.
+/// Returns the number at the beginning of a text and what follows it. `_` may separate digits.
 pub(super) fn leading_number(text: &str) -> Option<(u64, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);
@@ -93,7 +93,7 @@ impl FromStr for DurationText {
         let wrong = || {
             TextError::new(
                 format_args!("{text:?} is not a time span"),
-                "give whole numbers with units, such as \"30s\", \"15 minutes\" or \"1h30m\"",
+                "give integers with units, such as \"30s\", \"15 minutes\" or \"1h30m\"",
             )
         };
         micros(text).map(|micros| Self(Duration::from_micros(micros))).ok_or_else(wrong)

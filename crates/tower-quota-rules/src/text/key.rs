@@ -8,7 +8,7 @@ use super::macros::written_as_text;
 use super::name::NameText;
 use super::pattern::HeaderText;
 
-/// What a request is counted by, as text: `client_ip`, `header x-api-key`, `path_segment 0`.
+/// A key that requests are counted by, as text: `client_ip`, `header x-api-key`, `path_segment 0`.
 ///
 /// Each is an extractor of [`tower_quota::key`].
 ///

@@ -37,7 +37,7 @@ macro_rules! written_as_text {
             }
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "string", $($schema)* })
+                schemars::json_schema!({ "type": "string", "description": $expected, $($schema)* })
             }
         }
     };

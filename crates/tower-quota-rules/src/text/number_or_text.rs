@@ -1,6 +1,6 @@
 //! Serde and JSON Schema for types that are written as a number or a text.
 
-/// Implements `Serialize`, `Deserialize` and `JsonSchema` by `number`, `From<u64>`, `Display` and `FromStr`.
+/// Implements serde's traits and `JsonSchema` by `number`, `From<u64>`, `Display` and `FromStr`.
 macro_rules! number_or_text {
     ($type:ident, $expected:literal, { $($schema:tt)* }) => {
         impl serde::Serialize for $type {
@@ -42,7 +42,7 @@ macro_rules! number_or_text {
             }
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ $($schema)* })
+                schemars::json_schema!({ "description": $expected, $($schema)* })
             }
         }
     };

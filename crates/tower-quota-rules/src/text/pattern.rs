@@ -50,7 +50,7 @@ macro_rules! checked_text {
 
 checked_text! {
     /// A pattern of paths, as axum's routes are written: `/users/{id}`, `/files/{*rest}`.
-    PathPattern, when::try_path, "a path such as \"/users/{id}\"",
+    PathPattern, path, "a path such as \"/users/{id}\"",
     { "pattern": "^/", "examples": ["/users/{id}", "/files/{*rest}"] }
 }
 
@@ -88,6 +88,22 @@ checked_text! {
     /// A name of a header field, in lower case: `x-api-key`.
     HeaderText, header, "a header such as \"x-api-key\"",
     { "pattern": "^[!#$%&'*+.^_`|~0-9a-zA-Z-]+$", "examples": ["x-api-key"] }
+}
+
+/// Checks a pattern of paths. The router's reason is made a part of a sentence.
+fn path(text: &str) -> Result<(), TextError> {
+    match when::try_path(text) {
+        Ok(_) => Ok(()),
+        Err(when::PatternError::Path { pattern, reason }) => {
+            let mut reason = reason.trim_end_matches('.').replace(": ", ", ");
+            if let Some(first) = reason.get_mut(..1) {
+                first.make_ascii_lowercase();
+            }
+            let wrong = format_args!("{pattern:?} is not a pattern of paths, {reason}");
+            Err(TextError::new(wrong, "write it as \"/users/{id}\" or \"/files/{*rest}\""))
+        }
+        Err(other) => Err(TextError::of(other)),
+    }
 }
 
 /// Checks a method. Methods are case-sensitive: one in lower case would match no request.

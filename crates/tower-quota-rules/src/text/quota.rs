@@ -78,7 +78,7 @@ impl FromStr for QuotaText {
             |reason: fmt::Arguments<'_>| TextError::new(format_args!("{text:?} is not a quota, {reason}"), EXAMPLES);
         let lower = text.to_ascii_lowercase();
         let Some((units, rest)) = leading_number(lower.trim_start()) else {
-            return Err(wrong(format_args!("since it does not begin with a whole number of units")));
+            return Err(wrong(format_args!("since it does not begin with a number of units")));
         };
         let rest = rest.trim_start();
         let rest = rest.strip_prefix('/').or_else(|| rest.strip_prefix("per ")).map(str::trim_start);
@@ -97,7 +97,7 @@ impl FromStr for QuotaText {
     }
 }
 
-/// What follows the rate.
+/// The words after the rate.
 #[derive(Default)]
 struct Options {
     algorithm: Option<Algorithm>,
@@ -122,7 +122,7 @@ impl Options {
             match word {
                 "burst" | "queue" => {
                     let number = words.next().and_then(leading_number).filter(|(_, rest)| rest.is_empty());
-                    let Some((number, _)) = number else { return Err(format!("since {word:?} takes a whole number")) };
+                    let Some((number, _)) = number else { return Err(format!("since {word:?} takes an integer")) };
                     let field = if word == "burst" { &mut options.burst } else { &mut options.queue };
                     if field.replace(number).is_some() {
                         return Err(twice());
@@ -222,3 +222,63 @@ written_as_text!(QuotaText, "a quota such as \"100/minute\" or \"10/second burst
     "pattern": "^\\s*[0-9][0-9_]*\\s*(/|[pP][eE][rR] )\\s*([0-9][0-9_]*\\s*)?[a-zA-Zµ]+(\\s+[a-zA-Z0-9_µ]+)*\\s*$",
     "examples": ["100/minute", "10/second burst 20", "5 per 15 minutes sliding_log", "1000/day fixed_window offset 6h"]
 });
+
+#[cfg(test)]
+mod tests {
+    use tower_quota::Quota;
+
+    use super::QuotaText;
+
+    #[test]
+    fn quotas_are_read_in_each_notation() {
+        for (text, quota) in [
+            ("100/minute", Quota::per_minute(100)),
+            (" 5_000 per 1 h ", Quota::per_hour(5_000)),
+            ("10/S BURST 50", Quota::per_second(10).burst(50)),
+            ("5 per 15 minutes sliding_log", Quota::new(5, core::time::Duration::from_secs(900)).sliding_log()),
+            (
+                "1/day fixed_window offset 6h 30m",
+                Quota::per_day(1).fixed_window().offset(core::time::Duration::from_secs(23_400)),
+            ),
+            ("1/day from_first_request fixed_window", Quota::per_day(1).fixed_window().from_first_request()),
+            ("9/s leaky_bucket queue 4", Quota::per_second(9).leaky_bucket().queue(4)),
+        ] {
+            assert_eq!(text.parse::<QuotaText>().map(Quota::from), Ok(quota), "{text}");
+        }
+    }
+
+    #[test]
+    fn given_burst_is_printed_though_it_is_the_default() {
+        let given = Quota::per_minute(100).burst(100);
+        assert_ne!(given, Quota::per_minute(100));
+        assert_eq!(QuotaText::from(given).to_string(), "100/minute burst 100");
+    }
+
+    #[test]
+    fn invalid_quotas_are_refused() {
+        for text in [
+            "",
+            "100",
+            "minute",
+            "100/",
+            "100/fortnight",
+            "-1/s",
+            "1.5/s",
+            "100/minute burst",
+            "100/minute burst 0",
+            "1/s queue 3",
+            "1/s gcra gcra",
+            "1/s gcra sliding_log",
+            "1/s burst 2 burst 2",
+            "1/s offset 1ms",
+            "1/s fixed_window offset",
+            "1/s fixed_window offset 2s",
+            "99999999999999999999/s",
+            "1/0s",
+            "100/minuteburst 20",
+            "1/s burst 2 queue 2",
+        ] {
+            assert!(text.parse::<QuotaText>().is_err(), "{text}");
+        }
+    }
+}

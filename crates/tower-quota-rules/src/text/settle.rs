@@ -9,7 +9,7 @@ use super::name::NameText;
 use super::number_or_text::number_or_text;
 use super::pattern::HeaderText;
 
-/// How the cost of a request is corrected when it is over, as text: a rule of [`tower_quota::settle`].
+/// A rule by which the cost of a request is corrected when it is over, as text: one of [`tower_quota::settle`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SettleText {
@@ -78,7 +78,7 @@ written_as_text!(SettleText, "a rule of settling such as \"handler\" or \"only_f
     "examples": ["handler", "only_failures", "cost_header x-cost", "body_bytes 1000", "code tokens"]
 });
 
-/// What a settled request costs if there is no response: `keep`, `refund`, or a number of units.
+/// The cost of a settled request without a response: `keep`, `refund`, or a number of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AbandonedText {

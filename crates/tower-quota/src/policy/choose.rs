@@ -34,9 +34,9 @@ impl<'a> Chosen<'a> {
         Self { add }
     }
 
-    /// Adds the limit at this position in the list that was given with the closure, with another quota or its own.
+    /// Adds the limit at this position in the list, with its own quota or another one.
     ///
-    /// The other quota is that of the client's tier, for example, and goes before [`Limit::quota_with`]. A limit that
+    /// The list is that which was given with the closure. The other quota is that of the client's tier, for example, and goes before [`Limit::quota_with`]. A limit that
     /// was added before and a position outside the list are ignored.
     pub fn add(&mut self, position: usize, quota: Option<Quota>) {
         (self.add)(position, quota);

@@ -1,4 +1,4 @@
-//! What a policy would do with a request.
+//! Explanations of what a policy would do with a request.
 
 use core::fmt;
 
@@ -30,15 +30,15 @@ pub struct Explainer {
     plan: Plan,
 }
 
-/// What a policy would do with a request, before anything is counted.
+/// The explanation of what a policy would do with a request, before anything is counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Explained {
-    /// It is not counted.
+    /// The request is not counted.
     Skipped,
-    /// It is neither counted nor blocked.
+    /// The request is neither counted nor blocked.
     Allowed,
-    /// It is blocked.
+    /// The request is blocked.
     Blocked,
     /// A limit refuses it, because it has no key of this scope.
     MissingKey(Name),

@@ -13,7 +13,7 @@ use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Answer, Inner, Limited, WITH_X, field};
 
-/// Adds the limits whose positions are in the header `meets`, each with the quota in `units`, if it is there.
+/// Adds the limits at the positions in the header `meets`, each with the quota in `units`.
 fn by_header(head: &RequestHead<'_>, chosen: &mut Chosen<'_>) {
     let text = |name| head.headers().get(name).and_then(|value| value.to_str().ok());
     let units = text("units").and_then(|units| units.parse().ok());

@@ -46,11 +46,15 @@ pub(crate) struct Matches {
     methods: HashMap<Method, Vec<u32>>,
 }
 
+/// A condition of code, if the program gives it, and the matches that it finds.
+type CodeMatches = (Option<Arc<dyn Condition>>, Vec<u32>);
+
+/// Matches by a text.
 type Texts = HashMap<Box<str>, Vec<u32>>;
 
 /// A match.
 struct Entry {
-    /// What it stands for.
+    /// The number that it stands for.
     number: u32,
     /// The conditions of the fields by which it was not found.
     rest: Vec<Box<dyn Condition>>,
@@ -275,7 +279,7 @@ struct Found<'m> {
     hosts: HashMap<Box<[u8]>, Vec<u32>>,
     domains: HashMap<Box<[u8]>, Vec<u32>>,
     networks: Vec<(Range, u32)>,
-    code: HashMap<&'m str, (Option<Arc<dyn Condition>>, Vec<u32>)>,
+    code: HashMap<&'m str, CodeMatches>,
     methods: HashMap<Method, Vec<u32>>,
 }
 

@@ -15,7 +15,7 @@ use crate::document::PathMatch;
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
     /// The nodes of the trie. The first is the root, which is before the first slash.
-    nodes: Vec<Node>,
+    nodes: Vec<Branch>,
     /// Patterns that are no list of segments, `/v{n}`, by their literal beginning.
     others: Option<Nested<Box<[u8]>>>,
     other_patterns: Vec<Other>,
@@ -26,7 +26,7 @@ pub(crate) struct Paths {
 
 /// A place in the trie, after a slash and a segment.
 #[derive(Debug, Default)]
-struct Node {
+struct Branch {
     literals: HashMap<Box<str>, usize>,
     parameter: Option<usize>,
     /// The numbers of patterns that end here.
@@ -53,7 +53,7 @@ impl Paths {
     /// # Errors
     /// An error when the expressions take too much memory together.
     pub(crate) fn new<'p>(entries: impl IntoIterator<Item = (&'p PathMatch, u32)>) -> Result<Self, regex::Error> {
-        let mut paths = Self { nodes: vec![Node::default()], ..Self::default() };
+        let mut paths = Self { nodes: vec![Branch::default()], ..Self::default() };
         let (mut others, mut expressions) = (Vec::new(), Vec::new());
         for (path, number) in entries {
             match path {
@@ -91,7 +91,7 @@ impl Paths {
                 Segment::Rest => return node.rests.push(number),
             };
             if at == next {
-                self.nodes.push(Node::default());
+                self.nodes.push(Branch::default());
             }
         }
         if let Some(node) = self.nodes.get_mut(at) {
@@ -106,7 +106,7 @@ impl Paths {
             && self.numbers.is_empty()
     }
 
-    fn root(&self) -> Option<&Node> {
+    fn root(&self) -> Option<&Branch> {
         self.nodes.first()
     }
 
@@ -133,7 +133,7 @@ impl Paths {
     }
 
     /// Visits what matches the rest of a path, which begins after a slash.
-    fn descend(&self, node: &Node, path: &str, visit: &mut dyn FnMut(u32)) {
+    fn descend(&self, node: &Branch, path: &str, visit: &mut dyn FnMut(u32)) {
         if !path.is_empty() {
             node.rests.iter().for_each(|number| visit(*number));
         }

@@ -15,7 +15,7 @@ pub(super) struct Quotas {
 
 /// The quota of one limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Grant {
+pub(super) struct TierQuota {
     /// The position of the limit.
     pub(super) limit: u32,
     /// The number of the quota; `None` if the limit does not apply.
@@ -27,8 +27,8 @@ pub(super) struct Grant {
 pub(crate) struct Granted<'a> {
     quotas: &'a Quotas,
     pub(crate) tier: Option<Name>,
-    own: &'a [Grant],
-    of_tier: &'a [Grant],
+    own: &'a [TierQuota],
+    of_tier: &'a [TierQuota],
 }
 
 impl Quotas {
@@ -48,7 +48,12 @@ impl Quotas {
 }
 
 impl<'a> Granted<'a> {
-    pub(super) const fn new(quotas: &'a Quotas, tier: Option<Name>, own: &'a [Grant], of_tier: &'a [Grant]) -> Self {
+    pub(super) const fn new(
+        quotas: &'a Quotas,
+        tier: Option<Name>,
+        own: &'a [TierQuota],
+        of_tier: &'a [TierQuota],
+    ) -> Self {
         Self { quotas, tier, own, of_tier }
     }
 
@@ -60,7 +65,7 @@ impl<'a> Granted<'a> {
     /// Returns the quota of a limit: the outer `None` is the limit's own, the inner one that it does not apply.
     #[inline]
     pub(crate) fn quota(&self, limit: u32) -> Option<Option<Quota>> {
-        let grant = |grants: &[Grant]| {
+        let grant = |grants: &[TierQuota]| {
             let at = grants.binary_search_by_key(&limit, |grant| grant.limit).ok()?;
             grants.get(at).copied()
         };

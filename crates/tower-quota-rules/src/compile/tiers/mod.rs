@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tower_quota::{Name, RequestHead};
 
 pub(crate) use self::grants::Granted;
-use self::grants::{Grant, Quotas};
+use self::grants::{Quotas, TierQuota};
 use self::overrides::Overrides;
 pub use self::tier::Tier;
 use super::index::Globs;
@@ -41,7 +41,7 @@ pub(crate) struct Tiers {
 #[derive(Debug)]
 struct TierGrants {
     name: Name,
-    grants: Box<[Grant]>,
+    grants: Box<[TierQuota]>,
 }
 
 impl Tiers {
@@ -154,8 +154,8 @@ fn inherited(
     limits: &HashMap<&str, u32>,
     quotas: &mut Quotas,
     problems: &mut Problems,
-) -> Box<[Grant]> {
-    let mut grants: Vec<Grant> = Vec::new();
+) -> Box<[TierQuota]> {
+    let mut grants: Vec<TierQuota> = Vec::new();
     let mut next = Some(name);
     let mut seen: Vec<&NameText> = Vec::new();
     while let Some(name) = next {
@@ -181,7 +181,7 @@ fn inherited(
 
 /// Adds quotas for limits that have none yet, sorted by limit.
 fn add(
-    grants: &mut Vec<Grant>,
+    grants: &mut Vec<TierQuota>,
     added: &Grants,
     limits: &HashMap<&str, u32>,
     quotas: &mut Quotas,
@@ -195,7 +195,7 @@ fn add(
             continue;
         };
         if let Err(at) = grants.binary_search_by_key(&limit, |grant| grant.limit) {
-            grants.insert(at, Grant { limit, quota: grant.quota().map(|quota| quotas.number(*quota)) });
+            grants.insert(at, TierQuota { limit, quota: grant.quota().map(|quota| quotas.number(*quota)) });
         }
     }
 }

@@ -6,7 +6,7 @@
 use core::fmt;
 use std::collections::HashMap;
 
-use super::grants::Grant;
+use super::grants::TierQuota;
 use crate::compile::key_source::WrittenKey;
 
 /// The overrides by key.
@@ -24,7 +24,7 @@ pub(super) struct Overrides {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Body {
     tier: Option<u32>,
-    grants: Box<[Grant]>,
+    grants: Box<[TierQuota]>,
 }
 
 impl Overrides {
@@ -33,7 +33,7 @@ impl Overrides {
     }
 
     /// Adds an override.
-    pub(super) fn insert(&mut self, key: WrittenKey, tier: Option<u32>, grants: Vec<Grant>) {
+    pub(super) fn insert(&mut self, key: WrittenKey, tier: Option<u32>, grants: Vec<TierQuota>) {
         let body = Body { tier, grants: grants.into() };
         let number = match self.numbers.get(&body) {
             Some(number) => *number,
@@ -67,7 +67,7 @@ impl Overrides {
     }
 
     /// Returns the tier and the quotas of a key that a part found.
-    pub(super) fn find(&self, part: usize, is_text: bool, key: &[u8]) -> Option<(Option<u32>, &[Grant])> {
+    pub(super) fn find(&self, part: usize, is_text: bool, key: &[u8]) -> Option<(Option<u32>, &[TierQuota])> {
         let number = if is_text { self.texts.get(key) } else { self.others.get(part)?.get(key) };
         let body = self.bodies.get(usize::try_from(*number?).ok()?)?;
         Some((body.tier, &body.grants))

@@ -51,10 +51,17 @@ impl AdaptiveRule {
         length.max(self.after.saturating_mul(10)).min(self.most)
     }
 
-    /// Returns the network to block for a client whose key is this text.
-    pub(crate) fn network(&self, text: Option<&str>) -> Option<IpNet> {
+    /// Returns the network to block for a refused client, if networks are blocked and its key is an address.
+    pub(crate) fn network_of(&self, client: &TopClient) -> Option<IpNet> {
+        // A client may send any text as another key, such as another client's address.
+        let scope = client.key().scope().as_str();
+        let is_address = scope == "ip" || scope.starts_with("ip ");
+        if is_address { self.network(&client.text()?) } else { None }
+    }
+
+    fn network(&self, address: &str) -> Option<IpNet> {
         let (prefix_v4, prefix_v6) = self.networks?;
-        let address = text?.parse::<core::net::IpAddr>().ok()?;
+        let address = address.parse::<core::net::IpAddr>().ok()?;
         let prefix = if address.is_ipv4() { prefix_v4 } else { prefix_v6 };
         IpNet::new(address, prefix).ok().map(|network| network.trunc())
     }
@@ -165,11 +172,10 @@ mod tests {
     #[test]
     fn network_is_blocked_only_when_named() {
         for by in [None, Some(BlockBy::Key)] {
-            assert_eq!(rule(by).network(Some("203.0.113.7")), None);
+            assert_eq!(rule(by).network("203.0.113.7"), None);
         }
-        let network = |text| rule(Some(BlockBy::Network)).network(Some(text)).map(|network| network.to_string());
+        let network = |text| rule(Some(BlockBy::Network)).network(text).map(|network| network.to_string());
         assert_eq!(network("203.0.113.7").as_deref(), Some("203.0.113.0/24"));
         assert_eq!(network("2001:db8:1:2ff::").as_deref(), Some("2001:db8:1:200::/56"));
-        assert_eq!(network("sk_1"), None);
     }
 }

@@ -15,7 +15,7 @@ use crate::live::time::Time;
 /// The keys by which a policy's limits count, for conditions on blocks.
 pub(crate) struct BlockKeys {
     pub(crate) keys: Box<[Arc<dyn KeyExtractor>]>,
-    /// Reads whole addresses.
+    /// Reads addresses for networks.
     pub(crate) client_ip: ClientIp,
 }
 

@@ -56,15 +56,10 @@ impl<S: Store + 'static> Shared<S> {
         }
     }
 
-    async fn block_offender(
-        self: &Arc<Self>,
-        client: &TopClient,
-        rule: &AdaptiveRule,
-    ) -> Result<(), RuleStoreError> {
-        let text = client.text();
-        let target = match rule.network(text.as_deref()) {
+    async fn block_offender(self: &Arc<Self>, client: &TopClient, rule: &AdaptiveRule) -> Result<(), RuleStoreError> {
+        let target = match rule.network_of(client) {
             Some(network) => Target::Network(network),
-            None => self.blocks.target(client.key(), text.filter(|_| self.options.readable_keys)),
+            None => self.blocks.target(client.key(), client.text().filter(|_| self.options.readable_keys)),
         };
         let known = self.blocks.get(&target.id());
         let now = Time::now();

@@ -85,10 +85,11 @@ pub(super) struct Health(Mutex<Noted>);
 struct Noted {
     is_reachable: bool,
     reachable_since: Time,
-    last_error: Option<String>,
+    /// The failure of the last call of the store.
+    failure: Option<String>,
+    /// The invalid document that the store has.
+    invalid: Option<String>,
     failing_since: Option<Time>,
-    /// True if the error is an invalid document, which an answer of the store does not make good.
-    is_invalid: bool,
     reloads: ReloadCounts,
 }
 
@@ -97,9 +98,9 @@ impl Health {
         Self(Mutex::new(Noted {
             is_reachable: false,
             reachable_since: Time::now(),
-            last_error: None,
+            failure: None,
+            invalid: None,
             failing_since: None,
-            is_invalid: false,
             reloads: ReloadCounts::default(),
         }))
     }
@@ -112,49 +113,39 @@ impl Health {
     /// Notes an answer of the store. Returns whether it was unreachable before.
     pub(super) fn answered(&self) -> bool {
         let mut noted = self.lock();
-        let was_reachable = core::mem::replace(&mut noted.is_reachable, true);
-        if !was_reachable {
-            noted.reachable_since = Time::now();
-        }
-        if !noted.is_invalid {
-            (noted.last_error, noted.failing_since) = (None, None);
-        }
-        !was_reachable
+        noted.failure = None;
+        noted.note_errors();
+        noted.note_reachable(true)
     }
 
-    /// Notes a failure of the store. Returns whether it was reachable before.
+    /// Notes a failure of the store. Returns whether it is the first in a row.
     pub(super) fn failed(&self, error: String) -> bool {
         let mut noted = self.lock();
         noted.reloads.failed += 1;
-        let is_first = noted.reloads.failed == 1;
-        let was_reachable = core::mem::replace(&mut noted.is_reachable, false);
-        if was_reachable {
-            noted.reachable_since = Time::now();
-        }
-        noted.is_invalid = false;
-        noted.fail(error);
-        was_reachable || is_first
+        let is_first = noted.failure.replace(error).is_none();
+        noted.note_errors();
+        noted.note_reachable(false);
+        is_first
     }
 
     /// Notes a document that came into force.
     pub(super) fn applied(&self) {
-        let mut noted = self.lock();
-        noted.reloads.applied += 1;
+        self.lock().reloads.applied += 1;
     }
 
     /// Notes that all documents of the store are valid.
     pub(super) fn is_valid(&self) {
         let mut noted = self.lock();
-        noted.is_invalid = false;
-        (noted.last_error, noted.failing_since) = (None, None);
+        noted.invalid = None;
+        noted.note_errors();
     }
 
     /// Notes an invalid document.
     pub(super) fn rejected(&self, error: String) {
         let mut noted = self.lock();
         noted.reloads.rejected += 1;
-        noted.is_invalid = true;
-        noted.fail(error);
+        noted.invalid = Some(error);
+        noted.note_errors();
     }
 
     pub(super) fn state(&self, store: String, in_force: Option<&InForce>, blocks: usize) -> LiveState {
@@ -171,7 +162,7 @@ impl Health {
             candidate: in_force
                 .and_then(|in_force| in_force.candidate.as_ref())
                 .map(|(candidate, version, _)| CandidateState { version: version.info(), rollout: candidate.rollout }),
-            last_error: noted.last_error,
+            last_error: noted.failure.or(noted.invalid),
             failing_since: noted.failing_since,
             reloads: noted.reloads,
             blocks,
@@ -180,8 +171,20 @@ impl Health {
 }
 
 impl Noted {
-    fn fail(&mut self, error: String) {
-        self.last_error = Some(error);
-        self.failing_since.get_or_insert_with(Time::now);
+    /// Notes whether the store answers. Returns whether that has changed.
+    fn note_reachable(&mut self, is_reachable: bool) -> bool {
+        let has_changed = core::mem::replace(&mut self.is_reachable, is_reachable) != is_reachable;
+        if has_changed {
+            self.reachable_since = Time::now();
+        }
+        has_changed
+    }
+
+    fn note_errors(&mut self) {
+        if self.failure.is_none() && self.invalid.is_none() {
+            self.failing_since = None;
+        } else {
+            self.failing_since.get_or_insert_with(Time::now);
+        }
     }
 }

@@ -5,6 +5,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use super::MOST_BLOCKS;
+use crate::Format;
 
 /// The error of a [`RuleStore`](super::RuleStore).
 #[derive(Clone, Debug)]
@@ -17,6 +18,13 @@ pub enum RuleStoreError {
     },
     /// The store cannot be written to by this process.
     ReadOnly(String),
+    /// The store holds documents of one format, and this one is of another.
+    WrongFormat {
+        /// The store.
+        store: String,
+        /// The format that it holds.
+        format: Format,
+    },
     /// The store does not keep a version of this number.
     UnknownVersion(u64),
     /// The store has the most blocks that it can hold.
@@ -38,11 +46,13 @@ pub enum RuleStoreError {
 }
 
 impl RuleStoreError {
-    pub(crate) fn unavailable(store: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    /// Makes the error of a store that does not answer.
+    pub fn unavailable(store: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Unavailable { store: store.into(), source: Arc::from(source.into()) }
     }
 
-    pub(crate) fn unreadable(store: impl Into<String>, reason: impl fmt::Display) -> Self {
+    /// Makes the error of a store whose contents cannot be read.
+    pub fn unreadable(store: impl Into<String>, reason: impl fmt::Display) -> Self {
         Self::Unreadable { store: store.into(), reason: reason.to_string() }
     }
 }
@@ -55,6 +65,7 @@ impl fmt::Display for RuleStoreError {
             }
             Self::Conflict { current: None } => f.write_str("there is no version to change: put the first one"),
             Self::ReadOnly(store) => write!(f, "{store} is read-only here: change it at its source"),
+            Self::WrongFormat { store, format } => write!(f, "{store} holds {format}: put the document as {format}"),
             Self::UnknownVersion(number) => write!(f, "version {number} is not kept: see the history"),
             Self::TooManyBlocks => {
                 write!(f, "there are {MOST_BLOCKS} blocks already: remove some, or block in the document")

@@ -41,6 +41,12 @@ impl MemoryRules {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Marks a change that another part may bring.
+    #[cfg(feature = "file")]
+    pub(super) fn announce(&self) {
+        self.changed.send_replace(());
+    }
+
     fn change<T>(&self, change: impl FnOnce(&mut Kept) -> Result<T, RuleStoreError>) -> Result<T, RuleStoreError> {
         let mut kept = self.lock();
         let changed = change(&mut kept)?;

@@ -38,7 +38,7 @@ pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, RuleStoreError>> +
 /// A place where documents, blocks and audit records are kept, shared by all instances.
 ///
 /// Each method is one atomic step, and ends: a store over a network has a deadline of its own. Version numbers only go
-/// up. Nothing here is called while a request is decided.
+/// up, above [`NewVersion::above`] too. Nothing here is called while a request is decided.
 pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// Returns what to call the store in logs, without secrets: `redis 10.0.0.5:6379`.
     fn name(&self) -> String;

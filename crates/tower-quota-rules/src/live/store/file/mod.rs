@@ -54,8 +54,8 @@ impl FileRules {
             let reason = "its ending names no format: rename it to .yaml, .toml or .json";
             return Err(RuleStoreError::unreadable(display(&path), reason));
         };
-        let watcher = Arc::new(Watcher::of(&path));
-        let (memory, known) = (Arc::default(), Mutex::default());
+        let (memory, known) = (Arc::new(MemoryRules::new()), Mutex::default());
+        let watcher = Arc::new(Watcher::of(&path, Arc::clone(&memory)));
         Ok(Self { path, format, max_bytes: Self::MAX_BYTES, is_writable: false, memory, known, watcher })
     }
 
@@ -77,8 +77,11 @@ impl FileRules {
     async fn refresh(&self) -> Result<(), RuleStoreError> {
         let mut known = self.known.lock().await;
         let watcher = Arc::clone(&self.watcher);
-        let renewed = files::blocking(move || Ok(watcher.renew())).await;
-        renewed.map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
+        let renewed = files::blocking(move || {
+            watcher.renew();
+            Ok(())
+        });
+        renewed.await.map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
         let text = read::settled(&self.path, self.max_bytes).await;
         let text = text.map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
         if known.as_ref() != Some(&text) {
@@ -136,8 +139,7 @@ impl RuleStore for FileRules {
                 return self.read_only();
             }
             if new.format != self.format {
-                let reason = format_args!("it holds {:?}, not {:?}", self.format, new.format);
-                return Err(RuleStoreError::unreadable(self.name(), reason));
+                return Err(RuleStoreError::WrongFormat { store: self.name(), format: self.format });
             }
             self.refresh().await.or_else(|error| if self.path.exists() { Err(error) } else { Ok(()) })?;
             let newest = self.memory.state(None).await?.and_then(|state| state.newest());
@@ -191,6 +193,6 @@ impl RuleStore for FileRules {
     }
 
     fn changes(&self) -> watch::Receiver<()> {
-        self.watcher.changes()
+        self.memory.changes()
     }
 }

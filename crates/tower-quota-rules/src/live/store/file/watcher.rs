@@ -11,6 +11,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::live::store::MemoryRules;
+
 /// Changes that follow within this time are one.
 const QUIET_AFTER: Duration = Duration::from_millis(50);
 /// A file that is changed all the time is read this often.
@@ -19,7 +21,6 @@ const MOST_QUIETS: u32 = 10;
 /// Watches the folder of a file, and that of the file that a link leads to.
 pub(super) struct Watcher {
     path: PathBuf,
-    changed: Arc<watch::Sender<()>>,
     /// The watch, with the folders that are watched.
     watching: Mutex<Option<(RecommendedWatcher, Vec<PathBuf>)>>,
     events: watch::Sender<()>,
@@ -27,16 +28,12 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    pub(super) fn of(path: &Path) -> Self {
-        let (changed, events) = (Arc::new(watch::Sender::new(())), watch::Sender::new(()));
-        let task = tokio::spawn(debounce(events.subscribe(), Arc::clone(&changed)));
-        let watcher = Self { path: path.to_owned(), changed, watching: Mutex::default(), events, task };
+    pub(super) fn of(path: &Path, memory: Arc<MemoryRules>) -> Self {
+        let events = watch::Sender::new(());
+        let task = tokio::spawn(debounce(events.subscribe(), memory));
+        let watcher = Self { path: path.to_owned(), watching: Mutex::default(), events, task };
         watcher.renew();
         watcher
-    }
-
-    pub(super) fn changes(&self) -> watch::Receiver<()> {
-        self.changed.subscribe()
     }
 
     /// Watches the folders anew if they are others by now, or could not be watched.
@@ -96,13 +93,14 @@ fn is_change(event: &Event) -> bool {
     }
 }
 
-async fn debounce(mut events: watch::Receiver<()>, changed: Arc<watch::Sender<()>>) {
+/// Announces events, several together.
+async fn debounce(mut events: watch::Receiver<()>, memory: Arc<MemoryRules>) {
     while events.changed().await.is_ok() {
         for _ in 0..MOST_QUIETS {
             if timeout(QUIET_AFTER, events.changed()).await.is_err() {
                 break;
             }
         }
-        changed.send_replace(());
+        memory.announce();
     }
 }

@@ -60,6 +60,8 @@ async fn follow(nodes: Vec<ConnectionInfo>, channel: String, changed: Arc<watch:
             Lost::TimedOut => "no answer".to_owned(),
             Lost::Closed => "the connection was closed".to_owned(),
         };
+        // The store may be lost too: ask it now, not at the next poll.
+        changed.send_replace(());
         tracing::debug!(node = %node.addr(), reason, "lost the announcements of rules");
         pause(backoff.next()).await;
     }
@@ -81,7 +83,9 @@ async fn subscribe(node: &ConnectionInfo, channel: &str, changed: &watch::Sender
     changed.send_replace(());
     loop {
         match timeout(PING_EVERY, messages.next()).await {
-            Ok(Some(_)) => drop(changed.send_replace(())),
+            Ok(Some(_)) => {
+                changed.send_replace(());
+            }
             Ok(None) => return Lost::Closed,
             Err(Elapsed { .. }) => match timeout(DEADLINE, pings.ping::<()>()).await {
                 Ok(Ok(())) => {}

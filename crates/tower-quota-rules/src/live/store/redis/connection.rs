@@ -25,8 +25,8 @@ pub(super) struct Connection {
 }
 
 enum Dialer {
-    Server(Client),
-    Cluster(ClusterClient),
+    Server(Box<Client>),
+    Cluster(Box<ClusterClient>),
 }
 
 #[derive(Clone)]
@@ -40,7 +40,7 @@ impl Connection {
         let client = Client::open(url)?;
         let address = client.get_connection_info().clone();
         let name = format!("redis {}", address.addr());
-        Ok(Self { name, dialer: Dialer::Server(client), nodes: vec![address], open: Mutex::default() })
+        Ok(Self { name, dialer: Dialer::Server(Box::new(client)), nodes: vec![address], open: Mutex::default() })
     }
 
     pub(super) fn to_cluster(urls: &[&str]) -> RedisResult<Self> {
@@ -48,7 +48,7 @@ impl Connection {
         let client = ClusterClient::builder(nodes.clone()).connection_timeout(DIAL).response_timeout(DIAL).build()?;
         let names: Vec<String> = nodes.iter().map(|node| node.addr().to_string()).collect();
         let name = format!("redis cluster {}", names.join(", "));
-        Ok(Self { name, dialer: Dialer::Cluster(client), nodes, open: Mutex::default() })
+        Ok(Self { name, dialer: Dialer::Cluster(Box::new(client)), nodes, open: Mutex::default() })
     }
 
     /// Returns the server's address, without user and password.

@@ -25,10 +25,10 @@ pub struct Document {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1))]
     pub version: Option<u32>,
-    /// What limits do that do not say it themselves.
+    /// The choices of limits that have none of their own.
     #[serde(skip_serializing_if = "Defaults::is_empty")]
     pub defaults: Defaults,
-    /// How the key `client_ip` reads addresses.
+    /// The way in which the key `client_ip` reads addresses.
     #[serde(skip_serializing_if = "ClientIpRule::is_empty")]
     pub client_ip: ClientIpRule,
     /// The most instances of the service, among which limits that are counted locally are divided. The default is 1.
@@ -41,7 +41,7 @@ pub struct Document {
     /// Tiers by name: other quotas for the clients that are assigned to them.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub tiers: IndexMap<NameText, TierRule>,
-    /// Which keys have which tier. The first match wins.
+    /// The tiers of keys, by patterns. The first match wins.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assign: Vec<AssignRule>,
     /// Tiers and quotas of single keys.
@@ -62,7 +62,7 @@ pub struct Document {
     /// Blocks of clients that are refused for long. Off when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adaptive_block: Option<AdaptiveBlock>,
-    /// Sample requests, and what must come of them.
+    /// Sample requests and their expected results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<Sample>,
 }

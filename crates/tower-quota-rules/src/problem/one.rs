@@ -10,7 +10,7 @@ use super::place::Place;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Problem {
-    /// Whether the document can be used all the same.
+    /// The severity: an error, or a warning.
     pub severity: Severity,
     /// The place in the document, such as `routes[3].limits[0].quota`. Empty for the entire document.
     pub path: String,
@@ -20,9 +20,9 @@ pub struct Problem {
     /// The column in the line, in characters from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// What is wrong. It names the value.
+    /// The error. It names the value.
     pub message: String,
-    /// How to fix it.
+    /// The way to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
     /// The place in the document that was read, which may lack what could not be read.
@@ -30,13 +30,13 @@ pub struct Problem {
     pub(crate) place: Place,
 }
 
-/// Whether a document can be used with a problem.
+/// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// It cannot be used.
+    /// The document cannot be used.
     Error,
-    /// It can be used, and does not do what it seems to say.
+    /// The document can be used, and does not do what it seems to say.
     Warning,
 }
 
@@ -54,6 +54,11 @@ impl Problem {
     /// Makes an error, see [`Problem::new`].
     pub(crate) fn error(place: Place, text: impl fmt::Display) -> Self {
         Self::new(Severity::Error, place, text)
+    }
+
+    /// Sets the line and the column.
+    pub(crate) fn in_line(self, (line, column): (u32, u32)) -> Self {
+        Self { line: Some(line), column: Some(column), ..self }
     }
 
     /// Makes a warning, see [`Problem::new`].

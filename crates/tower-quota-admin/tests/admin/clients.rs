@@ -1,0 +1,97 @@
+//! Single clients: peek, reset, grant, explain, top.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use tower_quota_admin::ProblemKind;
+use tower_quota_rules::live::MemoryRules;
+
+use crate::server::{Instance, RULES, options, problem};
+
+#[tokio::test]
+async fn client_is_peeked_granted_and_reset() {
+    let instance = Instance::with_rules().await;
+    for _ in 0..5 {
+        assert_eq!(instance.ask("ann").await, StatusCode::OK);
+    }
+    let path = "/v1/clients/minute/ann";
+    let status = instance.json(path).await;
+    assert_eq!((&status["remaining"], &status["outcome"]), (&json!(0), &json!("limited")));
+    assert!(status["retry_after_ms"].as_u64().is_some_and(|wait| wait > 1_000 && wait <= 12_000), "{status}");
+
+    let grant = instance.request(Method::POST, &format!("{path}/grant")).json(&json!({ "units": 2 }));
+    let granted: Value = grant.send().await.unwrap().json().await.unwrap();
+    assert_eq!(granted["remaining"], 2);
+    let reset = instance.request(Method::DELETE, path).send().await.unwrap();
+    assert_eq!(reset.json::<Value>().await.unwrap()["remaining"], 5);
+
+    let records = instance.json("/v1/audit?limit=2").await["records"].take();
+    assert_eq!((&records[0]["what"], &records[1]["what"]), (&json!("reset"), &json!("grant")));
+    assert_eq!((&records[1]["before"], &records[1]["after"]), (&json!("0 of 5 left"), &json!("2 of 5 left")));
+    assert!(!records.to_string().contains("ann"), "{records}");
+}
+
+#[tokio::test]
+async fn encoded_key_names_the_client() {
+    let instance = Instance::with_rules().await;
+    assert_eq!(instance.ask("a/b c").await, StatusCode::OK);
+    assert_eq!(instance.json("/v1/clients/minute/a%2Fb%20c").await["remaining"], 4);
+}
+
+#[tokio::test]
+async fn unknown_limit_is_not_found() {
+    let instance = Instance::with_rules().await;
+    let missing = problem(instance.get("/v1/clients/hour/ann").await, ProblemKind::NotFound).await;
+    assert!(missing["detail"].as_str().unwrap().contains("minute"), "{missing}");
+}
+
+#[tokio::test]
+async fn explanation_charges_nothing() {
+    let instance = Instance::with_rules().await;
+    instance.ask("pro_1").await;
+    let explain = async || -> Value {
+        let sample = json!({ "path": "/users", "headers": { "x-api-key": "pro_1" } });
+        let response = instance.request(Method::POST, "/v1/explain").json(&sample).send().await.unwrap();
+        response.json().await.unwrap()
+    };
+    let (_, first) = (explain().await, explain().await);
+    assert_eq!((&first["tier"], &first["limits"][0]["quota"]), (&json!("pro"), &json!("50/minute")));
+    assert_eq!((&first["left"][0]["capacity"], &first["left"][0]["remaining"]), (&json!(50), &json!(49)));
+    assert!(!first.to_string().contains("pro_1"), "{first}");
+}
+
+#[tokio::test]
+async fn limited_clients_are_listed_by_hash() {
+    let instance = Instance::with_rules().await;
+    for _ in 0..7 {
+        instance.ask("ann").await;
+    }
+    let top = instance.json("/v1/top?by=limited&window=1m&limit=3").await;
+    let [client] = top["clients"].as_array().unwrap().as_slice() else { panic!("{top}") };
+    assert_eq!((&client["limit"], &client["at_least"], client.get("key")), (&json!("minute"), &json!(2), None));
+    // Blocks of the same client have the same name.
+    assert_eq!(client["hash"], instance.block("ann").await["id"]);
+}
+
+#[tokio::test]
+async fn keys_are_readable_where_allowed() {
+    let hidden = Instance::with_rules().await;
+    problem(hidden.get("/v1/top?show_keys=true").await, ProblemKind::KeysHidden).await;
+
+    let shown = Instance::with(MemoryRules::new(), options().allow_showing_keys()).await;
+    shown.put_rules(RULES).header("If-None-Match", "*").send().await.unwrap();
+    for _ in 0..6 {
+        shown.ask("ann").await;
+    }
+    assert_eq!(shown.json("/v1/top?show_keys=true").await["clients"][0]["key"], "ann");
+    assert_eq!(shown.json("/v1/top").await["clients"][0].get("key"), None);
+}
+
+#[tokio::test]
+async fn busy_clients_are_estimated() {
+    let instance = Instance::with_rules().await;
+    for _ in 0..600 {
+        instance.ask("ann").await;
+    }
+    let top = instance.json("/v1/top?by=busy").await;
+    assert_eq!(top["clients"][0]["scope"], "header x-api-key", "{top}");
+}

@@ -1,0 +1,13 @@
+//! The admin API over real sockets.
+#![expect(clippy::panic, clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+mod auth;
+mod blocks;
+mod clients;
+mod documents;
+mod errors;
+mod health;
+mod openapi;
+mod page;
+mod rollout;
+mod server;

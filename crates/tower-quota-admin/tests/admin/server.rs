@@ -1,0 +1,124 @@
+//! An instance of a service with an admin API, on a port of its own, and a client of it.
+
+use std::net::SocketAddr;
+
+use axum::Router;
+use axum::routing::get;
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use serde_json::{Value, json};
+use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+use tower_quota_admin::{AdminOptions, router};
+use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, RolloutCounts, RuleStore};
+
+/// The token of the tests, and the name of its holder.
+pub(crate) const TOKEN: &str = "the tests' own token";
+pub(crate) const HOLDER: &str = "tests";
+
+/// Rules with a limit by API key, and a tier.
+pub(crate) const RULES: &str = "\
+defaults: { key: [header x-api-key, client_ip] }
+limits:
+  - { name: minute, quota: 5/minute }
+tiers:
+  pro: { limits: { minute: 50/minute } }
+assign:
+  - { key: \"pro_*\", tier: pro }
+";
+
+/// An instance: its service and its admin API.
+pub(crate) struct Instance {
+    pub(crate) service: String,
+    pub(crate) admin: String,
+    pub(crate) client: Client,
+}
+
+impl Instance {
+    /// Starts an instance with rules in memory.
+    pub(crate) async fn start() -> Self {
+        Self::with(MemoryRules::new(), options()).await
+    }
+
+    /// Starts an instance with rules in memory, and puts the first.
+    pub(crate) async fn with_rules() -> Self {
+        let instance = Self::start().await;
+        let put = instance.put_rules(RULES).header("If-None-Match", "*").send().await.unwrap();
+        assert_eq!(put.status(), StatusCode::OK, "{}", put.text().await.unwrap());
+        instance
+    }
+
+    pub(crate) async fn with(store: impl RuleStore, options: AdminOptions) -> Self {
+        let counts = RolloutCounts::new();
+        let counters = MemoryStore::new();
+        let layer =
+            RateLimitLayer::new(counters.clone(), Policy::new()).on_decision(counts.listener()).count_busy_clients();
+        let live_options = LiveOptions::new().rollout_counts(counts).readable_keys();
+        let live = LiveRules::start(layer.handle(), store, live_options).await;
+        let admin = router(live, options.store_figures("memory", move || counters.stats())).unwrap();
+        let service = Router::new().fallback(get(async || "hello")).layer(layer);
+        let [service, admin] = [serve(service).await, serve(admin).await];
+        Self { service, admin, client: Client::new() }
+    }
+
+    /// Starts a request to the admin API, with the token.
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.anonymous(method, path).bearer_auth(TOKEN)
+    }
+
+    /// Starts a request to the admin API, without a token.
+    pub(crate) fn anonymous(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.admin))
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Response {
+        self.request(Method::GET, path).send().await.unwrap()
+    }
+
+    pub(crate) async fn json(&self, path: &str) -> Value {
+        let response = self.get(path).await;
+        assert_eq!(response.status(), StatusCode::OK, "{path}");
+        response.json().await.unwrap()
+    }
+
+    /// Starts a `PUT` of rules in YAML.
+    pub(crate) fn put_rules(&self, rules: &str) -> RequestBuilder {
+        let request = self.request(Method::PUT, "/v1/rules").header("Content-Type", "application/yaml");
+        request.body(rules.to_owned())
+    }
+
+    /// Returns the status of a request to the service by the holder of an API key.
+    pub(crate) async fn ask(&self, key: &str) -> StatusCode {
+        self.client.get(&self.service).header("x-api-key", key).send().await.unwrap().status()
+    }
+
+    /// Blocks a client.
+    pub(crate) async fn block(&self, target: &str) -> Value {
+        let body = json!({ "target": target, "seconds": 60, "reason": "abuse" });
+        let response = self.request(Method::PUT, "/v1/blocks").json(&body).send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        response.json().await.unwrap()
+    }
+}
+
+pub(crate) fn options() -> AdminOptions {
+    AdminOptions::new().bearer_token(HOLDER, TOKEN)
+}
+
+/// Serves on a free port, and returns the address.
+pub(crate) async fn serve(router: Router) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let service = router.into_make_service_with_connect_info::<SocketAddr>();
+    tokio::spawn(async move { axum::serve(listener, service).await });
+    format!("http://{address}")
+}
+
+/// Checks that a response is a problem of this type, and returns it.
+pub(crate) async fn problem(response: Response, kind: tower_quota_admin::ProblemKind) -> Value {
+    assert_eq!(response.headers()["content-type"], "application/problem+json");
+    let status = response.status();
+    let body: Value = response.json().await.unwrap();
+    assert_eq!(body["type"], kind.type_address(), "{body}");
+    assert_eq!(status.as_u16(), kind.status().as_u16());
+    assert_eq!(body["status"], status.as_u16());
+    body
+}

@@ -1,0 +1,122 @@
+//! Each limit alone: what a policy refuses, and what refuses every request.
+
+use core::time::Duration;
+
+use tower_quota::key::KeyExtractor;
+use tower_quota::{Limit, Penalty, Quota, RequestHead};
+
+use super::{Checker, PlacedLimit, all_limits};
+use crate::code_parts::CodeParts;
+use crate::document::{KeyRule, LimitRule};
+use crate::problem::Place;
+use crate::text::{CostText, KeyText};
+
+impl<'d> Checker<'d> {
+    pub(super) fn limits(&mut self) {
+        for limit in all_limits(self.document) {
+            let place = limit.place();
+            self.capacity(limit.rule, limit.rule.quota.quota(), || place.field("quota"));
+            self.waits(limit, &place);
+            self.penalty(limit.rule, &place);
+            if limit.rule.cost == Some(CostText::Constant(0)) {
+                let text = format_args!(
+                    "a cost of 0 charges nothing, so that {:?} limits no client: give at least 1",
+                    limit.rule.name.as_str()
+                );
+                self.warning(place.field("cost"), text);
+            }
+        }
+    }
+
+    /// Checks that a quota of a limit can admit a request, and that it can be divided among the instances.
+    pub(super) fn capacity(&mut self, rule: &LimitRule, quota: &Quota, place: impl Fn() -> Place) {
+        let longest = rule.max_wait.map_or(Limit::DEFAULT_MAX_WAIT, Duration::from);
+        let quota = quota.for_waits_of(longest);
+        let cost = match rule.cost {
+            Some(CostText::Constant(units)) => units,
+            _ => 1,
+        };
+        if cost > quota.capacity() && !rule.at_most {
+            let text = format_args!(
+                "a request costs {cost}, and {:?} never holds more than {}, so that every request is refused: lower the cost or raise the quota",
+                rule.name.as_str(),
+                quota.capacity()
+            );
+            self.error(place(), text);
+        }
+        if let Some(instances) = self.document.instances.filter(|instances| *instances > 1)
+            && let Err(error) = quota.try_divided(instances)
+        {
+            self.error(place(), error);
+        }
+    }
+
+    fn waits(&mut self, limit: PlacedLimit<'d>, place: &Place) {
+        let rule = limit.rule;
+        let quota = rule.quota.quota();
+        // A tier may count the same limit in a bucket.
+        let counts_in_bucket = || {
+            let tiers = self.document.tiers.values().filter_map(|tier| tier.limits.get(rule.name.as_str()));
+            let overrides = self.document.overrides.values().filter_map(|single| single.limits.get(rule.name.as_str()));
+            tiers.chain(overrides).filter_map(|grant| grant.quota()).any(|quota| quota.algorithm().is_bucket())
+        };
+        let waits = rule.max_wait.is_some_and(|longest| !Duration::from(longest).is_zero());
+        if waits && !quota.algorithm().is_bucket() && !counts_in_bucket() {
+            let text = format_args!(
+                "{:?} cannot make requests wait, since a {} has no turns: remove \"max_wait\", or count in a bucket",
+                rule.name.as_str(),
+                quota.algorithm()
+            );
+            self.error(place.field("max_wait"), text);
+        }
+        let never_waits = !waits && quota.algorithm() != tower_quota::Algorithm::LeakyBucket;
+        if rule.wait_jitter.is_some() && never_waits {
+            let text = format_args!(
+                "{:?} makes no request wait: add \"max_wait\", or remove \"wait_jitter\"",
+                rule.name.as_str()
+            );
+            self.warning(place.field("wait_jitter"), text);
+        }
+    }
+
+    fn penalty(&mut self, rule: &'d LimitRule, place: &Place) {
+        let Some(penalty) = rule.penalty else { return };
+        let place = place.field("penalty");
+        if penalty.after == 0 {
+            self.error(place.field("after"), "a penalty after 0 refusals blocks before it refuses: give at least 1");
+        } else if let Err(error) = Penalty::try_from(penalty) {
+            self.error(place.clone(), error);
+        }
+        let key = rule.key.as_ref().unwrap_or(self.default_key());
+        let is_chosen = rule.missing.or(self.document.defaults.missing).is_some();
+        if !is_chosen && may_be_missing(key, self.parts) {
+            let text = format_args!(
+                "the penalty of {:?} would let one client without a key block all others without one: add \"missing\", or a key \
+                 that is always there such as \"client_ip\"",
+                rule.name.as_str()
+            );
+            self.error(place, text);
+        }
+    }
+}
+
+/// Returns whether a client can leave a key out.
+fn may_be_missing(key: &KeyRule, parts: &CodeParts) -> bool {
+    match key {
+        // Without a peer's address the request is answered as a mistake of the server.
+        KeyRule::One(KeyText::None | KeyText::ClientIp { .. } | KeyText::Method | KeyText::Path) => false,
+        KeyRule::One(KeyText::Code(name)) => {
+            parts.keys.get(name.as_str()).is_some_and(|extractor| is_missing(&**extractor))
+        }
+        KeyRule::One(_) => true,
+        KeyRule::First(keys) => keys.iter().all(|key| may_be_missing(key, parts)),
+        KeyRule::All(keys) => keys.iter().any(|key| may_be_missing(key, parts)),
+    }
+}
+
+/// Returns whether a request that sends nothing has no such key.
+fn is_missing(extractor: &dyn KeyExtractor) -> bool {
+    let request = http::Request::new(());
+    let head = RequestHead::of(&request);
+    extractor.extract(&head).is_none() && extractor.mistake(&head).is_none()
+}

@@ -1,0 +1,61 @@
+//! The lists of skipped, allowed and blocked requests.
+
+use super::Checker;
+use crate::document::KeyRule;
+use crate::document::Match;
+use crate::problem::Place;
+use crate::text::KeyText;
+
+impl<'d> Checker<'d> {
+    pub(super) fn lists(&mut self) {
+        let document = self.document;
+        for (field, list) in [("skip", &document.skip), ("allow", &document.allow), ("block", &document.block)] {
+            for (index, matching) in list.iter().enumerate() {
+                let place = Place::of(field).index(index);
+                self.everything(field, place.clone(), matching);
+                self.pattern_of_keys(&place, matching);
+            }
+        }
+    }
+
+    /// Checks that a list does not match every request.
+    fn everything(&mut self, field: &str, place: Place, matching: &Match) {
+        let covers_keys = matching.key.as_ref().is_some_and(|keys| keys.0.iter().any(|key| key.as_str() == "*"));
+        let covers_networks = matching
+            .network
+            .as_ref()
+            .is_some_and(|networks| networks.0.iter().any(|network| network.as_str().ends_with("/0")));
+        let mut rest = matching.clone();
+        if covers_keys {
+            rest.key = None;
+        }
+        if covers_networks {
+            rest.network = None;
+        }
+        if !rest.is_empty() {
+            return;
+        }
+        match (field, matching.is_empty()) {
+            ("block", _) => self.error(place, "this blocks every client: say which, by a key, a network or a path"),
+            ("skip", true) => {
+                self.error(place, "this skips every request, so that no limit is asked: say which requests")
+            }
+            (_, true) => self.error(place, "this allows every request, so that no limit is asked: say which requests"),
+            _ => self.warning(
+                place,
+                format_args!(
+                    "nearly every request matches this, so that limits are seldom asked: say which requests to {field}"
+                ),
+            ),
+        }
+    }
+
+    /// Checks that the key of a pattern is there.
+    fn pattern_of_keys(&mut self, place: &Place, matching: &Match) {
+        let has_no_text = matches!(self.default_key(), KeyRule::One(KeyText::None) | KeyRule::All(_));
+        if matching.key.is_some() && has_no_text {
+            let text = "the key of \"defaults\" has no text, so that this matches no request: choose another key there";
+            self.error(place.field("key"), text);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Overrides of single keys.
+
+use core::net::IpAddr;
+
+use super::Checker;
+use crate::document::KeyRule;
+use crate::problem::Place;
+use crate::text::{KeyText, Network};
+
+/// The meanings that the text of a key can have.
+struct Meaning {
+    /// An address.
+    address: bool,
+    /// Any text.
+    text: bool,
+}
+
+impl Checker<'_> {
+    pub(super) fn overrides(&mut self) {
+        let document = self.document;
+        let uses_keys = !document.overrides.is_empty() || !document.assign.is_empty();
+        if !uses_keys {
+            return;
+        }
+        let field = if document.overrides.is_empty() { "assign" } else { "overrides" };
+        let key = self.default_key();
+        let meaning = match meaning(key) {
+            Ok(meaning) => meaning,
+            Err(reason) => {
+                let text = format_args!(
+                    "the key of \"defaults\" {reason}, so that no text names a client: choose another key there"
+                );
+                self.error(Place::of(field), text);
+                return;
+            }
+        };
+        for (key, single) in &document.overrides {
+            let place = || Place::of("overrides").field(key);
+            if key.is_empty() {
+                self.error(place(), "an empty key is a missing one: give the client's key");
+            }
+            if meaning.address {
+                self.address(key, &meaning);
+            }
+            if single.tier.is_none() && single.limits.is_empty() {
+                self.warning(
+                    place(),
+                    format_args!("the override of {key:?} changes nothing: give a tier or limits, or remove it"),
+                );
+            }
+            if let Some(tier) = &single.tier
+                && !self.is_tier(tier.as_str())
+            {
+                self.unknown_tier(place().field("tier"), tier.as_str());
+            }
+            self.grants(place, &single.limits);
+        }
+    }
+
+    /// Checks a key where addresses are keys.
+    fn address(&mut self, key: &str, meaning: &Meaning) {
+        let is_address = key.parse::<IpAddr>().is_ok() || key.parse::<Network>().is_ok();
+        let place = || Place::of("overrides").field(key);
+        if !meaning.text && !is_address {
+            let text = format_args!(
+                "{key:?} is not an address, and clients are known by theirs: give an address, or another key in \"defaults\""
+            );
+            self.error(place(), text);
+        } else if meaning.text && is_address {
+            let text = format_args!(
+                "{key:?} is an address, and any client can send it as another part of the key: use \"allow\" with a network"
+            );
+            self.warning(place(), text);
+        }
+    }
+}
+
+/// Returns what the text of a key can mean, or why it means nothing.
+fn meaning(key: &KeyRule) -> Result<Meaning, &'static str> {
+    match key {
+        KeyRule::One(KeyText::None) => Err("is \"none\""),
+        KeyRule::One(KeyText::ClientIp { .. }) => Ok(Meaning { address: true, text: false }),
+        KeyRule::One(_) => Ok(Meaning { address: false, text: true }),
+        KeyRule::All(_) => Err("is several together"),
+        KeyRule::First(keys) => {
+            let mut all = Meaning { address: false, text: false };
+            for key in keys {
+                let part = meaning(key)?;
+                all.address |= part.address;
+                all.text |= part.text;
+            }
+            Ok(all)
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The document's own tests: what they name must be there.
+
+use super::Checker;
+use crate::problem::Place;
+
+impl Checker<'_> {
+    pub(super) fn samples(&mut self) {
+        let document = self.document;
+        for (index, sample) in document.tests.iter().enumerate() {
+            let place = Place::of("tests").index(index);
+            if let Some(path) = &sample.request.path
+                && !path.starts_with('/')
+            {
+                let text = format_args!("{path:?} is not the path of a request: begin it with \"/\"");
+                self.error(place.field("request").field("path"), text);
+            }
+            let expected = place.field("expect");
+            if let Some(tier) = &sample.expect.tier
+                && !self.is_tier(tier.as_str())
+            {
+                self.unknown_tier(expected.field("tier"), tier.as_str());
+            }
+            for name in sample.expect.limits.iter().flat_map(|limits| limits.keys()) {
+                if !self.is_limit(name.as_str()) {
+                    self.unknown_limit(expected.field("limits").field(name.as_str()), name.as_str());
+                }
+            }
+        }
+    }
+}

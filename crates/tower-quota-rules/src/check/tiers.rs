@@ -1,0 +1,111 @@
+//! Tiers, what they extend, and which keys they are assigned to.
+
+use std::collections::HashMap;
+
+use super::Checker;
+use crate::document::Grants;
+use crate::problem::Place;
+use crate::text::KeyPattern;
+
+/// The most tiers between a tier and the last one that it extends.
+const MAX_EXTENDED: usize = 32;
+
+impl<'d> Checker<'d> {
+    pub(super) fn tiers(&mut self) {
+        let document = self.document;
+        for (name, tier) in &document.tiers {
+            let place = Place::of("tiers").field(name.as_str());
+            self.grants(|| place.clone(), &tier.limits);
+            let Some(extends) = &tier.extends else { continue };
+            let place = place.field("extends");
+            if !self.is_tier(extends.as_str()) {
+                self.unknown_tier(place, extends.as_str());
+            } else if let Some(wrong) = self.wrong_way(name.as_str()) {
+                self.error(place, format_args!("the tier {:?} {wrong}", name.as_str()));
+            }
+        }
+        let mut assigned = Assigned::default();
+        for (index, rule) in document.assign.iter().enumerate() {
+            let place = Place::of("assign").index(index);
+            if !self.is_tier(rule.tier.as_str()) {
+                self.unknown_tier(place.field("tier"), rule.tier.as_str());
+            }
+            for (position, pattern) in rule.key.0.iter().enumerate() {
+                if let Some(earlier) = assigned.covers(pattern) {
+                    let text = format_args!(
+                        "{:?} is never reached, since {:?} before it takes the same keys: move it up, or remove it",
+                        pattern.as_str(),
+                        earlier.as_str()
+                    );
+                    self.warning(place.field("key").index(position), text);
+                }
+                assigned.add(pattern);
+            }
+        }
+    }
+
+    /// Checks the quotas of a tier or a single key.
+    pub(super) fn grants(&mut self, place: impl Fn() -> Place, grants: &'d Grants) {
+        for (name, grant) in grants {
+            let Some((position, _, limit)) = self.limits.get_full(name.as_str()) else {
+                if !self.is_limit(name.as_str()) {
+                    self.unknown_limit(place().field("limits").field(name.as_str()), name.as_str());
+                }
+                continue;
+            };
+            self.replaced[position] = true;
+            let rule = limit.rule;
+            if let Some(quota) = grant.quota() {
+                self.capacity(rule, quota, || place().field("limits").field(name.as_str()));
+            }
+        }
+    }
+
+    /// Returns what is wrong with the tiers that a tier extends: a circle, once for each at its first tier, or too many.
+    fn wrong_way(&self, name: &'d str) -> Option<String> {
+        let tiers = &self.document.tiers;
+        let mut way = vec![name];
+        while way.len() <= MAX_EXTENDED {
+            let next = tiers.get(*way.last()?)?.extends.as_ref()?.as_str();
+            if next == name {
+                let first = way.iter().min_by_key(|tier| tiers.get_index_of(**tier));
+                return (first == Some(&name))
+                    .then(|| format!("extends itself, by {} -> {name}: remove one of these", way.join(" -> ")));
+            }
+            // A circle that this tier only leads into is reported where it is.
+            if way.contains(&next) {
+                return None;
+            }
+            way.push(next);
+        }
+        Some(format!("extends more than {MAX_EXTENDED} tiers, one by the other: extend fewer"))
+    }
+}
+
+/// The patterns of keys before the present one.
+#[derive(Default)]
+struct Assigned<'d> {
+    /// The texts of those that are a text with a star at its end, by that text.
+    prefixes: HashMap<Vec<u8>, &'d KeyPattern>,
+    /// All others, up to a number that can be compared one by one.
+    others: Vec<&'d KeyPattern>,
+}
+
+impl<'d> Assigned<'d> {
+    const MOST_OTHERS: usize = 100;
+
+    /// Returns an earlier pattern that matches every key of this one.
+    fn covers(&self, pattern: &KeyPattern) -> Option<&'d KeyPattern> {
+        let (literal, _) = pattern.literal_prefix();
+        let mut lengths = (0..=literal.len()).filter_map(|length| self.prefixes.get(&literal[..length]));
+        lengths.next().or_else(|| self.others.iter().find(|earlier| earlier.covers(pattern))).copied()
+    }
+
+    fn add(&mut self, pattern: &'d KeyPattern) {
+        if pattern.is_prefix() {
+            self.prefixes.entry(pattern.literal_prefix().0).or_insert(pattern);
+        } else if self.others.len() < Self::MOST_OTHERS {
+            self.others.push(pattern);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Large documents that are answered within bounds.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
+use std::fmt::Write as _;
+
+use tower_quota_rules::{Document, Format, Problems, Rules};
+
+fn problems(text: &str, format: Format) -> Problems {
+    Rules::parse(text, format).map(|_| ()).unwrap_err()
+}
+
+#[test]
+fn large_expressions_are_not_compiled() {
+    let mut text = String::from("skip:\n");
+    for number in 0..1_000 {
+        writeln!(text, "  - path: {{ regex: '^/\\w{{400}}{number}' }}").unwrap();
+    }
+    let found = problems(&text, Format::Yaml);
+    assert!(found.to_string().contains("too large together"), "{found}");
+}
+
+#[test]
+fn many_expressions_are_not_compiled() {
+    let text = format!("skip: [{}]", "{ path: { regex: a } }, ".repeat(10_001));
+    assert!(problems(&text, Format::Yaml).to_string().contains("at most 10000"));
+}
+
+#[test]
+fn long_chain_of_tiers_is_refused() {
+    let mut text = String::from("tiers:\n");
+    for number in 0..5_000 {
+        writeln!(text, "  t{number}: {{ extends: t{} }}", (number + 1) % 5_000).unwrap();
+    }
+    let found = problems(&text, Format::Yaml);
+    assert_eq!((found.iter().count(), found.more()), (Problems::MAX_LISTED, 4_900));
+}
+
+#[test]
+fn deep_nesting_is_refused_in_each_format() {
+    let deep = "[".repeat(100_000);
+    for (text, format) in [
+        (deep.clone(), Format::Yaml),
+        (format!("[{}", "{a: ".repeat(100_000)), Format::Yaml),
+        (deep.clone(), Format::Json),
+        (format!("a = {deep}"), Format::Toml),
+        (format!("{}1 = 2", "a.".repeat(10_000)), Format::Toml),
+    ] {
+        assert!(problems(&text, format).has_errors());
+    }
+}
+
+#[test]
+fn longer_document_than_allowed_is_refused() {
+    let text = format!("# {}\n", "x".repeat(Rules::DEFAULT_MAX_BYTES));
+    assert!(problems(&text, Format::Yaml).to_string().contains("are read"));
+    assert!(Document::parse(&text, Format::Toml).is_err());
+}

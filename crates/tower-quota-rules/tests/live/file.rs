@@ -1,0 +1,157 @@
+//! Documents of files: edits, renames, and the symlinks of Kubernetes.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tower_quota::MemoryStore;
+use tower_quota_rules::live::{ChangeError, FileRules, LiveOptions, Rollout, RuleStore, RuleStoreError};
+
+use crate::fixture::{Instance, document, eventually, new};
+
+/// Follows a file with polls that are too rare to help, so that only events do.
+async fn following(path: &Path) -> Instance {
+    Instance::start(FileRules::new(path).unwrap(), LiveOptions::new().poll_every(Duration::from_secs(600))).await
+}
+
+async fn until_limits(instance: &Instance, units: u64) {
+    eventually(&format!("{units} are in force"), async || instance.limits("ann").await == [units, 2 * units]).await;
+}
+
+#[tokio::test]
+async fn edit_in_place_comes_into_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let instance = following(&path).await;
+    assert_eq!(instance.limits("ann").await, [500, 1_000]);
+    for units in [501, 502, 503] {
+        fs::write(&path, document(units)).unwrap();
+        until_limits(&instance, units).await;
+    }
+}
+
+#[tokio::test]
+async fn rename_comes_into_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, beside) = (folder.path().join("rules.yaml"), folder.path().join("rules.yaml.new"));
+    fs::write(&path, document(500)).unwrap();
+    let instance = following(&path).await;
+    for units in [501, 502, 503] {
+        fs::write(&beside, document(units)).unwrap();
+        fs::rename(&beside, &path).unwrap();
+        until_limits(&instance, units).await;
+    }
+}
+
+#[tokio::test]
+async fn swapped_config_map_comes_into_force() {
+    let folder = tempfile::tempdir().unwrap();
+    // As the kubelet lays out a volume: the file leads to `..data`, and that to a folder with a time in its name.
+    let write = |generation: u64| {
+        let name = format!("..2026_{generation}");
+        fs::create_dir(folder.path().join(&name)).unwrap();
+        fs::write(folder.path().join(&name).join("rules.yaml"), document(generation)).unwrap();
+        symlink(&name, folder.path().join("..data_tmp")).unwrap();
+        fs::rename(folder.path().join("..data_tmp"), folder.path().join("..data")).unwrap();
+    };
+    write(500);
+    symlink("..data/rules.yaml", folder.path().join("rules.yaml")).unwrap();
+    let instance = following(&folder.path().join("rules.yaml")).await;
+    for generation in [501, 502, 503] {
+        write(generation);
+        fs::remove_dir_all(folder.path().join(format!("..2026_{}", generation - 1))).unwrap();
+        until_limits(&instance, generation).await;
+    }
+}
+
+#[tokio::test]
+async fn deleted_file_keeps_last_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let instance = following(&path).await;
+    fs::remove_file(&path).unwrap();
+    eventually("it is noticed", async || !instance.live.state().is_reachable).await;
+    assert_eq!(instance.limits("ann").await, [500, 1_000]);
+    fs::write(&path, document(501)).unwrap();
+    until_limits(&instance, 501).await;
+    eventually("all is well", async || instance.live.state().is_healthy()).await;
+}
+
+#[tokio::test]
+async fn broken_or_empty_file_keeps_last_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let instance = following(&path).await;
+    for broken in ["limits: [", "", "limits: [{ name: one, quota: lots }]"] {
+        fs::write(&path, broken).unwrap();
+        eventually("it is noticed", async || !instance.live.state().is_healthy()).await;
+        assert_eq!(instance.limits("ann").await, [500, 1_000]);
+        fs::write(&path, document(500)).unwrap();
+        eventually("it is well", async || instance.live.state().is_healthy()).await;
+    }
+}
+
+#[tokio::test]
+async fn poll_finds_what_events_miss() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("later").join("rules.yaml");
+    // The folder is not there to be watched.
+    let options = LiveOptions::new().poll_every(Duration::from_millis(50)).start_deadline(Duration::from_millis(50));
+    let instance = Instance::start(FileRules::new(&path).unwrap(), options).await;
+    assert!(instance.live.in_force().is_none());
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    fs::write(&path, document(500)).unwrap();
+    until_limits(&instance, 500).await;
+}
+
+#[tokio::test]
+async fn put_replaces_a_writable_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let read_only = following(&path).await;
+    let refused = read_only.live.put(None, new(1)).await;
+    assert!(matches!(refused, Err(ChangeError::Store(RuleStoreError::ReadOnly(_)))), "{refused:?}");
+
+    let writable = Instance::start(FileRules::new(&path).unwrap().writable(), LiveOptions::new()).await;
+    assert_eq!(writable.live.put(Some(1), new(501)).await.unwrap().number, 2);
+    assert_eq!(fs::read_to_string(&path).unwrap(), document(501));
+    until_limits(&read_only, 501).await;
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    writable.live.rollback(1, "bob").await.unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), document(500));
+}
+
+#[tokio::test]
+async fn candidate_of_a_file_is_written_when_promoted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let store: Arc<dyn RuleStore> = Arc::new(FileRules::new(&path).unwrap().writable());
+    let rare = || LiveOptions::new().poll_every(Duration::from_secs(600));
+    let start = async || Instance::counting(MemoryStore::new(), Arc::clone(&store), rare()).await;
+    let [one, other] = [start().await, start().await];
+    one.live.put(Some(1), new(501).rollout(Rollout::Percent(100))).await.unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), document(500));
+    until_limits(&other, 501).await;
+    one.live.promote(2, "ann").await.unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), document(501));
+    other.until_in_force(2).await;
+}
+
+#[tokio::test]
+async fn too_long_file_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let store = FileRules::new(&path).unwrap().max_bytes(20);
+    let instance = Instance::start(store, LiveOptions::new()).await;
+    let error = instance.live.state().last_error.unwrap();
+    assert!(error.contains("more than 20 bytes"), "{error}");
+    assert!(FileRules::new("rules.txt").is_err());
+}

@@ -1,0 +1,158 @@
+//! What comes into force on an instance, and what does not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use tower_quota::MemoryStore;
+use tower_quota_rules::live::{ChangeError, LiveOptions, MemoryRules, RedisRules, Rollout, RuleStore, RuleStoreError};
+use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
+
+use crate::fixture::{Instance, broken, document, eventually, new};
+
+#[tokio::test]
+async fn put_document_is_in_force_at_once() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    assert!(instance.live.in_force().is_none() && !instance.live.state().is_healthy());
+    instance.live.put(None, new(5)).await.unwrap();
+    assert_eq!(instance.limits("ann").await, [5, 10]);
+    instance.live.put(Some(1), new(7)).await.unwrap();
+    assert_eq!(instance.limits("ann").await, [7, 14]);
+    let peeked = instance.live.handle().peek("one", "ann").await.unwrap();
+    assert_eq!(peeked.remaining(), 5, "what was used is kept");
+    assert!(instance.live.state().is_healthy());
+    assert_eq!(instance.live.state().reloads.applied, 2);
+}
+
+#[tokio::test]
+async fn invalid_document_is_not_put() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    instance.live.put(None, new(5)).await.unwrap();
+    let refused = instance.live.put(None, broken()).await;
+    assert!(matches!(refused, Err(ChangeError::Invalid(_))), "{refused:?}");
+    assert_eq!(instance.live.history(9).await.unwrap().len(), 1);
+    assert_eq!(instance.limits("ann").await, [5, 10]);
+}
+
+#[tokio::test]
+async fn invalid_document_of_another_stays_out() {
+    let store: Arc<dyn RuleStore> = Arc::new(MemoryRules::new());
+    let instance = Instance::counting(MemoryStore::new(), Arc::clone(&store), LiveOptions::new()).await;
+    instance.live.put(None, new(5)).await.unwrap();
+    // Another program does not check it.
+    store.put(None, broken()).await.unwrap();
+    eventually("it is rejected", async || instance.live.state().reloads.rejected == 1).await;
+    let state = instance.live.state();
+    assert!(!state.is_healthy() && state.is_reachable && state.failing_since.is_some());
+    assert!(state.last_error.unwrap().contains("version 2"), "the error names the version");
+    assert_eq!((instance.number(), instance.limits("ann").await), (1, vec![5, 10]));
+    // It is not read again and again.
+    instance.live.refresh().await;
+    assert_eq!(instance.live.state().reloads.rejected, 1);
+    // A new instance begins with the last good one.
+    let later = Instance::counting(MemoryStore::new(), Arc::clone(&store), LiveOptions::new()).await;
+    assert_eq!((later.number(), later.live.state().is_healthy()), (1, false));
+    store.put(None, new(6)).await.unwrap();
+    for instance in [&instance, &later] {
+        instance.until_in_force(3).await;
+        eventually("all is well", async || instance.live.state().is_healthy()).await;
+    }
+}
+
+#[tokio::test]
+async fn rollback_is_a_new_version() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    instance.live.put(None, new(5)).await.unwrap();
+    instance.live.put(None, new(6)).await.unwrap();
+    assert_eq!(instance.live.rollback(1, "bob").await.unwrap().number, 3);
+    assert_eq!((instance.number(), instance.limits("ann").await), (3, vec![5, 10]));
+    let missing = instance.live.rollback(77, "bob").await;
+    assert!(matches!(missing, Err(ChangeError::Store(RuleStoreError::UnknownVersion(77)))));
+}
+
+#[tokio::test]
+async fn restart_without_store_uses_local_copy() {
+    let (mut server, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
+    let options = || LiveOptions::new().local_copy(folder.path().join("rules.copy"));
+    let redis = || RedisRules::new(&server.url(), "copy").unwrap();
+    let (first, again, late) = (redis(), redis(), redis());
+    let instance = Instance::start(first, options()).await;
+    instance.live.put(None, new(5)).await.unwrap();
+    assert!(instance.live.close(Duration::from_secs(5)).await);
+    server.kill();
+
+    let instance = Instance::start(again, options()).await;
+    assert_eq!(instance.limits("ann").await, [5, 10]);
+    let state = instance.live.state();
+    assert!(state.in_force.unwrap().is_local_copy && !state.is_reachable);
+
+    // An empty server gets the document back, under its number.
+    server.start_again();
+    eventually("the store has confirmed it", async || {
+        instance.live.state().in_force.is_some_and(|known| !known.is_local_copy)
+    })
+    .await;
+    let restored = late.current().await.unwrap().unwrap();
+    assert_eq!((restored.number, restored.text), (1, document(5)));
+    assert_eq!(instance.live.put(Some(1), new(6)).await.unwrap().number, 2);
+}
+
+#[tokio::test]
+async fn broken_local_copy_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.copy");
+    for text in ["", "{", "{\"number\":1}"] {
+        std::fs::write(&path, text).unwrap();
+        let unreachable = RedisRules::new("redis://127.0.0.1:1/", "none").unwrap();
+        let instance = Instance::start(unreachable, LiveOptions::new().local_copy(&path)).await;
+        assert!(instance.live.in_force().is_none());
+        assert_eq!(instance.ask("ann").await, StatusCode::OK, "the layer's own policy stays");
+    }
+}
+
+#[tokio::test]
+async fn silent_store_ends_every_call() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let redis = RedisRules::new(&proxy.url(), "silent").unwrap();
+    let instance = Instance::start(redis, LiveOptions::new().poll_every(Duration::from_millis(50))).await;
+    instance.live.put(None, new(5)).await.unwrap();
+    proxy.inflict(Fault::Stall);
+    let put = tokio::time::timeout(Duration::from_secs(10), instance.live.put(None, new(6))).await;
+    assert!(matches!(put, Ok(Err(ChangeError::Store(RuleStoreError::Unavailable { .. })))), "{put:?}");
+    eventually("it is noticed", async || !instance.live.state().is_reachable).await;
+    assert_eq!(instance.limits("ann").await, [5, 10]);
+    proxy.heal();
+    eventually("it has recovered", async || instance.live.state().is_healthy()).await;
+    instance.live.put(None, new(7)).await.unwrap();
+    assert_eq!(instance.limits("ann").await, [7, 14]);
+}
+
+#[tokio::test]
+async fn invalid_document_is_reported_after_an_outage() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let redis = RedisRules::new(&proxy.url(), "outage").unwrap();
+    let instance = Instance::start(redis, LiveOptions::new().poll_every(Duration::from_millis(20))).await;
+    instance.live.put(None, new(5)).await.unwrap();
+    RedisRules::new(&server.url(), "outage").unwrap().put(None, broken()).await.unwrap();
+    eventually("it is rejected", async || instance.live.state().last_error.is_some()).await;
+    proxy.inflict(Fault::Refuse);
+    eventually("it is noticed", async || !instance.live.state().is_reachable).await;
+    proxy.heal();
+    eventually("it has recovered", async || instance.live.state().is_reachable).await;
+    let error = instance.live.state().last_error.unwrap_or_default();
+    assert!(error.contains("version 2 is invalid"), "{error}");
+}
+
+#[tokio::test]
+async fn first_roll_out_needs_a_document() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let refused = instance.live.put(None, new(5).rollout(Rollout::Percent(5))).await;
+    assert!(matches!(refused, Err(ChangeError::Refused(_))), "{refused:?}");
+    instance.live.put(None, new(5)).await.unwrap();
+    for percent in [0, 101] {
+        let refused = instance.live.put(None, new(6).rollout(Rollout::Percent(percent))).await;
+        assert!(matches!(refused, Err(ChangeError::Refused(_))), "{refused:?}");
+    }
+}

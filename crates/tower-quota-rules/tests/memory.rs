@@ -1,0 +1,36 @@
+//! The memory of single keys' overrides, as the allocator counts it: a process of its own, with one test.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fmt::Write as _;
+
+use peak_alloc::PeakAlloc;
+use tower_quota_rules::{Format, Rules};
+
+#[global_allocator]
+static ALLOCATOR: PeakAlloc = PeakAlloc;
+
+/// Just above a power of two less an eighth: the most that tables waste.
+const OVERRIDES: usize = 30_000;
+
+/// Returns the rules of this many overrides, with a hundred quotas.
+fn rules(overrides: usize) -> Rules {
+    let mut text = String::from(
+        "defaults: { key: header x-api-key }\nlimits: [{ name: minute, quota: 100/minute }]\noverrides:\n",
+    );
+    text += "  one: {}\n";
+    for key in 0..overrides {
+        writeln!(text, "  sk_prod_{key:07}: {{ limits: {{ minute: {}/minute }} }}", 200 + key % 100).unwrap();
+    }
+    Rules::parse(&text, Format::Yaml).unwrap()
+}
+
+#[test]
+fn override_takes_at_most_200_bytes() {
+    let few = rules(1_000);
+    let before = ALLOCATOR.current_usage();
+    let many = rules(OVERRIDES);
+    let bytes = (ALLOCATOR.current_usage() - before) / OVERRIDES;
+    println!("{bytes} bytes for each override");
+    assert!((50..=200).contains(&bytes), "{bytes} bytes for each override");
+    drop((few, many));
+}

@@ -1,0 +1,111 @@
+//! A gateway whose limits change while requests run: rules from a file or from Redis, and the admin API on a second port.
+//!
+//!     ADMIN_TOKEN=an-example-token cargo run --release -p tower-quota-gateway --example gateway
+//!
+//! The rules are those of `examples/gateway/rules.yaml`, or of another file that is named behind `--`. With a Redis URL
+//! there they are in Redis, for all instances, and so are the counters: put the first by the admin API.
+//!
+//! Serves on 127.0.0.1:3000, and admins on 127.0.0.1:3001; set `PORT` and `ADMIN_PORT` for others (0 takes any that is
+//! free). Requests go to the service at `UPSTREAM`, such as `http://127.0.0.1:8080`; without it the gateway answers.
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use tokio::net::TcpListener;
+use tower_quota::{BoxStore, MemoryStore, Policy, RateLimitLayer, RedisStore, Store};
+use tower_quota_admin::AdminOptions;
+use tower_quota_rules::live::{FileRules, LiveOptions, LiveRules, RedisRules, RolloutCounts, RuleStore};
+
+const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rules.yaml");
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let token = std::env::var("ADMIN_TOKEN").map_err(|_| "set ADMIN_TOKEN to a secret of 16 bytes or more")?;
+    let source = std::env::args().nth(1).unwrap_or_else(|| RULES.to_owned());
+    let mut options = AdminOptions::new().bearer_token("admin", token);
+
+    let (counters, rules): (BoxStore, Arc<dyn RuleStore>) = if source.starts_with("redis") {
+        let redis = RedisStore::options().connect_lazily().connect(&source).await?;
+        let figures = redis.clone();
+        options = options.store_figures("redis", move || figures.stats());
+        (BoxStore::new(redis), Arc::new(RedisRules::new(&source, "gateway")?))
+    } else {
+        let memory = MemoryStore::new();
+        let figures = memory.clone();
+        options = options.store_figures("memory", move || figures.stats());
+        (BoxStore::new(memory), Arc::new(FileRules::new(&source)?.writable()))
+    };
+
+    // Until the first rules are in force, nothing is limited.
+    let counts = RolloutCounts::new();
+    let layer =
+        RateLimitLayer::new(counters.clone(), Policy::new()).on_decision(counts.listener()).count_busy_clients();
+    let live = LiveRules::start_shared(layer.handle(), rules, LiveOptions::new().rollout_counts(counts)).await;
+    let admin = tower_quota_admin::router(live.clone(), options)?;
+
+    let upstream = std::env::var("UPSTREAM").ok();
+    let app = match upstream {
+        Some(upstream) => Router::new().fallback(forward).with_state(Upstream {
+            address: upstream.trim_end_matches('/').to_owned(),
+            client: Client::builder(TokioExecutor::new()).build_http(),
+        }),
+        None => Router::new().fallback(async || "hello\n"),
+    };
+
+    let (service, address) = listen("PORT", "3000").await?;
+    let (admins, admin_address) = listen("ADMIN_PORT", "3001").await?;
+    println!("listening on http://{address}");
+    println!("admin on http://{admin_address}");
+    println!("rules of {}", live.state().store);
+    println!("try:  wrk -c 16 -d 10 -H 'x-api-key: free_1' http://{address}/");
+    println!("      curl -H \"Authorization: Bearer $ADMIN_TOKEN\" http://{admin_address}/v1/top");
+
+    // Event streams last as long as their clients: the end of the gateway does not wait for them.
+    let admin = admin.into_make_service_with_connect_info::<SocketAddr>();
+    tokio::spawn(async move { axum::serve(admins, admin).await });
+    axum::serve(service, app.layer(layer).into_make_service_with_connect_info::<SocketAddr>())
+        .with_graceful_shutdown(async { tokio::signal::ctrl_c().await.unwrap_or_default() })
+        .await?;
+    live.close(Duration::from_secs(1)).await;
+    counters.close(Duration::from_secs(5)).await;
+    Ok(())
+}
+
+/// The service behind the gateway.
+#[derive(Clone)]
+struct Upstream {
+    address: String,
+    client: Client<HttpConnector, Body>,
+}
+
+/// Sends an admitted request on.
+async fn forward(State(upstream): State<Upstream>, mut request: Request) -> Response {
+    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    match format!("{}{path}", upstream.address).parse::<Uri>() {
+        Ok(uri) => *request.uri_mut() = uri,
+        Err(_) => return StatusCode::BAD_REQUEST.into_response(),
+    }
+    match upstream.client.request(request).await {
+        Ok(response) => response.map(Body::new).into_response(),
+        Err(_) => StatusCode::BAD_GATEWAY.into_response(),
+    }
+}
+
+async fn listen(variable: &str, default: &str) -> Result<(TcpListener, SocketAddr), Box<dyn Error>> {
+    let address = format!("127.0.0.1:{}", std::env::var(variable).unwrap_or_else(|_| default.into()));
+    let listener = TcpListener::bind(&address)
+        .await
+        .inspect_err(|_| eprintln!("cannot listen on {address}; set {variable} to another port"))?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
+}
