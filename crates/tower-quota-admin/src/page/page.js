@@ -4,8 +4,9 @@ const SLOW_POLL_MS = 5000;
 const RECONNECT_MS = 1000;
 // Adaptive blocks can be many: the page lists those that began last.
 const LISTED_BLOCKS = 100;
+const LISTED_DIFFERENCES = 200;
 
-const state = { snapshot: null, blocks: [], versions: [], audit: [], histories: new Map(), expanded: {}, session: null };
+const state = { snapshot: null, blocks: [], versions: [], audit: [], histories: new Map(), expanded: {}, chose: false, session: null };
 
 // --- Log-in and connection ---
 
@@ -345,17 +346,21 @@ function showVersions() {
   for (const [id, preset] of [["diff-from", numbers[1] ?? numbers[0]], ["diff-to", numbers[0]]]) {
     const select = at(id);
     if (select.dataset.numbers === numbers.join()) continue;
-    const chosen = numbers.includes(select.value) ? select.value : preset;
+    const chosen = state.chose && numbers.includes(select.value) ? select.value : preset;
     select.dataset.numbers = numbers.join();
     select.replaceChildren(...numbers.map(number => Object.assign(make("option", "", `Version ${number}`), { value: number })));
     if (chosen) select.value = chosen;
   }
+  // The newest change, until the person chooses versions.
+  const pair = `${at("diff-from").value} ${at("diff-to").value}`;
+  if (numbers.length > 1 && at("diff").dataset.pair !== pair) compare();
 }
 
 function showChangesOf({ number }) {
   const older = state.versions.map(version => version.number).filter(other => other < number);
   at("diff-from").value = String(Math.max(...older));
   at("diff-to").value = String(number);
+  state.chose = true;
   compare();
   at("diff-title").scrollIntoView({ block: "nearest" });
 }
@@ -363,10 +368,15 @@ function showChangesOf({ number }) {
 async function compare() {
   const [from, to] = [at("diff-from").value, at("diff-to").value];
   if (!from || !to) return;
+  at("diff").dataset.pair = `${from} ${to}`;
   try {
     const { differences } = await read("v1/rules/diff", { from, to });
-    setText(at("diff-none"), differences.length ? `${differences.length} changed values from version ${from} to ${to}.` : `Versions ${from} and ${to} say the same.`);
-    show(at("diff"), differences, {
+    if (at("diff").dataset.pair !== `${from} ${to}`) return;
+    const listed = differences.slice(0, LISTED_DIFFERENCES);
+    const first = listed.length < differences.length ? `, the first ${listed.length} of them below` : "";
+    const number = differences.length === 1 ? "One value differs" : `${counts.format(differences.length)} values differ`;
+    setText(at("diff-none"), differences.length ? `${number}${first}.` : "These versions say the same.");
+    show(at("diff"), listed, {
       id: difference => difference.path,
       create: makeRow,
       update: (row, { path, before, after }) => {
@@ -381,8 +391,12 @@ async function compare() {
     setText(at("diff-none"), error.message);
   }
 }
-at("diff-from").addEventListener("change", compare);
-at("diff-to").addEventListener("change", compare);
+for (const id of ["diff-from", "diff-to"]) {
+  at(id).addEventListener("change", () => {
+    state.chose = true;
+    compare();
+  });
+}
 
 function rollBack({ number, author, comment }) {
   confirmChange({
@@ -420,7 +434,7 @@ function showAudit() {
     id: record => JSON.stringify(record),
     create: makeRow,
     update: (row, { time, who, what, target, before, after, comment }) => {
-      setText(row.main, `${who}: ${what.replaceAll("_", " ")} ${target}${comment ? ` – ${comment}` : ""}`);
+      setText(row.main, `${who}: ${what.replaceAll("_", " ")} ${target}${comment ? ` (${comment})` : ""}`);
       const change = [before, after].filter(Boolean).join(" → ");
       setText(row.detail, `${instant(time)}${change ? `, ${change}` : ""}`);
     },

@@ -11,8 +11,12 @@ async fn document_describes_every_route() {
     let methods = ["get", "put", "post", "delete", "patch"];
     for (path, item) in paths {
         // The router knows the path: other methods than those of the document are not allowed.
-        let path =
-            path.replace("{limit}", "minute").replace("{key}", "ann").replace("{version}", "1").replace("{id}", "x").replace("{hash}", "x");
+        let path = path
+            .replace("{limit}", "minute")
+            .replace("{key}", "ann")
+            .replace("{version}", "1")
+            .replace("{id}", "x")
+            .replace("{hash}", "x");
         for method in methods {
             let upper = method.to_uppercase().parse().unwrap();
             let status = instance.request(upper, &path).send().await.unwrap().status();

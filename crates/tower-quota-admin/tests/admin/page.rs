@@ -1,11 +1,16 @@
 //! The live page, and the routes that it has for clients whose keys it does not know.
 
+use axum::Router;
+use axum::routing::get;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use tower_quota_admin::{AdminOptions, ProblemKind};
-use tower_quota_rules::live::MemoryRules;
+use tower_quota::{Limit, Policy, Quota, RateLimitLayer};
+use tower_quota_admin::{AdminOptions, ProblemKind, router};
+use tower_quota_redis::RedisStore;
+use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules};
+use tower_quota_testkit::RedisServer;
 
-use crate::server::{Instance, problem};
+use crate::server::{Instance, TOKEN, options, problem, serve};
 
 /// Returns the first client that the instance lists as limited.
 async fn limited(instance: &Instance) -> Value {
@@ -65,7 +70,9 @@ async fn listed_client_is_reset_by_hash() {
 #[tokio::test]
 async fn unlisted_client_is_a_problem() {
     let instance = Instance::with_rules().await;
-    for (method, path) in [(Method::PUT, "/v1/top/0000000000000000/block"), (Method::DELETE, "/v1/top/ann/limits/minute")] {
+    for (method, path) in
+        [(Method::PUT, "/v1/top/0000000000000000/block"), (Method::DELETE, "/v1/top/ann/limits/minute")]
+    {
         let response = instance.request(method, path).json(&json!({ "seconds": 60 })).send().await.unwrap();
         problem(response, ProblemKind::NotFound).await;
     }
@@ -78,4 +85,29 @@ async fn blocks_are_listed_up_to_limit() {
         instance.block(client).await;
     }
     assert_eq!(instance.json("/v1/blocks?limit=2").await["blocks"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn snapshot_shows_latency_of_store() {
+    let redis = RedisServer::start();
+    let store = RedisStore::connect(&redis.url()).await.unwrap();
+    let layer = RateLimitLayer::new(store, Policy::new().limit(Limit::new("all", Quota::per_minute(100))));
+    let live = LiveRules::start(layer.handle(), MemoryRules::new(), LiveOptions::new()).await;
+    let admin = serve(router(live, options()).unwrap()).await;
+    let service = serve(Router::new().fallback(get(async || "hello")).layer(layer)).await;
+
+    let client = reqwest::Client::new();
+    let mut events = client.get(format!("{admin}/v1/events")).bearer_auth(TOKEN).send().await.unwrap();
+    assert_eq!(client.get(&service).send().await.unwrap().status(), StatusCode::OK);
+    // Each snapshot has the calls since the one before.
+    let mut latency = Value::Null;
+    while latency.is_null() {
+        let event = events.chunk().await.unwrap().unwrap();
+        let event = core::str::from_utf8(&event).unwrap();
+        let data = event.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+        latency = serde_json::from_str::<Value>(data).unwrap()["store_latency"].clone();
+    }
+    assert_eq!(latency["calls"], 1);
+    let micros = latency["p99_us"].as_u64().unwrap();
+    assert!((1..5_000_000).contains(&micros) && latency["p50_us"] == micros, "{latency}");
 }
