@@ -69,7 +69,7 @@ test("each response has a policy with its own nonce", async () => {
 
 test("log-in refuses a wrong token and keeps the right one", async () => {
   const page = await open(browser, server.admin);
-  await logIn(page, "a token that nobody has");
+  await logIn(page, "not the token");
   await page.getByText("The server does not accept this token.").waitFor();
   await assertAccessible(page, "log-in");
   await logIn(page);

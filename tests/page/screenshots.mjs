@@ -18,7 +18,7 @@ const stop = load(server.gateway, [
   { key: "old integration", path: "/search", rate: () => (since() > 90 ? 12 : 0) },
 ]);
 const views = [
-  ["page-light.png", { colorScheme: "light", viewport: { width: 1200, height: 1280 } }],
+  ["page-light.png", { colorScheme: "light", viewport: { width: 1200, height: 940 } }],
   ["page-dark-phone.png", { colorScheme: "dark", viewport: { width: 390, height: 1000 } }],
 ];
 const pages = await Promise.all(views.map(async ([name, options]) => {

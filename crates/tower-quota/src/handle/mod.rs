@@ -237,9 +237,9 @@ impl<S: Store> RateLimitHandle<S> {
         crate::metrics::publish_layer(layer.into(), self.waiting(), refused_clients, busiest, self.refusal_stats());
     }
 
-    /// Returns the decisions of each limit in this process since the policy in force was set, in the policy's order.
+    /// Returns the decisions of each limit in this process since the policy in force was set.
     ///
-    /// Of limits beyond [`MAX_LIMITS`](crate::metrics::MAX_LIMITS) it has none. No request waits for it.
+    /// Limits are in the order of the policy. Of limits beyond [`MAX_LIMITS`](crate::metrics::MAX_LIMITS) it has none. No request waits for it.
     ///
     /// ```
     /// use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer};
