@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use tower_quota_rules::Rules;
-use tower_quota_rules::live::{ChangeError, KEPT_VERSIONS, Version, VersionInfo};
+use tower_quota_rules::live::{ChangeError, Version, VersionInfo};
 use utoipa::{IntoParams, ToSchema};
 
 use super::document::{put_version, text};
@@ -13,6 +13,9 @@ use crate::change::{Change, ChangeParams};
 use crate::diff::{Difference, differences};
 use crate::extract::{Json, Path, Query};
 use crate::problem::{Problem, Result};
+
+/// More versions than a source keeps.
+const ALL_VERSIONS: u16 = 1_000;
 
 /// The versions that the source keeps, the newest first.
 #[derive(Debug, Serialize, ToSchema)]
@@ -32,11 +35,10 @@ pub(crate) struct MostQuery {
 
 impl MostQuery {
     /// Returns the number, or the default.
-    pub(crate) fn or(&self, default: usize) -> Result<usize> {
-        match self.limit {
-            None => Ok(default),
-            Some(most @ 1..=1_000) => Ok(most.into()),
-            Some(most) => Err(Problem::invalid(format_args!("limit={most} is out of range: list 1 to 1000"))),
+    pub(crate) fn or(&self, default: u16) -> Result<usize> {
+        match self.limit.unwrap_or(default) {
+            most @ 1..=1_000 => Ok(most.into()),
+            most => Err(Problem::invalid(format_args!("limit={most} is out of range: list 1 to 1000"))),
         }
     }
 }
@@ -51,7 +53,7 @@ pub(crate) struct DiffQuery {
     to: Option<u64>,
 }
 
-/// What changed between two versions.
+/// The differences between two versions.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Diff {
     from: u64,
@@ -72,7 +74,7 @@ pub(crate) struct RollbackBody {
     responses((status = 200, body = History)),
 )]
 pub(crate) async fn history(State(api): State<Api>, Query(query): Query<MostQuery>) -> Result<Json<History>> {
-    Ok(Json(History { versions: api.live.history(query.or(KEPT_VERSIONS as usize)?).await? }))
+    Ok(Json(History { versions: api.live.history(query.or(ALL_VERSIONS)?).await? }))
 }
 
 /// Returns the text of a version.

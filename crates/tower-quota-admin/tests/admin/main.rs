@@ -1,5 +1,5 @@
 //! The admin API over real sockets.
-#![expect(clippy::panic, clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod auth;
 mod blocks;
