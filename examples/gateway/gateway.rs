@@ -2,8 +2,8 @@
 //!
 //!     ADMIN_TOKEN=an-example-token cargo run --release -p tower-quota-gateway --example gateway
 //!
-//! The rules are those of `examples/gateway/rules.yaml`, or of another file that is named behind `--`. With a Redis URL
-//! there they are in Redis, for all instances, and so are the counters: put the first by the admin API.
+//! The rules are those of `examples/gateway/rules.yaml`, or of the file at `RULES`. With a Redis URL there, they are in
+//! Redis, for all instances, and so are the counters: put the first rules by the admin API.
 //!
 //! Serves on 127.0.0.1:3000, and admins on 127.0.0.1:3001; set `PORT` and `ADMIN_PORT` for others (0 takes any that is
 //! free). Requests go to the service at `UPSTREAM`, such as `http://127.0.0.1:8080`; without it the gateway answers.
@@ -31,7 +31,7 @@ const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rules.yaml");
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let token = std::env::var("ADMIN_TOKEN").map_err(|_| "set ADMIN_TOKEN to a secret of 16 bytes or more")?;
-    let source = std::env::args().nth(1).unwrap_or_else(|| RULES.to_owned());
+    let source = std::env::var("RULES").unwrap_or_else(|_| RULES.to_owned());
     let mut options = AdminOptions::new().bearer_token("admin", token);
 
     let (counters, rules): (BoxStore, Arc<dyn RuleStore>) = if source.starts_with("redis") {

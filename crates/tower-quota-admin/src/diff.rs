@@ -1,4 +1,4 @@
-//! What changed between two documents, by path.
+//! Differences between two documents, by path.
 
 use serde::Serialize;
 use serde_json::Value;

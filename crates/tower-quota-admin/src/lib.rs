@@ -52,6 +52,7 @@ mod figures;
 mod openapi;
 mod operate;
 mod options;
+mod page;
 mod precondition;
 mod problem;
 mod protect;

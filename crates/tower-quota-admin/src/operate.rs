@@ -3,6 +3,7 @@
 use core::pin::Pin;
 use std::sync::Arc;
 
+use tower_quota::metrics::{DecisionTotals, StoreLatency};
 use tower_quota::{
     ChecksReport, ClientKey, Explained, Key, LimitStatus, RefusalStats, RequestHead, Store, TopClient, TopWindow,
 };
@@ -50,6 +51,8 @@ pub(crate) trait Operate: Send + Sync + 'static {
     fn refusal_stats(&self) -> RefusalStats;
     fn waiting(&self) -> usize;
     fn mistakes(&self) -> ChecksReport;
+    fn totals(&self) -> Vec<DecisionTotals>;
+    fn store_latency(&self) -> StoreLatency;
 
     /// Returns the hash under which a key is shown.
     fn hash(&self, key: &Key<'_>) -> String {
@@ -175,5 +178,13 @@ impl<S: Store> Operate for LiveRules<S> {
 
     fn mistakes(&self) -> ChecksReport {
         self.handle().mistakes()
+    }
+
+    fn totals(&self) -> Vec<DecisionTotals> {
+        self.handle().decision_totals()
+    }
+
+    fn store_latency(&self) -> StoreLatency {
+        self.handle().store_latency()
     }
 }

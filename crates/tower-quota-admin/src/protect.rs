@@ -1,4 +1,4 @@
-//! What every response has in common: a deadline, and the fields that keep browsers from doing harm.
+//! The layer that all requests pass: a deadline, and the fields that keep browsers from doing harm.
 
 use core::time::Duration;
 

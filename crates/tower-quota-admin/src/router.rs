@@ -14,8 +14,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::Api;
-use crate::routes::{audit, blocks, check, clients, document, events, explain, health, history, rollout, top};
-use crate::{AdminError, AdminOptions, auth, protect};
+use crate::routes::{audit, blocks, check, clients, document, events, explain, health, history, listed, rollout, top};
+use crate::{AdminError, AdminOptions, auth, page, protect};
 
 /// Builds the router of the admin API, to serve on a listener of its own.
 ///
@@ -46,7 +46,8 @@ pub fn router<S: Store>(live: LiveRules<S>, options: AdminOptions) -> Result<Rou
             .layer(auth::failures(options.client_ip))
             .layer(from_fn_with_state(tokens, auth::identify))
     };
-    Ok(router.layer(from_fn(protect::headers)))
+    let page = page::route(options.own_layer);
+    Ok(router.layer(from_fn(protect::headers)).merge(page))
 }
 
 /// Returns the OpenAPI document of the API, as `/v1/openapi.json` serves it.
@@ -76,6 +77,8 @@ fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(blocks::remove))
         .routes(routes!(explain::explain))
         .routes(routes!(top::top))
+        .routes(routes!(listed::block))
+        .routes(routes!(listed::reset))
         .routes(routes!(health::health))
         .routes(routes!(events::events))
         .routes(routes!(audit::audit))

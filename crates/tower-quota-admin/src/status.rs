@@ -6,7 +6,7 @@ use serde::Serialize;
 use tower_quota::{LimitStatus, Outcome};
 use utoipa::ToSchema;
 
-/// What a client has left of a limit, and until when.
+/// The units that a client has left of a limit, and until when.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Status {
     /// The name of the limit.
@@ -17,16 +17,16 @@ pub(crate) struct Status {
     remaining: u64,
     /// The time until nothing is used, in milliseconds, rounded up.
     full_after_ms: u64,
-    /// What a request of one unit would get now.
+    /// The outcome of a request of one unit now.
     outcome: Outcomes,
     /// The time after which a request of one unit would be admitted, in milliseconds, rounded up.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
-    /// Whether the limit is evaluated and not enforced.
+    /// True if the limit is evaluated and not enforced.
     shadow: bool,
 }
 
-/// What a request would get.
+/// The outcome of a request.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = StatusOutcome)]

@@ -37,9 +37,7 @@ pub(crate) fn request(method: &str, path: &str) -> Request {
 }
 
 pub(crate) fn post(path: &str, body: &str) -> Request {
-    let mut post = request("POST", path).header(&format!("content-length: {}", body.len()));
-    post.body = body.to_owned();
-    post
+    request("POST", path).body(body)
 }
 
 impl Request {
@@ -47,6 +45,12 @@ impl Request {
     pub(crate) fn header(mut self, header: &str) -> Self {
         write!(self.headers, "{header}\r\n").unwrap();
         self
+    }
+
+    /// Adds a body, with its length.
+    pub(crate) fn body(mut self, body: &str) -> Self {
+        self.body = body.to_owned();
+        self.header(&format!("content-length: {}", body.len()))
     }
 
     /// Makes it a POST whose body is sent in these chunks.

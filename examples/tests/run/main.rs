@@ -4,6 +4,7 @@
 
 mod custom_store;
 mod example;
+mod gateway;
 mod grpc;
 mod hostile;
 mod http;

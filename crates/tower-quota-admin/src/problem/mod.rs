@@ -37,7 +37,7 @@ pub(crate) struct ProblemBody {
     title: &'static str,
     /// The status of the response.
     status: u16,
-    /// What is wrong, and how to fix it.
+    /// The mistake or failure, and how to fix it.
     detail: String,
     /// The newest version of the rules, where another was expected.
     #[serde(skip_serializing_if = "Option::is_none")]

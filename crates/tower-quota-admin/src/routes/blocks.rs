@@ -1,5 +1,6 @@
 //! Blocks and allowances of clients and networks, on all instances.
 
+use core::cmp::Reverse;
 use core::time::Duration;
 
 use axum::extract::State;
@@ -8,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use tower_quota_rules::live::{Block, BlockKind, BlockTarget, NewBlock, Target};
 use utoipa::ToSchema;
 
+use super::history::MostQuery;
 use crate::api::{Api, ShowKeys, ShowQuery};
 use crate::change::{Change, ChangeParams, check_comment};
-use crate::extract::{Json, Path};
+use crate::extract::{Json, Path, Query};
 use crate::problem::{Problem, ProblemKind, Result};
 
 /// The longest block.
@@ -54,13 +56,23 @@ pub(crate) struct BlockList {
     blocks: Vec<Block>,
 }
 
-/// Lists the blocks and allowances in force, on all instances.
+/// Lists the blocks and allowances in force, on all instances. Of more than `limit` it lists those that began last.
 #[utoipa::path(
-    get, path = "/v1/blocks", operation_id = "blocks", params(ShowQuery),
+    get, path = "/v1/blocks", operation_id = "blocks", params(MostQuery, ShowQuery),
     responses((status = 200, body = BlockList), (status = 403)),
 )]
-pub(crate) async fn list(State(api): State<Api>, ShowKeys(show): ShowKeys) -> Result<Json<BlockList>> {
-    let blocks = api.live.blocks().into_iter().map(|block| if show { block } else { hidden(block) }).collect();
+pub(crate) async fn list(
+    State(api): State<Api>,
+    Query(query): Query<MostQuery>,
+    ShowKeys(show): ShowKeys,
+) -> Result<Json<BlockList>> {
+    let mut blocks = api.live.blocks();
+    let most = query.or(usize::MAX)?;
+    if blocks.len() > most {
+        blocks.sort_by_key(|block| Reverse(block.since));
+        blocks.truncate(most);
+    }
+    let blocks = blocks.into_iter().map(|block| if show { block } else { hidden(block) }).collect();
     Ok(Json(BlockList { blocks }))
 }
 
@@ -70,11 +82,7 @@ pub(crate) async fn list(State(api): State<Api>, ShowKeys(show): ShowKeys) -> Re
     responses((status = 200, body = Object), (status = 404), (status = 422)),
 )]
 pub(crate) async fn put(State(api): State<Api>, change: Change, Json(body): Json<BlockBody>) -> Result<Json<Block>> {
-    let length = Duration::from_secs(body.seconds.into());
-    if length.is_zero() || length > LONGEST {
-        let detail = format_args!("a block lasts 1 to {} seconds, not {}", LONGEST.as_secs(), body.seconds);
-        return Err(Problem::new(ProblemKind::InvalidValue, detail));
-    }
+    let length = length(body.seconds)?;
     check_comment(&body.reason)?;
     let target = match &body.scope {
         Some(scope) => BlockTarget::Scoped { scope, text: &body.target },
@@ -106,8 +114,18 @@ pub(crate) async fn remove(State(api): State<Api>, Path(id): Path<String>, chang
     removed.map(|_| StatusCode::NO_CONTENT).ok_or_else(missing)
 }
 
+/// Returns the length of a block, if it is in range.
+pub(crate) fn length(seconds: u32) -> Result<Duration> {
+    let length = Duration::from_secs(seconds.into());
+    if length.is_zero() || length > LONGEST {
+        let detail = format_args!("a block lasts 1 to {} seconds, not {seconds}", LONGEST.as_secs());
+        return Err(Problem::new(ProblemKind::InvalidValue, detail));
+    }
+    Ok(length)
+}
+
 /// Leaves out the readable key.
-fn hidden(mut block: Block) -> Block {
+pub(crate) fn hidden(mut block: Block) -> Block {
     if let Target::Key { text, .. } = &mut block.target {
         *text = None;
     }

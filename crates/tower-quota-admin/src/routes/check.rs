@@ -13,7 +13,7 @@ use crate::problem::Result;
 /// The result of a check.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CheckReport {
-    /// Whether the document has no errors and passes its own tests.
+    /// True if the document has no errors and passes its own tests.
     valid: bool,
     /// Errors and warnings, in the order of the text.
     #[serde(flatten)]

@@ -21,7 +21,7 @@ pub(crate) struct PutVersion {
     #[serde(flatten)]
     #[schema(value_type = Object)]
     version: VersionInfo,
-    /// What the document does not do although it seems to say so.
+    /// The warnings: things that the document does not do although it seems to say so.
     #[schema(value_type = Object)]
     warnings: Problems,
 }

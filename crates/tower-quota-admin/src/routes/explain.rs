@@ -1,4 +1,4 @@
-//! What would be decided about a request.
+//! Explanations: the decision on a request that is not made.
 
 use std::collections::BTreeMap;
 
@@ -34,13 +34,13 @@ struct Sample {
     address: Option<String>,
 }
 
-/// What would be decided about a request.
+/// The decision on a request that is not made.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Explained {
     #[serde(flatten)]
     #[schema(value_type = Object)]
     explanation: Explanation,
-    /// What the client has left of each limit.
+    /// The status of each limit for this client.
     left: Vec<Status>,
 }
 

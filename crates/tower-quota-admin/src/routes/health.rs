@@ -13,7 +13,7 @@ use crate::extract::Json;
 /// The health of an instance.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Health {
-    /// Whether the rules are in force as their source says, and all stores answer.
+    /// True if the rules are in force as their source says, and all stores answer.
     healthy: bool,
     /// The rules: version in force, source, errors.
     #[schema(value_type = Object)]
@@ -49,7 +49,7 @@ struct RefusalCacheHealth {
 /// A mistake in the configuration.
 #[derive(Debug, Serialize, ToSchema)]
 struct MistakeHealth {
-    /// What is wrong, and how to fix it.
+    /// The mistake, and how to fix it.
     message: String,
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct DiffQuery {
     to: Option<u64>,
 }
 
-/// What changed between two versions.
+/// The differences between two versions.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Diff {
     from: u64,

@@ -14,7 +14,7 @@ use crate::status::millis;
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct TopQuery {
-    /// What to rank by: refused requests, or all of them.
+    /// The requests to rank by: refused requests, or all of them.
     #[serde(default)]
     #[param(inline)]
     by: By,

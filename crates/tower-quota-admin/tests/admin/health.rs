@@ -36,6 +36,8 @@ async fn events_bring_snapshots() {
     let snapshot: serde_json::Value = serde_json::from_str(data).unwrap();
     assert!(first.contains("event: snapshot"), "{first}");
     assert_eq!((&snapshot["health"]["healthy"], &snapshot["limited"][0]["at_least"]), (&json!(true), &json!(1)));
+    let limit = &snapshot["limits"][0];
+    assert_eq!((&limit["limit"], &limit["allowed"], &limit["limited"]), (&json!("minute"), &json!(5), &json!(1)));
 }
 
 #[tokio::test]

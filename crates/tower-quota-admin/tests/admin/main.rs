@@ -8,5 +8,6 @@ mod documents;
 mod errors;
 mod health;
 mod openapi;
+mod page;
 mod rollout;
 mod server;

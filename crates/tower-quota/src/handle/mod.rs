@@ -237,6 +237,32 @@ impl<S: Store> RateLimitHandle<S> {
         crate::metrics::publish_layer(layer.into(), self.waiting(), refused_clients, busiest, self.refusal_stats());
     }
 
+    /// Returns the decisions of each limit in this process since the policy in force was set.
+    ///
+    /// Limits are in the order of the policy. Of limits beyond [`MAX_LIMITS`](crate::metrics::MAX_LIMITS) it has none. No request waits for it.
+    ///
+    /// ```
+    /// use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer};
+    ///
+    /// let policy = Policy::new().limit(Limit::new("minute", Quota::per_minute(100)));
+    /// let handle = RateLimitLayer::new(MemoryStore::new(), policy).handle();
+    /// assert_eq!(handle.decision_totals()[0].limited, 0);
+    /// ```
+    #[cfg(feature = "metrics")]
+    #[must_use]
+    pub fn decision_totals(&self) -> Vec<crate::metrics::DecisionTotals> {
+        self.shared.rules().metrics.totals()
+    }
+
+    /// Returns the durations of the store's calls in this process since the policy in force was set.
+    ///
+    /// Decisions that need no call, such as those of a memory store, are not among them.
+    #[cfg(feature = "metrics")]
+    #[must_use]
+    pub fn store_latency(&self) -> crate::metrics::StoreLatency {
+        self.shared.rules().metrics.store_latency()
+    }
+
     /// Returns the mistakes in the configuration that requests have shown so far.
     ///
     /// ```

@@ -24,6 +24,7 @@
 //! without one. Beyond [`MAX_ROUTES`] routes, [`MAX_LIMITS`] limits, or [`MAX_CELLS`] pairs of both, the label is
 //! `other`. No label contains a key or an address.
 
+mod latency;
 mod outcome;
 mod policy;
 mod routes;
@@ -31,13 +32,16 @@ mod stats;
 mod stopwatch;
 mod table;
 mod threads;
+mod totals;
 
+pub use self::latency::StoreLatency;
 pub(crate) use self::outcome::{DegradedChoice, StoreFailureKind};
 pub(crate) use self::policy::PolicyMetrics;
 pub(crate) use self::stats::publish_layer;
 pub use self::stats::{StoreStats, publish_stats, record_reload};
 pub(crate) use self::stopwatch::Stopwatch;
 pub use self::table::{METRICS, Metric, MetricKind, describe};
+pub use self::totals::DecisionTotals;
 
 /// The most routes of a policy that have labels of their own.
 pub const MAX_ROUTES: usize = 512;

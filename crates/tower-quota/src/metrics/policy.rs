@@ -10,6 +10,7 @@ use ::metrics::{Counter, Histogram, counter, histogram};
 use thread_local::ThreadLocal;
 use tower_quota_core::{Decision, LimitStatus, Name, Outcome};
 
+use super::latency::Latency;
 use super::outcome::{DegradedChoice, LimitOutcome, RequestOutcome, StoreFailureKind};
 use super::routes::{NUMBERS, OTHER, Routes};
 use super::stopwatch::Stopwatch;
@@ -25,7 +26,7 @@ const OTHER_LABEL: &str = "other";
 /// The counters and histograms of one policy. The next policy has others, which continue the same series.
 pub(crate) struct PolicyMetrics {
     /// The names of the limits, in the order of the policy.
-    limits: Box<[Name]>,
+    pub(super) limits: Box<[Name]>,
     /// The number of limits that are counted one by one, and one more if there are others.
     places: usize,
     /// The number of statuses of a decision by all limits. It is unreachable if a limit is a shadow, whose answer the
@@ -34,11 +35,12 @@ pub(crate) struct PolicyMetrics {
     /// The position of each limit, by the number of its name, which is unique in a policy.
     positions: HashMap<u32, usize, BuildHasherDefault<IdHasher>>,
     routes: Routes,
-    threads: ThreadLocal<ThreadCounts>,
+    pub(super) threads: ThreadLocal<ThreadCounts>,
     degraded: [AtomicU64; DegradedChoice::LABELS.len()],
     failures: [AtomicU64; StoreFailureKind::LABELS.len()],
     decision_duration: OnceLock<Histogram>,
     store_duration: OnceLock<Histogram>,
+    pub(super) latency: Latency,
     retry_after: Box<[OnceLock<Histogram>]>,
     remaining: Box<[OnceLock<Histogram>]>,
     published: Mutex<Published>,
@@ -79,6 +81,7 @@ impl PolicyMetrics {
             failures: Default::default(),
             decision_duration: OnceLock::new(),
             store_duration: OnceLock::new(),
+            latency: Latency::new(),
             retry_after,
             remaining,
             published: Mutex::default(),
@@ -107,6 +110,7 @@ impl PolicyMetrics {
 
     /// Records the duration of a call of the store; `decision` is none if it failed.
     pub(crate) fn answered(&self, watch: Stopwatch, decision: Option<&Decision>) {
+        self.latency.record(watch.elapsed());
         let seconds = watch.seconds();
         record(&self.store_duration, || histogram!(table::STORE_DURATION), seconds);
         let Some(decision) = decision else { return };

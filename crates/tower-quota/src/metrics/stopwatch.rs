@@ -1,6 +1,7 @@
 //! The time that a decision takes.
 
 use core::cell::Cell;
+use core::time::Duration;
 use std::time::Instant;
 
 /// One of so many decisions in memory is timed.
@@ -37,8 +38,13 @@ impl Stopwatch {
         self.0.is_some()
     }
 
+    /// Returns the time since the start; zero if the decision is not timed.
+    pub(super) fn elapsed(self) -> Duration {
+        self.0.map_or(Duration::ZERO, |start| start.elapsed())
+    }
+
     /// Returns the seconds since the start; zero if the decision is not timed.
     pub(super) fn seconds(self) -> f64 {
-        self.0.map_or(0.0, |start| start.elapsed().as_secs_f64())
+        self.elapsed().as_secs_f64()
     }
 }

@@ -46,6 +46,11 @@ impl ThreadCounts {
     pub(super) fn get(&self, route: usize) -> Option<&Row> {
         self.0[route].get()
     }
+
+    /// Returns the counters of all routes that had a request.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.0.iter().filter_map(OnceLock::get)
+    }
 }
 
 impl OwnCounter {

@@ -1,0 +1,109 @@
+// Elements. Texts are set by `textContent` only: keys and names of clients are hostile data.
+
+const at = id => document.getElementById(id);
+
+/** Makes an element with a class and children, which are elements or texts. */
+function make(tag, className, ...children) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  element.append(...children);
+  return element;
+}
+
+/** Sets a text, and leaves the element alone if it has it already. */
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** Makes a button with the name of what it changes, for screen readers. */
+function button(text, className, action) {
+  const element = make("button", className, text);
+  element.type = "button";
+  element.addEventListener("click", action);
+  return element;
+}
+
+/** Makes a row with a text, a detail below it, and buttons. `row.item` is what they act on. */
+function makeRow(buttons = {}) {
+  const row = make("li");
+  row.main = make("span");
+  row.detail = make("span", "detail");
+  row.buttons = {};
+  row.append(make("div", "text", row.main, row.detail));
+  const group = make("div", "buttons");
+  for (const [text, action] of Object.entries(buttons)) {
+    row.buttons[text] = button(text, "", () => action(row.item));
+    group.append(row.buttons[text]);
+  }
+  if (group.childElementCount) row.append(group);
+  return row;
+}
+
+/** Names the buttons of a row in full, such as "Block client 3f2a". */
+function nameButtons(row, name) {
+  for (const [text, element] of Object.entries(row.buttons)) {
+    const label = `${text} ${name}`;
+    if (element.getAttribute("aria-label") !== label) element.setAttribute("aria-label", label);
+  }
+}
+
+/**
+ * Shows items as the children of a list. The element of an item is kept while the item is listed; those of others are
+ * used again. With `hold`, rows keep their places while a person points at the list or has the focus in it, so that a
+ * click hits what it aims at.
+ */
+function show(list, items, { id, create, update, hold = false }) {
+  const rows = list.rows ?? new Map();
+  if (hold && list.matches(":hover, :focus-within")) {
+    const wanted = new Map(items.map(item => [id(item), item]));
+    const stay = [...rows.keys()].filter(key => wanted.has(key) || rows.get(key).contains(document.activeElement));
+    const added = [...wanted.keys()].filter(key => !rows.has(key));
+    items = [...stay, ...added].map(key => wanted.get(key) ?? rows.get(key).item);
+  }
+  const keys = new Set(items.map(id));
+  const gone = [...rows].filter(([key]) => !keys.has(key)).map(([, row]) => row);
+  const losesFocus = gone.some(row => row.contains(document.activeElement));
+  // They go first: a row that stays is not moved then, which would take the focus away.
+  for (const row of gone) row.remove();
+  list.rows = new Map();
+  let place = list.firstElementChild;
+  for (const item of items) {
+    const row = rows.get(id(item)) ?? gone.pop() ?? create();
+    row.item = item;
+    update(row, item);
+    if (row === place) place = place.nextElementSibling;
+    else list.insertBefore(row, place);
+    list.rows.set(id(item), row);
+  }
+  if (losesFocus) {
+    list.tabIndex = -1;
+    list.focus();
+  }
+  const none = at(`${list.id}-none`);
+  if (none) none.hidden = items.length > 0;
+}
+
+const counts = new Intl.NumberFormat("en");
+const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+
+/** Returns a rate with as many digits as help. */
+const rate = value => (value > 0 && value < 10 ? value.toFixed(1) : counts.format(Math.round(value)));
+
+/** Returns microseconds as milliseconds. */
+const milliseconds = micros => (micros < 10_000 ? (micros / 1000).toFixed(micros < 1000 ? 2 : 1) : counts.format(Math.round(micros / 1000)));
+
+/** Returns an instant: the time, and the day unless it is today. */
+function instant(time) {
+  const date = new Date(time);
+  return date.toDateString() === new Date().toDateString() ? clock.format(date) : day.format(date);
+}
+
+/** Returns a time to come in its largest fitting units. */
+function duration(ms) {
+  const seconds = Math.ceil(ms / 1000);
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.ceil(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.ceil(seconds / 3600)} h`;
+  return `${Math.ceil(seconds / 86_400)} days`;
+}

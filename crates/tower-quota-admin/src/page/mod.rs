@@ -1,0 +1,84 @@
+//! The live page: one response without outside resources, made of the files in this folder.
+//!
+//! It holds no data and is served without authentication. Its script asks for a token, keeps it for the session of the
+//! browser's tab, and sends it in the field `Authorization`. Other sites can neither read nor set that field, so they
+//! cannot make requests in the name of a person who has the page open. The content security policy admits no script or
+//! style but those with the nonce of the response, and no connection but to the same origin.
+
+use axum::Router;
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::get;
+use http::{HeaderName, HeaderValue, header};
+
+use crate::problem::{Problem, ProblemKind, Result};
+
+const FRAME: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+
+/// The parts of the script, which are one module in the page.
+const SCRIPT: [&str; 5] = [
+    include_str!("server.js"),
+    include_str!("elements.js"),
+    include_str!("chart.js"),
+    include_str!("dialog.js"),
+    include_str!("page.js"),
+];
+
+/// Returns the router of the page. With an authentication of the application's own, it asks for no token.
+pub(crate) fn route(own_authentication: bool) -> Router {
+    let page = FRAME
+        .replace("{{authentication}}", if own_authentication { "own" } else { "token" })
+        .replace("{{style}}", STYLE)
+        .replace("{{script}}", &SCRIPT.concat());
+    Router::new().route("/", get(move || async move { serve(&page) }))
+}
+
+fn serve(page: &str) -> Result<Response> {
+    let nonce = nonce()?;
+    let policy = format!(
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; \
+         frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    );
+    // Digits are a valid value.
+    let policy = HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
+    let fields: [(HeaderName, HeaderValue); 5] = [
+        (header::CONTENT_SECURITY_POLICY, policy),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
+    ];
+    Ok((fields, Html(page.replace("{{nonce}}", &nonce))).into_response())
+}
+
+/// Returns 128 random bits, as hexadecimal digits.
+fn nonce() -> Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        let detail = format_args!("the operating system gives no random bytes for the page's nonce: {error}");
+        Problem::new(ProblemKind::Unavailable, detail)
+    })?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_names_no_outside_resource() {
+        const FORBIDDEN: [&str; 10] =
+            ["http:", "https:", "src=", "url(", "@import", "import(", "innerHTML", "onclick", "onload", "eval("];
+        for part in [FRAME, STYLE].into_iter().chain(SCRIPT) {
+            let found: Vec<&str> = FORBIDDEN.into_iter().filter(|text| part.contains(text)).collect();
+            assert!(found.is_empty(), "{found:?} in {part}");
+        }
+    }
+
+    #[test]
+    fn nonce_differs_with_each_response() {
+        let (one, other) = (nonce().unwrap(), nonce().unwrap());
+        assert_ne!(one, other);
+        assert_eq!(one.len(), 32);
+    }
+}

@@ -1,0 +1,54 @@
+//! Tests of the gateway: rules that change while it runs.
+
+use tower_quota_testkit::RedisServer;
+
+use crate::example::{Example, Request, get, request};
+
+const TOKEN: &str = "the-token-of-the-tests";
+const RULES: &str = "limits: [{ name: minute, quota: 2/minute, key: header x-api-key }]";
+
+/// Starts the example on free ports, and returns it with the address of its admin port.
+fn start(rules: &str) -> (Example, String) {
+    let example = Example::start("gateway", &[("ADMIN_PORT", "0"), ("ADMIN_TOKEN", TOKEN), ("RULES", rules)]);
+    let admin = example.line().strip_prefix("admin on http://").unwrap().to_owned();
+    (example, admin)
+}
+
+fn put(rules: &str, precondition: &str) -> Request {
+    request("PUT", "/v1/rules")
+        .header(&format!("authorization: Bearer {TOKEN}"))
+        .header("content-type: application/yaml")
+        .header(precondition)
+        .body(rules)
+}
+
+fn ann() -> Request {
+    get("/").header("x-api-key: ann")
+}
+
+#[test]
+fn gateway_follows_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    std::fs::write(&path, RULES).unwrap();
+    let (example, admin) = start(path.to_str().unwrap());
+    example.expect(&ann(), 200, &["\"minute\";q=2"]);
+
+    let (status, answer) = put(&RULES.replace("2/", "3/"), "if-match: *").send(&admin);
+    assert_eq!(status, 200, "{answer}");
+    example.expect(&ann(), 200, &["\"minute\";q=3"]);
+    assert!(std::fs::read_to_string(&path).unwrap().contains("3/minute"));
+    assert_eq!(get("/v1/rules").send(&admin).0, 401);
+}
+
+#[test]
+fn gateways_share_rules_and_counters() {
+    let redis = RedisServer::start();
+    let (one, admin) = start(&redis.url());
+    let (other, _other_admin) = start(&redis.url());
+    let (status, answer) = put(RULES, "if-none-match: *").send(&admin);
+    assert_eq!(status, 200, "{answer}");
+    one.expect(&ann(), 200, &["\"minute\";q=2"]);
+    other.until(|_| ann(), |status, _| status == 429);
+    one.expect(&ann(), 429, &[]);
+}

@@ -1,0 +1,91 @@
+//! A gateway with the live page, for the browser of `scripts/page`.
+//!
+//! It prints two addresses: that of the gateway, which counts by the header `x-api-key` and by address, and that of the
+//! admin API, with a token and without. At each line of its input it refuses a request of each of 100,000 clients. It ends
+//! when its input does.
+
+use std::convert::Infallible;
+use std::future::ready;
+use std::net::SocketAddr;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request};
+use axum::response::Response;
+use axum::routing::get;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tower::{Layer, Service, service_fn};
+use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+use tower_quota_admin::AdminOptions;
+use tower_quota_rules::Format;
+use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, NewVersion};
+
+const RULES: &str = "\
+limits:
+  - name: minute
+    quota: 1200/minute
+    key: header x-api-key
+  - name: addresses
+    quota: 100000/second
+    key: client_ip
+routes:
+  - match: { path: /search }
+    limits:
+      - name: search
+        quota: 5/second
+        key: header x-api-key
+  - match: { path: /once }
+    limits:
+      - name: once
+        quota: 1/hour
+        key: header x-api-key
+";
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let store = MemoryStore::new();
+    let layer = RateLimitLayer::new(store.clone(), Policy::new()).count_busy_clients();
+    let live = LiveRules::start(layer.handle(), MemoryRules::new(), LiveOptions::new()).await;
+    live.put(None, NewVersion::new(RULES, Format::Yaml, "ann").comment("the first limits")).await?;
+    let stricter = RULES.replace("1200/minute", "600/minute");
+    live.put(Some(1), NewVersion::new(stricter, Format::Yaml, "bob").comment("halve the minute")).await?;
+
+    let service = Router::new().route("/", get(|| async { "hello" })).route("/search", get(|| async { "found" }));
+    let gateway = service.layer(layer.clone());
+    let admin = |options: AdminOptions| {
+        let figures = store.clone();
+        tower_quota_admin::router(live.clone(), options.store_figures("memory", move || figures.stats()))
+    };
+    let with_token = admin(AdminOptions::new().bearer_token("on-call", "a token of the tests"))?;
+    let own_layer = admin(AdminOptions::new().authenticated_by_own_layer())?;
+
+    serve(gateway).await?;
+    serve(with_token).await?;
+    serve(Router::new().nest("/limits", own_layer)).await?;
+    let mut commands = BufReader::new(tokio::io::stdin()).lines();
+    while commands.next_line().await?.is_some() {
+        flood(&layer).await?;
+        println!("flooded");
+    }
+    Ok(())
+}
+
+/// Sends two requests of each of 100,000 clients, without a network: the second is refused.
+async fn flood(layer: &RateLimitLayer<MemoryStore>) -> Result<(), http::Error> {
+    let peer = ConnectInfo(SocketAddr::from(([203, 0, 113, 9], 443)));
+    let mut once = layer.layer(service_fn(|_| ready(Ok::<_, Infallible>(Response::new(Body::empty())))));
+    for client in 0..200_000 {
+        let request = Request::get("/once").header("x-api-key", (client / 2).to_string()).extension(peer);
+        let Ok(_) = once.call(request.body(Body::empty())?).await;
+    }
+    Ok(())
+}
+
+/// Serves on a free port, and prints the address.
+async fn serve(router: Router) -> std::io::Result<()> {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    println!("http://{}", listener.local_addr()?);
+    let service = router.into_make_service_with_connect_info::<SocketAddr>();
+    tokio::spawn(async move { axum::serve(listener, service).await });
+    Ok(())
+}

@@ -1,0 +1,263 @@
+// Opens the live page in headless Chromium, against a gateway under load: see scripts/page.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, test } from "node:test";
+import { TOKEN, load, logIn, open, request, startBrowser, startGateway, until } from "./setting.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const GREEDY = "the secret key of the greedy client";
+let server, browser, stopLoad, flooded;
+
+before(async () => {
+  server = await startGateway(process.env.GATEWAY);
+  browser = await startBrowser();
+  // All tests run while a hundred thousand clients are limited.
+  flooded = server.flood();
+  stopLoad = load(server.gateway, [
+    { key: GREEDY, path: "/search", rate: 40 },
+    { key: "calm", path: "/", rate: 10 },
+  ]);
+}, { timeout: 30_000 });
+
+after(async () => {
+  stopLoad?.();
+  await browser?.close();
+  server?.stop();
+});
+
+/** Returns the page, logged in and with its first data. */
+async function live(options) {
+  const page = await open(browser, server.admin, options);
+  await logIn(page);
+  await page.getByText("Live", { exact: true }).waitFor();
+  await page.locator("#versions li").first().waitFor();
+  return page;
+}
+
+const greedy = page => page.locator("#limited li", { hasText: "limit search" }).first();
+
+/** Gives a reason in the dialog and confirms. */
+async function confirm(page, reason) {
+  await page.getByLabel("Reason, for the audit log").fill(reason);
+  await page.locator("#dialog-confirm").click();
+  await page.locator("#dialog").waitFor({ state: "hidden" });
+  await page.locator("#audit li", { hasText: reason }).first().waitFor();
+}
+
+async function assertAccessible(page, what) {
+  // Of the context: the policy of the page admits no script but its own.
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate("axe.run(document, { resultTypes: ['violations'] })");
+  const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => `${node.html} ${node.failureSummary}`).join("\n")}`);
+  assert.deepEqual(found, [], what);
+}
+
+async function close(page) {
+  assert.deepEqual(page.faults, []);
+  await page.context().close();
+}
+
+test("each response has a policy with its own nonce", async () => {
+  const policies = await Promise.all([1, 2].map(async () => (await fetch(server.admin)).headers.get("content-security-policy")));
+  const rest = policies.map(policy => policy.replaceAll(/nonce-[0-9a-f]{32}/g, "nonce"));
+  assert.notEqual(policies[0], policies[1]);
+  assert.equal(rest[0], "default-src 'none'; script-src 'nonce'; style-src 'nonce'; connect-src 'self'; "
+    + "frame-ancestors 'none'; base-uri 'none'; form-action 'none'");
+});
+
+test("log-in refuses a wrong token and keeps the right one", async () => {
+  const page = await open(browser, server.admin);
+  await logIn(page, "not the token");
+  await page.getByText("The server does not accept this token.").waitFor();
+  await assertAccessible(page, "log-in");
+  await logIn(page);
+  await page.getByText("Live", { exact: true }).waitFor();
+  await page.reload();
+  await page.getByText("Live", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByLabel("Token of the admin API").waitFor();
+  assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+  await close(page);
+});
+
+test("own authentication asks for no token", async () => {
+  const page = await open(browser, server.own);
+  await page.getByText("Live", { exact: true }).waitFor();
+  await page.getByText("Version 2", { exact: false }).first().waitFor();
+  await close(page);
+});
+
+test("charts move and show refusals", async () => {
+  const page = await live();
+  const card = page.locator("#limits li", { hasText: "search" });
+  await card.getByText(/[1-9][0-9]*\/s refused/).waitFor();
+  const picture = () => card.locator("canvas").evaluate(canvas => canvas.toDataURL());
+  const first = await picture();
+  await until("the chart moves", async () => (await picture()) !== first);
+  const refused = await card.locator("canvas").evaluate(canvas => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let red = 0;
+    for (let at = 0; at < data.length; at += 4) if (data[at] > 150 && data[at + 1] < 90 && data[at + 3] > 100) red += 1;
+    return red;
+  });
+  assert.ok(refused > 0, "refusals are drawn");
+  await close(page);
+});
+
+test("limited client is blocked, unblocked and reset", async () => {
+  const page = await live();
+  await greedy(page).getByText(/limited for .*, until/).waitFor();
+  assert.ok(!(await page.content()).includes(GREEDY), "keys are hashed");
+
+  await greedy(page).getByRole("button", { name: "Block" }).click();
+  await page.locator("#dialog-confirm").click();
+  assert.ok(await page.locator("#dialog").isVisible(), "a reason is required");
+  await confirm(page, "an attack");
+  await page.locator("#blocks li", { hasText: "an attack" }).waitFor();
+  await until("requests are blocked", async () => (await request(server.gateway, "/search", GREEDY)) === 403);
+
+  await page.locator("#blocks li", { hasText: "an attack" }).getByRole("button", { name: "Remove" }).click();
+  await confirm(page, "the attack is over");
+  await page.locator("#blocks-none").waitFor();
+  await until("requests are counted", async () => (await request(server.gateway, "/search", GREEDY)) !== 403);
+
+  await greedy(page).getByRole("button", { name: "Reset" }).click();
+  await confirm(page, "a client of ours");
+  await page.locator("#audit li", { hasText: /on-call: reset .*a client of ours/ }).waitFor();
+  await close(page);
+});
+
+test("network is allowed by its name", async () => {
+  const page = await live();
+  await page.getByRole("button", { name: "Allow a client or network" }).click();
+  await page.getByRole("textbox", { name: "Client or network" }).fill("198.51.100.0/24");
+  await confirm(page, "our own probes");
+  await page.locator("#blocks li", { hasText: "Allowed: 198.51.100.0/24" }).waitFor();
+  await close(page);
+});
+
+test("client is found by its key and reset", async () => {
+  const page = await live();
+  await page.getByLabel("Limit", { exact: true }).fill("minute");
+  await page.getByLabel("Key", { exact: true }).fill("calm");
+  await page.getByRole("button", { name: "Find" }).click();
+  await page.getByText(/of (600|1,200) left/).waitFor();
+  await page.locator("#find-reset").click();
+  await confirm(page, "calm again");
+  await close(page);
+});
+
+test("rollback puts an earlier version in force", async () => {
+  const page = await live();
+  await page.getByRole("button", { name: "Changes of version 2" }).click();
+  await page.locator("#diff li", { hasText: "limits[minute].quota" }).getByText("600/minute").waitFor();
+  await page.getByRole("button", { name: "Roll back to version 1" }).click();
+  await confirm(page, "too strict");
+  await page.locator("#versions li", { hasText: "Version 3" }).getByText("In force").waitFor();
+  await page.locator("#audit li", { hasText: /on-call: rollback/ }).waitFor();
+  await close(page);
+});
+
+test("hostile comment is shown as text", async () => {
+  const comment = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>";
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const rules = await fetch(`${server.admin}/v1/rules`, { headers });
+  const put = await fetch(`${server.admin}/v1/rules?comment=${encodeURIComponent(comment)}`, {
+    method: "PUT", headers: { ...headers, "if-match": "*", "content-type": "application/yaml" }, body: await rules.text(),
+  });
+  assert.equal(put.status, 200);
+  const page = await live();
+  await page.locator("#versions li", { hasText: comment }).waitFor();
+  assert.equal(await page.title(), "tower-quota");
+  assert.equal(await page.locator("main img").count(), 0);
+  await close(page);
+});
+
+test("roll-out is shown", async () => {
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const rules = await (await fetch(`${server.admin}/v1/rules`, { headers })).text();
+  const put = await fetch(`${server.admin}/v1/rules/rollout?percent=5`, {
+    method: "PUT", headers: { ...headers, "if-match": "*", "content-type": "application/yaml" },
+    body: rules.replace("5/second", "50/second"),
+  });
+  assert.equal(put.status, 200, await put.text());
+  const page = await live();
+  await page.getByText(/is rolled out for 5 % of the clients/).waitFor();
+  await close(page);
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  for (const width of [390, 1280]) {
+    test(`${colorScheme} page of ${width} pixels is accessible and does not scroll sideways`, async () => {
+      const page = await live({ colorScheme, viewport: { width, height: 800 } });
+      await greedy(page).waitFor();
+      const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      assert.equal(Number(/\d+/.exec(ground)[0]) < 128, colorScheme === "dark", ground);
+      const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.equal(await overflow(), 0);
+      await assertAccessible(page, "page");
+      await page.getByRole("button", { name: "Block a client or network" }).click();
+      assert.equal(await overflow(), 0);
+      await assertAccessible(page, "dialog");
+      await close(page);
+    });
+  }
+}
+
+test("keyboard alone logs in, blocks and cancels", async () => {
+  const page = await open(browser, server.admin);
+  const focused = () => page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent.trim());
+  const tabTo = async label => {
+    for (let presses = 0; !label.test(await focused()); presses += 1) {
+      assert.ok(presses < 200, `Tab reaches ${label}`);
+      await page.keyboard.press("Tab");
+    }
+  };
+  // The field has the focus at the start.
+  await page.keyboard.type(TOKEN);
+  await page.keyboard.press("Enter");
+  await greedy(page).waitFor();
+  await tabTo(/^Block client .* limit search$/);
+  const opener = await focused();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Escape");
+  await page.locator("#dialog").waitFor({ state: "hidden" });
+  assert.equal(await focused(), opener, "the focus returns");
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("by keyboard");
+  await page.keyboard.press("Enter");
+  await page.locator("#blocks li", { hasText: "by keyboard" }).waitFor();
+  await tabTo(/^Remove [0-9a-f]{16}$/);
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("no more");
+  await page.keyboard.press("Enter");
+  await page.locator("#audit li", { hasText: "no more" }).waitFor();
+  await close(page);
+});
+
+test("hundred thousand limited clients do not slow the page", async () => {
+  const page = await live();
+  assert.equal(await flooded, "flooded");
+  await page.getByLabel("Counted over").selectOption("10m");
+  await page.locator("#limited li", { hasText: "limit once" }).first().waitFor();
+  const times = await page.evaluate(() => new Promise(resolve => {
+    const times = [];
+    const seen = new MutationObserver(() => {
+      times.push(performance.now());
+      if (times.length === 4) resolve(times);
+    });
+    // A snapshot a second draws anew what a client waits for.
+    seen.observe(document.querySelector("#limits .figure"), { characterData: true, childList: true, subtree: true });
+  }));
+  assert.ok(times[3] - times[0] < 10_000, `snapshots arrive: ${times}`);
+  const elements = await page.evaluate(() => document.querySelectorAll("*").length);
+  assert.ok(elements < 2000, `${elements} elements`);
+  const blocking = await page.evaluate(() => new Promise(resolve => {
+    const start = performance.now();
+    requestAnimationFrame(() => requestAnimationFrame(() => resolve(performance.now() - start)));
+  }));
+  assert.ok(blocking < 1000, `two frames take ${blocking} ms`);
+  await close(page);
+});

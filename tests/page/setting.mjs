@@ -1,0 +1,79 @@
+// The gateway, its load, and a browser. Every wait is for a condition and has a deadline.
+
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { chromium } from "playwright-core";
+
+export const TOKEN = "a token of the tests";
+
+/** Starts the gateway. */
+export async function startGateway(program) {
+  const child = spawn(program, { stdio: ["pipe", "pipe", "inherit"] });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const line = async () => (await lines.next()).value;
+  const [gateway, admin, own] = [await line(), await line(), await line()];
+  return {
+    gateway, admin, own: `${own}/limits`,
+    /** Refuses one request of each of 100,000 clients. */
+    flood: async () => {
+      child.stdin.write("flood\n");
+      return line();
+    },
+    stop: () => child.stdin.end(),
+  };
+}
+
+/** Sends requests of clients at rates a second until it is stopped. Returns the function that stops it. */
+export function load(gateway, clients) {
+  const timers = clients.map(({ key, path, rate }) => setInterval(() => {
+    const now = typeof rate === "function" ? rate() : rate;
+    for (let sent = 0; sent < now / 10; sent += 1) {
+      request(gateway, path, key).catch(() => {});
+    }
+  }, 100));
+  return () => timers.forEach(clearInterval);
+}
+
+/** Returns the status of a client's request. */
+export async function request(gateway, path, key) {
+  const response = await fetch(gateway + path, { headers: { "x-api-key": key }, signal: AbortSignal.timeout(5000) });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+export function startBrowser() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+      "--disable-component-update", "--disable-sync"],
+  });
+}
+
+/** Opens a page in a fresh profile. `page.faults` lists errors of scripts and of the content security policy. */
+export async function open(browser, address, options = {}) {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(15_000);
+  const page = await context.newPage();
+  page.faults = [];
+  page.on("pageerror", error => page.faults.push(String(error)));
+  page.on("console", message => {
+    // An answer of the API that is an error is logged by the browser too.
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) page.faults.push(message.text());
+  });
+  await page.goto(address);
+  return page;
+}
+
+export async function logIn(page, token = TOKEN) {
+  await page.getByLabel("Token of the admin API").fill(token);
+  await page.getByRole("button", { name: "Log in" }).click();
+}
+
+/** Waits until a check holds. */
+export async function until(what, check, deadline = 15_000) {
+  const end = Date.now() + deadline;
+  while (!(await check())) {
+    if (Date.now() > end) throw new Error(`not within ${deadline} ms: ${what}`);
+    await new Promise(resolve => setTimeout(resolve, 50));
+  }
+}
