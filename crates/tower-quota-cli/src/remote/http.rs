@@ -27,6 +27,12 @@ pub(crate) struct HttpApi {
 
 impl HttpApi {
     pub(super) fn new(address: &str, token_file: Option<&Path>, timeout: Duration) -> Result<Self, Failure> {
+        if !address.to_ascii_lowercase().starts_with("http://") {
+            return Err(Failure::Usage(format!(
+                "{address} is not an address that this command can use: give http://HOST:PORT, through a tunnel where the \
+                 network is not private"
+            )));
+        }
         let token = match token_file {
             Some(path) => {
                 let text = fs::read_to_string(path);

@@ -124,6 +124,14 @@ fn wrong_token_is_refused() {
 }
 
 #[test]
+fn address_without_plain_http_is_a_usage_error() {
+    for address in ["https://127.0.0.1", "127.0.0.1:9000"] {
+        let ran = Ran::of(command(&["history", "--admin", address]).output().unwrap());
+        assert!(ran.code == 2 && ran.error.contains("http://HOST:PORT"), "{}", ran.error);
+    }
+}
+
+#[test]
 fn unreachable_targets_exit_with_three() {
     // A port that was free a moment ago, and where nothing listens.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
