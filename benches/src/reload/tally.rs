@@ -1,4 +1,4 @@
-//! What the processes of a storm have seen.
+//! The counts of the processes of a storm.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The length of a span whose decisions are counted together, in microseconds.
 const SPAN: u64 = 100_000;
 
-/// What a process has seen, or all of them together.
+/// The counts of a process, or of all of them together.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Tally {
     /// Decisions by the number of the span, since the epoch.

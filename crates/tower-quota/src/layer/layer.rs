@@ -233,7 +233,7 @@ impl<S: Store> RateLimitLayer<S> {
         }
     }
 
-    /// Works like [`refusal_references`](Self::refusal_references), but returns an error for an invalid name.
+    /// Works like `refusal_references`, but returns an error for an invalid name.
     ///
     /// # Errors
     /// [`ConfigError`] when the name is not valid in a header, as for names of limits.

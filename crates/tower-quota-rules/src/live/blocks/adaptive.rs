@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// The rule by which clients that are refused for long are blocked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AdaptiveRule {
-    /// How long a client must be refused without a pause.
+    /// The time for which a client must be refused without a pause.
     pub(crate) after: Duration,
     first: Duration,
     factor: u32,
@@ -52,7 +52,7 @@ impl AdaptiveRule {
         length.max(self.after.saturating_mul(10)).min(self.most)
     }
 
-    /// Returns the network to block for a refused client, if networks are blocked and its key is an address.
+    /// Returns the network to block for a refused client whose key is an address, if networks are blocked.
     pub(crate) fn network_of(&self, client: &TopClient) -> Option<IpNet> {
         // A client may send any text as another key, such as another client's address.
         let scope = client.key().scope().as_str();

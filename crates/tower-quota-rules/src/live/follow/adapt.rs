@@ -12,7 +12,7 @@ use crate::live::store::RuleStoreError;
 use crate::live::time::Time;
 use crate::live::wait::{now, pause};
 
-/// How often the refused clients are looked at.
+/// The time between two looks at the refused clients.
 const EVERY: Duration = Duration::from_secs(1);
 /// The author of adaptive blocks.
 const AUTHOR: &str = "adaptive";
