@@ -8,6 +8,7 @@
 //!     cargo run --release -p tower-quota-bench -- flood [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- distributed [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- simulation [--quick] [--json FILE]
+//!     cargo run --release -p tower-quota-bench -- reload [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- soak [--quick]
 //!     cargo run --release -p tower-quota-bench -- chart [FILE.json...] [--into docs]
 //!     cargo run --release -p tower-quota-bench -- before-after [docs/figures]
@@ -31,7 +32,10 @@ mod flood;
 mod layer;
 mod load;
 mod memory;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod redis;
+mod reload;
 mod report;
 mod rules;
 mod soak;
@@ -89,6 +93,11 @@ enum Suite {
     /// One of those processes.
     #[command(hide = true)]
     DistributedNode(distributed::Node),
+    /// Rules that change once a second under load, in twenty processes.
+    Reload,
+    /// One of those processes.
+    #[command(hide = true)]
+    ReloadNode(reload::Node),
     /// A fixed number of decisions, for `scripts/instructions` to count; without a case, the names of all.
     #[command(hide = true)]
     Work {
@@ -96,6 +105,12 @@ enum Suite {
         #[arg(default_value_t = 0)]
         decisions: u32,
     },
+    /// Prints the nanoseconds of a decision in each of these cases, for `scripts/metrics-overhead`.
+    #[command(hide = true)]
+    Time { cases: Vec<String> },
+    /// Prints the time of a scrape with 10,000 limits on 100 routes.
+    #[cfg(feature = "metrics")]
+    Scrape,
     /// Prints the conditions of figures as JSON, for `scripts/instructions`.
     #[command(hide = true)]
     Conditions,
@@ -137,10 +152,15 @@ fn main() -> ExitCode {
         Suite::Distributed => distributed::run(arguments.quick),
         Suite::Simulation => distributed::simulation::run(arguments.quick),
         Suite::DistributedNode(node) => return done(distributed::node(&node)),
+        Suite::Reload => reload::run(arguments.quick),
+        Suite::ReloadNode(node) => return done(reload::node(&node)),
         Suite::Conditions => return done(conditions::print()),
         Suite::Chart { files, into } => return done(chart::run(&files, &into)),
         Suite::BeforeAfter { figures } => return done(chart::print_before_after(&figures)),
         Suite::Work { case, decisions } => return done(work::run(case.as_deref(), decisions)),
+        Suite::Time { cases } => return done(work::time(&cases)),
+        #[cfg(feature = "metrics")]
+        Suite::Scrape => return done(metrics::scrape()),
         Suite::Soak => soak::run(arguments.quick),
         Suite::SoakWorker { url, number, seconds } => return done(soak::worker(&url, number, seconds)),
     };

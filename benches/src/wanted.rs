@@ -75,6 +75,13 @@ const WANTED: &[(&str, f64)] = &[
     ("distributed/refusal-flood", 20.0),
     // A hundredth of a processor over what Redis uses.
     ("distributed/refusal-flood/redis-cpu", 1.0),
+    // Twenty processes whose rules change once a second; 100 ms and 2 s until a document is in force.
+    ("reload/throughput", 0.95),
+    ("reload/in-force-p50", 1.0),
+    ("reload/in-force-max", 1.0),
+    ("reload/all-in-force", 1.0),
+    ("reload/no-error-or-mixture", 1.0),
+    ("reload/nothing-lost", 1.0),
 ];
 
 /// Returns the target of a ratio, if it has one.

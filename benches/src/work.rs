@@ -2,11 +2,12 @@
 
 use std::error::Error;
 use std::hint::black_box;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tower_quota_core::{Clock, MemoryStore, MonotonicClock};
 
-use crate::layer::contenders::{Treatment, bare, behind_governor, behind_tower_quota};
+use crate::layer::contenders::{Treatment, bare, behind_governor, behind_tower_quota, routed};
+use crate::layer::one_connection as http;
 use crate::layer::service::{Answers, request};
 use crate::memory::Visit;
 use crate::memory::contender::Contender;
@@ -14,9 +15,10 @@ use crate::memory::governor::{self, governor};
 use crate::memory::limiter::limiter;
 use crate::memory::ours::{TowerQuota, mixed, quotas_in_turn};
 use crate::memory::quota::quota;
+use crate::report::median;
 
 /// Does one decision.
-type Step = Box<dyn FnMut()>;
+pub(crate) type Step = Box<dyn FnMut()>;
 type Case = (&'static str, fn() -> Result<Step, Box<dyn Error>>);
 
 /// tower-quota's cases and, to compare, its peers'.
@@ -38,6 +40,9 @@ const CASES: &[Case] = &[
     ("layer/headers/3-limits", || Ok(requesting(behind_tower_quota(Treatment::Headers, 3)))),
     ("layer/refused", || Ok(requesting(behind_tower_quota(Treatment::Refused, 1)))),
     ("layer/refused/3-limits", || Ok(requesting(behind_tower_quota(Treatment::Refused, 3)))),
+    ("layer/route", || Ok(requesting(routed(1)))),
+    ("layer/route/3-limits", || Ok(requesting(routed(3)))),
+    ("layer/http", http::requesting),
     ("bare/layer", || Ok(requesting(bare()))),
     ("bare/request", || Ok(Box::new(|| drop(request())))),
     ("governor/1-limit", || Ok(asking(governor::<u64>(Visit::Used.allowances(1)), ONE))),
@@ -83,6 +88,26 @@ pub(crate) fn run(case: Option<&str>, decisions: u32) -> Result<(), Box<dyn Erro
     while clock.now().since(begun) < Duration::from_millis(500) {}
     (0..BEFORE).for_each(|_| step());
     counted(decisions, &mut step);
+    Ok(())
+}
+
+/// Prints the nanoseconds of a decision in each of these cases: the median of many short rounds.
+pub(crate) fn time(cases: &[String]) -> Result<(), Box<dyn Error>> {
+    const ROUNDS: usize = 101;
+    const DECISIONS: u32 = 2_000;
+    for wanted in cases {
+        let (name, prepare) = CASES.iter().find(|(name, _)| name == wanted).ok_or("no such case")?;
+        let mut step = prepare()?;
+        (0..BEFORE).for_each(|_| step());
+        let mut round = || {
+            #[expect(clippy::disallowed_methods, reason = "a measurement")]
+            let start = Instant::now();
+            counted(DECISIONS, &mut step);
+            start.elapsed().as_nanos() as f64 / f64::from(DECISIONS)
+        };
+        let mut figures: Vec<f64> = (0..ROUNDS).map(|_| round()).collect();
+        println!("{name} {:.1}", median(&mut figures));
+    }
     Ok(())
 }
 

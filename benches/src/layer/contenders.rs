@@ -4,7 +4,9 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
+use axum::routing::get;
 use governor::middleware::{NoOpMiddleware, StateInformationMiddleware};
 use tower::Layer;
 use tower_governor::GovernorLayer;
@@ -78,6 +80,12 @@ pub(crate) fn bare() -> Box<dyn Answers> {
 /// Creates the service behind tower-quota.
 pub(crate) fn behind_tower_quota(treatment: Treatment, limits: usize) -> Box<dyn Answers> {
     Box::new(Answering(tower_quota(treatment, limits).layer(Trivial)))
+}
+
+/// Creates an axum app of one route behind tower-quota, without header fields.
+pub(crate) fn routed(limits: usize) -> Box<dyn Answers> {
+    let app: Router = Router::new().route("/", get(async || {}));
+    Box::new(Answering(app.layer(tower_quota(Treatment::Plain, limits))))
 }
 
 /// Creates the service behind one of tower_governor's layers, or three.

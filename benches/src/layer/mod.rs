@@ -2,6 +2,7 @@
 
 pub(crate) mod contenders;
 mod http;
+pub(crate) mod one_connection;
 pub(crate) mod service;
 
 use std::error::Error;

@@ -25,10 +25,12 @@
 //! | [Without HTTP](guide::without_http) | jobs, messages, calls to another party's API |
 //! | [gRPC](guide::grpc) | tonic servers, streams, both protocols in one service |
 //! | [Operations](guide::operations) | peek, reset, grant, block, change quotas while requests run; metrics; shutdown |
+//! | [Metrics](guide::metrics) | counters, latencies, a dashboard, alerts, logs of refusals |
 //! | [Outages](guide::outages) | fail open, fail closed, local counters; deadlines and the breaker |
 //! | [Leases](guide::leases) | hot clients decided in memory beside a shared store, with an exact total |
 //! | [Live rules](guide::live_rules) | documents that change while requests run: versions, rollback, roll-outs, blocks, audit |
 //! | [Admin](guide::admin) | rules, clients, blocks over HTTP, for people on call and programs |
+//! | [Command line](guide::command_line) | check and compare rules, replay access logs, operate services |
 //! | [Testing your limits](guide::testing_your_limits) | a clock that tests move, a store that fails on command |
 //! | [Writing a store](guide::writing_a_store), [adding an algorithm](guide::adding_an_algorithm) | extensions of the crate |
 //!
@@ -197,6 +199,7 @@ mod request_decision;
 mod response;
 pub mod settle;
 pub mod throttle;
+mod traced;
 mod valid;
 pub mod when;
 

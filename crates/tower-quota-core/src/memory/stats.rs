@@ -12,7 +12,7 @@ pub struct MemoryStats {
     pub evicted: u64,
     /// Evicted entries of which a limit was spent.
     pub evicted_limited: u64,
-    /// How often a limit of an evicted client was found in the evicted filter, and so was still spent.
+    /// Hits of the evicted filter: a limit of an evicted client was still spent when the client returned.
     pub filter_hits: u64,
     /// Definitions of limits (a name and a quota) that the tables know, each table for itself.
     pub definitions: usize,

@@ -45,7 +45,7 @@ pub(super) struct Rare {
     pub(super) filter: EvictedFilter,
     /// Entries that do not fit into a row, by their keys' hashes.
     pub(super) elsewhere: BTreeMap<u64, Entry>,
-    /// How often a limit was found in the filter.
+    /// Limits of returning keys that were found in the filter.
     pub(super) filter_hits: u64,
 }
 

@@ -36,17 +36,18 @@ impl<'d> Checker<'d> {
             return;
         }
         match (field, matching.is_empty()) {
-            ("block", _) => self.error(place, "this blocks every client: say which, by a key, a network or a path"),
+            // Requests without the key match no pattern of keys.
+            ("block", _) if !covers_keys => {
+                self.error(place, "this blocks every client: say which, by a key, a network or a path");
+            }
             ("skip", true) => {
-                self.error(place, "this skips every request, so that no limit is asked: say which requests")
+                self.error(place, "this skips every request, so that no limit is asked: say which requests");
             }
             (_, true) => self.error(place, "this allows every request, so that no limit is asked: say which requests"),
-            _ => self.warning(
-                place,
-                format_args!(
-                    "nearly every request matches this, so that limits are seldom asked: say which requests to {field}"
-                ),
-            ),
+            _ => {
+                let text = format_args!("nearly every request matches this: say which requests to {field}");
+                self.warning(place, text);
+            }
         }
     }
 

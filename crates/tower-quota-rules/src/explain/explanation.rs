@@ -68,8 +68,9 @@ impl Rules {
         self.explain_as(head, self.explained(head), &readable_key)
     }
 
-    /// Returns what a running layer with these rules does with a request, as its handle
-    /// [explains](tower_quota::RateLimitHandle::explain) it, with keys as `show` writes them.
+    /// Returns what a running layer with these rules does with a request.
+    ///
+    /// It is what its handle [explains](tower_quota::RateLimitHandle::explain), with keys as `show` writes them.
     #[must_use]
     pub fn explain_as(
         &self,

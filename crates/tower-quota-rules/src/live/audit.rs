@@ -14,7 +14,7 @@ pub struct AuditRecord {
     pub who: String,
     /// The kind of change.
     pub what: Action,
-    /// What was changed: `rules`, a limit and a hashed key, a block's id.
+    /// The target of the change: `rules`, a limit and a hashed key, a block's id.
     pub target: String,
     /// The value before, if there was one.
     pub before: Option<String>,

@@ -11,7 +11,7 @@ use super::rollout::RolloutCounts;
 use crate::{Format, Problems, Rules};
 
 /// Reads a document.
-type Reader = dyn Fn(&str, Format) -> Result<Rules, Problems> + Send + Sync;
+type ReadDocument = dyn Fn(&str, Format) -> Result<Rules, Problems> + Send + Sync;
 
 /// Adds to a policy what only code can say.
 type WithPolicy = dyn Fn(Policy) -> Policy + Send + Sync;
@@ -26,7 +26,7 @@ pub struct LiveOptions {
     pub(crate) key_seed: [u8; 16],
     pub(crate) readable_keys: bool,
     pub(crate) counts: Option<RolloutCounts>,
-    pub(crate) reader: Arc<Reader>,
+    pub(crate) reader: Arc<ReadDocument>,
     pub(crate) with_policy: Arc<WithPolicy>,
 }
 
@@ -95,9 +95,9 @@ impl LiveOptions {
         self
     }
 
-    /// Passes each compiled policy through this function, to add look-ups, conditions and limits of the code.
+    /// Passes each compiled policy through this function, to add parts of the code.
     ///
-    /// It must not panic: add limits with names that no document uses.
+    /// They are look-ups, conditions and limits. It must not panic: add limits with names that no document uses.
     pub fn with_policy(mut self, change: impl Fn(Policy) -> Policy + Send + Sync + 'static) -> Self {
         self.with_policy = Arc::new(change);
         self

@@ -1,4 +1,4 @@
-//! What comes into force on an instance, and what does not.
+//! Documents that come into force on an instance, and those that do not.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What is logged: changes in the audit log, and what came into force or did not.
+//! The log: changes in the audit log, and what came into force or did not.
 
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};

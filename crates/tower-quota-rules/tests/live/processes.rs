@@ -32,7 +32,7 @@ struct Process {
     lines: Receiver<String>,
 }
 
-/// What a process has counted.
+/// The counts of a process.
 #[derive(Debug, Default)]
 struct Totals {
     requests: u64,
@@ -119,7 +119,7 @@ async fn sixty_changes_under_load_lose_nothing() {
     assert_eq!(status.limit - status.remaining(), requests);
 }
 
-/// What each process does: it asks without a pause, and prints each version that comes into force.
+/// Asks without a pause, and prints each version that comes into force: one of the processes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a process of the test above"]
 async fn process() {

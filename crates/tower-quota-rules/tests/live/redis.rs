@@ -1,4 +1,4 @@
-//! What is special about rules in Redis.
+//! Rules in Redis: what is special about them.
 
 use std::time::Duration;
 

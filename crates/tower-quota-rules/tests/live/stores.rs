@@ -1,4 +1,4 @@
-//! What every store of rules keeps.
+//! Every store of rules keeps the same.
 
 use std::time::Duration;
 
@@ -110,7 +110,7 @@ async fn changes_are_in_the_audit_log() {
     live.unblock(&block.id, "dan").await.unwrap();
 
     let records = live.audit(100).await.unwrap();
-    let told: Vec<(&str, &str)> = records.iter().rev().map(|record| (record.what.as_str(), &*record.who)).collect();
+    let listed: Vec<(&str, &str)> = records.iter().rev().map(|record| (record.what.as_str(), &*record.who)).collect();
     let expected = [
         ("put", "ann"),
         ("roll_out", "ann"),
@@ -121,7 +121,7 @@ async fn changes_are_in_the_audit_log() {
         ("block", "dan"),
         ("unblock", "dan"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(listed, expected);
     assert_eq!((records[5].before.as_deref(), records[5].after.as_deref()), (Some("version 1"), Some("version 2")));
     assert_eq!(records[3].before.as_deref(), Some("4 of 5 left"));
     let stored = server.command("LRANGE quota:rules:{audit}:audit 0 -1").unwrap();

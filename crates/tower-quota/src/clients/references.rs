@@ -14,7 +14,7 @@ use super::TopClient;
 #[derive(Debug, Default)]
 pub(crate) struct References(Mutex<VecDeque<RefusalRecord>>);
 
-/// What a process remembers of one refusal: see [`RateLimitLayer::refusal_references`].
+/// A refusal as a process remembers it: see [`RateLimitLayer::refusal_references`].
 ///
 /// [`RateLimitLayer::refusal_references`]: crate::RateLimitLayer::refusal_references
 #[derive(Clone, Debug)]

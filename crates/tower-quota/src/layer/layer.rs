@@ -49,6 +49,7 @@ impl<S: Store> RateLimitLayer<S> {
             attaches_decision: false,
             references_of: None,
             counts_busy: false,
+            traced_admissions: None,
             checks_off: CheckSet::default(),
         };
         Self { shared: Arc::new(Shared::new(RefusalCache::new(Arc::new(store)), settings)) }
@@ -232,7 +233,7 @@ impl<S: Store> RateLimitLayer<S> {
         }
     }
 
-    /// Works like [`refusal_references`](Self::refusal_references), but returns an error for an invalid name.
+    /// Works like `refusal_references`, but returns an error for an invalid name.
     ///
     /// # Errors
     /// [`ConfigError`] when the name is not valid in a header, as for names of limits.
@@ -240,6 +241,23 @@ impl<S: Store> RateLimitLayer<S> {
         let instance = instance.into();
         instance.check_limit()?;
         Ok(self.with(|settings| settings.references_of = Some(instance)))
+    }
+
+    /// Writes an event for each refusal and for one of so many admissions, through `tracing`.
+    ///
+    /// The target is `tower_quota::decision`. Refusals and requests while the store is unavailable are at the level
+    /// `INFO`, sampled admissions at `DEBUG`. The fields are the method, the outcome, the limits that refuse, the time to
+    /// retry and whether the store was unavailable; never keys, addresses or paths. Zero leaves admissions out. It is
+    /// off by default.
+    ///
+    /// ```
+    /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+    ///
+    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).trace_decisions(100);
+    /// # let _ = layer;
+    /// ```
+    pub fn trace_decisions(self, admissions: u32) -> Self {
+        self.with(|settings| settings.traced_admissions = Some(admissions))
     }
 
     /// Turns off one of the [checks](Check) for mistakes in the configuration.

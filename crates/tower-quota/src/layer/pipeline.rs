@@ -165,7 +165,7 @@ impl<S: Store> Shared<S> {
         // A refusal from memory is no answer of the store, which may be unavailable by now.
         if has_answered || self.store.refuse_at_once(&charges, &mut decision) {
             if rules.ends_with_decision && decision.is_allowed() {
-                self.notify(rules, Some(&decision), None, false, &[], request);
+                rules.metrics.admitted(&head, &decision);
                 return Step::Forward(Admission::default());
             }
             let needs_keys = !decision.is_allowed() || self.settings.on_decision.is_some();

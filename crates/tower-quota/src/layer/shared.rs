@@ -20,6 +20,7 @@ use crate::policy::{Ask, Policy};
 use crate::request::{Queue, Rules};
 use crate::response::{Reason, ResponseSettings};
 use crate::settle::{Counted, Settler, detach};
+use crate::traced::trace;
 
 /// The state that a layer, its clones and all their services share.
 pub(crate) struct Shared<S> {
@@ -53,6 +54,8 @@ pub(super) struct Settings {
     pub(super) references_of: Option<Name>,
     /// True if the busiest clients are counted.
     pub(super) counts_busy: bool,
+    /// One of so many admissions is traced, and every refusal; nothing without it.
+    pub(super) traced_admissions: Option<u32>,
     /// The checks that are turned off.
     pub(super) checks_off: CheckSet,
 }
@@ -93,7 +96,7 @@ impl<S: Store> Shared<S> {
 /// Compiles a policy.
 fn rules<S: Store>(policy: Policy, settings: &Settings, checks: &Checks, store: &CachedStore<S>) -> Rules {
     let number = store.identity().unwrap_or_else(|| Arc::as_ptr(store.store()).addr());
-    let has_listener = settings.on_decision.is_some();
+    let has_listener = settings.on_decision.is_some() || settings.traced_admissions.is_some();
     Rules::new(policy, &settings.responses, settings.attaches_decision, has_listener, checks, number)
 }
 
@@ -157,6 +160,9 @@ impl<S> Shared<S> {
     ) {
         let decided = Decided { head: RequestHead::of(request), decision, reason, degraded, keys };
         rules.metrics.count(&decided);
+        if let Some(one_of) = self.settings.traced_admissions {
+            trace(&decided, one_of);
+        }
         if let Some(listener) = &self.settings.on_decision {
             listener(&decided);
         }

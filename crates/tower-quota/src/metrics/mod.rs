@@ -47,13 +47,13 @@ pub use self::totals::DecisionTotals;
 pub const MAX_ROUTES: usize = 512;
 
 /// The most limits of a policy that have labels of their own.
-pub const MAX_LIMITS: usize = 10_000;
+pub const MAX_LIMITS: usize = 4_000;
 
 /// The most pairs of a route and a limit that are counted one by one.
 ///
-/// A policy of 32 limits has so many with 512 routes. With more limits, the decisions on later routes are counted under
+/// A policy of 16 limits has so many with 512 routes. With more limits, the decisions on later routes are counted under
 /// the route `other`; requests are still counted by route.
-pub const MAX_CELLS: usize = 16_384;
+pub const MAX_CELLS: usize = 8_192;
 
 /// The most limits of a policy whose histograms are their own.
 pub const MAX_HISTOGRAMS: usize = 64;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use ::metrics::{Counter, Histogram, counter, histogram};
 use thread_local::ThreadLocal;
-use tower_quota_core::{Decision, LimitStatus, Name};
+use tower_quota_core::{Decision, LimitStatus, Name, Outcome};
 
 use super::latency::Latency;
 use super::outcome::{DegradedChoice, LimitOutcome, RequestOutcome, StoreFailureKind};
@@ -18,6 +18,7 @@ use super::threads::{Row, ThreadCounts};
 use super::{MAX_CELLS, MAX_HISTOGRAMS, MAX_LIMITS, table};
 use crate::decided::Decided;
 use crate::head::RequestHead;
+use crate::limit::Limit;
 
 /// The label of what has none of its own.
 const OTHER_LABEL: &str = "other";
@@ -26,6 +27,11 @@ const OTHER_LABEL: &str = "other";
 pub(crate) struct PolicyMetrics {
     /// The names of the limits, in the order of the policy.
     pub(super) limits: Box<[Name]>,
+    /// The number of limits that are counted one by one, and one more if there are others.
+    places: usize,
+    /// The number of statuses of a decision by all limits. It is unreachable if a limit is a shadow, whose answer the
+    /// outcome of the decision does not tell.
+    all: usize,
     /// The position of each limit, by the number of its name, which is unique in a policy.
     positions: HashMap<u32, usize, BuildHasherDefault<IdHasher>>,
     routes: Routes,
@@ -58,12 +64,15 @@ struct Cell {
 }
 
 impl PolicyMetrics {
-    pub(crate) fn new(limits: impl Iterator<Item = Name>) -> Self {
-        let limits: Box<[Name]> = limits.collect();
+    pub(crate) fn new<'p>(limits: impl Iterator<Item = &'p Limit> + Clone) -> Self {
+        let has_shadows = limits.clone().any(Limit::is_shadow);
+        let limits: Box<[Name]> = limits.map(|limit| limit.name).collect();
         let positions = limits.iter().enumerate().map(|(position, limit)| (limit.id(), position)).collect();
         let histograms = || (0..limits.len().min(MAX_HISTOGRAMS + 1)).map(|_| OnceLock::new()).collect();
         let (retry_after, remaining) = (histograms(), histograms());
         Self {
+            places: limits.len().min(MAX_LIMITS + 1),
+            all: if has_shadows { usize::MAX } else { limits.len() },
             limits,
             positions,
             routes: Routes::new(),
@@ -126,9 +135,35 @@ impl PolicyMetrics {
         }
     }
 
+    /// Counts a request that its limits admit.
+    #[inline]
+    pub(crate) fn admitted(&self, head: &RequestHead<'_>, decision: &Decision) {
+        if decision.outcome() == Outcome::Allow && decision.statuses().len() == self.all {
+            // One counter stands for the request and all its limits.
+            let route = self.routes.number_of(head.extensions());
+            self.row(route).all_allowed.add_one();
+        } else {
+            self.count_each(&Decided {
+                head: *head,
+                decision: Some(decision),
+                reason: None,
+                degraded: false,
+                keys: &[],
+            });
+        }
+    }
+
     /// Counts a decided request.
     #[inline]
     pub(crate) fn count(&self, decided: &Decided<'_>) {
+        match (decided.decision, decided.reason) {
+            (Some(decision), None) => self.admitted(&decided.head, decision),
+            _ => self.count_each(decided),
+        }
+    }
+
+    #[inline(never)]
+    fn count_each(&self, decided: &Decided<'_>) {
         let (row, limits) = self.rows(&decided.head);
         row.requests[RequestOutcome::of(decided) as usize].add_one();
         if let Some(decision) = decided.decision {
@@ -171,23 +206,19 @@ impl PolicyMetrics {
     #[inline]
     fn rows(&self, head: &RequestHead<'_>) -> (&Row, &Row) {
         let route = self.routes.number_of(head.extensions());
-        let counts = self.threads.get_or(ThreadCounts::new);
-        if self.has_details(route) {
-            let row = counts.row(route, self.places());
-            return (row, row);
-        }
-        (counts.row(route, 0), counts.row(OTHER, self.places()))
+        (self.row(route), self.row(if self.has_details(route) { route } else { OTHER }))
     }
 
-    /// Returns the number of limits that are counted one by one, and one more if there are others.
-    fn places(&self) -> usize {
-        self.limits.len().min(MAX_LIMITS + 1)
+    /// Returns this thread's counters for a route.
+    #[inline]
+    fn row(&self, route: usize) -> &Row {
+        let counts = self.threads.get_or(ThreadCounts::new);
+        counts.row(route, || if self.has_details(route) { self.places } else { 0 })
     }
 
     /// Returns whether the limits are counted one by one on a route.
-    #[inline]
-    fn has_details(&self, route: usize) -> bool {
-        route == OTHER || route * self.places() < MAX_CELLS
+    const fn has_details(&self, route: usize) -> bool {
+        route == OTHER || route * self.places < MAX_CELLS
     }
 
     #[inline]
@@ -211,8 +242,18 @@ impl PolicyMetrics {
     /// Adds what was counted since the last time to the counters of the recorder.
     pub(crate) fn publish(&self) {
         let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
-        for (route, label) in self.routes.labels() {
-            self.publish_route(&mut published.cells, route, &label);
+        let routes = self.routes.labels();
+        let all_allowed = |route| -> u64 { self.rows_of(route).map(|row| row.all_allowed.get()).sum() };
+        for (route, label) in &routes {
+            // The limits of routes without details are counted under `other`.
+            let all_of_limits = match *route {
+                OTHER => {
+                    let without = routes.iter().map(|(route, _)| *route);
+                    without.filter(|route| *route == OTHER || !self.has_details(*route)).map(all_allowed).sum()
+                }
+                route => all_allowed(route),
+            };
+            self.publish_route(&mut published.cells, (*route, label), all_allowed(*route), all_of_limits);
         }
         let Published { degraded, failures, .. } = &mut *published;
         for (at, label) in DegradedChoice::LABELS.iter().enumerate() {
@@ -223,8 +264,20 @@ impl PolicyMetrics {
         }
     }
 
-    fn publish_route(&self, cells: &mut HashMap<Cell, (Counter, u64)>, route: usize, label: &str) {
-        let rows: Vec<&Row> = self.threads.iter().filter_map(|counts| counts.get(route)).collect();
+    /// Returns the counters of each thread for a route.
+    fn rows_of(&self, route: usize) -> impl Iterator<Item = &Row> {
+        self.threads.iter().filter_map(move |counts| counts.get(route))
+    }
+
+    /// Publishes the counters of a route; requests that all limits allowed are given apart.
+    fn publish_route(
+        &self,
+        cells: &mut HashMap<Cell, (Counter, u64)>,
+        (route, label): (usize, &str),
+        all_of_requests: u64,
+        all_of_limits: u64,
+    ) {
+        let rows: Vec<&Row> = self.rows_of(route).collect();
         let mut add = |cell: Cell, sum: u64, register: &dyn Fn() -> Counter| {
             if sum > 0 {
                 let (counter, added) = cells.entry(cell).or_insert_with(|| (register(), 0));
@@ -233,16 +286,21 @@ impl PolicyMetrics {
             }
         };
         for (outcome, name) in RequestOutcome::LABELS.iter().enumerate() {
-            let sum = rows.iter().map(|row| row.requests[outcome].get()).sum();
+            let all = if outcome == RequestOutcome::Allowed as usize { all_of_requests } else { 0 };
+            let sum = all + rows.iter().map(|row| row.requests[outcome].get()).sum::<u64>();
             let register = || counter!(table::REQUESTS, "route" => label.to_owned(), "outcome" => *name);
             add(Cell { route, limit: None, outcome }, sum, &register);
         }
-        let places = if rows.is_empty() || !self.has_details(route) { 0 } else { self.places() };
+        let is_empty = rows.is_empty() && all_of_limits == 0;
+        let places = if is_empty || !self.has_details(route) { 0 } else { self.places };
         for position in 0..places {
             let limit = if position < MAX_LIMITS { self.limits[position].as_str() } else { OTHER_LABEL };
             for (outcome, name) in LimitOutcome::LABELS.iter().enumerate() {
-                let sum =
-                    rows.iter().filter_map(|row| row.limits.get(position)).map(|limit| limit[outcome].get()).sum();
+                // More than one limit may share the last place.
+                let limits = if position < MAX_LIMITS { 1 } else { (self.limits.len() - MAX_LIMITS) as u64 };
+                let all = if outcome == LimitOutcome::Allowed as usize { all_of_limits * limits } else { 0 };
+                let counters = rows.iter().filter_map(|row| row.limits.get(position));
+                let sum = all + counters.map(|limit| limit[outcome].get()).sum::<u64>();
                 let register =
                     || counter!(table::DECISIONS, "limit" => limit, "route" => label.to_owned(), "outcome" => *name);
                 add(Cell { route, limit: Some(position), outcome }, sum, &register);

@@ -14,6 +14,8 @@ pub(super) struct ThreadCounts(Box<[OnceLock<Row>]>);
 
 /// The counters of one route.
 pub(super) struct Row {
+    /// Requests that all limits of the policy allowed.
+    pub(super) all_allowed: OwnCounter,
     pub(super) requests: [OwnCounter; RequestOutcome::LABELS.len()],
     pub(super) limits: Box<[LimitCounters]>,
 }
@@ -32,10 +34,11 @@ impl ThreadCounts {
 
     /// Returns the counters of a route, which are made at its first request with room for this many limits.
     #[inline]
-    pub(super) fn row(&self, route: usize, limits: usize) -> &Row {
+    pub(super) fn row(&self, route: usize, limits: impl FnOnce() -> usize) -> &Row {
         self.0[route].get_or_init(|| Row {
+            all_allowed: OwnCounter::default(),
             requests: Default::default(),
-            limits: (0..limits).map(|_| LimitCounters::default()).collect(),
+            limits: (0..limits()).map(|_| LimitCounters::default()).collect(),
         })
     }
 

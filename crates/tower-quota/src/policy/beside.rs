@@ -16,7 +16,7 @@ pub(crate) struct Split {
 }
 
 impl Policy {
-    /// What the names of limits begin with that another policy adds by [`dry_run`](Self::dry_run).
+    /// The beginning of the names of limits that another policy adds by [`dry_run`](Self::dry_run).
     pub const DRY_RUN_PREFIX: &'static str = "~";
 
     /// Lets another policy decide the requests that match this condition, entirely and instead of this one.

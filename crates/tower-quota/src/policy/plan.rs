@@ -110,7 +110,7 @@ impl Plan {
     }
 
     /// Returns all limits: the listed ones in the order of the policy, then those that are chosen.
-    pub(crate) fn limits(&self) -> impl Iterator<Item = &Limit> {
+    pub(crate) fn limits(&self) -> impl Iterator<Item = &Limit> + Clone {
         self.limits.iter().map(|planned| &planned.limit)
     }
 

@@ -44,7 +44,7 @@ impl Rules {
         });
         let plan = Plan::new(policy);
         let watch = Watch::new(&plan, checks, store);
-        let metrics = PolicyMetrics::new(plan.limits().map(|limit| limit.name));
+        let metrics = PolicyMetrics::new(plan.limits());
         let responses = Responses::new(settings, plan.limits());
         let ends_with_decision =
             !has_listener && !attaches_decision && responses.is_silent() && plan.ends_with_decision();

@@ -82,7 +82,7 @@ impl<'a> Refused<'a> {
         self.reason
     }
 
-    /// Returns the [reference](crate::RateLimitLayer::refusal_references) of the refusal, if the layer adds one.
+    /// Returns the reference of the refusal, if the layer adds references.
     #[must_use]
     pub const fn reference(&self) -> Option<&'a str> {
         self.reference

@@ -12,3 +12,4 @@ mod log;
 mod page;
 mod policies;
 mod stores;
+mod traced;

@@ -68,7 +68,7 @@ impl Matches {
         problems: &mut Problems,
     ) -> Self {
         let matches: Vec<_> = matches.into_iter().collect();
-        let shared = Shared::count(matches.iter().map(|(matching, ..)| *matching));
+        let shared = SharedMatches::count(matches.iter().map(|(matching, ..)| *matching));
         let mut entries = Vec::with_capacity(matches.len());
         let mut found = Found::default();
         for (matching, place, number) in &matches {
@@ -172,12 +172,12 @@ fn visit_text(texts: &Texts, text: Option<&str>, examine: &mut dyn FnMut(u32)) {
 
 /// The number of matches that share a value of a field.
 #[derive(Default)]
-struct Shared<'m> {
+struct SharedMatches<'m> {
     counts: HashMap<(u8, &'m str, &'m str), usize>,
     total: usize,
 }
 
-impl<'m> Shared<'m> {
+impl<'m> SharedMatches<'m> {
     fn count(matches: impl Iterator<Item = &'m Match>) -> Self {
         let mut shared = Self::default();
         for matching in matches {

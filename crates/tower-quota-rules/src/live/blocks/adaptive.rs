@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 use std::collections::HashMap;
+use std::time::Instant;
 
 use ipnet::IpNet;
 use tower_quota::TopClient;
@@ -16,7 +17,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// The rule by which clients that are refused for long are blocked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AdaptiveRule {
-    /// How long a client must be refused without a pause.
+    /// The time for which a client must be refused without a pause.
     pub(crate) after: Duration,
     first: Duration,
     factor: u32,
@@ -51,7 +52,7 @@ impl AdaptiveRule {
         length.max(self.after.saturating_mul(10)).min(self.most)
     }
 
-    /// Returns the network to block for a refused client, if networks are blocked and its key is an address.
+    /// Returns the network to block for a refused client whose key is an address, if networks are blocked.
     pub(crate) fn network_of(&self, client: &TopClient) -> Option<IpNet> {
         // A client may send any text as another key, such as another client's address.
         let scope = client.key().scope().as_str();
@@ -79,33 +80,34 @@ pub(crate) struct Tracker {
 
 #[derive(Debug)]
 struct Followed {
-    refusals: u64,
+    /// Its last refusal, by one of the limits that refuse it.
+    refused_at: Instant,
     first: Duration,
     last: Duration,
 }
 
 impl Tracker {
-    /// Takes the refused clients, by the hash of their key with the number of their refusals, at an instant.
+    /// Takes the refused clients, by the hash of their key with the instant of their last refusal.
     ///
     /// Returns those that have been refused for longer than `after` without a pause. They are followed anew.
     pub(crate) fn observe(
         &mut self,
         now: Duration,
         after: Duration,
-        refused: impl IntoIterator<Item = (u64, u64)>,
+        refused: impl IntoIterator<Item = (u64, Instant)>,
     ) -> Vec<Offence> {
         self.clients.retain(|_, followed| now.saturating_sub(followed.last) <= PAUSE);
         let mut offences = Vec::new();
-        for (hash, refusals) in refused {
+        for (hash, refused_at) in refused {
             let is_full = self.clients.len() >= MOST_FOLLOWED;
             let Some(followed) = self.clients.get_mut(&hash) else {
                 if !is_full {
-                    self.clients.insert(hash, Followed { refusals, first: now, last: now });
+                    self.clients.insert(hash, Followed { refused_at, first: now, last: now });
                 }
                 continue;
             };
-            if refusals != followed.refusals {
-                (followed.refusals, followed.last) = (refusals, now);
+            if refused_at > followed.refused_at {
+                (followed.refused_at, followed.last) = (refused_at, now);
             }
             if followed.last.saturating_sub(followed.first) > after {
                 followed.first = now;
@@ -126,11 +128,12 @@ mod tests {
 
     /// Polls once a second; the client is refused in the seconds that `is_refused` names.
     fn offences(seconds: u32, is_refused: impl Fn(u32) -> bool) -> Vec<u32> {
-        let (mut tracker, mut refusals, mut found) = (Tracker::default(), 0, Vec::new());
+        let (mut tracker, start, mut found) = (Tracker::default(), crate::live::wait::now(), Vec::new());
+        let mut refused_at = None;
         for second in 0..seconds {
-            refusals += u64::from(is_refused(second));
+            refused_at = is_refused(second).then(|| start + SECOND * second).or(refused_at);
             // A client stays in the list of refused ones when it has paused.
-            let seen = (refusals > 0).then_some((7, refusals));
+            let seen = refused_at.map(|refused_at| (7, refused_at));
             if !tracker.observe(SECOND * second, 60 * SECOND, seen).is_empty() {
                 found.push(second);
             }
@@ -154,7 +157,8 @@ mod tests {
     #[test]
     fn flood_of_clients_is_bounded() {
         let mut tracker = Tracker::default();
-        tracker.observe(SECOND, SECOND, (0..10_000).map(|client| (client, 1)));
+        let now = crate::live::wait::now();
+        tracker.observe(SECOND, SECOND, (0..10_000).map(|client| (client, now)));
         assert_eq!(tracker.clients.len(), MOST_FOLLOWED);
     }
 

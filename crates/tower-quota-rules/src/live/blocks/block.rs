@@ -104,7 +104,7 @@ impl Block {
     }
 }
 
-/// A block or an allowance that is to be made, apart from whom it is for.
+/// A block or an allowance that is to be made, without its target.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct NewBlock {

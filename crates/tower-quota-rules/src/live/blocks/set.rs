@@ -22,11 +22,11 @@ pub(crate) struct BlockKeys {
 /// The blocks and allowances of an instance, replaced in one step.
 pub(crate) struct BlockSet {
     seed: [u8; 16],
-    entries: ArcSwap<Entries>,
+    entries: ArcSwap<BlockEntries>,
 }
 
 #[derive(Default)]
-struct Entries {
+struct BlockEntries {
     blocked: Listed,
     allowed: Listed,
     all: HashMap<String, Block>,
@@ -47,7 +47,7 @@ impl BlockSet {
 
     /// Replaces all entries.
     pub(crate) fn replace(&self, blocks: Vec<Block>) {
-        let mut entries = Entries::default();
+        let mut entries = BlockEntries::default();
         for block in blocks {
             match block.kind {
                 BlockKind::Block => entries.blocked.insert(&block),

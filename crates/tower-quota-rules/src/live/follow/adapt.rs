@@ -12,7 +12,7 @@ use crate::live::store::RuleStoreError;
 use crate::live::time::Time;
 use crate::live::wait::{now, pause};
 
-/// How often the refused clients are looked at.
+/// The time between two looks at the refused clients.
 const EVERY: Duration = Duration::from_secs(1);
 /// The author of adaptive blocks.
 const AUTHOR: &str = "adaptive";
@@ -44,11 +44,8 @@ impl<S: Store + 'static> Shared<S> {
         let mut refused = self.handle.top_refused(TopWindow::Minute);
         // One counter for all clients, or for all without a key, is no client.
         refused.retain(|client| client.key().scope() != Key::EVERYONE.scope() && !client.key().as_bytes().is_empty());
-        let mut refusals: std::collections::HashMap<u64, u64> = std::collections::HashMap::new();
-        for client in &refused {
-            *refusals.entry(self.blocks.hash(client.key())).or_default() += client.at_least();
-        }
-        for Offence(hash) in tracker.observe(at, rule.after, refusals) {
+        let latest = refused.iter().map(|client| (self.blocks.hash(client.key()), client.last()));
+        for Offence(hash) in tracker.observe(at, rule.after, latest) {
             let Some(client) = refused.iter().find(|client| self.blocks.hash(client.key()) == hash) else { continue };
             if let Err(error) = self.block_offender(client, rule).await {
                 tracing::warn!(%error, "a client that is refused for long could not be blocked");

@@ -31,11 +31,11 @@ impl<S: Store> Shared<S> {
         match beside {
             None => Ok(policy),
             Some((Candidate { rollout: Rollout::DryRun, .. }, candidate)) => policy.dry_run(candidate.policy()),
-            Some((Candidate { rollout: Rollout::Percent(percent), .. }, candidate)) => {
+            Some((Candidate { number, rollout: Rollout::Percent(percent) }, candidate)) => {
                 let key = client_key(&policy);
                 let is_chosen =
                     move |head: &RequestHead<'_>| key.as_ref().is_some_and(|key| is_chosen(&**key, head, percent));
-                Ok(policy.split(is_chosen, self.policy_of(candidate)))
+                Ok(policy.split(is_chosen, self.policy_of(candidate).version(number)))
             }
         }
     }

@@ -198,7 +198,7 @@ impl<S: Store + 'static> Shared<S> {
                         next.candidate = None;
                     }
                     let (version, author) = (next.version.number, next.version.author.clone());
-                    shared.handle.replace_policy(policy);
+                    shared.handle.replace_policy(policy.version(version));
                     if let Some(counts) = &shared.options.counts {
                         counts.follow(&next, &next.rules.policy());
                     }

@@ -1,4 +1,4 @@
-//! What the tasks and handles of live rules share.
+//! The state that the tasks and handles of live rules share.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::live::options::LiveOptions;
 use crate::live::store::RuleStore;
 use crate::live::time::Time;
 
-/// What the tasks and handles of live rules share.
+/// The state that the tasks and handles of live rules share.
 pub(crate) struct Shared<S> {
     pub(crate) handle: RateLimitHandle<S>,
     pub(crate) store: Arc<dyn RuleStore>,
@@ -27,7 +27,7 @@ pub(crate) struct Shared<S> {
     pub(crate) closing: watch::Sender<bool>,
 }
 
-/// What is known of the store.
+/// The state of the store as far as it is known.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// The last revision that was taken over.

@@ -77,7 +77,7 @@ pub struct ReloadCounts {
     pub failed: u64,
 }
 
-/// What an instance notes about its store.
+/// The notes of an instance about its store.
 #[derive(Debug)]
 pub(super) struct Health(Mutex<Noted>);
 

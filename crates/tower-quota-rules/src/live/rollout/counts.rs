@@ -12,7 +12,9 @@ use tower_quota::{Decided, Policy};
 use super::Rollout;
 use crate::live::follow::{InForce, client_key, is_chosen};
 
-/// Counts the outcomes of a candidate and of the document in force on one instance, by a listener of the layer.
+/// Counts the outcomes of a candidate and of the document in force, by a listener of the layer.
+///
+/// The counts are those of one instance.
 ///
 /// Make it before the layer, and give it to both:
 ///

@@ -16,8 +16,8 @@ pub use self::counts::{LimitCounts, RolloutCounts, RolloutReport};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Rollout {
-    /// It decides the requests of this percentage of the clients, 1 to 100, chosen by a hash of their key.
+    /// Decides the requests of this percentage of the clients, 1 to 100, chosen by a hash of their key.
     Percent(u8),
-    /// It decides no request: what it would have decided is counted.
+    /// Decides no request: the decisions that it would have made are counted.
     DryRun,
 }

@@ -16,8 +16,9 @@ use crate::live::time::Time;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum BlockTarget<'a> {
-    /// A network or an address such as `203.0.113.0/24`; otherwise the text of a key, as the first key that can be
-    /// written so.
+    /// A network or an address such as `203.0.113.0/24`; otherwise the text of a key.
+    ///
+    /// It is read as the first key that can be written so.
     Text(&'a str),
     /// A client by the text of its key in a scope, such as `header x-api-key`.
     Scoped {

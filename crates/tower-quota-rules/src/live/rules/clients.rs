@@ -25,7 +25,9 @@ impl<S: Store + 'static> LiveRules<S> {
         Ok(after)
     }
 
-    /// Gives units back to a client of a limit, see [`RateLimitHandle::grant`](tower_quota::RateLimitHandle::grant).
+    /// Gives units back to a client of a limit.
+    ///
+    /// See [`RateLimitHandle::grant`](tower_quota::RateLimitHandle::grant).
     ///
     /// # Errors
     /// As those of the handle.

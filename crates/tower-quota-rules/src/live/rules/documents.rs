@@ -68,8 +68,9 @@ impl<S: Store + 'static> LiveRules<S> {
         Ok(())
     }
 
-    /// Returns how the outcomes of the candidate differ on this instance; `None` without a roll-out or without
-    /// [counts](crate::live::LiveOptions::rollout_counts).
+    /// Returns how the outcomes of the candidate differ on this instance.
+    ///
+    /// It is `None` without a roll-out, or without [counts](crate::live::LiveOptions::rollout_counts).
     #[must_use]
     pub fn rollout(&self) -> Option<RolloutReport> {
         self.shared.options.counts.as_ref()?.report()

@@ -40,7 +40,7 @@ pub enum RuleStoreError {
     Unreadable {
         /// The store.
         store: String,
-        /// What is wrong with it.
+        /// The reason why it cannot be read.
         reason: String,
     },
 }

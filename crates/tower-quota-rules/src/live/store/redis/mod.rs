@@ -39,11 +39,11 @@ use crate::live::version::{NewVersion, Version, VersionInfo};
 pub struct RedisRules {
     connection: Connection,
     script: Script,
-    keys: Keys,
+    keys: RedisKeys,
     announcements: Announcements,
 }
 
-struct Keys {
+struct RedisKeys {
     /// The keys of the script, in its order.
     script: [String; 5],
     audit: String,
@@ -80,7 +80,7 @@ impl RedisRules {
             return Err(RuleStoreError::unreadable("redis", reason));
         }
         let key = |part: &str| format!("quota:rules:{{{name}}}:{part}");
-        let keys = Keys {
+        let keys = RedisKeys {
             script: ["state", "versions", "texts", "blocks", "ends"].map(key),
             audit: key("audit"),
             channel: key("changed"),
@@ -144,7 +144,7 @@ impl RedisRules {
 
 /// The answer of the script.
 enum Answer {
-    /// What it returns.
+    /// The values that it returns.
     Done(Vec<Value>),
     /// Nothing was to be done.
     Same,
@@ -163,7 +163,7 @@ fn invalid(error: RedisError) -> RuleStoreError {
     RuleStoreError::unreadable("redis", error)
 }
 
-/// A version without its number and its text, which have fields of their own.
+/// Returns a version without its text, which has a field of its own.
 fn info_of(version: &Version) -> Version {
     Version { text: String::new(), ..version.clone() }
 }

@@ -1,0 +1,121 @@
+//! The arguments of the command.
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::failure::{Ended, Failure, Found};
+use crate::output;
+use crate::remote::blocks::{BlockArguments, BlocksArguments, UnblockArguments};
+use crate::remote::clients::{GrantArguments, PeekArguments, ResetArguments};
+use crate::remote::explain::ExplainArguments;
+use crate::remote::rules::{HistoryArguments, PutArguments, RollbackArguments, RolloutArguments, ShowArguments};
+use crate::remote::status::{HealthArguments, TopArguments};
+use crate::remote::watch::WatchArguments;
+use crate::rules::check::CheckArguments;
+use crate::rules::convert::ConvertArguments;
+use crate::rules::diff::DiffArguments;
+use crate::rules::own_tests::TestArguments;
+use crate::simulate::{MakeLogArguments, SimulateArguments};
+
+/// Checks and compares rules of rate limits, replays access logs, operates running services.
+///
+/// Exit codes: 0 if all is well, 1 for problems, refusals and differences, 2 for arguments and files that cannot be
+/// used, 3 if a service or a store cannot be reached.
+#[derive(Debug, Parser)]
+#[command(name = "tower-quota", version)]
+pub(crate) struct Arguments {
+    /// Prints JSON, for programs.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Lists all that is wrong with rules: where, and how to fix it.
+    Check(CheckArguments),
+    /// Runs the sample requests that rules carry as their tests.
+    Test(TestArguments),
+    /// Lists what changes from one document to another, by limit, tier and route.
+    Diff(DiffArguments),
+    /// Prints rules in another format.
+    Convert(ConvertArguments),
+    /// Prints the JSON Schema of rules, with which editors complete and check them.
+    Schema,
+    /// Replays an access log through rules: who would be limited, and by which limit.
+    Simulate(SimulateArguments),
+    /// Writes an access log to try a simulation with.
+    MakeLog(MakeLogArguments),
+    /// Puts rules in force, on all instances.
+    Put(PutArguments),
+    /// Puts the rules that are rolled out in force for all clients.
+    Promote(RolloutArguments),
+    /// Ends a roll-out: the rules in force decide for all clients again.
+    Abandon(RolloutArguments),
+    /// Puts an earlier version of the rules in force again.
+    Rollback(RollbackArguments),
+    /// Lists the versions of the rules, the newest first.
+    History(HistoryArguments),
+    /// Prints the rules in force, or an earlier version.
+    Show(ShowArguments),
+    /// Says which limits a request meets, with which keys. Charges nothing.
+    Explain(ExplainArguments),
+    /// Shows what a client has left of a limit, and until when. The exit code is 1 if it is limited.
+    Peek(PeekArguments),
+    /// Forgets what a client has used of a limit, and its penalty.
+    Reset(ResetArguments),
+    /// Gives units back to a client.
+    Grant(GrantArguments),
+    /// Blocks a client or a network on all instances, or lets it pass uncounted.
+    Block(BlockArguments),
+    /// Removes a block.
+    Unblock(UnblockArguments),
+    /// Lists the blocks in force.
+    Blocks(BlocksArguments),
+    /// Shows the health of an instance. The exit code is 1 if it is not healthy.
+    Health(HealthArguments),
+    /// Shows who is limited and who asks most: as a screen on a terminal, or else as a list.
+    Top(TopArguments),
+    /// Prints changes of rules, blocks and health, and clients that become limited, as they happen.
+    Watch(WatchArguments),
+    /// Prints a script that completes arguments.
+    Completions(CompletionArguments),
+    /// Prints the manual page.
+    Man,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompletionArguments {
+    /// The shell.
+    shell: Shell,
+}
+
+/// Prints the completions of a shell.
+pub(crate) fn completions(arguments: &CompletionArguments) -> Ended {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Arguments::command(), "tower-quota", &mut script);
+    output::write(&String::from_utf8_lossy(&script))?;
+    Ok(Found::Nothing)
+}
+
+/// Prints the manual page: of the command, then of each of its commands.
+pub(crate) fn man() -> Ended {
+    let mut command = Arguments::command();
+    command.build();
+    let mut page = Vec::new();
+    let unwritten = |error: std::io::Error| Failure::Problem(error.to_string());
+    clap_mangen::Man::new(command.clone()).render(&mut page).map_err(unwritten)?;
+    output::write(&String::from_utf8_lossy(&page))?;
+    Ok(Found::Nothing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

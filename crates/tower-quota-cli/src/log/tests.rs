@@ -1,0 +1,113 @@
+//! Tests of lines as servers write them.
+
+use super::*;
+
+fn read(line: &str) -> LogRecord<'_> {
+    LineReader::default().read(line.as_bytes()).unwrap()
+}
+
+fn headers<'a>(record: &'a LogRecord<'_>) -> Vec<(&'a str, &'a str)> {
+    record.headers.iter().map(|(name, value)| (name.as_ref(), value.as_ref())).collect()
+}
+
+#[test]
+fn common_line_of_the_manual_is_read() {
+    let record = read(r#"127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326"#);
+    assert_eq!((record.micros, record.method.as_ref()), (971_211_336_000_000, "GET"));
+    assert_eq!((record.target.as_ref(), record.status, record.bytes), ("/apache_pb.gif", Some(200), Some(2326)));
+    assert_eq!((record.address, record.user.as_deref()), (Some([127, 0, 0, 1].into()), Some("frank")));
+}
+
+#[test]
+fn combined_line_has_referer_and_agent() {
+    let record = read(
+        r#"2001:db8::1 - - [10/Oct/2000:13:55:36 -0700] "POST /a?b=\"c\" HTTP/1.1" 429 - "-" "curl \x41 \\ 8.0" "secret""#,
+    );
+    assert_eq!((record.target.as_ref(), record.bytes), ("/a?b=\"c\"", None));
+    assert_eq!(headers(&record), [("user-agent", "curl A \\ 8.0")]);
+}
+
+#[test]
+fn quoted_field_is_header_by_position() {
+    let mut reader = LineReader::new(vec![header_source("X-Api-Key=3").unwrap()]);
+    let line = br#"10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/2.0" 200 1 "r" "u" "sk_1""#;
+    assert_eq!(headers(&reader.read(line).unwrap()), [("referer", "r"), ("user-agent", "u"), ("x-api-key", "sk_1")]);
+}
+
+#[test]
+fn virtual_host_before_address_is_host() {
+    let record = read(r#"a.example:443 10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 1"#);
+    assert_eq!((record.host.as_deref(), record.address), (Some("a.example:443"), Some([10, 0, 0, 1].into())));
+}
+
+#[test]
+fn json_of_each_server_is_read() {
+    for line in [
+        r#"{"time":"2000-10-10T20:55:36Z","remote_addr":"10.0.0.1","method":"GET","path":"/a","host":"h","status":200,"headers":{"x-api-key":"k"}}"#,
+        // nginx
+        r#"{"msec":"971211336.000","remote_addr":"10.0.0.1","request":"GET /a HTTP/1.1","http_host":"h","status":"200","http_x_api_key":"k","http_referer":"-"}"#,
+        // Caddy
+        r#"{"ts":971211336.0,"request":{"remote_ip":"10.0.0.1","method":"GET","host":"h","uri":"/a","headers":{"x-api-key":["k"]}},"status":200}"#,
+        // Traefik and Envoy
+        r#"{"StartUTC":"2000-10-10T20:55:36Z","ClientHost":"10.0.0.1","RequestMethod":"GET","RequestPath":"/a","RequestHost":"h","DownstreamStatus":200,"headers":{"x-api-key":"k"}}"#,
+        r#"{"start_time":"2000-10-10T20:55:36.000Z","downstream_remote_address":"10.0.0.1:5000","method":"GET","path":"\/a","authority":"h","response_code":200,"http_x_api_key":"k"}"#,
+    ] {
+        let record = read(line);
+        assert_eq!(record.micros, 971_211_336_000_000, "{line}");
+        assert_eq!((record.address, record.status), (Some([10, 0, 0, 1].into()), Some(200)), "{line}");
+        assert_eq!((record.method.as_ref(), record.target.as_ref()), ("GET", "/a"), "{line}");
+        assert_eq!((record.host.as_deref(), headers(&record)), (Some("h"), vec![("x-api-key", "k")]), "{line}");
+    }
+}
+
+#[test]
+fn unreadable_line_says_why() {
+    let mut reader = LineReader::default();
+    for (line, why) in [
+        ("", Unreadable::Form),
+        ("nonsense", Unreadable::Form),
+        (r#"10.0.0.1 - - [now] "GET / HTTP/1.1" 200 1"#, Unreadable::Time),
+        (r#"10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "-" 400 1"#, Unreadable::Request),
+        (r#"10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "\x16\x03\x01" 400 1"#, Unreadable::Request),
+        (r#"10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1\"#, Unreadable::Form),
+        (r#"{"time":1}"#, Unreadable::Request),
+        (r#"{"path":"/"}"#, Unreadable::Time),
+        (r#"{"path":"#, Unreadable::Form),
+    ] {
+        assert_eq!(reader.read(line.as_bytes()), Err(why), "{line}");
+    }
+    assert_eq!(reader.read(b"\xff\xfe"), Err(Unreadable::Form));
+}
+
+#[test]
+fn compressed_log_is_read_like_plain_one() {
+    use std::io::Write;
+
+    let folder = tempfile::tempdir().unwrap();
+    let text = b"first\nsecond\r\n\nlast";
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text).unwrap();
+    let compressed = encoder.finish().unwrap();
+    for (name, bytes) in [("plain", text.as_slice()), ("compressed", &compressed)] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let mut file = LogFile::open(&path).unwrap();
+        let (mut lines, mut line) = (Vec::new(), Vec::new());
+        while file.next_line(&mut line).unwrap().is_continue() {
+            lines.push(String::from_utf8(line.clone()).unwrap());
+        }
+        assert_eq!(lines, ["first", "second\r", "", "last"], "{name}");
+        assert_eq!(file.bytes_read(), file.length().unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn endless_line_is_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    std::fs::write(&path, vec![b'x'; 3 * LONGEST_LINE]).unwrap();
+    let (mut file, mut line) = (LogFile::open(&path).unwrap(), Vec::new());
+    assert!(file.next_line(&mut line).unwrap().is_continue());
+    assert_eq!(line.len(), LONGEST_LINE + 1);
+    assert!(file.next_line(&mut line).unwrap().is_break());
+}

@@ -1,0 +1,85 @@
+//! Calls of a service's admin API over HTTP.
+
+use core::time::Duration;
+use std::path::Path;
+use std::{env, fs};
+
+use http::HeaderValue;
+use http::header::{AUTHORIZATION, ETAG};
+use ureq::Agent;
+
+use super::call::{Answer, Call};
+use crate::failure::Failure;
+
+/// The variable that holds the token. A token is never an argument, which other users of a machine can read.
+pub(super) const TOKEN_VARIABLE: &str = "TOWER_QUOTA_TOKEN";
+
+/// The most bytes of an answer.
+const LONGEST_ANSWER: u64 = 64 << 20;
+
+/// The admin API of a service.
+#[derive(Clone, Debug)]
+pub(crate) struct HttpApi {
+    agent: Agent,
+    address: String,
+    authorization: Option<HeaderValue>,
+}
+
+impl HttpApi {
+    pub(super) fn new(address: &str, token_file: Option<&Path>, timeout: Duration) -> Result<Self, Failure> {
+        if !address.to_ascii_lowercase().starts_with("http://") {
+            return Err(Failure::Usage(format!(
+                "{address} is not an address that this command can use: give http://HOST:PORT, through a tunnel where the \
+                 network is not private"
+            )));
+        }
+        let token = match token_file {
+            Some(path) => {
+                let text = fs::read_to_string(path);
+                Some(text.map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?)
+            }
+            None => env::var(TOKEN_VARIABLE).ok(),
+        };
+        let authorization = match token.as_deref().map(str::trim).filter(|token| !token.is_empty()) {
+            Some(token) => {
+                let mut value = HeaderValue::try_from(format!("Bearer {token}"))
+                    .map_err(|_| Failure::Usage("the token has characters that no header can hold".into()))?;
+                value.set_sensitive(true);
+                Some(value)
+            }
+            None => None,
+        };
+        let agent = Agent::config_builder()
+            .timeout_global(Some(timeout))
+            .http_status_as_error(false)
+            // A token goes nowhere else.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .user_agent(concat!("tower-quota/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .new_agent();
+        Ok(Self { agent, address: address.to_owned(), authorization })
+    }
+
+    pub(crate) fn send(&self, call: &Call) -> Result<Answer, Failure> {
+        let mut request = call.request(&self.address)?;
+        if let Some(authorization) = &self.authorization {
+            request.headers_mut().insert(AUTHORIZATION, authorization.clone());
+        }
+        let unreachable = |error: ureq::Error| match error {
+            ureq::Error::BadUri(reason) => Failure::Usage(format!("{}: {reason}", self.address)),
+            error => Failure::Unreachable(format!("{}: {error}", self.address)),
+        };
+        let mut response = self.agent.run(request).map_err(unreachable)?;
+        let etag = response.headers().get(ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
+        let status = response.status();
+        let body = response.body_mut().with_config().limit(LONGEST_ANSWER).read_to_string().map_err(unreachable)?;
+        if status.as_u16() == 401 && self.authorization.is_none() {
+            return Err(Failure::Problem(format!(
+                "{} asks for a token: set {TOKEN_VARIABLE} or give --token-file",
+                self.address
+            )));
+        }
+        Answer::of(status, etag, body)
+    }
+}

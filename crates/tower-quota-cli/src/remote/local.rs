@@ -1,0 +1,97 @@
+//! The admin API in this process, over the Redis that the services share.
+
+use core::time::Duration;
+use std::env;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use http::header::ETAG;
+use tokio::runtime::Runtime;
+use tower_quota::{Policy, RateLimitLayer, RedisStore};
+use tower_quota_admin::{AdminOptions, Author};
+use tower_quota_rules::Rules;
+use tower_quota_rules::live::{LiveOptions, LiveRules, RedisRules, RolloutCounts};
+use tower_service::Service;
+
+use super::call::{Answer, Call};
+use super::target::RedisArguments;
+use crate::failure::Failure;
+use crate::rules::load::parts;
+
+/// The variables that hold secrets.
+const SECRET_VARIABLE: &str = "TOWER_QUOTA_SECRET";
+const KEY_SEED_VARIABLE: &str = "TOWER_QUOTA_KEY_SEED";
+
+/// An admin API over Redis, and the runtime that it runs on.
+pub(crate) struct LocalApi {
+    runtime: Runtime,
+    router: Router,
+    author: Author,
+}
+
+impl LocalApi {
+    pub(super) fn new(url: &str, arguments: &RedisArguments, timeout: Duration) -> Result<Self, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::Usage(error.to_string()))?;
+        let router = runtime.block_on(router(url, arguments, timeout))?;
+        let user = env::var("USER").ok().filter(|user| !user.is_empty());
+        let author = Author(user.unwrap_or_else(|| "tower-quota".into()));
+        Ok(Self { runtime, router, author })
+    }
+
+    pub(super) fn send(&self, call: &Call) -> Result<Answer, Failure> {
+        let mut request = call.request("")?.map(Body::from);
+        request.extensions_mut().insert(self.author.clone());
+        let mut router = self.router.clone();
+        self.runtime.block_on(async {
+            let Ok(response) = router.call(request).await;
+            let etag = response.headers().get(ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
+            let status = response.status();
+            let body = to_bytes(response.into_body(), usize::MAX).await;
+            let body = body.map_err(|error| Failure::Unreachable(error.to_string()))?;
+            Answer::of(status, etag, String::from_utf8_lossy(&body).into_owned())
+        })
+    }
+}
+
+async fn router(url: &str, arguments: &RedisArguments, timeout: Duration) -> Result<Router, Failure> {
+    let unreachable = |error: &dyn core::fmt::Display| Failure::Unreachable(error.to_string());
+    let mut options = RedisStore::options().deadline(timeout).connect_timeout(timeout);
+    if let Some(prefix) = &arguments.prefix {
+        options = options.prefix(prefix);
+    }
+    if let Ok(secret) = env::var(SECRET_VARIABLE) {
+        options = options.secret(secret);
+    }
+    let counters = options.connect(url).await.map_err(|error| unreachable(&error))?;
+    let rules = RedisRules::new(url, &arguments.name).map_err(|error| Failure::Usage(error.to_string()))?;
+    let code = arguments.load.code.clone();
+    let mut options = LiveOptions::new()
+        .start_deadline(timeout)
+        // The services count what a dry run would change. This process sees no requests.
+        .rollout_counts(RolloutCounts::new())
+        .read_with(move |text, format| Rules::parse_with(text, format, &parts(&code)));
+    if let Ok(seed) = env::var(KEY_SEED_VARIABLE) {
+        options = options.key_seed(key_seed(&seed)?);
+    }
+    if arguments.readable_keys {
+        options = options.readable_keys();
+    }
+    let layer = RateLimitLayer::new(counters, Policy::new());
+    let live = LiveRules::start(layer.handle(), rules, options).await;
+    let state = live.state();
+    if !state.is_reachable {
+        return Err(Failure::Unreachable(
+            state.last_error.unwrap_or_else(|| format!("{} does not answer", state.store)),
+        ));
+    }
+    let options = AdminOptions::new().authenticated_by_own_layer().allow_showing_keys().timeout(timeout);
+    tower_quota_admin::router(live, options).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// Reads a seed: 16 bytes in hexadecimal digits.
+fn key_seed(text: &str) -> Result<[u8; 16], Failure> {
+    let number = u128::from_str_radix(text.trim(), 16).ok().filter(|_| text.trim().len() == 32);
+    let number = number.ok_or_else(|| Failure::Usage(format!("{KEY_SEED_VARIABLE} is not 32 hexadecimal digits")))?;
+    Ok(number.to_be_bytes())
+}

@@ -1,0 +1,115 @@
+//! `health` and the list of `top`: the state of one instance.
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use super::text::{field, millis};
+use super::{Call, TargetArguments};
+use crate::failure::{Ended, Found};
+use crate::output::{self, Columns, grouped};
+
+#[derive(Args, Debug)]
+pub(crate) struct HealthArguments {
+    #[command(flatten)]
+    target: TargetArguments,
+}
+
+/// The clients to list.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TopArguments {
+    /// The requests to rank clients by.
+    #[arg(long, value_enum, default_value_t = RankBy::Limited)]
+    pub(crate) by: RankBy,
+    /// The time that is counted: 1m, 10m or 1h.
+    #[arg(long, default_value = "10m", value_parser = ["1m", "10m", "1h"])]
+    pub(crate) window: String,
+    /// The most clients to list.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) limit: u16,
+    /// Shows keys, if the admin API allows it.
+    #[arg(long)]
+    pub(crate) show_keys: bool,
+    /// Prints the list once, also on a terminal.
+    #[arg(long)]
+    pub(crate) once: bool,
+    #[command(flatten)]
+    pub(crate) target: TargetArguments,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RankBy {
+    /// Refused requests.
+    Limited,
+    /// All requests.
+    Busy,
+}
+
+/// Shows the health of an instance. An unhealthy one is something found.
+pub(crate) fn health(arguments: &HealthArguments, is_json: bool) -> Ended {
+    let health = arguments.target.connect()?.send(&Call::new(Call::GET, &["health"]))?.json()?;
+    output::print(is_json, &health, text)?;
+    Ok(if health["healthy"] == true { Found::Nothing } else { Found::Something })
+}
+
+/// Lists the clients with most requests.
+pub(crate) fn top(arguments: &TopArguments, is_json: bool) -> Ended {
+    let answer = arguments.target.connect()?.send(&arguments.call(arguments.by))?.json()?;
+    output::print(is_json, &answer["clients"], |clients| {
+        let mut columns = Columns::new(["client", "scope", "limit", "requests", "limited for"]);
+        for client in clients.as_array().into_iter().flatten() {
+            let retry = client["retry_after_ms"].as_u64().unwrap_or(0);
+            columns.row([name(client), field(client, "scope"), field(client, "limit"), count(client), millis(retry)]);
+        }
+        columns.text()
+    })?;
+    Ok(Found::Nothing)
+}
+
+impl TopArguments {
+    /// Returns the call that lists clients.
+    pub(crate) fn call(&self, by: RankBy) -> Call {
+        let by = match by {
+            RankBy::Limited => "limited",
+            RankBy::Busy => "busy",
+        };
+        Call::new(Call::GET, &["top"])
+            .query("by", Some(by))
+            .query("window", Some(&self.window))
+            .query("limit", Some(self.limit.to_string()))
+            .query("show_keys", self.show_keys.then_some("true"))
+    }
+}
+
+/// Returns the key of a listed client, or its hash.
+pub(crate) fn name(client: &Value) -> String {
+    client["key"].as_str().map_or_else(|| field(client, "hash"), str::to_owned)
+}
+
+/// Returns the number of requests of a listed client.
+pub(crate) fn count(client: &Value) -> String {
+    let (least, most) = (client["at_least"].as_u64().unwrap_or(0), client["at_most"].as_u64().unwrap_or(0));
+    if least == most { grouped(least) } else { format!("{} to {}", grouped(least), grouped(most)) }
+}
+
+fn text(health: &Value) -> String {
+    let rules = &health["rules"];
+    let state = if health["healthy"] == true { "healthy" } else { "not healthy" };
+    let mut lines = vec![format!("{state}, {} requests wait", health["waiting"])];
+    match rules["in_force"]["number"].as_u64() {
+        Some(number) => lines.push(format!("rules: version {number} since {}", field(&rules["in_force"], "since"))),
+        None => lines.push("rules: none yet".into()),
+    }
+    let reached = if rules["is_reachable"] == true { "reachable" } else { "not reachable" };
+    lines.push(format!("source: {}, {reached} since {}", field(rules, "store"), field(rules, "reachable_since")));
+    if let Some(error) = rules["last_error"].as_str() {
+        lines.push(format!("error since {}: {error}", field(rules, "failing_since")));
+    }
+    for store in health["stores"].as_array().into_iter().flatten() {
+        let answers = if store["available"] == true { "available" } else { "not available" };
+        lines.push(format!("store {}: {answers}", field(store, "name")));
+    }
+    for mistake in health["mistakes"].as_array().into_iter().flatten() {
+        lines.push(format!("mistake: {}", field(mistake, "message")));
+    }
+    lines.join("\n") + "\n"
+}

@@ -1,0 +1,84 @@
+//! The target of a command: an admin API, or Redis.
+
+use core::time::Duration;
+use std::path::PathBuf;
+
+use clap::Args;
+use tower_quota_rules::DurationText;
+
+use super::call::{Answer, Call};
+use super::http::HttpApi;
+use super::local::LocalApi;
+use crate::failure::Failure;
+use crate::rules::load::LoadArguments;
+
+/// The service or the store that a command operates on.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TargetArguments {
+    /// The address of a service's admin API. The token is read from the variable `TOWER_QUOTA_TOKEN` or from a file.
+    #[arg(long, value_name = "URL", env = "TOWER_QUOTA_ADMIN", conflicts_with = "redis", help_heading = "Target")]
+    pub(crate) admin: Option<String>,
+    /// A file with the token of the admin API.
+    #[arg(long, value_name = "FILE", help_heading = "Target")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// The Redis that services share, if they have no admin API. A password is better in the variable.
+    #[arg(long, value_name = "URL", env = "TOWER_QUOTA_REDIS", hide_env_values = true, help_heading = "Target")]
+    pub(crate) redis: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: RedisArguments,
+    /// The longest wait for an answer.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, help_heading = "Target")]
+    pub(crate) timeout: Duration,
+}
+
+/// The options that the services give for their Redis.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct RedisArguments {
+    /// The name of the rules in Redis.
+    #[arg(long, value_name = "NAME", default_value = "default", help_heading = "Target")]
+    pub(crate) name: String,
+    /// The prefix of the counters in Redis, if the services set one. Their secrets are read from the variables
+    /// `TOWER_QUOTA_SECRET` (of counters) and `TOWER_QUOTA_KEY_SEED` (of hashed keys, 32 hexadecimal digits).
+    #[arg(long, value_name = "PREFIX", help_heading = "Target")]
+    pub(crate) prefix: Option<String>,
+    /// Stores the keys of blocks beside their hashes.
+    #[arg(long, help_heading = "Target")]
+    pub(crate) readable_keys: bool,
+    #[command(flatten)]
+    pub(crate) load: LoadArguments,
+}
+
+/// A connection to the admin API of a service, or to one in this process.
+pub(crate) enum Connection {
+    Http(HttpApi),
+    Local(Box<LocalApi>),
+}
+
+impl TargetArguments {
+    pub(crate) fn connect(&self) -> Result<Connection, Failure> {
+        match (&self.admin, &self.redis) {
+            (Some(admin), _) => self.http(admin).map(Connection::Http),
+            (None, Some(redis)) => Ok(Connection::Local(Box::new(LocalApi::new(redis, &self.store, self.timeout)?))),
+            (None, None) => Err(Failure::Usage("give --admin with the address of an admin API, or --redis".into())),
+        }
+    }
+
+    pub(crate) fn http(&self, admin: &str) -> Result<HttpApi, Failure> {
+        HttpApi::new(admin, self.token_file.as_deref(), self.timeout)
+    }
+}
+
+impl Connection {
+    pub(crate) fn send(&self, call: &Call) -> Result<Answer, Failure> {
+        match self {
+            Self::Http(api) => api.send(call),
+            Self::Local(api) => api.send(call),
+        }
+    }
+}
+
+/// Reads a time span such as `90s` or `1h`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let span: DurationText = text.parse().map_err(|error: tower_quota_rules::TextError| error.to_string())?;
+    Ok(span.into())
+}

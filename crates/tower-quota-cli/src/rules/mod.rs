@@ -1,0 +1,7 @@
+//! Commands on files of rules.
+
+pub(crate) mod check;
+pub(crate) mod convert;
+pub(crate) mod diff;
+pub(crate) mod load;
+pub(crate) mod own_tests;

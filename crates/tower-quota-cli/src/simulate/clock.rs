@@ -1,0 +1,28 @@
+//! The time of a replay: that of the log.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tower_quota::{Clock, Timestamp};
+
+/// A clock that shows the time of the log's line. Clones share the time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LogClock(Arc<AtomicU64>);
+
+impl LogClock {
+    /// Sets the time, in microseconds since 1970. The time never goes back.
+    pub(crate) fn set(&self, micros: u64) {
+        self.0.fetch_max(micros, Ordering::Relaxed);
+    }
+
+    /// Returns the time, in microseconds since 1970.
+    pub(crate) fn micros(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Clock for LogClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.micros())
+    }
+}

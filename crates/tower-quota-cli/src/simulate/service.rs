@@ -1,0 +1,62 @@
+//! The service behind the layer: it answers as the log says.
+
+use core::convert::Infallible;
+use core::future::{Ready, ready};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body::{Body, Frame};
+use tower_service::Service;
+
+/// The logged part of a response: what limits that settle look at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LoggedResponse {
+    pub(crate) status: Option<u16>,
+    pub(crate) bytes: Option<u64>,
+}
+
+/// A service that answers each request with the response that is logged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoggedService;
+
+/// A body of the logged length. Its bytes are zeros.
+#[derive(Debug)]
+pub(crate) struct LoggedBody {
+    left: u64,
+}
+
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+impl Service<Request<LoggedResponse>> for LoggedService {
+    type Response = Response<LoggedBody>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<LoggedBody>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<LoggedResponse>) -> Self::Future {
+        let logged = *request.body();
+        let mut response = Response::new(LoggedBody { left: logged.bytes.unwrap_or(0) });
+        *response.status_mut() = logged.status.and_then(|code| StatusCode::from_u16(code).ok()).unwrap_or_default();
+        ready(Ok(response))
+    }
+}
+
+impl Body for LoggedBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let length = usize::try_from(self.left).unwrap_or(ZEROS.len()).min(ZEROS.len());
+        self.left -= length as u64;
+        Poll::Ready((length > 0).then(|| Ok(Frame::data(Bytes::from_static(&ZEROS[..length])))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+}

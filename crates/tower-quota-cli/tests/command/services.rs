@@ -1,0 +1,145 @@
+//! Commands on running services, by an admin API and by Redis.
+
+use tower_quota_testkit::RedisServer;
+
+use crate::command::{Files, Ran, command};
+use crate::service::{TOKEN, TestService};
+
+const RULES: &str = "limits: [{ name: minute, quota: 3/minute, key: header x-api-key }]\n";
+
+/// A target of commands: an admin API with its token, or Redis.
+struct TestTarget {
+    variables: Vec<(&'static str, String)>,
+}
+
+impl TestTarget {
+    fn admin(service: &TestService) -> Self {
+        Self { variables: vec![("TOWER_QUOTA_ADMIN", service.admin.clone()), ("TOWER_QUOTA_TOKEN", TOKEN.into())] }
+    }
+
+    fn redis(server: &RedisServer) -> Self {
+        Self { variables: vec![("TOWER_QUOTA_REDIS", server.url())] }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::of(command(arguments).envs(self.variables.clone()).output().unwrap())
+    }
+}
+
+/// Puts rules, changes them, and goes back.
+fn change_rules(target: &TestTarget) {
+    let files = Files::new();
+    let first = files.write("first.yaml", RULES);
+    let second =
+        files.write("second.toml", "[[limits]]\nname = \"minute\"\nquota = \"5/minute\"\nkey = \"header x-api-key\"\n");
+    let bad = files.write("bad.yaml", "limits: [{ name: minute, quota: much }]");
+    assert_eq!(target.run(&["put", &first, "--comment", "the first"]).expect(0), "version 1 is in force\n");
+    assert_eq!(target.run(&["put", &second, "--json"]).json(0)["number"], 2);
+    assert_eq!(target.run(&["show"]).expect(0), std::fs::read_to_string(&second).unwrap());
+    assert_eq!(target.run(&["show", "1"]).expect(0), RULES);
+
+    let conflict = target.run(&["put", &first, "--expect", "1"]);
+    assert!(conflict.code == 1 && conflict.error.contains('2'), "{}", conflict.error);
+    let invalid = target.run(&["put", &bad]);
+    assert!(invalid.code == 1 && invalid.error.contains("limits[0].quota"), "{}", invalid.error);
+
+    assert!(target.run(&["rollback", "1"]).expect(0).contains("version 3 is in force"));
+    assert_eq!(target.run(&["rollback", "99"]).code, 1);
+    let history = target.run(&["history", "--json"]).json(0);
+    assert_eq!((history.as_array().unwrap().len(), &history[2]["comment"]), (3, &"the first".into()));
+    assert!(target.run(&["history"]).expect(0).contains("the first"));
+
+    let out = target.run(&["put", &second, "--dry-run"]).expect(0);
+    assert!(out.contains("version 4 is rolled out"), "{out}");
+    assert!(target.run(&["promote"]).expect(0).contains("version 4 is in force"));
+    assert_eq!(target.run(&["abandon"]).code, 1);
+    target.run(&["rollback", "3"]).expect(0);
+}
+
+/// Looks at a client, and blocks it.
+fn operate_clients(target: &TestTarget) {
+    assert!(target.run(&["peek", "minute", "ann"]).expect(0).contains("minute: 3 of 3 units left"));
+    assert_eq!(target.run(&["grant", "minute", "ann", "1", "--json"]).json(0)["remaining"], 3);
+    target.run(&["reset", "minute", "ann"]).expect(0);
+    assert_eq!(target.run(&["peek", "unknown", "ann"]).code, 1);
+
+    let out = target.run(&["block", "ann", "--for", "1h", "--reason", "a test"]).expect(0);
+    assert!(out.contains("is blocked until"), "{out}");
+    target.run(&["block", "203.0.113.0/24", "--for", "60s"]).expect(0);
+    let blocks = target.run(&["blocks"]).expect(0);
+    assert!(blocks.contains("a test") && blocks.contains("203.0.113.0/24"), "{blocks}");
+    let explained = target.run(&["explain", "--header", "x-api-key: ann"]).expect(1);
+    assert!(explained.starts_with("blocked"), "{explained}");
+    target.run(&["unblock", "203.0.113.0/24"]).expect(0);
+    target.run(&["unblock", "ann"]).expect(0);
+    assert_eq!(target.run(&["unblock", "ann"]).code, 1);
+    assert_eq!(target.run(&["blocks", "--json"]).json(0), serde_json::json!([]));
+    assert!(target.run(&["explain", "--header", "x-api-key: ann"]).expect(0).contains("minute"));
+}
+
+#[test]
+fn commands_work_by_the_admin_api() {
+    let service = TestService::start();
+    let target = TestTarget::admin(&service);
+    change_rules(&target);
+    operate_clients(&target);
+    assert!(target.run(&["health"]).expect(0).contains("healthy"));
+
+    let statuses: Vec<u16> = (0..5).map(|_| service.ask("bob")).collect();
+    assert_eq!(statuses, [200, 200, 200, 429, 429]);
+    let limited = target.run(&["peek", "minute", "bob"]).expect(1);
+    assert!(limited.contains("minute: 0 of 3 units left, limited for"), "{limited}");
+    let top = target.run(&["top", "--window", "1m"]).expect(0);
+    assert!(top.contains("minute") && !top.contains("bob"), "{top}");
+    assert!(target.run(&["top", "--show-keys"]).expect(0).contains("bob"));
+    let watched = target.run(&["watch", "--looks", "2", "--every", "10ms"]).expect(0);
+    assert!(watched.contains("rules: version 5 by on-call") && watched.contains("limited: "), "{watched}");
+    assert_eq!(target.run(&["reset", "minute", "bob", "--json"]).json(0)["remaining"], 3);
+    assert_eq!(service.ask("bob"), 200);
+}
+
+#[test]
+fn commands_work_by_redis() {
+    let server = RedisServer::start();
+    let target = TestTarget::redis(&server);
+    change_rules(&target);
+    operate_clients(&target);
+    let watched = target.run(&["watch", "--looks", "1", "--json"]).expect(0);
+    assert!(watched.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{watched}");
+}
+
+#[test]
+fn wrong_token_is_refused() {
+    let service = TestService::start();
+    let ask = |token: Option<&str>| {
+        let mut command = command(&["history", "--admin", &service.admin]);
+        Ran::of(command.envs(token.map(|token| ("TOWER_QUOTA_TOKEN", token))).output().unwrap())
+    };
+    let (missing, wrong) = (ask(None), ask(Some("another token of 32 bytes length")));
+    assert!(missing.code == 1 && missing.error.contains("TOWER_QUOTA_TOKEN"), "{}", missing.error);
+    assert!(wrong.code == 1 && !wrong.error.contains("another token"), "{}", wrong.error);
+    let files = Files::new();
+    let file = files.write("token", format!("{TOKEN}\n"));
+    Ran::of(command(&["history", "--admin", &service.admin, "--token-file", &file]).output().unwrap()).expect(0);
+}
+
+#[test]
+fn address_without_plain_http_is_a_usage_error() {
+    for address in ["https://127.0.0.1", "127.0.0.1:9000"] {
+        let ran = Ran::of(command(&["history", "--admin", address]).output().unwrap());
+        assert!(ran.code == 2 && ran.error.contains("http://HOST:PORT"), "{}", ran.error);
+    }
+}
+
+#[test]
+fn unreachable_targets_exit_with_three() {
+    // A port that was free a moment ago, and where nothing listens.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    for (option, scheme) in [("--admin", "http"), ("--redis", "redis")] {
+        let target = format!("{scheme}://{address}");
+        let ran = Ran::of(command(&["history", option, &target, "--timeout", "1s"]).output().unwrap());
+        assert_eq!(ran.code, 3, "{option}: {}{}", ran.out, ran.error);
+    }
+}

@@ -1,0 +1,204 @@
+//! Each outcome of a request and of a limit has its counter.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::routing::get;
+use http::{Request, StatusCode};
+use tower::ServiceExt;
+use tower_quota::{
+    HeaderStyle, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Quota, RateLimitHandle, RateLimitLayer,
+    RequestHead, Store, key, metrics, when,
+};
+use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
+
+use crate::recorder::{recording, samples};
+
+/// Returns an app of two routes behind a layer.
+fn app<S: Store>(layer: RateLimitLayer<S>) -> Router {
+    Router::new().route("/users/{id}", get(|| async {})).route("/login", get(|| async {})).layer(layer)
+}
+
+/// Sends a request of a client.
+async fn send(app: &Router, path: &str, client: Option<&str>) -> StatusCode {
+    let mut request = Request::get(path);
+    if let Some(client) = client {
+        request = request.header("x-client", client);
+    }
+    app.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap().status()
+}
+
+fn is_client(head: &RequestHead<'_>, name: &str) -> bool {
+    head.headers().get("x-client").is_some_and(|client| client == name)
+}
+
+fn by_client(name: &'static str, quota: Quota) -> Limit {
+    Limit::new(name, quota).by(key::header("x-client")).when_missing(MissingKey::Refuse)
+}
+
+/// Asserts the values of all series that begin with a prefix and are not zero.
+fn assert_counts(scrape: &metrics_exporter_prometheus::PrometheusHandle, prefix: &str, expected: &[(&str, f64)]) {
+    let samples = samples(scrape);
+    let found: Vec<(&str, f64)> = samples
+        .iter()
+        .filter(|(name, value)| name.starts_with(prefix) && **value != 0.0)
+        .map(|(name, value)| (&name[prefix.len()..], *value))
+        .collect();
+    let mut expected = expected.to_vec();
+    expected.sort_by_key(|(name, _)| *name);
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn decisions_are_counted_by_limit_and_route() {
+    for headers in [&[][..], &[HeaderStyle::Draft11]] {
+        let scrape = recording(async {
+            let policy = Policy::new()
+                .block(|head: &RequestHead<'_>| is_client(head, "banned"))
+                .skip(|head: &RequestHead<'_>| is_client(head, "probe"))
+                .limit(by_client("minute", Quota::per_minute(2)))
+                .limit(by_client("trial", Quota::per_minute(1)).shadow());
+            let layer = RateLimitLayer::new(MemoryStore::new(), policy).headers(headers.iter().cloned());
+            let handle = layer.handle();
+            let app = app(layer);
+            for user in 0..3 {
+                send(&app, &format!("/users/{user}"), Some("ann")).await;
+            }
+            send(&app, "/login", Some("bob")).await;
+            assert_eq!(send(&app, "/login", Some("banned")).await, StatusCode::FORBIDDEN);
+            assert_eq!(send(&app, "/login", None).await, StatusCode::BAD_REQUEST);
+            send(&app, "/login", Some("probe")).await;
+            send(&app, "/nowhere", Some("carl")).await;
+            handle.publish_metrics("api");
+            handle.publish_metrics("api");
+        });
+        assert_counts(
+            &scrape,
+            "tower_quota_requests_total",
+            &[
+                ("{route=\"/users/{id}\",outcome=\"allowed\"}", 2.0),
+                ("{route=\"/users/{id}\",outcome=\"limited\"}", 1.0),
+                ("{route=\"/login\",outcome=\"allowed\"}", 1.0),
+                ("{route=\"/login\",outcome=\"blocked\"}", 1.0),
+                ("{route=\"/login\",outcome=\"missing_key\"}", 1.0),
+                ("{route=\"/login\",outcome=\"skipped\"}", 1.0),
+                ("{route=\"none\",outcome=\"allowed\"}", 1.0),
+            ],
+        );
+        assert_counts(
+            &scrape,
+            "tower_quota_decisions_total",
+            &[
+                ("{limit=\"minute\",route=\"/users/{id}\",outcome=\"allowed\"}", 2.0),
+                ("{limit=\"minute\",route=\"/users/{id}\",outcome=\"limited\"}", 1.0),
+                ("{limit=\"minute\",route=\"/login\",outcome=\"allowed\"}", 1.0),
+                ("{limit=\"minute\",route=\"none\",outcome=\"allowed\"}", 1.0),
+                ("{limit=\"trial\",route=\"/users/{id}\",outcome=\"allowed\"}", 1.0),
+                ("{limit=\"trial\",route=\"/users/{id}\",outcome=\"shadowed\"}", 2.0),
+                ("{limit=\"trial\",route=\"/login\",outcome=\"allowed\"}", 1.0),
+                ("{limit=\"trial\",route=\"none\",outcome=\"allowed\"}", 1.0),
+            ],
+        );
+        assert_counts(&scrape, "tower_quota_retry_after_seconds_count", &[("{limit=\"minute\"}", 1.0)]);
+        assert_counts(&scrape, "tower_quota_refused_clients", &[("{layer=\"api\"}", 1.0)]);
+    }
+}
+
+#[test]
+fn queued_and_impossible_requests_are_counted() {
+    let scrape = recording(async {
+        let one = Quota::new(1, Duration::from_millis(1)).leaky_bucket().burst(5);
+        let policy = Policy::new()
+            .limit(Limit::new("turns", one).when(when::path("/login")))
+            .limit(Limit::new("units", Quota::per_second(2)).cost_with(|_| 3).when(when::not(when::path("/login"))));
+        let layer = RateLimitLayer::new(MemoryStore::new(), policy);
+        let handle = layer.handle();
+        let app = app(layer);
+        send(&app, "/login", None).await;
+        tokio::join!(send(&app, "/login", None), send(&app, "/login", None), send(&app, "/login", None));
+        assert_eq!(send(&app, "/users/1", None).await, StatusCode::TOO_MANY_REQUESTS);
+        handle.publish_metrics("api");
+    });
+    let samples = samples(&scrape);
+    assert!(samples["tower_quota_decisions_total{limit=\"turns\",route=\"/login\",outcome=\"queued\"}"] >= 2.0);
+    assert!(samples["tower_quota_requests_total{route=\"/login\",outcome=\"queued\"}"] >= 2.0);
+    assert_eq!(samples["tower_quota_requests_total{route=\"/users/{id}\",outcome=\"never\"}"], 1.0);
+    assert_eq!(samples["tower_quota_decisions_total{limit=\"units\",route=\"/users/{id}\",outcome=\"never\"}"], 1.0);
+}
+
+#[test]
+fn store_failures_are_counted_by_choice() {
+    let scrape = recording(async {
+        let store = ScriptedStore::new();
+        store.set_default(ScriptedAnswer::error("no answer"));
+        let login = || when::path("/login");
+        let policy = Policy::new()
+            .limit(Limit::new("open", Quota::per_minute(5)).when(when::not(login())))
+            .limit(Limit::new("closed", Quota::per_minute(5)).when(login()).on_store_failure(OnStoreFailure::Refuse));
+        let layer = RateLimitLayer::new(store, policy);
+        let handle = layer.handle();
+        let app = app(layer);
+        assert_eq!(send(&app, "/users/1", None).await, StatusCode::OK);
+        assert_eq!(send(&app, "/login", None).await, StatusCode::SERVICE_UNAVAILABLE);
+        handle.publish_metrics("api");
+    });
+    let samples = samples(&scrape);
+    for (series, expected) in [
+        ("tower_quota_degraded_total{choice=\"allow\"}", 1.0),
+        ("tower_quota_degraded_total{choice=\"refuse\"}", 1.0),
+        ("tower_quota_degraded_total{choice=\"local\"}", 0.0),
+        ("tower_quota_store_errors_total{kind=\"store\"}", 2.0),
+        ("tower_quota_requests_total{route=\"/users/{id}\",outcome=\"degraded\"}", 1.0),
+        ("tower_quota_requests_total{route=\"/login\",outcome=\"unavailable\"}", 1.0),
+        ("tower_quota_decisions_total{limit=\"open\",route=\"/users/{id}\",outcome=\"degraded\"}", 1.0),
+        ("tower_quota_store_duration_seconds_count", 2.0),
+    ] {
+        assert_eq!(samples.get(series), Some(&expected), "{series}");
+    }
+}
+
+#[test]
+fn replaced_policies_continue_their_series() {
+    let scrape = recording(async {
+        let policy = |units| Policy::new().limit(Limit::new("minute", Quota::per_minute(units)));
+        let layer = RateLimitLayer::new(MemoryStore::new(), policy(10));
+        let handle: RateLimitHandle<MemoryStore> = layer.handle();
+        let app = app(layer);
+        send(&app, "/login", None).await;
+        handle.publish_metrics("api");
+        send(&app, "/login", None).await;
+        handle.replace_policy(policy(20));
+        send(&app, "/login", None).await;
+        handle.publish_metrics("api");
+    });
+    let expected = "tower_quota_decisions_total{limit=\"minute\",route=\"/login\",outcome=\"allowed\"}";
+    assert_eq!(samples(&scrape)[expected], 3.0);
+}
+
+#[test]
+fn layers_of_one_limit_add_up() {
+    let scrape = recording(async {
+        for name in ["first", "second"] {
+            let policy = Policy::new().limit(Limit::new("minute", Quota::per_minute(10)));
+            let layer = RateLimitLayer::new(MemoryStore::new(), policy);
+            let handle = layer.handle();
+            send(&app(layer), "/login", None).await;
+            handle.publish_metrics(name);
+        }
+    });
+    assert_eq!(samples(&scrape)["tower_quota_requests_total{route=\"/login\",outcome=\"allowed\"}"], 2.0);
+}
+
+#[test]
+fn reloads_are_counted_with_their_version() {
+    let scrape = recording(async {
+        metrics::record_reload(Some(7));
+        metrics::record_reload(None);
+    });
+    let samples = samples(&scrape);
+    assert_eq!(samples["tower_quota_rules_reloads_total{result=\"ok\"}"], 1.0);
+    assert_eq!(samples["tower_quota_rules_reloads_total{result=\"failed\"}"], 1.0);
+    assert_eq!(samples["tower_quota_rules_version"], 7.0);
+    assert!(samples["tower_quota_rules_confirmed_timestamp_seconds"] > 1.7e9);
+}

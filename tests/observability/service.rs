@@ -1,0 +1,74 @@
+//! A service with limits in memory, in Redis and behind leases, and its clients.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get;
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tower_quota::{Leased, Limit, MemoryStore, Policy, Quota, RateLimitLayer, RedisStore, key, metrics};
+
+use crate::prometheus::body;
+
+/// Serves the app on a free port, and returns its address. The tasks end with the set.
+pub(crate) async fn serve(tasks: &mut JoinSet<()>, redis_url: &str, scrape: PrometheusHandle) -> SocketAddr {
+    let memory = MemoryStore::with_capacity(16);
+    let turns = Quota::per_second(200).leaky_bucket().burst(1_000);
+    let local = RateLimitLayer::new(
+        memory.clone(),
+        Policy::new()
+            .limit(Limit::new("minute", Quota::per_minute(2)).by(key::header("x-client")))
+            .limit(Limit::new("trial", Quota::per_minute(1)).by(key::header("x-client")).shadow()),
+    )
+    .count_busy_clients();
+    let queued = RateLimitLayer::new(memory.clone(), Policy::new().limit(Limit::new("turns", turns)));
+    let redis = RedisStore::connect(redis_url).await.unwrap();
+    let shared = RateLimitLayer::new(
+        redis.clone(),
+        Policy::new().limit(Limit::new("shared", Quota::per_minute(20)).by(key::header("x-client"))),
+    );
+    let leases = Leased::new(redis.clone());
+    let leased =
+        RateLimitLayer::new(leases.clone(), Policy::new().limit(Limit::new("leased", Quota::per_second(5_000))));
+    let handles = (local.handle(), queued.handle(), shared.handle(), leased.handle());
+    let publish = move || {
+        handles.0.publish_metrics("local");
+        handles.1.publish_metrics("queued");
+        handles.2.publish_metrics("shared");
+        handles.3.publish_metrics("leased");
+        metrics::publish_stats("main", &memory.stats());
+        metrics::publish_stats("shared", &redis.stats());
+        metrics::publish_stats("shared", &leases.stats());
+        metrics::record_reload(Some(1));
+        scrape.render()
+    };
+    let hello = || get(|| async { "hello" });
+    let app = Router::new()
+        .merge(Router::new().route("/local/{id}", hello()).layer(local))
+        .merge(Router::new().route("/queued", hello()).layer(queued))
+        .merge(Router::new().route("/shared", hello()).layer(shared))
+        .merge(Router::new().route("/leased", hello()).layer(leased))
+        .route("/metrics", get(move || async move { publish() }));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tasks.spawn(async move { axum::serve(listener, app).await.unwrap() });
+    address
+}
+
+/// Sends requests of a few clients to each route, until the set is dropped.
+pub(crate) fn load(tasks: &mut JoinSet<()>, address: SocketAddr) {
+    for client in 0..4 {
+        tasks.spawn(async move {
+            let mut turns = tokio::time::interval(Duration::from_millis(10));
+            for number in 0_u64.. {
+                turns.tick().await;
+                let field = format!("x-client: client-{}\r\n", (number * 4 + client) % 40);
+                for path in [format!("/local/{number}"), "/queued".into(), "/shared".into(), "/leased".into()] {
+                    body(address, &format!("{path}\n{field}")).await;
+                }
+            }
+        });
+    }
+}
