@@ -67,8 +67,9 @@ pub(crate) async fn list(
     ShowKeys(show): ShowKeys,
 ) -> Result<Json<BlockList>> {
     let mut blocks = api.live.blocks();
-    let most = query.or(usize::MAX)?;
-    if blocks.len() > most {
+    if let Some(most) = query.most()?
+        && blocks.len() > most
+    {
         blocks.sort_by_key(|block| Reverse(block.since));
         blocks.truncate(most);
     }

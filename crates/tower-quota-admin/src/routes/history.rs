@@ -36,9 +36,15 @@ pub(crate) struct MostQuery {
 impl MostQuery {
     /// Returns the number, or the default.
     pub(crate) fn or(&self, default: u16) -> Result<usize> {
-        match self.limit.unwrap_or(default) {
-            most @ 1..=1_000 => Ok(most.into()),
-            most => Err(Problem::invalid(format_args!("limit={most} is out of range: list 1 to 1000"))),
+        Ok(self.most()?.unwrap_or(default.into()))
+    }
+
+    /// Returns the number, if it is given.
+    pub(crate) fn most(&self) -> Result<Option<usize>> {
+        match self.limit {
+            None => Ok(None),
+            Some(most @ 1..=1_000) => Ok(Some(most.into())),
+            Some(most) => Err(Problem::invalid(format_args!("limit={most} is out of range: list 1 to 1000"))),
         }
     }
 }
