@@ -94,7 +94,7 @@ mod tests {
         for micros in (1..5000).chain([10_000, 123_456, 9_999_999]) {
             let latency = Latency::new();
             latency.record(Duration::from_micros(micros));
-            let found = latency.read().percentile(99).unwrap().as_micros() as u64;
+            let found = u64::try_from(latency.read().percentile(99).unwrap().as_micros()).unwrap();
             assert!(found > micros && found - micros <= 1 + micros / 8, "{micros} us: {found} us");
         }
     }
