@@ -142,7 +142,10 @@ fn peek_of_evicted_client_writes_nothing() {
     }
     assert!(!ask(&store, &quota, 0, 1).is_allowed());
     assert_eq!(left(&store, &quota, 0), 0);
-    assert_eq!(store.stats(), before);
+    let mut after = store.stats();
+    assert!(after.filter_hits > before.filter_hits);
+    after.filter_hits = before.filter_hits;
+    assert_eq!(after, before);
 }
 
 #[test]
