@@ -93,6 +93,7 @@ test("charts move and show refusals", async () => {
   const page = await live();
   const card = page.locator("#limits li", { hasText: "search" });
   await card.getByText(/[1-9][0-9]*\/s refused/).waitFor();
+  await page.locator("#limits li", { hasText: "addresses" }).getByText(/[1-9][0-9]*\/s admitted/).waitFor();
   const picture = () => card.locator("canvas").evaluate(canvas => canvas.toDataURL());
   const first = await picture();
   await until("the chart moves", async () => (await picture()) !== first);
