@@ -14,7 +14,7 @@ pub(crate) struct NoMetrics;
 
 /// Stands for the start of a wait.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct NoStopwatch;
+pub(crate) struct NoStopwatch(());
 
 /// The choice for a request that the store could not decide.
 #[derive(Clone, Copy)]
@@ -39,7 +39,7 @@ impl NoMetrics {
 
     #[inline(always)]
     pub(crate) const fn sample(&self) -> NoStopwatch {
-        NoStopwatch
+        NoStopwatch(())
     }
 
     #[inline(always)]
@@ -67,6 +67,6 @@ impl NoMetrics {
 impl NoStopwatch {
     #[inline(always)]
     pub(crate) const fn start() -> Self {
-        Self
+        Self(())
     }
 }
