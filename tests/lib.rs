@@ -16,6 +16,8 @@ pages! {
     Layer: "../crates/tower-quota/README.md"
     Core: "../crates/tower-quota-core/README.md"
     Redis: "../crates/tower-quota-redis/README.md"
+    Lease: "../crates/tower-quota-lease/README.md"
+    Rules: "../crates/tower-quota-rules/README.md"
     Admin: "../crates/tower-quota-admin/README.md"
     AdminGuide: "../docs/guide/admin.md"
     Testkit: "../crates/tower-quota-testkit/README.md"

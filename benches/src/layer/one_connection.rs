@@ -10,10 +10,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 
 use super::contenders::{Treatment, tower_quota};
-use crate::work::Step;
 
 /// Makes a step that sends a request and reads its answer.
-pub(crate) fn requesting() -> Result<Step, Box<dyn Error>> {
+pub(crate) fn requesting() -> Result<Box<dyn FnMut()>, Box<dyn Error>> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let mut stream = runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;

@@ -8,8 +8,8 @@ use tower_quota_core::{Charge, Clock, Decision, Key, Left, LimitStatus, Name, Op
 
 use crate::plan::{Plan, is_leasable};
 use crate::renewal::Renewal;
-use crate::shared::{Shared, has_runtime};
-use crate::want::Want;
+use crate::shared::Shared;
+use crate::want::{Want, has_runtime};
 
 /// A request has a few charges.
 type Few<T> = SmallVec<[T; 3]>;

@@ -7,8 +7,7 @@ use tower_quota_core::{Decision, Left, LimitStatus, Name, Outcome, Timestamp};
 
 use crate::grant::{Grant, Grants};
 use crate::plan::Plan;
-use crate::shared::has_runtime;
-use crate::want::Want;
+use crate::want::{Want, has_runtime};
 
 /// The requests within a lease, or the one before, from which a key is leased.
 const HOT_REQUESTS: u32 = 4;

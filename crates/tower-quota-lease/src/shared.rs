@@ -3,7 +3,6 @@
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tower_quota_core::{Clock, Store};
 
@@ -25,11 +24,6 @@ pub(crate) struct Shared<S, C> {
     closed: Notify,
     leases_under_way: AtomicUsize,
     idle: Notify,
-}
-
-/// Returns whether this thread is in a runtime. Leases are asked for, and ended, in its tasks.
-pub(crate) fn has_runtime() -> bool {
-    Handle::try_current().is_ok()
 }
 
 impl<S: Store, C: Clock> Shared<S, C> {

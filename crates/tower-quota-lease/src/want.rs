@@ -1,7 +1,8 @@
-//! Wants: the leases that pools ask for.
+//! Wants: the leases that pools ask for, in a runtime.
 
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
 use tower_quota_core::Name;
 
 use crate::plan::Plan;
@@ -14,4 +15,9 @@ pub(crate) struct Want {
     /// The number of its pool.
     pub(crate) serial: u64,
     pub(crate) units: u64,
+}
+
+/// Returns whether this thread is in a runtime. Leases are asked for, and ended, in its tasks.
+pub(crate) fn has_runtime() -> bool {
+    Handle::try_current().is_ok()
 }

@@ -5,6 +5,7 @@ use std::env;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
+use clap::Args;
 use http::header::ETAG;
 use tokio::runtime::Runtime;
 use tower_quota::{Policy, RateLimitLayer, RedisStore};
@@ -14,13 +15,29 @@ use tower_quota_rules::live::{LiveOptions, LiveRules, RedisRules, RolloutCounts}
 use tower_service::Service;
 
 use super::call::{Answer, Call};
-use super::target::RedisArguments;
 use crate::failure::Failure;
-use crate::rules::load::parts;
+use crate::rules::load::{LoadArguments, parts};
 
 /// The variables that hold secrets.
 const SECRET_VARIABLE: &str = "TOWER_QUOTA_SECRET";
 const KEY_SEED_VARIABLE: &str = "TOWER_QUOTA_KEY_SEED";
+
+/// The options that the services give for their Redis.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct RedisArguments {
+    /// The name of the rules in Redis.
+    #[arg(long, value_name = "NAME", default_value = "default", help_heading = "Target")]
+    pub(crate) name: String,
+    /// The prefix of the counters in Redis, if the services set one. Their secrets are read from the variables
+    /// `TOWER_QUOTA_SECRET` (of counters) and `TOWER_QUOTA_KEY_SEED` (of hashed keys, 32 hexadecimal digits).
+    #[arg(long, value_name = "PREFIX", help_heading = "Target")]
+    pub(crate) prefix: Option<String>,
+    /// Stores the keys of blocks beside their hashes.
+    #[arg(long, help_heading = "Target")]
+    pub(crate) readable_keys: bool,
+    #[command(flatten)]
+    pub(crate) load: LoadArguments,
+}
 
 /// An admin API over Redis, and the runtime that it runs on.
 pub(crate) struct LocalApi {

@@ -8,9 +8,8 @@ use tower_quota_rules::DurationText;
 
 use super::call::{Answer, Call};
 use super::http::HttpApi;
-use super::local::LocalApi;
+use super::local::{LocalApi, RedisArguments};
 use crate::failure::Failure;
-use crate::rules::load::LoadArguments;
 
 /// The service or the store that a command operates on.
 #[derive(Args, Clone, Debug)]
@@ -29,23 +28,6 @@ pub(crate) struct TargetArguments {
     /// The longest wait for an answer.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, help_heading = "Target")]
     pub(crate) timeout: Duration,
-}
-
-/// The options that the services give for their Redis.
-#[derive(Args, Clone, Debug, Default)]
-pub(crate) struct RedisArguments {
-    /// The name of the rules in Redis.
-    #[arg(long, value_name = "NAME", default_value = "default", help_heading = "Target")]
-    pub(crate) name: String,
-    /// The prefix of the counters in Redis, if the services set one. Their secrets are read from the variables
-    /// `TOWER_QUOTA_SECRET` (of counters) and `TOWER_QUOTA_KEY_SEED` (of hashed keys, 32 hexadecimal digits).
-    #[arg(long, value_name = "PREFIX", help_heading = "Target")]
-    pub(crate) prefix: Option<String>,
-    /// Stores the keys of blocks beside their hashes.
-    #[arg(long, help_heading = "Target")]
-    pub(crate) readable_keys: bool,
-    #[command(flatten)]
-    pub(crate) load: LoadArguments,
 }
 
 /// A connection to the admin API of a service, or to one in this process.

@@ -57,7 +57,7 @@ impl Problems {
     /// ```
     #[must_use]
     pub fn render(&self, source: &str, name: &str) -> String {
-        render::render(self, source, name)
+        render::render(&self.problems, self.more, source, name)
     }
 
     /// Adds a problem.

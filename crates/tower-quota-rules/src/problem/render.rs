@@ -3,13 +3,12 @@
 use core::fmt::Write;
 
 use super::one::Problem;
-use super::problems::Problems;
 
 /// The most characters of a line that are shown on each side of the mark.
 const SHOWN: usize = 60;
 
 /// Returns all problems with excerpts of the source.
-pub(super) fn render(problems: &Problems, source: &str, name: &str) -> String {
+pub(super) fn render(problems: &[Problem], more: usize, source: &str, name: &str) -> String {
     // A byte order mark is not a part of the first line.
     let lines: Vec<&str> = source.strip_prefix('\u{feff}').unwrap_or(source).lines().collect();
     let mut out = String::new();
@@ -17,8 +16,8 @@ pub(super) fn render(problems: &Problems, source: &str, name: &str) -> String {
         // Writing to a string cannot fail.
         let _ = write_problem(&mut out, problem, &lines, name);
     }
-    if problems.more() > 0 {
-        let _ = writeln!(out, "and {} more", problems.more());
+    if more > 0 {
+        let _ = writeln!(out, "and {more} more");
     }
     out
 }
