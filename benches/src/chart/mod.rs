@@ -55,7 +55,7 @@ fn document_of(suite: &str) -> &'static str {
     match suite {
         "redis" => "REDIS.md",
         "distributed" | "simulation" => "DISTRIBUTED.md",
-        "rules" => "RULES.md",
+        "rules" | "reload" => "RULES.md",
         _ => "MEMORY.md",
     }
 }
