@@ -108,14 +108,8 @@ async fn put_expected(api: &Api, expected: Expected, new: NewVersion) -> Result<
     let number = match expected {
         Expected::Version(number) => Some(number),
         Expected::Any => None,
-        Expected::None => {
-            let newest = api.live.stored().await?.newest();
-            if newest.is_some() {
-                let detail = "there are rules already: send If-Match with their ETag to replace them";
-                return Err(Problem::new(ProblemKind::VersionChanged, detail).current(newest));
-            }
-            None
-        }
+        // No version has this number.
+        Expected::None => Some(0),
     };
     match api.live.put(number, new).await {
         Err(problem) if problem.kind() == ProblemKind::VersionChanged => {
@@ -128,6 +122,10 @@ async fn put_expected(api: &Api, expected: Expected, new: NewVersion) -> Result<
                         candidate.number
                     );
                     Err(Problem::new(ProblemKind::Conflict, detail).current(Some(candidate.number)))
+                }
+                _ if number == Some(0) => {
+                    let detail = "there are rules already: send If-Match with their ETag to replace them";
+                    Err(Problem::new(ProblemKind::VersionChanged, detail).current(stored.newest()))
                 }
                 _ => Err(problem),
             }

@@ -27,7 +27,8 @@ async fn keeps_the_rules_of_stores(store: &dyn RuleStore) {
     assert_eq!(store.current().await.unwrap(), None);
     assert_eq!(conflict(store.put(Some(1), new(1)).await), None);
 
-    let first = store.put(None, new(1).comment("why")).await.unwrap();
+    let first = store.put(Some(0), new(1).comment("why")).await.unwrap();
+    assert_eq!(conflict(store.put(Some(0), new(2)).await), Some(1), "of two first writers one wins");
     let read = store.current().await.unwrap().unwrap();
     assert_eq!((read.number, &*read.author, &*read.comment), (1, "ann", "why"));
     assert_eq!((read.format, &read.text), (Format::Yaml, &document(1)));

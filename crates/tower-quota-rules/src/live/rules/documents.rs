@@ -16,7 +16,7 @@ impl<S: Store + 'static> LiveRules<S> {
     /// Puts a document in force, or beside the one in force, on all instances.
     ///
     /// It is checked first; an invalid one is not put. With `expected`, the newest version must still be that one: the
-    /// candidate's if a roll-out is under way, which a put ends. When this returns, it is in force on this instance;
+    /// candidate's if a roll-out is under way, which a put ends; 0 if there is none yet. When this returns, it is in force on this instance;
     /// the others follow within two seconds.
     ///
     /// # Errors

@@ -60,7 +60,7 @@ impl MemoryRules {
     pub(super) fn put_now(&self, expected: Option<u64>, new: NewVersion) -> Result<Version, RuleStoreError> {
         self.change(|kept| {
             let newest = kept.candidate.map(|candidate| candidate.number).or(kept.current);
-            if expected.is_some() && expected != newest {
+            if expected.is_some_and(|expected| expected != newest.unwrap_or(0)) {
                 return Err(RuleStoreError::Conflict { current: newest });
             }
             kept.latest = kept.latest.max(new.above) + 1;

@@ -57,7 +57,8 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// Without a roll-out it is in force, and ends a roll-out under way; with one it is the candidate.
     ///
     /// # Errors
-    /// [`RuleStoreError::Conflict`] unless `expected` is the [newest](StoreState::newest) version; `None` takes any.
+    /// [`RuleStoreError::Conflict`] unless `expected` is the [newest](StoreState::newest) version, or 0 and there is none;
+    /// `None` takes any.
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version>;
 
     /// Puts the candidate of this number in force.

@@ -143,7 +143,7 @@ impl RuleStore for FileRules {
             }
             self.refresh().await.or_else(|error| if self.path.exists() { Err(error) } else { Ok(()) })?;
             let newest = self.memory.state(None).await?.and_then(|state| state.newest());
-            if expected.is_some() && expected != newest {
+            if expected.is_some_and(|expected| expected != newest.unwrap_or(0)) {
                 return Err(RuleStoreError::Conflict { current: newest });
             }
             if new.rollout.is_some() {

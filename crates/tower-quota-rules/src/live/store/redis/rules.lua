@@ -57,7 +57,7 @@ end
 
 if operation == 'put' then
   local expected, above, rollout, kept, info, text = ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7], ARGV[8]
-  if expected ~= '' and expected ~= newest() then
+  if expected ~= '' and expected ~= (newest() or '0') then
     return conflict()
   end
   local latest = math.max(tonumber(redis.call('HGET', state, 'latest') or '0'), above) + 1
