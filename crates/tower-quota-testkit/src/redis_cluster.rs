@@ -28,7 +28,7 @@ pub struct RedisCluster {
 }
 
 impl RedisCluster {
-    /// Starts a cluster, and waits until all nodes report it as healthy and the replicas are in sync.
+    /// Starts a cluster, and waits until all nodes report it as healthy, with replicas that are in sync.
     #[must_use]
     pub fn start() -> Self {
         Self::start_with(None)
@@ -69,6 +69,7 @@ impl RedisCluster {
         for replica in PRIMARIES..2 * PRIMARIES {
             cluster.wait_for_replica(replica);
         }
+        cluster.wait_until_listed();
         cluster
     }
 
@@ -215,6 +216,20 @@ impl RedisCluster {
     fn wait_for_replica(&self, i: usize) {
         wait_until("a replica is in sync", || {
             self.nodes[i].command("INFO replication").is_ok_and(|info| info.contains("master_link_status:up"))
+        });
+    }
+
+    /// Waits until all nodes list all others to clients.
+    ///
+    /// A replica is not listed before something was replicated to it. Nodes learn of that one by one, so until then
+    /// clients would find replicas come and go, and dial them again and again.
+    fn wait_until_listed(&self) {
+        // Replicated even without keys.
+        (0..PRIMARIES).for_each(|primary| drop(self.execute(primary, "FLUSHALL")));
+        let ids: Vec<String> = (0..self.nodes.len()).map(|i| self.id(i)).collect();
+        wait_until("all nodes list all others", || {
+            let lists_all = |slots: &str| ids.iter().all(|id| slots.contains(id.as_str()));
+            self.nodes.iter().all(|node| node.command("CLUSTER SLOTS").is_ok_and(|slots| lists_all(&slots)))
         });
     }
 }
