@@ -31,17 +31,6 @@ impl<S: Send + Sync> FromRequest<S> for DocumentBody {
     }
 }
 
-/// Returns the media type of documents in a format.
-pub(crate) const fn media_type(format: Format) -> &'static str {
-    match format {
-        Format::Yaml => "application/yaml",
-        Format::Toml => "application/toml",
-        Format::Json => "application/json",
-    }
-}
-
 fn format_of(headers: &HeaderMap) -> Option<Format> {
-    let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
-    let media_type = value.split(';').next()?.trim();
-    Format::ALL.into_iter().find(|format| media_type.eq_ignore_ascii_case(self::media_type(*format)))
+    Format::of_content_type(headers.get(header::CONTENT_TYPE)?.to_str().ok()?)
 }

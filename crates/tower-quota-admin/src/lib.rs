@@ -45,7 +45,6 @@ mod api;
 mod auth;
 mod body;
 mod change;
-mod diff;
 mod error;
 mod extract;
 mod figures;

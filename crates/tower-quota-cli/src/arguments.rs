@@ -37,7 +37,7 @@ pub(crate) enum Command {
     Check(CheckArguments),
     /// Runs the sample requests that rules carry as their tests.
     Test(TestArguments),
-    /// Lists what changes from one document to another, by limit, tier and route.
+    /// Lists what changes from one document or version to another, by limit, tier and route.
     Diff(DiffArguments),
     /// Prints rules in another format.
     Convert(ConvertArguments),
@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Rollback(RollbackArguments),
     /// Lists the versions of the rules, the newest first.
     History(HistoryArguments),
+    /// Lists changes of rules, clients and blocks: who, what, before, after, why.
+    Audit(HistoryArguments),
     /// Prints the rules in force, or an earlier version.
     Show(ShowArguments),
     /// Says which limits a request meets, with which keys. Charges nothing.

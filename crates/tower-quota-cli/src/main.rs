@@ -37,6 +37,7 @@ fn run(arguments: &Arguments) -> Ended {
         Command::Abandon(rollout) => remote::rules::abandon(rollout, is_json),
         Command::Rollback(rollback) => remote::rules::rollback(rollback, is_json),
         Command::History(history) => remote::rules::history(history, is_json),
+        Command::Audit(audit) => remote::rules::audit(audit, is_json),
         Command::Show(show) => remote::rules::show(show, is_json),
         Command::Explain(explain) => remote::explain::explain(explain, is_json),
         Command::Peek(peek) => remote::clients::peek(peek, is_json),

@@ -32,6 +32,24 @@ impl Format {
             _ => return None,
         })
     }
+
+    /// Returns the media type of documents in this format: `application/yaml` (RFC 9512), `application/toml`,
+    /// `application/json` (RFC 8259).
+    #[must_use]
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Yaml => "application/yaml",
+            Self::Toml => "application/toml",
+            Self::Json => "application/json",
+        }
+    }
+
+    /// Returns the format that a `Content-Type` names. Parameters, such as a charset, do not count.
+    #[must_use]
+    pub fn of_content_type(value: &str) -> Option<Self> {
+        let media_type = value.split(';').next()?.trim();
+        Self::ALL.into_iter().find(|format| media_type.eq_ignore_ascii_case(format.media_type()))
+    }
 }
 
 impl fmt::Display for Format {

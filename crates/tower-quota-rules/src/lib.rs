@@ -20,6 +20,7 @@
 //! | `compile` | a document to a policy |
 //! | `explain` | what rules do with a request, and the document's own tests |
 //! | `print` | a document to text |
+//! | `difference` | what changes from one document to another |
 //! | [`live`] | documents that change while requests run: versions, stores, roll-outs, blocks, the audit log |
 
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@
 mod check;
 mod code_parts;
 mod compile;
+mod difference;
 mod document;
 mod document_text;
 mod explain;
@@ -42,6 +44,7 @@ mod text;
 
 pub use self::code_parts::CodeParts;
 pub use self::compile::Tier;
+pub use self::difference::{ChangeKind, Difference};
 pub use self::document::{
     AdaptiveBlock, AssignRule, BlockBy, ClientIpRule, Defaults, Document, Expected, Grant, Grants, HeaderMatches,
     KeyRule, LimitRule, Many, Match, MissingRule, OutcomeText, OverrideRule, PathMatch, PenaltyRule, RouteRule, Sample,

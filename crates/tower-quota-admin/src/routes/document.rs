@@ -9,7 +9,7 @@ use tower_quota_rules::{Format, Problems};
 use utoipa::ToSchema;
 
 use crate::api::Api;
-use crate::body::{DocumentBody, media_type};
+use crate::body::DocumentBody;
 use crate::change::{Change, ChangeParams};
 use crate::extract::Json;
 use crate::precondition::{Expected, has, tag};
@@ -49,7 +49,7 @@ pub(crate) async fn get(State(api): State<Api>, headers: HeaderMap) -> Result<Re
 
 /// Answers with the text of a version.
 pub(crate) fn text(number: u64, format: Format, text: String) -> Response {
-    let content_type = HeaderValue::from_static(media_type(format));
+    let content_type = HeaderValue::from_static(format.media_type());
     ([(header::ETAG, tag(number)), (header::CONTENT_TYPE, content_type)], text).into_response()
 }
 

@@ -3,14 +3,13 @@
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use tower_quota_rules::Rules;
 use tower_quota_rules::live::{ChangeError, Version, VersionInfo};
+use tower_quota_rules::{Difference, Rules};
 use utoipa::{IntoParams, ToSchema};
 
 use super::document::{put_version, text};
 use crate::api::Api;
 use crate::change::{Change, ChangeParams};
-use crate::diff::{Difference, differences};
 use crate::extract::{Json, Path, Query};
 use crate::problem::{Problem, Result};
 
@@ -64,6 +63,7 @@ pub(crate) struct DiffQuery {
 pub(crate) struct Diff {
     from: u64,
     to: u64,
+    #[schema(value_type = Vec<Object>)]
     differences: Vec<Difference>,
 }
 
@@ -115,7 +115,7 @@ pub(crate) async fn diff(
     };
     let to = after.number;
     let (before, after) = (read(&api, before).await?, read(&api, after).await?);
-    Ok(Json(Diff { from, to, differences: differences(before.document(), after.document()) }))
+    Ok(Json(Diff { from, to, differences: before.document().differences(after.document()) }))
 }
 
 /// Puts the text of an earlier version in force again, as a new version.

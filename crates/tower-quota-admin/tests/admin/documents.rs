@@ -88,7 +88,8 @@ async fn rollback_is_a_new_version() {
     let instance = Instance::with_rules().await;
     instance.put_rules(&stricter()).header("If-Match", "\"1\"").send().await.unwrap();
     let diff = instance.json("/v1/rules/diff?from=1").await;
-    let expected = json!([{ "path": "limits[minute].quota", "before": "5/minute", "after": "2/minute" }]);
+    let expected =
+        json!([{ "path": "limits[minute].quota", "change": "changed", "before": "5/minute", "after": "2/minute" }]);
     assert_eq!((&diff["to"], &diff["differences"]), (&json!(2), &expected));
 
     let rollback = instance.request(Method::POST, "/v1/rules/rollback?comment=oops").json(&json!({ "version": 1 }));

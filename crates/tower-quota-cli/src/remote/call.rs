@@ -2,7 +2,9 @@
 
 use core::fmt::Write;
 
-use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
+use http::header::{CONTENT_TYPE, ETAG};
+use http::response::Parts;
+use http::{HeaderName, HeaderValue, Method, Request};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
@@ -22,6 +24,7 @@ pub(crate) struct Call {
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) etag: Option<String>,
+    pub(crate) content_type: Option<String>,
     pub(crate) body: String,
 }
 
@@ -59,7 +62,7 @@ impl Call {
     /// Sets the body and its media type.
     pub(crate) fn body(mut self, media_type: &str, body: impl Into<String>) -> Self {
         self.body = body.into();
-        self.header(http::header::CONTENT_TYPE, media_type)
+        self.header(CONTENT_TYPE, media_type)
     }
 
     /// Sets a JSON body.
@@ -83,9 +86,11 @@ impl Call {
 
 impl Answer {
     /// Reads a response. An error of the API becomes a failure.
-    pub(super) fn of(status: StatusCode, etag: Option<String>, body: String) -> Result<Self, Failure> {
+    pub(super) fn of(head: &Parts, body: String) -> Result<Self, Failure> {
+        let status = head.status;
         if status.is_success() {
-            return Ok(Self { etag, body });
+            let header = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+            return Ok(Self { etag: header(ETAG), content_type: header(CONTENT_TYPE), body });
         }
         let problem: Value = serde_json::from_str(&body).unwrap_or_default();
         let mut text = match problem["detail"].as_str() {

@@ -4,8 +4,8 @@ use core::time::Duration;
 use std::path::Path;
 use std::{env, fs};
 
-use http::HeaderValue;
-use http::header::{AUTHORIZATION, ETAG};
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, StatusCode};
 use ureq::Agent;
 
 use super::call::{Answer, Call};
@@ -70,16 +70,14 @@ impl HttpApi {
             ureq::Error::BadUri(reason) => Failure::Usage(format!("{}: {reason}", self.address)),
             error => Failure::Unreachable(format!("{}: {error}", self.address)),
         };
-        let mut response = self.agent.run(request).map_err(unreachable)?;
-        let etag = response.headers().get(ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
-        let status = response.status();
-        let body = response.body_mut().with_config().limit(LONGEST_ANSWER).read_to_string().map_err(unreachable)?;
-        if status.as_u16() == 401 && self.authorization.is_none() {
+        let (head, mut body) = self.agent.run(request).map_err(unreachable)?.into_parts();
+        let body = body.with_config().limit(LONGEST_ANSWER).read_to_string().map_err(unreachable)?;
+        if head.status == StatusCode::UNAUTHORIZED && self.authorization.is_none() {
             return Err(Failure::Problem(format!(
                 "{} asks for a token: set {TOKEN_VARIABLE} or give --token-file",
                 self.address
             )));
         }
-        Answer::of(status, etag, body)
+        Answer::of(&head, body)
     }
 }

@@ -6,7 +6,6 @@ use std::env;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use clap::Args;
-use http::header::ETAG;
 use tokio::runtime::Runtime;
 use tower_quota::{Policy, RateLimitLayer, RedisStore};
 use tower_quota_admin::{AdminOptions, Author};
@@ -62,11 +61,10 @@ impl LocalApi {
         let mut router = self.router.clone();
         self.runtime.block_on(async {
             let Ok(response) = router.call(request).await;
-            let etag = response.headers().get(ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
-            let status = response.status();
-            let body = to_bytes(response.into_body(), usize::MAX).await;
+            let (head, body) = response.into_parts();
+            let body = to_bytes(body, usize::MAX).await;
             let body = body.map_err(|error| Failure::Unreachable(error.to_string()))?;
-            Answer::of(status, etag, String::from_utf8_lossy(&body).into_owned())
+            Answer::of(&head, String::from_utf8_lossy(&body).into_owned())
         })
     }
 }

@@ -1,4 +1,4 @@
-//! `put`, `show`, `history`, `rollback`, `promote`, `abandon`: the rules of running services.
+//! `put`, `show`, `history`, `audit`, `rollback`, `promote`, `abandon`: the rules of running services, and their changes.
 
 use core::str::FromStr;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ pub(crate) struct RollbackArguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct HistoryArguments {
-    /// The most versions to list.
+    /// The most to list, the newest first.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
     #[command(flatten)]
@@ -96,7 +96,7 @@ pub(crate) fn put(arguments: &PutArguments, is_json: bool) -> Ended {
     let call = Call::new(Call::PUT, &parts)
         .query("percent", percent)
         .query("comment", arguments.change.comment.as_deref())
-        .body(media_type(rules.format), rules.text);
+        .body(rules.format.media_type(), rules.text);
     let answer = connection.send(&expecting(call, arguments.expect, &connection)?)?;
     let kind = if is_rollout { "is rolled out beside the rules in force" } else { "is in force" };
     output::print(is_json, &answer.json()?, |version| {
@@ -133,6 +133,20 @@ pub(crate) fn history(arguments: &HistoryArguments, is_json: bool) -> Ended {
     Ok(Found::Nothing)
 }
 
+pub(crate) fn audit(arguments: &HistoryArguments, is_json: bool) -> Ended {
+    let call = Call::new(Call::GET, &["audit"]).query("limit", Some(arguments.limit.to_string()));
+    let answer = arguments.target.connect()?.send(&call)?.json()?;
+    output::print(is_json, &answer["records"], |records| {
+        const FIELDS: [&str; 7] = ["time", "who", "what", "target", "before", "after", "comment"];
+        let mut columns = Columns::new(FIELDS);
+        for record in records.as_array().into_iter().flatten() {
+            columns.row(FIELDS.map(|name| field(record, name)));
+        }
+        columns.text()
+    })?;
+    Ok(Found::Nothing)
+}
+
 pub(crate) fn show(arguments: &ShowArguments, is_json: bool) -> Ended {
     let version = arguments.version.map(|number| number.to_string());
     let parts: Vec<&str> = core::iter::once("rules").chain(version.as_deref()).collect();
@@ -140,6 +154,13 @@ pub(crate) fn show(arguments: &ShowArguments, is_json: bool) -> Ended {
     let shown = json!({ "version": number(&answer), "text": answer.body });
     output::print(is_json, &shown, |_| answer.body.clone())?;
     Ok(Found::Nothing)
+}
+
+/// Returns the text of a version that a service has.
+pub(crate) fn version_text(connection: &Connection, number: u64) -> Result<RulesText, Failure> {
+    let answer = connection.send(&Call::new(Call::GET, &["rules", &number.to_string()]))?;
+    let format = answer.content_type.as_deref().and_then(Format::of_content_type).unwrap_or(Format::Yaml);
+    Ok(RulesText { path: format!("version {number}").into(), format, text: answer.body })
 }
 
 pub(crate) fn promote(arguments: &RolloutArguments, is_json: bool) -> Ended {
@@ -186,14 +207,6 @@ fn expecting(call: Call, expected: Option<ExpectedVersion>, connection: &Connect
 /// Returns the version of an answer, by its entity tag.
 fn number(answer: &Answer) -> Option<u64> {
     answer.etag.as_deref()?.trim_matches('"').parse().ok()
-}
-
-const fn media_type(format: Format) -> &'static str {
-    match format {
-        Format::Yaml => "application/yaml",
-        Format::Toml => "application/toml",
-        Format::Json => "application/json",
-    }
 }
 
 impl FromStr for ExpectedVersion {

@@ -78,7 +78,11 @@ const LONGEST: usize = 256 << 20;
 impl LoadArguments {
     /// Reads rules that must be valid. All that is wrong is in the failure.
     pub(crate) fn load(&self, path: &Path) -> Result<Rules, Failure> {
-        let text = RulesText::read(path, self.format)?;
+        self.checked(&RulesText::read(path, self.format)?)
+    }
+
+    /// Checks rules that must be valid.
+    pub(crate) fn checked(&self, text: &RulesText) -> Result<Rules, Failure> {
         text.rules(&self.code).map_err(|problems| {
             Failure::Problem(format!("{} cannot be used\n{}", text.name(), problems.render(&text.text, &text.name())))
         })

@@ -1,0 +1,207 @@
+//! What changes from one document to another.
+
+use core::fmt;
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::document::Document;
+
+/// A difference between two documents. As text it is a line: `+` added, `-` removed, `~` changed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Difference {
+    /// The place, such as `limits[minute].quota`.
+    pub path: String,
+    /// The kind of the difference.
+    pub change: ChangeKind,
+    /// The value before; absent if it was added.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Value>,
+    /// The value after; absent if it was removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Value>,
+}
+
+/// A kind of difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ChangeKind {
+    /// The value was not there before.
+    Added,
+    /// The value is there no more.
+    Removed,
+    /// The value is another.
+    Changed,
+    /// The same elements are in another order, which matters where the first match wins.
+    Reordered,
+}
+
+impl Document {
+    /// Returns what changes from this document to another, in their meaning: formats and the order of limits do not count.
+    ///
+    /// ```
+    /// use tower_quota_rules::{Format, Rules};
+    ///
+    /// let rules = |quota| Rules::parse(&format!("limits: [{{ name: minute, quota: {quota} }}]"), Format::Yaml);
+    /// let (old, new) = (rules("100/minute")?, rules("200/minute")?);
+    /// let differences = old.document().differences(new.document());
+    /// assert_eq!(differences[0].to_string(), "~ limits[minute].quota: 100/minute -> 200/minute");
+    /// # Ok::<(), tower_quota_rules::Problems>(())
+    /// ```
+    #[must_use]
+    pub fn differences(&self, new: &Self) -> Vec<Difference> {
+        // A document always is JSON: it has text and numbers, and names as keys.
+        let value = |document| serde_json::to_value(document).unwrap_or_default();
+        let mut found = Vec::new();
+        compare("", &value(self), &value(new), &mut found);
+        found
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |value: &Option<Value>| value.as_ref().map_or_else(String::new, short);
+        let (path, before, after) = (&self.path, shown(&self.before), shown(&self.after));
+        match self.change {
+            ChangeKind::Added => write!(f, "+ {path}: {after}"),
+            ChangeKind::Removed => write!(f, "- {path}: {before}"),
+            ChangeKind::Changed => write!(f, "~ {path}: {before} -> {after}"),
+            ChangeKind::Reordered => write!(f, "~ {path}: the order is {after}, was {before}"),
+        }
+    }
+}
+
+/// Returns a value in the style of YAML on one line.
+fn short(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(list) => format!("[{}]", list.iter().map(short).collect::<Vec<_>>().join(", ")),
+        Value::Object(map) => {
+            let field = |(name, value): (&String, &Value)| format!("{name}: {}", short(value));
+            format!("{{ {} }}", map.iter().map(field).collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn compare(path: &str, old: &Value, new: &Value, found: &mut Vec<Difference>) {
+    match (old, new) {
+        _ if old == new => {}
+        (Value::Object(old), Value::Object(new)) => fields(path, old, new, found),
+        (Value::Array(old), Value::Array(new)) => lists(path, old, new, found),
+        _ => found.push(difference(path, ChangeKind::Changed, Some(old), Some(new))),
+    }
+}
+
+fn fields(path: &str, old: &Map<String, Value>, new: &Map<String, Value>, found: &mut Vec<Difference>) {
+    let place = |name: &String| if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+    let empty = |value: &Value| if value.is_array() { Value::Array(Vec::new()) } else { Value::Object(Map::new()) };
+    for (name, before) in old {
+        match new.get(name) {
+            Some(after) => compare(&place(name), before, after, found),
+            // A section at the top that is gone has lost each of its elements.
+            None if path.is_empty() && is_section(before) => compare(&place(name), before, &empty(before), found),
+            None => found.push(difference(&place(name), ChangeKind::Removed, Some(before), None)),
+        }
+    }
+    for (name, after) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
+        match after {
+            after if path.is_empty() && is_section(after) => compare(&place(name), &empty(after), after, found),
+            after => found.push(difference(&place(name), ChangeKind::Added, None, Some(after))),
+        }
+    }
+}
+
+fn lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Difference>) {
+    let (old, new) = (labelled(old), labelled(new));
+    for (label, before) in &old {
+        let place = format!("{path}[{label}]");
+        match new.get(label) {
+            Some(after) => compare(&place, before, after, found),
+            None => found.push(difference(&place, ChangeKind::Removed, Some(before), None)),
+        }
+    }
+    for (label, after) in new.iter().filter(|(label, _)| !old.contains_key(*label)) {
+        found.push(difference(&format!("{path}[{label}]"), ChangeKind::Added, None, Some(after)));
+    }
+    let shared = |one: &Labelled<'_>, other: &Labelled<'_>| -> Vec<Value> {
+        one.keys().filter(|label| other.contains_key(*label)).map(|label| label.as_str().into()).collect()
+    };
+    let (before, after) = (shared(&old, &new), shared(&new, &old));
+    // Limits are decided together, in any order. Of the rest the first match may win.
+    if before != after && !path.ends_with("limits") {
+        found.push(difference(path, ChangeKind::Reordered, Some(&before.into()), Some(&after.into())));
+    }
+}
+
+fn is_section(value: &Value) -> bool {
+    value.is_array() || value.is_object()
+}
+
+fn difference(path: &str, change: ChangeKind, before: Option<&Value>, after: Option<&Value>) -> Difference {
+    Difference { path: path.to_owned(), change, before: before.cloned(), after: after.cloned() }
+}
+
+/// The elements of a list by their labels, in their order.
+type Labelled<'a> = IndexMap<String, &'a Value>;
+
+/// Names each element of a list by what it is for people: a limit's name, a route's match, an assignment's key.
+fn labelled(list: &[Value]) -> Labelled<'_> {
+    let mut all = Labelled::with_capacity(list.len());
+    let mut same = HashMap::<String, u32>::new();
+    for element in list {
+        let name = element.get("name").and_then(Value::as_str).map(str::to_owned);
+        let by = ["match", "request", "key"].iter().find_map(|field| element.get(field)).map(short);
+        let label = name.or(by).unwrap_or_else(|| short(element));
+        let number = same.entry(label.clone()).or_default();
+        *number += 1;
+        all.insert(if *number > 1 { format!("{label} #{number}") } else { label }, element);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Format, Rules};
+
+    fn shown(old: &str, new: &str) -> Vec<String> {
+        let document = |text| Rules::parse(text, Format::Yaml).unwrap().document().clone();
+        document(old).differences(&document(new)).iter().map(Difference::to_string).collect()
+    }
+
+    #[test]
+    fn changes_are_named_by_limit_tier_route() {
+        let old = "
+limits: [{ name: minute, quota: 100/minute }, { name: day, quota: 5/day }]
+tiers: { free: {}, pro: { limits: { minute: 1000/minute } } }
+assign: [{ key: 'a*', tier: free }, { key: 'b*', tier: pro }]
+routes: [{ match: { path: /login }, limits: [{ name: login, quota: 5/minute }] }]
+";
+        let new = "
+limits: [{ name: day, quota: 5/day }, { name: minute, quota: 200/minute, shadow: true }]
+tiers: { free: {}, pro: { limits: { minute: 2000/minute } }, max: {} }
+assign: [{ key: 'b*', tier: pro }, { key: 'a*', tier: free }]
+routes: [{ match: { path: /login }, limits: [{ name: login, quota: 6/minute }] }, { match: { path: /x }, limits: [{ name: x, quota: 1/day }] }]
+block: [{ key: bad }]
+";
+        assert!(shown(old, old).is_empty());
+        assert_eq!(
+            shown(old, new),
+            [
+                "~ limits[minute].quota: 100/minute -> 200/minute",
+                "+ limits[minute].shadow: true",
+                "~ tiers.pro.limits.minute: 1000/minute -> 2000/minute",
+                "+ tiers.max: {  }",
+                "~ assign: the order is [b*, a*], was [a*, b*]",
+                "~ routes[{ path: /login }].limits[login].quota: 5/minute -> 6/minute",
+                "+ routes[{ path: /x }]: { match: { path: /x }, limits: [{ name: x, quota: 1/day }] }",
+                "+ block[bad]: { key: bad }",
+            ]
+        );
+    }
+}
