@@ -16,12 +16,13 @@ async fn document_describes_every_route() {
             .replace("{key}", "ann")
             .replace("{version}", "1")
             .replace("{id}", "x")
-            .replace("{hash}", "x");
+            .replace("{hash}", "x")
+            .replace("{reference}", "x");
         for method in methods {
             let upper = method.to_uppercase().parse().unwrap();
             let status = instance.request(upper, &path).send().await.unwrap().status();
             assert_eq!(status == 405, item.get(method).is_none(), "{method} {path}: {status}");
         }
     }
-    assert_eq!(paths.len(), 19);
+    assert_eq!(paths.len(), 20);
 }
