@@ -39,6 +39,7 @@ fn run(arguments: &Arguments) -> Ended {
         Command::History(history) => remote::rules::history(history, is_json),
         Command::Show(show) => remote::rules::show(show, is_json),
         Command::Explain(explain) => remote::explain::explain(explain, is_json),
+        Command::Refusal(refusal) => remote::refusal::refusal(refusal, is_json),
         Command::Peek(peek) => remote::clients::peek(peek, is_json),
         Command::Reset(reset) => remote::clients::reset(reset, is_json),
         Command::Grant(grant) => remote::clients::grant(grant, is_json),
