@@ -82,6 +82,7 @@ fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(refusals::get))
         .routes(routes!(listed::block))
         .routes(routes!(listed::reset))
+        .routes(routes!(listed::grant))
         .routes(routes!(health::health))
         .routes(routes!(events::events))
         .routes(routes!(audit::audit))

@@ -24,5 +24,5 @@ async fn document_describes_every_route() {
             assert_eq!(status == 405, item.get(method).is_none(), "{method} {path}: {status}");
         }
     }
-    assert_eq!(paths.len(), 20);
+    assert_eq!(paths.len(), 21);
 }
