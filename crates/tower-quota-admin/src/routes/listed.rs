@@ -27,7 +27,7 @@ pub(crate) struct ListedBlockBody {
 #[utoipa::path(
     put, path = "/v1/top/{hash}/block", operation_id = "block_listed", request_body = ListedBlockBody,
     params(("hash" = String, Path, description = "The hash of the client, as /v1/top lists it."), ChangeParams),
-    responses((status = 200, body = Object), (status = 404), (status = 422)),
+    responses((status = 200, body = Block), (status = 404), (status = 422)),
 )]
 pub(crate) async fn block(
     State(api): State<Api>,

@@ -19,7 +19,6 @@ pub(crate) struct Refusal {
     /// The instance that refused the request.
     instance: String,
     /// The instant of the refusal.
-    #[schema(value_type = String, format = DateTime)]
     at: Time,
     /// The reason in one word: `refused` by a limit, `blocked`.
     reason: &'static str,
