@@ -44,7 +44,7 @@ routes:
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let store = MemoryStore::new();
-    let layer = RateLimitLayer::new(store.clone(), Policy::new()).count_busy_clients();
+    let layer = RateLimitLayer::new(store.clone(), Policy::new()).count_busy_clients().refusal_references("pod-7");
     let live = LiveRules::start(layer.handle(), MemoryRules::new(), LiveOptions::new()).await;
     live.put(None, NewVersion::new(RULES, Format::Yaml, "ann").comment("the first limits")).await?;
     let stricter = RULES.replace("1200/minute", "600/minute");

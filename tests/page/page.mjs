@@ -130,6 +130,36 @@ test("limited client is blocked, unblocked and reset", async () => {
   await close(page);
 });
 
+test("listed client is granted units", async () => {
+  const page = await live();
+  await greedy(page).getByRole("button", { name: "Grant" }).click();
+  await page.getByRole("spinbutton", { name: "Units" }).fill("2");
+  await assertAccessible(page, "dialog of units");
+  await confirm(page, "a good customer");
+  await page.locator("#audit li", { hasText: /on-call: grant search .*a good customer/ }).waitFor();
+  await close(page);
+});
+
+test("refusal is found by its reference", async () => {
+  const refusal = async () => {
+    const response = await fetch(`${server.gateway}/search`, { headers: { "x-api-key": GREEDY } });
+    await response.arrayBuffer();
+    return response.headers.get("x-ratelimit-reference");
+  };
+  let reference;
+  await until("a request is refused", async () => Boolean(reference = await refusal()));
+  const page = await live();
+  const look = async text => {
+    await page.getByLabel("Reference", { exact: true }).fill(text);
+    await page.getByRole("button", { name: "Look up" }).click();
+  };
+  await look(reference);
+  await page.getByText(/^refused at .* by instance pod-7\. Limit search: 0 of 5 left, to retry after .* Client [0-9a-f]{16}, header x-api-key\./).waitFor();
+  await look("pod-8-0d3kz5xq8w1fe");
+  await page.getByText(/ask the instance pod-8/).waitFor();
+  await close(page);
+});
+
 test("network is allowed by its name", async () => {
   const page = await live();
   await page.getByRole("button", { name: "Allow a client or network" }).click();
@@ -145,8 +175,16 @@ test("client is found by its key and reset", async () => {
   await page.getByLabel("Key", { exact: true }).fill("calm");
   await page.getByRole("button", { name: "Find" }).click();
   await page.getByText(/of (600|1,200) left/).waitFor();
+  await page.getByRole("button", { name: "Grant units" }).click();
+  await page.getByLabel("Reason, for the audit log").fill("no units");
+  await page.locator("#dialog-confirm").click();
+  assert.ok(await page.locator("#dialog").isVisible(), "a number of units is required");
+  await page.getByRole("spinbutton", { name: "Units" }).fill("20");
+  await confirm(page, "for the outage");
+  await page.locator("#audit li", { hasText: /on-call: grant minute .*for the outage/ }).waitFor();
   await page.locator("#find-reset").click();
   await confirm(page, "calm again");
+  await page.locator("#found", { hasText: /(600|1,200) of (600|1,200) left/ }).waitFor();
   await close(page);
 });
 
@@ -176,16 +214,49 @@ test("hostile comment is shown as text", async () => {
   await close(page);
 });
 
-test("roll-out is shown", async () => {
+/** Rolls a document out to some clients, and returns the number of its version. */
+async function rollOut(quota) {
   const headers = { authorization: `Bearer ${TOKEN}` };
   const rules = await (await fetch(`${server.admin}/v1/rules`, { headers })).text();
   const put = await fetch(`${server.admin}/v1/rules/rollout?percent=5`, {
     method: "PUT", headers: { ...headers, "if-match": "*", "content-type": "application/yaml" },
-    body: rules.replace("5/second", "50/second"),
+    body: rules.replace(/[0-9]+\/second(?=\n *key: client_ip)/, quota),
   });
-  assert.equal(put.status, 200, await put.text());
+  const text = await put.text();
+  assert.equal(put.status, 200, text);
+  return JSON.parse(text).number;
+}
+
+test("roll-out is abandoned or promoted", async () => {
   const page = await live();
+  let number = await rollOut("200000/second");
   await page.getByText(/is rolled out for 5 % of the clients/).waitFor();
+  await assertAccessible(page, "roll-out");
+  await page.getByRole("button", { name: `Abandon version ${number}` }).click();
+  await confirm(page, "not now");
+  await page.locator("#rollout").waitFor({ state: "hidden" });
+  await page.locator("#audit li", { hasText: /on-call: abandon .*not now/ }).waitFor();
+
+  number = await rollOut("300000/second");
+  await page.getByRole("button", { name: `Promote version ${number}` }).click();
+  await confirm(page, "it went well");
+  await page.locator("#versions li", { hasText: `Version ${number}` }).getByText("In force").waitFor();
+  await page.locator("#rollout").waitFor({ state: "hidden" });
+  await page.locator("#audit li", { hasText: /on-call: promote .*it went well/ }).waitFor();
+  await close(page);
+});
+
+test("roll-out that another has replaced is left alone", async () => {
+  const page = await live();
+  const number = await rollOut("400000/second");
+  await page.getByRole("button", { name: `Promote version ${number}` }).click();
+  const other = await rollOut("500000/second");
+  await page.getByLabel("Reason, for the audit log").fill("too late");
+  await page.locator("#dialog-confirm").click();
+  await page.locator("#dialog-error", { hasText: "another has taken its place" }).waitFor();
+  await page.locator("#dialog-cancel").click();
+  await page.getByRole("button", { name: `Abandon version ${other}` }).click();
+  await confirm(page, "the end of the test");
   await close(page);
 });
 

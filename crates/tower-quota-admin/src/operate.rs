@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tower_quota::metrics::{DecisionTotals, StoreLatency};
 use tower_quota::{
-    ChecksReport, ClientKey, Explained, Key, LimitStatus, RefusalStats, RequestHead, Store, TopClient, TopWindow,
+    ChecksReport, ClientKey, Explained, Key, LimitStatus, RefusalRecord, RefusalStats, RequestHead, Store, TopClient,
+    TopWindow,
 };
 use tower_quota_rules::live::{
     AuditRecord, Block, BlockTarget, By, ChangeError, InForce, LiveRules, LiveState, NewBlock, NewVersion,
@@ -48,6 +49,7 @@ pub(crate) trait Operate: Send + Sync + 'static {
     fn explain(&self, head: &RequestHead<'_>) -> Explained;
     fn top_refused(&self, window: TopWindow) -> Vec<TopClient>;
     fn top_busy(&self, window: TopWindow) -> Vec<TopClient>;
+    fn refusal(&self, reference: &str) -> Option<RefusalRecord>;
     fn refusal_stats(&self) -> RefusalStats;
     fn waiting(&self) -> usize;
     fn mistakes(&self) -> ChecksReport;
@@ -166,6 +168,10 @@ impl<S: Store> Operate for LiveRules<S> {
 
     fn top_busy(&self, window: TopWindow) -> Vec<TopClient> {
         self.handle().top_busy(window)
+    }
+
+    fn refusal(&self, reference: &str) -> Option<RefusalRecord> {
+        self.handle().refusal(reference)
     }
 
     fn refusal_stats(&self) -> RefusalStats {

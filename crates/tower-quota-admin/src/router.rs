@@ -14,7 +14,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::Api;
-use crate::routes::{audit, blocks, check, clients, document, events, explain, health, history, listed, rollout, top};
+use crate::routes::{
+    audit, blocks, check, clients, document, events, explain, health, history, listed, refusals, rollout, top,
+};
 use crate::{AdminError, AdminOptions, auth, page, protect};
 
 /// Builds the router of the admin API, to serve on a listener of its own.
@@ -77,8 +79,10 @@ fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(blocks::remove))
         .routes(routes!(explain::explain))
         .routes(routes!(top::top))
+        .routes(routes!(refusals::get))
         .routes(routes!(listed::block))
         .routes(routes!(listed::reset))
+        .routes(routes!(listed::grant))
         .routes(routes!(health::health))
         .routes(routes!(events::events))
         .routes(routes!(audit::audit))

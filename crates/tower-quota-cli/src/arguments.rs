@@ -8,6 +8,7 @@ use crate::output;
 use crate::remote::blocks::{BlockArguments, BlocksArguments, UnblockArguments};
 use crate::remote::clients::{GrantArguments, PeekArguments, ResetArguments};
 use crate::remote::explain::ExplainArguments;
+use crate::remote::refusal::RefusalArguments;
 use crate::remote::rules::{HistoryArguments, PutArguments, RollbackArguments, RolloutArguments, ShowArguments};
 use crate::remote::status::{HealthArguments, TopArguments};
 use crate::remote::watch::WatchArguments;
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     Show(ShowArguments),
     /// Says which limits a request meets, with which keys. Charges nothing.
     Explain(ExplainArguments),
+    /// Shows why a request was refused, by the reference in its response.
+    Refusal(RefusalArguments),
     /// Shows what a client has left of a limit, and until when. The exit code is 1 if it is limited.
     Peek(PeekArguments),
     /// Forgets what a client has used of a limit, and its penalty.

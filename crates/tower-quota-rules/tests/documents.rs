@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use tower_quota::Quota;
+use tower_quota::{MemoryStore, Quota, RateLimitLayer};
 use tower_quota_rules::{Format, Rules};
 
 const SKETCH: &str = include_str!("good/sketch.yaml");
@@ -23,5 +23,40 @@ fn sketch_prints_back_in_each_format() {
         let again = Rules::parse(&text, format)
             .unwrap_or_else(|problems| panic!("{text}\n{}", problems.render(&text, "printed")));
         assert_eq!(again.document(), rules.document(), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn named_client_has_quota_of_its_key() {
+    let text = "\
+defaults: { key: [header x-api-key, client_ip] }
+limits:
+  - { name: minute, quota: 5/minute }
+  - { name: address, quota: 7/minute, key: client_ip }
+  - { name: user, quota: 9/minute, key: header x-user }
+tiers:
+  pro: { limits: { minute: 50/minute, user: 90/minute } }
+assign:
+  - { key: \"pro_*\", tier: pro }
+overrides:
+  pro_vip: { limits: { minute: 500/minute } }
+  203.0.113.7: { limits: { minute: 60/minute, address: 70/minute } }
+";
+    let rules = Rules::parse(text, Format::Yaml).expect("valid");
+    let live = RateLimitLayer::new(MemoryStore::new(), rules.policy()).handle();
+    let candidate = rules.policy().dry_run(rules.policy()).expect("valid");
+    let dry = RateLimitLayer::new(MemoryStore::new(), candidate).handle();
+    for (limit, client, expected) in [
+        ("minute", "ann", 5),
+        ("minute", "pro_1", 50),
+        ("minute", "pro_vip", 500),
+        ("minute", "203.0.113.7", 60),
+        ("address", "203.0.113.7", 70),
+        // Its key says nothing about the tier.
+        ("user", "pro_1", 9),
+    ] {
+        assert_eq!(live.peek(limit, client).await.expect("a status").limit, expected, "{limit} {client}");
+        let shadow = format!("~{limit}");
+        assert_eq!(dry.peek(&shadow, client).await.expect("a status").limit, expected, "{shadow} {client}");
     }
 }

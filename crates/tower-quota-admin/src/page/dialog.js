@@ -3,10 +3,10 @@
 let confirmed = null;
 
 /**
- * Asks for a reason, and calls `act({ reason, seconds, target })` when the person confirms. It stays open with the
+ * Asks for a reason, and calls `act({ reason, seconds, target, units })` when the person confirms. It stays open with the
  * error if that fails. `done` is shown after the change.
  */
-function confirmChange({ title, text, action, done, askTarget = false, askLength = false, act }) {
+function confirmChange({ title, text, action, done, askTarget = false, askLength = false, askUnits = false, act }) {
   setText(at("dialog-title"), title);
   setText(at("dialog-text"), text);
   setText(at("dialog-confirm"), action);
@@ -15,11 +15,14 @@ function confirmChange({ title, text, action, done, askTarget = false, askLength
   at("dialog-target").required = askTarget;
   at("dialog-target").value = "";
   at("dialog-length-field").hidden = !askLength;
+  at("dialog-units-field").hidden = !askUnits;
+  at("dialog-units").required = askUnits;
+  at("dialog-units").value = "";
   at("dialog-reason").value = "";
   at("dialog-confirm").disabled = false;
   confirmed = { act, done };
   at("dialog").showModal();
-  at(askTarget ? "dialog-target" : "dialog-reason").focus();
+  at(askTarget ? "dialog-target" : askUnits ? "dialog-units" : "dialog-reason").focus();
 }
 
 at("dialog-cancel").addEventListener("click", () => at("dialog").close());
@@ -30,6 +33,7 @@ at("dialog-form").addEventListener("submit", async event => {
     reason: at("dialog-reason").value.trim(),
     seconds: Number(at("dialog-length").value),
     target: at("dialog-target").value.trim(),
+    units: Number(at("dialog-units").value),
   };
   if (!values.reason) {
     setText(at("dialog-error"), "Give a reason: it is kept in the audit log.");

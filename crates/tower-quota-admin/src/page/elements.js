@@ -50,14 +50,15 @@ function nameButtons(row, name) {
 /**
  * Shows items as the children of a list. The element of an item is kept while the item is listed; those of others are
  * used again. With `hold`, rows keep their places while a person points at the list or has the focus in it, so that a
- * click hits what it aims at.
+ * click hits what it aims at. While it has the focus no rows are added: Tab would not come to the end of a list that
+ * gets new rows each second.
  */
 function show(list, items, { id, create, update, hold = false }) {
   const rows = list.rows ?? new Map();
   if (hold && list.matches(":hover, :focus-within")) {
     const wanted = new Map(items.map(item => [id(item), item]));
     const stay = [...rows.keys()].filter(key => wanted.has(key) || rows.get(key).contains(document.activeElement));
-    const added = [...wanted.keys()].filter(key => !rows.has(key));
+    const added = list.matches(":focus-within") ? [] : [...wanted.keys()].filter(key => !rows.has(key));
     items = [...stay, ...added].map(key => wanted.get(key) ?? rows.get(key).item);
   }
   const keys = new Set(items.map(id));

@@ -16,11 +16,13 @@ const FRAME: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 
 /// The parts of the script, which are one module in the page.
-const SCRIPT: [&str; 5] = [
+const SCRIPT: [&str; 7] = [
     include_str!("server.js"),
     include_str!("elements.js"),
     include_str!("chart.js"),
     include_str!("dialog.js"),
+    include_str!("clients.js"),
+    include_str!("rollout.js"),
     include_str!("page.js"),
 ];
 

@@ -207,88 +207,6 @@ for (const [list, draws] of Object.entries({ limits: showLimits, blocks: showBlo
   });
 }
 
-// --- Clients ---
-
-function showClients(limited, busy) {
-  const blocked = new Set(state.blocks.filter(block => block.kind === "block").map(block => block.id));
-  const list = (id, clients, describe) => show(at(id), clients, {
-    id: client => `${client.limit} ${client.hash}`,
-    hold: true,
-    create: () => makeRow({ Block: blockClient, Unblock: client => unblock(client.hash), Reset: resetClient }),
-    update: (row, client) => {
-      row.main.replaceChildren(make("code", "", client.key ?? client.hash), ` ${describe(client)}`);
-      setText(row.detail, `limit ${client.limit}, ${client.scope}${untilText(client)}`);
-      row.buttons.Block.hidden = blocked.has(client.hash);
-      row.buttons.Unblock.hidden = !blocked.has(client.hash);
-      nameButtons(row, `client ${client.hash}, limit ${client.limit}`);
-    },
-  });
-  list("limited", limited, client => `${atLeast(client)} refused`);
-  list("busy", busy, client => `${atLeast(client)} requests`);
-}
-
-/** Returns the number of a client's requests: between two bounds if there are more clients than are remembered. */
-function atLeast({ at_least: low, at_most: high }) {
-  return low === high ? counts.format(high) : `${counts.format(low)} to ${counts.format(high)}`;
-}
-
-function untilText({ retry_after_ms: wait }) {
-  return wait > 0 ? `; limited for ${duration(wait)}, until ${instant(Date.now() + wait)}` : "";
-}
-
-async function pollTop() {
-  const window = at("window").value;
-  if (window === "1m") return;
-  try {
-    const [limited, busy] = await Promise.all(["limited", "busy"].map(by => read("v1/top", { by, window, limit: 10 })));
-    if (at("window").value === window) showClients(limited.clients, busy.clients);
-  } catch (error) {
-    if (state.session) report(error);
-  }
-}
-
-function blockClient(client) {
-  confirmChange({
-    title: "Block this client?", action: "Block", askLength: true, done: `Client ${client.hash} is blocked.`,
-    text: `All requests of client ${client.hash} (${client.scope}) get status 403, on all instances.`,
-    act: ({ reason, seconds }) =>
-      send("PUT", `v1/top/${encodeURIComponent(client.hash)}/block`, { query: { comment: reason }, body: { seconds } }),
-  });
-}
-
-function resetClient({ hash, limit }) {
-  confirmChange({
-    title: "Reset this client?", action: "Reset", done: `Limit ${limit} of client ${hash} is reset.`,
-    text: `Limit ${limit} begins anew for client ${hash}, and its penalty ends.`,
-    act: ({ reason }) =>
-      send("DELETE", `v1/top/${encodeURIComponent(hash)}/limits/${encodeURIComponent(limit)}`, { query: { comment: reason } }),
-  });
-}
-
-const clientPath = () => `v1/clients/${encodeURIComponent(at("find-limit").value)}/${encodeURIComponent(at("find-key").value)}`;
-
-at("find").addEventListener("submit", async event => {
-  event.preventDefault();
-  at("find-reset").hidden = true;
-  try {
-    const status = await read(clientPath());
-    const until = untilText({ retry_after_ms: status.retry_after_ms ?? 0 });
-    setText(at("found"), `${counts.format(status.remaining)} of ${counts.format(status.capacity)} left: ${status.outcome}${until}.`);
-    at("find-reset").hidden = false;
-  } catch (error) {
-    setText(at("found"), error.message);
-  }
-});
-at("find").addEventListener("input", () => { at("find-reset").hidden = true; });
-at("find-reset").addEventListener("click", () => {
-  const path = clientPath();
-  confirmChange({
-    title: "Reset this client?", action: "Reset", done: "The client is reset.",
-    text: `Limit ${at("find-limit").value} begins anew for this client, and its penalty ends.`,
-    act: ({ reason }) => send("DELETE", path, { query: { comment: reason } }),
-  });
-});
-
 // --- Blocks and allowances ---
 
 function showBlocks() {
@@ -403,27 +321,6 @@ function rollBack({ number, author, comment }) {
     title: `Roll back to version ${number}?`, action: "Roll back", done: `The rules of version ${number} are in force again.`,
     text: `The rules of version ${number} by ${author}${comment ? ` (${comment})` : ""} come into force again as a new version, on all instances.`,
     act: ({ reason }) => send("POST", "v1/rules/rollback", { query: { comment: reason }, body: { version: number } }),
-  });
-}
-
-async function showRollout() {
-  const candidate = state.snapshot?.health.rules.candidate;
-  at("rollout").hidden = !candidate;
-  if (!candidate) return;
-  const percent = candidate.rollout.percent;
-  const mode = percent === undefined ? "as a dry run, which decides no request" : `for ${percent} % of the clients`;
-  const { differences } = await read("v1/rules/rollout");
-  const refused = differences
-    ? ` It refused ${counts.format(differences.candidate_refused)} of ${counts.format(differences.candidate_requests)} requests; the rules in force ${counts.format(differences.current_refused)} of ${counts.format(differences.current_requests)}.`
-    : "";
-  setText(at("rollout-text"), `Version ${candidate.number} by ${candidate.author} is rolled out ${mode}.${refused}`);
-  show(at("rollout-limits"), Object.entries(differences?.limits ?? {}).slice(0, 50), {
-    id: ([name]) => name,
-    create: makeRow,
-    update: (row, [name, limit]) => {
-      setText(row.main, `Limit ${name}`);
-      setText(row.detail, `refused by version ${candidate.number}: ${counts.format(limit.candidate_refused)}, by the rules in force: ${counts.format(limit.current_refused)}`);
-    },
   });
 }
 

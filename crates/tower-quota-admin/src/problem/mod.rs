@@ -42,11 +42,12 @@ pub(crate) struct ProblemBody {
     /// The newest version of the rules, where another was expected.
     #[serde(skip_serializing_if = "Option::is_none")]
     current: Option<u64>,
-    /// Everything that is wrong with the rules.
+    /// Everything that is wrong with the rules, up to 100 problems.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[serde(flatten)]
-    #[schema(value_type = Option<Object>)]
-    problems: Option<Problems>,
+    problems: Option<Vec<tower_quota_rules::Problem>>,
+    /// The number of problems that are not listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more: Option<usize>,
 }
 
 impl Problem {
@@ -82,7 +83,9 @@ impl IntoResponse for Problem {
         let Self { kind, detail, current, problems } = self;
         let status = kind.status();
         let (r#type, title) = (kind.type_address(), kind.title());
-        let body = ProblemBody { r#type, title, status: status.as_u16(), detail, current, problems };
+        let more = problems.as_ref().map(Problems::more);
+        let problems = problems.map(|problems| problems.iter().cloned().collect());
+        let body = ProblemBody { r#type, title, status: status.as_u16(), detail, current, problems, more };
         let mut response = (status, axum::Json(body)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

@@ -13,7 +13,6 @@ use crate::problem::Result;
 /// The latest changes, the newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Audit {
-    #[schema(value_type = Vec<Object>)]
     records: Vec<AuditRecord>,
 }
 

@@ -28,7 +28,6 @@ pub(crate) struct BlockBody {
     scope: Option<String>,
     /// `block` refuses with 403; `allow` lets pass uncounted.
     #[serde(default)]
-    #[schema(value_type = Kind)]
     kind: BlockKind,
     /// The time until it ends, in seconds: at most a year.
     #[schema(minimum = 1, maximum = 31622400)]
@@ -39,20 +38,9 @@ pub(crate) struct BlockBody {
     reason: String,
 }
 
-/// The effect of an entry.
-#[derive(ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "it describes the enum of another crate")]
-#[schema(as = BlockKind)]
-enum Kind {
-    Block,
-    Allow,
-}
-
 /// The blocks and allowances in force.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BlockList {
-    #[schema(value_type = Vec<Object>)]
     blocks: Vec<Block>,
 }
 
@@ -80,7 +68,7 @@ pub(crate) async fn list(
 /// Blocks or allows a client or a network, on all instances. An entry of the same target is replaced.
 #[utoipa::path(
     put, path = "/v1/blocks", operation_id = "block", params(ChangeParams), request_body = BlockBody,
-    responses((status = 200, body = Object), (status = 404), (status = 422)),
+    responses((status = 200, body = Block), (status = 404), (status = 422)),
 )]
 pub(crate) async fn put(State(api): State<Api>, change: Change, Json(body): Json<BlockBody>) -> Result<Json<Block>> {
     let length = length(body.seconds)?;

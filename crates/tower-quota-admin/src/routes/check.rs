@@ -17,11 +17,9 @@ pub(crate) struct CheckReport {
     valid: bool,
     /// Errors and warnings, in the order of the text.
     #[serde(flatten)]
-    #[schema(value_type = Object)]
     problems: Problems,
     /// The results of the document's own tests; absent if it has errors.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
     tests: Option<TestReport>,
 }
 

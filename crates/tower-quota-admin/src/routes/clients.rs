@@ -19,7 +19,7 @@ use crate::status::Status;
 pub(crate) struct GrantBody {
     /// The number of units. More than are used have no effect.
     #[schema(value_type = u64, minimum = 1)]
-    units: NonZeroU64,
+    pub(super) units: NonZeroU64,
 }
 
 /// Returns what a client has left of a limit, and until when. Charges nothing.

@@ -19,10 +19,8 @@ use crate::problem::{Problem, ProblemKind, Result};
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PutVersion {
     #[serde(flatten)]
-    #[schema(value_type = Object)]
     version: VersionInfo,
     /// The warnings: things that the document does not do although it seems to say so.
-    #[schema(value_type = Object)]
     warnings: Problems,
 }
 

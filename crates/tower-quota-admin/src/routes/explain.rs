@@ -38,7 +38,6 @@ struct Sample {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Explained {
     #[serde(flatten)]
-    #[schema(value_type = Object)]
     explanation: Explanation,
     /// The status of each limit for this client.
     left: Vec<Status>,

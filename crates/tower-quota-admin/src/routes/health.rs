@@ -16,7 +16,6 @@ pub(crate) struct Health {
     /// True if the rules are in force as their source says, and all stores answer.
     healthy: bool,
     /// The rules: version in force, source, errors.
-    #[schema(value_type = Object)]
     rules: LiveState,
     /// The stores whose figures are reported.
     stores: Vec<StoreHealth>,

@@ -19,7 +19,6 @@ const ALL_VERSIONS: u16 = 1_000;
 /// The versions that the source keeps, the newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct History {
-    #[schema(value_type = Vec<Object>)]
     versions: Vec<VersionInfo>,
 }
 

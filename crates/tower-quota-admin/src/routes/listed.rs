@@ -7,6 +7,7 @@ use tower_quota_rules::live::{Block, BlockTarget, NewBlock};
 use utoipa::ToSchema;
 
 use super::blocks::{hidden, length};
+use super::clients::GrantBody;
 use crate::api::Api;
 use crate::change::{Change, ChangeParams};
 use crate::extract::{Json, Path};
@@ -26,7 +27,7 @@ pub(crate) struct ListedBlockBody {
 #[utoipa::path(
     put, path = "/v1/top/{hash}/block", operation_id = "block_listed", request_body = ListedBlockBody,
     params(("hash" = String, Path, description = "The hash of the client, as /v1/top lists it."), ChangeParams),
-    responses((status = 200, body = Object), (status = 404), (status = 422)),
+    responses((status = 200, body = Block), (status = 404), (status = 422)),
 )]
 pub(crate) async fn block(
     State(api): State<Api>,
@@ -56,6 +57,26 @@ pub(crate) async fn reset(
 ) -> Result<Json<Status>> {
     let key = find(&api, &hash, Some(&limit))?;
     Ok(Json(api.live.reset(&limit, ClientKey::Key(&key), change.by()).await?.into()))
+}
+
+/// Gives units back to a listed client, up to a full limit. Returns what it has then.
+#[utoipa::path(
+    post, path = "/v1/top/{hash}/limits/{limit}/grant", operation_id = "grant_listed", request_body = GrantBody,
+    params(
+        ("hash" = String, Path, description = "The hash of the client, as /v1/top lists it."),
+        ("limit" = String, Path, description = "The name of the limit, as /v1/top lists it."),
+        ChangeParams,
+    ),
+    responses((status = 200, body = Status), (status = 404), (status = 422)),
+)]
+pub(crate) async fn grant(
+    State(api): State<Api>,
+    Path((hash, limit)): Path<(String, String)>,
+    change: Change,
+    Json(body): Json<GrantBody>,
+) -> Result<Json<Status>> {
+    let key = find(&api, &hash, Some(&limit))?;
+    Ok(Json(api.live.grant(&limit, ClientKey::Key(&key), body.units.get(), change.by()).await?.into()))
 }
 
 /// Returns the key of a client that this instance lists.

@@ -29,11 +29,9 @@ pub(crate) struct RolloutQuery {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RolloutState {
     #[serde(flatten)]
-    #[schema(value_type = Object)]
     candidate: CandidateState,
     /// The differences in outcomes that this instance has seen; absent if it does not count them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
     differences: Option<RolloutReport>,
 }
 

@@ -31,6 +31,35 @@ async fn client_is_peeked_granted_and_reset() {
 }
 
 #[tokio::test]
+async fn named_client_keeps_its_tier() {
+    let instance = Instance::with_rules().await;
+    for _ in 0..10 {
+        assert_eq!(instance.ask("pro_1").await, StatusCode::OK);
+    }
+    let path = "/v1/clients/minute/pro_1";
+    let capacity_and_rest = |status: &Value| (status["capacity"].as_u64(), status["remaining"].as_u64());
+    assert_eq!(capacity_and_rest(&instance.json(path).await), (Some(50), Some(40)));
+
+    let grant = instance.request(Method::POST, &format!("{path}/grant")).json(&json!({ "units": 4 }));
+    let granted: Value = grant.send().await.unwrap().json().await.unwrap();
+    assert_eq!(capacity_and_rest(&granted), (Some(50), Some(44)));
+    let reset = instance.request(Method::DELETE, path).send().await.unwrap();
+    assert_eq!(capacity_and_rest(&reset.json().await.unwrap()), (Some(50), Some(50)));
+}
+
+#[tokio::test]
+async fn records_name_clients_by_listed_hash() {
+    let instance = Instance::with_rules().await;
+    for _ in 0..6 {
+        instance.ask("ann").await;
+    }
+    let hash = instance.json("/v1/top").await["clients"][0]["hash"].take();
+    instance.request(Method::DELETE, "/v1/clients/minute/ann").send().await.unwrap();
+    let record = instance.json("/v1/audit?limit=1").await["records"][0].take();
+    assert_eq!(record["target"], format!("minute {}", hash.as_str().unwrap()));
+}
+
+#[tokio::test]
 async fn encoded_key_names_the_client() {
     let instance = Instance::with_rules().await;
     assert_eq!(instance.ask("a/b c").await, StatusCode::OK);

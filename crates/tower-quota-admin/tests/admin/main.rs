@@ -9,5 +9,6 @@ mod errors;
 mod health;
 mod openapi;
 mod page;
+mod refusals;
 mod rollout;
 mod server;

@@ -1,5 +1,7 @@
 //! The OpenAPI document.
 
+use serde_json::{Map, Value};
+
 use crate::server::Instance;
 
 #[tokio::test]
@@ -16,12 +18,46 @@ async fn document_describes_every_route() {
             .replace("{key}", "ann")
             .replace("{version}", "1")
             .replace("{id}", "x")
-            .replace("{hash}", "x");
+            .replace("{hash}", "x")
+            .replace("{reference}", "x");
         for method in methods {
             let upper = method.to_uppercase().parse().unwrap();
             let status = instance.request(upper, &path).send().await.unwrap().status();
             assert_eq!(status == 405, item.get(method).is_none(), "{method} {path}: {status}");
         }
     }
-    assert_eq!(paths.len(), 19);
+    assert_eq!(paths.len(), 21);
+}
+
+#[test]
+fn schemas_name_every_field() {
+    let document = serde_json::to_value(tower_quota_admin::openapi()).unwrap();
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    for (name, schema) in schemas {
+        assert_described(name, schema, schemas);
+    }
+    let block = &schemas["Block"]["properties"];
+    assert_eq!(block["until"]["$ref"], "#/components/schemas/Time", "{block}");
+    for name in ["AuditRecord", "LiveState", "RulesProblem", "RolloutReport", "VersionInfo"] {
+        assert!(schemas[name]["properties"].is_object(), "{name}");
+    }
+}
+
+/// Asserts that each object in a schema has named fields or values of a schema, and that each reference is defined.
+fn assert_described(path: &str, schema: &Value, schemas: &Map<String, Value>) {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let name = reference.strip_prefix("#/components/schemas/");
+        assert!(name.is_some_and(|name| schemas.contains_key(name)), "{path}: {reference} is not defined");
+    }
+    let is_object =
+        schema["type"] == "object" || schema["type"].as_array().is_some_and(|types| types.contains(&"object".into()));
+    let is_described = schema["properties"].is_object() || schema["additionalProperties"].is_object();
+    assert!(!is_object || is_described, "{path} is a plain object: {schema}");
+    match schema {
+        Value::Object(parts) => {
+            parts.iter().for_each(|(name, part)| assert_described(&format!("{path}.{name}"), part, schemas))
+        }
+        Value::Array(parts) => parts.iter().for_each(|part| assert_described(path, part, schemas)),
+        _ => {}
+    }
 }

@@ -68,12 +68,25 @@ async fn listed_client_is_reset_by_hash() {
 }
 
 #[tokio::test]
+async fn listed_client_is_granted_units_by_hash() {
+    let instance = Instance::with_rules().await;
+    let client = limited(&instance).await;
+    let path = format!("/v1/top/{}/limits/minute/grant?comment=sorry", client["hash"].as_str().unwrap());
+    let granted = instance.request(Method::POST, &path).json(&json!({ "units": 3 })).send().await.unwrap();
+    assert_eq!(granted.json::<Value>().await.unwrap()["remaining"], 3);
+    let audit = &instance.json("/v1/audit").await["records"][0];
+    assert_eq!((&audit["what"], &audit["comment"]), (&json!("grant"), &json!("sorry")));
+}
+
+#[tokio::test]
 async fn unlisted_client_is_a_problem() {
     let instance = Instance::with_rules().await;
-    for (method, path) in
-        [(Method::PUT, "/v1/top/0000000000000000/block"), (Method::DELETE, "/v1/top/ann/limits/minute")]
-    {
-        let response = instance.request(method, path).json(&json!({ "seconds": 60 })).send().await.unwrap();
+    for (method, path, body) in [
+        (Method::PUT, "/v1/top/0000000000000000/block", json!({ "seconds": 60 })),
+        (Method::DELETE, "/v1/top/ann/limits/minute", Value::Null),
+        (Method::POST, "/v1/top/ann/limits/minute/grant", json!({ "units": 1 })),
+    ] {
+        let response = instance.request(method, path).json(&body).send().await.unwrap();
         problem(response, ProblemKind::NotFound).await;
     }
 }

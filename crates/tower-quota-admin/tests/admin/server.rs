@@ -51,6 +51,7 @@ impl Instance {
         let counters = MemoryStore::new();
         let layer =
             RateLimitLayer::new(counters.clone(), Policy::new()).on_decision(counts.listener()).count_busy_clients();
+        let layer = layer.refusal_references("pod-7");
         let live_options = LiveOptions::new().rollout_counts(counts).readable_keys();
         let live = LiveRules::start(layer.handle(), store, live_options).await;
         let admin = router(live, options.store_figures("memory", move || counters.stats())).unwrap();

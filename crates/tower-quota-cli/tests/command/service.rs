@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
+use axum::response::Response;
 use axum::routing::get;
 use http::Request;
 use tokio::net::TcpListener;
@@ -29,6 +30,7 @@ impl TestService {
             Arc::new(tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
         let (app, admin) = runtime.block_on(async {
             let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).count_busy_clients();
+            let layer = layer.refusal_references("pod-7");
             let live = LiveRules::start(
                 layer.handle(),
                 MemoryRules::new(),
@@ -49,7 +51,12 @@ impl TestService {
 
     /// Sends a request of a client, and returns the status of its response.
     pub(crate) fn ask(&self, api_key: &str) -> u16 {
+        self.send(api_key).status().as_u16()
+    }
+
+    /// Sends a request of a client.
+    pub(crate) fn send(&self, api_key: &str) -> Response {
         let request = Request::get("/").header("x-api-key", api_key).body(Body::empty()).unwrap();
-        self.runtime.block_on(self.app.clone().oneshot(request)).unwrap().status().as_u16()
+        self.runtime.block_on(self.app.clone().oneshot(request)).unwrap()
     }
 }

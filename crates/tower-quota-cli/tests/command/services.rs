@@ -5,7 +5,12 @@ use tower_quota_testkit::RedisServer;
 use crate::command::{Files, Ran, command};
 use crate::service::{TOKEN, TestService};
 
-const RULES: &str = "limits: [{ name: minute, quota: 3/minute, key: header x-api-key }]\n";
+const RULES: &str = "\
+defaults: { key: header x-api-key }
+limits: [{ name: minute, quota: 3/minute }]
+tiers: { pro: { limits: { minute: 30/minute } } }
+assign: [{ key: \"pro_*\", tier: pro }]
+";
 
 /// A target of commands: an admin API with its token, or Redis.
 struct TestTarget {
@@ -64,6 +69,7 @@ fn change_rules(target: &TestTarget) {
 /// Looks at a client, and blocks it.
 fn operate_clients(target: &TestTarget) {
     assert!(target.run(&["peek", "minute", "ann"]).expect(0).contains("minute: 3 of 3 units left"));
+    assert!(target.run(&["peek", "minute", "pro_1"]).expect(0).contains("minute: 30 of 30 units left"));
     assert_eq!(target.run(&["grant", "minute", "ann", "1", "--json"]).json(0)["remaining"], 3);
     target.run(&["reset", "minute", "ann"]).expect(0);
     assert_eq!(target.run(&["peek", "unknown", "ann"]).code, 1);
@@ -101,6 +107,25 @@ fn commands_work_by_the_admin_api() {
     assert!(watched.contains("rules: version 5 by on-call") && watched.contains("limited: "), "{watched}");
     assert_eq!(target.run(&["reset", "minute", "bob", "--json"]).json(0)["remaining"], 3);
     assert_eq!(service.ask("bob"), 200);
+}
+
+#[test]
+fn refusal_is_shown_by_reference() {
+    let service = TestService::start();
+    let target = TestTarget::admin(&service);
+    target.run(&["put", &Files::new().write("rules.yaml", RULES)]).expect(0);
+    let refused = (0..4).map(|_| service.send("bob")).last().unwrap();
+    let reference = refused.headers()["x-ratelimit-reference"].to_str().unwrap();
+    let out = target.run(&["refusal", reference]).expect(0);
+    assert!(out.starts_with("refused at ") && out.contains(" by pod-7\n"), "{out}");
+    assert!(out.contains("minute: 0 of 3 units left, limited for") && out.contains("rules version: 1"), "{out}");
+    assert!(!out.contains("bob") && target.run(&["refusal", reference, "--show-keys"]).expect(0).contains("key: bob"));
+    assert_eq!(target.run(&["refusal", reference, "--json"]).json(0)["status"]["limit"], "minute");
+
+    let unknown = target.run(&["refusal", "pod-8-0d3kz5xq8w1fe"]);
+    assert!(unknown.code == 1 && unknown.error.contains("pod-8"), "{}", unknown.error);
+    let ran = Ran::of(command(&["refusal", reference, "--redis", "redis://127.0.0.1:1"]).output().unwrap());
+    assert!(ran.code == 2 && ran.error.contains("--admin"), "{}", ran.error);
 }
 
 #[test]

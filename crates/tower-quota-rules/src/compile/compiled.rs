@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use tower_quota::{Chosen, Explained, Explainer, Limit, Name, Policy, RequestHead};
+use tower_quota::{Chosen, Explained, Explainer, Key, Limit, Name, Policy, Quota, RequestHead};
 
 use super::conditions::Context;
 use super::index::Matches;
@@ -81,6 +81,11 @@ impl Index {
                 (*first..*end).for_each(&mut add);
             }
         });
+    }
+
+    /// Returns the quota that a client has instead of a limit's own, as far as its key alone says.
+    fn quota_of(&self, limit: u32, key: &Key<'_>) -> Option<Quota> {
+        self.tiers.of_key(key).quota(limit).flatten()
     }
 }
 
@@ -176,9 +181,16 @@ impl<'a> Compiler<'a> {
         if let Some(choice) = self.document.defaults.on_store_failure {
             policy = policy.on_store_failure(choice.into());
         }
-        let index = Arc::clone(index);
-        let choose = move |head: &RequestHead<'_>, chosen: &mut Chosen<'_>| index.choose(head, chosen);
-        match policy.clone().try_choose(limits.iter().map(|(limit, _)| limit.clone()), choose) {
+        let with_tiers = |(limit, at): (&Limit, u32)| {
+            if index.tiers.is_empty() {
+                return limit.clone();
+            }
+            let index = Arc::clone(index);
+            limit.clone().quota_of_key(move |key| index.quota_of(at, key))
+        };
+        let chooser = Arc::clone(index);
+        let choose = move |head: &RequestHead<'_>, chosen: &mut Chosen<'_>| chooser.choose(head, chosen);
+        match policy.clone().try_choose(limits.iter().map(|(limit, _)| limit).zip(0..).map(with_tiers), choose) {
             Ok(policy) => Some(policy),
             Err(_) => {
                 // Added one by one, to tell the places of all that are invalid.

@@ -4,7 +4,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use tower_quota::key::KeyExtractor;
-use tower_quota::{Key, RequestHead};
+use tower_quota::{Key, Name, RequestHead};
 
 /// The extractors of a key, of which the first that is there counts.
 #[derive(Clone)]
@@ -63,6 +63,11 @@ impl KeySource {
     /// Returns the key that counts, with the position of its part.
     pub(crate) fn find<'r>(&self, head: &RequestHead<'r>) -> Option<(usize, Key<'r>)> {
         self.parts.iter().enumerate().find_map(|(position, part)| Some((position, part.extractor.extract(head)?)))
+    }
+
+    /// Returns the position of the part that makes keys of this scope.
+    pub(crate) fn part_of(&self, scope: Name) -> Option<usize> {
+        self.parts.iter().position(|part| part.extractor.scope() == scope)
     }
 
     /// Returns whether the keys of a part are texts.

@@ -10,6 +10,7 @@ use crate::text::QuotaText;
 
 /// The explanation of what rules do with a request, before anything is counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Explanation {
     /// The outcome.
@@ -26,11 +27,13 @@ pub struct Explanation {
 
 /// A limit that decides a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct LimitExplanation {
     /// The limit's name.
     pub name: String,
     /// The quota by which the request is counted.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub quota: QuotaText,
     /// The scope of the key.
     pub scope: String,

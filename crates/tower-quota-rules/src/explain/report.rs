@@ -13,6 +13,7 @@ use crate::text::QuotaText;
 
 /// The results of a document's own tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct TestReport {
     /// The number of tests that passed.
@@ -23,6 +24,7 @@ pub struct TestReport {
 
 /// A test that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct TestFailure {
     /// The position of the test in the document, from 0.

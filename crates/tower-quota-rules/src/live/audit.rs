@@ -6,6 +6,7 @@ use super::time::Time;
 
 /// A change, as the audit log keeps it. It holds neither keys nor documents: keys are hashed, documents are numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct AuditRecord {
     /// The instant of the change.
@@ -26,6 +27,7 @@ pub struct AuditRecord {
 
 /// A kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Action {

@@ -43,6 +43,7 @@ impl Version {
 
 /// A version without its text, as histories list it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct VersionInfo {
     /// The number.

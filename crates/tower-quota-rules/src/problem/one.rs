@@ -8,6 +8,8 @@ use super::place::Place;
 
 /// Something wrong in a document, with its place and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = RulesProblem))]
 #[non_exhaustive]
 pub struct Problem {
     /// The severity: an error, or a warning.
@@ -32,6 +34,7 @@ pub struct Problem {
 
 /// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// The document cannot be used.

@@ -11,6 +11,7 @@ use super::render;
 ///
 /// At most [`Problems::MAX_LISTED`] are listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Problems {
     problems: Vec<Problem>,
     /// The number of problems that are not listed.

@@ -10,6 +10,9 @@ use tower_quota_core::{Key, LimitStatus, Name};
 
 use super::TopClient;
 
+/// The number of random characters at the end of a reference.
+const RANDOM_DIGITS: usize = 13;
+
 /// The latest refusals of a process, each found by its reference.
 #[derive(Debug, Default)]
 pub(crate) struct References(Mutex<VecDeque<RefusalRecord>>);
@@ -62,6 +65,26 @@ impl RefusalRecord {
         &self.reference
     }
 
+    /// Returns the name of the instance that refused, with which its reference begins.
+    #[must_use]
+    pub fn instance(&self) -> &str {
+        Self::instance_of(&self.reference).unwrap_or_default()
+    }
+
+    /// Returns the name of the instance with which a reference begins, of a refusal that another process may remember.
+    ///
+    /// ```
+    /// use tower_quota::RefusalRecord;
+    ///
+    /// assert_eq!(RefusalRecord::instance_of("pod-7-0d3kz5xq8w1fe"), Some("pod-7"));
+    /// assert_eq!(RefusalRecord::instance_of("pod-7"), None);
+    /// ```
+    #[must_use]
+    pub fn instance_of(reference: &str) -> Option<&str> {
+        let (instance, random) = reference.rsplit_once('-')?;
+        (random.len() == RANDOM_DIGITS && !instance.is_empty()).then_some(instance)
+    }
+
     /// Returns the reason in one word, as [`Decided::label`](crate::Decided::label) does.
     #[must_use]
     pub const fn label(&self) -> &'static str {
@@ -102,9 +125,9 @@ impl RefusalRecord {
 /// Returns a new reference of an instance: 13 random digits of Crockford's base 32, 65 bits.
 pub(crate) fn reference(instance: Name) -> Box<str> {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-    let mut text = String::with_capacity(instance.as_str().len() + 14);
+    let mut text = String::with_capacity(instance.as_str().len() + 1 + RANDOM_DIGITS);
     _ = write!(text, "{instance}-");
-    text.extend((0..13).map(|_| char::from(DIGITS[fastrand::usize(..DIGITS.len())])));
+    text.extend((0..RANDOM_DIGITS).map(|_| char::from(DIGITS[fastrand::usize(..DIGITS.len())])));
     text.into_boxed_str()
 }
 

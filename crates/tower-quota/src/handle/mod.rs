@@ -74,6 +74,18 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.rules().plan.limits().map(|limit| limit.name).collect()
     }
 
+    /// Returns the key by which a limit counts a client, as lists of clients and refusals have it.
+    ///
+    /// # Errors
+    /// [`HandleError`] when there is no such limit, or its extractor cannot read the text.
+    pub fn key<'k>(
+        &self,
+        limit: &str,
+        client: impl Into<ClientKey<'k>>,
+    ) -> Result<Key<'static>, HandleError<S::Error>> {
+        find(&self.shared.rules().plan, limit, client.into()).map(|(_, key)| key)
+    }
+
     /// Returns what the policy in force would do with a request. Nothing is counted, and the store is not called.
     #[must_use]
     pub fn explain(&self, head: &RequestHead<'_>) -> Explained {
@@ -84,7 +96,7 @@ impl<S: Store> RateLimitHandle<S> {
     ///
     /// It does not include a block by [`block`](Self::block): see [`blocked_for`](Self::blocked_for). A client that is
     /// named by a request is counted by the quota of that request, such as its tier's; one that is named otherwise by
-    /// the limit's own.
+    /// that of its key, if the limit has [one](Limit::quota_of_key), or the limit's own.
     ///
     /// # Errors
     /// [`HandleError`] when there is no such limit, its extractor cannot read the text, or the store fails.
@@ -125,7 +137,7 @@ impl<S: Store> RateLimitHandle<S> {
         let client = client.into();
         let rules = self.shared.rules();
         let (limit, key) = find(&rules.plan, limit, client)?;
-        let quota = quota_of(&rules.plan, limit, client);
+        let quota = quota_of(&rules.plan, limit, client, &key);
         // A refund needs an instant of the store's clock.
         let charge = limit.charge(&quota, &key, 1);
         let peeked = self.shared.store().apply(Operation::Peek, &[charge]).await.map_err(HandleError::Store)?;
@@ -308,7 +320,7 @@ impl<S: Store> RateLimitHandle<S> {
     ) -> Result<LimitStatus, HandleError<S::Error>> {
         let rules = self.shared.rules();
         let (limit, key) = find(&rules.plan, limit, client)?;
-        let quota = quota_of(&rules.plan, limit, client);
+        let quota = quota_of(&rules.plan, limit, client, &key);
         self.status(operation, limit.charge(&quota, &key, units)).await
     }
 
@@ -327,9 +339,9 @@ fn find<'p, E>(plan: &'p Plan, name: &str, client: ClientKey<'_>) -> Result<(&'p
     Ok((limit, key))
 }
 
-/// Returns the quota by which a limit counts a client: that of its request, or else the limit's own.
-fn quota_of(plan: &Plan, limit: &Limit, client: ClientKey<'_>) -> Quota {
-    let ClientKey::Request(head) = client else { return limit.quota };
+/// Returns the quota by which a limit counts a client: that of its request, or else of its key.
+fn quota_of(plan: &Plan, limit: &Limit, client: ClientKey<'_>, key: &Key<'_>) -> Quota {
+    let ClientKey::Request(head) = client else { return limit.quota_by_key(key) };
     let mut ask = Ask::new(plan);
     // Without a key of some limit, the quotas of those after it are their own.
     let _not_asked = ask.read(&head).err();

@@ -33,8 +33,18 @@ impl Limit {
             Some(quota) => quota,
             None => self.run_time_quota.as_ref()?(head)?,
         };
-        let quota = quota.for_waits_of(self.longest_wait.unwrap_or(Self::DEFAULT_MAX_WAIT));
+        let quota = self.for_its_waits(quota);
         (quota != self.quota).then_some(quota)
+    }
+
+    /// Returns the quota of a client that is named by its key, without a request.
+    pub(crate) fn quota_by_key(&self, key: &Key<'_>) -> Quota {
+        let chosen = self.quota_of_key.as_ref().and_then(|quota_of| quota_of(key));
+        chosen.map_or(self.quota, |quota| self.for_its_waits(quota))
+    }
+
+    fn for_its_waits(&self, quota: Quota) -> Quota {
+        quota.for_waits_of(self.longest_wait.unwrap_or(Self::DEFAULT_MAX_WAIT))
     }
 
     /// Returns the cost of a request in units.

@@ -7,7 +7,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::{Name, Penalty, Quota};
+use tower_quota_core::{Key, Name, Penalty, Quota};
 
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
@@ -48,6 +48,7 @@ pub struct Limit {
     /// The conditions that a request must match to be counted.
     conditions: Vec<Arc<dyn Condition>>,
     run_time_quota: Option<Arc<QuotaOf>>,
+    quota_of_key: Option<Arc<QuotaOfKey>>,
     /// The longest wait, if it is set; otherwise it depends on the quota.
     longest_wait: Option<Duration>,
     counts_refusals: bool,
@@ -84,6 +85,7 @@ pub enum MissingKey {
 
 type CostOf = dyn Fn(&RequestHead<'_>) -> u64 + Send + Sync;
 type QuotaOf = dyn Fn(&RequestHead<'_>) -> Option<Quota> + Send + Sync;
+type QuotaOfKey = dyn Fn(&Key<'_>) -> Option<Quota> + Send + Sync;
 
 #[derive(Clone)]
 enum Cost {
@@ -118,6 +120,7 @@ impl Limit {
             cost: Cost::Constant(1),
             conditions: Vec::new(),
             run_time_quota: None,
+            quota_of_key: None,
             longest_wait: None,
             counts_refusals: false,
             is_exact: false,
@@ -206,6 +209,30 @@ impl Limit {
     /// ```
     pub fn quota_with(mut self, quota: impl Fn(&RequestHead<'_>) -> Option<Quota> + Send + Sync + 'static) -> Self {
         self.run_time_quota = Some(Arc::new(quota));
+        self
+    }
+
+    /// Sets a quota that depends on the key, for clients that an operator names without a request.
+    ///
+    /// A [handle](crate::RateLimitHandle) has no request to choose a quota by when it is given an API key or an address.
+    /// Where [`quota_with`](Self::quota_with) or [`Policy::choose`](crate::Policy::choose) chooses the quota by the key,
+    /// return the same one here. `None` means the limit's own quota. Requests do not run the closure.
+    ///
+    /// ```
+    /// use tower_quota::{Limit, Quota, key};
+    ///
+    /// fn tier(api_key: &[u8]) -> Option<Quota> {
+    ///     api_key.starts_with(b"pro_").then_some(Quota::per_minute(5_000))
+    /// }
+    ///
+    /// let limit = Limit::new("minute", Quota::per_minute(100))
+    ///     .by(key::header("x-api-key"))
+    ///     .quota_with(|head| tier(head.headers().get("x-api-key")?.as_bytes()))
+    ///     .quota_of_key(|key| tier(key.as_bytes()));
+    /// # let _ = limit;
+    /// ```
+    pub fn quota_of_key(mut self, quota: impl Fn(&Key<'_>) -> Option<Quota> + Send + Sync + 'static) -> Self {
+        self.quota_of_key = Some(Arc::new(quota));
         self
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{Request, StatusCode};
 use tower::{Layer, ServiceExt};
-use tower_quota::{HeaderStyle, Limit, OnStoreFailure, Outcome, Policy, Quota, RateLimitLayer, key};
+use tower_quota::{HeaderStyle, Limit, MemoryStore, OnStoreFailure, Outcome, Policy, Quota, RateLimitLayer, key};
 
 use crate::fixture::{
     Answer, Inner, LastRequest, Limited, ScriptedStore, StoreControl, WITH_X, field, retry_after, text,
@@ -70,6 +70,20 @@ async fn other_limits_keep_their_quotas() {
     assert_eq!(rate_fields(&limited.send(free("bob")).await)[0], r#""all";q=8;w=1, "tier";q=5;w=60"#);
     let post = Request::post("/").header("user", "eve").header("pro", "1");
     assert_eq!(rate_fields(&limited.send(post).await)[0], format!(r#"{expected}, "posts";q=9;w=60"#));
+}
+
+#[tokio::test]
+async fn named_client_has_quota_of_its_key() {
+    let tier = |key: &[u8]| key.starts_with(b"pro").then(|| Quota::per_minute(50));
+    let limit = Limit::new("tier", Quota::per_minute(5))
+        .by(key::header("user"))
+        .quota_with(move |head| tier(head.headers().get("user")?.as_bytes()))
+        .quota_of_key(move |key| tier(key.as_bytes()));
+    let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new().limit(limit));
+    layer.layer(Inner::default()).oneshot(free("pro_1").body(()).unwrap()).await.unwrap();
+    let status = layer.handle().peek("tier", "pro_1").await.unwrap();
+    assert_eq!((status.limit, status.remaining()), (50, 49));
+    assert_eq!(layer.handle().peek("tier", "ann").await.unwrap().limit, 5);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ mod tier;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tower_quota::{Name, RequestHead};
+use tower_quota::{Key, Name, RequestHead};
 
 pub(crate) use self::grants::Granted;
 use self::grants::{Quotas, TierQuota};
@@ -124,17 +124,33 @@ impl Tiers {
     /// Returns the tier and the quotas of a request's client.
     #[inline]
     pub(crate) fn of(&self, head: &RequestHead<'_>) -> Granted<'_> {
-        if self.tiers.is_empty() && self.overrides.is_empty() { Granted::none(&self.quotas) } else { self.find(head) }
+        if self.is_empty() { Granted::none(&self.quotas) } else { self.find(head) }
+    }
+
+    /// Returns the tier and the quotas of a client of which only the key is known, without a tier that code attaches.
+    pub(crate) fn of_key(&self, key: &Key<'_>) -> Granted<'_> {
+        let part = self.default_key.part_of(key.scope());
+        self.granted(part.map(|part| (part, key)), || None)
+    }
+
+    /// Returns whether all clients have the limits' own quotas.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tiers.is_empty() && self.overrides.is_empty()
     }
 
     #[inline(never)]
     fn find(&self, head: &RequestHead<'_>) -> Granted<'_> {
         let key = self.default_key.find(head);
-        let key = key.as_ref().filter(|(_, key)| !key.as_bytes().is_empty());
-        let own =
-            key.and_then(|(part, key)| self.overrides.find(*part, self.default_key.is_text(*part), key.as_bytes()));
+        self.granted(key.as_ref().map(|(part, key)| (*part, key)), || head.extensions().get::<Tier>())
+    }
+
+    /// Returns the tier and the quotas of a key that a part found, and of the tier that code attached.
+    #[inline]
+    fn granted<'t>(&self, key: Option<(usize, &Key<'_>)>, attached: impl FnOnce() -> Option<&'t Tier>) -> Granted<'_> {
+        let key = key.filter(|(_, key)| !key.as_bytes().is_empty());
+        let own = key.and_then(|(part, key)| self.overrides.find(part, self.default_key.is_text(part), key.as_bytes()));
         let (own_tier, own_grants) = own.unwrap_or_default();
-        let by_code = || self.tier_named(head.extensions().get::<Tier>()?.as_str());
+        let by_code = || self.tier_named(attached()?.as_str());
         let by_pattern = || {
             let (_, key) = key.filter(|(part, _)| self.default_key.is_text(*part))?;
             let mut first: Option<u32> = None;

@@ -10,6 +10,7 @@ use crate::live::time::Time;
 
 /// The effect of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BlockKind {
     /// Requests are refused with 403.
@@ -59,6 +60,7 @@ impl fmt::Display for Target {
 
 /// A block or an allowance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Block {
     /// The id, by which it is removed: a network, or the hash of a key.
@@ -66,6 +68,7 @@ pub struct Block {
     /// The effect.
     pub kind: BlockKind,
     /// The clients.
+    #[cfg_attr(feature = "openapi", schema(value_type = super::schema::TargetSchema))]
     pub target: Target,
     /// The instant at which it began.
     pub since: Time,

@@ -7,6 +7,8 @@
 
 mod adaptive;
 mod block;
+#[cfg(feature = "openapi")]
+mod schema;
 mod set;
 
 pub(crate) use self::adaptive::{AdaptiveRule, Offence, Tracker};

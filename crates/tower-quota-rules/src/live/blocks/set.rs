@@ -70,7 +70,12 @@ impl BlockSet {
 
     /// Returns the target that stands for a key.
     pub(crate) fn target(&self, key: &Key<'_>, text: Option<String>) -> Target {
-        Target::Key { scope: key.scope().as_str().to_owned(), hash: format!("{:016x}", self.hash(key)), text }
+        Target::Key { scope: key.scope().as_str().to_owned(), hash: self.hash_text(key), text }
+    }
+
+    /// Returns the hash of a key as text: the id of a block, and the name of the client in lists and audit records.
+    pub(crate) fn hash_text(&self, key: &Key<'_>) -> String {
+        format!("{:016x}", self.hash(key))
     }
 
     /// Returns the hash under which a key is stored and shown.

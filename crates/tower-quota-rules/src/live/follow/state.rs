@@ -11,6 +11,7 @@ use crate::live::version::VersionInfo;
 
 /// The state of the live rules on one instance.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct LiveState {
     /// The store, without secrets.
@@ -43,6 +44,7 @@ impl LiveState {
 
 /// The version in force on an instance.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct VersionState {
     /// The version.
@@ -56,6 +58,7 @@ pub struct VersionState {
 
 /// The document that is rolled out on an instance.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct CandidateState {
     /// The version.
@@ -67,6 +70,7 @@ pub struct CandidateState {
 
 /// The results of reloads on one instance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ReloadCounts {
     /// Documents that came into force.

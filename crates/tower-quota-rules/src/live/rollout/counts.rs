@@ -45,6 +45,7 @@ struct Running {
 
 /// The outcomes of a roll-out on one instance, since it began there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct RolloutReport {
     /// The number of the candidate's version.
@@ -67,6 +68,7 @@ pub struct RolloutReport {
 
 /// The outcomes of one limit in a roll-out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct LimitCounts {
     /// Requests that the limit refused in the document in force.

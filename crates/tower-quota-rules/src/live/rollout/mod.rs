@@ -13,6 +13,7 @@ pub use self::counts::{LimitCounts, RolloutCounts, RolloutReport};
 
 /// The way in which a document runs beside the one in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Rollout {
