@@ -169,7 +169,8 @@ pub(crate) fn address(url: &str, trust: Option<&[u8]>) -> Result<ConnectionInfo,
     if let Some(pem) = trust
         && url.starts_with("rediss://")
     {
-        return redis::Client::build_with_tls(url, tls::trusting(pem)).map(|client| client.get_connection_info().clone());
+        return redis::Client::build_with_tls(url, tls::trusting(pem))
+            .map(|client| client.get_connection_info().clone());
     }
     let _ = trust;
     url.into_connection_info()

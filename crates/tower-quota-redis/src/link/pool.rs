@@ -12,8 +12,8 @@ use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{ErrorKind, RedisError, RedisResult, Value};
 
 use super::backend::{Backend, Verdict};
-use super::server::Server;
 use super::request::Request;
+use super::server::Server;
 
 pub(crate) struct Pooled {
     pool: Pool,

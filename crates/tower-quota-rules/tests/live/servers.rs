@@ -11,8 +11,7 @@ use crate::redis::announced;
 
 /// Returns the URL of several servers, from the URLs of each.
 fn joined(kind: &str, urls: &[String], end: &str) -> String {
-    let hosts: Vec<&str> =
-        urls.iter().map(|url| url.split("://").nth(1).unwrap().trim_end_matches('/')).collect();
+    let hosts: Vec<&str> = urls.iter().map(|url| url.split("://").nth(1).unwrap().trim_end_matches('/')).collect();
     format!("{kind}://{}/{end}", hosts.join(","))
 }
 

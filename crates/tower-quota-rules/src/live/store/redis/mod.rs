@@ -208,7 +208,8 @@ impl RuleStore for RedisRules {
         Box::pin(async move {
             let mut both = redis::pipe();
             both.atomic().hget(&self.keys.script[1], number).hget(&self.keys.script[2], number);
-            let (info, text): (Option<String>, Option<String>) = self.call(async |mut redis| both.query_async(&mut redis).await).await?;
+            let (info, text): (Option<String>, Option<String>) =
+                self.call(async |mut redis| both.query_async(&mut redis).await).await?;
             let (Some(info), Some(text)) = (info, text) else { return Ok(None) };
             let version: Version = self.json(&info)?;
             Ok(Some(Version { number, text, ..version }))
@@ -223,8 +224,7 @@ impl RuleStore for RedisRules {
             for (number, _) in &infos {
                 lengths.cmd("HSTRLEN").arg(&self.keys.script[2]).arg(number);
             }
-            let lengths: Vec<usize> =
-                match infos.is_empty() {
+            let lengths: Vec<usize> = match infos.is_empty() {
                 true => Vec::new(),
                 false => self.call(async |mut redis| lengths.query_async(&mut redis).await).await?,
             };
@@ -297,7 +297,8 @@ impl RuleStore for RedisRules {
         Box::pin(async move {
             let Some(last) = most.min(KEPT_RECORDS).checked_sub(1) else { return Ok(Vec::new()) };
             let last = isize::try_from(last).unwrap_or(isize::MAX);
-            let records: Vec<String> = self.call(async |mut redis| redis.lrange(&self.keys.audit, 0, last).await).await?;
+            let records: Vec<String> =
+                self.call(async |mut redis| redis.lrange(&self.keys.audit, 0, last).await).await?;
             records.iter().map(|record| self.json(record)).collect()
         })
     }
