@@ -200,6 +200,7 @@ impl RuleStore for RedisRules {
                 current: self.number(&current)?,
                 candidate,
                 blocks: blocks.filter(|block| block.is_kept(now)).collect(),
+                failure: None,
             }))
         })
     }
