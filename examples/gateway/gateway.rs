@@ -2,8 +2,8 @@
 //!
 //!     ADMIN_TOKEN=an-example-token cargo run --release -p tower-quota-gateway --example gateway
 //!
-//! The rules are those of `examples/gateway/rules.yaml`, or of the file at `RULES`. With a Redis URL there, they are in
-//! Redis, for all instances, and so are the counters: put the first rules by the admin API.
+//! The rules are those of `examples/gateway/rules.yaml`, or of the file at `RULES`. With the URL of Redis there (a server,
+//! `redis+sentinel://HOST,HOST/PRIMARY` or `redis+cluster://HOST,HOST`; `rediss` for TLS), they are in Redis, for all instances, and so are the counters: put the first rules by the admin API.
 //!
 //! Serves on 127.0.0.1:3000, and admins on 127.0.0.1:3001; set `PORT` and `ADMIN_PORT` for others (0 takes any that is
 //! free). Requests go to the service at `UPSTREAM`, such as `http://127.0.0.1:8080`; without it the gateway answers.
@@ -36,9 +36,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let (counters, rules): (BoxStore, Arc<dyn RuleStore>) = if source.starts_with("redis") {
         let redis = RedisStore::options().connect_lazily().connect(&source).await?;
+        let rules = Arc::new(RedisRules::beside(&redis, "gateway")?);
         let figures = redis.clone();
         options = options.store_figures("redis", move || figures.stats());
-        (BoxStore::new(redis), Arc::new(RedisRules::new(&source, "gateway")?))
+        (BoxStore::new(redis), rules)
     } else {
         let memory = MemoryStore::new();
         let figures = memory.clone();

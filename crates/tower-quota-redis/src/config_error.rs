@@ -26,6 +26,13 @@ pub enum RedisConfigError {
         /// The client's error.
         source: Arc<dyn Error + Send + Sync>,
     },
+    /// A URL of sentinels without the name of a primary.
+    NoPrimary {
+        /// The URL, without user and password.
+        url: String,
+    },
+    /// A connection beside a store on a pool, which does not say where its server is.
+    PoolAddress,
 }
 
 impl fmt::Display for RedisConfigError {
@@ -45,6 +52,10 @@ impl fmt::Display for RedisConfigError {
             Self::Url { url, source } => {
                 write!(f, "{url:?} is no Redis URL ({source}): give one like redis://user:password@host:6379/0")
             }
+            Self::NoPrimary { url } => {
+                write!(f, "{url:?} names no primary: give one like redis+sentinel://host:26379,host:26379/mymaster")
+            }
+            Self::PoolAddress => f.write_str("a pool does not say where its server is: connect the store by a URL"),
         }
     }
 }

@@ -156,10 +156,12 @@
 mod batch;
 mod breaker;
 mod config_error;
+mod connection;
 mod error;
 mod error_counts;
 mod keys;
 mod link;
+mod location;
 mod options;
 mod pause;
 mod question;
@@ -172,6 +174,7 @@ mod template;
 mod wire;
 
 pub use self::config_error::RedisConfigError;
+pub use self::connection::RedisConnection;
 pub use self::error::RedisStoreError;
 pub use self::error_counts::RedisErrorCounts;
 pub use self::options::RedisOptions;

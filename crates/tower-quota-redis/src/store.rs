@@ -12,9 +12,13 @@ use tokio::sync::oneshot;
 use tower_quota_core::{Charge, Decision, Key, Operation, Store};
 
 use crate::batch::Batcher;
+use crate::config_error::RedisConfigError;
+use crate::connection::RedisConnection;
 use crate::error::RedisStoreError;
 use crate::error_counts::ErrorCounters;
 use crate::keys::KeyNames;
+use crate::link::LinkSettings;
+use crate::location::{Location, Servers};
 use crate::question::Question;
 use crate::spread::Spread;
 use crate::stats::RedisStats;
@@ -60,6 +64,8 @@ struct Inner {
     keys: KeyNames,
     deadline: Duration,
     server: Arc<str>,
+    location: Location,
+    connect_timeout: Duration,
     /// The runtime for calls; that of each caller if there is none.
     runtime: Option<Handle>,
     errors: ErrorCounters,
@@ -91,19 +97,37 @@ impl RedisStore {
         keys: KeyNames,
         deadline: Duration,
         server: Arc<str>,
-        runtime: Option<Handle>,
+        location: Location,
+        settings: LinkSettings,
     ) -> Self {
         let inner = Inner {
             batchers,
             keys,
             deadline,
             server,
-            runtime,
+            location,
+            connect_timeout: settings.connect_timeout,
+            runtime: settings.runtime,
             errors: ErrorCounters::default(),
             is_closed: AtomicBool::new(false),
             detached: Arc::default(),
         };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// Returns another connection to the servers of this store, for other data, whose calls end within a deadline.
+    ///
+    /// No connection is made yet. Commands of it hold up no decision.
+    ///
+    /// # Errors
+    /// [`RedisConfigError::PoolAddress`] for a store on a pool.
+    pub fn connection(&self, deadline: Duration) -> Result<RedisConnection, RedisConfigError> {
+        let inner = &self.inner;
+        if matches!(inner.location.servers, Servers::Pool(_)) {
+            return Err(RedisConfigError::PoolAddress);
+        }
+        let settings = LinkSettings { connect_timeout: inner.connect_timeout, runtime: inner.runtime.clone() };
+        RedisConnection::to(&inner.location, settings, Arc::clone(&inner.server), deadline)
     }
 
     /// Returns figures of this store and its clones: what they have done, and what they are doing.

@@ -229,5 +229,5 @@ pub use tower_quota_core::{
 pub use tower_quota_lease::{LeaseOptions, LeaseStats, Leased};
 #[cfg(feature = "redis")]
 pub use tower_quota_redis::{
-    RedisConfigError, RedisErrorCounts, RedisOptions, RedisStats, RedisStore, RedisStoreError,
+    RedisConfigError, RedisConnection, RedisErrorCounts, RedisOptions, RedisStats, RedisStore, RedisStoreError,
 };

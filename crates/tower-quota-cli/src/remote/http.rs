@@ -9,6 +9,7 @@ use http::{HeaderValue, StatusCode};
 use ureq::Agent;
 
 use super::call::{Answer, Call};
+use super::tls;
 use crate::failure::Failure;
 
 /// The variable that holds the token. A token is never an argument, which other users of a machine can read.
@@ -26,11 +27,18 @@ pub(crate) struct HttpApi {
 }
 
 impl HttpApi {
-    pub(super) fn new(address: &str, token_file: Option<&Path>, timeout: Duration) -> Result<Self, Failure> {
-        if !address.to_ascii_lowercase().starts_with("http://") {
+    /// `authorities` are the certificates to trust over https, in PEM, instead of the system's.
+    pub(super) fn new(
+        address: &str,
+        token_file: Option<&Path>,
+        authorities: Option<&[u8]>,
+        timeout: Duration,
+    ) -> Result<Self, Failure> {
+        let scheme = address.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+        if !matches!(scheme.as_deref(), Some("http" | "https")) {
             return Err(Failure::Usage(format!(
-                "{address} is not an address that this command can use: give http://HOST:PORT, through a tunnel where the \
-                 network is not private"
+                "{address} is not an address that this command can use: give https://HOST:PORT, or http://HOST:PORT where the \
+                 network is private"
             )));
         }
         let token = match token_file {
@@ -49,7 +57,11 @@ impl HttpApi {
             }
             None => None,
         };
-        let agent = Agent::config_builder()
+        let mut settings = Agent::config_builder();
+        if scheme.as_deref() == Some("https") {
+            settings = settings.tls_config(tls::trusting(authorities)?);
+        }
+        let agent = settings
             .timeout_global(Some(timeout))
             .http_status_as_error(false)
             // A token goes nowhere else.
@@ -68,7 +80,12 @@ impl HttpApi {
         }
         let unreachable = |error: ureq::Error| match error {
             ureq::Error::BadUri(reason) => Failure::Usage(format!("{}: {reason}", self.address)),
-            error => Failure::Unreachable(format!("{}: {error}", self.address)),
+            error => Failure::Unreachable(match tls::refused_certificate(&error) {
+                Some(reason) => {
+                    format!("{} is not trusted: {reason}: give its authority with --ca FILE", self.address)
+                }
+                None => format!("{}: {error}", self.address),
+            }),
         };
         let (head, mut body) = self.agent.run(request).map_err(unreachable)?.into_parts();
         let body = body.with_config().limit(LONGEST_ANSWER).read_to_string().map_err(unreachable)?;

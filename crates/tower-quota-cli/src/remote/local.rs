@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use clap::Args;
 use tokio::runtime::Runtime;
-use tower_quota::{Policy, RateLimitLayer, RedisStore};
+use tower_quota::{Policy, RateLimitLayer, RedisStore, RedisStoreError};
 use tower_quota_admin::{AdminOptions, Author};
 use tower_quota_rules::Rules;
 use tower_quota_rules::live::{LiveOptions, LiveRules, RedisRules, RolloutCounts};
@@ -46,10 +46,16 @@ pub(crate) struct LocalApi {
 }
 
 impl LocalApi {
-    pub(super) fn new(url: &str, arguments: &RedisArguments, timeout: Duration) -> Result<Self, Failure> {
+    /// `authorities` are the certificates to trust over TLS, in PEM, instead of the system's.
+    pub(super) fn new(
+        url: &str,
+        authorities: Option<Vec<u8>>,
+        arguments: &RedisArguments,
+        timeout: Duration,
+    ) -> Result<Self, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::Usage(error.to_string()))?;
-        let router = runtime.block_on(router(url, arguments, timeout))?;
+        let router = runtime.block_on(router(url, authorities, arguments, timeout))?;
         let user = env::var("USER").ok().filter(|user| !user.is_empty());
         let author = Author(user.unwrap_or_else(|| "tower-quota".into()));
         Ok(Self { runtime, router, author })
@@ -69,17 +75,27 @@ impl LocalApi {
     }
 }
 
-async fn router(url: &str, arguments: &RedisArguments, timeout: Duration) -> Result<Router, Failure> {
-    let unreachable = |error: &dyn core::fmt::Display| Failure::Unreachable(error.to_string());
+async fn router(
+    url: &str,
+    authorities: Option<Vec<u8>>,
+    arguments: &RedisArguments,
+    timeout: Duration,
+) -> Result<Router, Failure> {
     let mut options = RedisStore::options().deadline(timeout).connect_timeout(timeout);
     if let Some(prefix) = &arguments.prefix {
         options = options.prefix(prefix);
     }
+    if let Some(pem) = authorities {
+        options = options.root_certificates(pem);
+    }
     if let Ok(secret) = env::var(SECRET_VARIABLE) {
         options = options.secret(secret);
     }
-    let counters = options.connect(url).await.map_err(|error| unreachable(&error))?;
-    let rules = RedisRules::new(url, &arguments.name).map_err(|error| Failure::Usage(error.to_string()))?;
+    let counters = options.connect(url).await.map_err(|error| match error {
+        RedisStoreError::Config(error) => Failure::Usage(error.to_string()),
+        error => Failure::Unreachable(error.to_string()),
+    })?;
+    let rules = RedisRules::beside(&counters, &arguments.name).map_err(|error| Failure::Usage(error.to_string()))?;
     let code = arguments.load.code.clone();
     let mut options = LiveOptions::new()
         .start_deadline(timeout)

@@ -14,6 +14,7 @@ pub(crate) mod rules;
 pub(crate) mod status;
 mod target;
 pub(crate) mod text;
+mod tls;
 pub(crate) mod watch;
 
 pub(crate) use self::call::{Answer, Call};

@@ -9,6 +9,7 @@ use tower_quota_rules::DurationText;
 use super::call::{Answer, Call};
 use super::http::HttpApi;
 use super::local::{LocalApi, RedisArguments};
+use super::tls;
 use crate::failure::Failure;
 
 /// The service or the store that a command operates on.
@@ -20,7 +21,12 @@ pub(crate) struct TargetArguments {
     /// A file with the token of the admin API.
     #[arg(long, value_name = "FILE", help_heading = "Target")]
     pub(crate) token_file: Option<PathBuf>,
-    /// The Redis that services share, if they have no admin API. A password is better in the variable.
+    /// A file with the authorities to trust, in PEM, instead of the system's: of an admin API over https, or of Redis
+    /// over TLS.
+    #[arg(long, value_name = "FILE", help_heading = "Target")]
+    pub(crate) ca: Option<PathBuf>,
+    /// The Redis that services share, if they have no admin API: a URL with the scheme redis or rediss,
+    /// redis+sentinel://HOST,HOST/PRIMARY or redis+cluster://HOST,HOST. A password is better in the variable.
     #[arg(long, value_name = "URL", env = "TOWER_QUOTA_REDIS", hide_env_values = true, help_heading = "Target")]
     pub(crate) redis: Option<String>,
     #[command(flatten)]
@@ -40,13 +46,20 @@ impl TargetArguments {
     pub(crate) fn connect(&self) -> Result<Connection, Failure> {
         match (&self.admin, &self.redis) {
             (Some(admin), _) => self.http(admin).map(Connection::Http),
-            (None, Some(redis)) => Ok(Connection::Local(Box::new(LocalApi::new(redis, &self.store, self.timeout)?))),
+            (None, Some(redis)) => {
+                let api = LocalApi::new(redis, self.authorities()?, &self.store, self.timeout)?;
+                Ok(Connection::Local(Box::new(api)))
+            }
             (None, None) => Err(Failure::Usage("give --admin with the address of an admin API, or --redis".into())),
         }
     }
 
     pub(crate) fn http(&self, admin: &str) -> Result<HttpApi, Failure> {
-        HttpApi::new(admin, self.token_file.as_deref(), self.timeout)
+        HttpApi::new(admin, self.token_file.as_deref(), self.authorities()?.as_deref(), self.timeout)
+    }
+
+    fn authorities(&self) -> Result<Option<Vec<u8>>, Failure> {
+        self.ca.as_deref().map(tls::read_authorities).transpose()
     }
 }
 

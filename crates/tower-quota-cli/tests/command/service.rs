@@ -8,12 +8,18 @@ use axum::body::Body;
 use axum::response::Response;
 use axum::routing::get;
 use http::Request;
-use tokio::net::TcpListener;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
+use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_admin::{AdminOptions, router};
 use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, RolloutCounts};
+use tower_quota_testkit::TlsFiles;
 
 pub(crate) const TOKEN: &str = "a token of a test, 32 bytes long";
 
@@ -47,6 +53,30 @@ impl TestService {
             (Router::new().route("/", get(|| async { "hello" })).layer(layer), format!("http://{address}"))
         });
         Self { runtime, app, admin }
+    }
+
+    /// Serves the admin API over TLS too, with this certificate, and returns its address.
+    pub(crate) fn serve_tls(&self, files: &TlsFiles) -> String {
+        let certificates = vec![CertificateDer::from_pem_file(files.certificate()).unwrap()];
+        let key = PrivateKeyDer::from_pem_file(files.key()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let config = config.with_no_client_auth().with_single_cert(certificates, key).unwrap();
+        let (acceptor, plain) = (TlsAcceptor::from(Arc::new(config)), self.admin.replace("http://", ""));
+        let listener = self.runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        self.runtime.spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let (acceptor, plain) = (acceptor.clone(), plain.clone());
+                tokio::spawn(async move {
+                    // A client that does not trust the certificate ends the handshake.
+                    let Ok(mut client) = acceptor.accept(client).await else { return };
+                    let mut service = TcpStream::connect(plain).await.unwrap();
+                    let _ = copy_bidirectional(&mut client, &mut service).await;
+                });
+            }
+        });
+        format!("https://localhost:{port}")
     }
 
     /// Sends a request of a client, and returns the status of its response.

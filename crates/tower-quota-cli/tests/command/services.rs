@@ -1,6 +1,6 @@
 //! Commands on running services, by an admin API and by Redis.
 
-use tower_quota_testkit::RedisServer;
+use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer, TlsFiles};
 
 use crate::command::{Files, Ran, command};
 use crate::service::{TOKEN, TestService};
@@ -22,8 +22,8 @@ impl TestTarget {
         Self { variables: vec![("TOWER_QUOTA_ADMIN", service.admin.clone()), ("TOWER_QUOTA_TOKEN", TOKEN.into())] }
     }
 
-    fn redis(server: &RedisServer) -> Self {
-        Self { variables: vec![("TOWER_QUOTA_REDIS", server.url())] }
+    fn redis(url: String) -> Self {
+        Self { variables: vec![("TOWER_QUOTA_REDIS", url)] }
     }
 
     fn run(&self, arguments: &[&str]) -> Ran {
@@ -131,7 +131,7 @@ fn refusal_is_shown_by_reference() {
 #[test]
 fn commands_work_by_redis() {
     let server = RedisServer::start();
-    let target = TestTarget::redis(&server);
+    let target = TestTarget::redis(server.url());
     change_rules(&target);
     operate_clients(&target);
     let watched = target.run(&["watch", "--looks", "1", "--json"]).expect(0);
@@ -154,11 +154,63 @@ fn wrong_token_is_refused() {
 }
 
 #[test]
-fn address_without_plain_http_is_a_usage_error() {
-    for address in ["https://127.0.0.1", "127.0.0.1:9000"] {
+fn address_without_http_is_a_usage_error() {
+    for address in ["ftp://127.0.0.1", "127.0.0.1:9000"] {
         let ran = Ran::of(command(&["history", "--admin", address]).output().unwrap());
-        assert!(ran.code == 2 && ran.error.contains("http://HOST:PORT"), "{}", ran.error);
+        assert!(ran.code == 2 && ran.error.contains("https://HOST:PORT"), "{}", ran.error);
     }
+}
+
+#[test]
+fn admin_api_over_https_needs_its_authority() {
+    let (service, files) = (TestService::start(), TlsFiles::new());
+    let address = service.serve_tls(&files);
+    let run = |arguments: &[&str]| {
+        let mut command = command(&["history", "--admin", &address]);
+        Ran::of(command.args(arguments).env("TOWER_QUOTA_TOKEN", TOKEN).output().unwrap())
+    };
+    let path = |path: std::path::PathBuf| path.to_str().unwrap().to_owned();
+    run(&["--ca", &path(files.certificate())]).expect(0);
+
+    // The system does not know the certificate, and another one does not match.
+    let another = TlsFiles::new();
+    for arguments in [vec![], vec!["--ca".to_owned(), path(another.certificate())]] {
+        let ran = run(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(ran.code == 3 && ran.error.contains("is not trusted") && ran.error.contains("--ca"), "{}", ran.error);
+    }
+    for unusable in [path(files.key()), "/nowhere.pem".to_owned()] {
+        let ran = run(&["--ca", &unusable]);
+        assert!(ran.code == 2 && ran.error.contains(&unusable), "{}", ran.error);
+    }
+}
+
+#[test]
+fn commands_work_by_all_kinds_of_redis() {
+    let hosts = |urls: Vec<String>| {
+        let hosts: Vec<String> = urls.iter().map(|url| url.replace("redis://", "").replace('/', "")).collect();
+        hosts.join(",")
+    };
+    let (cluster, sentinels, files) = (RedisCluster::start(), RedisSentinel::start(), TlsFiles::new());
+    let server = RedisServer::start_tls(&files);
+    let certificate = files.certificate();
+    let ca = ["--ca", certificate.to_str().unwrap()];
+    let targets = [
+        (format!("redis+cluster://{}", hosts(cluster.urls())), &[][..]),
+        (format!("redis+sentinel://{}/{}", hosts(sentinels.urls()), RedisSentinel::MASTER_NAME), &[]),
+        (format!("rediss://localhost:{}", server.port()), &ca),
+    ];
+    let files = Files::new();
+    let rules = files.write("rules.yaml", RULES);
+    for (url, ca) in targets {
+        let target = TestTarget::redis(url);
+        let run = |arguments: &[&str]| target.run(&[arguments, ca].concat());
+        assert_eq!(run(&["put", &rules]).expect(0), "version 1 is in force\n");
+        assert!(run(&["peek", "minute", "ann"]).expect(0).contains("3 of 3 units left"));
+    }
+    let untrusted = TestTarget::redis(format!("rediss://localhost:{}", server.port())).run(&["history"]);
+    assert!(untrusted.code == 3 && untrusted.error.contains("certificate"), "{}", untrusted.error);
+    let unnamed = TestTarget::redis("redis+sentinel://localhost".into()).run(&["history"]);
+    assert!(unnamed.code == 2 && unnamed.error.contains("mymaster"), "{}", unnamed.error);
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 use core::future::Future;
 
-use crate::script::Call;
+use redis::aio::PubSub;
 use redis::{RedisError, RedisResult, Value};
+
+use super::request::Request;
 
 /// A server, or several that act as one, and how to call it.
 pub(crate) trait Backend: Send + Sync + 'static {
@@ -31,11 +33,14 @@ pub(crate) trait Backend: Send + Sync + 'static {
         async { self.dial().await.map(Some) }
     }
 
-    /// Runs the script once on the partition that a key stands for.
+    /// Makes a connection for announcements.
+    fn subscriber(&self) -> impl Future<Output = RedisResult<PubSub>> + Send;
+
+    /// Sends a request once, to the partition that a key stands for.
     fn run(
         connection: &mut Self::Connection,
         key: &str,
-        call: &Call,
+        request: &impl Request,
     ) -> impl Future<Output = RedisResult<Value>> + Send;
 
     /// Returns what an error of a call says about the connection.

@@ -12,6 +12,12 @@ pub(crate) enum CallError {
 }
 
 impl CallError {
+    /// Returns the client's error.
+    pub(crate) fn into_inner(self) -> RedisError {
+        let (Self::NotSent(error) | Self::Failed(error)) = self;
+        error
+    }
+
     /// Sorts an error that the client returned.
     pub(super) fn of_call(error: RedisError) -> Self {
         match error.kind() {

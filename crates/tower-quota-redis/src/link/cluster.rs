@@ -20,6 +20,7 @@ use core::time::Duration;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
+use redis::aio::PubSub;
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
@@ -29,8 +30,8 @@ use tokio::task::JoinSet;
 
 use super::backend::{Backend, Verdict};
 use super::election::Address;
+use super::request::Request;
 use super::server::Dialer;
-use crate::script::{self, Call};
 
 /// The longest that the connected nodes may take to report the slots' owners.
 const SLOTS_TIMEOUT: Duration = Duration::from_millis(100);
@@ -140,9 +141,15 @@ impl Backend for Cluster {
         connected.map(Some)
     }
 
-    async fn run(connected: &mut Connected, key: &str, call: &Call) -> RedisResult<Value> {
-        let answer = script::run(&mut connected.client, key, call).await;
-        if has_moved(&answer) { script::run(&mut connected.client, key, call).await } else { answer }
+    /// Any node has all announcements.
+    async fn subscriber(&self) -> RedisResult<PubSub> {
+        let (node, _) = self.first_to_answer().await?;
+        Dialer::new(node, self.node_timeout)?.subscriber().await
+    }
+
+    async fn run(connected: &mut Connected, key: &str, request: &impl Request) -> RedisResult<Value> {
+        let answer = request.send(&mut connected.client, key).await;
+        if has_moved(&answer) { request.send(&mut connected.client, key).await } else { answer }
     }
 
     fn verdict(error: &RedisError) -> Verdict {

@@ -7,6 +7,7 @@ mod cluster;
 mod election;
 mod pool;
 mod reconnecting;
+mod request;
 mod sentinel;
 mod server;
 #[cfg(feature = "tls")]
@@ -17,7 +18,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use deadpool_redis::Pool;
-use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisError, Value};
+use redis::aio::PubSub;
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
 
 pub(crate) use self::call_error::CallError;
@@ -25,9 +27,10 @@ use self::cluster::Cluster;
 use self::election::Address;
 use self::pool::Pooled;
 use self::reconnecting::Reconnecting;
+use self::request::Request;
+pub(crate) use self::request::Several;
 use self::sentinel::Sentinels;
 use self::server::Server;
-use crate::script::Call;
 
 /// A cluster's client waits for each of its nodes. It has this share of the connect timeout for one.
 const NODE_SHARE: u32 = 4;
@@ -56,8 +59,8 @@ pub(crate) struct LinkSettings {
 
 impl Link {
     /// Makes a link through a connection of its own.
-    pub(crate) fn to_server(client: &Client, settings: LinkSettings) -> Result<Self, RedisError> {
-        let server = Server::new(client, settings.connect_timeout)?;
+    pub(crate) fn to_server(server: &ConnectionInfo, settings: LinkSettings) -> Result<Self, RedisError> {
+        let server = Server::new(server, settings.connect_timeout)?;
         Ok(Self::Server(Arc::new(Reconnecting::new(server, settings.runtime))))
     }
 
@@ -118,13 +121,33 @@ impl Link {
         }
     }
 
-    /// Runs the script once, on the partition that a key stands for.
-    pub(crate) async fn run(&self, key: &str, call: &Call) -> Result<Value, CallError> {
+    /// Makes another connection in the background, to replace one that is in doubt.
+    pub(crate) fn replace(&self) {
         match self {
-            Self::Server(link) => link.run(key, call).await,
-            Self::Sentinels(link) => link.run(key, call).await,
-            Self::Cluster(link) => link.run(key, call).await,
-            Self::Pool(link) => link.run(key, call).await,
+            Self::Server(link) => link.replace(),
+            Self::Sentinels(link) => link.replace(),
+            Self::Cluster(link) => link.replace(),
+            Self::Pool(link) => link.replace(),
+        }
+    }
+
+    /// Makes a connection for announcements.
+    pub(crate) async fn subscriber(&self) -> RedisResult<PubSub> {
+        match self {
+            Self::Server(link) => link.subscriber().await,
+            Self::Sentinels(link) => link.subscriber().await,
+            Self::Cluster(link) => link.subscriber().await,
+            Self::Pool(link) => link.subscriber().await,
+        }
+    }
+
+    /// Sends a request once, to the partition that a key stands for.
+    pub(crate) async fn run(&self, key: &str, request: &impl Request) -> Result<Value, CallError> {
+        match self {
+            Self::Server(link) => link.run(key, request).await,
+            Self::Sentinels(link) => link.run(key, request).await,
+            Self::Cluster(link) => link.run(key, request).await,
+            Self::Pool(link) => link.run(key, request).await,
         }
     }
 }
@@ -146,7 +169,8 @@ pub(crate) fn address(url: &str, trust: Option<&[u8]>) -> Result<ConnectionInfo,
     if let Some(pem) = trust
         && url.starts_with("rediss://")
     {
-        return Client::build_with_tls(url, tls::trusting(pem)).map(|client| client.get_connection_info().clone());
+        return redis::Client::build_with_tls(url, tls::trusting(pem))
+            .map(|client| client.get_connection_info().clone());
     }
     let _ = trust;
     url.into_connection_info()

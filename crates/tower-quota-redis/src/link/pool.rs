@@ -8,12 +8,12 @@ use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
 use deadpool_redis::{Connection, Pool, PoolError};
-use redis::aio::MultiplexedConnection;
+use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{ErrorKind, RedisError, RedisResult, Value};
 
 use super::backend::{Backend, Verdict};
+use super::request::Request;
 use super::server::Server;
-use crate::script::Call;
 
 pub(crate) struct Pooled {
     pool: Pool,
@@ -55,8 +55,13 @@ impl Backend for Pooled {
         Ok(connection)
     }
 
-    async fn run(connection: &mut MultiplexedConnection, key: &str, call: &Call) -> RedisResult<Value> {
-        Server::run(connection, key, call).await
+    /// A pool does not say where its server is.
+    async fn subscriber(&self) -> RedisResult<PubSub> {
+        Err((ErrorKind::InvalidClientConfig, "a pool has no connections for announcements").into())
+    }
+
+    async fn run(connection: &mut MultiplexedConnection, key: &str, request: &impl Request) -> RedisResult<Value> {
+        Server::run(connection, key, request).await
     }
 
     fn verdict(error: &RedisError) -> Verdict {

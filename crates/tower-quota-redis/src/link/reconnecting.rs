@@ -18,6 +18,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use redis::aio::PubSub;
 use redis::{ErrorKind, RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -25,7 +26,7 @@ use tokio::sync::watch;
 use super::attempts::Attempts;
 use super::backend::{Backend, Verdict};
 use super::call_error::CallError;
-use crate::script::Call;
+use super::request::Request;
 
 /// Calls in a row that a connection may leave unanswered.
 const MOST_UNANSWERED: u32 = 16;
@@ -77,16 +78,26 @@ impl<B: Backend> Reconnecting<B> {
         }
     }
 
+    /// Makes another connection in the background, as soon as an attempt is due.
+    pub(super) fn replace(&self) {
+        self.shared.replace();
+    }
+
+    /// Makes a connection for announcements.
+    pub(super) async fn subscriber(&self) -> RedisResult<PubSub> {
+        self.shared.backend.subscriber().await
+    }
+
     /// Returns the instant since which calls go to the servers that they go to now.
     pub(super) fn target_since(&self) -> Option<Instant> {
         self.shared.lock().target.as_ref().map(|(_, since)| *since)
     }
 
-    /// Runs the script once.
-    pub(super) async fn run(&self, key: &str, call: &Call) -> Result<Value, CallError> {
+    /// Sends a request once.
+    pub(super) async fn run(&self, key: &str, request: &impl Request) -> Result<Value, CallError> {
         let mut tracked = self.connection().await.map_err(CallError::NotSent)?;
         let mut waiting = Waiting { shared: &self.shared, unanswered: &tracked.unanswered, is_over: false };
-        let answer = B::run(&mut tracked.connection, key, call).await;
+        let answer = B::run(&mut tracked.connection, key, request).await;
         waiting.is_over = true;
         match answer.as_ref().err().map(B::verdict) {
             Some(Verdict::Drop) => self.shared.drop_connection(&tracked.unanswered),
@@ -294,6 +305,7 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
+    use crate::script::Call;
 
     /// Has one connection, which answers some calls and not others, and never a second one.
     #[derive(Default)]
@@ -312,7 +324,11 @@ mod tests {
             Ok(())
         }
 
-        async fn run(_connection: &mut (), key: &str, _call: &Call) -> RedisResult<Value> {
+        async fn subscriber(&self) -> RedisResult<PubSub> {
+            pending().await
+        }
+
+        async fn run(_connection: &mut (), key: &str, _request: &impl Request) -> RedisResult<Value> {
             if key == "answered" { Ok(Value::Nil) } else { Err((ErrorKind::Io, "the node is gone").into()) }
         }
 
@@ -336,7 +352,11 @@ mod tests {
             pending().await
         }
 
-        async fn run(_connection: &mut u32, _key: &str, _call: &Call) -> RedisResult<Value> {
+        async fn subscriber(&self) -> RedisResult<PubSub> {
+            pending().await
+        }
+
+        async fn run(_connection: &mut u32, _key: &str, _request: &impl Request) -> RedisResult<Value> {
             pending().await
         }
 

@@ -2,14 +2,14 @@
 
 use core::time::Duration;
 
-use redis::aio::MultiplexedConnection;
+use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, RedisError, RedisResult, Value};
 use tokio::task::JoinSet;
 
 use super::backend::{Backend, Verdict};
 use super::election::{self, Address, Report};
+use super::request::Request;
 use super::server::{Dialer, Server};
-use crate::script::Call;
 
 /// A primary under this name, at whatever address.
 pub(crate) struct Sentinels {
@@ -99,8 +99,13 @@ impl Backend for Sentinels {
         self.find().await
     }
 
-    async fn run(found: &mut Found, key: &str, call: &Call) -> RedisResult<Value> {
-        Server::run(&mut found.connection, key, call).await
+    async fn subscriber(&self) -> RedisResult<PubSub> {
+        let primary = super::at_address(self.primary.clone(), self.find().await?.address);
+        Dialer::new(primary, self.connect_timeout / 2)?.subscriber().await
+    }
+
+    async fn run(found: &mut Found, key: &str, request: &impl Request) -> RedisResult<Value> {
+        Server::run(&mut found.connection, key, request).await
     }
 
     fn verdict(error: &RedisError) -> Verdict {

@@ -2,13 +2,13 @@
 
 use core::time::Duration;
 
-use redis::aio::MultiplexedConnection;
+use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{
     AsyncConnectionConfig, Client, ConnectionInfo, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value,
 };
 
 use super::backend::{Backend, Verdict};
-use crate::script::{self, Call};
+use super::request::Request;
 
 /// Requests that may wait to be written. The client's default of 50 would make a burst wait.
 const QUEUE: usize = 1024;
@@ -22,8 +22,8 @@ pub(super) struct Dialer {
 }
 
 impl Server {
-    pub(super) fn new(client: &Client, connect_timeout: Duration) -> RedisResult<Self> {
-        Dialer::new(client.get_connection_info().clone(), connect_timeout).map(Self)
+    pub(super) fn new(server: &ConnectionInfo, connect_timeout: Duration) -> RedisResult<Self> {
+        Dialer::new(server.clone(), connect_timeout).map(Self)
     }
 }
 
@@ -45,6 +45,11 @@ impl Dialer {
     pub(super) async fn dial(&self) -> RedisResult<MultiplexedConnection> {
         self.client.get_multiplexed_async_connection_with_config(&self.config).await
     }
+
+    /// Makes a connection for announcements.
+    pub(super) async fn subscriber(&self) -> RedisResult<PubSub> {
+        self.client.get_async_pubsub().await
+    }
 }
 
 impl Backend for Server {
@@ -58,8 +63,12 @@ impl Backend for Server {
         self.0.dial().await
     }
 
-    async fn run(connection: &mut MultiplexedConnection, key: &str, call: &Call) -> RedisResult<Value> {
-        script::run(connection, key, call).await
+    async fn subscriber(&self) -> RedisResult<PubSub> {
+        self.0.subscriber().await
+    }
+
+    async fn run(connection: &mut MultiplexedConnection, key: &str, request: &impl Request) -> RedisResult<Value> {
+        request.send(connection, key).await
     }
 
     fn verdict(error: &RedisError) -> Verdict {

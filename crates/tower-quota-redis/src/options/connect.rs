@@ -4,7 +4,7 @@ use core::num::NonZeroUsize;
 use std::sync::Arc;
 
 use deadpool_redis::Pool;
-use redis::{Client, ConnectionInfo, ErrorKind, RedisError};
+use redis::{Client, ErrorKind};
 use tokio::sync::Semaphore;
 
 use super::RedisOptions;
@@ -13,7 +13,8 @@ use crate::breaker::Breaker;
 use crate::config_error::RedisConfigError;
 use crate::error::RedisStoreError;
 use crate::keys::KeyNames;
-use crate::link::{self, CallError, Link, LinkSettings};
+use crate::link::{Link, LinkSettings};
+use crate::location::{Location, Servers};
 use crate::store::RedisStore;
 
 /// In-flight slots of a partition on each connection. Two keep the server busy while a reply is read and the next call
@@ -27,15 +28,24 @@ const SHARED_SLOTS: usize = 6;
 const CLUSTER_PARTITIONS: NonZeroUsize = NonZeroUsize::new(12).unwrap();
 
 impl RedisOptions {
-    /// Connects to the server at a URL such as `redis://user:password@host:6379/0`.
+    /// Connects to the server, the primary of sentinels, or the cluster at a URL.
+    ///
+    /// ```text
+    /// redis://user:password@host:6379/0
+    /// redis+sentinel://user:password@host:26379,host:26379/user:password@mymaster/0
+    /// redis+cluster://user:password@host:6379,host:6379
+    /// ```
+    ///
+    /// The first user and password of the second form are those of the sentinels. `rediss` in the place of `redis` is
+    /// TLS, with the feature `tls`.
     ///
     /// # Errors
     /// [`RedisStoreError::Config`] for a wrong URL or option; [`RedisStoreError::Connect`] when the server is away,
     /// knows no such database, does not accept the password, or does not answer within the
     /// [`connect_timeout`](Self::connect_timeout).
     pub async fn connect(self, url: &str) -> Result<RedisStore, RedisStoreError> {
-        let client = Client::open(self.address(url)?).map_err(|error| wrong(url, error))?;
-        self.client(client).await
+        let location = Location::parse(url, self.trust.as_deref())?;
+        self.connected(location).await
     }
 
     /// Connects with a client, which may know things that a URL cannot say. Of its settings only `TCP_NODELAY` is
@@ -44,9 +54,7 @@ impl RedisOptions {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn client(self, client: Client) -> Result<RedisStore, RedisStoreError> {
-        let server = client.get_connection_info().addr().to_string();
-        let links = self.links(|settings| Link::to_server(&client, settings)).map_err(|error| wrong(&server, error))?;
-        self.connected(links, server, NonZeroUsize::MIN).await
+        self.connected(Location::server(client.get_connection_info().clone())).await
     }
 
     /// Connects to the primary that sentinels know by a name. The URLs are those of the sentinels, with their own user
@@ -63,13 +71,8 @@ impl RedisOptions {
         sentinels: impl IntoIterator<Item = impl AsRef<str>>,
         primary: &str,
     ) -> Result<RedisStore, RedisStoreError> {
-        let primary = if primary.contains("://") { primary.to_owned() } else { format!("redis://{primary}/") };
-        let server = without_credentials(&primary);
-        let (sentinels, primary) = (self.addresses(sentinels)?, self.address(&primary)?);
-        let links = self
-            .links(|settings| Link::through_sentinels(sentinels.clone(), primary.clone(), settings))
-            .map_err(|error| wrong(&server, error))?;
-        self.connected(links, server, NonZeroUsize::MIN).await
+        let location = Location::sentinels(sentinels, primary, self.trust.as_deref())?;
+        self.connected(location).await
     }
 
     /// Connects to the cluster that the nodes at these URLs belong to. Give several: those that are away are passed
@@ -81,13 +84,8 @@ impl RedisOptions {
         self,
         nodes: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Result<RedisStore, RedisStoreError> {
-        let nodes = self.addresses(nodes)?;
-        let names: Vec<String> = nodes.iter().map(|node| node.addr().to_string()).collect();
-        let server = format!("the cluster of {}", names.join(", "));
-        let links = self
-            .links(|settings| Link::to_cluster(nodes.clone(), self.trust.clone(), settings))
-            .map_err(|error| wrong(&server, error))?;
-        self.connected(links, server, CLUSTER_PARTITIONS).await
+        let location = Location::cluster(nodes, self.trust.as_deref())?;
+        self.connected(location).await
     }
 
     /// Takes connections from a pool. None is made before the first request.
@@ -101,38 +99,24 @@ impl RedisOptions {
     /// # Errors
     /// [`RedisStoreError::Config`] for a wrong option.
     pub fn pool(self, pool: Pool) -> Result<RedisStore, RedisStoreError> {
-        let links = (0..self.connections.get()).map(|_| Link::from_pool(pool.clone(), self.link_settings())).collect();
-        self.store(links, "the pool".to_owned(), NonZeroUsize::MIN)
+        let location = Location::pool(pool);
+        let links = self.links(&location)?;
+        self.store(links, location)
     }
 
-    fn addresses(
-        &self,
-        urls: impl IntoIterator<Item = impl AsRef<str>>,
-    ) -> Result<Vec<ConnectionInfo>, RedisConfigError> {
-        urls.into_iter().map(|url| self.address(url.as_ref())).collect()
-    }
-
-    fn address(&self, url: &str) -> Result<ConnectionInfo, RedisConfigError> {
-        link::address(url, self.trust.as_deref()).map_err(|error| wrong(url, error))
-    }
-
-    fn links(&self, link: impl Fn(LinkSettings) -> Result<Link, RedisError>) -> Result<Arc<[Link]>, RedisError> {
-        (0..self.connections.get()).map(|_| link(self.link_settings())).collect()
+    fn links(&self, location: &Location) -> Result<Arc<[Link]>, RedisConfigError> {
+        (0..self.connections.get()).map(|_| location.link(self.link_settings())).collect()
     }
 
     fn link_settings(&self) -> LinkSettings {
         LinkSettings { connect_timeout: self.connect_timeout.max(self.deadline), runtime: self.runtime.clone() }
     }
 
-    async fn connected(
-        self,
-        links: Arc<[Link]>,
-        server: String,
-        partitions: NonZeroUsize,
-    ) -> Result<RedisStore, RedisStoreError> {
+    async fn connected(self, location: Location) -> Result<RedisStore, RedisStoreError> {
         let (is_lazy, timeout) = (self.lazy, self.connect_timeout);
-        let name: Arc<str> = self.server_name.as_ref().unwrap_or(&server).as_str().into();
-        let store = self.store(Arc::clone(&links), server, partitions)?;
+        let name: Arc<str> = self.server_name.as_ref().unwrap_or(&location.name).as_str().into();
+        let links = self.links(&location)?;
+        let store = self.store(Arc::clone(&links), location)?;
         for link in links.iter() {
             if is_lazy {
                 // The first request finds a connection if there is one to be had.
@@ -141,7 +125,7 @@ impl RedisOptions {
             }
             let source = match tokio::time::timeout(timeout, link.connect()).await {
                 Ok(Ok(())) => continue,
-                Ok(Err(CallError::NotSent(error) | CallError::Failed(error))) => error,
+                Ok(Err(error)) => error.into_inner(),
                 Err(_) => (ErrorKind::Io, "no answer within the connect timeout").into(),
             };
             return Err(RedisStoreError::Connect { server: name, source: Arc::new(source) });
@@ -149,21 +133,20 @@ impl RedisOptions {
         Ok(store)
     }
 
-    fn store(
-        self,
-        links: Arc<[Link]>,
-        server: String,
-        partitions: NonZeroUsize,
-    ) -> Result<RedisStore, RedisStoreError> {
+    fn store(self, links: Arc<[Link]>, location: Location) -> Result<RedisStore, RedisStoreError> {
         if self.deadline.is_zero() {
             return Err(RedisConfigError::ZeroDeadline.into());
         }
         if self.connect_timeout.is_zero() {
             return Err(RedisConfigError::ZeroConnectTimeout.into());
         }
-        let partitions = self.partitions.unwrap_or(partitions);
+        let partitions = self.partitions.unwrap_or(match location.servers {
+            Servers::Cluster { .. } => CLUSTER_PARTITIONS,
+            _ => NonZeroUsize::MIN,
+        });
+        let settings = self.link_settings();
         let keys = KeyNames::new(&self.prefix, self.secret.as_deref(), self.readable_keys, partitions)?;
-        let server: Arc<str> = self.server_name.unwrap_or(server).into();
+        let server: Arc<str> = self.server_name.as_ref().unwrap_or(&location.name).as_str().into();
         let slots = if partitions.get() == 1 { SLOTS } else { SLOTS_OF_SEVERAL_PARTITIONS };
         let shared_slots = Arc::new(Semaphore::new(links.len() * SHARED_SLOTS));
         let batchers = (0..keys.partitions())
@@ -180,33 +163,6 @@ impl RedisOptions {
                 Batcher::new(caller, links.len() * slots, Breaker::new(self.failures, self.deadline))
             })
             .collect();
-        Ok(RedisStore::new(batchers, keys, self.deadline, server, self.runtime))
-    }
-}
-
-fn wrong(url: &str, error: RedisError) -> RedisConfigError {
-    RedisConfigError::Url { url: without_credentials(url), source: Arc::new(error) }
-}
-
-/// Removes user and password from a URL: all between the scheme and the last `@`.
-fn without_credentials(url: &str) -> String {
-    match url.rsplit_once('@') {
-        None => url.to_owned(),
-        Some((before, rest)) => match before.split_once("://") {
-            Some((scheme, _)) => format!("{scheme}://...@{rest}"),
-            None => format!("...@{rest}"),
-        },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn url_is_shown_without_credentials() {
-        assert_eq!(without_credentials("redis://host:1/0"), "redis://host:1/0");
-        assert_eq!(without_credentials("redis://:pa@ss@host"), "redis://...@host");
-        assert_eq!(without_credentials("user:pass@host"), "...@host");
+        Ok(RedisStore::new(batchers, keys, self.deadline, server, location, settings))
     }
 }

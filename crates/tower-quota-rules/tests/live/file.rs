@@ -6,8 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::StatusCode;
 use tower_quota::MemoryStore;
-use tower_quota_rules::live::{ChangeError, FileRules, LiveOptions, Rollout, RuleStore, RuleStoreError};
+use tower_quota_rules::live::{
+    BlockTarget, ChangeError, FileRules, LiveOptions, NewBlock, RedisRules, Rollout, RuleStore, RuleStoreError,
+};
+use tower_quota_testkit::RedisServer;
 
 use crate::fixture::{Instance, document, eventually, new};
 
@@ -17,7 +21,11 @@ async fn following(path: &Path) -> Instance {
 }
 
 async fn until_limits(instance: &Instance, units: u64) {
-    eventually(&format!("{units} are in force"), async || instance.limits("ann").await == [units, 2 * units]).await;
+    until_limits_of(instance, "ann", units).await;
+}
+
+async fn until_limits_of(instance: &Instance, user: &str, units: u64) {
+    eventually(&format!("{units} are in force"), async || instance.limits(user).await == [units, 2 * units]).await;
 }
 
 #[tokio::test]
@@ -154,4 +162,60 @@ async fn too_long_file_is_not_read() {
     let error = instance.live.state().last_error.unwrap();
     assert!(error.contains("more than 20 bytes"), "{error}");
     assert!(FileRules::new("rules.txt").is_err());
+}
+
+/// Starts two instances that follow one file and share their blocks.
+async fn two_followers(path: &Path, server: &RedisServer) -> [Instance; 2] {
+    let start = async || {
+        let blocks = RedisRules::new(&server.url(), "blocks").unwrap();
+        let rules = FileRules::new(path).unwrap().blocks_in(blocks);
+        Instance::start(rules, LiveOptions::new().poll_every(Duration::from_secs(600))).await
+    };
+    [start().await, start().await]
+}
+
+#[tokio::test]
+async fn blocks_are_shared_by_all_followers() {
+    let (server, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let [one, other] = two_followers(&path, &server).await;
+    let hour = NewBlock::block(Duration::from_secs(3_600), "ops");
+    let block = one.live.block(BlockTarget::Text("ann"), hour.clone()).await.unwrap();
+    assert_eq!(one.ask("ann").await, StatusCode::FORBIDDEN);
+    eventually("it is blocked", async || other.ask("ann").await == StatusCode::FORBIDDEN).await;
+    assert_eq!(other.ask("bob").await, StatusCode::OK);
+    // An instance that starts later has it too, and a change of the file ends no block.
+    let [late, _] = two_followers(&path, &server).await;
+    assert_eq!(late.ask("ann").await, StatusCode::FORBIDDEN);
+    fs::write(&path, document(501)).unwrap();
+    until_limits_of(&other, "bob", 501).await;
+    assert_eq!(other.ask("ann").await, StatusCode::FORBIDDEN);
+
+    other.live.unblock(&block.id, "ops").await.unwrap();
+    eventually("it has ended", async || one.ask("ann").await == StatusCode::OK).await;
+    let records = one.live.audit(9).await.unwrap();
+    assert_eq!(records.len(), 2, "{records:?}");
+}
+
+#[tokio::test]
+async fn file_is_followed_without_shared_blocks() {
+    let (mut server, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let [one, _] = two_followers(&path, &server).await;
+    let hour = NewBlock::block(Duration::from_secs(3_600), "ops");
+    one.live.block(BlockTarget::Text("ann"), hour.clone()).await.unwrap();
+    server.kill();
+    eventually("it is noticed", async || !one.live.state().is_healthy()).await;
+    fs::write(&path, document(501)).unwrap();
+    until_limits_of(&one, "bob", 501).await;
+    assert_eq!(one.ask("ann").await, StatusCode::FORBIDDEN);
+    let [late, _] = two_followers(&path, &server).await;
+    assert_eq!(late.limits("bob").await, [501, 1_002]);
+
+    server.start_again();
+    eventually("it has recovered", async || one.live.state().is_healthy() && late.live.state().is_healthy()).await;
+    late.live.block(BlockTarget::Text("eve"), hour).await.unwrap();
+    eventually("it is blocked", async || one.ask("eve").await == StatusCode::FORBIDDEN).await;
 }

@@ -11,4 +11,5 @@ mod log;
 mod processes;
 mod redis;
 mod rollouts;
+mod servers;
 mod stores;

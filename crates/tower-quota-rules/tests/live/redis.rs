@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use tower_quota_rules::live::{BlockTarget, LiveOptions, NewBlock, RedisRules, Rollout, RuleStore, RuleStoreError};
-use tower_quota_testkit::{RedisCluster, RedisServer};
+use tower_quota_testkit::RedisServer;
 
 use crate::fixture::{Instance, document, eventually, new};
 
 /// Polls that are too rare to help.
-fn announced() -> LiveOptions {
+pub(crate) fn announced() -> LiveOptions {
     LiveOptions::new().poll_every(Duration::from_secs(600))
 }
 
@@ -51,20 +51,6 @@ async fn two_writers_have_one_winner() {
         );
         assert_eq!(conflicts.count(), 1, "{one:?} {other:?}");
     }
-}
-
-#[tokio::test]
-async fn cluster_keeps_rules_in_one_slot() {
-    let cluster = RedisCluster::start();
-    let urls = cluster.urls();
-    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
-    let redis = || RedisRules::cluster(&urls, "cluster").unwrap();
-    let (instance, writer) = (Instance::start(redis(), announced()).await, redis());
-    for units in [5, 6] {
-        writer.put(None, new(units)).await.unwrap();
-        eventually("it is in force", async || instance.limits("ann").await == [units, 2 * units]).await;
-    }
-    assert_eq!(writer.history(9).await.unwrap().len(), 2);
 }
 
 #[tokio::test]

@@ -40,26 +40,30 @@ impl<S: Store + 'static> Shared<S> {
     /// Asks the store, and takes over what has changed. Returns whether the store answered.
     pub(crate) async fn refresh(self: &Arc<Self>) -> bool {
         let mut known = self.known.lock().await;
-        match self.take_over(&mut known).await {
-            Ok(()) => {
+        match self.take_over(&mut known).await.unwrap_or_else(|error| Some(error.to_string())) {
+            None => {
                 if self.health.answered() {
                     tracing::info!(store = self.store.name(), "the store of the rules answers");
                 }
                 true
             }
-            Err(error) => {
+            Some(error) => {
                 known.is_doubtful = true;
                 known.revision = None;
-                if self.health.failed(error.to_string()) {
-                    tracing::warn!(%error, "the store of the rules is unavailable: the last good document stays in force");
+                if self.health.failed(error.clone()) {
+                    tracing::warn!(
+                        error,
+                        "the store of the rules is unavailable: the last good document stays in force"
+                    );
                 }
                 false
             }
         }
     }
 
-    async fn take_over(self: &Arc<Self>, known: &mut Known) -> Result<(), RuleStoreError> {
-        let Some(mut state) = self.store.state(known.revision).await? else { return Ok(()) };
+    /// Returns the failure of a part of the store, if the rest could be taken over.
+    async fn take_over(self: &Arc<Self>, known: &mut Known) -> Result<Option<String>, RuleStoreError> {
+        let Some(mut state) = self.store.state(known.revision).await? else { return Ok(None) };
         let in_force = self.in_force.load_full();
         if let Some(in_force) = &in_force
             && state.newest() < Some(in_force.version.number)
@@ -70,11 +74,11 @@ impl<S: Store + 'static> Shared<S> {
             state = self.store.state(None).await?.unwrap_or(state);
         }
         self.blocks.replace(core::mem::take(&mut state.blocks));
-        let revision = state.revision;
+        let (revision, failure) = (state.revision, state.failure.take());
         self.take_documents(known, in_force.as_deref(), state).await?;
         known.revision = Some(revision);
         known.is_doubtful = false;
-        Ok(())
+        Ok(failure)
     }
 
     /// Puts the documents of a state in force.

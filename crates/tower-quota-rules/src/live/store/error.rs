@@ -11,6 +11,8 @@ use crate::Format;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum RuleStoreError {
+    /// The configuration of the store is invalid. The message names the value and how to fix it.
+    Config(Arc<dyn Error + Send + Sync>),
     /// The store has changed since the caller read it.
     Conflict {
         /// The newest version.
@@ -46,6 +48,11 @@ pub enum RuleStoreError {
 }
 
 impl RuleStoreError {
+    /// Makes the error of an invalid configuration.
+    pub fn config(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Config(Arc::from(source.into()))
+    }
+
     /// Makes the error of a store that does not answer.
     pub fn unavailable(store: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Unavailable { store: store.into(), source: Arc::from(source.into()) }
@@ -60,6 +67,7 @@ impl RuleStoreError {
 impl fmt::Display for RuleStoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Config(source) => write!(f, "{source}"),
             Self::Conflict { current: Some(current) } => {
                 write!(f, "the newest version is {current} by now: read it, and make the change again")
             }
@@ -79,7 +87,7 @@ impl fmt::Display for RuleStoreError {
 impl Error for RuleStoreError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Unavailable { source, .. } => Some(&**source),
+            Self::Config(source) | Self::Unavailable { source, .. } => Some(&**source),
             _ => None,
         }
     }

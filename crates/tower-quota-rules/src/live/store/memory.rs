@@ -107,6 +107,7 @@ impl RuleStore for MemoryRules {
             current: kept.current,
             candidate: kept.candidate,
             blocks: kept.blocks.values().filter(|block| block.is_kept(now)).cloned().collect(),
+            failure: None,
         });
         ready(Ok(state))
     }

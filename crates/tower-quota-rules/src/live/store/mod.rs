@@ -40,7 +40,7 @@ pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, RuleStoreError>> +
 /// Each method is one atomic step, and ends: a store over a network has a deadline of its own. Version numbers only go
 /// up, above [`NewVersion::above`] too. Nothing here is called while a request is decided.
 pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
-    /// Returns what to call the store in logs, without secrets: `redis 10.0.0.5:6379`.
+    /// Returns what to call the store in logs, without secrets: `redis at 10.0.0.5:6379`.
     fn name(&self) -> String;
 
     /// Returns the numbers of the documents and the blocks; `None` if the revision is still the known one.

@@ -17,6 +17,8 @@ pub struct StoreState {
     pub candidate: Option<Candidate>,
     /// The blocks and allowances, ended ones that are remembered included.
     pub blocks: Vec<Block>,
+    /// The failure of a part of the store. What that part said before still holds; the rest is as it is now.
+    pub failure: Option<String>,
 }
 
 /// A document that is rolled out beside the one in force.

@@ -4,6 +4,7 @@
 //! says is compared with what is known, so an event too many costs one read, and a lost one waits for the next poll.
 
 mod read;
+mod shared_blocks;
 mod watcher;
 
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, watch};
 
+use self::shared_blocks::SharedBlocks;
 use self::watcher::Watcher;
 use super::{MemoryRules, Reply, RuleStore, RuleStoreError, StoreState};
 use crate::Format;
@@ -21,8 +23,8 @@ use crate::live::version::{NewVersion, Version, VersionInfo};
 
 /// A [`RuleStore`] that follows a file: edits in place, renames, and symlinks as Kubernetes swaps them.
 ///
-/// The file has no version numbers: each change that this process sees gets one, from 1 on. Blocks, history and audit
-/// records are those of this process. While the file is missing the store is unavailable, and what is in force stays.
+/// The file has no version numbers: each change that this process sees gets one, from 1 on. The history is that of this
+/// process; so are blocks and audit records, unless they are [shared](Self::blocks_in). While the file is missing the store is unavailable, and what is in force stays.
 ///
 /// Replace the file by a rename if you can: a program that writes a file in place slowly may be read half-way. A file
 /// that was changed in the last 100 ms is read again until it is stable.
@@ -33,6 +35,7 @@ pub struct FileRules {
     max_bytes: u64,
     is_writable: bool,
     memory: Arc<MemoryRules>,
+    shared: Option<SharedBlocks>,
     /// The text of the file when it was last read or written.
     known: Mutex<Option<String>>,
     watcher: Arc<Watcher>,
@@ -56,7 +59,7 @@ impl FileRules {
         };
         let (memory, known) = (Arc::new(MemoryRules::new()), Mutex::default());
         let watcher = Arc::new(Watcher::of(&path, Arc::clone(&memory)));
-        Ok(Self { path, format, max_bytes: Self::MAX_BYTES, is_writable: false, memory, known, watcher })
+        Ok(Self { path, format, max_bytes: Self::MAX_BYTES, is_writable: false, memory, shared: None, known, watcher })
     }
 
     /// Sets the longest file that is read, in bytes.
@@ -71,6 +74,38 @@ impl FileRules {
     pub const fn writable(mut self) -> Self {
         self.is_writable = true;
         self
+    }
+
+    /// Keeps blocks and audit records in another store, so that they hold on all instances that follow this file.
+    ///
+    /// Documents stay those of the file, also while the other store is unavailable: the blocks that are known then stay
+    /// in force, and the instance is not healthy. Call it on a tokio runtime, which then listens for changes.
+    ///
+    /// ```no_run
+    /// # #[cfg(feature = "redis")]
+    /// # fn example() -> Result<(), tower_quota_rules::live::RuleStoreError> {
+    /// use tower_quota_rules::live::{FileRules, RedisRules};
+    ///
+    /// let blocks = RedisRules::new("redis://127.0.0.1:6379", "orders")?;
+    /// let rules = FileRules::new("rules.yaml")?.blocks_in(blocks);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn blocks_in(mut self, store: impl RuleStore) -> Self {
+        let shared = SharedBlocks::new(Arc::new(store));
+        let memory = Arc::downgrade(&self.memory);
+        shared.forward(move || memory.upgrade().map(|memory| memory.announce()).is_some());
+        self.shared = Some(shared);
+        self
+    }
+
+    /// Returns the store of blocks and audit records.
+    fn beside(&self) -> &dyn RuleStore {
+        match &self.shared {
+            Some(shared) => &*shared.store,
+            None => &*self.memory,
+        }
     }
 
     /// Reads the file, and makes a version of it if it has changed.
@@ -121,7 +156,8 @@ impl RuleStore for FileRules {
     fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
         Box::pin(async move {
             self.refresh().await?;
-            self.memory.state(known).await
+            let Some(shared) = &self.shared else { return self.memory.state(known).await };
+            shared.merge(known, self.memory.state(None).await?.unwrap_or_default()).await
         })
     }
 
@@ -177,19 +213,19 @@ impl RuleStore for FileRules {
     }
 
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
-        self.memory.put_block(block)
+        self.beside().put_block(block)
     }
 
     fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>> {
-        self.memory.remove_block(id)
+        self.beside().remove_block(id)
     }
 
     fn record(&self, record: AuditRecord) -> Reply<'_, ()> {
-        self.memory.record(record)
+        self.beside().record(record)
     }
 
     fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>> {
-        self.memory.audit(most)
+        self.beside().audit(most)
     }
 
     fn changes(&self) -> watch::Receiver<()> {

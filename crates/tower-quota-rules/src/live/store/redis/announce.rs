@@ -7,15 +7,15 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use redis::{Client, ConnectionInfo, RedisError};
+use redis::RedisError;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{error::Elapsed, timeout};
+use tower_quota_redis::RedisConnection;
 
+use super::RedisRules;
 use crate::live::wait::{Backoff, pause};
 
-/// The longest that connecting, subscribing and a ping may take.
-const DEADLINE: Duration = Duration::from_secs(2);
 /// A connection without a message is pinged this often.
 const PING_EVERY: Duration = Duration::from_secs(5);
 
@@ -34,9 +34,9 @@ enum Lost {
 }
 
 impl Announcements {
-    pub(super) fn listen(nodes: Vec<ConnectionInfo>, channel: String) -> Self {
+    pub(super) fn listen(connection: RedisConnection, channel: String) -> Self {
         let changed = Arc::new(watch::Sender::new(()));
-        let task = tokio::spawn(follow(nodes, channel, Arc::clone(&changed)));
+        let task = tokio::spawn(follow(connection, channel, Arc::clone(&changed)));
         Self { changed, task }
     }
 
@@ -51,10 +51,10 @@ impl Drop for Announcements {
     }
 }
 
-async fn follow(nodes: Vec<ConnectionInfo>, channel: String, changed: Arc<watch::Sender<()>>) {
+async fn follow(connection: RedisConnection, channel: String, changed: Arc<watch::Sender<()>>) {
     let mut backoff = Backoff::default();
-    for node in nodes.iter().cycle() {
-        let lost = subscribe(node, &channel, &changed, &mut backoff).await;
+    loop {
+        let lost = subscribe(&connection, &channel, &changed, &mut backoff).await;
         let reason = match lost {
             Lost::Failed(error) => error.to_string(),
             Lost::TimedOut => "no answer".to_owned(),
@@ -62,22 +62,21 @@ async fn follow(nodes: Vec<ConnectionInfo>, channel: String, changed: Arc<watch:
         };
         // The store may be lost too: ask it now, not at the next poll.
         changed.send_replace(());
-        tracing::debug!(node = %node.addr(), reason, "lost the announcements of rules");
+        tracing::debug!(server = connection.server(), reason, "lost the announcements of rules");
         pause(backoff.next()).await;
     }
 }
 
 /// Marks a change for each announcement, until the connection is lost.
-async fn subscribe(node: &ConnectionInfo, channel: &str, changed: &watch::Sender<()>, backoff: &mut Backoff) -> Lost {
-    let subscribed = timeout(DEADLINE, async {
-        let mut connection = Client::open(node.clone())?.get_async_pubsub().await?;
-        connection.subscribe(channel).await?;
-        Ok::<_, RedisError>(connection)
-    });
-    let (mut pings, mut messages) = match subscribed.await {
-        Ok(Ok(connection)) => connection.split(),
-        Ok(Err(error)) => return Lost::Failed(error),
-        Err(_) => return Lost::TimedOut,
+async fn subscribe(
+    connection: &RedisConnection,
+    channel: &str,
+    changed: &watch::Sender<()>,
+    backoff: &mut Backoff,
+) -> Lost {
+    let (mut pings, mut messages) = match connection.subscribe(channel).await {
+        Ok(subscription) => subscription.split(),
+        Err(error) => return Lost::Failed(error),
     };
     backoff.reset();
     changed.send_replace(());
@@ -87,7 +86,7 @@ async fn subscribe(node: &ConnectionInfo, channel: &str, changed: &watch::Sender
                 changed.send_replace(());
             }
             Ok(None) => return Lost::Closed,
-            Err(Elapsed { .. }) => match timeout(DEADLINE, pings.ping::<()>()).await {
+            Err(Elapsed { .. }) => match timeout(RedisRules::DEADLINE, pings.ping::<()>()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return Lost::Failed(error),
                 Err(_) => return Lost::TimedOut,

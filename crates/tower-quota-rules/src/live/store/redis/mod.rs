@@ -15,16 +15,15 @@
 //! expiry they stay.
 
 mod announce;
-mod connection;
 
 use core::fmt;
 use core::time::Duration;
 
-use redis::{FromRedisValue, RedisError, Script, ScriptInvocation, Value};
+use redis::{AsyncCommands as _, FromRedisValue, RedisResult, Script, ScriptInvocation, Value};
 use tokio::sync::watch;
+use tower_quota_redis::{RedisConfigError, RedisConnection, RedisStore};
 
 use self::announce::Announcements;
-use self::connection::Connection;
 use super::{Candidate, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, Reply, RuleStore, RuleStoreError, StoreState};
 use crate::live::audit::AuditRecord;
 use crate::live::blocks::Block;
@@ -37,7 +36,7 @@ use crate::live::version::{NewVersion, Version, VersionInfo};
 /// Connections are made when they are needed and replaced when they are lost. Each call ends within the deadline. A
 /// change is announced to all instances at once.
 pub struct RedisRules {
-    connection: Connection,
+    connection: RedisConnection,
     script: Script,
     keys: RedisKeys,
     announcements: Announcements,
@@ -54,30 +53,31 @@ impl RedisRules {
     /// The longest that a call may take, connecting included.
     pub const DEADLINE: Duration = Duration::from_secs(2);
 
-    /// Uses the server at a URL such as `redis://user:password@host:6379/0`. No connection is made yet.
+    /// Uses the servers at a URL, which is one of those that [`RedisStore::connect`] takes. No connection is made yet.
     ///
     /// Instances with the same name share the same rules: 1 to 64 letters, digits or characters of `-_.`. Call it on a
     /// tokio runtime, which then listens for announcements.
     ///
     /// # Errors
-    /// [`RuleStoreError::Unreadable`] for an invalid URL or name.
+    /// [`RuleStoreError::Config`] for an invalid URL or name.
     pub fn new(url: &str, name: &str) -> Result<Self, RuleStoreError> {
-        Self::with(Connection::to_server(url).map_err(invalid)?, name)
+        Self::with(RedisConnection::new(url, Self::DEADLINE), name)
     }
 
-    /// Uses the cluster that the nodes at these URLs belong to. No connection is made yet.
+    /// Uses the servers of a store of counters, with its certificates, on a connection beside its own.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
-    pub fn cluster(nodes: &[&str], name: &str) -> Result<Self, RuleStoreError> {
-        Self::with(Connection::to_cluster(nodes).map_err(invalid)?, name)
+    /// As [`new`](Self::new); also for a store on a pool, which does not say where its server is.
+    pub fn beside(counters: &RedisStore, name: &str) -> Result<Self, RuleStoreError> {
+        Self::with(counters.connection(Self::DEADLINE), name)
     }
 
-    fn with(connection: Connection, name: &str) -> Result<Self, RuleStoreError> {
+    fn with(connection: Result<RedisConnection, RedisConfigError>, name: &str) -> Result<Self, RuleStoreError> {
+        let connection = connection.map_err(RuleStoreError::config)?;
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         if name.is_empty() || name.len() > 64 || !name.bytes().all(is_allowed) {
             let reason = format!("{name:?} is not a name: give 1 to 64 letters, digits or characters of \"-_.\"");
-            return Err(RuleStoreError::unreadable("redis", reason));
+            return Err(RuleStoreError::config(reason));
         }
         let key = |part: &str| format!("quota:rules:{{{name}}}:{part}");
         let keys = RedisKeys {
@@ -85,7 +85,7 @@ impl RedisRules {
             audit: key("audit"),
             channel: key("changed"),
         };
-        let announcements = Announcements::listen(connection.subscribers(), keys.channel.clone());
+        let announcements = Announcements::listen(connection.clone(), keys.channel.clone());
         Ok(Self { connection, script: Script::new(include_str!("rules.lua")), keys, announcements })
     }
 
@@ -99,8 +99,15 @@ impl RedisRules {
         invocation
     }
 
+    async fn call<T, F>(&self, call: impl FnOnce(RedisConnection) -> F) -> Result<T, RuleStoreError>
+    where
+        F: Future<Output = RedisResult<T>>,
+    {
+        self.connection.call(call).await.map_err(|error| RuleStoreError::unavailable(self.name(), error))
+    }
+
     async fn run(&self, invocation: &ScriptInvocation<'_>) -> Result<Answer, RuleStoreError> {
-        let parts: Vec<Value> = self.connection.invoke(invocation).await?;
+        let parts: Vec<Value> = self.call(async |mut redis| invocation.invoke_async(&mut redis).await).await?;
         let mut parts = parts.into_iter();
         let word: String = self.read(parts.next())?;
         match word.as_str() {
@@ -159,10 +166,6 @@ impl Answer {
     }
 }
 
-fn invalid(error: RedisError) -> RuleStoreError {
-    RuleStoreError::unreadable("redis", error)
-}
-
 /// Returns a version without its text, which has a field of its own.
 fn info_of(version: &Version) -> Version {
     Version { text: String::new(), ..version.clone() }
@@ -170,7 +173,7 @@ fn info_of(version: &Version) -> Version {
 
 impl RuleStore for RedisRules {
     fn name(&self) -> String {
-        self.connection.name().to_owned()
+        format!("redis at {}", self.connection.server())
     }
 
     fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
@@ -197,6 +200,7 @@ impl RuleStore for RedisRules {
                 current: self.number(&current)?,
                 candidate,
                 blocks: blocks.filter(|block| block.is_kept(now)).collect(),
+                failure: None,
             }))
         })
     }
@@ -205,7 +209,8 @@ impl RuleStore for RedisRules {
         Box::pin(async move {
             let mut both = redis::pipe();
             both.atomic().hget(&self.keys.script[1], number).hget(&self.keys.script[2], number);
-            let (info, text): (Option<String>, Option<String>) = self.connection.pipeline(&both).await?;
+            let (info, text): (Option<String>, Option<String>) =
+                self.call(async |mut redis| both.query_async(&mut redis).await).await?;
             let (Some(info), Some(text)) = (info, text) else { return Ok(None) };
             let version: Version = self.json(&info)?;
             Ok(Some(Version { number, text, ..version }))
@@ -215,13 +220,15 @@ impl RuleStore for RedisRules {
     fn history(&self, most: usize) -> Reply<'_, Vec<VersionInfo>> {
         Box::pin(async move {
             let infos: Vec<(u64, String)> =
-                self.connection.command(redis::cmd("HGETALL").arg(&self.keys.script[1])).await?;
+                self.call(async |mut redis| redis.hgetall(&self.keys.script[1]).await).await?;
             let mut lengths = redis::pipe();
             for (number, _) in &infos {
                 lengths.cmd("HSTRLEN").arg(&self.keys.script[2]).arg(number);
             }
-            let lengths: Vec<usize> =
-                if infos.is_empty() { Vec::new() } else { self.connection.pipeline(&lengths).await? };
+            let lengths: Vec<usize> = match infos.is_empty() {
+                true => Vec::new(),
+                false => self.call(async |mut redis| lengths.query_async(&mut redis).await).await?,
+            };
             let mut versions = Vec::with_capacity(infos.len());
             for ((number, info), bytes) in infos.into_iter().zip(lengths) {
                 versions.push(VersionInfo { number, bytes, ..self.json::<Version>(&info)?.info() });
@@ -283,15 +290,16 @@ impl RuleStore for RedisRules {
             let mut both = redis::pipe();
             both.lpush(&self.keys.audit, self.to_json(&record)?).ignore();
             both.cmd("LTRIM").arg(&self.keys.audit).arg(0).arg(last).ignore();
-            self.connection.pipeline(&both).await
+            self.call(async |mut redis| both.query_async(&mut redis).await).await
         })
     }
 
     fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>> {
         Box::pin(async move {
             let Some(last) = most.min(KEPT_RECORDS).checked_sub(1) else { return Ok(Vec::new()) };
-            let range = redis::cmd("LRANGE").arg(&self.keys.audit).arg(0).arg(last).clone();
-            let records: Vec<String> = self.connection.command(&range).await?;
+            let last = isize::try_from(last).unwrap_or(isize::MAX);
+            let records: Vec<String> =
+                self.call(async |mut redis| redis.lrange(&self.keys.audit, 0, last).await).await?;
             records.iter().map(|record| self.json(record)).collect()
         })
     }

@@ -1,0 +1,120 @@
+//! A connection for other data than counters.
+
+use core::fmt;
+use core::future::Future;
+use core::time::Duration;
+use std::sync::Arc;
+
+use redis::aio::{ConnectionLike, PubSub};
+use redis::{Cmd, ErrorKind, Pipeline, RedisFuture, RedisResult, Value};
+
+use crate::config_error::RedisConfigError;
+use crate::link::{CallError, Link, LinkSettings, Several};
+use crate::location::Location;
+use crate::store::RedisStore;
+
+/// A connection to the Redis of a store, for other data than its counters.
+///
+/// It is made when it is needed, and replaced when it is lost or leads to a server that has become a replica. In a
+/// cluster each command goes to the owner of its keys. Nothing is sent twice, except what a node has sent elsewhere
+/// and not run. Clones share the connection.
+#[derive(Clone)]
+pub struct RedisConnection {
+    link: Link,
+    server: Arc<str>,
+    deadline: Duration,
+}
+
+impl RedisConnection {
+    /// Uses the servers at a URL, as [`RedisOptions::connect`](crate::RedisOptions::connect) reads it.
+    ///
+    /// Each [call](Self::call) ends within the deadline. No connection is made yet.
+    ///
+    /// # Errors
+    /// [`RedisConfigError::Url`] for an invalid URL.
+    pub fn new(url: &str, deadline: Duration) -> Result<Self, RedisConfigError> {
+        let location = Location::parse(url, None)?;
+        let settings = LinkSettings { connect_timeout: RedisStore::DEFAULT_CONNECT_TIMEOUT, runtime: None };
+        Self::to(&location, settings, location.name.as_str().into(), deadline)
+    }
+
+    pub(crate) fn to(
+        location: &Location,
+        settings: LinkSettings,
+        server: Arc<str>,
+        deadline: Duration,
+    ) -> Result<Self, RedisConfigError> {
+        Ok(Self { link: location.link(settings)?, server, deadline })
+    }
+
+    /// Returns the server's name in errors: host and port, without user and password.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Makes a call on the connection, which is passed to it, within the deadline.
+    ///
+    /// # Errors
+    /// The client's error; one of the kind [`ErrorKind::Io`] if there is no answer in time. The call may have been
+    /// made all the same.
+    pub async fn call<T, F>(&self, call: impl FnOnce(Self) -> F) -> RedisResult<T>
+    where
+        F: Future<Output = RedisResult<T>>,
+    {
+        match tokio::time::timeout(self.deadline, call(self.clone())).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                // Calls are few: the next one should not have to wait for a connection that is dead.
+                self.link.replace();
+                let after = format!("{:?}", self.deadline);
+                Err((ErrorKind::Io, "no answer within the deadline", after).into())
+            }
+        }
+    }
+
+    /// Subscribes to a channel, on a connection of its own: to the primary, or to any node of a cluster.
+    ///
+    /// # Errors
+    /// The client's error; one of the kind [`ErrorKind::Io`] if there is no answer within the deadline.
+    pub async fn subscribe(&self, channel: &str) -> RedisResult<PubSub> {
+        let subscribed = tokio::time::timeout(self.deadline, async {
+            let mut subscription = self.link.subscriber().await?;
+            subscription.subscribe(channel).await?;
+            Ok(subscription)
+        });
+        subscribed.await.unwrap_or_else(|_| Err((ErrorKind::Io, "no answer within the deadline").into()))
+    }
+}
+
+impl ConnectionLike for RedisConnection {
+    fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
+        Box::pin(async move { self.link.run("", command).await.map_err(CallError::into_inner) })
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        commands: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        Box::pin(async move {
+            let several = Several { commands, offset, count };
+            match self.link.run("", &several).await.map_err(CallError::into_inner)? {
+                Value::Array(replies) => Ok(replies),
+                other => Ok(vec![other]),
+            }
+        })
+    }
+
+    /// Returns 0: the database is that of the URL.
+    fn get_db(&self) -> i64 {
+        0
+    }
+}
+
+impl fmt::Debug for RedisConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisConnection").field("server", &self.server).field("deadline", &self.deadline).finish()
+    }
+}

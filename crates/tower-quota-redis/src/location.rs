@@ -1,0 +1,178 @@
+//! The servers of a store, and their URLs.
+
+use std::sync::Arc;
+
+use deadpool_redis::Pool;
+use redis::{ConnectionInfo, RedisError};
+
+use crate::config_error::RedisConfigError;
+use crate::link::{self, Link, LinkSettings};
+
+/// The port of sentinels in a URL that names none.
+const SENTINEL_PORT: u16 = 26_379;
+
+/// The servers of a store, and what to call them in errors.
+#[derive(Clone)]
+pub(crate) struct Location {
+    pub(crate) name: String,
+    pub(crate) servers: Servers,
+}
+
+#[derive(Clone)]
+pub(crate) enum Servers {
+    One(ConnectionInfo),
+    /// A primary, whose host is the name that the sentinels know it by.
+    Sentinels {
+        sentinels: Vec<ConnectionInfo>,
+        primary: ConnectionInfo,
+    },
+    Cluster {
+        nodes: Vec<ConnectionInfo>,
+        /// The certificates to trust for nodes that these nodes name.
+        trust: Option<Vec<u8>>,
+    },
+    Pool(Pool),
+}
+
+impl Location {
+    /// Reads a URL of a server, of sentinels or of a cluster.
+    pub(crate) fn parse(url: &str, trust: Option<&[u8]>) -> Result<Self, RedisConfigError> {
+        match url.split_once("://").and_then(|(scheme, rest)| Some((scheme.split_once('+')?, rest))) {
+            Some(((scheme, "sentinel"), rest)) => {
+                let (hosts, primary) = rest.split_once('/').unwrap_or((rest, ""));
+                if primary.is_empty() {
+                    let url = without_credentials(url);
+                    return Err(RedisConfigError::NoPrimary { url });
+                }
+                let sentinels = each_host(scheme, hosts, "", Some(SENTINEL_PORT));
+                Self::sentinels(sentinels, &format!("{scheme}://{primary}"), trust)
+            }
+            Some(((scheme, "cluster"), rest)) => {
+                let end = rest.find(['/', '?']).unwrap_or(rest.len());
+                let (hosts, settings) = rest.split_at(end);
+                Self::cluster(each_host(scheme, hosts, settings, None), trust)
+            }
+            _ => Ok(Self::server(address(url, trust)?)),
+        }
+    }
+
+    pub(crate) fn server(server: ConnectionInfo) -> Self {
+        Self { name: server.addr().to_string(), servers: Servers::One(server) }
+    }
+
+    /// `primary` is a URL with the primary's name in the place of the host, or the name alone.
+    pub(crate) fn sentinels(
+        sentinels: impl IntoIterator<Item = impl AsRef<str>>,
+        primary: &str,
+        trust: Option<&[u8]>,
+    ) -> Result<Self, RedisConfigError> {
+        let primary = if primary.contains("://") { primary.to_owned() } else { format!("redis://{primary}/") };
+        let name = without_credentials(&primary);
+        let (sentinels, primary) = (addresses(sentinels, trust)?, address(&primary, trust)?);
+        Ok(Self { name, servers: Servers::Sentinels { sentinels, primary } })
+    }
+
+    pub(crate) fn cluster(
+        nodes: impl IntoIterator<Item = impl AsRef<str>>,
+        trust: Option<&[u8]>,
+    ) -> Result<Self, RedisConfigError> {
+        let nodes = addresses(nodes, trust)?;
+        let names: Vec<String> = nodes.iter().map(|node| node.addr().to_string()).collect();
+        let name = format!("the cluster of {}", names.join(", "));
+        Ok(Self { name, servers: Servers::Cluster { nodes, trust: trust.map(<[u8]>::to_vec) } })
+    }
+
+    pub(crate) fn pool(pool: Pool) -> Self {
+        Self { name: "the pool".to_owned(), servers: Servers::Pool(pool) }
+    }
+
+    /// Makes a link to the servers. It connects when it is used.
+    pub(crate) fn link(&self, settings: LinkSettings) -> Result<Link, RedisConfigError> {
+        let link = match &self.servers {
+            Servers::One(server) => Link::to_server(server, settings),
+            Servers::Sentinels { sentinels, primary } => {
+                Link::through_sentinels(sentinels.clone(), primary.clone(), settings)
+            }
+            Servers::Cluster { nodes, trust } => Link::to_cluster(nodes.clone(), trust.clone(), settings),
+            Servers::Pool(pool) => Ok(Link::from_pool(pool.clone(), settings)),
+        };
+        link.map_err(|error| wrong(&self.name, error))
+    }
+}
+
+/// Returns the URL of each of the hosts that one URL lists, with its user and password.
+fn each_host(scheme: &str, hosts: &str, settings: &str, port: Option<u16>) -> Vec<String> {
+    let (credentials, hosts) = hosts.rsplit_once('@').map_or(("", hosts), |(user, hosts)| (user, hosts));
+    let at = if credentials.is_empty() { "" } else { "@" };
+    let url = |host: &str| {
+        // Colons within brackets are those of an IPv6 address.
+        let has_port = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
+        let port = port.filter(|_| !has_port).map(|port| format!(":{port}")).unwrap_or_default();
+        format!("{scheme}://{credentials}{at}{host}{port}{settings}")
+    };
+    hosts.split(',').map(url).collect()
+}
+
+fn addresses(
+    urls: impl IntoIterator<Item = impl AsRef<str>>,
+    trust: Option<&[u8]>,
+) -> Result<Vec<ConnectionInfo>, RedisConfigError> {
+    urls.into_iter().map(|url| address(url.as_ref(), trust)).collect()
+}
+
+fn address(url: &str, trust: Option<&[u8]>) -> Result<ConnectionInfo, RedisConfigError> {
+    link::address(url, trust).map_err(|error| wrong(url, error))
+}
+
+fn wrong(url: &str, error: RedisError) -> RedisConfigError {
+    RedisConfigError::Url { url: without_credentials(url), source: Arc::new(error) }
+}
+
+/// Removes user and password from a URL: all between the scheme and the last `@`.
+fn without_credentials(url: &str) -> String {
+    match url.rsplit_once('@') {
+        None => url.to_owned(),
+        Some((before, rest)) => match before.split_once("://") {
+            Some((scheme, _)) => format!("{scheme}://...@{rest}"),
+            None => format!("...@{rest}"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn url_is_shown_without_credentials() {
+        assert_eq!(without_credentials("redis://host:1/0"), "redis://host:1/0");
+        assert_eq!(without_credentials("redis://:pa@ss@host"), "redis://...@host");
+        assert_eq!(without_credentials("user:pass@host"), "...@host");
+    }
+
+    #[test]
+    fn url_of_sentinels_names_all_parts() {
+        let location = Location::parse("redis+sentinel://a:b@one,two:7,[::1]/c:d@mymaster/2", None).unwrap();
+        assert_eq!(location.name, "redis://...@mymaster/2");
+        let Servers::Sentinels { sentinels, primary } = location.servers else { panic!("no sentinels") };
+        let shown: Vec<String> = sentinels.iter().map(|sentinel| sentinel.addr().to_string()).collect();
+        assert_eq!(shown, ["one:26379", "two:7", "::1:26379"]);
+        assert!(sentinels.iter().all(|sentinel| sentinel.redis_settings().username() == Some("a")));
+        let settings = primary.redis_settings();
+        assert_eq!((settings.username(), settings.password(), settings.db()), (Some("c"), Some("d"), 2));
+        for url in ["redis+sentinel://one", "redis+sentinel://secret@one/"] {
+            let error = Location::parse(url, None).err().unwrap();
+            assert!(matches!(error, RedisConfigError::NoPrimary { .. }), "{error:?}");
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn url_of_cluster_names_each_node() {
+        let location = Location::parse("redis+cluster://a:b@one:1,two:2/?protocol=resp3", None).unwrap();
+        assert_eq!(location.name, "the cluster of one:1, two:2");
+        let Servers::Cluster { nodes, .. } = location.servers else { panic!("no cluster") };
+        assert!(nodes.iter().all(|node| node.redis_settings().password() == Some("b")));
+        assert!(Location::parse("redis+ring://one", None).is_err());
+    }
+}
