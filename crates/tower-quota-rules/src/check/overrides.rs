@@ -1,11 +1,11 @@
 //! Overrides of single keys.
 
-use core::net::IpAddr;
+use tower_quota::when;
 
 use super::Checker;
 use crate::document::KeyRule;
 use crate::problem::Place;
-use crate::text::{KeyText, Network};
+use crate::text::KeyText;
 
 /// The meanings that the text of a key can have.
 struct Meaning {
@@ -59,7 +59,7 @@ impl Checker<'_> {
 
     /// Checks a key where addresses are keys.
     fn address(&mut self, key: &str, meaning: &Meaning) {
-        let is_address = key.parse::<IpAddr>().is_ok() || key.parse::<Network>().is_ok();
+        let is_address = when::try_network_range(key).is_ok();
         let place = || Place::of("overrides").field(key);
         if !meaning.text && !is_address {
             let text = format_args!(

@@ -29,10 +29,8 @@ pub(crate) struct Compiled {
 struct Index {
     /// The positions of the limits of every request.
     everywhere: Vec<u32>,
-    /// The matches of limits and routes, each with a position in `found`.
-    matches: Matches,
-    /// The positions of the limits that a match stands for: the first, and the one after the last.
-    found: Vec<(u32, u32)>,
+    /// The matches of limits and routes, each with the positions of its limits: the first, and the one after the last.
+    matches: Matches<(u32, u32)>,
     tiers: Tiers,
 }
 
@@ -75,12 +73,7 @@ impl Index {
             }
         };
         self.everywhere.iter().for_each(|limit| add(*limit));
-        self.matches.find(head, |found| {
-            let found = usize::try_from(found).ok().and_then(|found| self.found.get(found));
-            if let Some((first, end)) = found {
-                (*first..*end).for_each(&mut add);
-            }
-        });
+        self.matches.find(head, |(first, end)| (first..end).for_each(&mut add));
     }
 
     /// Returns the quota that a client has instead of a limit's own, as far as its key alone says.
@@ -114,7 +107,7 @@ impl<'a> Compiler<'a> {
     fn compile(&self, problems: &mut Problems) -> Option<Compiled> {
         let document = self.document;
         let mut limits: Vec<(Limit, Place)> = Vec::new();
-        let (mut everywhere, mut matches, mut found) = (Vec::new(), Vec::<(&Match, Place, u32)>::new(), Vec::new());
+        let (mut everywhere, mut matches) = (Vec::new(), Vec::<(&Match, Place, (u32, u32))>::new());
         for (at, rule) in document.limits.iter().enumerate() {
             let place = Place::of("limits").index(at);
             let position = number(limits.len());
@@ -123,8 +116,8 @@ impl<'a> Compiler<'a> {
                 None => everywhere.push(position),
                 Some(when) => {
                     let place = place.field("when");
-                    matches.extend(when.0.iter().map(|matching| (matching, place.clone(), number(found.len()))));
-                    found.push((position, number(limits.len())));
+                    let found = (position, number(limits.len()));
+                    matches.extend(when.0.iter().map(|matching| (matching, place.clone(), found)));
                 }
             }
         }
@@ -134,14 +127,13 @@ impl<'a> Compiler<'a> {
             for (at, rule) in route.limits.iter().enumerate() {
                 self.add(rule, false, place.field("limits").index(at), &mut limits, problems);
             }
-            matches.push((&route.matching, place.field("match"), number(found.len())));
-            found.push((first, number(limits.len())));
+            matches.push((&route.matching, place.field("match"), (first, number(limits.len()))));
         }
         let rules = || document.limits.iter().chain(document.routes.iter().flat_map(|route| &route.limits));
         let names: HashMap<&str, u32> = rules().map(|rule| rule.name.as_str()).zip(0..).collect();
         let matches = Matches::new(matches, self.context(), problems);
         let tiers = Tiers::new(document, &names, &self.default_key, problems);
-        let index = Arc::new(Index { everywhere, matches, found, tiers });
+        let index = Arc::new(Index { everywhere, matches, tiers });
         let policy = self.policy(limits, &index, problems)?;
         Some(Compiled { policy: self.with_lists(policy, problems), index, explainer: OnceLock::new() })
     }
@@ -210,7 +202,7 @@ impl<'a> Compiler<'a> {
         let document = self.document;
         let mut list = |field: &str, matches: &[Match]| {
             let places = (0..).map(|at| Place::of(field).index(at));
-            let entries = matches.iter().zip(places).map(|(matching, place)| (matching, place, 0));
+            let entries = matches.iter().zip(places).map(|(matching, place)| (matching, place, ()));
             let index = Matches::new(entries, self.context(), problems);
             (!index.is_empty()).then_some(move |head: &RequestHead<'_>| index.has(head))
         };

@@ -19,15 +19,6 @@ struct KeyPart {
     is_text: bool,
 }
 
-/// A key as operators write it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum WrittenKey {
-    /// A text, which any part may find.
-    Text(Box<[u8]>),
-    /// The key of the part at this position.
-    Other(usize, Box<[u8]>),
-}
-
 impl KeySource {
     pub(crate) const fn new() -> Self {
         Self { parts: Vec::new() }
@@ -76,13 +67,13 @@ impl KeySource {
     }
 
     /// Returns the key that an operator writes as this text: an address, if the keys can be addresses, or the text.
-    pub(crate) fn parse(&self, text: &str) -> Option<WrittenKey> {
+    ///
+    /// With it comes the position of the part that finds it; `None` for a text, which any part may find.
+    pub(crate) fn parse(&self, text: &str) -> Option<(Option<usize>, Key<'static>)> {
         let others = self.parts.iter().enumerate().filter(|(_, part)| !part.is_text);
-        let other = |(position, part): (usize, &KeyPart)| {
-            Some(WrittenKey::Other(position, part.extractor.parse(text)?.as_bytes().into()))
-        };
+        let other = |(position, part): (usize, &KeyPart)| Some((Some(position), part.extractor.parse(text)?));
         let texts = self.parts.iter().filter(|part| part.is_text);
-        let text = |part: &KeyPart| Some(WrittenKey::Text(part.extractor.parse(text)?.as_bytes().into()));
+        let text = |part: &KeyPart| Some((None, part.extractor.parse(text)?));
         others.filter_map(other).next().or_else(|| texts.filter_map(text).next())
     }
 }

@@ -6,6 +6,7 @@
 //! | `limits` | a limit with its options |
 //! | `conditions` | the condition of one match |
 //! | `index` | which of many matches a request meets: tries, hashes, nested sets, one expression of many |
+//! | `packed_map` | a map of many keys, packed into one block of bytes |
 //! | `tiers` | the tier of a request's key, and the quotas that it has instead |
 //! | `compiled` | the index, the tiers and the lists of a document, and the policy made of them |
 
@@ -15,6 +16,7 @@ mod index;
 mod key_source;
 mod keys;
 mod limits;
+mod packed_map;
 mod tiers;
 mod unknown;
 

@@ -170,6 +170,9 @@ impl Plan {
 
     fn record_each(&self, charges: &[Charge<'_>]) -> Vec<RecordedCharge> {
         let may_wait = charges.iter().any(|charge| !charge.is_shadow() && charge.max_wait_micros() > 0);
+        if !may_wait && !self.settles {
+            return Vec::new();
+        }
         let recorded = charges.iter().filter_map(|charge| {
             let rule = self.limit(charge.name()).and_then(|limit| limit.settle_rule.clone());
             (may_wait || rule.is_some()).then(|| RecordedCharge::new(charge, rule))

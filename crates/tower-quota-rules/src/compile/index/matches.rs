@@ -26,8 +26,10 @@ use crate::text::KeyPattern;
 ///
 /// Each match is found by the values of one of its fields: by that whose values the fewest other matches have. The rest
 /// of its fields is examined where it was found.
-pub(crate) struct Matches {
-    entries: Vec<Entry>,
+pub(crate) struct Matches<T> {
+    entries: Vec<Entry<T>>,
+    /// The conditions of all entries.
+    conditions: Vec<Box<dyn Condition>>,
     /// The matches without a field to find them by.
     always: Vec<u32>,
     paths: Paths,
@@ -53,44 +55,50 @@ type CodeMatches = (Option<Arc<dyn Condition>>, Vec<u32>);
 type Texts = HashMap<Box<str>, Vec<u32>>;
 
 /// A match.
-struct Entry {
-    /// The number that it stands for.
-    number: u32,
-    /// The conditions of the fields by which it was not found.
-    rest: Vec<Box<dyn Condition>>,
+struct Entry<T> {
+    /// What it stands for.
+    value: T,
+    /// The conditions of the fields by which it was not found: the first, and the one after the last.
+    rest: (u32, u32),
 }
 
-impl Matches {
-    /// Makes the index of these matches: each with its path in the document, and the number that it stands for.
+impl<T: Copy> Matches<T> {
+    /// Makes the index of these matches: each with its path in the document, and the value that it stands for.
     pub(crate) fn new<'m>(
-        matches: impl IntoIterator<Item = (&'m Match, Place, u32)>,
+        matches: impl IntoIterator<Item = (&'m Match, Place, T)>,
         context: Context<'_>,
         problems: &mut Problems,
     ) -> Self {
         let matches: Vec<_> = matches.into_iter().collect();
         let shared = SharedMatches::count(matches.iter().map(|(matching, ..)| *matching));
-        let mut entries = Vec::with_capacity(matches.len());
+        let (mut entries, mut all_conditions) = (Vec::with_capacity(matches.len()), Vec::new());
         let mut found = Found::default();
-        for (matching, place, number) in &matches {
+        for (matching, place, value) in &matches {
             let field = shared.rarest(matching);
             match conditions(matching, field, context, place) {
                 Ok(rest) => {
-                    let entry = u32::try_from(entries.len()).unwrap_or(u32::MAX);
-                    entries.push(Entry { number: *number, rest });
+                    let entry = number(entries.len());
+                    let first = number(all_conditions.len());
+                    all_conditions.extend(rest);
+                    entries.push(Entry { value: *value, rest: (first, number(all_conditions.len())) });
                     found.add(matching, field, entry, context, place, problems);
                 }
                 Err(problem) => problems.push(problem),
             }
         }
-        found.into_index(entries, context, problems)
+        found.into_index(entries, all_conditions, context, problems)
     }
 
-    /// Visits the numbers of all matches that a request meets. One may be visited several times.
-    pub(crate) fn find(&self, head: &RequestHead<'_>, mut visit: impl FnMut(u32)) {
+    /// Visits the values of all matches that a request meets. One may be visited several times.
+    pub(crate) fn find(&self, head: &RequestHead<'_>, mut visit: impl FnMut(T)) {
         let mut examine = |entry: u32| {
-            let Some(entry) = usize::try_from(entry).ok().and_then(|entry| self.entries.get(entry)) else { return };
-            if entry.rest.iter().all(|holds| holds(head)) {
-                visit(entry.number);
+            let Some(entry) = self.entries.get(entry as usize) else { return };
+            let (first, end) = entry.rest;
+            // Most have none: those of another are not read.
+            if first == end
+                || self.conditions.get(first as usize..end as usize).into_iter().flatten().all(|holds| holds(head))
+            {
+                visit(entry.value);
             }
         };
         self.always.iter().for_each(|entry| examine(*entry));
@@ -343,7 +351,13 @@ impl<'m> Found<'m> {
         }
     }
 
-    fn into_index(self, entries: Vec<Entry>, context: Context<'_>, problems: &mut Problems) -> Matches {
+    fn into_index<T>(
+        self,
+        entries: Vec<Entry<T>>,
+        conditions: Vec<Box<dyn Condition>>,
+        context: Context<'_>,
+        problems: &mut Problems,
+    ) -> Matches<T> {
         let paths = Paths::new(self.paths).unwrap_or_else(|error| {
             problems.push(Problem::error(
                 Place::default(),
@@ -357,6 +371,7 @@ impl<'m> Found<'m> {
             .filter_map(|(name, patterns)| Some((header_source(name).ok()?, Globs::new(patterns))));
         Matches {
             entries,
+            conditions,
             always: self.always,
             paths,
             #[cfg(feature = "axum")]
@@ -376,7 +391,11 @@ impl<'m> Found<'m> {
     }
 }
 
-impl fmt::Debug for Matches {
+fn number(position: usize) -> u32 {
+    u32::try_from(position).unwrap_or(u32::MAX)
+}
+
+impl<T> fmt::Debug for Matches<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Matches({})", self.entries.len())
     }

@@ -5,6 +5,7 @@ mod matches;
 mod nested;
 mod networks;
 mod paths;
+mod trie;
 
 pub(crate) use self::globs::Globs;
 pub(crate) use self::matches::Matches;

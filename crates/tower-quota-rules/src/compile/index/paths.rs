@@ -1,7 +1,6 @@
 //! The index of path patterns and expressions.
 
 use core::fmt;
-use std::collections::HashMap;
 
 use regex::{RegexSet, RegexSetBuilder};
 use tower_quota::RequestHead;
@@ -9,13 +8,13 @@ use tower_quota::when::{self, Condition};
 
 use super::globs::MAX_SET_SIZE;
 use super::nested::Nested;
+use super::trie::{Segment, Trie, TrieBuilder};
 use crate::document::PathMatch;
 
 /// Finds all path patterns and expressions that match a request: a trie of segments, and one expression of all.
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
-    /// The nodes of the trie. The first is the root, which is before the first slash.
-    nodes: Vec<Branch>,
+    trie: Trie,
     /// Patterns that are no list of segments, `/v{n}`, by their literal beginning.
     others: Option<Nested<Box<[u8]>>>,
     other_patterns: Vec<Other>,
@@ -24,27 +23,9 @@ pub(crate) struct Paths {
     numbers: Vec<u32>,
 }
 
-/// A place in the trie, after a slash and a segment.
-#[derive(Debug, Default)]
-struct Branch {
-    literals: HashMap<Box<str>, usize>,
-    parameter: Option<usize>,
-    /// The numbers of patterns that end here.
-    ends: Vec<u32>,
-    /// The numbers of patterns that take the rest of the path.
-    rests: Vec<u32>,
-}
-
 struct Other {
     matches: Box<dyn Condition>,
     number: u32,
-}
-
-/// A segment of a pattern.
-enum Segment {
-    Literal(String),
-    Parameter,
-    Rest,
 }
 
 impl Paths {
@@ -53,7 +34,7 @@ impl Paths {
     /// # Errors
     /// An error when the expressions take too much memory together.
     pub(crate) fn new<'p>(entries: impl IntoIterator<Item = (&'p PathMatch, u32)>) -> Result<Self, regex::Error> {
-        let mut paths = Self { nodes: vec![Branch::default()], ..Self::default() };
+        let (mut paths, mut trie) = (Self::default(), TrieBuilder::new());
         let (mut others, mut expressions) = (Vec::new(), Vec::new());
         for (path, number) in entries {
             match path {
@@ -62,7 +43,7 @@ impl Paths {
                     paths.numbers.push(number);
                 }
                 PathMatch::Pattern(pattern) => match segments(pattern.as_str()) {
-                    Some(segments) => paths.insert(segments, number),
+                    Some(segments) => trie.insert(segments, number),
                     None => {
                         let Ok(matches) = when::try_path(pattern.as_str()) else { continue };
                         let prefix = pattern.as_str().split(['{', '}']).next().unwrap_or_default();
@@ -73,6 +54,7 @@ impl Paths {
                 },
             }
         }
+        paths.trie = trie.build();
         paths.others = (!others.is_empty()).then(|| Nested::new(others));
         if !expressions.is_empty() {
             paths.expressions = Some(RegexSetBuilder::new(expressions).size_limit(MAX_SET_SIZE).build()?);
@@ -80,42 +62,14 @@ impl Paths {
         Ok(paths)
     }
 
-    fn insert(&mut self, segments: Vec<Segment>, number: u32) {
-        let mut at = 0;
-        for segment in segments {
-            let next = self.nodes.len();
-            let Some(node) = self.nodes.get_mut(at) else { return };
-            at = match segment {
-                Segment::Literal(text) => *node.literals.entry(text.into()).or_insert(next),
-                Segment::Parameter => *node.parameter.get_or_insert(next),
-                Segment::Rest => return node.rests.push(number),
-            };
-            if at == next {
-                self.nodes.push(Branch::default());
-            }
-        }
-        if let Some(node) = self.nodes.get_mut(at) {
-            node.ends.push(number);
-        }
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
-        self.nodes.len() < 2
-            && self.root().is_none_or(|root| root.rests.is_empty())
-            && self.others.is_none()
-            && self.numbers.is_empty()
-    }
-
-    fn root(&self) -> Option<&Branch> {
-        self.nodes.first()
+        self.trie.is_empty() && self.others.is_none() && self.numbers.is_empty()
     }
 
     /// Visits the numbers of all patterns and expressions that match a request.
     pub(crate) fn find(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(u32)) {
         let path = head.path();
-        if let (Some(root), Some(rest)) = (self.root(), path.strip_prefix('/')) {
-            self.descend(root, rest, visit);
-        }
+        self.trie.find(path, visit);
         if let Some(others) = &self.others {
             let examine = |position| {
                 let other = usize::try_from(position).ok().and_then(|position| self.other_patterns.get(position));
@@ -129,27 +83,6 @@ impl Paths {
         if let Some(expressions) = &self.expressions {
             let numbers = expressions.matches(path);
             numbers.iter().filter_map(|at| self.numbers.get(at)).for_each(|number| visit(*number));
-        }
-    }
-
-    /// Visits what matches the rest of a path, which begins after a slash.
-    fn descend(&self, node: &Branch, path: &str, visit: &mut dyn FnMut(u32)) {
-        if !path.is_empty() {
-            node.rests.iter().for_each(|number| visit(*number));
-        }
-        let (segment, rest) = match path.split_once('/') {
-            Some((segment, rest)) => (segment, Some(rest)),
-            None => (path, None),
-        };
-        let literal = node.literals.get(segment);
-        // At the end of a pattern a parameter takes at least one character.
-        let parameter = node.parameter.filter(|_| rest.is_some() || !segment.is_empty());
-        for next in literal.into_iter().copied().chain(parameter) {
-            let Some(next) = self.nodes.get(next) else { continue };
-            match rest {
-                Some(rest) => self.descend(next, rest, visit),
-                None => next.ends.iter().for_each(|number| visit(*number)),
-            }
         }
     }
 }

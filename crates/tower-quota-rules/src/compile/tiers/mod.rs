@@ -14,7 +14,7 @@ use tower_quota::{Key, Name, RequestHead};
 
 pub(crate) use self::grants::Granted;
 use self::grants::{Quotas, TierQuota};
-use self::overrides::Overrides;
+use self::overrides::{Overrides, OverridesBuilder};
 pub use self::tier::Tier;
 use super::index::Globs;
 use super::key_source::KeySource;
@@ -89,10 +89,12 @@ impl Tiers {
     }
 
     fn override_keys(&mut self, document: &Document, limits: &HashMap<&str, u32>, problems: &mut Problems) {
-        self.overrides.reserve(document.overrides.len());
+        let mut overrides = OverridesBuilder::default();
+        overrides.reserve(document.overrides.len());
+        let mut grants = Vec::new();
         for (text, rule) in &document.overrides {
             let place = || Place::of("overrides").field(text);
-            let Some(key) = self.default_key.parse(text) else {
+            let Some((part, key)) = self.default_key.parse(text) else {
                 problems.push(Problem::error(
                     place(),
                     "it is not a key that the key of `defaults` can have: write one, or remove it",
@@ -109,11 +111,11 @@ impl Tiers {
                     }
                 },
             };
-            let mut grants = Vec::with_capacity(rule.limits.iter().len());
+            grants.clear();
             add(&mut grants, &rule.limits, limits, &mut self.quotas, &place, problems);
-            self.overrides.insert(key, tier, grants);
+            overrides.insert(part, key.as_bytes(), tier, &grants);
         }
-        self.overrides.finish();
+        self.overrides = overrides.build();
         self.quotas.finish();
     }
 
@@ -148,7 +150,10 @@ impl Tiers {
     #[inline]
     fn granted<'t>(&self, key: Option<(usize, &Key<'_>)>, attached: impl FnOnce() -> Option<&'t Tier>) -> Granted<'_> {
         let key = key.filter(|(_, key)| !key.as_bytes().is_empty());
-        let own = key.and_then(|(part, key)| self.overrides.find(part, self.default_key.is_text(part), key.as_bytes()));
+        let own = key.and_then(|(part, key)| {
+            let part = (!self.default_key.is_text(part)).then_some(part);
+            self.overrides.find(part, key.as_bytes())
+        });
         let (own_tier, own_grants) = own.unwrap_or_default();
         let by_code = || self.tier_named(attached()?.as_str());
         let by_pattern = || {

@@ -1,23 +1,26 @@
 //! Overrides of single keys, of which there may be a million.
 //!
-//! A key is stored once, as its bytes; its tier and quotas are numbers into tables of distinct ones. That takes some 90
-//! bytes for each key.
+//! A key is stored once, as its bytes; its tier and quotas are a number into a table of distinct ones.
 
 use core::fmt;
 use std::collections::HashMap;
 
 use super::grants::TierQuota;
-use crate::compile::key_source::WrittenKey;
+use crate::compile::packed_map::{PackedMap, PackedMapBuilder};
 
 /// The overrides by key.
 #[derive(Default)]
 pub(super) struct Overrides {
-    texts: HashMap<Box<[u8]>, u32>,
-    /// The keys of parts that are no texts, by the position of the part.
-    others: Vec<HashMap<Box<[u8]>, u32>>,
+    numbers: PackedMap,
     bodies: Vec<Body>,
-    /// The numbers of bodies, while they are collected.
-    numbers: HashMap<Body, u32>,
+}
+
+/// The overrides while they are collected.
+#[derive(Default)]
+pub(super) struct OverridesBuilder {
+    numbers: PackedMapBuilder,
+    bodies: Vec<Body>,
+    known: HashMap<Body, u32>,
 }
 
 /// The tier and quotas of a key.
@@ -27,55 +30,50 @@ struct Body {
     grants: Box<[TierQuota]>,
 }
 
-impl Overrides {
+impl OverridesBuilder {
     pub(super) fn reserve(&mut self, count: usize) {
-        self.texts.reserve(count);
+        self.numbers.reserve(count);
     }
 
-    /// Adds an override.
-    pub(super) fn insert(&mut self, key: WrittenKey, tier: Option<u32>, grants: Vec<TierQuota>) {
+    /// Adds the override of a key that this part finds: `None` stands for all parts that find texts.
+    pub(super) fn insert(&mut self, part: Option<usize>, key: &[u8], tier: Option<u32>, grants: &[TierQuota]) {
         let body = Body { tier, grants: grants.into() };
-        let number = match self.numbers.get(&body) {
+        let number = match self.known.get(&body) {
             Some(number) => *number,
             None => {
                 let number = u32::try_from(self.bodies.len()).unwrap_or(u32::MAX);
                 self.bodies.push(body.clone());
-                self.numbers.insert(body, number);
+                self.known.insert(body, number);
                 number
             }
         };
-        match key {
-            WrittenKey::Text(text) => self.texts.insert(text, number),
-            WrittenKey::Other(part, key) => {
-                if self.others.len() <= part {
-                    self.others.resize_with(part + 1, HashMap::new);
-                }
-                self.others.get_mut(part).and_then(|others| others.insert(key, number))
-            }
-        };
+        self.numbers.insert(group(part), key, number);
     }
 
-    /// Frees what is needed to collect overrides only.
-    pub(super) fn finish(&mut self) {
-        self.numbers = HashMap::new();
-        self.bodies.shrink_to_fit();
-        self.texts.shrink_to_fit();
+    pub(super) fn build(self) -> Overrides {
+        Overrides { numbers: self.numbers.build(), bodies: self.bodies }
     }
+}
 
+impl Overrides {
     pub(super) const fn is_empty(&self) -> bool {
         self.bodies.is_empty()
     }
 
-    /// Returns the tier and the quotas of a key that a part found.
-    pub(super) fn find(&self, part: usize, is_text: bool, key: &[u8]) -> Option<(Option<u32>, &[TierQuota])> {
-        let number = if is_text { self.texts.get(key) } else { self.others.get(part)?.get(key) };
-        let body = self.bodies.get(usize::try_from(*number?).ok()?)?;
+    /// Returns the tier and the quotas of a key that this part found: `None` stands for all parts that find texts.
+    pub(super) fn find(&self, part: Option<usize>, key: &[u8]) -> Option<(Option<u32>, &[TierQuota])> {
+        let number = self.numbers.find(group(part), key)?;
+        let body = self.bodies.get(usize::try_from(number).ok()?)?;
         Some((body.tier, &body.grants))
     }
 }
 
+fn group(part: Option<usize>) -> u32 {
+    part.map_or(0, |part| u32::try_from(part + 1).unwrap_or(u32::MAX))
+}
+
 impl fmt::Debug for Overrides {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Overrides({})", self.texts.len() + self.others.iter().map(HashMap::len).sum::<usize>())
+        write!(f, "Overrides({})", self.numbers.len())
     }
 }

@@ -30,6 +30,10 @@ fn ipv4_behind_nat64(address: Ipv6Addr) -> Option<Ipv4Addr> {
 ///
 /// An address alone is a network of one address.
 pub(crate) fn network(text: &str) -> Option<IpNet> {
+    // Seen at the first character, mostly: of a million keys of a document, each is compared with an address.
+    if !text.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.' | b'/')) {
+        return None;
+    }
     let network = text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))?;
     let v4 = || {
         let IpAddr::V4(v4) = canonical(network.network()) else { return None };
