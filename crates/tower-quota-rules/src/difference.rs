@@ -11,6 +11,7 @@ use crate::document::Document;
 
 /// A difference between two documents. As text it is a line: `+` added, `-` removed, `~` changed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Difference {
     /// The place, such as `limits[minute].quota`.
@@ -27,6 +28,7 @@ pub struct Difference {
 
 /// A kind of difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ChangeKind {

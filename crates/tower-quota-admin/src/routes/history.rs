@@ -62,7 +62,6 @@ pub(crate) struct DiffQuery {
 pub(crate) struct Diff {
     from: u64,
     to: u64,
-    #[schema(value_type = Vec<Object>)]
     differences: Vec<Difference>,
 }
 

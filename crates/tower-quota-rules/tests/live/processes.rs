@@ -112,11 +112,15 @@ async fn sixty_changes_under_load_lose_nothing() {
     assert!(totals.iter().all(|totals| totals.errors == 0 && totals.mixed == 0 && totals.requests > 0), "{totals:?}");
 
     // What all processes were admitted is what is counted, across all quotas.
-    let store = RedisStore::connect(&url).await.unwrap();
-    let instance = Instance::counting(store, Arc::new(rules), LiveOptions::new()).await;
+    let instance = Instance::counting(counters(&url).await, Arc::new(rules), LiveOptions::new()).await;
     let status = instance.live.handle().peek("one", "ann").await.unwrap();
     let requests: u64 = totals.iter().map(|totals| totals.requests).sum();
     assert_eq!(status.limit - status.remaining(), requests);
+}
+
+/// Returns the shared counters. A busy machine must not make decisions degrade: that would hide a lost counter.
+async fn counters(url: &str) -> RedisStore {
+    RedisStore::options().deadline(Duration::from_secs(10)).connect(url).await.unwrap()
 }
 
 /// Asks without a pause, and prints each version that comes into force: one of the processes.
@@ -124,10 +128,8 @@ async fn sixty_changes_under_load_lose_nothing() {
 #[ignore = "a process of the test above"]
 async fn process() {
     let url = std::env::var(URL).unwrap();
-    // A busy machine must not make decisions degrade: that would hide a lost counter.
-    let counters = RedisStore::options().deadline(Duration::from_secs(10)).connect(&url).await.unwrap();
     let rules = Arc::new(RedisRules::new(&url, "storm").unwrap());
-    let instance = Instance::counting(counters, rules, LiveOptions::new()).await;
+    let instance = Instance::counting(counters(&url).await, rules, LiveOptions::new()).await;
     let is_over = Arc::new(AtomicBool::new(false));
     let [requests, errors, mixed] = [(); 3].map(|()| Arc::new(AtomicU64::new(0)));
     let asking: Vec<_> = (0..4)
