@@ -73,6 +73,7 @@ impl Rules {
                 problems.push(problem);
             }
         }
+        reading.repeated_limits(&mut problems);
         problems.count(found.more());
         problems.sort();
         Err(problems)

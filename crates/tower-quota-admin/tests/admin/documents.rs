@@ -101,6 +101,7 @@ async fn rollback_is_a_new_version() {
     let history = instance.json("/v1/rules/history?limit=2").await;
     let numbers: Vec<_> = history["versions"].as_array().unwrap().iter().map(|version| &version["number"]).collect();
     assert_eq!(numbers, [&json!(3), &json!(2)]);
+    assert_eq!(history["versions"][0]["comment"], "rollback to version 1: oops");
     let audit = instance.json("/v1/audit?limit=1").await;
     let record = &audit["records"][0];
     assert_eq!(

@@ -43,7 +43,7 @@ fn schemas_name_every_field() {
     }
 }
 
-/// Asserts that each object in a schema has named fields or values of a schema, and that each reference is defined.
+/// Asserts that each object in a schema is described, and that each reference is defined.
 fn assert_described(path: &str, schema: &Value, schemas: &Map<String, Value>) {
     if let Some(reference) = schema["$ref"].as_str() {
         let name = reference.strip_prefix("#/components/schemas/");

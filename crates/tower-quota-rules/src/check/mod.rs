@@ -23,6 +23,7 @@ use std::collections::HashSet;
 use indexmap::IndexMap;
 
 use self::budget::Budget;
+pub(crate) use self::names::repeated_limit;
 use crate::code_parts::CodeParts;
 use crate::document::{Document, KeyRule, LimitRule, RouteRule};
 use crate::problem::{Place, Problem, Problems, nearest};
@@ -33,6 +34,8 @@ use crate::text::KeyText;
 pub(crate) struct KnownNames {
     pub(crate) limits: HashSet<String>,
     pub(crate) tiers: HashSet<String>,
+    /// True if something could not be read. The reader then reports the limits of one name, since it sees all of them.
+    pub(crate) is_partial: bool,
 }
 
 /// Returns the problems of a document.
@@ -54,6 +57,7 @@ pub(crate) fn check(document: &Document, parts: &CodeParts, known: &KnownNames) 
     checker.paths();
     checker.routes();
     checker.useless();
+    checker.useless_for_tiers();
     checker.samples();
     checker.problems
 }
@@ -81,7 +85,15 @@ struct PlacedLimit<'d> {
     route: Option<(usize, &'d RouteRule)>,
 }
 
-impl PlacedLimit<'_> {
+impl<'d> PlacedLimit<'d> {
+    /// Returns the limits of its route.
+    fn siblings(self) -> impl Iterator<Item = PlacedLimit<'d>> {
+        self.route.into_iter().flat_map(|(index, route)| {
+            let limits = route.limits.iter().enumerate();
+            limits.map(move |(position, rule)| PlacedLimit { rule, position, route: Some((index, route)) })
+        })
+    }
+
     fn place(&self) -> Place {
         match self.route {
             None => Place::of("limits").index(self.position),

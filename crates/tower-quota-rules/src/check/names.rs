@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Checker, PlacedLimit, all_limits};
+use crate::problem::{Place, Problem};
 
 impl<'d> Checker<'d> {
     pub(super) fn names(&mut self) {
@@ -20,16 +21,20 @@ impl<'d> Checker<'d> {
                     let text = format!("the names {name:?} and {other:?} are stored under the same number: rename one");
                     self.error(place, text);
                 } else if !core::ptr::eq(first.rule, limit.rule) {
-                    let text = format!(
-                        "the limit {name:?} is there already, at {}: give each a name of its own",
-                        first.place()
-                    );
-                    self.error(place, text);
+                    if !self.known.is_partial {
+                        self.problems.push(repeated_limit(place, name, &first.place()));
+                    }
                     break;
                 }
             }
         }
     }
+}
+
+/// Makes the problem of a limit that has the name of an earlier one.
+pub(crate) fn repeated_limit(place: Place, name: &str, first: &Place) -> Problem {
+    let text = format_args!("the limit {name:?} is there already, at {first}: give each a name of its own");
+    Problem::error(place, text)
 }
 
 /// Returns the numbers under which the counters of a limit are stored.

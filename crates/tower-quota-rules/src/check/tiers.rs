@@ -8,7 +8,7 @@ use crate::problem::Place;
 use crate::text::KeyPattern;
 
 /// The most tiers between a tier and the last one that it extends.
-const MAX_EXTENDED: usize = 32;
+pub(super) const MAX_EXTENDED: usize = 32;
 
 impl<'d> Checker<'d> {
     pub(super) fn tiers(&mut self) {

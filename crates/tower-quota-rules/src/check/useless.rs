@@ -1,8 +1,18 @@
-//! Limits that never decide, since a stricter one counts the same requests.
+//! Limits that never decide, since a stricter one counts the same requests: for all clients, and for those of a tier.
+
+use std::collections::HashSet;
+
+use tower_quota::Quota;
 
 use super::stricter::is_stricter;
+use super::tiers::MAX_EXTENDED;
 use super::{Checker, PlacedLimit, all_limits};
-use crate::text::CostText;
+use crate::document::TierRule;
+use crate::problem::Place;
+use crate::text::{CostText, QuotaText};
+
+/// A limit, and the quota by which it counts a client.
+type Counting<'a> = (PlacedLimit<'a>, &'a Quota);
 
 impl<'d> Checker<'d> {
     pub(super) fn useless(&mut self) {
@@ -16,15 +26,12 @@ impl<'d> Checker<'d> {
         let global: Vec<PlacedLimit<'d>> =
             all_limits(document).filter(|limit| limit.route.is_none()).filter(fixed).collect();
         for limit in all_limits(document).filter(fixed) {
-            let siblings = limit.route.into_iter().flat_map(|(index, route)| {
-                let limits = route.limits.iter().enumerate();
-                limits.map(move |(position, rule)| PlacedLimit { rule, position, route: Some((index, route)) })
-            });
-            for other in global.iter().copied().chain(siblings.filter(fixed)) {
+            for other in global.iter().copied().chain(limit.siblings().filter(fixed)) {
                 if !self.budget.take() {
                     return;
                 }
-                if core::ptr::eq(other.rule, limit.rule) || !self.decides_for(other, limit) {
+                let (one, loose) = ((other, other.rule.quota.quota()), (limit, limit.rule.quota.quota()));
+                if core::ptr::eq(other.rule, limit.rule) || !self.decides_for(one, loose) {
                     continue;
                 }
                 let text = format!(
@@ -40,8 +47,61 @@ impl<'d> Checker<'d> {
         }
     }
 
+    /// Warns of the quotas of tiers that a limit with a stricter one in the same tier makes useless.
+    ///
+    /// A limit that single keys have other quotas of is not compared: it may be looser for a client of the tier.
+    pub(super) fn useless_for_tiers(&mut self) {
+        let document = self.document;
+        if document.tiers.is_empty() {
+            return;
+        }
+        let overrides = document.overrides.values().flat_map(|single| &single.limits);
+        let overridden: HashSet<&str> = overrides.map(|(name, _)| name.as_str()).collect();
+        let is_fixed = |limit: &PlacedLimit<'_>| !overridden.contains(limit.rule.name.as_str());
+        let global: Vec<PlacedLimit<'d>> =
+            all_limits(document).filter(|limit| limit.route.is_none()).filter(is_fixed).collect();
+        for (tier_name, tier) in &document.tiers {
+            for (name, grant) in &tier.limits {
+                let name = name.as_str();
+                let (Some(limit), Some(quota)) = (self.limits.get(name).copied(), grant.quota()) else { continue };
+                for other in global.iter().copied().chain(limit.siblings().filter(is_fixed)) {
+                    if !self.budget.take() {
+                        return;
+                    }
+                    let Some(strict) = self.quota_in(tier, other) else { continue };
+                    if core::ptr::eq(other.rule, limit.rule) || !self.decides_for((other, strict), (limit, quota)) {
+                        continue;
+                    }
+                    let other = other.rule.name.as_str();
+                    let text = format!(
+                        "{name:?} never decides for the tier {:?}, since {other:?} with {} is stricter: raise {other:?} for it \
+                         too, or lower {name:?}",
+                        tier_name.as_str(),
+                        QuotaText::from(*strict)
+                    );
+                    let place = Place::of("tiers").field(tier_name.as_str()).field("limits").field(name);
+                    self.warning(place, text);
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Returns the quota of a limit for the clients of a tier; `None` if the limit does not apply to them.
+    fn quota_in(&self, tier: &'d TierRule, limit: PlacedLimit<'d>) -> Option<&'d Quota> {
+        let mut next = Some(tier);
+        for _ in 0..=MAX_EXTENDED {
+            let Some(tier) = next else { break };
+            if let Some(grant) = tier.limits.get(limit.rule.name.as_str()) {
+                return grant.quota();
+            }
+            next = tier.extends.as_ref().and_then(|name| self.document.tiers.get(name.as_str()));
+        }
+        Some(limit.rule.quota.quota())
+    }
+
     /// Returns whether a limit refuses whatever another one would.
-    fn decides_for(&self, strict: PlacedLimit<'_>, loose: PlacedLimit<'_>) -> bool {
+    fn decides_for(&self, (strict, one_quota): Counting<'_>, (loose, other_quota): Counting<'_>) -> bool {
         let (one, other) = (strict.rule, loose.rule);
         let key = |key| -> &crate::document::KeyRule { Option::unwrap_or(key, self.default_key()) };
         let is_plain = !one.shadow && !one.at_most && one.settle.is_none() && other.settle.is_none();
@@ -52,7 +112,6 @@ impl<'d> Checker<'d> {
             (Some(CostText::Code(_)), _) => false,
             (one, other) => one == other,
         };
-        let (one_quota, other_quota) = (one.quota.quota(), other.quota.quota());
         // Of two that are alike, the later is useless. A limit with a penalty does more than refuse.
         let comes_first = || strict.route.is_none() && loose.route.is_some() || (strict.position < loose.position);
         is_plain

@@ -1,12 +1,13 @@
 //! Reading of a text, and places in it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
 use super::elements::{Elements, too_long};
 use super::tree::{Kind, Tree};
 use super::{json, toml, yaml};
-use crate::check::KnownNames;
+use crate::check::{KnownNames, repeated_limit};
 use crate::document::Document;
 use crate::format::Format;
 use crate::problem::{Problem, Problems, Step};
@@ -61,18 +62,37 @@ impl Reading<'_> {
     /// Returns the names of limits and tiers that the text gives, also those of what could not be read.
     pub(crate) fn known_names(&self) -> KnownNames {
         let mut names = KnownNames::default();
-        let Some(tree) = self.tree.as_ref().filter(|_| !self.left_out.is_empty()) else { return names };
-        let limits_of = |list: Option<u32>, names: &mut HashSet<String>| {
-            let limits = list.into_iter().flat_map(|list| tree.elements(list));
-            names.extend(limits.filter_map(|limit| tree.value(limit, "name")).map(|name| tree.text(name).to_owned()));
-        };
-        limits_of(tree.value(0, "limits"), &mut names.limits);
-        for route in tree.value(0, "routes").into_iter().flat_map(|routes| tree.elements(routes)) {
-            limits_of(tree.value(route, "limits"), &mut names.limits);
-        }
+        let Some(tree) = self.tree_with_gaps() else { return names };
+        names.is_partial = true;
+        names.limits.extend(named_limits(tree).map(|(_, name)| tree.text(name).to_owned()));
         let tiers = tree.value(0, "tiers").into_iter().flat_map(|tiers| tree.entries(tiers));
         names.tiers.extend(tiers.map(|(key, _)| tree.text(key).to_owned()));
         names
+    }
+
+    /// Reports the names that several limits have, if something was left out: a check does not see all limits then.
+    pub(crate) fn repeated_limits(&self, problems: &mut Problems) {
+        let Some(tree) = self.tree_with_gaps() else { return };
+        let mut first: HashMap<&str, u32> = HashMap::new();
+        for (limit, name) in named_limits(tree).filter(|(_, name)| !self.left_out.contains(name)) {
+            match first.entry(tree.text(name)) {
+                Entry::Vacant(entry) => {
+                    entry.insert(limit);
+                }
+                // Finding its place takes time that grows with the text.
+                Entry::Occupied(_) if problems.is_full() => problems.count(1),
+                Entry::Occupied(entry) => {
+                    let mut problem = repeated_limit(tree.place(name), entry.key(), &tree.place(*entry.get()));
+                    self.set_position(tree, name, &mut problem);
+                    problems.push(problem);
+                }
+            }
+        }
+    }
+
+    /// Returns the tree of a text of which something could not be read.
+    fn tree_with_gaps(&self) -> Option<&Tree> {
+        self.tree.as_ref().filter(|_| !self.left_out.is_empty())
     }
 
     /// Sets the line, the column and the path of a problem that was found in the document.
@@ -98,15 +118,27 @@ impl Reading<'_> {
         let place = tree.place(node);
         // The place of a field that is not given is that of the map that could give it.
         problem.path = place.to_string();
+        self.set_position(tree, node, problem);
+        true
+    }
+
+    fn set_position(&self, tree: &Tree, node: u32, problem: &mut Problem) {
         if let Some(found) = tree.node(node) {
             let (line, column) = found.at.line_and_column(self.source);
             (problem.line, problem.column) = (Some(line), Some(column));
         }
-        true
     }
 
     fn has_gaps(&self, tree: &Tree, node: u32) -> bool {
         let inside = (Bound::Included(node), Bound::Excluded(tree.end(node)));
         matches!(tree.kind(node), Kind::List | Kind::Map) && self.left_out.range(inside).next().is_some()
     }
+}
+
+/// Returns the limits that have names, those of every request first: the node of each, and that of its name.
+fn named_limits(tree: &Tree) -> impl Iterator<Item = (u32, u32)> {
+    let routes = tree.value(0, "routes").into_iter().flat_map(|routes| tree.elements(routes));
+    let lists = tree.value(0, "limits").into_iter().chain(routes.filter_map(|route| tree.value(route, "limits")));
+    let limits = lists.flat_map(|list| tree.elements(list));
+    limits.filter_map(|limit| Some((limit, tree.value(limit, "name")?)))
 }

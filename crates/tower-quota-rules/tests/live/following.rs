@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use http::StatusCode;
 use tower_quota::MemoryStore;
-use tower_quota_rules::live::{ChangeError, LiveOptions, MemoryRules, RedisRules, Rollout, RuleStore, RuleStoreError};
+use tower_quota_rules::live::{
+    By, ChangeError, LiveOptions, MemoryRules, RedisRules, Rollout, RuleStore, RuleStoreError,
+};
 use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
 use crate::fixture::{Instance, broken, document, eventually, new};
@@ -66,6 +68,10 @@ async fn rollback_is_a_new_version() {
     instance.live.put(None, new(6)).await.unwrap();
     assert_eq!(instance.live.rollback(1, "bob").await.unwrap().number, 3);
     assert_eq!((instance.number(), instance.limits("ann").await), (3, vec![5, 10]));
+    instance.live.rollback(2, By::new("bob").comment("it was no mistake")).await.unwrap();
+    let comments: Vec<String> =
+        instance.live.history(2).await.unwrap().into_iter().map(|version| version.comment).collect();
+    assert_eq!(comments, ["rollback to version 2: it was no mistake", "rollback to version 1"]);
     let missing = instance.live.rollback(77, "bob").await;
     assert!(matches!(missing, Err(ChangeError::Store(RuleStoreError::UnknownVersion(77)))));
 }

@@ -71,7 +71,9 @@ impl RefusalRecord {
         Self::instance_of(&self.reference).unwrap_or_default()
     }
 
-    /// Returns the name of the instance with which a reference begins, of a refusal that another process may remember.
+    /// Returns the name of the instance with which a reference begins.
+    ///
+    /// Another process than this one may remember the refusal.
     ///
     /// ```
     /// use tower_quota::RefusalRecord;

@@ -129,7 +129,9 @@ impl Tiers {
         if self.is_empty() { Granted::none(&self.quotas) } else { self.find(head) }
     }
 
-    /// Returns the tier and the quotas of a client of which only the key is known, without a tier that code attaches.
+    /// Returns the tier and the quotas of a client of which only the key is known.
+    ///
+    /// A tier that code attaches to requests is not.
     pub(crate) fn of_key(&self, key: &Key<'_>) -> Granted<'_> {
         let part = self.default_key.part_of(key.scope());
         self.granted(part.map(|part| (part, key)), || None)

@@ -34,14 +34,19 @@ impl<S: Store + 'static> LiveRules<S> {
 
     /// Puts an old version in force again, as a new version, on all instances.
     ///
+    /// In the history its comment is `rollback to version N`, and after a colon the reason that is given.
+    ///
     /// # Errors
     /// As [`put`](Self::put); [`RuleStoreError::UnknownVersion`] if the version is not kept any more.
     pub async fn rollback(&self, number: u64, by: impl Into<By>) -> Result<Version, ChangeError> {
         let by = by.into();
         let old = self.shared.store.version(number).await?.ok_or(RuleStoreError::UnknownVersion(number))?;
-        self.check(&NewVersion::new(old.text, old.format, &*by.author)).await?;
+        let reason = if by.comment.is_empty() { String::new() } else { format!(": {}", by.comment) };
+        let comment = format!("rollback to version {number}{reason}");
+        let new = NewVersion::new(old.text, old.format, by.author).comment(comment).above(self.shared.number());
+        self.check(&new).await?;
         let before = self.number_before().await?;
-        let version = self.shared.store.rollback(number, by.author, self.shared.number()).await?;
+        let version = self.shared.store.put(None, new).await?;
         self.changed(Action::Rollback, &version.author, &by.comment, before, Some(version.number)).await;
         Ok(version)
     }

@@ -107,16 +107,4 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
             }
         })
     }
-
-    /// Puts the text of an old version in force again, as a new version.
-    ///
-    /// # Errors
-    /// [`RuleStoreError::UnknownVersion`] if it is not kept any more.
-    fn rollback(&self, number: u64, author: String, above: u64) -> Reply<'_, Version> {
-        Box::pin(async move {
-            let old = self.version(number).await?.ok_or(RuleStoreError::UnknownVersion(number))?;
-            let comment = format!("rollback to version {number}");
-            self.put(None, NewVersion::new(old.text, old.format, author).comment(comment).above(above)).await
-        })
-    }
 }
