@@ -9,6 +9,7 @@ pub(crate) mod clients;
 pub(crate) mod explain;
 mod http;
 mod local;
+pub(crate) mod rollout;
 pub(crate) mod rules;
 pub(crate) mod status;
 mod target;
