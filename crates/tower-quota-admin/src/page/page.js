@@ -412,12 +412,14 @@ async function showRollout() {
   if (!candidate) return;
   const percent = candidate.rollout.percent;
   const mode = percent === undefined ? "as a dry run, which decides no request" : `for ${percent} % of the clients`;
-  const { differences } = await read("v1/rules/rollout");
-  const refused = differences
-    ? ` It refused ${counts.format(differences.candidate_refused)} of ${counts.format(differences.candidate_requests)} requests; the rules in force ${counts.format(differences.current_refused)} of ${counts.format(differences.current_requests)}.`
+  const { differences, all_instances } = await read("v1/rules/rollout");
+  const seen = all_instances ?? differences;
+  const where = all_instances ? ` on ${counts.format(all_instances.instances)} instances` : "";
+  const refused = seen
+    ? ` It refused ${counts.format(seen.candidate_refused)} of ${counts.format(seen.candidate_requests)} requests${where}; the rules in force ${counts.format(seen.current_refused)} of ${counts.format(seen.current_requests)}.`
     : "";
   setText(at("rollout-text"), `Version ${candidate.number} by ${candidate.author} is rolled out ${mode}.${refused}`);
-  show(at("rollout-limits"), Object.entries(differences?.limits ?? {}).slice(0, 50), {
+  show(at("rollout-limits"), Object.entries(seen?.limits ?? {}).slice(0, 50), {
     id: ([name]) => name,
     create: makeRow,
     update: (row, [name, limit]) => {

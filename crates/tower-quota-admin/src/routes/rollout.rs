@@ -35,8 +35,8 @@ pub(crate) struct RolloutState {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     differences: Option<RolloutReport>,
-    /// The sum over all instances that share the store, and their number; absent while the store does not answer. Counts
-    /// of other instances are at most a poll old.
+    /// The sum over all instances that share the store, and their number. It is absent while the store does not answer.
+    /// Counts of other instances are at most a poll old.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     all_instances: Option<RolloutTotal>,

@@ -8,11 +8,11 @@ use super::error::PolicyPrintError;
 use crate::document::{KeyRule, Many, Match};
 use crate::text::{KeyPattern, KeyText};
 
-type Matches = Result<Vec<Match>, PolicyPrintError>;
+type PrintedMatches = Result<Vec<Match>, PolicyPrintError>;
 
 impl Printer {
     /// Returns the matches of which one is enough for a condition.
-    pub(super) fn matches(&mut self, described: Option<&Described>, place: &str) -> Matches {
+    pub(super) fn matches(&mut self, described: Option<&Described>, place: &str) -> PrintedMatches {
         let code = || PolicyPrintError::Code { place: place.to_owned(), part: "condition" };
         let one = |matching: Option<Value>| {
             let read = serde_json::from_value(matching.ok_or_else(code)?).map_err(|_| code())?;
@@ -51,7 +51,7 @@ impl Printer {
         }
     }
 
-    fn keys_listed(&mut self, key: &KeyRule, keys: &[Described], place: &str) -> Matches {
+    fn keys_listed(&mut self, key: &KeyRule, keys: &[Described], place: &str) -> PrintedMatches {
         let texts = keys.iter().filter_map(|key| if let Described::Text(text) = key { Some(text) } else { None });
         let patterns: Vec<KeyPattern> = texts.filter_map(|text| literal(text)).collect();
         if patterns.is_empty() {

@@ -1,4 +1,4 @@
-//! Why a policy cannot be printed.
+//! The reasons why a policy cannot be printed.
 
 use core::error::Error;
 use core::fmt;
@@ -20,7 +20,7 @@ pub enum PolicyPrintError {
     Conflict {
         /// The limit or the list that disagrees with those before it.
         place: String,
-        /// What cannot be said, and how to change that.
+        /// The reason, and how to change that.
         reason: &'static str,
     },
     /// A text that documents do not allow.

@@ -8,7 +8,7 @@ use super::counts::RolloutReport;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RolloutTotal {
-    /// The instances that have reported requests since the roll-out began, those that have ended since included.
+    /// The number of instances that have reported requests, those that have ended since included.
     pub instances: usize,
     /// The sum of their counts.
     #[serde(flatten)]
