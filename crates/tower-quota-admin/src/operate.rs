@@ -10,7 +10,7 @@ use tower_quota::{
 };
 use tower_quota_rules::live::{
     AuditRecord, Block, BlockTarget, By, ChangeError, InForce, LiveRules, LiveState, NewBlock, NewVersion,
-    RolloutReport, RuleStoreError, StoreState, Version, VersionInfo,
+    RolloutReport, RolloutTotal, RuleStoreError, StoreState, Version, VersionInfo,
 };
 use tower_quota_rules::{Format, Problems, Rules};
 
@@ -37,6 +37,7 @@ pub(crate) trait Operate: Send + Sync + 'static {
     fn promote(&self, candidate: u64, by: By) -> Pending<'_, ()>;
     fn abandon(&self, candidate: u64, by: By) -> Pending<'_, ()>;
     fn rollout(&self) -> Option<RolloutReport>;
+    fn rollout_of_all(&self) -> Pending<'_, Option<RolloutTotal>>;
 
     fn blocks(&self) -> Vec<Block>;
     fn block<'a>(&'a self, target: BlockTarget<'a>, new: NewBlock) -> Pending<'a, Block>;
@@ -128,6 +129,10 @@ impl<S: Store> Operate for LiveRules<S> {
 
     fn rollout(&self) -> Option<RolloutReport> {
         Self::rollout(self)
+    }
+
+    fn rollout_of_all(&self) -> Pending<'_, Option<RolloutTotal>> {
+        Box::pin(async move { Ok(Self::rollout_of_all(self).await?) })
     }
 
     fn blocks(&self) -> Vec<Block> {

@@ -9,6 +9,7 @@ use crate::remote::blocks::{BlockArguments, BlocksArguments, UnblockArguments};
 use crate::remote::clients::{GrantArguments, PeekArguments, ResetArguments};
 use crate::remote::explain::ExplainArguments;
 use crate::remote::refusal::RefusalArguments;
+use crate::remote::rollout::ReportArguments;
 use crate::remote::rules::{HistoryArguments, PutArguments, RollbackArguments, RolloutArguments, ShowArguments};
 use crate::remote::status::{HealthArguments, TopArguments};
 use crate::remote::watch::WatchArguments;
@@ -50,6 +51,8 @@ pub(crate) enum Command {
     MakeLog(MakeLogArguments),
     /// Puts rules in force, on all instances.
     Put(PutArguments),
+    /// Shows what the rules that are rolled out change, on all instances.
+    Rollout(ReportArguments),
     /// Puts the rules that are rolled out in force for all clients.
     Promote(RolloutArguments),
     /// Ends a roll-out: the rules in force decide for all clients again.

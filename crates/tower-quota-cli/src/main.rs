@@ -33,6 +33,7 @@ fn run(arguments: &Arguments) -> Ended {
         Command::Simulate(simulate) => simulate::command(simulate, is_json),
         Command::MakeLog(make) => simulate::make_log(make),
         Command::Put(put) => remote::rules::put(put, is_json),
+        Command::Rollout(rollout) => remote::rollout::run(rollout, is_json),
         Command::Promote(rollout) => remote::rules::promote(rollout, is_json),
         Command::Abandon(rollout) => remote::rules::abandon(rollout, is_json),
         Command::Rollback(rollback) => remote::rules::rollback(rollback, is_json),

@@ -60,7 +60,7 @@ impl Location {
         Self { name: server.addr().to_string(), servers: Servers::One(server) }
     }
 
-    /// `primary` is a URL with the primary's name in the place of the host, or the name alone.
+    /// Makes the location of a primary. `primary` is a URL with its name in the place of the host, or the name alone.
     pub(crate) fn sentinels(
         sentinels: impl IntoIterator<Item = impl AsRef<str>>,
         primary: &str,

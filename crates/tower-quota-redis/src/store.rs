@@ -115,9 +115,9 @@ impl RedisStore {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Returns another connection to the servers of this store, for other data, whose calls end within a deadline.
+    /// Returns another connection to the servers of this store, for other data.
     ///
-    /// No connection is made yet. Commands of it hold up no decision.
+    /// Its calls end within the deadline. No connection is made yet. Commands of it hold up no decision.
     ///
     /// # Errors
     /// [`RedisConfigError::PoolAddress`] for a store on a pool.

@@ -37,6 +37,7 @@
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, HeaderName, InvalidHeaderName};
 
+use crate::described::{Described, describing};
 use crate::head::RequestHead;
 use crate::valid::valid_header;
 
@@ -66,7 +67,12 @@ pub fn try_header(
 }
 
 fn header_named(name: HeaderName, default: u64) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync {
-    move |head| number_in(head.headers(), &name).unwrap_or(default)
+    describing(move |head: &RequestHead<'_>| {
+        if head.describe(|| Described::Text(format!("header {name} default {default}"))) {
+            return default;
+        }
+        number_in(head.headers(), &name).unwrap_or(default)
+    })
 }
 
 /// Charges the length of the request's body, in units of `bytes_per_unit` bytes (0 counts as 1).
@@ -79,10 +85,19 @@ fn header_named(name: HeaderName, default: u64) -> impl Fn(&RequestHead<'_>) -> 
 /// servers read no more than that.
 pub fn body_size(bytes_per_unit: u64, default: u64) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync {
     let bytes_per_unit = bytes_per_unit.max(1);
-    move |head| match number_in(head.headers(), &CONTENT_LENGTH) {
+    describing(move |head: &RequestHead<'_>| match number_in(head.headers(), &CONTENT_LENGTH) {
+        _ if head.describe(|| Described::Text(format!("body_size {bytes_per_unit} default {default}"))) => default,
         Some(bytes) => bytes.div_ceil(bytes_per_unit).max(1),
         None => default,
-    }
+    })
+}
+
+/// Describes a cost of your own, for documents that are made of policies: see [`Policy::parts`](crate::Policy::parts).
+pub fn described(
+    description: Described,
+    cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static,
+) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync {
+    describing(move |head: &RequestHead<'_>| if head.describe(|| description.clone()) { 1 } else { cost(head) })
 }
 
 /// Returns the non-negative integer in a header, if all lines agree; above 64 bits the largest one.

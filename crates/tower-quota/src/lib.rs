@@ -179,6 +179,7 @@ mod clients;
 pub mod cost;
 mod decided;
 mod degraded;
+mod described;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 mod handle;
@@ -207,11 +208,12 @@ pub use self::checks::{Check, ChecksReport};
 pub use self::clients::{RefusalRecord, TopClient, TopWindow};
 pub use self::decided::Decided;
 pub use self::degraded::{Degraded, OnStoreFailure};
+pub use self::described::Described;
 pub use self::handle::{ClientKey, HandleError, RateLimitHandle};
 pub use self::head::RequestHead;
 pub use self::layer::{RateLimit, RateLimitLayer, ResponseBody, ResponseFuture, StoreTimeout};
 pub use self::limit::{Limit, MissingKey};
-pub use self::policy::{Chosen, Explained, ExplainedLimit, Explainer, Policy};
+pub use self::policy::{Chosen, Explained, ExplainedLimit, Explainer, LimitParts, Policy, PolicyParts};
 pub use self::protocol::Protocol;
 #[cfg(feature = "axum")]
 pub use self::request_decision::RequestDecision;

@@ -6,16 +6,18 @@ async function showRollout() {
   candidate = state.snapshot?.health.rules.candidate && await readRollout();
   at("rollout").hidden = !candidate;
   if (!candidate) return;
-  const { number, author, rollout, differences } = candidate;
+  const { number, author, rollout, differences, all_instances: total } = candidate;
+  const seen = total ?? differences;
   setText(at("rollout-promote"), `Promote version ${number}`);
   setText(at("rollout-abandon"), `Abandon version ${number}`);
   const percent = rollout.percent;
   const mode = percent === undefined ? "as a dry run, which decides no request" : `for ${percent} % of the clients`;
-  const refused = differences
-    ? ` It refused ${counts.format(differences.candidate_refused)} of ${counts.format(differences.candidate_requests)} requests; the rules in force ${counts.format(differences.current_refused)} of ${counts.format(differences.current_requests)}.`
+  const where = total ? ` on ${counts.format(total.instances)} instances` : "";
+  const refused = seen
+    ? ` It refused ${counts.format(seen.candidate_refused)} of ${counts.format(seen.candidate_requests)} requests${where}; the rules in force ${counts.format(seen.current_refused)} of ${counts.format(seen.current_requests)}.`
     : "";
   setText(at("rollout-text"), `Version ${number} by ${author} is rolled out ${mode}.${refused}`);
-  show(at("rollout-limits"), Object.entries(differences?.limits ?? {}).slice(0, 50), {
+  show(at("rollout-limits"), Object.entries(seen?.limits ?? {}).slice(0, 50), {
     id: ([name]) => name,
     create: makeRow,
     update: (row, [name, limit]) => {

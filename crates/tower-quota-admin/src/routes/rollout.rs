@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
 use serde::{Deserialize, Serialize};
-use tower_quota_rules::live::{CandidateState, Rollout, RolloutReport};
+use tower_quota_rules::live::{CandidateState, Rollout, RolloutReport, RolloutTotal};
 use utoipa::{IntoParams, ToSchema};
 
 use super::document::{PutVersion, replace};
@@ -33,9 +33,13 @@ pub(crate) struct RolloutState {
     /// The differences in outcomes that this instance has seen; absent if it does not count them.
     #[serde(skip_serializing_if = "Option::is_none")]
     differences: Option<RolloutReport>,
+    /// The sum over all instances that share the store, and their number. It is absent while the store does not answer.
+    /// Counts of other instances are at most a poll old.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    all_instances: Option<RolloutTotal>,
 }
 
-/// Returns the roll-out under way, with the differences that this instance has seen. The ETag is its version.
+/// Returns the roll-out under way, with the differences that this and all instances have seen. The ETag is its version.
 #[utoipa::path(
     get, path = "/v1/rules/rollout", operation_id = "rollout",
     responses((status = 200, body = RolloutState, headers(("ETag" = String))), (status = 404)),
@@ -44,7 +48,10 @@ pub(crate) async fn get(State(api): State<Api>) -> Result<Response> {
     let candidate = api.live.state().candidate.ok_or_else(none)?;
     let number = candidate.version.number;
     let differences = api.live.rollout().filter(|report| report.candidate == number);
-    Ok(([(header::ETAG, tag(number))], Json(RolloutState { candidate, differences })).into_response())
+    let of_all = api.live.rollout_of_all().await.ok().flatten();
+    let all_instances = of_all.filter(|total| total.report.candidate == number);
+    let state = RolloutState { candidate, differences, all_instances };
+    Ok(([(header::ETAG, tag(number))], Json(state)).into_response())
 }
 
 /// Starts a roll-out: this document runs beside the one in force.

@@ -27,6 +27,8 @@ async fn dry_run_counts_differences() {
     let rollout = instance.json("/v1/rules/rollout").await;
     assert_eq!((&rollout["number"], &rollout["rollout"]), (&json!(2), &json!("dry_run")));
     assert_eq!(rollout["differences"]["only_candidate_refuses"], 2, "{rollout}");
+    assert_eq!(rollout["all_instances"]["only_candidate_refuses"], 2, "{rollout}");
+    assert_eq!(rollout["all_instances"]["instances"], 1, "{rollout}");
 
     let promoted = end(&instance, Method::POST, "/v1/rules/rollout/promote", "\"2\"").await;
     assert_eq!(promoted.status(), StatusCode::NO_CONTENT);

@@ -27,7 +27,7 @@ pub(crate) struct HttpApi {
 }
 
 impl HttpApi {
-    /// `authorities` are the certificates to trust over https, in PEM, instead of the system's.
+    /// Makes a client of the API at an address. `authorities` are the certificates to trust over https, in PEM.
     pub(super) fn new(
         address: &str,
         token_file: Option<&Path>,

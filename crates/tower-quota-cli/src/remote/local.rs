@@ -46,7 +46,7 @@ pub(crate) struct LocalApi {
 }
 
 impl LocalApi {
-    /// `authorities` are the certificates to trust over TLS, in PEM, instead of the system's.
+    /// Makes the API over the Redis at a URL. `authorities` are the certificates to trust over TLS, in PEM.
     pub(super) fn new(
         url: &str,
         authorities: Option<Vec<u8>>,

@@ -10,6 +10,7 @@ pub(crate) mod explain;
 mod http;
 mod local;
 pub(crate) mod refusal;
+pub(crate) mod rollout;
 pub(crate) mod rules;
 pub(crate) mod status;
 mod target;

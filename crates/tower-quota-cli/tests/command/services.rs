@@ -62,6 +62,8 @@ fn change_rules(target: &TestTarget) {
 
     let out = target.run(&["put", &second, "--dry-run"]).expect(0);
     assert!(out.contains("version 4 is rolled out"), "{out}");
+    let report = target.run(&["rollout"]).expect(0);
+    assert!(report.starts_with("version 4 is a dry run\ncounted on 0 instances\n"), "{report}");
     assert!(target.run(&["promote"]).expect(0).contains("version 4 is in force"));
     assert_eq!(target.run(&["abandon"]).code, 1);
     target.run(&["rollback", "3"]).expect(0);

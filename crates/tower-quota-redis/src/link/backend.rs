@@ -5,7 +5,7 @@ use core::future::Future;
 use redis::aio::PubSub;
 use redis::{RedisError, RedisResult, Value};
 
-use super::request::Request;
+use super::request::LinkRequest;
 
 /// A server, or several that act as one, and how to call it.
 pub(crate) trait Backend: Send + Sync + 'static {
@@ -40,7 +40,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
     fn run(
         connection: &mut Self::Connection,
         key: &str,
-        request: &impl Request,
+        request: &impl LinkRequest,
     ) -> impl Future<Output = RedisResult<Value>> + Send;
 
     /// Returns what an error of a call says about the connection.

@@ -30,7 +30,7 @@ use tokio::task::JoinSet;
 
 use super::backend::{Backend, Verdict};
 use super::election::Address;
-use super::request::Request;
+use super::request::LinkRequest;
 use super::server::Dialer;
 
 /// The longest that the connected nodes may take to report the slots' owners.
@@ -141,13 +141,13 @@ impl Backend for Cluster {
         connected.map(Some)
     }
 
-    /// Any node has all announcements.
+    /// Makes a connection to any node: each has all announcements.
     async fn subscriber(&self) -> RedisResult<PubSub> {
         let (node, _) = self.first_to_answer().await?;
         Dialer::new(node, self.node_timeout)?.subscriber().await
     }
 
-    async fn run(connected: &mut Connected, key: &str, request: &impl Request) -> RedisResult<Value> {
+    async fn run(connected: &mut Connected, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
         let answer = request.send(&mut connected.client, key).await;
         if has_moved(&answer) { request.send(&mut connected.client, key).await } else { answer }
     }

@@ -27,7 +27,7 @@ use self::cluster::Cluster;
 use self::election::Address;
 use self::pool::Pooled;
 use self::reconnecting::Reconnecting;
-use self::request::Request;
+use self::request::LinkRequest;
 pub(crate) use self::request::Several;
 use self::sentinel::Sentinels;
 use self::server::Server;
@@ -142,7 +142,7 @@ impl Link {
     }
 
     /// Sends a request once, to the partition that a key stands for.
-    pub(crate) async fn run(&self, key: &str, request: &impl Request) -> Result<Value, CallError> {
+    pub(crate) async fn run(&self, key: &str, request: &impl LinkRequest) -> Result<Value, CallError> {
         match self {
             Self::Server(link) => link.run(key, request).await,
             Self::Sentinels(link) => link.run(key, request).await,

@@ -12,7 +12,7 @@ use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{ErrorKind, RedisError, RedisResult, Value};
 
 use super::backend::{Backend, Verdict};
-use super::request::Request;
+use super::request::LinkRequest;
 use super::server::Server;
 
 pub(crate) struct Pooled {
@@ -55,12 +55,12 @@ impl Backend for Pooled {
         Ok(connection)
     }
 
-    /// A pool does not say where its server is.
+    /// Returns an error: a pool does not say where its server is.
     async fn subscriber(&self) -> RedisResult<PubSub> {
         Err((ErrorKind::InvalidClientConfig, "a pool has no connections for announcements").into())
     }
 
-    async fn run(connection: &mut MultiplexedConnection, key: &str, request: &impl Request) -> RedisResult<Value> {
+    async fn run(connection: &mut MultiplexedConnection, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
         Server::run(connection, key, request).await
     }
 

@@ -26,7 +26,7 @@ use tokio::sync::watch;
 use super::attempts::Attempts;
 use super::backend::{Backend, Verdict};
 use super::call_error::CallError;
-use super::request::Request;
+use super::request::LinkRequest;
 
 /// Calls in a row that a connection may leave unanswered.
 const MOST_UNANSWERED: u32 = 16;
@@ -94,7 +94,7 @@ impl<B: Backend> Reconnecting<B> {
     }
 
     /// Sends a request once.
-    pub(super) async fn run(&self, key: &str, request: &impl Request) -> Result<Value, CallError> {
+    pub(super) async fn run(&self, key: &str, request: &impl LinkRequest) -> Result<Value, CallError> {
         let mut tracked = self.connection().await.map_err(CallError::NotSent)?;
         let mut waiting = Waiting { shared: &self.shared, unanswered: &tracked.unanswered, is_over: false };
         let answer = B::run(&mut tracked.connection, key, request).await;
@@ -328,7 +328,7 @@ mod tests {
             pending().await
         }
 
-        async fn run(_connection: &mut (), key: &str, _request: &impl Request) -> RedisResult<Value> {
+        async fn run(_connection: &mut (), key: &str, _request: &impl LinkRequest) -> RedisResult<Value> {
             if key == "answered" { Ok(Value::Nil) } else { Err((ErrorKind::Io, "the node is gone").into()) }
         }
 
@@ -356,7 +356,7 @@ mod tests {
             pending().await
         }
 
-        async fn run(_connection: &mut u32, _key: &str, _request: &impl Request) -> RedisResult<Value> {
+        async fn run(_connection: &mut u32, _key: &str, _request: &impl LinkRequest) -> RedisResult<Value> {
             pending().await
         }
 

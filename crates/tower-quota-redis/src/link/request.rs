@@ -8,7 +8,7 @@ use redis::{Cmd, Pipeline, RedisResult, Value};
 use crate::script::{self, Call};
 
 /// A request to the servers of a connection.
-pub(crate) trait Request: Sync {
+pub(crate) trait LinkRequest: Sync {
     /// Sends it once, to the partition that a key stands for.
     fn send(
         &self,
@@ -18,14 +18,14 @@ pub(crate) trait Request: Sync {
 }
 
 /// Decisions, which the script makes.
-impl Request for Call {
+impl LinkRequest for Call {
     async fn send(&self, connection: &mut (impl ConnectionLike + Send), key: &str) -> RedisResult<Value> {
         script::run(connection, key, self).await
     }
 }
 
 /// A command, which leads to its partition by its own keys.
-impl Request for Cmd {
+impl LinkRequest for Cmd {
     async fn send(&self, connection: &mut (impl ConnectionLike + Send), _key: &str) -> RedisResult<Value> {
         connection.req_packed_command(self).await?.extract_error()
     }
@@ -38,7 +38,7 @@ pub(crate) struct Several<'a> {
     pub(crate) count: usize,
 }
 
-impl Request for Several<'_> {
+impl LinkRequest for Several<'_> {
     async fn send(&self, connection: &mut (impl ConnectionLike + Send), _key: &str) -> RedisResult<Value> {
         let replies = connection.req_packed_commands(self.commands, self.offset, self.count).await?;
         Value::Array(replies).extract_error()

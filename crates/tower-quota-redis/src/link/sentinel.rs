@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::backend::{Backend, Verdict};
 use super::election::{self, Address, Report};
-use super::request::Request;
+use super::request::LinkRequest;
 use super::server::{Dialer, Server};
 
 /// A primary under this name, at whatever address.
@@ -104,7 +104,7 @@ impl Backend for Sentinels {
         Dialer::new(primary, self.connect_timeout / 2)?.subscriber().await
     }
 
-    async fn run(found: &mut Found, key: &str, request: &impl Request) -> RedisResult<Value> {
+    async fn run(found: &mut Found, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
         Server::run(&mut found.connection, key, request).await
     }
 

@@ -8,7 +8,7 @@ use redis::{
 };
 
 use super::backend::{Backend, Verdict};
-use super::request::Request;
+use super::request::LinkRequest;
 
 /// Requests that may wait to be written. The client's default of 50 would make a burst wait.
 const QUEUE: usize = 1024;
@@ -67,7 +67,7 @@ impl Backend for Server {
         self.0.subscriber().await
     }
 
-    async fn run(connection: &mut MultiplexedConnection, key: &str, request: &impl Request) -> RedisResult<Value> {
+    async fn run(connection: &mut MultiplexedConnection, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
         request.send(connection, key).await
     }
 

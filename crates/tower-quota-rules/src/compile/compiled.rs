@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use tower_quota::{Chosen, Explained, Explainer, Key, Limit, Name, Policy, Quota, RequestHead};
+use tower_quota::when;
+use tower_quota::{Chosen, Described, Explained, Explainer, Key, Limit, Name, Policy, Quota, RequestHead};
 
 use super::conditions::Context;
 use super::index::Matches;
@@ -38,7 +39,7 @@ struct Index {
 ///
 /// # Errors
 /// [`Problems`] with all that cannot be compiled.
-pub(crate) fn compile(document: &Document, code: &CodeParts) -> Result<Compiled, Problems> {
+pub(crate) fn compile(document: &Arc<Document>, code: &CodeParts) -> Result<Compiled, Problems> {
     let mut problems = Problems::default();
     let compiled = Compiler::new(document, code, &mut problems).and_then(|compiler| compiler.compile(&mut problems));
     match compiled {
@@ -84,14 +85,14 @@ impl Index {
 
 /// The parts of a document that the others refer to.
 struct Compiler<'a> {
-    document: &'a Document,
+    document: &'a Arc<Document>,
     code: &'a CodeParts,
     client_ip: tower_quota::key::ClientIp,
     default_key: Arc<KeySource>,
 }
 
 impl<'a> Compiler<'a> {
-    fn new(document: &'a Document, code: &'a CodeParts, problems: &mut Problems) -> Option<Self> {
+    fn new(document: &'a Arc<Document>, code: &'a CodeParts, problems: &mut Problems) -> Option<Self> {
         let made = client_ip(&document.client_ip).and_then(|client_ip| {
             let keys = Keys { client_ip: &client_ip, code };
             let source = keys.source(&default_key(&document.defaults), &Place::of("defaults").field("key"))?;
@@ -183,7 +184,7 @@ impl<'a> Compiler<'a> {
         let chooser = Arc::clone(index);
         let choose = move |head: &RequestHead<'_>, chosen: &mut Chosen<'_>| chooser.choose(head, chosen);
         match policy.clone().try_choose(limits.iter().map(|(limit, _)| limit).zip(0..).map(with_tiers), choose) {
-            Ok(policy) => Some(policy),
+            Ok(policy) => Some(policy.describe_choice(Described::Value(Arc::clone(self.document) as _))),
             Err(_) => {
                 // Added one by one, to tell the places of all that are invalid.
                 for (limit, place) in limits {
@@ -204,7 +205,8 @@ impl<'a> Compiler<'a> {
             let places = (0..).map(|at| Place::of(field).index(at));
             let entries = matches.iter().zip(places).map(|(matching, place)| (matching, place, ()));
             let index = Matches::new(entries, self.context(), problems);
-            (!index.is_empty()).then_some(move |head: &RequestHead<'_>| index.has(head))
+            let description = Described::Value(Arc::new(matches.to_vec()));
+            (!index.is_empty()).then(|| when::described(description, move |head: &RequestHead<'_>| index.has(head)))
         };
         if let Some(allowed) = list("allow", &document.allow) {
             policy = policy.allow(allowed);

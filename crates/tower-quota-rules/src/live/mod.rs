@@ -67,14 +67,15 @@ pub use self::change::By;
 pub use self::error::ChangeError;
 pub use self::follow::{CandidateState, InForce, LiveState, ReloadCounts, VersionState};
 pub use self::options::LiveOptions;
-pub use self::rollout::{LimitCounts, Rollout, RolloutCounts, RolloutReport};
+pub use self::rollout::{LimitCounts, Rollout, RolloutCounts, RolloutReport, RolloutTotal};
 pub use self::rules::{BlockTarget, LiveRules};
 #[cfg(feature = "file")]
 pub use self::store::FileRules;
 #[cfg(feature = "redis")]
 pub use self::store::RedisRules;
 pub use self::store::{
-    Candidate, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, MemoryRules, Reply, RuleStore, RuleStoreError, StoreState,
+    Candidate, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_BLOCKS, MemoryRules, Reply, RuleStore, RuleStoreError,
+    StoreState,
 };
 pub use self::time::{Time, TimeError};
 pub use self::version::{NewVersion, Version, VersionInfo};

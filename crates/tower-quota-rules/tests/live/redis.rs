@@ -66,6 +66,8 @@ async fn documented_rights_suffice() {
     one.live.put(None, new(5)).await.unwrap();
     other.until_in_force(1).await;
     one.live.put(None, new(6).rollout(Rollout::DryRun)).await.unwrap();
+    one.ask("ann").await;
+    assert_eq!(one.live.rollout_of_all().await.unwrap().unwrap().instances, 1);
     one.live.promote(2, "ann").await.unwrap();
     one.live.put(None, new(7).rollout(Rollout::Percent(5))).await.unwrap();
     one.live.abandon(3, "ann").await.unwrap();

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::StatusCode;
 use tower_quota::MemoryStore;
-use tower_quota_rules::live::{LiveOptions, MemoryRules, Rollout, RuleStore};
+use tower_quota_rules::live::{KEPT_REPORTS, LiveOptions, MemoryRules, RedisRules, Rollout, RuleStore};
+use tower_quota_testkit::RedisServer;
 
-use crate::fixture::{Instance, new};
+use crate::fixture::{Instance, eventually, new};
 
 async fn two_instances() -> [Instance; 2] {
     let store: Arc<dyn RuleStore> = Arc::new(MemoryRules::new());
@@ -108,4 +110,61 @@ async fn dry_run_of_a_generous_document_is_counted() {
     let report = one.live.rollout().unwrap();
     assert_eq!((report.only_candidate_refuses, report.only_current_refuses), (0, 3));
     assert_eq!(report.limits["one"].only_current_refuses, 3);
+}
+
+#[tokio::test]
+async fn reports_of_all_instances_are_summed() {
+    let server = RedisServer::start();
+    let start = async |poll| {
+        let redis = RedisRules::new(&server.url(), "sum").unwrap();
+        Instance::start(redis, LiveOptions::new().poll_every(poll)).await
+    };
+    let (one, other) = (start(Duration::from_secs(600)).await, start(Duration::from_millis(20)).await);
+    one.live.put(None, new(5)).await.unwrap();
+    one.live.put(None, new(2).rollout(Rollout::DryRun)).await.unwrap();
+    eventually("both run it", async || other.live.state().candidate.is_some()).await;
+    assert_eq!(one.live.rollout_of_all().await.unwrap().unwrap().instances, 0);
+    for instance in [&one, &other] {
+        for _ in 0..7 {
+            instance.ask("ann").await;
+        }
+    }
+    // The other instance reports with its polls, and this one when it is asked.
+    let mut total = None;
+    eventually("both are counted", async || {
+        total = one.live.rollout_of_all().await.unwrap();
+        total.as_ref().is_some_and(|total| total.report.candidate_requests == 14)
+    })
+    .await;
+    let total = total.unwrap();
+    assert_eq!((total.instances, total.report.candidate), (2, 2));
+    assert_eq!((total.report.current_refused, total.report.candidate_refused), (4, 10));
+    assert_eq!((total.report.only_candidate_refuses, total.report.limits["one"].only_candidate_refuses), (6, 6));
+
+    let seconds = server.command("TTL quota:rules:{sum}:reports").unwrap();
+    let seconds: u64 = seconds.trim().trim_start_matches(':').parse().unwrap();
+    assert!((80_000..=86_400).contains(&seconds), "{seconds}");
+    // Reports of an ended roll-out are not added to those of the next.
+    one.live.abandon(2, "bob").await.unwrap();
+    assert_eq!(one.live.rollout_of_all().await.unwrap(), None);
+    one.live.put(None, new(3).rollout(Rollout::DryRun)).await.unwrap();
+    assert_eq!(one.live.rollout_of_all().await.unwrap().unwrap().instances, 0);
+    one.ask("eve").await;
+    assert_eq!(one.live.rollout_of_all().await.unwrap().unwrap().report.candidate_requests, 1);
+}
+
+#[tokio::test]
+async fn stored_reports_are_bounded() {
+    let server = RedisServer::start();
+    let store = RedisRules::new(&server.url(), "many").unwrap();
+    store.put(None, new(5)).await.unwrap();
+    store.put(None, new(2).rollout(Rollout::DryRun)).await.unwrap();
+    let instance = Instance::start(RedisRules::new(&server.url(), "many").unwrap(), LiveOptions::new()).await;
+    instance.ask("ann").await;
+    let report = instance.live.rollout().unwrap();
+    for number in 0..KEPT_REPORTS + 5 {
+        store.put_report(&format!("instance {number}"), report.clone()).await.unwrap();
+    }
+    assert_eq!(store.reports(2).await.unwrap().len(), KEPT_REPORTS);
+    assert_eq!(store.reports(1).await.unwrap().len(), 0);
 }

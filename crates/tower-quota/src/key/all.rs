@@ -8,6 +8,7 @@ use tower_quota_core::{Key, Name};
 use super::extractor::{KeyExtractor, identity_of};
 use super::mistake::Mistake;
 use super::parts::{IntoExtractors, Parts};
+use crate::described::Described;
 use crate::head::RequestHead;
 
 /// Counts by several keys together, such as each client on each route.
@@ -92,6 +93,10 @@ impl KeyExtractor for All {
 
     fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
         self.parts.mistake(head)
+    }
+
+    fn describe(&self) -> Option<Described> {
+        Some(Described::field("all", self.parts.describe()?))
     }
 
     fn identity(&self) -> u64 {

@@ -39,6 +39,10 @@ macro_rules! single_value {
             fn each_value(&self, head: &$crate::head::RequestHead<'_>, visit: &mut dyn FnMut(&[u8])) {
                 self.values(head).flatten().for_each(|value| visit(&value));
             }
+
+            fn describe(&self) -> Option<$crate::described::Described> {
+                Some($crate::described::Described::key(self.scope))
+            }
         })+
     };
 }

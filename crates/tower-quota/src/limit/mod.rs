@@ -2,6 +2,7 @@
 
 mod by_id;
 mod charging;
+mod parts;
 
 use core::fmt;
 use core::time::Duration;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use tower_quota_core::{Key, Name, Penalty, Quota};
 
 use crate::degraded::OnStoreFailure;
+use crate::described::Described;
 use crate::head::RequestHead;
 use crate::key::{KeyExtractor, everyone};
 use crate::settle::{Rule, Settle, SettleRule, by_handler};
@@ -90,7 +92,7 @@ type QuotaOfKey = dyn Fn(&Key<'_>) -> Option<Quota> + Send + Sync;
 #[derive(Clone)]
 enum Cost {
     Constant(u64),
-    Computed(Arc<CostOf>),
+    Computed { of: Arc<CostOf>, description: Option<Described> },
 }
 
 impl Limit {
@@ -166,7 +168,10 @@ impl Limit {
     ///
     /// A cost above the quota's capacity is never admitted: the request is refused without a time to retry.
     pub fn cost_with(mut self, cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static) -> Self {
-        self.cost = Cost::Computed(Arc::new(cost));
+        let description = Described::of_closure(&cost, |head| {
+            cost(head);
+        });
+        self.cost = Cost::Computed { of: Arc::new(cost), description };
         self
     }
 

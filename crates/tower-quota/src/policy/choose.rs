@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tower_quota_core::Quota;
 
+use crate::described::Described;
 use crate::head::RequestHead;
 use crate::limit::Limit;
 
@@ -16,6 +17,7 @@ pub(super) type Choose = dyn Fn(&RequestHead<'_>, &mut Chosen<'_>) + Send + Sync
 pub(super) struct Choice {
     pub(super) limits: Vec<Limit>,
     pub(super) choose: Arc<Choose>,
+    pub(super) description: Option<Described>,
 }
 
 impl fmt::Debug for Choice {

@@ -8,6 +8,7 @@ mod explained_limit;
 mod lists;
 mod look_up;
 mod names;
+mod parts;
 mod plan;
 
 use core::future::Future;
@@ -34,6 +35,7 @@ use self::lists::Lists;
 use self::look_up::LookUp;
 pub(crate) use self::look_up::LookUps;
 use self::names::Names;
+pub use self::parts::{LimitParts, PolicyParts};
 pub(crate) use self::plan::Plan;
 
 /// The limits of a request, decided together in one step: all are charged or none is.
@@ -164,7 +166,7 @@ impl Policy {
         for limit in &mut limits {
             self.examine(limit)?;
         }
-        self.choices.push(Choice { limits, choose: Arc::new(choose) });
+        self.choices.push(Choice { limits, choose: Arc::new(choose), description: None });
         Ok(self)
     }
 

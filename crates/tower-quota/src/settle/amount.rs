@@ -3,8 +3,10 @@
 use http::header::{HeaderName, InvalidHeaderName};
 use http::response::Parts;
 
+use super::rule::Named;
 use super::{ResponseEnd, Rule, Settle};
 use crate::cost::number_in;
+use crate::described::Described;
 
 /// Settles by the number in a header of the response.
 ///
@@ -29,7 +31,9 @@ pub fn cost_header(name: &str) -> impl Rule + use<> {
 /// [`InvalidHeaderName`] when `name` is empty or not a token (RFC 9110, section 5.1).
 pub fn try_cost_header(name: &str) -> Result<impl Rule + use<>, InvalidHeaderName> {
     let name = HeaderName::from_bytes(name.as_bytes())?;
-    Ok(move |response: &Parts| number_in(&response.headers, &name).map_or(Settle::Keep, Settle::Cost))
+    let text = format!("cost_header {name}");
+    let rule = move |response: &Parts| number_in(&response.headers, &name).map_or(Settle::Keep, Settle::Cost);
+    Ok(Named { text, rule })
 }
 
 /// Settles by the length of the response's body, in units of a number of bytes, rounded up.
@@ -80,5 +84,10 @@ impl Rule for BodyBytes {
 
     fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
         Settle::Cost(end.bytes().div_ceil(self.bytes_per_unit))
+    }
+
+    fn describe(&self) -> Option<Described> {
+        let cut = if self.is_cut { " cut" } else { "" };
+        Some(Described::Text(format!("body_bytes {}{cut}", self.bytes_per_unit)))
     }
 }

@@ -16,6 +16,7 @@
 //! | [`address_in`] | from clients whose address is in one of these networks |
 //! | [`key_in`] | with one of these keys |
 //! | [`cors_preflight`] | that are CORS preflight requests of browsers |
+//! | [`described`] | that a closure of yours matches, with a name for documents |
 //! | [`not`], [`any`], [`every`] | that another condition does not match, that one of several does, that all do |
 //!
 //! A closure on the [head](crate::RequestHead) of a request is a condition too. By default a limit has no condition and
@@ -64,7 +65,7 @@ mod http;
 mod key;
 
 pub use self::address::{address_in, try_address_in, try_network_range};
-pub use self::condition::{Condition, PatternError, any, every, not};
+pub use self::condition::{Condition, PatternError, any, described, every, not};
 #[cfg(feature = "axum")]
 pub use self::http::route;
 pub use self::http::{

@@ -24,6 +24,9 @@ impl<S: Store + 'static> Shared<S> {
         loop {
             let wait = if self.refresh().await {
                 backoff.reset();
+                if let Err(error) = self.report().await {
+                    tracing::debug!(%error, "the counts of a roll-out are not shared");
+                }
                 jittered(self.options.poll)
             } else {
                 backoff.next()

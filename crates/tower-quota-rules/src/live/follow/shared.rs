@@ -11,7 +11,8 @@ use super::state::{Health, LiveState};
 use crate::live::audit::AuditRecord;
 use crate::live::blocks::BlockSet;
 use crate::live::options::LiveOptions;
-use crate::live::store::RuleStore;
+use crate::live::rollout::{RolloutCounts, RolloutReport};
+use crate::live::store::{RuleStore, RuleStoreError};
 use crate::live::time::Time;
 
 /// The state that the tasks and handles of live rules share.
@@ -25,6 +26,10 @@ pub(crate) struct Shared<S> {
     /// Held while a state is taken over, so that states come into force in order.
     pub(super) known: Mutex<Known>,
     pub(crate) closing: watch::Sender<bool>,
+    /// The name of this instance in the reports of a roll-out.
+    instance: String,
+    /// The last report that the store has.
+    reported: Mutex<RolloutReport>,
 }
 
 /// The state of the store as far as it is known.
@@ -42,7 +47,9 @@ impl<S: Store> Shared<S> {
     pub(crate) fn new(handle: RateLimitHandle<S>, store: Arc<dyn RuleStore>, options: LiveOptions) -> Self {
         let blocks = Arc::new(BlockSet::new(options.key_seed));
         let (in_force, health, known) = (ArcSwapOption::empty(), Health::new(), Mutex::default());
-        Self { handle, store, options, blocks, in_force, health, known, closing: watch::Sender::new(false) }
+        let instance = format!("{:016x}", fastrand::u64(..));
+        let (closing, reported) = (watch::Sender::new(false), Mutex::default());
+        Self { handle, store, options, blocks, in_force, health, known, closing, instance, reported }
     }
 
     pub(crate) fn state(&self) -> LiveState {
@@ -54,6 +61,17 @@ impl<S: Store> Shared<S> {
     /// Returns the number of the version in force, and 0 without one.
     pub(crate) fn number(&self) -> u64 {
         self.in_force.load().as_ref().map_or(0, |in_force| in_force.version.number)
+    }
+
+    /// Stores the counts of this instance, if they have changed since. Other instances add them to theirs.
+    pub(crate) async fn report(&self) -> Result<(), RuleStoreError> {
+        let Some(report) = self.options.counts.as_ref().and_then(RolloutCounts::report) else { return Ok(()) };
+        let mut reported = self.reported.lock().await;
+        if report.has_requests() && *reported != report {
+            self.store.put_report(&self.instance, report.clone().bounded()).await?;
+            *reported = report;
+        }
+        Ok(())
     }
 
     /// Logs a change, and adds it to the store's audit log.

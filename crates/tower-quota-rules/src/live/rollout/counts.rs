@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwapOption;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tower_quota::key::KeyExtractor;
 use tower_quota::{Decided, Policy};
 
@@ -44,8 +44,9 @@ struct Running {
 }
 
 /// The outcomes of a roll-out on one instance, since it began there.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default)]
 #[non_exhaustive]
 pub struct RolloutReport {
     /// The number of the candidate's version.
@@ -67,8 +68,9 @@ pub struct RolloutReport {
 }
 
 /// The outcomes of one limit in a roll-out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default)]
 #[non_exhaustive]
 pub struct LimitCounts {
     /// Requests that the limit refused in the document in force.
@@ -79,6 +81,44 @@ pub struct LimitCounts {
     pub only_candidate_refuses: u64,
     /// Dry runs: requests that the limit refuses in the document in force, and does not in the candidate.
     pub only_current_refuses: u64,
+}
+
+impl RolloutReport {
+    /// The limits of a report that instances share: those with the most refusals.
+    const MOST_SHARED_LIMITS: usize = 1_000;
+
+    /// Returns whether any request was counted.
+    pub(crate) const fn has_requests(&self) -> bool {
+        self.current_requests > 0 || self.candidate_requests > 0
+    }
+
+    /// Leaves out the limits with the fewest refusals, if there are too many to share.
+    pub(crate) fn bounded(mut self) -> Self {
+        if self.limits.len() > Self::MOST_SHARED_LIMITS {
+            let mut limits: Vec<(String, LimitCounts)> = core::mem::take(&mut self.limits).into_iter().collect();
+            limits.sort_by_key(|(_, counts)| core::cmp::Reverse(counts.current_refused.max(counts.candidate_refused)));
+            limits.truncate(Self::MOST_SHARED_LIMITS);
+            self.limits = limits.into_iter().collect();
+        }
+        self
+    }
+
+    /// Adds the counts of another instance.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.current_requests += other.current_requests;
+        self.current_refused += other.current_refused;
+        self.candidate_requests += other.candidate_requests;
+        self.candidate_refused += other.candidate_refused;
+        self.only_candidate_refuses += other.only_candidate_refuses;
+        self.only_current_refuses += other.only_current_refuses;
+        for (name, added) in &other.limits {
+            let counts = counts_of(&mut self.limits, name);
+            counts.current_refused += added.current_refused;
+            counts.candidate_refused += added.candidate_refused;
+            counts.only_candidate_refuses += added.only_candidate_refuses;
+            counts.only_current_refuses += added.only_current_refuses;
+        }
+    }
 }
 
 impl RolloutCounts {

@@ -6,10 +6,12 @@
 //! same step of the store. [`RolloutCounts`] counts how the outcomes differ.
 
 mod counts;
+mod total;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::counts::{LimitCounts, RolloutCounts, RolloutReport};
+pub use self::total::RolloutTotal;
 
 /// The way in which a document runs beside the one in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use super::LiveRules;
 use crate::live::audit::{Action, AuditRecord};
 use crate::live::change::By;
 use crate::live::error::{ChangeError, Invalid};
-use crate::live::rollout::{Rollout, RolloutReport};
+use crate::live::rollout::{Rollout, RolloutReport, RolloutTotal};
 use crate::live::store::{Candidate, RuleStoreError};
 use crate::live::time::Time;
 use crate::live::version::{NewVersion, Version, VersionInfo};
@@ -79,6 +79,25 @@ impl<S: Store + 'static> LiveRules<S> {
     #[must_use]
     pub fn rollout(&self) -> Option<RolloutReport> {
         self.shared.options.counts.as_ref()?.report()
+    }
+
+    /// Returns how the outcomes of the candidate differ on all instances that share the store.
+    ///
+    /// The counts of this instance are those of now, those of others at most a [poll](crate::live::LiveOptions::poll_every)
+    /// old. With a store that instances do not share, such as a file, they are those of this instance. It is `None`
+    /// without a roll-out.
+    ///
+    /// # Errors
+    /// As [`history`](Self::history).
+    pub async fn rollout_of_all(&self) -> Result<Option<RolloutTotal>, RuleStoreError> {
+        let Some(candidate) = self.state().candidate.map(|candidate| candidate.version.number) else { return Ok(None) };
+        self.shared.report().await?;
+        let reports = self.shared.store.reports(candidate).await?;
+        let own = self.rollout().filter(|own| own.candidate == candidate && own.has_requests());
+        Ok(Some(match own {
+            Some(own) if reports.is_empty() => RolloutTotal::of(candidate, &[own]),
+            _ => RolloutTotal::of(candidate, &reports),
+        }))
     }
 
     /// Returns the latest versions without their texts, the newest first.

@@ -23,6 +23,7 @@ pub use self::redis::RedisRules;
 pub use self::state::{Candidate, StoreState};
 use super::audit::AuditRecord;
 use super::blocks::Block;
+use super::rollout::RolloutReport;
 use super::version::{NewVersion, Version, VersionInfo};
 
 /// The versions that a store keeps, beside the one in force.
@@ -31,6 +32,9 @@ pub const KEPT_VERSIONS: u64 = 50;
 pub const KEPT_RECORDS: usize = 1_000;
 /// The blocks that a store keeps, ended ones that are remembered included.
 pub const MOST_BLOCKS: usize = 10_000;
+
+/// The instances whose counts of a roll-out a store keeps.
+pub const KEPT_REPORTS: usize = 1_000;
 
 /// An answer of a store that is on its way.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, RuleStoreError>> + Send + 'a>>;
@@ -92,6 +96,22 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
 
     /// Returns the latest audit records, the newest first.
     fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>>;
+
+    /// Stores the counts of a roll-out on one instance, in place of its earlier ones.
+    ///
+    /// A store that instances do not share drops them, which is the default. What is stored is bounded, and expires.
+    fn put_report<'a>(&'a self, instance: &'a str, report: RolloutReport) -> Reply<'a, ()> {
+        let _ = (instance, report);
+        Box::pin(core::future::ready(Ok(())))
+    }
+
+    /// Returns the counts of the instances that have stored any for this candidate.
+    ///
+    /// The default is none.
+    fn reports(&self, candidate: u64) -> Reply<'_, Vec<RolloutReport>> {
+        let _ = candidate;
+        Box::pin(core::future::ready(Ok(Vec::new())))
+    }
 
     /// Returns a receiver that is marked as changed when the state may have changed.
     ///

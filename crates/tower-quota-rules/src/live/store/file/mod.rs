@@ -76,7 +76,7 @@ impl FileRules {
         self
     }
 
-    /// Keeps blocks and audit records in another store, so that they hold on all instances that follow this file.
+    /// Keeps blocks and audit records in another store, for all instances that follow this file.
     ///
     /// Documents stay those of the file, also while the other store is unavailable: the blocks that are known then stay
     /// in force, and the instance is not healthy. Call it on a tokio runtime, which then listens for changes.

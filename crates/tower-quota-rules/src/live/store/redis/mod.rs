@@ -7,12 +7,13 @@
 //! quota:rules:{NAME}:blocks     hash: id -> block (JSON)
 //! quota:rules:{NAME}:ends       sorted set: id by the instant at which it is forgotten
 //! quota:rules:{NAME}:audit      list: the latest records (JSON)
+//! quota:rules:{NAME}:reports    hash: instance -> its counts of the roll-out (JSON); `candidate`; expires
 //! quota:rules:{NAME}:changed    channel: the revision, at every change
 //! ```
 //!
 //! The keys share a hash tag, hence a slot of a cluster. Each change is one script call, so it is made entirely or not
-//! at all, and of two writers one gets a conflict. None of the keys expires: under a policy that evicts keys with an
-//! expiry they stay.
+//! at all, and of two writers one gets a conflict. None of the keys but the reports expires: under a policy that evicts
+//! keys with an expiry they stay.
 
 mod announce;
 
@@ -24,10 +25,12 @@ use tokio::sync::watch;
 use tower_quota_redis::{RedisConfigError, RedisConnection, RedisStore};
 
 use self::announce::Announcements;
-use super::{Candidate, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, Reply, RuleStore, RuleStoreError, StoreState};
+use super::{
+    Candidate, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_BLOCKS, Reply, RuleStore, RuleStoreError, StoreState,
+};
 use crate::live::audit::AuditRecord;
 use crate::live::blocks::Block;
-use crate::live::rollout::Rollout;
+use crate::live::rollout::{Rollout, RolloutReport};
 use crate::live::time::Time;
 use crate::live::version::{NewVersion, Version, VersionInfo};
 
@@ -44,12 +47,14 @@ pub struct RedisRules {
 
 struct RedisKeys {
     /// The keys of the script, in its order.
-    script: [String; 5],
+    script: [String; 6],
     audit: String,
     channel: String,
 }
 
 impl RedisRules {
+    /// The time that the reports of a roll-out are kept after the last one.
+    const REPORTS_KEPT: Duration = Duration::from_secs(24 * 3_600);
     /// The longest that a call may take, connecting included.
     pub const DEADLINE: Duration = Duration::from_secs(2);
 
@@ -81,7 +86,7 @@ impl RedisRules {
         }
         let key = |part: &str| format!("quota:rules:{{{name}}}:{part}");
         let keys = RedisKeys {
-            script: ["state", "versions", "texts", "blocks", "ends"].map(key),
+            script: ["state", "versions", "texts", "blocks", "ends", "reports"].map(key),
             audit: key("audit"),
             channel: key("changed"),
         };
@@ -301,6 +306,23 @@ impl RuleStore for RedisRules {
             let records: Vec<String> =
                 self.call(async |mut redis| redis.lrange(&self.keys.audit, 0, last).await).await?;
             records.iter().map(|record| self.json(record)).collect()
+        })
+    }
+
+    fn put_report<'a>(&'a self, instance: &'a str, report: RolloutReport) -> Reply<'a, ()> {
+        Box::pin(async move {
+            let mut put = self.operation("put_report");
+            put.arg(report.candidate).arg(instance).arg(self.to_json(&report)?);
+            put.arg(KEPT_REPORTS).arg(Self::REPORTS_KEPT.as_secs());
+            self.run(&put).await.map(drop)
+        })
+    }
+
+    fn reports(&self, candidate: u64) -> Reply<'_, Vec<RolloutReport>> {
+        Box::pin(async move {
+            let parts = self.run(self.operation("reports").arg(candidate)).await?.parts();
+            let stored: Vec<String> = parts.into_iter().map(|part| self.read(Some(part))).collect::<Result<_, _>>()?;
+            stored.iter().map(|report| self.json(report)).collect()
         })
     }
 

@@ -1,6 +1,6 @@
 -- One change of the rules, or a look at them. All keys share one hash tag.
 -- ARGV: the operation, the channel, then what the operation takes.
-local state, infos, texts, blocks, ends = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local state, infos, texts, blocks, ends, reports = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local operation, channel = ARGV[1], ARGV[2]
 
 local function microseconds()
@@ -128,6 +128,38 @@ if operation == 'remove_block' then
     changed()
   end
   return { 'ok', before or '' }
+end
+
+-- Reports are no change: nothing follows them.
+if operation == 'put_report' then
+  local candidate, instance, report, most, seconds = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
+  if redis.call('HGET', state, 'candidate') ~= candidate then
+    return { 'same' }
+  end
+  if redis.call('HGET', reports, 'candidate') ~= candidate then
+    redis.call('DEL', reports)
+    redis.call('HSET', reports, 'candidate', candidate)
+  end
+  -- One field is the candidate.
+  if redis.call('HEXISTS', reports, instance) == 0 and redis.call('HLEN', reports) > most then
+    return { 'same' }
+  end
+  redis.call('HSET', reports, instance, report)
+  redis.call('EXPIRE', reports, seconds)
+  return { 'ok' }
+end
+
+if operation == 'reports' then
+  local found = { 'ok' }
+  if redis.call('HGET', reports, 'candidate') == ARGV[3] then
+    local all = redis.call('HGETALL', reports)
+    for i = 1, #all, 2 do
+      if all[i] ~= 'candidate' then
+        found[#found + 1] = all[i + 1]
+      end
+    end
+  end
+  return found
 end
 
 return redis.error_reply('unknown operation ' .. operation)
