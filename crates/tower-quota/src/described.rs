@@ -75,6 +75,9 @@ impl Described {
 }
 
 /// The types of closures that leave a description where their head asks for one. There are a few dozen.
+///
+/// Conditions and costs are closures, and no types of our own, so that the compiler infers the type of `head` in
+/// `.when(|head| ..)`. So a description cannot stand beside the closure: only the closure knows it.
 static DESCRIBING: RwLock<BTreeSet<TypeId>> = RwLock::new(BTreeSet::new());
 
 /// Notes that closures of this type describe themselves.
