@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::{HeaderName, Method, Request};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tower_quota::key::{KeyExtractor, KeyExtractorExt, Proxies, Source};
+use tower_quota::key::{KeyExtractor, Proxies, Source};
 use tower_quota::settle::{self, Settle};
 use tower_quota::when::Condition;
 use tower_quota::{
@@ -110,7 +110,7 @@ fn policy(limits: &[[u8; 8]], lists: [u8; 3]) -> Policy {
         policy = policy.limit(limit(at, numbers));
     }
     policy = policy.skip(condition(lists[0])).skip(condition(lists[1]));
-    if lists[2] % 2 == 0 { policy.block(condition(lists[2])).allow(when::path("/allowed")) } else { policy }
+    if lists[2].is_multiple_of(2) { policy.block(condition(lists[2])).allow(when::path("/allowed")) } else { policy }
 }
 
 /// Returns requests that differ in what keys and conditions read.

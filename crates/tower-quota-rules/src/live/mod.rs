@@ -43,7 +43,7 @@
 //! * **Counters are kept**, as [`RateLimitHandle::replace_policy`](tower_quota::RateLimitHandle::replace_policy) says.
 
 /// The guide to live rules.
-#[cfg(any(not(doctest), feature = "redis"))]
+#[cfg(any(not(doctest), all(feature = "file", feature = "redis")))]
 #[doc = include_str!("../../guide/live_rules.md")]
 pub mod guide {}
 

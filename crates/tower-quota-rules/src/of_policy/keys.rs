@@ -23,7 +23,7 @@ impl Addresses {
         let own = document.map(|document| &document.client_ip);
         // In the form in which keys describe themselves, to be compared with them.
         let described = own.and_then(|rule| compile::client_ip(rule).ok()?.describe());
-        let read = described.as_ref().and_then(|described| read_rule(described)).map(without_prefixes);
+        let read = described.as_ref().and_then(read_rule).map(without_prefixes);
         Self {
             rule: read,
             prefix_v4: own.and_then(|rule| rule.prefix_v4).unwrap_or(32),
