@@ -1,6 +1,9 @@
 //! The clock of the benchmarks, and the timing of work that takes nanoseconds.
 
+use std::error::Error;
 use std::time::{Duration, Instant};
+
+use crate::report::median;
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 pub(crate) fn now() -> Instant {
@@ -27,4 +30,32 @@ pub(crate) fn per_item<B>(items: usize, span: Duration, mut ready: impl FnMut() 
         batches += 1;
     }
     spent.as_secs_f64() * 1e9 / (f64::from(batches) * items as f64)
+}
+
+/// Does what [`per_item`] does, by the median of the batches: those in which another process ran do not weigh.
+pub(crate) fn median_per_item<B>(
+    items: usize,
+    span: Duration,
+    mut ready: impl FnMut() -> B,
+    mut work: impl FnMut(B),
+) -> f64 {
+    let (mut spent, mut batches) = (Duration::ZERO, Vec::new());
+    while spent < span {
+        let batch = ready();
+        let began = now();
+        work(batch);
+        let taken = now() - began;
+        spent += taken;
+        batches.push(taken.as_secs_f64() * 1e9 / items as f64);
+    }
+    median(&mut batches)
+}
+
+/// Returns the seconds for which this thread has run, as Linux counts them: on a busy machine they stay the same.
+#[expect(clippy::disallowed_methods, reason = "Linux counts what a thread has run when it waits")]
+pub(crate) fn thread_seconds() -> Result<f64, Box<dyn Error>> {
+    std::thread::sleep(Duration::from_nanos(1));
+    let counts = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    let nanoseconds: f64 = counts.split(' ').next().unwrap_or_default().parse()?;
+    Ok(nanoseconds / 1e9)
 }

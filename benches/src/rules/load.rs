@@ -9,7 +9,7 @@ use super::documents::{OVERRIDES, Size, document};
 use super::rules;
 use crate::child;
 use crate::report::{Report, median};
-use crate::timing::now;
+use crate::timing::thread_seconds;
 
 /// Adds the times and the bytes.
 pub(super) fn measure(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>> {
@@ -20,6 +20,7 @@ pub(super) fn measure(quick: bool, report: &mut Report) -> Result<(), Box<dyn Er
         (Size::TenThousand, "json"),
         (Size::Million, "yaml"),
         (Size::Million, "json"),
+        (Size::Million, "toml"),
     ] {
         let mut figures = [const { Vec::new() }; 3];
         for _ in 0..times {
@@ -39,27 +40,27 @@ pub(super) fn measure(quick: bool, report: &mut Report) -> Result<(), Box<dyn Er
 /// Prints the milliseconds of loading, those until a layer can use it, and the bytes per override.
 pub(crate) fn worker(size: &str, format: &str) -> Result<(), Box<dyn Error>> {
     let size = Size::ALL.into_iter().find(|known| known.name() == size).ok_or("no such document")?;
-    let format = if format == "json" { Format::Json } else { Format::Yaml };
+    let format = match format {
+        "json" => Format::Json,
+        "toml" => Format::Toml,
+        _ => Format::Yaml,
+    };
     // What is the same without overrides is loaded before.
     let base = rules(&document(Size::TenThousand), Format::Yaml)?;
     let text = document(size);
-    let text = if format == Format::Json { as_json(&text)? } else { text };
+    let text = if format == Format::Yaml { text } else { rules(&text, Format::Yaml)?.to_text(format) };
     let before = child::resident();
-    let began = now();
+    let began = thread_seconds()?;
     let loaded = rules(&text, format)?;
-    let load = began.elapsed();
-    let began = now();
+    let load = thread_seconds()? - began;
+    let began = thread_seconds()?;
     let layer = layer(loaded.policy());
-    let swap = began.elapsed();
+    let swap = thread_seconds()? - began;
     drop(layer);
     let bytes = (child::resident() - before) / OVERRIDES as f64;
     drop((loaded, base));
-    println!("{} {} {bytes}", load.as_secs_f64() * 1e3, swap.as_secs_f64() * 1e3);
+    println!("{} {} {bytes}", load * 1e3, swap * 1e3);
     Ok(())
-}
-
-fn as_json(text: &str) -> Result<String, Box<dyn Error>> {
-    Ok(rules(text, Format::Yaml)?.to_text(Format::Json))
 }
 
 fn layer(policy: Policy) -> impl Sized {

@@ -17,7 +17,7 @@ use self::documents::{Size, client, document, path};
 pub(crate) use self::load::worker;
 use crate::layer::service::{Answering, Answers, Trivial, request};
 use crate::report::{Report, median};
-use crate::timing::per_item;
+use crate::timing::median_per_item;
 
 /// Clients that ask in turn, each on one route.
 const CLIENTS: usize = 10_000;
@@ -83,7 +83,7 @@ fn one_round(size: Size, service: &mut dyn Answers, span: Duration) -> Option<f6
         next += BATCH;
         requests
     };
-    let nanoseconds = per_item(BATCH, span, ready, |requests: Vec<_>| {
+    let nanoseconds = median_per_item(BATCH, span, ready, |requests: Vec<_>| {
         refused += requests.into_iter().filter_map(|request| (!service.admits(request)).then_some(())).count();
     });
     (refused == 0).then_some(nanoseconds)

@@ -15,7 +15,8 @@
 
 use core::fmt;
 use core::hash::BuildHasher;
-use std::hash::RandomState;
+
+use foldhash::quality::RandomState;
 
 /// The average number of entries in a bucket: they fill two cache lines.
 const BUCKET: usize = 4;

@@ -1,7 +1,7 @@
 //! The elements of a document, read one by one, and every error in them.
 
 use core::hash::Hash;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -48,7 +48,7 @@ pub(super) struct Elements<'t> {
     pub(super) problems: Problems,
 }
 
-impl Elements<'_> {
+impl<'t> Elements<'t> {
     /// Reads the document. What cannot be read is left out.
     pub(super) fn document(&mut self) -> Document {
         for (first, second) in self.tree.duplicates() {
@@ -80,11 +80,11 @@ impl Elements<'_> {
                 "client_ip" => document.client_ip = self.element(value).unwrap_or_default(),
                 "instances" => document.instances = self.element(value).unwrap_or_default(),
                 "limits" => document.limits = self.list(value),
-                "tiers" => document.tiers = self.map(value, |tier| tier),
+                "tiers" => document.tiers = self.map(value, Self::element),
                 "assign" => document.assign = self.list(value),
                 "overrides" => {
-                    let mut known = HashSet::new();
-                    document.overrides = self.map(value, |single: OverrideRule| shared(&mut known, single));
+                    let (mut read, mut known) = (HashMap::new(), HashSet::new());
+                    document.overrides = self.map(value, |elements, node| elements.single(node, &mut read, &mut known));
                 }
                 "routes" => document.routes = self.list(value),
                 "skip" => document.skip = self.list(value),
@@ -110,26 +110,25 @@ impl Elements<'_> {
         elements.into_iter().filter_map(|node| self.element(node)).collect()
     }
 
-    fn map<K, V>(&mut self, map: u32, mut kept: impl FnMut(V) -> V) -> IndexMap<K, V>
+    fn map<K, V>(&mut self, map: u32, mut read_value: impl FnMut(&mut Self, u32) -> Option<V>) -> IndexMap<K, V>
     where
         K: for<'de> Deserialize<'de> + Hash + Eq,
-        V: for<'de> Deserialize<'de>,
     {
         if !matches!(self.tree.kind(map), Kind::Map | Kind::Null) {
             self.report(map, "this is not a map".into(), Some("write names and values".into()));
             self.left_out.insert(map);
         }
-        let entries: Vec<(u32, u32)> = self.tree.entries(map).collect();
-        let mut read = IndexMap::with_capacity(entries.len());
-        for (key, value) in entries {
+        let tree = self.tree;
+        let mut read = IndexMap::with_capacity(tree.entries(map).count());
+        for (key, value) in tree.entries(map) {
             if self.left_out.contains(&key) {
                 continue;
             }
             let text: StrDeserializer<'_, ReadError> = StrDeserializer::new(self.tree.text(key));
             match K::deserialize(text) {
                 Ok(name) => {
-                    if let Some(element) = self.element(value) {
-                        read.insert(name, kept(element));
+                    if let Some(element) = read_value(self, value) {
+                        read.insert(name, element);
                     }
                 }
                 Err(error) => {
@@ -138,6 +137,25 @@ impl Elements<'_> {
             }
         }
         read
+    }
+
+    /// Reads an override as an earlier one, if that is written in the same way: there may be a million.
+    fn single(
+        &mut self,
+        node: u32,
+        read: &mut HashMap<&'t str, (u32, OverrideRule)>,
+        known: &mut HashSet<Grants>,
+    ) -> Option<OverrideRule> {
+        let (tree, text) = (self.tree, self.tree.texts(node));
+        match read.get(text) {
+            // What is left out is left out of one only.
+            Some((same, single)) if self.left_out.is_empty() && tree.are_same(*same, node) => Some(single.clone()),
+            _ => {
+                let single = shared(known, self.element(node)?);
+                read.insert(text, (node, single.clone()));
+                Some(single)
+            }
+        }
     }
 
     /// Reads an element until what is left of it has no error.
@@ -187,7 +205,7 @@ impl Elements<'_> {
     }
 }
 
-/// Returns an override that shares its quotas with an earlier one, if that has the same: there may be a million.
+/// Returns an override that shares its quotas with an earlier one, if that has the same.
 fn shared(known: &mut HashSet<Grants>, mut single: OverrideRule) -> OverrideRule {
     match known.get(&single.limits) {
         Some(grants) => single.limits = grants.clone(),

@@ -14,6 +14,7 @@
 
 mod cursor;
 mod elements;
+mod entry_lines;
 mod error;
 mod expressions;
 mod json;

@@ -143,12 +143,6 @@ impl Limit {
         waits && !self.is_shadow
     }
 
-    /// Computes one instance's share of the quota.
-    pub(crate) fn divide(&mut self, instances: u32) -> Result<(), ConfigError> {
-        self.share = self.quota.try_divided(instances)?;
-        Ok(())
-    }
-
     /// Checks the limit for errors that are known before requests arrive.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.name.check_limit()?;

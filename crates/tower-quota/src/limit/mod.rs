@@ -44,8 +44,6 @@ pub struct Limit {
     /// The choice for requests without a key, if it is set.
     missing: Option<MissingKey>,
     on_store_failure: Option<OnStoreFailure>,
-    /// One instance's share of the quota.
-    pub(crate) share: Quota,
     cost: Cost,
     /// The conditions that a request must match to be counted.
     conditions: Vec<Arc<dyn Condition>>,
@@ -118,7 +116,6 @@ impl Limit {
             extractor: Arc::new(everyone()),
             missing: None,
             on_store_failure: None,
-            share: quota,
             cost: Cost::Constant(1),
             conditions: Vec::new(),
             run_time_quota: None,
@@ -264,7 +261,6 @@ impl Limit {
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.longest_wait = Some(longest);
         self.quota = self.quota.for_waits_of(longest);
-        self.share = self.quota;
         self.has_options = true;
         self
     }

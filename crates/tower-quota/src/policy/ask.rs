@@ -237,14 +237,11 @@ impl<'p, 'r> Ask<'p, 'r> {
                 OnStoreFailure::Allow => {}
                 OnStoreFailure::Refuse => fallback.refuses = true,
                 OnStoreFailure::Local => {
-                    let share = match self.other_quota(limit.name) {
-                        Some(quota) => quota.try_divided(self.plan.instances).ok(),
-                        None => Some(limit.share),
-                    };
-                    match share {
-                        Some(share) => fallback.local.push(OwnedCharge::from(&self.charge(part)).with_quota(share)),
+                    let quota = self.other_quota(limit.name).unwrap_or(&limit.quota);
+                    match quota.try_divided(self.plan.instances) {
+                        Ok(share) => fallback.local.push(OwnedCharge::from(&self.charge(part)).with_quota(share)),
                         // If the share of a request's own quota cannot be represented, the limit refuses.
-                        None => fallback.refuses |= !limit.is_shadow(),
+                        Err(_) => fallback.refuses |= !limit.is_shadow(),
                     }
                 }
             }

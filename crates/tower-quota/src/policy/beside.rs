@@ -57,7 +57,7 @@ impl Policy {
         for mut choice in policy.choices {
             choice.limits = choice.limits.into_iter().map(shadow_of).collect();
             choice.description = None;
-            for limit in &mut choice.limits {
+            for limit in &choice.limits {
                 self.examine(limit)?;
             }
             self.choices.push(choice);

@@ -104,8 +104,8 @@ impl Policy {
     /// * requests should wait at a quota that counts in windows,
     /// * a penalty would block all clients without a key because of one of them,
     /// * or the quota cannot be [divided](tower_quota_core::Quota::divided) among the [instances](Self::instances).
-    pub fn try_limit(mut self, mut limit: Limit) -> Result<Self, ConfigError> {
-        self.examine(&mut limit)?;
+    pub fn try_limit(mut self, limit: Limit) -> Result<Self, ConfigError> {
+        self.examine(&limit)?;
         self.limits.push(limit);
         Ok(self)
     }
@@ -162,8 +162,8 @@ impl Policy {
         limits: impl IntoIterator<Item = Limit>,
         choose: impl Fn(&RequestHead<'_>, &mut Chosen<'_>) + Send + Sync + 'static,
     ) -> Result<Self, ConfigError> {
-        let mut limits: Vec<Limit> = limits.into_iter().collect();
-        for limit in &mut limits {
+        let limits: Vec<Limit> = limits.into_iter().collect();
+        for limit in &limits {
             self.examine(limit)?;
         }
         self.choices.push(Choice { limits, choose: Arc::new(choose), description: None });
@@ -179,10 +179,10 @@ impl Policy {
         first_of_scope.map(|limit| Arc::clone(&limit.extractor)).collect()
     }
 
-    /// Checks a further limit and computes its share.
-    fn examine(&mut self, limit: &mut Limit) -> Result<(), ConfigError> {
+    /// Checks a further limit.
+    fn examine(&mut self, limit: &Limit) -> Result<(), ConfigError> {
         limit.check()?;
-        limit.divide(self.instances)?;
+        limit.quota.try_divided(self.instances)?;
         self.names.add(limit)
     }
 
@@ -336,9 +336,9 @@ impl Policy {
         if expected == 0 {
             return Err(ConfigError::ZeroInstances);
         }
-        let chosen = self.choices.iter_mut().flat_map(|choice| &mut choice.limits);
-        for limit in self.limits.iter_mut().chain(chosen) {
-            limit.divide(expected)?;
+        let chosen = self.choices.iter().flat_map(|choice| &choice.limits);
+        for limit in self.limits.iter().chain(chosen) {
+            limit.quota.try_divided(expected)?;
         }
         self.instances = expected;
         Ok(self)
