@@ -1,8 +1,8 @@
 //! A gateway with the live page, for the browser of `scripts/page`.
 //!
-//! It prints two addresses: that of the gateway, which counts by the header `x-api-key` and by address, and that of the
-//! admin API, with a token and without. At each line of its input it refuses a request of each of 100,000 clients. It ends
-//! when its input does.
+//! It prints the addresses of the gateway, which counts by the header `x-api-key` and by address, of the admin API, with a
+//! token and without, and of the metrics. At each line of its input it refuses a request of each of 100,000 clients. It
+//! ends when its input does.
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -13,9 +13,10 @@ use axum::body::Body;
 use axum::extract::{ConnectInfo, Request};
 use axum::response::Response;
 use axum::routing::get;
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tower::{Layer, Service, service_fn};
-use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+use tower_quota::{MemoryStore, Policy, RateLimitLayer, metrics};
 use tower_quota_admin::AdminOptions;
 use tower_quota_rules::Format;
 use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, NewVersion};
@@ -43,6 +44,7 @@ routes:
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let scrape = recorder()?;
     let store = MemoryStore::new();
     let layer = RateLimitLayer::new(store.clone(), Policy::new()).count_busy_clients().refusal_references("pod-7");
     let live = LiveRules::start(layer.handle(), MemoryRules::new(), LiveOptions::new()).await;
@@ -62,12 +64,30 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     serve(gateway).await?;
     serve(with_token).await?;
     serve(Router::new().nest("/limits", own_layer)).await?;
+    let (handle, figures) = (layer.handle(), store.clone());
+    let render = move || {
+        handle.publish_metrics("gateway");
+        metrics::publish_stats("memory", &figures.stats());
+        ready(scrape.render())
+    };
+    serve(Router::new().route("/metrics", get(render))).await?;
     let mut commands = BufReader::new(tokio::io::stdin()).lines();
     while commands.next_line().await?.is_some() {
         flood(&layer).await?;
         println!("flooded");
     }
     Ok(())
+}
+
+/// Installs a recorder with the buckets of the table of metrics.
+fn recorder() -> Result<PrometheusHandle, BuildError> {
+    let mut builder = PrometheusBuilder::new();
+    for metric in metrics::METRICS.iter().filter(|metric| !metric.buckets.is_empty()) {
+        builder = builder.set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), metric.buckets)?;
+    }
+    let scrape = builder.install_recorder()?;
+    metrics::describe();
+    Ok(scrape)
 }
 
 /// Sends two requests of each of 100,000 clients, without a network: the second is refused.

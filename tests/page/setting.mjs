@@ -11,9 +11,9 @@ export async function startGateway(program) {
   const child = spawn(program, { stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const line = async () => (await lines.next()).value;
-  const [gateway, admin, own] = [await line(), await line(), await line()];
+  const [gateway, admin, own, metrics] = [await line(), await line(), await line(), await line()];
   return {
-    gateway, admin, own: `${own}/limits`,
+    gateway, admin, own: `${own}/limits`, metrics,
     /** Refuses one request of each of 100,000 clients. */
     flood: async () => {
       child.stdin.write("flood\n");
