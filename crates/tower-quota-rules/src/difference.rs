@@ -1,4 +1,4 @@
-//! What changes from one document to another.
+//! The differences between two documents.
 
 use core::fmt;
 use std::collections::HashMap;
