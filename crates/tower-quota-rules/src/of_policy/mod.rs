@@ -22,7 +22,8 @@ use crate::document::{Document, Match, StoreFailureRule};
 ///
 /// let policy = Policy::new().limit(Limit::new("minute", Quota::per_minute(100)).by(key::header("x-api-key")));
 /// let document = Document::try_from(&policy)?;
-/// assert_eq!(document.to_text(Format::Yaml), "limits:\n  - name: minute\n    quota: 100/minute\n    key: header x-api-key\n");
+/// let text = document.to_text(Format::Yaml);
+/// assert_eq!(text, "limits:\n  - { name: minute, quota: 100/minute, key: header x-api-key }\n");
 /// # Ok::<(), tower_quota_rules::PolicyPrintError>(())
 /// ```
 ///
