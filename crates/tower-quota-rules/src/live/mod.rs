@@ -53,6 +53,8 @@ mod change;
 mod error;
 mod files;
 mod follow;
+#[cfg(not(feature = "metrics"))]
+mod metrics;
 mod options;
 mod rollout;
 mod rules;
@@ -60,6 +62,9 @@ mod store;
 mod time;
 mod version;
 mod wait;
+
+#[cfg(feature = "metrics")]
+use tower_quota::metrics;
 
 pub use self::audit::{Action, AuditRecord};
 pub use self::blocks::{Block, BlockKind, NewBlock, Target};
