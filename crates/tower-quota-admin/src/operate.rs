@@ -7,6 +7,8 @@ use tower_quota::metrics::{DecisionTotals, StoreLatency};
 use tower_quota::{
     ChecksReport, ClientKey, Explained, Key, LimitStatus, RefusalStats, RequestHead, Store, TopClient, TopWindow,
 };
+#[cfg(feature = "redis")]
+use tower_quota_rules::live::MergedTop;
 use tower_quota_rules::live::{
     AuditRecord, Block, BlockTarget, By, ChangeError, InForce, LiveRules, LiveState, NewBlock, NewVersion,
     RolloutReport, RuleStoreError, StoreState, Version, VersionInfo,
@@ -48,6 +50,8 @@ pub(crate) trait Operate: Send + Sync + 'static {
     fn explain(&self, head: &RequestHead<'_>) -> Explained;
     fn top_refused(&self, window: TopWindow) -> Vec<TopClient>;
     fn top_busy(&self, window: TopWindow) -> Vec<TopClient>;
+    #[cfg(feature = "redis")]
+    fn merged_top(&self, is_busy: bool, window: TopWindow) -> Pending<'_, Option<MergedTop>>;
     fn refusal_stats(&self) -> RefusalStats;
     fn waiting(&self) -> usize;
     fn mistakes(&self) -> ChecksReport;
@@ -166,6 +170,13 @@ impl<S: Store> Operate for LiveRules<S> {
 
     fn top_busy(&self, window: TopWindow) -> Vec<TopClient> {
         self.handle().top_busy(window)
+    }
+
+    #[cfg(feature = "redis")]
+    fn merged_top(&self, is_busy: bool, window: TopWindow) -> Pending<'_, Option<MergedTop>> {
+        Box::pin(async move {
+            Ok(if is_busy { self.merged_top_busy(window).await } else { self.merged_top_refused(window).await })
+        })
     }
 
     fn refusal_stats(&self) -> RefusalStats {

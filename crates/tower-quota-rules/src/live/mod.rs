@@ -60,6 +60,8 @@ mod rollout;
 mod rules;
 mod store;
 mod time;
+#[cfg(feature = "redis")]
+mod top;
 mod version;
 mod wait;
 
@@ -82,4 +84,6 @@ pub use self::store::{
     Candidate, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, MemoryRules, Reply, RuleStore, RuleStoreError, StoreState,
 };
 pub use self::time::{Time, TimeError};
+#[cfg(feature = "redis")]
+pub use self::top::{MergedClient, MergedTop, SharedTop};
 pub use self::version::{NewVersion, Version, VersionInfo};

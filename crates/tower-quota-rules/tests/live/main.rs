@@ -12,3 +12,4 @@ mod processes;
 mod redis;
 mod rollouts;
 mod stores;
+mod top;

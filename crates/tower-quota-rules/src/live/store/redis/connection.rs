@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::RedisRules;
 use crate::live::store::RuleStoreError;
 
-pub(super) struct Connection {
+pub(crate) struct Connection {
     name: String,
     dialer: Dialer,
     /// The nodes, for connections of their own.
@@ -36,14 +36,14 @@ enum Open {
 }
 
 impl Connection {
-    pub(super) fn to_server(url: &str) -> RedisResult<Self> {
+    pub(crate) fn to_server(url: &str) -> RedisResult<Self> {
         let client = Client::open(url)?;
         let address = client.get_connection_info().clone();
         let name = format!("redis {}", address.addr());
         Ok(Self { name, dialer: Dialer::Server(Box::new(client)), nodes: vec![address], open: Mutex::default() })
     }
 
-    pub(super) fn to_cluster(urls: &[&str]) -> RedisResult<Self> {
+    pub(crate) fn to_cluster(urls: &[&str]) -> RedisResult<Self> {
         let nodes = urls.iter().map(|url| url.into_connection_info()).collect::<RedisResult<Vec<_>>>()?;
         let client = ClusterClient::builder(nodes.clone()).connection_timeout(DIAL).response_timeout(DIAL).build()?;
         let names: Vec<String> = nodes.iter().map(|node| node.addr().to_string()).collect();
@@ -52,7 +52,7 @@ impl Connection {
     }
 
     /// Returns the server's address, without user and password.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
@@ -61,7 +61,7 @@ impl Connection {
         self.nodes.clone()
     }
 
-    pub(super) async fn invoke<T: FromRedisValue>(&self, call: &ScriptInvocation<'_>) -> Result<T, RuleStoreError> {
+    pub(crate) async fn invoke<T: FromRedisValue>(&self, call: &ScriptInvocation<'_>) -> Result<T, RuleStoreError> {
         self.call(async |mut open| call.invoke_async(&mut open).await).await
     }
 

@@ -24,7 +24,7 @@ use redis::{FromRedisValue, RedisError, Script, ScriptInvocation, Value};
 use tokio::sync::watch;
 
 use self::announce::Announcements;
-use self::connection::Connection;
+pub(crate) use self::connection::Connection;
 use super::{Candidate, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, Reply, RuleStore, RuleStoreError, StoreState};
 use crate::live::audit::AuditRecord;
 use crate::live::blocks::Block;
@@ -62,7 +62,7 @@ impl RedisRules {
     /// # Errors
     /// [`RuleStoreError::Unreadable`] for an invalid URL or name.
     pub fn new(url: &str, name: &str) -> Result<Self, RuleStoreError> {
-        Self::with(Connection::to_server(url).map_err(invalid)?, name)
+        Self::with(Connection::to_server(url).map_err(invalid_url)?, name)
     }
 
     /// Uses the cluster that the nodes at these URLs belong to. No connection is made yet.
@@ -70,15 +70,11 @@ impl RedisRules {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn cluster(nodes: &[&str], name: &str) -> Result<Self, RuleStoreError> {
-        Self::with(Connection::to_cluster(nodes).map_err(invalid)?, name)
+        Self::with(Connection::to_cluster(nodes).map_err(invalid_url)?, name)
     }
 
     fn with(connection: Connection, name: &str) -> Result<Self, RuleStoreError> {
-        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        if name.is_empty() || name.len() > 64 || !name.bytes().all(is_allowed) {
-            let reason = format!("{name:?} is not a name: give 1 to 64 letters, digits or characters of \"-_.\"");
-            return Err(RuleStoreError::unreadable("redis", reason));
-        }
+        check_name(name)?;
         let key = |part: &str| format!("quota:rules:{{{name}}}:{part}");
         let keys = RedisKeys {
             script: ["state", "versions", "texts", "blocks", "ends"].map(key),
@@ -159,7 +155,17 @@ impl Answer {
     }
 }
 
-fn invalid(error: RedisError) -> RuleStoreError {
+/// Returns an error for a name that cannot be a part of keys.
+pub(crate) fn check_name(name: &str) -> Result<(), RuleStoreError> {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if name.is_empty() || name.len() > 64 || !name.bytes().all(is_allowed) {
+        let reason = format!("{name:?} is not a name: give 1 to 64 letters, digits or characters of \"-_.\"");
+        return Err(RuleStoreError::unreadable("redis", reason));
+    }
+    Ok(())
+}
+
+pub(crate) fn invalid_url(error: RedisError) -> RuleStoreError {
     RuleStoreError::unreadable("redis", error)
 }
 
