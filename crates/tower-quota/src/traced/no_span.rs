@@ -6,16 +6,16 @@ use tower_quota_core::{Decision, Key, Name};
 
 /// Stands for the settings of spans.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct SpanSettings;
+pub(crate) struct SpanSettings(());
 
 /// Stands for the span of a decision.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct StoreSpan;
+pub(crate) struct StoreSpan(());
 
 impl SpanSettings {
     #[inline(always)]
     pub(crate) const fn begin(&self, _: Option<u64>, _: &[(Name, Key<'static>)]) -> StoreSpan {
-        StoreSpan
+        StoreSpan(())
     }
 }
 
