@@ -30,7 +30,7 @@ fn every_alert_has_a_test_and_fires_in_it() {
     let rules = fs::read_to_string(file("ops/prometheus/alerts.yml")).unwrap();
     let tests = fs::read_to_string(file("ops/prometheus/alerts_test.yml")).unwrap();
     let alerts: Vec<&str> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
-    assert_eq!(alerts.len(), 7);
+    assert_eq!(alerts.len(), 8);
     for alert in alerts {
         let fires = |part: &str| part.lines().nth(1).is_some_and(|line| line.trim() == "exp_alerts:");
         let name = format!("alertname: {alert}");

@@ -8,4 +8,5 @@ mod outcomes;
 mod page;
 mod prometheus;
 mod recorder;
+mod rules;
 mod service;

@@ -195,10 +195,16 @@ fn reloads_are_counted_with_their_version() {
     let scrape = recording(async {
         metrics::record_reload(Some(7));
         metrics::record_reload(None);
+        metrics::record_rejected_rules();
+        metrics::record_applied_rules(8);
+        metrics::record_audit_event("put");
     });
     let samples = samples(&scrape);
     assert_eq!(samples["tower_quota_rules_reloads_total{result=\"ok\"}"], 1.0);
     assert_eq!(samples["tower_quota_rules_reloads_total{result=\"failed\"}"], 1.0);
-    assert_eq!(samples["tower_quota_rules_version"], 7.0);
+    assert_eq!(samples["tower_quota_rules_reloads_total{result=\"rejected\"}"], 1.0);
+    assert_eq!(samples["tower_quota_audit_events_total{kind=\"put\"}"], 1.0);
+    assert_eq!(samples["tower_quota_rules_version"], 8.0);
+    assert!(samples["tower_quota_rules_applied_timestamp_seconds"] > 1.7e9);
     assert!(samples["tower_quota_rules_confirmed_timestamp_seconds"] > 1.7e9);
 }

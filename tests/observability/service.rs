@@ -10,19 +10,16 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tower_quota::{Leased, Limit, MemoryStore, Policy, Quota, RateLimitLayer, RedisStore, key, metrics};
 
+use tower_quota_rules::Format;
+use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, NewVersion};
+
 use crate::prometheus::body;
 
 /// Serves the app on a free port, and returns its address. The tasks end with the set.
 pub(crate) async fn serve(tasks: &mut JoinSet<()>, redis_url: &str, scrape: PrometheusHandle) -> SocketAddr {
     let memory = MemoryStore::with_capacity(16);
     let turns = Quota::per_second(200).leaky_bucket().burst(1_000);
-    let local = RateLimitLayer::new(
-        memory.clone(),
-        Policy::new()
-            .limit(Limit::new("minute", Quota::per_minute(2)).by(key::header("x-client")))
-            .limit(Limit::new("trial", Quota::per_minute(1)).by(key::header("x-client")).shadow()),
-    )
-    .count_busy_clients();
+    let local = RateLimitLayer::new(memory.clone(), Policy::new()).count_busy_clients();
     let queued = RateLimitLayer::new(memory.clone(), Policy::new().limit(Limit::new("turns", turns)));
     let redis = RedisStore::connect(redis_url).await.unwrap();
     let shared = RateLimitLayer::new(
@@ -32,6 +29,8 @@ pub(crate) async fn serve(tasks: &mut JoinSet<()>, redis_url: &str, scrape: Prom
     let leases = Leased::new(redis.clone());
     let leased =
         RateLimitLayer::new(leases.clone(), Policy::new().limit(Limit::new("leased", Quota::per_second(5_000))));
+    let live = LiveRules::start(local.handle(), MemoryRules::new(), rules_options()).await;
+    live.put(None, NewVersion::new("limits: []\n", Format::Yaml, "ann")).await.unwrap();
     let handles = (local.handle(), queued.handle(), shared.handle(), leased.handle());
     let publish = move || {
         handles.0.publish_metrics("local");
@@ -41,7 +40,6 @@ pub(crate) async fn serve(tasks: &mut JoinSet<()>, redis_url: &str, scrape: Prom
         metrics::publish_stats("main", &memory.stats());
         metrics::publish_stats("shared", &redis.stats());
         metrics::publish_stats("shared", &leases.stats());
-        metrics::record_reload(Some(1));
         scrape.render()
     };
     let hello = || get(|| async { "hello" });
@@ -53,8 +51,19 @@ pub(crate) async fn serve(tasks: &mut JoinSet<()>, redis_url: &str, scrape: Prom
         .route("/metrics", get(move || async move { publish() }));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tasks.spawn(async move { axum::serve(listener, app).await.unwrap() });
+    tasks.spawn(async move {
+        axum::serve(listener, app).await.unwrap();
+        drop(live);
+    });
     address
+}
+
+/// Returns options that keep the limits of the code beside those of the document.
+fn rules_options() -> LiveOptions {
+    let limit = |name, units| Limit::new(name, Quota::per_minute(units)).by(key::header("x-client"));
+    LiveOptions::new()
+        .poll_every(Duration::from_millis(100))
+        .with_policy(move |policy| policy.limit(limit("minute", 2)).limit(limit("trial", 1).shadow()))
 }
 
 /// Sends requests of a few clients to each route, until the set is dropped.

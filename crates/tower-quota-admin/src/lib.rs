@@ -35,7 +35,7 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `redis` | [`StoreFigures`] of a `RedisStore`: breakers, queue, errors |
+//! | `redis` | [`StoreFigures`] of a `RedisStore`: breakers, queue, errors; top clients of all instances, where live rules share them |
 //! | `lease` | [`StoreFigures`] of leases |
 
 #![forbid(unsafe_code)]

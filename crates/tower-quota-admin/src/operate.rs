@@ -8,6 +8,8 @@ use tower_quota::{
     ChecksReport, ClientKey, Explained, Key, LimitStatus, RefusalRecord, RefusalStats, RequestHead, Store, TopClient,
     TopWindow,
 };
+#[cfg(feature = "redis")]
+use tower_quota_rules::live::MergedTop;
 use tower_quota_rules::live::{
     AuditRecord, Block, BlockTarget, By, ChangeError, InForce, LiveRules, LiveState, NewBlock, NewVersion,
     RolloutReport, RolloutTotal, RuleStoreError, StoreState, Version, VersionInfo,
@@ -51,6 +53,8 @@ pub(crate) trait Operate: Send + Sync + 'static {
     fn top_refused(&self, window: TopWindow) -> Vec<TopClient>;
     fn top_busy(&self, window: TopWindow) -> Vec<TopClient>;
     fn refusal(&self, reference: &str) -> Option<RefusalRecord>;
+    #[cfg(feature = "redis")]
+    fn merged_top(&self, is_busy: bool, window: TopWindow) -> Pending<'_, Option<MergedTop>>;
     fn refusal_stats(&self) -> RefusalStats;
     fn waiting(&self) -> usize;
     fn mistakes(&self) -> ChecksReport;
@@ -177,6 +181,13 @@ impl<S: Store> Operate for LiveRules<S> {
 
     fn refusal(&self, reference: &str) -> Option<RefusalRecord> {
         self.handle().refusal(reference)
+    }
+
+    #[cfg(feature = "redis")]
+    fn merged_top(&self, is_busy: bool, window: TopWindow) -> Pending<'_, Option<MergedTop>> {
+        Box::pin(async move {
+            Ok(if is_busy { self.merged_top_busy(window).await } else { self.merged_top_refused(window).await })
+        })
     }
 
     fn refusal_stats(&self) -> RefusalStats {

@@ -166,6 +166,7 @@
 //! | `jwt-rust-crypto` | `jwt`, and that crate's backend `rust_crypto` |
 //! | `redis` | `RedisStore`, a store that instances share, with its options and errors |
 //! | `tls` | `redis`, and `rediss://` URLs |
+//! | `trace` | a span of `tracing` for each decision that goes to a store |
 //! | `metrics` | `metrics`: counters, gauges and histograms for any recorder of the crate `metrics` |
 //! | `lease` | `Leased`: hot clients are decided in memory, and all instances together stay exact |
 //!

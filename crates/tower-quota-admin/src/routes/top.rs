@@ -3,6 +3,8 @@
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use tower_quota::{TopClient, TopWindow};
+#[cfg(feature = "redis")]
+use tower_quota_rules::live::MergedClient;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::api::{Api, ShowKeys, ShowQuery};
@@ -72,9 +74,15 @@ pub(crate) struct TopEntry {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Top {
     clients: Vec<TopEntry>,
+    /// The number of instances whose figures these are; absent if they are those of this instance alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instances: Option<usize>,
+    /// The age of the oldest of these figures, in milliseconds; absent if they are those of this instance alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    age_ms: Option<u64>,
 }
 
-/// Lists the clients that this instance refused most, or that asked most.
+/// Lists the clients that were refused most, or that asked most: of all instances that share them, or of this one.
 #[utoipa::path(
     get, path = "/v1/top", operation_id = "top", params(TopQuery, ShowQuery),
     responses((status = 200, body = Top), (status = 403)),
@@ -96,11 +104,30 @@ pub(crate) async fn top(
         Window::TenMinutes => TopWindow::TenMinutes,
         Window::Hour => TopWindow::Hour,
     };
+    #[cfg(feature = "redis")]
+    if let Some(merged) = api.live.merged_top(matches!(query.by, By::Busy), window).await? {
+        let clients = merged.clients.into_iter().take(most).map(|client| merged_entry(client, show)).collect();
+        return Ok(Json(Top { clients, instances: Some(merged.instances), age_ms: Some(millis(merged.age)) }));
+    }
     let clients = match query.by {
         By::Limited => api.live.top_refused(window),
         By::Busy => api.live.top_busy(window),
     };
-    Ok(Json(Top { clients: clients.iter().take(most).map(|client| entry(&api, client, show)).collect() }))
+    let clients = clients.iter().take(most).map(|client| entry(&api, client, show)).collect();
+    Ok(Json(Top { clients, instances: None, age_ms: None }))
+}
+
+#[cfg(feature = "redis")]
+fn merged_entry(client: MergedClient, show: bool) -> TopEntry {
+    TopEntry {
+        limit: client.limit,
+        scope: client.scope,
+        hash: client.hash,
+        key: client.text.filter(|_| show),
+        at_least: client.at_least,
+        at_most: client.at_most,
+        retry_after_ms: millis(client.retry_after),
+    }
 }
 
 /// Returns a client as the API shows it.

@@ -1,9 +1,14 @@
 //! Single clients: peek, reset, grant, explain, top.
 
+#[cfg(feature = "redis")]
+use std::time::Duration;
+
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tower_quota_admin::ProblemKind;
 use tower_quota_rules::live::MemoryRules;
+#[cfg(feature = "redis")]
+use tower_quota_rules::live::{LiveOptions, SharedTop};
 
 use crate::server::{Instance, RULES, options, problem};
 
@@ -123,4 +128,37 @@ async fn busy_clients_are_estimated() {
     }
     let top = instance.json("/v1/top?by=busy").await;
     assert_eq!(top["clients"][0]["scope"], "header x-api-key", "{top}");
+}
+
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn top_is_that_of_all_instances() {
+    let server = tower_quota_testkit::RedisServer::start();
+    let start = async || {
+        let top = SharedTop::new(&server.url(), "admin").unwrap().every(Duration::from_millis(100));
+        let live = LiveOptions::new().shared_top(top);
+        let instance = Instance::with_live_options(MemoryRules::new(), options().allow_showing_keys(), live).await;
+        instance.put_rules(RULES).header("If-None-Match", "*").send().await.unwrap();
+        for _ in 0..7 {
+            instance.ask("ann").await;
+        }
+        instance
+    };
+    let [one, other] = [start().await, start().await];
+    let deadline = tokio::time::timeout(Duration::from_secs(20), async {
+        loop {
+            let [top, shown] = [one.json("/v1/top?window=1m").await, other.json("/v1/top?show_keys=true").await];
+            if (&top["instances"], &top["clients"][0]["at_least"]) != (&json!(2), &json!(4)) {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            assert!(top["age_ms"].as_u64().is_some_and(|age| age < 5_000), "{top}");
+            assert_eq!(top["clients"][0].get("key"), None);
+            assert_eq!(shown["clients"][0]["key"], "ann");
+            // Blocks of the same client have the same name.
+            assert_eq!(top["clients"][0]["hash"], one.block("ann").await["id"]);
+            return;
+        }
+    });
+    assert!(deadline.await.is_ok(), "the instances do not find each other");
 }

@@ -47,12 +47,16 @@ impl Instance {
     }
 
     pub(crate) async fn with(store: impl RuleStore, options: AdminOptions) -> Self {
+        Self::with_live_options(store, options, LiveOptions::new()).await
+    }
+
+    pub(crate) async fn with_live_options(store: impl RuleStore, options: AdminOptions, live: LiveOptions) -> Self {
         let counts = RolloutCounts::new();
         let counters = MemoryStore::new();
         let layer =
             RateLimitLayer::new(counters.clone(), Policy::new()).on_decision(counts.listener()).count_busy_clients();
         let layer = layer.refusal_references("pod-7");
-        let live_options = LiveOptions::new().rollout_counts(counts).readable_keys();
+        let live_options = live.rollout_counts(counts).readable_keys();
         let live = LiveRules::start(layer.handle(), store, live_options).await;
         let admin = router(live, options.store_figures("memory", move || counters.stats())).unwrap();
         let service = Router::new().fallback(get(async || "hello")).layer(layer);

@@ -54,13 +54,14 @@ pub(crate) fn health(arguments: &HealthArguments, is_json: bool) -> Ended {
 /// Lists the clients with most requests.
 pub(crate) fn top(arguments: &TopArguments, is_json: bool) -> Ended {
     let answer = arguments.target.connect()?.send(&arguments.call(arguments.by))?.json()?;
+    let of_all = instances(&answer);
     output::print(is_json, &answer["clients"], |clients| {
         let mut columns = Columns::new(["client", "scope", "limit", "requests", "limited for"]);
         for client in clients.as_array().into_iter().flatten() {
             let retry = client["retry_after_ms"].as_u64().unwrap_or(0);
             columns.row([name(client), field(client, "scope"), field(client, "limit"), count(client), millis(retry)]);
         }
-        columns.text()
+        columns.text() + &of_all.map(|of_all| format!("{of_all}\n")).unwrap_or_default()
     })?;
     Ok(Found::Nothing)
 }
@@ -78,6 +79,13 @@ impl TopArguments {
             .query("limit", Some(self.limit.to_string()))
             .query("show_keys", self.show_keys.then_some("true"))
     }
+}
+
+/// Returns whose figures a list has and how old they are, unless they are those of one instance.
+pub(crate) fn instances(list: &Value) -> Option<String> {
+    let number = list["instances"].as_u64()?;
+    let age = list["age_ms"].as_u64().unwrap_or(0);
+    Some(format!("of {} instances, {} s old", grouped(number), age.div_ceil(1_000)))
 }
 
 /// Returns the key of a listed client, or its hash.

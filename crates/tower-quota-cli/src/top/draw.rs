@@ -91,6 +91,8 @@ fn draw_clients(frame: &mut Frame<'_>, area: Rect, screen: &Screen) {
         [Constraint::Fill(2), Constraint::Fill(1), Constraint::Fill(1), Constraint::Length(16), Constraint::Length(12)];
     let head = Row::new(["client", "counted by", "limit", "requests", "limited for"]).style(HEAD);
     let kind = if screen.shows_busy { "busiest" } else { "limited" };
-    let title = format!(" {kind} clients over {}, by {}: {} ", screen.window, screen.order.name(), clients.len());
+    let of_all = screen.snapshot.of_all.as_ref().map(|of_all| format!(" ({of_all})")).unwrap_or_default();
+    let title =
+        format!(" {kind} clients over {}, by {}: {}{of_all} ", screen.window, screen.order.name(), clients.len());
     frame.render_widget(Table::new(rows, widths).header(head).block(Block::bordered().title(title)), area);
 }

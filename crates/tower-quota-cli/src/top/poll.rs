@@ -7,7 +7,7 @@ use std::thread;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::remote::status::{RankBy, TopArguments};
+use crate::remote::status::{RankBy, TopArguments, instances};
 use crate::remote::{Call, HttpApi};
 
 /// The state of an instance at one moment.
@@ -16,6 +16,8 @@ pub(super) struct Snapshot {
     pub(super) health: Value,
     pub(super) limited: Vec<Value>,
     pub(super) busy: Vec<Value>,
+    /// Whose figures the lists have and how old they are, unless they are those of one instance.
+    pub(super) of_all: Option<String>,
 }
 
 /// A thread that asks. It ends when this is dropped.
@@ -50,10 +52,11 @@ impl Poller {
 
 /// Asks for the state of an instance.
 pub(super) fn snapshot(api: &HttpApi, arguments: &TopArguments) -> Result<Snapshot, Failure> {
-    let list = |by| -> Result<Vec<Value>, Failure> {
+    let list = |by| -> Result<(Vec<Value>, Option<String>), Failure> {
         let answer = api.send(&arguments.call(by))?.json()?;
-        Ok(answer["clients"].as_array().cloned().unwrap_or_default())
+        Ok((answer["clients"].as_array().cloned().unwrap_or_default(), instances(&answer)))
     };
     let health = api.send(&Call::new(Call::GET, &["health"]))?.json()?;
-    Ok(Snapshot { health, limited: list(RankBy::Limited)?, busy: list(RankBy::Busy)? })
+    let ((limited, of_all), (busy, _)) = (list(RankBy::Limited)?, list(RankBy::Busy)?);
+    Ok(Snapshot { health, limited, busy, of_all })
 }

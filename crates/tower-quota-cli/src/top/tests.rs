@@ -27,6 +27,7 @@ fn screen() -> Screen {
             client("cccc", "minute", 5, 0),
         ],
         busy: vec![client("dddd", "minute", 9_000, 0)],
+        of_all: None,
     }));
     screen
 }
@@ -51,6 +52,15 @@ fn screen_shows_health_limits_and_clients() {
     let text = drawn(&screen());
     places(&text, ["healthy  3 waiting", "rules 7 by ann", "source reachable", "redis unavailable  breakers_open 1"]);
     places(&text, ["minute", "9,000", "limited clients over 1m, by requests: 3", "2 h", "1.5 s", "q quit"]);
+}
+
+#[test]
+fn lists_of_all_instances_show_their_age() {
+    let mut screen = screen();
+    let list = json!({ "instances": 12, "age_ms": 61_500 });
+    screen.snapshot.of_all = crate::remote::status::instances(&list);
+    places(&drawn(&screen), ["3 (of 12 instances, 62 s old)"]);
+    assert_eq!(crate::remote::status::instances(&json!({})), None);
 }
 
 #[test]

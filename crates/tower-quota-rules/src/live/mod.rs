@@ -53,13 +53,20 @@ mod change;
 mod error;
 mod files;
 mod follow;
+#[cfg(not(feature = "metrics"))]
+mod metrics;
 mod options;
 mod rollout;
 mod rules;
 mod store;
 mod time;
+#[cfg(feature = "redis")]
+mod top;
 mod version;
 mod wait;
+
+#[cfg(feature = "metrics")]
+use tower_quota::metrics;
 
 pub use self::audit::{Action, AuditRecord};
 pub use self::blocks::{Block, BlockKind, NewBlock, Target};
@@ -78,4 +85,6 @@ pub use self::store::{
     StoreState,
 };
 pub use self::time::{Time, TimeError};
+#[cfg(feature = "redis")]
+pub use self::top::{MergedClient, MergedTop, SharedTop};
 pub use self::version::{NewVersion, Version, VersionInfo};

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use tower_quota::Policy;
 
 use super::rollout::RolloutCounts;
+#[cfg(feature = "redis")]
+use super::top::SharedTop;
 use crate::{Format, Problems, Rules};
 
 /// Reads a document.
@@ -28,6 +30,8 @@ pub struct LiveOptions {
     pub(crate) counts: Option<RolloutCounts>,
     pub(crate) reader: Arc<ReadDocument>,
     pub(crate) with_policy: Arc<WithPolicy>,
+    #[cfg(feature = "redis")]
+    pub(crate) shared_top: Option<SharedTop>,
 }
 
 impl LiveOptions {
@@ -42,6 +46,8 @@ impl LiveOptions {
             counts: None,
             reader: Arc::new(Rules::parse),
             with_policy: Arc::new(|policy| policy),
+            #[cfg(feature = "redis")]
+            shared_top: None,
         }
     }
 
@@ -83,6 +89,15 @@ impl LiveOptions {
     /// Takes the counts that the layer's listener fills, see [`RolloutCounts`].
     pub fn rollout_counts(mut self, counts: RolloutCounts) -> Self {
         self.counts = Some(counts);
+        self
+    }
+
+    /// Shares the clients with most requests with the other instances. It is off by default.
+    ///
+    /// With [`readable_keys`](Self::readable_keys) they are shared with their keys, otherwise with hashes alone.
+    #[cfg(feature = "redis")]
+    pub fn shared_top(mut self, top: SharedTop) -> Self {
+        self.shared_top = Some(top);
         self
     }
 

@@ -13,3 +13,4 @@ mod redis;
 mod rollouts;
 mod servers;
 mod stores;
+mod top;

@@ -20,6 +20,7 @@ use crate::request::Queue;
 use crate::response::{
     GrpcStatus, HeaderStyle, OnRefused, Partitions, Refusal, RefusalBody, Refused, ResponseSettings,
 };
+use crate::traced::SpanSettings;
 
 /// A tower layer that applies a [`Policy`] to services.
 ///
@@ -50,6 +51,7 @@ impl<S: Store> RateLimitLayer<S> {
             references_of: None,
             counts_busy: false,
             traced_admissions: None,
+            spans: SpanSettings::default(),
             checks_off: CheckSet::default(),
         };
         Self { shared: Arc::new(Shared::new(RefusalCache::new(Arc::new(store)), settings)) }
@@ -258,6 +260,35 @@ impl<S: Store> RateLimitLayer<S> {
     /// ```
     pub fn trace_decisions(self, admissions: u32) -> Self {
         self.with(|settings| settings.traced_admissions = Some(admissions))
+    }
+
+    /// Records a span for each decision that goes to a store and has to wait for its answer, through `tracing`.
+    ///
+    /// The name is `rate_limit.check`, the target `tower_quota::store`, the level `INFO`. Spans of the store's client are
+    /// its children. It is off by default; without the feature `trace` nothing of it is compiled.
+    ///
+    /// | field | value |
+    /// |---|---|
+    /// | `otel.kind` | `client` |
+    /// | `otel.status_code` | `ERROR` if the store fails |
+    /// | `rate_limit.limits` | the number of limits that the request asks |
+    /// | `rate_limit.keys` | the hashes of its keys, separated by commas: those of audit records and of lists of clients, if the seed is the same |
+    /// | `rate_limit.rules.version` | the [version](crate::Policy::version) of the policy, if it has one |
+    /// | `rate_limit.outcome` | `allowed`, `queued`, `limited`, `never` (costs more than a limit holds), `error`; empty if the client is gone before the answer |
+    /// | `rate_limit.limit` | the limit that is closest to exhaustion, or has the longest wait |
+    /// | `rate_limit.store.duration_us` | the time of the store's answer, in microseconds |
+    /// | `error.kind`, `error.message` | `store` or `timeout`, and the error |
+    ///
+    /// ```
+    /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+    ///
+    /// # let key_seed = [7; 16];
+    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).trace_store_calls(key_seed);
+    /// # let _ = layer;
+    /// ```
+    #[cfg(feature = "trace")]
+    pub fn trace_store_calls(self, key_seed: [u8; 16]) -> Self {
+        self.with(|settings| settings.spans = SpanSettings::new(key_seed))
     }
 
     /// Turns off one of the [checks](Check) for mistakes in the configuration.

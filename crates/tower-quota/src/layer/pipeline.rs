@@ -47,6 +47,7 @@ impl<S: Store> Shared<S> {
             }
             Event::Answered(Ok(decision), context) => {
                 context.rules.metrics.answered(context.watch, Some(&decision));
+                context.span.decided(&decision);
                 self.settings.local.store_answered();
                 self.checks().store_answered();
                 if decision.is_allowed() && context.rules.watch.is_open() {
@@ -57,6 +58,7 @@ impl<S: Store> Shared<S> {
             Event::Answered(Err(failure), context) => {
                 context.rules.metrics.answered(context.watch, None);
                 context.rules.metrics.store_failed(failure.kind());
+                context.span.failed(failure.name(), failure.error());
                 self.fall_back(failure.error(), context, request)
             }
             Event::Turn(Queued { mut admission, context }) => {
@@ -178,7 +180,8 @@ impl<S: Store> Shared<S> {
         }
         let mut context = RequestContext::new(rules, &ask, true);
         context.fallback = ask.fallback();
-        let (answer, known_refusal) = self.store.ask(&charges);
+        context.span = self.settings.spans.begin(rules.plan.version, &context.keys);
+        let (answer, known_refusal) = context.span.within(|| self.store.ask(&charges));
         context.fallback.known_refusal = known_refusal.map(Box::new);
         let call = InFlight::new(answer, rules.plan.record(&charges), self.settler());
         context.watch = Stopwatch::start();

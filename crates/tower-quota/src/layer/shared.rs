@@ -20,7 +20,7 @@ use crate::policy::{Ask, Policy};
 use crate::request::{Queue, Rules};
 use crate::response::{Reason, ResponseSettings};
 use crate::settle::{Counted, Settler, detach};
-use crate::traced::trace;
+use crate::traced::{SpanSettings, trace};
 
 /// The state that a layer, its clones and all their services share.
 pub(crate) struct Shared<S> {
@@ -56,6 +56,7 @@ pub(super) struct Settings {
     pub(super) counts_busy: bool,
     /// One of so many admissions is traced, and every refusal; nothing without it.
     pub(super) traced_admissions: Option<u32>,
+    pub(super) spans: SpanSettings,
     /// The checks that are turned off.
     pub(super) checks_off: CheckSet,
 }

@@ -126,7 +126,11 @@ impl<S: Store> Future for Stage<S> {
         Poll::Ready(match self.project() {
             StageProjection::LookUp { look_ups, rules } => Event::Found(ready!(look_ups.poll(cx)), Arc::clone(rules)),
             StageProjection::Decide { call, mut deadline, context } => {
-                let (answer, recorded) = match call.poll(cx) {
+                let polled = match context {
+                    Some(context) => context.span.within(|| call.poll(cx)),
+                    None => call.poll(cx),
+                };
+                let (answer, recorded) = match polled {
                     Poll::Ready((answer, recorded)) => (answer.map_err(StoreCallError::Store), recorded),
                     Poll::Pending => {
                         ready!(deadline.as_mut().poll(cx));
@@ -187,6 +191,14 @@ impl<E: Error + Send + Sync + 'static> StoreCallError<E> {
         match self {
             Self::Store(_) => StoreFailureKind::Store,
             Self::TimedOut(_) => StoreFailureKind::Timeout,
+        }
+    }
+
+    /// Returns the kind as a word.
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Store(_) => "store",
+            Self::TimedOut(_) => "timeout",
         }
     }
 

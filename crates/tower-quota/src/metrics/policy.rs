@@ -141,7 +141,7 @@ impl PolicyMetrics {
         if decision.outcome() == Outcome::Allow && decision.statuses().len() == self.all {
             // One counter stands for the request and all its limits.
             let route = self.routes.number_of(head.extensions());
-            self.row(route).all_allowed.add_one();
+            self.threads.get_or(ThreadCounts::new).all_allowed[route].add_one();
         } else {
             self.count_each(&Decided {
                 head: *head,
@@ -203,17 +203,15 @@ impl PolicyMetrics {
     }
 
     /// Returns this thread's counters for the route of a request, and those for its limits.
-    #[inline]
     fn rows(&self, head: &RequestHead<'_>) -> (&Row, &Row) {
         let route = self.routes.number_of(head.extensions());
         (self.row(route), self.row(if self.has_details(route) { route } else { OTHER }))
     }
 
     /// Returns this thread's counters for a route.
-    #[inline]
     fn row(&self, route: usize) -> &Row {
-        let counts = self.threads.get_or(ThreadCounts::new);
-        counts.row(route, || if self.has_details(route) { self.places } else { 0 })
+        let limits = if self.has_details(route) { self.places } else { 0 };
+        self.threads.get_or(ThreadCounts::new).row(route, limits)
     }
 
     /// Returns whether the limits are counted one by one on a route.
@@ -243,7 +241,8 @@ impl PolicyMetrics {
     pub(crate) fn publish(&self) {
         let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
         let routes = self.routes.labels();
-        let all_allowed = |route| -> u64 { self.rows_of(route).map(|row| row.all_allowed.get()).sum() };
+        let all_allowed =
+            |route: usize| -> u64 { self.threads.iter().map(|counts| counts.all_allowed[route].get()).sum() };
         for (route, label) in &routes {
             // The limits of routes without details are counted under `other`.
             let all_of_limits = match *route {

@@ -34,23 +34,6 @@ pub fn publish_stats(store: impl Into<Name>, stats: &impl StoreStats) {
     stats.publish(store.into());
 }
 
-/// Counts an attempt to read the rules from their source.
-///
-/// `version` is the version that the source has confirmed, changed or not; `None` if the attempt has failed and the old
-/// rules stay. An alert on `tower_quota_rules_confirmed_timestamp_seconds` so finds rules that are stale.
-#[expect(clippy::disallowed_methods, reason = "operators compare it with the time of the scrape")]
-pub fn record_reload(version: Option<u64>) {
-    // Both series exist from the first attempt on, so that a rate sees the first failure.
-    for (result, is_counted) in [("ok", version.is_some()), ("failed", version.is_none())] {
-        counter!(table::RULES_RELOADS, "result" => result).increment(u64::from(is_counted));
-    }
-    if let Some(version) = version {
-        gauge!(table::RULES_VERSION).set(float(version));
-        let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        gauge!(table::RULES_CONFIRMED).set(since_1970.as_secs_f64());
-    }
-}
-
 /// Sets the metrics of a layer.
 pub(crate) fn publish_layer(layer: Name, waiting: usize, refused_clients: usize, busiest: u64, cache: RefusalStats) {
     let layer = layer.as_str();
@@ -132,6 +115,6 @@ impl Publish for tower_quota_lease::LeaseStats {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "recorders keep gauges as floats")]
-const fn float(figure: u64) -> f64 {
+pub(super) const fn float(figure: u64) -> f64 {
     figure as f64
 }

@@ -13,6 +13,7 @@ pub(crate) struct Stopwatch(Option<Instant>);
 
 impl Stopwatch {
     /// Starts to time a decision.
+    #[cold]
     #[expect(clippy::disallowed_methods, reason = "a duration for operators, on which no count depends")]
     pub(crate) fn start() -> Self {
         Self(Some(Instant::now()))

@@ -132,6 +132,10 @@ metrics! {
         "Version of the rules in force.";
     RULES_CONFIRMED = Gauge "tower_quota_rules_confirmed_timestamp_seconds" "s" [] NONE
         "Time at which the source last confirmed the rules in force, since 1970.";
+    RULES_APPLIED = Gauge "tower_quota_rules_applied_timestamp_seconds" "s" [] NONE
+        "Time at which the rules in force came into force, since 1970.";
+    AUDIT_EVENTS = Counter "tower_quota_audit_events_total" "{event}" ["kind"] NONE
+        "Changes that the audit log keeps, by kind.";
 }
 
 /// Gives the recorder the unit and the description of each metric.

@@ -10,12 +10,14 @@ use super::outcome::{LimitOutcome, RequestOutcome};
 use super::routes::NUMBERS;
 
 /// The counters of one thread, by the number of the route.
-pub(super) struct ThreadCounts(Box<[OnceLock<Row>]>);
+pub(super) struct ThreadCounts {
+    /// Requests that all limits of the policy allowed: nearly all of them, so each is one addition here and nothing else.
+    pub(super) all_allowed: Box<[OwnCounter]>,
+    rows: Box<[OnceLock<Box<Row>>]>,
+}
 
-/// The counters of one route.
+/// The other counters of one route.
 pub(super) struct Row {
-    /// Requests that all limits of the policy allowed.
-    pub(super) all_allowed: OwnCounter,
     pub(super) requests: [OwnCounter; RequestOutcome::LABELS.len()],
     pub(super) limits: Box<[LimitCounters]>,
 }
@@ -29,27 +31,28 @@ pub(super) struct OwnCounter(AtomicU64);
 
 impl ThreadCounts {
     pub(super) fn new() -> Self {
-        Self((0..NUMBERS).map(|_| OnceLock::new()).collect())
+        Self {
+            all_allowed: (0..NUMBERS).map(|_| OwnCounter::default()).collect(),
+            rows: (0..NUMBERS).map(|_| OnceLock::new()).collect(),
+        }
     }
 
-    /// Returns the counters of a route, which are made at its first request with room for this many limits.
-    #[inline]
-    pub(super) fn row(&self, route: usize, limits: impl FnOnce() -> usize) -> &Row {
-        self.0[route].get_or_init(|| Row {
-            all_allowed: OwnCounter::default(),
-            requests: Default::default(),
-            limits: (0..limits()).map(|_| LimitCounters::default()).collect(),
+    /// Returns the counters of a route, which are made when they are first needed, with room for this many limits.
+    pub(super) fn row(&self, route: usize, limits: usize) -> &Row {
+        self.rows[route].get_or_init(|| {
+            let limits = (0..limits).map(|_| LimitCounters::default()).collect();
+            Box::new(Row { requests: Default::default(), limits })
         })
     }
 
-    /// Returns the counters of a route, if it had a request.
+    /// Returns the counters of a route, if it had a request that some limit did not allow.
     pub(super) fn get(&self, route: usize) -> Option<&Row> {
-        self.0[route].get()
+        self.rows[route].get().map(|row| &**row)
     }
 
-    /// Returns the counters of all routes that had a request.
+    /// Returns the counters of all routes that had such requests.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.0.iter().filter_map(OnceLock::get)
+        self.rows.iter().filter_map(OnceLock::get).map(|row| &**row)
     }
 }
 

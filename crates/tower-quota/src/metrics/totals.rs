@@ -6,6 +6,7 @@ use super::MAX_LIMITS;
 use super::latency::StoreLatency;
 use super::outcome::LimitOutcome;
 use super::policy::PolicyMetrics;
+use super::threads::{OwnCounter, ThreadCounts};
 
 /// The decisions of one limit by outcome, in this process, since its policy came into force.
 ///
@@ -60,9 +61,8 @@ impl PolicyMetrics {
     pub(crate) fn totals(&self) -> Vec<DecisionTotals> {
         let limits = self.limits.iter().take(MAX_LIMITS);
         let mut sums = vec![[0; LimitOutcome::LABELS.len()]; limits.len()];
-        let mut all_allowed = 0;
-        for row in self.threads.iter().flat_map(|counts| counts.rows()) {
-            all_allowed += row.all_allowed.get();
+        let all_allowed: u64 = self.threads.iter().flat_map(|counts| &counts.all_allowed).map(OwnCounter::get).sum();
+        for row in self.threads.iter().flat_map(ThreadCounts::rows) {
             for (sums, counters) in sums.iter_mut().zip(&row.limits) {
                 sums.iter_mut().zip(counters).for_each(|(sum, counter)| *sum += counter.get());
             }

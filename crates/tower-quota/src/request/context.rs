@@ -12,6 +12,7 @@ use crate::metrics::Stopwatch;
 use crate::policy::{Ask, Fallback};
 use crate::response::Report;
 use crate::settle::{Counted, RecordedCharge};
+use crate::traced::StoreSpan;
 
 /// The context of one request: its rules, keys, charges and report.
 ///
@@ -25,6 +26,7 @@ pub(crate) struct RequestContext {
     pub(crate) report: Report,
     /// Times the call of the store, if there is one.
     pub(crate) watch: Stopwatch,
+    pub(crate) span: StoreSpan,
 }
 
 impl RequestContext {
@@ -46,8 +48,8 @@ impl RequestContext {
         };
         let fallback = Fallback::default();
         // Written in place, because it is large.
-        let (rules, watch) = (Arc::clone(rules), Stopwatch::default());
-        Box::write(Box::new_uninit(), Self { rules, keys, recorded: Vec::new(), fallback, report, watch })
+        let (rules, watch, span) = (Arc::clone(rules), Stopwatch::default(), StoreSpan::default());
+        Box::write(Box::new_uninit(), Self { rules, keys, recorded: Vec::new(), fallback, report, watch, span })
     }
 
     /// Attaches the decision and the mark `Degraded` to a response's extensions.

@@ -11,5 +11,7 @@ mod limits;
 mod log;
 mod page;
 mod policies;
+#[cfg(feature = "trace")]
+mod spans;
 mod stores;
 mod traced;

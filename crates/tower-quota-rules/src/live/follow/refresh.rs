@@ -10,6 +10,7 @@ use super::local_copy;
 use super::shared::{Known, Shared};
 use crate::Rules;
 use crate::live::error::Invalid;
+use crate::live::metrics;
 use crate::live::store::{Candidate, RuleStoreError, StoreState};
 use crate::live::time::Time;
 use crate::live::version::Version;
@@ -45,6 +46,11 @@ impl<S: Store + 'static> Shared<S> {
         let mut known = self.known.lock().await;
         match self.take_over(&mut known).await.unwrap_or_else(|error| Some(error.to_string())) {
             None => {
+                if let (None, Some(in_force)) = (known.rejected, self.in_force.load().as_deref())
+                    && !in_force.is_local_copy
+                {
+                    metrics::record_reload(Some(in_force.version.number));
+                }
                 if self.health.answered() {
                     tracing::info!(store = self.store.name(), "the store of the rules answers");
                 }
@@ -53,6 +59,7 @@ impl<S: Store + 'static> Shared<S> {
             Some(error) => {
                 known.is_doubtful = true;
                 known.revision = None;
+                metrics::record_reload(None);
                 if self.health.failed(error.clone()) {
                     tracing::warn!(
                         error,
@@ -188,7 +195,7 @@ impl<S: Store + 'static> Shared<S> {
 
     /// Compiles the policy and replaces the layer's. Without its candidate, if they do not go together.
     pub(crate) async fn put_in_force(self: &Arc<Self>, mut next: InForce) -> Result<(), (u64, Invalid)> {
-        let shared = Arc::clone(self);
+        let (shared, before) = (Arc::clone(self), self.number());
         // A large policy takes a while to compile, and the old one to drop.
         let work = tokio::task::spawn_blocking(move || {
             let beside = next.candidate.as_ref().map(|(candidate, _, rules)| (*candidate, rules));
@@ -217,11 +224,17 @@ impl<S: Store + 'static> Shared<S> {
             }
             failure.map_or(Ok(()), Err)
         });
-        work.await.unwrap_or_else(|error| Err((0, Invalid::Failed(error.to_string()))))
+        let applied = work.await.unwrap_or_else(|error| Err((0, Invalid::Failed(error.to_string()))));
+        let after = self.number();
+        if after != before {
+            metrics::record_applied_rules(after);
+        }
+        applied
     }
 
     fn reject(&self, known: &mut Known, number: u64, invalid: &Invalid) {
         known.rejected = Some(number);
+        metrics::record_rejected_rules();
         self.health.rejected(format!("version {number} is invalid: {invalid}"));
         tracing::warn!(version = number, error = %invalid, "a document is invalid: the last good one stays in force");
     }

@@ -10,6 +10,7 @@ use super::in_force::InForce;
 use super::state::{Health, LiveState};
 use crate::live::audit::AuditRecord;
 use crate::live::blocks::BlockSet;
+use crate::live::metrics;
 use crate::live::options::LiveOptions;
 use crate::live::rollout::{RolloutCounts, RolloutReport};
 use crate::live::store::{RuleStore, RuleStoreError};
@@ -77,6 +78,7 @@ impl<S: Store> Shared<S> {
     /// Logs a change, and adds it to the store's audit log.
     pub(crate) async fn audit(&self, record: AuditRecord) {
         record.log();
+        metrics::record_audit_event(record.what.as_str());
         if let Err(error) = self.store.record(record).await {
             tracing::warn!(%error, "an audit record is in the log only");
         }

@@ -42,7 +42,12 @@ impl<S: Store + 'static> LiveRules<S> {
         let changes = shared.store.changes();
         let _ = tokio::time::timeout(shared.options.start, shared.refresh()).await;
         shared.start_from_copy().await;
-        let tasks = vec![tokio::spawn(Arc::clone(&shared).follow(changes)), tokio::spawn(Arc::clone(&shared).adapt())];
+        let tasks = vec![
+            tokio::spawn(Arc::clone(&shared).follow(changes)),
+            tokio::spawn(Arc::clone(&shared).adapt()),
+            #[cfg(feature = "redis")]
+            tokio::spawn(Arc::clone(&shared).share_top()),
+        ];
         Self { shared, tasks: Arc::new(Mutex::new(tasks)) }
     }
 
@@ -62,6 +67,11 @@ impl<S: Store + 'static> LiveRules<S> {
     #[must_use]
     pub fn handle(&self) -> &RateLimitHandle<S> {
         &self.shared.handle
+    }
+
+    #[cfg(feature = "redis")]
+    pub(super) fn shared(&self) -> &Shared<S> {
+        &self.shared
     }
 
     /// Returns the store.

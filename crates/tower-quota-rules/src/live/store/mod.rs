@@ -20,6 +20,8 @@ pub use self::file::FileRules;
 pub use self::memory::MemoryRules;
 #[cfg(feature = "redis")]
 pub use self::redis::RedisRules;
+#[cfg(feature = "redis")]
+pub(crate) use self::redis::check_name;
 pub use self::state::{Candidate, StoreState};
 use super::audit::AuditRecord;
 use super::blocks::Block;

@@ -79,11 +79,7 @@ impl RedisRules {
 
     fn with(connection: Result<RedisConnection, RedisConfigError>, name: &str) -> Result<Self, RuleStoreError> {
         let connection = connection.map_err(RuleStoreError::config)?;
-        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        if name.is_empty() || name.len() > 64 || !name.bytes().all(is_allowed) {
-            let reason = format!("{name:?} is not a name: give 1 to 64 letters, digits or characters of \"-_.\"");
-            return Err(RuleStoreError::config(reason));
-        }
+        check_name(name)?;
         let key = |part: &str| format!("quota:rules:{{{name}}}:{part}");
         let keys = RedisKeys {
             script: ["state", "versions", "texts", "blocks", "ends", "reports"].map(key),
@@ -169,6 +165,16 @@ impl Answer {
             Self::Same => Vec::new(),
         }
     }
+}
+
+/// Returns an error for a name that cannot be a part of keys.
+pub(crate) fn check_name(name: &str) -> Result<(), RuleStoreError> {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if name.is_empty() || name.len() > 64 || !name.bytes().all(is_allowed) {
+        let reason = format!("{name:?} is not a name: give 1 to 64 letters, digits or characters of \"-_.\"");
+        return Err(RuleStoreError::config(reason));
+    }
+    Ok(())
 }
 
 /// Returns a version without its text, which has a field of its own.

@@ -1,4 +1,4 @@
-//! Events of decisions, for logs and traces.
+//! Events of decisions.
 
 use core::fmt;
 

@@ -1,0 +1,9 @@
+//! Stands in for the metrics of `tower-quota` without the feature `metrics`: all of them compile to nothing.
+
+pub(crate) const fn record_reload(_: Option<u64>) {}
+
+pub(crate) const fn record_rejected_rules() {}
+
+pub(crate) const fn record_applied_rules(_: u64) {}
+
+pub(crate) const fn record_audit_event(_: &'static str) {}

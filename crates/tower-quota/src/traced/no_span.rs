@@ -1,0 +1,33 @@
+//! Stands in for the spans of decisions without the feature `trace`: all of it compiles to nothing.
+
+use core::error::Error;
+
+use tower_quota_core::{Decision, Key, Name};
+
+/// Stands for the settings of spans.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct SpanSettings(());
+
+/// Stands for the span of a decision.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct StoreSpan(());
+
+impl SpanSettings {
+    #[inline(always)]
+    pub(crate) const fn begin(&self, _: Option<u64>, _: &[(Name, Key<'static>)]) -> StoreSpan {
+        StoreSpan(())
+    }
+}
+
+impl StoreSpan {
+    #[inline(always)]
+    pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
+        work()
+    }
+
+    #[inline(always)]
+    pub(crate) const fn decided(&self, _: &Decision) {}
+
+    #[inline(always)]
+    pub(crate) const fn failed(&self, _: &'static str, _: &(dyn Error + 'static)) {}
+}

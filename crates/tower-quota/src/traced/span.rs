@@ -1,0 +1,107 @@
+//! The span of a decision that goes to a store.
+//!
+//! Its fields have the names of OpenTelemetry's conventions where these have one. They are listed at
+//! [`RateLimitLayer::trace_store_calls`](crate::RateLimitLayer::trace_store_calls).
+
+use core::error::Error;
+use core::fmt;
+use std::time::Instant;
+
+use tower_quota_core::{Decision, Key, Name, Outcome};
+use tracing::field::{Empty, display};
+use tracing::{Span, info_span};
+
+/// The settings of spans: the secret that keys are hashed with, if there are spans.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct SpanSettings(Option<[u8; 16]>);
+
+/// The span of a decision, and its start; nothing if it is not recorded.
+#[derive(Default)]
+pub(crate) struct StoreSpan(Option<(Span, Instant)>);
+
+impl SpanSettings {
+    pub(crate) const fn new(key_seed: [u8; 16]) -> Self {
+        Self(Some(key_seed))
+    }
+
+    /// Begins the span of a decision by these keys, under the policy of this version.
+    #[expect(clippy::disallowed_methods, reason = "a duration for operators, on which no count depends")]
+    pub(crate) fn begin(&self, version: Option<u64>, keys: &[(Name, Key<'static>)]) -> StoreSpan {
+        let Some(seed) = &self.0 else { return StoreSpan(None) };
+        let span = info_span!(
+            target: "tower_quota::store",
+            "rate_limit.check",
+            otel.kind = "client",
+            otel.status_code = Empty,
+            rate_limit.limits = keys.len(),
+            rate_limit.keys = %Hashes { seed, keys },
+            rate_limit.rules.version = version,
+            rate_limit.outcome = Empty,
+            rate_limit.limit = Empty,
+            rate_limit.store.duration_us = Empty,
+            error.kind = Empty,
+            error.message = Empty,
+        );
+        if span.is_disabled() { StoreSpan(None) } else { StoreSpan(Some((span, Instant::now()))) }
+    }
+}
+
+impl StoreSpan {
+    /// Does a part of the call within the span, so that the spans of a store are its children.
+    pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
+        match &self.0 {
+            Some((span, _)) => span.in_scope(work),
+            None => work(),
+        }
+    }
+
+    /// Notes the answer of the store.
+    pub(crate) fn decided(&self, decision: &Decision) {
+        let Some((span, start)) = &self.0 else { return };
+        let outcome = match decision.outcome() {
+            Outcome::Wait(_) => "queued",
+            Outcome::Refuse(_) => "limited",
+            Outcome::Never => "never",
+            _ => "allowed",
+        };
+        span.record("rate_limit.outcome", outcome);
+        if let Some(status) = decision.tightest() {
+            span.record("rate_limit.limit", status.name.as_str());
+        }
+        record_duration(span, start);
+    }
+
+    /// Notes the failure of the store, of this kind.
+    pub(crate) fn failed(&self, kind: &'static str, error: &(dyn Error + 'static)) {
+        let Some((span, start)) = &self.0 else { return };
+        span.record("rate_limit.outcome", "error");
+        span.record("otel.status_code", "ERROR");
+        span.record("error.kind", kind);
+        span.record("error.message", display(error));
+        record_duration(span, start);
+    }
+}
+
+fn record_duration(span: &Span, start: &Instant) {
+    span.record("rate_limit.store.duration_us", u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX));
+}
+
+/// Shows the hashes of keys, each once, in the order of the limits.
+struct Hashes<'a> {
+    seed: &'a [u8; 16],
+    keys: &'a [(Name, Key<'static>)],
+}
+
+impl fmt::Display for Hashes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (_, key)) in self.keys.iter().enumerate() {
+            if self.keys[..at].iter().any(|(_, earlier)| earlier == key) {
+                continue;
+            }
+            let separator = if at == 0 { "" } else { "," };
+            // The first half, as audit records and lists of clients show it.
+            write!(f, "{separator}{:016x}", key.digest(self.seed) >> 64)?;
+        }
+        Ok(())
+    }
+}
