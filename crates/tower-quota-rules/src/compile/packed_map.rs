@@ -66,7 +66,7 @@ impl PackedMapBuilder {
         let mut entries = Vec::with_capacity(self.entries.len());
         for (hash, at) in &self.keys {
             starts.resize(starts.len().max(bucket(*hash, buckets) + 1), entries.len());
-            let entry = self.entries.get(*at..).and_then(Entry::first);
+            let entry = self.entries.get(*at..).and_then(PackedEntry::first);
             entries.extend_from_slice(
                 entry.and_then(|entry| self.entries.get(*at..*at + entry.length())).unwrap_or_default(),
             );
@@ -82,7 +82,7 @@ impl PackedMap {
         let buckets = self.starts.len().checked_sub(1)?;
         let at = bucket(hash(&self.hasher, group, key), buckets);
         let mut rest = self.entries.get(*self.starts.get(at)?..*self.starts.get(at + 1)?)?;
-        while let Some(entry) = Entry::first(rest) {
+        while let Some(entry) = PackedEntry::first(rest) {
             if entry.key == key && entry.group == group {
                 return Some(entry.number);
             }
@@ -109,13 +109,13 @@ fn bucket(hash: u64, buckets: usize) -> usize {
 }
 
 /// An entry as it lies in the block.
-struct Entry<'m> {
+struct PackedEntry<'m> {
     group: u32,
     number: u32,
     key: &'m [u8],
 }
 
-impl<'m> Entry<'m> {
+impl<'m> PackedEntry<'m> {
     /// Reads the entry at the beginning of some bytes.
     #[inline]
     fn first(bytes: &'m [u8]) -> Option<Self> {

@@ -168,7 +168,9 @@ impl<'s> Line<'s> {
         Ok(true)
     }
 
-    /// Reads a text in quotes without escapes, or one of letters, digits, single spaces and signs that mean nothing.
+    /// Reads a text in quotes without escapes, or a plain one.
+    ///
+    /// A plain one has letters, digits, single spaces and signs that mean nothing.
     fn scalar(&mut self, tree: &mut Tree) -> Result<bool, Exceeded> {
         let (place, rest) = (self.place(), &self.text[self.at..]);
         if let Some(quoted) = rest.strip_prefix('"') {

@@ -22,7 +22,7 @@ pub(super) fn read(text: &str) -> Result<Tree, Problem> {
 }
 
 fn read_all(text: &str) -> Result<Tree, Problem> {
-    let mut reader = Reader { text, lines: None, tree: Tree::default(), documents: 0 };
+    let mut reader = YamlReader { text, lines: None, tree: Tree::default(), documents: 0 };
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| reader.invalid(&error))?;
         reader.add(event, span.start)?;
@@ -32,7 +32,7 @@ fn read_all(text: &str) -> Result<Tree, Problem> {
 
 /// Reads a text with a run of lines that are one entry each. Returns `None` if they are not.
 fn read_around(text: &str, lines: &EntryLines<'_>) -> Result<Option<Tree>, Problem> {
-    let mut reader = Reader { text, lines: Some(lines), tree: Tree::default(), documents: 0 };
+    let mut reader = YamlReader { text, lines: Some(lines), tree: Tree::default(), documents: 0 };
     // The nodes and the depth of the tree before the first of the lines.
     let mut before = None;
     let mut is_added = false;
@@ -57,7 +57,7 @@ fn read_around(text: &str, lines: &EntryLines<'_>) -> Result<Option<Tree>, Probl
 }
 
 /// The tree that events are added to.
-struct Reader<'s> {
+struct YamlReader<'s> {
     text: &'s str,
     /// The lines that the parser does not read.
     lines: Option<&'s EntryLines<'s>>,
@@ -65,7 +65,7 @@ struct Reader<'s> {
     documents: usize,
 }
 
-impl Reader<'_> {
+impl YamlReader<'_> {
     fn add(&mut self, event: Event<'_>, start: Marker) -> Result<(), Problem> {
         let at = self.place(start);
         let bounded = |bound: Exceeded| bound.problem(self.text);

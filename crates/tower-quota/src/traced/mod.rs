@@ -2,10 +2,12 @@
 
 mod event;
 #[cfg(not(feature = "trace"))]
-#[path = "no_span.rs"]
-mod span;
+mod no_span;
 #[cfg(feature = "trace")]
 mod span;
 
 pub(crate) use self::event::trace;
+#[cfg(not(feature = "trace"))]
+pub(crate) use self::no_span::{NoSettings as SpanSettings, NoSpan as StoreSpan};
+#[cfg(feature = "trace")]
 pub(crate) use self::span::{SpanSettings, StoreSpan};

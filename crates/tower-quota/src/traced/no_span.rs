@@ -6,20 +6,20 @@ use tower_quota_core::{Decision, Key, Name};
 
 /// Stands for the settings of spans.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct SpanSettings(());
+pub(crate) struct NoSettings(());
 
 /// Stands for the span of a decision.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct StoreSpan(());
+pub(crate) struct NoSpan(());
 
-impl SpanSettings {
+impl NoSettings {
     #[inline(always)]
-    pub(crate) const fn begin(&self, _: Option<u64>, _: &[(Name, Key<'static>)]) -> StoreSpan {
-        StoreSpan(())
+    pub(crate) const fn begin(&self, _: Option<u64>, _: &[(Name, Key<'static>)]) -> NoSpan {
+        NoSpan(())
     }
 }
 
-impl StoreSpan {
+impl NoSpan {
     #[inline(always)]
     pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
         work()

@@ -27,7 +27,7 @@ use crate::text::KeyPattern;
 /// Each match is found by the values of one of its fields: by that whose values the fewest other matches have. The rest
 /// of its fields is examined where it was found.
 pub(crate) struct Matches<T> {
-    entries: Vec<Entry<T>>,
+    entries: Vec<IndexedMatch<T>>,
     /// The conditions of all entries.
     conditions: Vec<Box<dyn Condition>>,
     /// The matches without a field to find them by.
@@ -55,8 +55,8 @@ type CodeMatches = (Option<Arc<dyn Condition>>, Vec<u32>);
 type Texts = HashMap<Box<str>, Vec<u32>>;
 
 /// A match.
-struct Entry<T> {
-    /// What it stands for.
+struct IndexedMatch<T> {
+    /// The value that it stands for.
     value: T,
     /// The conditions of the fields by which it was not found: the first, and the one after the last.
     rest: (u32, u32),
@@ -80,7 +80,7 @@ impl<T: Copy> Matches<T> {
                     let entry = number(entries.len());
                     let first = number(all_conditions.len());
                     all_conditions.extend(rest);
-                    entries.push(Entry { value: *value, rest: (first, number(all_conditions.len())) });
+                    entries.push(IndexedMatch { value: *value, rest: (first, number(all_conditions.len())) });
                     found.add(matching, field, entry, context, place, problems);
                 }
                 Err(problem) => problems.push(problem),
@@ -353,7 +353,7 @@ impl<'m> Found<'m> {
 
     fn into_index<T>(
         self,
-        entries: Vec<Entry<T>>,
+        entries: Vec<IndexedMatch<T>>,
         conditions: Vec<Box<dyn Condition>>,
         context: Context<'_>,
         problems: &mut Problems,

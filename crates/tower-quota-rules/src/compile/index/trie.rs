@@ -17,7 +17,7 @@ const MOST_COMPARED: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Trie {
     /// The first is the root, which is before the first slash.
-    nodes: Vec<Node>,
+    nodes: Vec<PathNode>,
     literals: Vec<Literal>,
     texts: Vec<u8>,
     numbers: Vec<u32>,
@@ -27,7 +27,7 @@ pub(super) struct Trie {
 
 /// A place in the trie, after a slash and a segment.
 #[derive(Clone, Debug, Default)]
-struct Node {
+struct PathNode {
     literals: Span,
     is_large: bool,
     parameter: Option<u32>,
@@ -125,7 +125,7 @@ impl TrieBuilder {
             let rests = append(&mut trie.numbers, &branch.rests);
             let literals = Span::new(first..trie.literals.len());
             let is_large = branch.literals.len() > MOST_COMPARED;
-            trie.nodes.push(Node { literals, is_large, parameter: None, ends, rests });
+            trie.nodes.push(PathNode { literals, is_large, parameter: None, ends, rests });
         }
         for (number, node) in (0..).zip(&trie.nodes).filter(|(_, node)| node.is_large) {
             for literal in trie.literals.get(node.literals.range()).unwrap_or_default() {
@@ -196,7 +196,7 @@ impl Trie {
         }
     }
 
-    fn literal(&self, at: u32, node: &Node, segment: &[u8]) -> Option<u32> {
+    fn literal(&self, at: u32, node: &PathNode, segment: &[u8]) -> Option<u32> {
         if node.is_large {
             return self.of_large.find(at, segment);
         }
