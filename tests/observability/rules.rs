@@ -1,4 +1,4 @@
-//! What live rules report of their version, their source and the changes that people make.
+//! Metrics of live rules: their version, their source and the changes that people make.
 
 use std::time::Duration;
 

@@ -77,7 +77,7 @@ pub(crate) struct Top {
     /// The number of instances whose figures these are; absent if they are those of this instance alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     instances: Option<usize>,
-    /// The age of the oldest of these figures, in milliseconds; absent if they are those of this instance alone.
+    /// The age of the oldest figures, in milliseconds. It is absent if the list is that of one instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     age_ms: Option<u64>,
 }

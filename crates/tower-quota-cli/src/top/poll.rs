@@ -16,7 +16,7 @@ pub(super) struct Snapshot {
     pub(super) health: Value,
     pub(super) limited: Vec<Value>,
     pub(super) busy: Vec<Value>,
-    /// Whose figures the lists have and how old they are, unless they are those of one instance.
+    /// The number of instances in the lists and the age of their figures, unless it is one instance.
     pub(super) of_all: Option<String>,
 }
 

@@ -262,7 +262,7 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| settings.traced_admissions = Some(admissions))
     }
 
-    /// Records a span for each decision that goes to a store and has to wait for its answer, through `tracing`.
+    /// Records a `tracing` span for each decision that waits for the answer of a store.
     ///
     /// The name is `rate_limit.check`, the target `tower_quota::store`, the level `INFO`. Spans of the store's client are
     /// its children. It is off by default; without the feature `trace` nothing of it is compiled.

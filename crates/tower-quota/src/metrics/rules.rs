@@ -42,7 +42,7 @@ const OK: &str = "ok";
 const REJECTED: &str = "rejected";
 const FAILED: &str = "failed";
 
-/// All series exist from the first attempt on, so that a rate sees the first failure.
+/// Counts one result. All series exist from the first attempt on, so that a rate sees the first failure.
 fn count_reload(result: &str) {
     for known in [OK, REJECTED, FAILED] {
         counter!(table::RULES_RELOADS, "result" => known).increment(u64::from(known == result));

@@ -37,7 +37,7 @@ impl ThreadCounts {
         }
     }
 
-    /// Returns the counters of a route, which are made when they are first needed, with room for this many limits.
+    /// Returns the counters of a route, made at the first need with room for this many limits.
     pub(super) fn row(&self, route: usize, limits: usize) -> &Row {
         self.rows[route].get_or_init(|| {
             let limits = (0..limits).map(|_| LimitCounters::default()).collect();

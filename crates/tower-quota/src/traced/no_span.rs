@@ -4,22 +4,24 @@ use core::error::Error;
 
 use tower_quota_core::{Decision, Key, Name};
 
+pub(crate) use self::{NoSpanSettings as SpanSettings, NoStoreSpan as StoreSpan};
+
 /// Stands for the settings of spans.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct SpanSettings(());
+pub(crate) struct NoSpanSettings(());
 
 /// Stands for the span of a decision.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct StoreSpan(());
+pub(crate) struct NoStoreSpan(());
 
-impl SpanSettings {
+impl NoSpanSettings {
     #[inline(always)]
-    pub(crate) const fn begin(&self, _: Option<u64>, _: &[(Name, Key<'static>)]) -> StoreSpan {
-        StoreSpan(())
+    pub(crate) const fn begin(&self, _: Option<u64>, _: &[(Name, Key<'static>)]) -> NoStoreSpan {
+        NoStoreSpan(())
     }
 }
 
-impl StoreSpan {
+impl NoStoreSpan {
     #[inline(always)]
     pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
         work()

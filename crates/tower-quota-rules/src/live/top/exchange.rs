@@ -44,12 +44,12 @@ struct Exchange {
     key: String,
     /// The name of this instance: another one after each start.
     instance: String,
-    known: Mutex<Known>,
+    known: Mutex<ReadFigures>,
 }
 
 /// The figures of all instances, as they were read last.
 #[derive(Default)]
-struct Known {
+struct ReadFigures {
     figures: Option<(Instant, Vec<(Duration, Published)>)>,
     /// The last attempt to read them. While Redis does not answer, not every question waits for its deadline.
     tried: Option<Instant>,

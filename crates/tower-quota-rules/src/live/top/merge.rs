@@ -9,7 +9,7 @@ use std::collections::hash_map::Entry;
 
 use tower_quota::TopClient;
 
-use super::published::{List, Listed};
+use super::published::{List, PublishedClient};
 
 /// The clients with most requests on all instances that have published their figures.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ pub(super) fn merge<'l>(lists: impl IntoIterator<Item = (&'l List, Duration)>) -
 }
 
 impl MergedClient {
-    fn of(client: &Listed, age: Duration) -> Self {
+    fn of(client: &PublishedClient, age: Duration) -> Self {
         Self {
             limit: client.limit.clone(),
             scope: client.scope.clone(),
@@ -125,7 +125,7 @@ mod tests {
         }
         sketch.sort_by_key(|counter| core::cmp::Reverse(counter.1));
         let missing = sketch.get(PUBLISHED).map_or(0, |counter| counter.1);
-        let listed = |&(client, most, excess): &(u8, u64, u64)| Listed {
+        let listed = |&(client, most, excess): &(u8, u64, u64)| PublishedClient {
             limit: "limit".into(),
             scope: "client".into(),
             hash: client.to_string(),

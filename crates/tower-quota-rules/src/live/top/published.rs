@@ -21,12 +21,12 @@ pub(crate) struct Published {
 pub(super) struct List {
     /// The most requests of a client that is not listed.
     pub(super) missing: u64,
-    pub(super) clients: Vec<Listed>,
+    pub(super) clients: Vec<PublishedClient>,
 }
 
 /// A client by the hash of its key, with its requests.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Listed {
+pub(super) struct PublishedClient {
     pub(super) limit: String,
     pub(super) scope: String,
     pub(super) hash: String,
@@ -42,7 +42,10 @@ pub(super) struct Listed {
 
 impl Published {
     /// Makes the figures of an instance: `top` returns the clients of a window, refused ones or all.
-    pub(super) fn new(top: impl Fn(bool, TopWindow) -> Vec<TopClient>, listed: impl Fn(&TopClient) -> Listed) -> Self {
+    pub(super) fn new(
+        top: impl Fn(bool, TopWindow) -> Vec<TopClient>,
+        listed: impl Fn(&TopClient) -> PublishedClient,
+    ) -> Self {
         let lists = |is_busy| {
             [TopWindow::Minute, TopWindow::TenMinutes, TopWindow::Hour]
                 .map(|window| List::new(top(is_busy, window), &listed))
@@ -61,7 +64,7 @@ impl Published {
 }
 
 impl List {
-    fn new(mut clients: Vec<TopClient>, listed: impl Fn(&TopClient) -> Listed) -> Self {
+    fn new(mut clients: Vec<TopClient>, listed: impl Fn(&TopClient) -> PublishedClient) -> Self {
         clients.sort_by_key(|client| core::cmp::Reverse(client.at_most()));
         // A sketch that lacks a client is full, and has no client with fewer requests than those it lacks.
         let missing = clients.get(PUBLISHED).map_or(0, TopClient::at_most);
@@ -69,7 +72,7 @@ impl List {
     }
 }
 
-impl Listed {
+impl PublishedClient {
     pub(super) fn new(client: &TopClient, hash: impl Fn(&Key<'_>) -> u64, is_readable: bool) -> Self {
         let text = if is_readable { client.text() } else { None };
         Self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tower_quota::{Store, TopWindow};
 
 use super::merge::MergedTop;
-use super::published::{Listed, Published};
+use super::published::{Published, PublishedClient};
 use crate::live::LiveRules;
 use crate::live::follow::Shared;
 use crate::live::wait::{jittered, pause};
@@ -32,7 +32,9 @@ impl<S: Store + 'static> Shared<S> {
         let top = |is_busy, window| {
             if is_busy { self.handle.top_busy(window) } else { self.handle.top_refused(window) }
         };
-        Published::new(top, |client| Listed::new(client, |key| self.blocks.hash(key), self.options.readable_keys))
+        Published::new(top, |client| {
+            PublishedClient::new(client, |key| self.blocks.hash(key), self.options.readable_keys)
+        })
     }
 
     async fn merged_top(&self, is_busy: bool, window: TopWindow) -> Option<MergedTop> {
