@@ -11,7 +11,6 @@ use redis::{Cmd, ErrorKind, Pipeline, RedisFuture, RedisResult, Value};
 use crate::config_error::RedisConfigError;
 use crate::link::{CallError, Link, LinkSettings, Several};
 use crate::location::Location;
-use crate::store::RedisStore;
 
 /// A connection to the Redis of a store, for other data than its counters.
 ///
@@ -34,7 +33,7 @@ impl RedisConnection {
     /// [`RedisConfigError::Url`] for an invalid URL.
     pub fn new(url: &str, deadline: Duration) -> Result<Self, RedisConfigError> {
         let location = Location::parse(url, None)?;
-        let settings = LinkSettings { connect_timeout: RedisStore::DEFAULT_CONNECT_TIMEOUT, runtime: None };
+        let settings = LinkSettings { connect_timeout: LinkSettings::CONNECT_TIMEOUT, runtime: None };
         Self::to(&location, settings, location.name.as_str().into(), deadline)
     }
 

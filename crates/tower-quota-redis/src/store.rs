@@ -78,7 +78,7 @@ impl RedisStore {
     /// The longest that a decision may take, by default.
     pub const DEFAULT_DEADLINE: Duration = Duration::from_millis(50);
     /// The longest that an attempt to connect may take, by default.
-    pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+    pub const DEFAULT_CONNECT_TIMEOUT: Duration = LinkSettings::CONNECT_TIMEOUT;
 
     /// Returns the name of the key in Redis under which a client's counters are stored.
     ///

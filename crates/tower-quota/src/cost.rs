@@ -37,7 +37,8 @@
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, HeaderName, InvalidHeaderName};
 
-use crate::described::{Described, describing};
+use crate::described::Described;
+use crate::describing::describing;
 use crate::head::RequestHead;
 use crate::valid::valid_header;
 

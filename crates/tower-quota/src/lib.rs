@@ -181,6 +181,7 @@ pub mod cost;
 mod decided;
 mod degraded;
 mod described;
+mod describing;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 mod handle;

@@ -57,6 +57,11 @@ pub(crate) struct LinkSettings {
     pub(crate) runtime: Option<Handle>,
 }
 
+impl LinkSettings {
+    /// The longest that an attempt to connect may take, by default.
+    pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+}
+
 impl Link {
     /// Makes a link through a connection of its own.
     pub(crate) fn to_server(server: &ConnectionInfo, settings: LinkSettings) -> Result<Self, RedisError> {

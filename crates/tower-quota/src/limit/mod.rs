@@ -12,6 +12,7 @@ use tower_quota_core::{Key, Name, Penalty, Quota};
 
 use crate::degraded::OnStoreFailure;
 use crate::described::Described;
+use crate::describing::of_closure;
 use crate::head::RequestHead;
 use crate::key::{KeyExtractor, everyone};
 use crate::settle::{Rule, Settle, SettleRule, by_handler};
@@ -165,7 +166,7 @@ impl Limit {
     ///
     /// A cost above the quota's capacity is never admitted: the request is refused without a time to retry.
     pub fn cost_with(mut self, cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static) -> Self {
-        let description = Described::of_closure(&cost, |head| {
+        let description = of_closure(&cost, |head| {
             cost(head);
         });
         self.cost = Cost::Computed { of: Arc::new(cost), description };

@@ -4,7 +4,8 @@ use core::any::Any;
 use core::error::Error;
 use core::fmt;
 
-use crate::described::{Described, describing};
+use crate::described::Described;
+use crate::describing::{describing, of_closure};
 use crate::head::RequestHead;
 
 /// Says whether a request matches.
@@ -28,7 +29,7 @@ impl<F: Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static> Condition for F {
     fn describe(&self) -> Option<Described> {
         match (self as &dyn Any).downcast_ref::<Box<dyn Condition>>() {
             Some(boxed) => (**boxed).describe(),
-            None => Described::of_closure(self, |head| {
+            None => of_closure(self, |head| {
                 self(head);
             }),
         }
