@@ -98,6 +98,19 @@ async fn ended_instance_is_forgotten() {
 }
 
 #[tokio::test]
+async fn ended_instance_is_deleted_without_readers() {
+    let server = RedisServer::start();
+    let [_one, other] = [
+        instance(&server.url(), "unread", LiveOptions::new()).await,
+        instance(&server.url(), "unread", LiveOptions::new()).await,
+    ];
+    let stored = |instances| server.command("HLEN quota:top:{unread}").is_ok_and(|reply| reply.trim_end() == instances);
+    eventually("both have published", async || stored(":2")).await;
+    other.live.close(Duration::from_secs(5)).await;
+    eventually("one is left", async || stored(":1")).await;
+}
+
+#[tokio::test]
 async fn instance_without_shared_top_has_none() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
     assert!(merged(&instance).await.is_none());

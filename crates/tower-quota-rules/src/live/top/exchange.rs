@@ -42,7 +42,8 @@ pub struct SharedTop {
 struct Exchange {
     connection: RedisConnection,
     script: Script,
-    key: String,
+    /// The keys of the script, in its order.
+    keys: [String; 2],
     /// The name of this instance: another one after each start.
     instance: String,
     known: Mutex<KnownFigures>,
@@ -89,7 +90,7 @@ impl SharedTop {
         let exchange = Exchange {
             connection: connection.map_err(RuleStoreError::config)?,
             script: Script::new(include_str!("top.lua")),
-            key: format!("quota:top:{{{name}}}"),
+            keys: ["", ":seen"].map(|part| format!("quota:top:{{{name}}}{part}")),
             instance: format!("{:016x}", fastrand::u64(..)),
             known: Mutex::default(),
         };
@@ -133,7 +134,7 @@ impl SharedTop {
         let figures = serde_json::to_string(own).map_err(unreadable)?;
         let longest = u64::try_from((3 * self.every).as_millis()).unwrap_or(u64::MAX);
         let mut call = exchange.script.prepare_invoke();
-        call.key(&exchange.key).arg(&exchange.instance).arg(figures).arg(longest).arg(read);
+        call.key(&exchange.keys[..]).arg(&exchange.instance).arg(figures).arg(longest).arg(read);
         let answer = exchange.connection.call(async |mut redis| call.invoke_async(&mut redis).await).await;
         let answer: Vec<(u64, String)> = answer.map_err(|error| RuleStoreError::unavailable(server, error))?;
         // Figures that a later version of the program wrote do not make the others void.
@@ -146,7 +147,7 @@ impl fmt::Debug for SharedTop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedTop")
             .field("server", &self.exchange.connection.server())
-            .field("key", &self.exchange.key)
+            .field("keys", &self.exchange.keys)
             .field("every", &self.every)
             .finish_non_exhaustive()
     }

@@ -1,9 +1,10 @@
 //! The clients with most requests on all instances, through Redis.
 //!
-//! `published` is what an instance tells the others, in bounded size. `exchange` keeps it in one hash of Redis:
+//! `published` is what an instance tells the others, in bounded size. `exchange` keeps it in Redis:
 //!
 //! ```text
-//! quota:top:{NAME}   hash: instance -> the server's milliseconds, and the figures (JSON)
+//! quota:top:{NAME}        hash: instance -> figures (JSON)
+//! quota:top:{NAME}:seen   sorted set: instance -> the server's milliseconds at its last figures
 //! ```
 //!
 //! `merge` adds the figures of several instances up, as summaries of sketches are added (Agarwal and others: Mergeable
