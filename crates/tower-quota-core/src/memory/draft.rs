@@ -71,11 +71,13 @@ impl Draft {
             return None;
         }
         for count in row.counts() {
-            if let Some(quota) = table.interned.quota(count.number) {
-                let value = advanced(quota, count.value, row.at(), now)?;
-                self.counts[self.limits] = Count { value, ..count };
-                self.limits += 1;
-            }
+            let value = match table.interned.refill(count.number) {
+                0 => advanced(table.interned.quota(count.number)?, count.value, row.at(), now)?,
+                // The quota itself, which others may have pushed out of the cache, is not read.
+                refill => count.value.saturating_sub((now - row.at()).saturating_mul(refill)),
+            };
+            self.counts[self.limits] = Count { value, ..count };
+            self.limits += 1;
         }
         Some(())
     }
