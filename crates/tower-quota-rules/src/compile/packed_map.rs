@@ -4,32 +4,30 @@
 //!
 //! | bytes | |
 //! |---|---|
-//! | 4 | the group of the key |
-//! | 4 | the number that is found |
-//! | 4 | the length of the key |
+//! | 1 to 5 | the group of the key |
+//! | 1 to 5 | the number that is found |
+//! | 1 to 5 | the length of the key |
 //! | | the key |
 //!
-//! A second block has the position at which each bucket begins. A look-up reads one position, which is often cached, and
-//! then one or two lines of entries: a hash map of boxed keys waits for its control bytes, its row and the key in turn. An
-//! entry takes 14 bytes more than its key.
+//! The numbers are of variable length: each byte has seven bits, the lowest ones first, and its top bit says that another
+//! byte follows. A second block has the position at which each bucket begins. A look-up reads one position and one or two
+//! lines of entries: a hash map of boxed keys waits for its control bytes, its row and the key in turn. An entry of small
+//! numbers takes 5 bytes more than its key.
 
 use core::fmt;
 use core::hash::BuildHasher;
 
 use foldhash::quality::RandomState;
 
-/// The average number of entries in a bucket: they fill two cache lines.
-const BUCKET: usize = 4;
-
-/// The bytes of an entry before its key.
-const HEADER: usize = 12;
+/// The average number of entries in a bucket: they fill about one cache line.
+const BUCKET: usize = 2;
 
 /// Finds numbers by a group and a byte string.
 #[derive(Default)]
 pub(crate) struct PackedMap {
     hasher: RandomState,
     /// The position of the first entry of each bucket, and the end of the last bucket.
-    starts: Box<[usize]>,
+    starts: Box<[u32]>,
     entries: Box<[u8]>,
     length: usize,
 }
@@ -52,9 +50,7 @@ impl PackedMapBuilder {
     pub(crate) fn insert(&mut self, group: u32, key: &[u8], number: u32) {
         let Ok(length) = u32::try_from(key.len()) else { return };
         self.keys.push((hash(&self.hasher, group, key), self.entries.len()));
-        for field in [group, number, length] {
-            self.entries.extend_from_slice(&field.to_le_bytes());
-        }
+        [group, number, length].into_iter().for_each(|number| push(&mut self.entries, number));
         self.entries.extend_from_slice(key);
     }
 
@@ -65,13 +61,12 @@ impl PackedMapBuilder {
         let mut starts = Vec::with_capacity(buckets + 1);
         let mut entries = Vec::with_capacity(self.entries.len());
         for (hash, at) in &self.keys {
-            starts.resize(starts.len().max(bucket(*hash, buckets) + 1), entries.len());
-            let entry = self.entries.get(*at..).and_then(PackedEntry::first);
-            entries.extend_from_slice(
-                entry.and_then(|entry| self.entries.get(*at..*at + entry.length())).unwrap_or_default(),
-            );
+            starts.resize(starts.len().max(bucket(*hash, buckets) + 1), position(&entries));
+            let behind = self.entries.get(*at..).unwrap_or_default();
+            let length = PackedEntry::first(behind).map_or(0, |(_, rest)| behind.len() - rest.len());
+            entries.extend_from_slice(behind.get(..length).unwrap_or_default());
         }
-        starts.resize(buckets + 1, entries.len());
+        starts.resize(buckets + 1, position(&entries));
         PackedMap { hasher: self.hasher, starts: starts.into(), entries: entries.into(), length: self.keys.len() }
     }
 }
@@ -81,12 +76,12 @@ impl PackedMap {
     pub(crate) fn find(&self, group: u32, key: &[u8]) -> Option<u32> {
         let buckets = self.starts.len().checked_sub(1)?;
         let at = bucket(hash(&self.hasher, group, key), buckets);
-        let mut rest = self.entries.get(*self.starts.get(at)?..*self.starts.get(at + 1)?)?;
-        while let Some(entry) = PackedEntry::first(rest) {
+        let mut rest = self.entries.get(*self.starts.get(at)? as usize..*self.starts.get(at + 1)? as usize)?;
+        while let Some((entry, after)) = PackedEntry::first(rest) {
             if entry.key == key && entry.group == group {
                 return Some(entry.number);
             }
-            rest = rest.get(entry.length()..)?;
+            rest = after;
         }
         None
     }
@@ -95,6 +90,11 @@ impl PackedMap {
     pub(crate) const fn len(&self) -> usize {
         self.length
     }
+}
+
+/// Returns the position of the next entry. Documents are shorter than 4 GB.
+fn position(entries: &[u8]) -> u32 {
+    u32::try_from(entries.len()).unwrap_or(u32::MAX)
 }
 
 /// Returns the hash of a key. An odd factor spreads neighbouring groups over all buckets.
@@ -116,18 +116,37 @@ struct PackedEntry<'m> {
 }
 
 impl<'m> PackedEntry<'m> {
-    /// Reads the entry at the beginning of some bytes.
+    /// Reads the entry at the beginning of some bytes. Returns it, and the bytes behind it.
     #[inline]
-    fn first(bytes: &'m [u8]) -> Option<Self> {
-        let (group, rest) = bytes.split_first_chunk()?;
-        let (number, rest) = rest.split_first_chunk()?;
-        let (length, rest) = rest.split_first_chunk()?;
-        let key = rest.get(..u32::from_le_bytes(*length) as usize)?;
-        Some(Self { group: u32::from_le_bytes(*group), number: u32::from_le_bytes(*number), key })
+    fn first(bytes: &'m [u8]) -> Option<(Self, &'m [u8])> {
+        let (group, rest) = pop(bytes)?;
+        let (number, rest) = pop(rest)?;
+        let (length, rest) = pop(rest)?;
+        let (key, rest) = rest.split_at_checked(length as usize)?;
+        Some((Self { group, number, key }, rest))
     }
+}
 
-    const fn length(&self) -> usize {
-        HEADER + self.key.len()
+/// Writes a number of variable length.
+fn push(bytes: &mut Vec<u8>, mut number: u32) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Reads the number at the beginning of some bytes. Returns it, and the bytes behind it.
+#[inline]
+fn pop(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (mut number, mut shift, mut rest) = (0, 0, bytes);
+    loop {
+        let (byte, after) = rest.split_first()?;
+        number |= u32::from(byte & 0x7f) << shift;
+        if *byte < 0x80 {
+            return Some((number, after));
+        }
+        (shift, rest) = (shift + 7, after);
     }
 }
 
@@ -142,25 +161,27 @@ mod tests {
     use std::collections::HashMap;
 
     use proptest::collection::vec;
-    use proptest::prelude::{prop_assert_eq, proptest};
+    use proptest::prelude::{Just, any, prop_assert_eq, prop_oneof, proptest};
 
     use super::PackedMapBuilder;
 
     proptest! {
         #[test]
         fn packed_map_finds_what_hash_map_finds(
-            entries in vec((0..3_u32, "[ab]{0,6}", 0..9_u32), 0..200),
-            asked in vec((0..4_u32, "[abc]{0,6}"), 1..50),
+            // Numbers and lengths of one byte and of several.
+            entries in vec((0..3_u32, "[ab]{0,6}|b{200}", prop_oneof![0..200_u32, any::<u32>()]), 0..200),
+            asked in vec((0..4_u32, "[abc]{0,6}|b{200}"), 1..50),
+            first in prop_oneof![Just(0), Just(100), Just(u32::MAX - 3)],
         ) {
             let mut builder = PackedMapBuilder::default();
             let mut expected = HashMap::new();
             for (group, key, number) in &entries {
-                builder.insert(*group, key.as_bytes(), *number);
+                builder.insert(first + group, key.as_bytes(), *number);
                 expected.insert((*group, key.clone()), *number);
             }
             let packed = builder.build();
             for (group, key) in entries.into_iter().map(|(group, key, _)| (group, key)).chain(asked) {
-                prop_assert_eq!(packed.find(group, key.as_bytes()), expected.get(&(group, key)).copied());
+                prop_assert_eq!(packed.find(first + group, key.as_bytes()), expected.get(&(group, key)).copied());
             }
         }
     }

@@ -1,53 +1,37 @@
 //! A trie of the segments of paths, packed so that a look-up reads few cache lines.
 //!
-//! Nodes, literals, their texts and the numbers that end there lie in four lists, each in the order of a walk through the
-//! trie: what only one route leads to is next to each other. A node with many literals finds them in one [`PackedMap`]
-//! of all such nodes.
+//! All nodes lie in one block of bytes, in the order of a walk through the trie: what only one route leads to is next to
+//! each other.
+//!
+//! | bytes | |
+//! |---|---|
+//! | 1 | the number of literals, or [`LARGE`] |
+//! | 4 | the position of the node after a parameter; 0 if there is none, since that is the root's |
+//! | 4 | the number of patterns that end here |
+//! | 4 | the number of patterns that take the rest of the path |
+//! | 4 each | the numbers of these patterns |
+//! | | the literals: 4 bytes for the position of the next node, 4 for the length of the text, and the text |
+//!
+//! A node with many literals finds them in one [`PackedMap`] of all such nodes.
 
 use std::collections::BTreeMap;
-
-use core::ops::Range;
 
 use crate::compile::packed_map::{PackedMap, PackedMapBuilder};
 
 /// The most literals of a node that are compared one after the other.
 const MOST_COMPARED: usize = 8;
 
+/// Says that a node finds its literals in the map.
+const LARGE: u8 = u8::MAX;
+
 /// Finds patterns by the segments of a path.
 #[derive(Debug, Default)]
 pub(super) struct Trie {
-    /// The first is the root, which is before the first slash.
-    nodes: Vec<PathNode>,
-    literals: Vec<Literal>,
-    texts: Vec<u8>,
-    numbers: Vec<u32>,
+    /// The first node is the root, which is before the first slash.
+    nodes: Box<[u8]>,
     /// The literals of large nodes: groups are nodes, and so are the numbers.
     of_large: PackedMap,
-}
-
-/// A place in the trie, after a slash and a segment.
-#[derive(Clone, Debug, Default)]
-struct PathNode {
-    literals: Span,
-    is_large: bool,
-    parameter: Option<u32>,
-    /// The numbers of patterns that end here.
-    ends: Span,
-    /// The numbers of patterns that take the rest of the path.
-    rests: Span,
-}
-
-#[derive(Debug)]
-struct Literal {
-    text: Span,
-    node: u32,
-}
-
-/// A part of one of the lists.
-#[derive(Clone, Copy, Debug, Default)]
-struct Span {
-    start: u32,
-    end: u32,
+    patterns: usize,
 }
 
 /// A segment of a pattern.
@@ -61,6 +45,7 @@ pub(super) enum Segment {
 #[derive(Debug)]
 pub(super) struct TrieBuilder {
     branches: Vec<Branch>,
+    patterns: usize,
 }
 
 #[derive(Debug, Default)]
@@ -71,20 +56,34 @@ struct Branch {
     rests: Vec<u32>,
 }
 
-/// The place where the number of a packed node is noted.
-#[derive(Clone, Copy)]
+/// The place where the position of a packed node is noted.
 enum Reference {
     Root,
-    Literal(usize),
-    Parameter(usize),
+    /// Its position in the block.
+    Block(usize),
+    /// The literal of a large node.
+    Large(u32, Box<str>),
+}
+
+/// A place in the trie, after a slash and a segment, as it lies in the block.
+struct PathNode<'t> {
+    literals: u8,
+    parameter: Option<u32>,
+    /// The numbers of patterns that end here.
+    ends: &'t [[u8; 4]],
+    /// The numbers of patterns that take the rest of the path.
+    rests: &'t [[u8; 4]],
+    /// The literals, and all nodes behind them.
+    after: &'t [u8],
 }
 
 impl TrieBuilder {
     pub(super) fn new() -> Self {
-        Self { branches: vec![Branch::default()] }
+        Self { branches: vec![Branch::default()], patterns: 0 }
     }
 
     pub(super) fn insert(&mut self, segments: Vec<Segment>, number: u32) {
+        self.patterns += 1;
         let mut at = 0;
         for segment in segments {
             let next = self.branches.len();
@@ -104,58 +103,49 @@ impl TrieBuilder {
     }
 
     /// Packs the nodes in the order of a walk. It keeps a list of its own: patterns may be long.
-    pub(super) fn build(self) -> Trie {
-        let mut trie = Trie::default();
-        let mut of_large = PackedMapBuilder::default();
+    pub(super) fn build(mut self) -> Trie {
+        let (mut nodes, mut of_large) = (Vec::new(), PackedMapBuilder::default());
         let mut open = vec![(0, Reference::Root)];
         while let Some((at, reference)) = open.pop() {
-            let Some(branch) = self.branches.get(at) else { continue };
-            let node = trie.nodes.len();
-            trie.refer(reference, small(node));
+            let Some(branch) = self.branches.get_mut(at).map(core::mem::take) else { continue };
+            let node = small(nodes.len());
+            match reference {
+                Reference::Root => {}
+                Reference::Block(at) => {
+                    if let Some(place) = nodes.get_mut(at..at + 4) {
+                        place.copy_from_slice(&node.to_le_bytes());
+                    }
+                }
+                Reference::Large(of, text) => of_large.insert(of, text.as_bytes(), node),
+            }
+            let literals =
+                u8::try_from(branch.literals.len()).ok().filter(|count| usize::from(*count) <= MOST_COMPARED);
+            nodes.push(literals.unwrap_or(LARGE));
             if let Some(parameter) = branch.parameter {
-                open.push((parameter, Reference::Parameter(node)));
+                open.push((parameter, Reference::Block(nodes.len())));
             }
-            let first = trie.literals.len();
-            for (text, child) in branch.literals.iter().rev() {
-                open.push((*child, Reference::Literal(trie.literals.len())));
-                let text = append(&mut trie.texts, text.as_bytes());
-                trie.literals.push(Literal { text, node: 0 });
+            let lengths = [0, small(branch.ends.len()), small(branch.rests.len())];
+            for number in lengths.iter().chain(&branch.ends).chain(&branch.rests) {
+                nodes.extend_from_slice(&number.to_le_bytes());
             }
-            let ends = append(&mut trie.numbers, &branch.ends);
-            let rests = append(&mut trie.numbers, &branch.rests);
-            let literals = Span::new(first..trie.literals.len());
-            let is_large = branch.literals.len() > MOST_COMPARED;
-            trie.nodes.push(PathNode { literals, is_large, parameter: None, ends, rests });
-        }
-        for (number, node) in (0..).zip(&trie.nodes).filter(|(_, node)| node.is_large) {
-            for literal in trie.literals.get(node.literals.range()).unwrap_or_default() {
-                of_large.insert(number, trie.texts.get(literal.text.range()).unwrap_or_default(), literal.node);
+            for (text, child) in branch.literals {
+                if literals.is_none() {
+                    open.push((child, Reference::Large(node, text)));
+                    continue;
+                }
+                open.push((child, Reference::Block(nodes.len())));
+                nodes.extend_from_slice(&[0; 4]);
+                nodes.extend_from_slice(&small(text.len()).to_le_bytes());
+                nodes.extend_from_slice(text.as_bytes());
             }
         }
-        trie.of_large = of_large.build();
-        trie
+        Trie { nodes: nodes.into(), of_large: of_large.build(), patterns: self.patterns }
     }
 }
 
 impl Trie {
-    fn refer(&mut self, reference: Reference, node: u32) {
-        match reference {
-            Reference::Root => {}
-            Reference::Literal(at) => {
-                if let Some(literal) = self.literals.get_mut(at) {
-                    literal.node = node;
-                }
-            }
-            Reference::Parameter(at) => {
-                if let Some(parent) = self.nodes.get_mut(at) {
-                    parent.parameter = Some(node);
-                }
-            }
-        }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.numbers.is_empty()
+    pub(super) const fn is_empty(&self) -> bool {
+        self.patterns == 0
     }
 
     /// Visits the numbers of all patterns that match a path.
@@ -167,20 +157,23 @@ impl Trie {
 
     /// Visits what matches the rest of a path, which begins after a slash.
     fn descend(&self, mut at: u32, mut path: &str, visit: &mut dyn FnMut(u32)) {
-        while let Some(node) = self.nodes.get(at as usize) {
+        while let Some(node) = self.node(at) {
             if !path.is_empty() {
-                self.visit_all(node.rests, visit);
+                visit_all(node.rests, visit);
             }
             let (segment, rest) = match path.split_once('/') {
                 Some((segment, rest)) => (segment, Some(rest)),
                 None => (path, None),
             };
-            let literal = self.literal(at, node, segment.as_bytes());
+            let literal = match node.literals {
+                LARGE => self.of_large.find(at, segment.as_bytes()),
+                _ => node.literal(segment.as_bytes()),
+            };
             // At the end of a pattern a parameter takes at least one character.
             let parameter = node.parameter.filter(|_| rest.is_some() || !segment.is_empty());
             let Some(rest) = rest else {
-                for end in literal.into_iter().chain(parameter).filter_map(|next| self.nodes.get(next as usize)) {
-                    self.visit_all(end.ends, visit);
+                for end in literal.into_iter().chain(parameter).filter_map(|next| self.node(next)) {
+                    visit_all(end.ends, visit);
                 }
                 return;
             };
@@ -196,38 +189,54 @@ impl Trie {
         }
     }
 
-    fn literal(&self, at: u32, node: &PathNode, segment: &[u8]) -> Option<u32> {
-        if node.is_large {
-            return self.of_large.find(at, segment);
+    #[inline]
+    fn node(&self, at: u32) -> Option<PathNode<'_>> {
+        let (literals, after) = self.nodes.get(at as usize..)?.split_first()?;
+        let (parameter, after) = number(after)?;
+        let (ends, after) = number(after)?;
+        let (rests, after) = number(after)?;
+        let (ends, after) = after.split_at_checked(ends as usize * 4)?;
+        let (rests, after) = after.split_at_checked(rests as usize * 4)?;
+        Some(PathNode {
+            literals: *literals,
+            parameter: (parameter > 0).then_some(parameter),
+            ends: ends.as_chunks().0,
+            rests: rests.as_chunks().0,
+            after,
+        })
+    }
+}
+
+impl PathNode<'_> {
+    /// Returns the position of the node after a literal.
+    #[inline]
+    fn literal(&self, segment: &[u8]) -> Option<u32> {
+        let mut after = self.after;
+        for _ in 0..self.literals {
+            let (next, rest) = number(after)?;
+            let (length, rest) = number(rest)?;
+            let (text, rest) = rest.split_at_checked(length as usize)?;
+            if text == segment {
+                return Some(next);
+            }
+            after = rest;
         }
-        let literals = self.literals.get(node.literals.range())?;
-        let is_it = |literal: &&Literal| self.texts.get(literal.text.range()) == Some(segment);
-        literals.iter().find(is_it).map(|literal| literal.node)
-    }
-
-    fn visit_all(&self, numbers: Span, visit: &mut dyn FnMut(u32)) {
-        self.numbers.get(numbers.range()).unwrap_or_default().iter().for_each(|number| visit(*number));
+        None
     }
 }
 
-impl Span {
-    fn new(range: Range<usize>) -> Self {
-        Self { start: small(range.start), end: small(range.end) }
-    }
-
-    const fn range(self) -> Range<usize> {
-        self.start as usize..self.end as usize
-    }
+/// Reads the number at the beginning of some bytes. Returns it, and the bytes behind it.
+#[inline]
+fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (number, after) = bytes.split_first_chunk()?;
+    Some((u32::from_le_bytes(*number), after))
 }
 
-/// Adds elements to a list, and returns where they are.
-fn append<T: Copy>(list: &mut Vec<T>, added: &[T]) -> Span {
-    let start = list.len();
-    list.extend_from_slice(added);
-    Span::new(start..list.len())
+fn visit_all(numbers: &[[u8; 4]], visit: &mut dyn FnMut(u32)) {
+    numbers.iter().for_each(|number| visit(u32::from_le_bytes(*number)));
 }
 
-/// Returns a position in a list. Documents are shorter than 4 GB.
+/// Returns a position in the block, which is at most some twelve times as long as the document.
 fn small(position: usize) -> u32 {
     u32::try_from(position).unwrap_or(u32::MAX)
 }
