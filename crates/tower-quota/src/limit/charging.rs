@@ -19,6 +19,22 @@ pub(crate) enum WithoutKey {
 }
 
 impl Limit {
+    /// Returns the cost of every request in units, if a request meets only the quota and the key of the limit: no
+    /// condition, no closure and no option.
+    pub(crate) fn simple_cost(&self) -> Option<u64> {
+        let has_closures = !self.conditions.is_empty() || self.run_time_quota.is_some();
+        match self.cost {
+            Cost::Constant(units) if !has_closures && !self.charges_specially(&self.quota) => Some(units),
+            _ => None,
+        }
+    }
+
+    /// Returns whether charges of this quota have options of the limit.
+    #[inline]
+    fn charges_specially(&self, quota: &Quota) -> bool {
+        self.has_options || quota.algorithm() == Algorithm::LeakyBucket
+    }
+
     /// Returns whether the limit applies to a request.
     #[inline]
     pub(crate) fn applies(&self, head: &RequestHead<'_>) -> bool {
@@ -60,7 +76,7 @@ impl Limit {
     #[inline]
     pub(crate) fn charge<'a>(&'a self, quota: &'a Quota, key: &'a Key<'a>, units: u64) -> Charge<'a> {
         let mut charge = Charge::new(self.name, quota, key).cost(units);
-        if self.has_options || quota.algorithm() == Algorithm::LeakyBucket {
+        if self.charges_specially(quota) {
             charge = self.with_options(charge);
         }
         charge

@@ -100,8 +100,8 @@ impl<'p, 'r> Ask<'p, 'r> {
         quota: Option<Quota>,
         head: &RequestHead<'r>,
     ) -> Result<(), NotAsked> {
-        let limit = &planned.limit;
-        if !limit.applies(head) {
+        let (limit, is_simple) = (&planned.limit, planned.simple_cost.is_some());
+        if !is_simple && !limit.applies(head) {
             return Ok(());
         }
         let key = self.read_key(planned.key, head);
@@ -114,10 +114,12 @@ impl<'p, 'r> Ask<'p, 'r> {
                 WithoutKey::NoPeerAddress => return Err(NotAsked::NoPeerAddress),
             }
         }
-        if let Some(quota) = limit.other_quota(quota, head) {
+        if (!is_simple || quota.is_some())
+            && let Some(quota) = limit.other_quota(quota, head)
+        {
             self.overrides.push((limit.name, quota));
         }
-        self.parts.push(Part { planned, key, units: limit.units(head) });
+        self.parts.push(Part { planned, key, units: planned.simple_cost.unwrap_or_else(|| limit.units(head)) });
         Ok(())
     }
 
@@ -176,8 +178,11 @@ impl<'p, 'r> Ask<'p, 'r> {
 
     #[inline]
     fn charge<'a>(&'a self, part: &'a Part<'p>) -> Charge<'a> {
-        let limit = &part.planned.limit;
-        limit.charge(self.other_quota(limit.name).unwrap_or(&limit.quota), self.key(part), part.units)
+        let (limit, key) = (&part.planned.limit, self.key(part));
+        match self.other_quota(limit.name) {
+            None if part.planned.simple_cost.is_some() => Charge::new(limit.name, &limit.quota, key).cost(part.units),
+            quota => limit.charge(quota.unwrap_or(&limit.quota), key, part.units),
+        }
     }
 
     /// Returns the quota that the request has instead of that of a limit.
