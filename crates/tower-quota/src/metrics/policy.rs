@@ -143,14 +143,14 @@ impl PolicyMetrics {
             let route = self.routes.number_of(head.extensions());
             self.threads.get_or(ThreadCounts::new).all_allowed[route].add_one();
         } else {
-            self.count_each(&Decided {
-                head: *head,
-                decision: Some(decision),
-                reason: None,
-                degraded: false,
-                keys: &[],
-            });
+            self.admitted_otherwise(head, decision);
         }
+    }
+
+    /// Counts an admitted request of which some limits are not asked, or make it wait, or are shadows.
+    #[inline(never)]
+    fn admitted_otherwise(&self, head: &RequestHead<'_>, decision: &Decision) {
+        self.count_each(&Decided { head: *head, decision: Some(decision), reason: None, degraded: false, keys: &[] });
     }
 
     /// Counts a decided request.

@@ -12,7 +12,7 @@ use super::routes::NUMBERS;
 /// The counters of one thread, by the number of the route.
 pub(super) struct ThreadCounts {
     /// Requests that all limits of the policy allowed: nearly all of them, so each is one addition here and nothing else.
-    pub(super) all_allowed: Box<[OwnCounter]>,
+    pub(super) all_allowed: [OwnCounter; NUMBERS],
     rows: Box<[OnceLock<Box<Row>>]>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct OwnCounter(AtomicU64);
 impl ThreadCounts {
     pub(super) fn new() -> Self {
         Self {
-            all_allowed: (0..NUMBERS).map(|_| OwnCounter::default()).collect(),
+            all_allowed: [const { OwnCounter(AtomicU64::new(0)) }; NUMBERS],
             rows: (0..NUMBERS).map(|_| OnceLock::new()).collect(),
         }
     }
