@@ -15,6 +15,7 @@ use crate::memory::governor::{self, governor};
 use crate::memory::limiter::limiter;
 use crate::memory::ours::{TowerQuota, mixed, quotas_in_turn};
 use crate::memory::quota::quota;
+use crate::rules;
 
 /// Does one decision.
 pub(crate) type Step = Box<dyn FnMut()>;
@@ -42,6 +43,9 @@ const CASES: &[Case] = &[
     ("layer/route", || Ok(requesting(routed(1)))),
     ("layer/route/3-limits", || Ok(requesting(routed(3)))),
     ("layer/http", http::requesting),
+    ("rules/10-rules", || rules::in_turn("10-rules")),
+    ("rules/10k-rules", || rules::in_turn("10k-rules")),
+    ("rules/10k-rules-1m-overrides", || rules::in_turn("10k-rules-1m-overrides")),
     ("bare/layer", || Ok(requesting(bare()))),
     ("bare/request", || Ok(Box::new(|| drop(request())))),
     ("governor/1-limit", || Ok(asking(governor::<u64>(Visit::Used.allowances(1)), ONE))),

@@ -5,6 +5,7 @@ mod documents;
 mod load;
 
 use std::error::Error;
+use std::hint::black_box;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -18,9 +19,13 @@ pub(crate) use self::load::worker;
 use crate::layer::service::{Answering, Answers, Trivial, request};
 use crate::report::{Report, median};
 use crate::timing::median_per_item;
+use crate::work::Step;
 
 /// Clients that ask in turn, each on one route.
 const CLIENTS: usize = 10_000;
+
+/// A prime step from one client to the next, so that neighbours in the document are not neighbours in time.
+const STEP: usize = 7_919;
 
 /// Requests that are made at a time.
 const BATCH: usize = 64;
@@ -55,6 +60,16 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     Ok(report)
 }
 
+/// Returns the requests of all clients behind a document of this name, one for each call.
+pub(crate) fn in_turn(name: &str) -> Result<Step, Box<dyn Error>> {
+    let size = *Size::ALL.iter().find(|size| size.name() == name).ok_or("no document of this name")?;
+    let (mut service, mut number) = (behind(size)?, 0);
+    Ok(Box::new(move || {
+        number += 1;
+        black_box(service.admits(request_of(size, number * STEP)));
+    }))
+}
+
 /// Reads a document.
 fn rules(text: &str, format: Format) -> Result<Rules, Box<dyn Error>> {
     Ok(Rules::parse_up_to(text, format, &CodeParts::new(), MAX_BYTES)?)
@@ -77,8 +92,7 @@ fn behind(size: Size) -> Result<impl Answers, Box<dyn Error>> {
 fn one_round(size: Size, service: &mut dyn Answers, span: Duration) -> Option<f64> {
     let (mut next, mut refused) = (0, 0);
     let ready = || -> Vec<_> {
-        // A prime step, so that neighbours in the document are not neighbours in time.
-        let numbers = (0..BATCH).map(|at| (next + at) * 7_919);
+        let numbers = (0..BATCH).map(|at| (next + at) * STEP);
         let requests = numbers.map(|number| request_of(size, number)).collect();
         next += BATCH;
         requests
