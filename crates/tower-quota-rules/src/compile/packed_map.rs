@@ -130,10 +130,12 @@ impl<'m> PackedEntry<'m> {
 /// Writes a number of variable length.
 fn push(bytes: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
+        let [low, ..] = number.to_le_bytes();
+        bytes.push(low | 0x80);
         number >>= 7;
     }
-    bytes.push(number as u8);
+    let [last, ..] = number.to_le_bytes();
+    bytes.push(last);
 }
 
 /// Reads the number at the beginning of some bytes. Returns it, and the bytes behind it.
