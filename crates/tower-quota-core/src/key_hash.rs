@@ -1,4 +1,4 @@
-//! Hashes of keys, under a secret seed.
+//! Hashes of keys within one process, under a secret seed.
 //!
 //! The hash is of a universal family, the multilinear one (Lemire and Kaser, "Strongly universal string hashing is
 //! fast", 2014). Each word of the message is multiplied by a secret number of 128 bits. The hash is the high half of the
@@ -12,6 +12,7 @@
 //! Keys that follow a pattern, such as consecutive numbers, have hashes that follow one. The result is therefore mixed
 //! with a secret of its own. Different results stay different.
 
+use core::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use siphasher::sip128::{Hasher128, SipHasher13};
@@ -25,7 +26,7 @@ const WORDS: usize = 8;
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A seed for one store.
-pub(super) struct Seed {
+pub(crate) struct Seed {
     /// The factor of the scope and the length.
     end: u128,
     /// The factors of the words, in their order.
@@ -38,7 +39,7 @@ pub(super) struct Seed {
 
 impl Seed {
     /// Draws a seed from the operating system's randomness, with which the standard library seeds its maps.
-    pub(super) fn random() -> Self {
+    pub(crate) fn random() -> Self {
         let source = RandomState::new();
         // Loom takes the same steps again and again, so they must be the same.
         Self::drawn(|number| if cfg!(loom) { stirred(number, GOLDEN) } else { source.hash_one(number) })
@@ -59,7 +60,7 @@ impl Seed {
     /// Returns the hash of a key. Never 0, which marks a free row.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a third of what a plain check does, and it is done in one place")]
-    pub(super) fn hash(&self, key: &Key<'_>) -> u64 {
+    pub(crate) fn hash(&self, key: &Key<'_>) -> u64 {
         let bytes = key.as_bytes();
         // With the length, keys that differ only in the zeros at their end have different hashes.
         let last = u64::from(key.scope().id()) | (bytes.len() as u64) << 32;
@@ -89,6 +90,47 @@ impl Seed {
         let last = (!rest.is_empty()).then(|| padded(rest));
         let words = words.iter().copied().chain(last).zip(self.words);
         words.fold(0, |sum, (word, secret)| sum.wrapping_add(product(secret, word)))
+    }
+}
+
+/// Hashes keys to 128 bits, for tables of one process that do not keep the keys.
+///
+/// Two hashes of a universal family, each with secrets of its own: two keys that were chosen without knowing which others
+/// collide have the same digest under 1 in 2^126 of all secrets. It takes a fifth of the time of [`Key::digest`], which is the same
+/// in all processes.
+///
+/// ```
+/// use tower_quota_core::{Key, KeyHasher, Name};
+///
+/// let hasher = KeyHasher::random();
+/// let ann = Key::owned(Name::new("user"), "ann");
+/// assert_eq!(hasher.digest(&ann), hasher.digest(&ann.clone()));
+/// assert_ne!(hasher.digest(&ann), hasher.digest(&Key::owned(Name::new("user"), "bob")));
+/// ```
+pub struct KeyHasher {
+    high: Seed,
+    low: Seed,
+}
+
+impl KeyHasher {
+    /// Draws secrets from the operating system's randomness.
+    #[must_use]
+    pub fn random() -> Self {
+        Self { high: Seed::random(), low: Seed::random() }
+    }
+
+    /// Returns the digest of a key. Another hasher returns another one.
+    #[must_use]
+    #[inline]
+    pub fn digest(&self, key: &Key<'_>) -> u128 {
+        u128::from(self.high.hash(key)) << 64 | u128::from(self.low.hash(key))
+    }
+}
+
+impl fmt::Debug for KeyHasher {
+    /// Shows no secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyHasher").finish_non_exhaustive()
     }
 }
 

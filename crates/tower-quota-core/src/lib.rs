@@ -47,6 +47,7 @@ mod decision;
 mod entry;
 mod error;
 mod key;
+mod key_hash;
 mod limit_name;
 mod limiter;
 mod memory;
@@ -61,6 +62,7 @@ mod statuses;
 mod store;
 #[doc(hidden)]
 pub mod stored;
+mod sync;
 mod time;
 
 pub use self::charge::{Charge, Operation};
@@ -70,6 +72,7 @@ pub use self::decision::Decision;
 pub use self::entry::{DecodeError, Entry};
 pub use self::error::ConfigError;
 pub use self::key::Key;
+pub use self::key_hash::KeyHasher;
 #[cfg(feature = "tokio")]
 pub use self::limiter::NotReady;
 pub use self::limiter::{Answer, AsKey, Limiter, UnknownLimit};
@@ -82,4 +85,6 @@ pub use self::quota::{Algorithm, Quota};
 pub use self::refusals::{RefusalCache, RefusalFuture, RefusalStats};
 pub use self::status::{Left, LimitStatus};
 pub use self::store::{BoxStore, BoxStoreError, Store};
+#[doc(hidden)]
+pub use self::sync::ShortMutex;
 pub use self::time::Timestamp;

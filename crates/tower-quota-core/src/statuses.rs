@@ -63,12 +63,12 @@ impl fmt::Debug for Statuses {
 impl FromIterator<LimitStatus> for Statuses {
     fn from_iter<I: IntoIterator<Item = LimitStatus>>(statuses: I) -> Self {
         let mut statuses = statuses.into_iter();
-        let mut first = [(); 3].map(|()| statuses.next());
-        match (first, statuses.next()) {
-            ([Some(one), None, _], _) => Self::One([one]),
-            ([Some(one), Some(two), None], _) => Self::Two([one, two]),
-            ([Some(one), Some(two), Some(three)], None) => Self::Three([one, two, three]),
-            (_, fourth) => Self::Any(first.iter_mut().filter_map(Option::take).chain(fourth).chain(statuses).collect()),
+        let Some(one) = statuses.next() else { return Self::None };
+        let Some(two) = statuses.next() else { return Self::One([one]) };
+        let Some(three) = statuses.next() else { return Self::Two([one, two]) };
+        match statuses.next() {
+            None => Self::Three([one, two, three]),
+            Some(four) => Self::Any([one, two, three, four].into_iter().chain(statuses).collect()),
         }
     }
 }

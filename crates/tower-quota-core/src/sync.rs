@@ -1,18 +1,20 @@
-//! Locks and atomics of the store.
+//! Locks and atomics of tables in memory.
 //!
 //! With `--cfg loom` they are loom's, and the models in `contention` try every order in which threads can take them.
 
 #[cfg(all(test, not(loom)))]
-pub(super) mod collisions;
+pub(crate) mod collisions;
+
+use core::ops::DerefMut;
 
 #[cfg(loom)]
-pub(super) use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+pub(crate) use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 #[cfg(loom)]
-pub(super) use loom::sync::{Mutex, MutexGuard};
+pub(crate) use loom::sync::{Mutex, MutexGuard};
 #[cfg(not(loom))]
-pub(super) use spin::mutex::{SpinMutex as Mutex, SpinMutexGuard as MutexGuard};
+pub(crate) use spin::mutex::{SpinMutex as Mutex, SpinMutexGuard as MutexGuard};
 #[cfg(not(loom))]
-pub(super) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Spin hints between two looks at a lock. Each look takes the cache line from the holder.
 #[cfg(not(loom))]
@@ -30,7 +32,7 @@ const SLEEP: core::time::Duration = core::time::Duration::from_micros(50);
 /// Locks a mutex.
 #[inline]
 #[cfg(not(loom))]
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     #[cfg(test)]
     collisions::count(mutex);
     match mutex.try_lock() {
@@ -65,8 +67,23 @@ fn locked_after_waiting<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Locks a mutex. A model in which a thread panics has failed already.
 #[cfg(loom)]
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// A lock that is held for some tens of nanoseconds, for the tables of this family's crates.
+///
+/// It is released by one store. A thread that panics while it holds the lock releases it.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct ShortMutex<T>(Mutex<T>);
+
+impl<T> ShortMutex<T> {
+    /// Waits for the lock.
+    #[inline]
+    pub fn lock(&self) -> impl DerefMut<Target = T> {
+        locked(&self.0)
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The places of a store, which all its tables share.
 
-use super::sync::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 
 /// A counter of places. `taken` never exceeds `capacity`: a place is claimed before an entry is kept in it.
 pub(super) struct Capacity {

@@ -17,7 +17,6 @@ use super::draft::{Draft, DraftCharge};
 use super::insert::WriteContext;
 use super::interned::Interned;
 use super::row::{Mark, NARROW, RowMut, WIDE};
-use super::sync::{MutexGuard, locked};
 use super::table::{Buckets, Table, row_of};
 use super::{Inner, MemoryStore};
 use crate::algorithm::bucket;
@@ -29,6 +28,7 @@ use crate::outcome::Outcome;
 use crate::quota::Quota;
 use crate::status::{Left, LimitStatus};
 use crate::statuses::Statuses;
+use crate::sync::{MutexGuard, locked};
 use crate::time::Timestamp;
 
 /// The most charges, and the most keys, that are decided on drafts.

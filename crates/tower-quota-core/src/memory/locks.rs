@@ -4,8 +4,8 @@ use smallvec::SmallVec;
 
 use super::Inner;
 use super::draft::Draft;
-use super::sync::{MutexGuard, locked};
 use super::table::Table;
+use crate::sync::{MutexGuard, locked};
 
 /// The guards of a request, in the order of their tables.
 pub(super) type Guards<'a> = SmallVec<[MutexGuard<'a, Table>; 2]>;

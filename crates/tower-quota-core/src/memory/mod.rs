@@ -35,7 +35,6 @@ mod entry;
 mod evict;
 mod fetch;
 mod filter;
-mod hash;
 mod insert;
 mod interned;
 mod locks;
@@ -44,7 +43,6 @@ mod prefetch;
 mod recycle;
 mod row;
 mod stats;
-mod sync;
 mod table;
 
 use core::convert::Infallible;
@@ -53,17 +51,17 @@ use core::future::{Ready, ready};
 use std::sync::Arc;
 
 use self::capacity::Capacity;
-use self::hash::Seed;
 use self::prefetch::Prefetch;
 use self::row::LATEST;
 pub use self::stats::MemoryStats;
-use self::sync::{Mutex, locked};
 use self::table::Table;
 use crate::charge::{Charge, Operation};
 use crate::clock::{Clock, MonotonicClock};
 use crate::decision::Decision;
 use crate::key::Key;
+use crate::key_hash::Seed;
 use crate::store::Store;
+use crate::sync::{Mutex, locked};
 use crate::time::Timestamp;
 
 /// The store in this process: nothing to install, nothing to wait for.

@@ -161,20 +161,25 @@ impl KnownLimit {
     }
 }
 
-/// Returns the refusal that these entries know of a request; `None` if the store has to be asked.
+/// Refuses a request by what these entries know of it, and writes the decision.
+///
+/// Returns `false`, and does nothing, if the store has to be asked.
 pub(super) fn known_refusal(
     views: &[ChargeView],
     entries: &[Option<KnownLimit>],
     now: u64,
     max_age: u64,
-) -> Option<Decision> {
+    decision: &mut Decision,
+) -> bool {
     let known = || views.iter().zip(entries).filter_map(|(view, entry)| Some((view, entry.as_ref()?)));
-    let (_, refusing) = known().find(|(view, entry)| !view.is_shadow && entry.refuses(view, now, max_age))?;
+    let refuses = |(view, entry): &(&ChargeView, &KnownLimit)| !view.is_shadow && entry.refuses(view, now, max_age);
+    let Some((_, refusing)) = known().find(refuses) else { return false };
     // A cost that never fits has no time to retry, whatever else refuses.
     if views.iter().any(ChargeView::never_fits) {
-        return None;
+        return false;
     }
     let statuses = known().filter(|(view, entry)| view.fingerprint == entry.fingerprint);
     let statuses = statuses.map(|(view, entry)| entry.status(view, now, max_age));
-    Some(Decision::from_statuses(crate::Operation::Check, refusing.store_now(now), statuses))
+    decision.refuse(refusing.store_now(now), statuses.collect());
+    true
 }

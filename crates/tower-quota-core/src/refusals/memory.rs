@@ -1,24 +1,29 @@
 //! The table of a refusal cache, and its clock.
 
+use core::ops::DerefMut;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 
 use super::bucket::{RefusalBucket, WAYS};
 use super::entry::{KnownLimit, known_refusal};
-use super::stats::{EventCount, RefusalStats};
+use super::stats::{EventCount, RefusalStats, StripedCount};
 use super::uncounted::Uncounted;
 use super::view::{ChargeView, Tag, Views, views};
 use crate::charge::Charge;
 use crate::clock::Clock;
 use crate::decision::Decision;
+use crate::key_hash::KeyHasher;
 use crate::status::LimitStatus;
+use crate::sync::ShortMutex;
 use crate::time::Timestamp;
 
 /// The time within which a limit that counts refusals asks the store again, in microseconds: ten calls a second.
 const COUNTING_CALL_EVERY: u64 = 100_000;
+
+/// What is known of a request's limits.
+type Entries = SmallVec<[Option<KnownLimit>; 4]>;
 
 /// The table of a refusal cache: buckets of entries, each behind a lock.
 pub(super) struct Memory<C> {
@@ -29,29 +34,25 @@ pub(super) struct Memory<C> {
     refusing_until: AtomicU64,
     bucket_count: usize,
     /// Made for the first request, since many layers never use theirs.
-    buckets: OnceLock<Box<[Mutex<RefusalBucket>]>>,
-    seed: [u8; 16],
+    buckets: OnceLock<Box<[ShortMutex<RefusalBucket>]>>,
+    hasher: KeyHasher,
     remembers_statuses: AtomicBool,
-    answered: EventCount,
+    answered: StripedCount,
     remembered: EventCount,
     evicted: EventCount,
 }
 
 impl<C> Memory<C> {
     pub(super) fn new(clock: C, capacity: usize) -> Self {
-        let mut seed = [0; 16];
-        for half in seed.chunks_exact_mut(8) {
-            half.copy_from_slice(&RandomState::new().build_hasher().finish().to_le_bytes());
-        }
         Self {
             clock,
             latest: AtomicU64::new(0),
             refusing_until: AtomicU64::new(0),
             bucket_count: capacity.div_ceil(WAYS),
             buckets: OnceLock::new(),
-            seed,
+            hasher: KeyHasher::random(),
             remembers_statuses: AtomicBool::new(false),
-            answered: EventCount::default(),
+            answered: StripedCount::default(),
             remembered: EventCount::default(),
             evicted: EventCount::default(),
         }
@@ -79,26 +80,27 @@ impl<C> Memory<C> {
     }
 
     pub(super) fn views(&self, charges: &[Charge<'_>]) -> Views {
-        views(charges, &self.seed)
+        views(charges, &self.hasher)
     }
 
-    fn buckets(&self) -> &[Mutex<RefusalBucket>] {
-        self.buckets.get_or_init(|| (0..self.bucket_count).map(|_| Mutex::default()).collect())
+    fn buckets(&self) -> &[ShortMutex<RefusalBucket>] {
+        self.buckets.get_or_init(|| (0..self.bucket_count).map(|_| ShortMutex::default()).collect())
     }
 
     /// Returns the bucket of a tag; `None` if there is none at all.
-    fn bucket(&self, tag: Tag) -> Option<MutexGuard<'_, RefusalBucket>> {
+    fn bucket(&self, tag: Tag) -> Option<impl DerefMut<Target = RefusalBucket>> {
         let position = (u128::from(tag[0]) * self.bucket_count as u128) >> u64::BITS;
-        let bucket = self.buckets().get(usize::try_from(position).ok()?)?;
-        Some(bucket.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(self.buckets().get(usize::try_from(position).ok()?)?.lock())
     }
 
     pub(super) fn entry(&self, view: &ChargeView) -> Option<KnownLimit> {
         self.bucket(view.tag)?.entry(view.tag).copied()
     }
 
-    fn entries(&self, views: &[ChargeView]) -> SmallVec<[Option<KnownLimit>; 4]> {
-        views.iter().map(|view| self.entry(view)).collect()
+    fn entries(&self, views: &[ChargeView]) -> Entries {
+        let mut entries = Entries::new();
+        views.iter().for_each(|view| entries.push(self.entry(view)));
+        entries
     }
 }
 
@@ -107,30 +109,35 @@ impl<C: Clock> Memory<C> {
     ///
     /// While a clock that was set back catches up, every refusal has run out and the store is asked.
     pub(super) fn now(&self) -> u64 {
-        let now = self.clock.now().as_micros();
-        self.latest.fetch_max(now, Ordering::Relaxed).max(now)
+        let (now, latest) = (self.clock.now().as_micros(), self.latest.load(Ordering::Relaxed));
+        // Written only when it has changed: threads would wait for each other.
+        if now <= latest { latest } else { self.latest.fetch_max(now, Ordering::Relaxed).max(now) }
     }
 
-    /// Returns whether any refusal may hold now.
-    pub(super) fn may_refuse(&self) -> bool {
-        self.now() < self.refusing_until.load(Ordering::Relaxed)
+    /// Returns whether any refusal may hold at this instant.
+    pub(super) fn may_refuse(&self, now: u64) -> bool {
+        now < self.refusing_until.load(Ordering::Relaxed)
     }
 
     /// Returns the refusal of a request that is known; `None` if the store has to be asked.
-    pub(super) fn known_refusal(&self, views: &[ChargeView], max_age: u64) -> Option<Decision> {
-        known_refusal(views, &self.entries(views), self.now(), max_age)
+    pub(super) fn known_refusal(&self, views: &[ChargeView], now: u64, max_age: u64) -> Option<Decision> {
+        let mut decision = Decision::default();
+        known_refusal(views, &self.entries(views), now, max_age, &mut decision).then_some(decision)
     }
 
     /// Refuses a known request, and notes it where the store counts refusals.
-    pub(super) fn refuse(&self, views: &[ChargeView], max_age: u64) -> Option<Decision> {
-        let (now, entries) = (self.now(), self.entries(views));
-        let decision = known_refusal(views, &entries, now, max_age)?;
+    ///
+    /// Writes the decision. Returns `false`, and does nothing, if the store has to be asked.
+    pub(super) fn refuse(&self, views: &[ChargeView], now: u64, max_age: u64, decision: &mut Decision) -> bool {
+        let entries = self.entries(views);
         let mut counting = views.iter().zip(&entries).filter(|(view, _)| view.counts_refusals);
         let is_countable = |entry: &KnownLimit, view: &ChargeView| {
             entry.fingerprint == view.fingerprint && now.saturating_sub(entry.called) < COUNTING_CALL_EVERY
         };
-        if !counting.all(|(view, entry)| entry.as_ref().is_some_and(|entry| is_countable(entry, view))) {
-            return None;
+        if !counting.all(|(view, entry)| entry.as_ref().is_some_and(|entry| is_countable(entry, view)))
+            || !known_refusal(views, &entries, now, max_age, decision)
+        {
+            return false;
         }
         for view in views.iter().filter(|view| view.counts_refusals) {
             if let Some(mut bucket) = self.bucket(view.tag)
@@ -139,8 +146,8 @@ impl<C: Clock> Memory<C> {
                 entry.uncounted.add(view);
             }
         }
-        self.answered.add(1);
-        Some(decision)
+        self.answered.add_one();
+        true
     }
 
     /// Returns the clock's own instant before a call is sent, which may be earlier than [`now`](Self::now).

@@ -165,12 +165,9 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
     }
 
     fn refuse_known(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
-        if !self.memory.may_refuse() {
-            return false;
-        }
-        let Some(known) = self.memory.refuse(&self.memory.views(charges), self.max_age_micros) else { return false };
-        *decision = known;
-        true
+        let now = self.memory.now();
+        self.memory.may_refuse(now)
+            && self.memory.refuse(&self.memory.views(charges), now, self.max_age_micros, decision)
     }
 
     /// Asks the store, without a look at the known refusals.
@@ -217,8 +214,9 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         views: Views,
         charges: &[Charge<'_>],
     ) -> (impl Future<Output = StoreAnswer<S>> + use<S, C>, Option<Decision>) {
-        let known = self.memory.may_refuse().then(|| self.memory.known_refusal(&views, u64::MAX)).flatten();
-        let refused = known.as_ref().and_then(|_| self.memory.known_refusal(&views, self.max_age_micros));
+        let now = self.memory.now();
+        let known = self.memory.may_refuse(now).then(|| self.memory.known_refusal(&views, now, u64::MAX)).flatten();
+        let refused = known.as_ref().and_then(|_| self.memory.known_refusal(&views, now, self.max_age_micros));
         let count = views.len();
         let call = TrackedCall::begin(&self.memory, views, Operation::Check);
         let uncounted = call.uncounted(charges);
@@ -272,7 +270,8 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
                 Ok(decision)
             });
         }
-        if let Some(known) = self.memory.refuse(&views, self.max_age_micros) {
+        let mut known = Decision::default();
+        if self.memory.refuse(&views, self.memory.now(), self.max_age_micros, &mut known) {
             return RefusalFuture::tracked(core::future::ready(Ok(known)));
         }
         let (answer, known) = self.check_store(views, charges);

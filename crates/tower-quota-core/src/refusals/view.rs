@@ -2,11 +2,11 @@
 
 use core::hash::{Hash, Hasher};
 
-use siphasher::sip::SipHasher13;
 use smallvec::SmallVec;
 
 use crate::charge::Charge;
 use crate::key::Key;
+use crate::key_hash::KeyHasher;
 use crate::name::Name;
 use crate::quota::Quota;
 
@@ -44,12 +44,12 @@ impl ChargeView {
         !self.is_shadow && self.least_units() > self.quota.capacity()
     }
 
-    fn new(charge: &Charge<'_>, digest: u128, seed: &[u8; 16]) -> Self {
+    fn new(charge: &Charge<'_>, digest: u128) -> Self {
         // Multiplied by an odd number, different limits of one key get different tags.
         let tag = digest ^ u128::from(charge.name().id()).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
         #[expect(clippy::cast_possible_truncation, reason = "the halves of a hash")]
         let tag = [tag as u64, (tag >> 64) as u64];
-        let mut hasher = SipHasher13::new_with_key(seed);
+        let mut hasher = FieldHasher::default();
         charge.quota().hash(&mut hasher);
         if let Some(penalty) = charge.penalised_by() {
             (penalty.strikes(), penalty.most_debt()).hash(&mut hasher);
@@ -68,18 +68,52 @@ impl ChargeView {
     }
 }
 
+/// Mixes the numbers of a quota, which the service gives: no client chooses them.
+///
+/// Two quotas that differ in one number never have the same hash.
+#[derive(Default)]
+struct FieldHasher(u64);
+
+impl Hasher for FieldHasher {
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(29) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    #[inline]
+    fn write_u8(&mut self, number: u8) {
+        self.write_u64(number.into());
+    }
+
+    #[inline]
+    #[expect(clippy::cast_sign_loss, reason = "the bits of a variant's number")]
+    fn write_isize(&mut self, number: isize) {
+        self.write_u64(number as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// Returns the views of a request's charges.
-pub(super) fn views(charges: &[Charge<'_>], seed: &[u8; 16]) -> Views {
+pub(super) fn views(charges: &[Charge<'_>], hasher: &KeyHasher) -> Views {
     // Limits often count one key, which is hashed once.
     let mut last: Option<(*const Key<'_>, u128)> = None;
-    let view = |charge: &Charge<'_>| {
+    // Pushed into its place, because views are large.
+    let mut views = Views::new();
+    for charge in charges {
         let key = core::ptr::from_ref(charge.key()).cast();
         let digest = match last {
             Some((known, digest)) if known == key => digest,
-            _ => charge.key().digest(seed),
+            _ => hasher.digest(charge.key()),
         };
         last = Some((key, digest));
-        ChargeView::new(charge, digest, seed)
-    };
-    charges.iter().map(view).collect()
+        views.push(ChargeView::new(charge, digest));
+    }
+    views
 }

@@ -11,12 +11,12 @@ thread_local! {
 }
 
 /// Counts this thread's later collisions in `counter`.
-pub(in crate::memory) fn count_in(counter: &Arc<AtomicUsize>) {
+pub(crate) fn count_in(counter: &Arc<AtomicUsize>) {
     COUNTER.set(Some(Arc::clone(counter)));
 }
 
 /// Counts a collision if the lock is held at this moment.
-pub(in crate::memory) fn count<T>(mutex: &Mutex<T>) {
+pub(crate) fn count<T>(mutex: &Mutex<T>) {
     COUNTER.with_borrow(|counter| {
         if let Some(counter) = counter
             && mutex.is_locked()

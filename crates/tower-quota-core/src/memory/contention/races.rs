@@ -8,8 +8,8 @@ use super::crowd::Crowd;
 use super::history::{Call, ChargeSpec, EVERYONE, Entries, Request, explain};
 use crate::charge::Operation;
 use crate::memory::MemoryStore;
-use crate::memory::sync::collisions;
 use crate::quota::Quota;
+use crate::sync::collisions;
 use crate::time::Timestamp;
 
 const HISTORIES: u64 = if cfg!(miri) { 4 } else { 3_000 };
