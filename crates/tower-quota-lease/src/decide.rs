@@ -56,16 +56,20 @@ struct Asked {
 }
 
 impl Request {
+    /// Makes a request without parts, to be [filled](Self::take) in place because it is large.
+    #[inline]
+    pub(crate) fn new<S: Store, C: Clock>(shared: &Shared<S, C>) -> Self {
+        Self { parts: SmallVec::new(), now: shared.now(), is_open: !shared.is_closed() }
+    }
+
     /// Takes the charges of a request from leases, as far as these hold enough.
-    pub(crate) fn take<S: Store, C: Clock>(shared: &Arc<Shared<S, C>>, charges: &[Charge<'_>]) -> Self {
-        let mut request = Self { parts: SmallVec::new(), now: shared.now(), is_open: !shared.is_closed() };
+    pub(crate) fn take<S: Store, C: Clock>(&mut self, shared: &Arc<Shared<S, C>>, charges: &[Charge<'_>]) {
         let mut renewals = Renewals::default();
         for charge in charges {
-            let part = request.part(shared, charge, &mut renewals);
-            request.parts.push(part);
+            let part = self.part(shared, charge, &mut renewals);
+            self.parts.push(part);
         }
         renewals.spawn(shared);
-        request
     }
 
     /// Takes one charge. The first one counts the request as decided from leases, until it is put back.
@@ -259,7 +263,7 @@ impl Asked {
 
 /// The leases that are due, by key.
 #[derive(Default)]
-struct Renewals(SmallVec<[Renewal; 1]>);
+struct Renewals(Vec<Renewal>);
 
 impl Renewals {
     fn want(&mut self, want: Option<Want>, digest: u128, key: &Key<'_>) {

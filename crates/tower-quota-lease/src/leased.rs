@@ -75,7 +75,8 @@ impl<S: Store, C: Clock> Leased<S, C> {
     }
 
     fn check(&self, charges: &[Charge<'_>]) -> <Self as Store>::Future {
-        let mut request = Request::take(&self.shared, charges);
+        let mut request = Request::new(&self.shared);
+        request.take(&self.shared, charges);
         if let Some(is_admitted) = request.outcome() {
             let decision = request.conclude(&self.shared, is_admitted);
             return Box::pin(core::future::ready(Ok(decision)));
@@ -126,7 +127,8 @@ impl<S: Store, C: Clock> Store for Leased<S, C> {
     }
 
     fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
-        let request = Request::take(&self.shared, charges);
+        let mut request = Request::new(&self.shared);
+        request.take(&self.shared, charges);
         let Some(is_admitted) = request.outcome() else {
             request.put_back(&self.shared);
             return false;

@@ -1,13 +1,13 @@
 //! The pools of all keys, in shards.
 
-use core::hash::{BuildHasher, BuildHasherDefault, Hasher};
+use core::hash::{BuildHasherDefault, Hasher};
+use core::ops::DerefMut;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashMap;
-use std::hash::RandomState;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tower_quota_core::{Key, Name, Quota, Timestamp};
+use tower_quota_core::{Key, KeyHasher, Name, Quota, ShortMutex, Timestamp};
 
 use crate::plan::Plan;
 use crate::pool::Pool;
@@ -26,8 +26,8 @@ const SWEEP_EVERY: u64 = 100_000;
 /// The pools of all keys.
 #[derive(Debug)]
 pub(crate) struct Leases {
-    seed: [u8; 16],
-    shards: Box<[Mutex<Shard>]>,
+    hasher: KeyHasher,
+    shards: Box<[ShortMutex<Shard>]>,
     sightings: Sightings,
     keys_per_shard: usize,
     serials: AtomicU64,
@@ -66,16 +66,9 @@ type Pools = SmallVec<[Pool; 1]>;
 
 impl Leases {
     pub(crate) fn new(keys: usize) -> Self {
-        let random = RandomState::new();
-        let half = |number: u64| {
-            let mut hasher = random.build_hasher();
-            hasher.write_u64(number);
-            hasher.finish()
-        };
-        let seed = (u128::from(half(1)) << 64 | u128::from(half(2))).to_le_bytes();
-        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        let shards = (0..SHARDS).map(|_| ShortMutex::default()).collect();
         Self {
-            seed,
+            hasher: KeyHasher::random(),
             shards,
             sightings: Sightings::new(),
             keys_per_shard: keys.div_ceil(SHARDS),
@@ -85,15 +78,15 @@ impl Leases {
 
     /// Returns the number of a key, which no client can choose.
     pub(crate) fn digest(&self, key: &Key<'_>) -> u128 {
-        key.digest(&self.seed)
+        self.hasher.digest(key)
     }
 
-    pub(crate) fn shard(&self, digest: u128) -> MutexGuard<'_, Shard> {
-        locked(&self.shards[digest as usize % SHARDS])
+    pub(crate) fn shard(&self, digest: u128) -> impl DerefMut<Target = Shard> {
+        self.shards[digest as usize % SHARDS].lock()
     }
 
-    pub(crate) fn shards(&self) -> impl Iterator<Item = MutexGuard<'_, Shard>> {
-        self.shards.iter().map(locked)
+    pub(crate) fn shards(&self) -> impl Iterator<Item = impl DerefMut<Target = Shard>> {
+        self.shards.iter().map(ShortMutex::lock)
     }
 
     /// Returns the pool of a limit, which is made if its key was seen before and there is room.
@@ -180,8 +173,4 @@ impl Shard {
         self.keys.retain(|_, pools| pools.iter().any(|pool| pool.is_live(now)));
         self.keys.len() < before
     }
-}
-
-fn locked(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
-    shard.lock().unwrap_or_else(PoisonError::into_inner)
 }

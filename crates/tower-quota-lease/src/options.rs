@@ -12,7 +12,7 @@ pub struct LeaseOptions {
 
 impl LeaseOptions {
     /// The longest that a lease lasts, by default.
-    pub const DEFAULT_LONGEST: Duration = Duration::from_millis(100);
+    pub const DEFAULT_LONGEST: Duration = Duration::from_millis(500);
     /// The most keys whose demand is observed, by default: about 5 MB.
     pub const DEFAULT_KEYS: usize = 16_384;
 

@@ -12,6 +12,8 @@ const BURST_SHARE: u64 = 20;
 /// The fewest units that a bucket gives up. Leases of smaller buckets are spent before they have saved a call, and what
 /// other instances hold of them is missed.
 const FEWEST_GIVEN_UP: u64 = 5;
+/// The part of a fixed window that a lease may last. What is held at the end of a window is lost with it.
+const WINDOW_SHARE: u64 = 10;
 /// The part of a sliding window's rate that may be given up.
 const RATE_SHARE: u64 = 100;
 /// The most plans that are kept. Policies have a handful of quotas.
@@ -49,7 +51,7 @@ impl Plan {
                 let smaller = quota.capacity() - u64::try_from(grains.div_ceil(u128::from(period))).ok()?.min(given_up);
                 (quota.try_burst(smaller).ok()?, term, u64::try_from(grains / u128::from(period)).ok()?)
             }
-            Algorithm::FixedWindow => (*quota, longest, 0),
+            Algorithm::FixedWindow => (*quota, longest.min(period / WINDOW_SHARE), 0),
             Algorithm::SlidingWindow | Algorithm::SlidingLog => {
                 let term = longest.min(period / RATE_SHARE);
                 let longer = Quota::try_new(quota.units(), Duration::from_micros(period + term)).ok()?;

@@ -39,7 +39,7 @@ fn unspent_units_return_when_lease_ends() {
     run(async {
         let (server, store) = instance();
         let admitted = make_hot(&store, &QUOTA, 1).await;
-        pass(200).await;
+        pass(1_000).await;
         let stats = store.stats();
         assert_eq!(stored_units(&server, &QUOTA, 1).await, admitted);
         assert_eq!((stats.units_held, stats.units_lost), (0, 0));

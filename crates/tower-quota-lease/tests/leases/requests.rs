@@ -94,7 +94,7 @@ fn refund_returns_units_to_lease_or_store() {
         assert_eq!(store.stats().units_held, held);
 
         assert!(store.check_at_once(&charges, &mut decision));
-        pass(500).await;
+        pass(1_000).await;
         assert_eq!(stored_units(&server, &QUOTA, 1).await, admitted + 1);
         store.apply(decision.refund().unwrap(), &charges).await.unwrap();
         assert!(stored_units(&server, &QUOTA, 1).await <= admitted + 1);
