@@ -51,24 +51,39 @@ impl Keys {
     }
 }
 
-/// Runs `decide` in `tasks` tasks, on one uniform number after another, until `span` has passed.
-pub(crate) async fn run<D, F>(servers: &[&RedisServer], tasks: u64, span: Duration, decide: D) -> Round
+/// Makes the decisions of a round.
+///
+/// It is shared once with each task: a count of references that changes with each decision would be most of what a
+/// decision from memory takes.
+pub(crate) trait Deciding: Send + Sync + 'static {
+    /// Makes one decision on a uniform number.
+    fn decide(&self, draw: u64) -> impl Future<Output = ()> + Send;
+}
+
+impl<D, F> Deciding for D
 where
-    D: Fn(u64) -> F + Clone + Send + 'static,
+    D: Fn(u64) -> F + Send + Sync + 'static,
     F: Future<Output = ()> + Send,
 {
+    fn decide(&self, draw: u64) -> impl Future<Output = ()> + Send {
+        self(draw)
+    }
+}
+
+/// Decides in `tasks` tasks, on one uniform number after another, until `span` has passed.
+pub(crate) async fn run(servers: &[&RedisServer], tasks: u64, span: Duration, deciding: &Arc<impl Deciding>) -> Round {
     let stop = Arc::new(AtomicBool::new(false));
     let before = Meters::read(servers);
     let began = now();
     let workers: Vec<_> = (0..tasks)
         .map(|task| {
-            let (decide, stop) = (decide.clone(), Arc::clone(&stop));
+            let (deciding, stop) = (Arc::clone(deciding), Arc::clone(&stop));
             let mut draws = Keys::new(task + 1, u64::MAX);
             tokio::spawn(async move {
                 let mut latencies = Vec::with_capacity(1 << 16);
                 while !stop.load(Ordering::Relaxed) {
                     let asked = now();
-                    decide(draws.next()).await;
+                    deciding.decide(draws.next()).await;
                     latencies.push(u32::try_from((now() - asked).as_nanos()).unwrap_or(u32::MAX));
                 }
                 latencies

@@ -24,6 +24,7 @@
     reason = "figures, not counters"
 )]
 
+mod beyond;
 mod chart;
 mod child;
 mod conditions;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tower_quota_core::{Clock, MemoryStore, MonotonicClock};
 
+use crate::beyond;
 use crate::layer::contenders::{Treatment, bare, behind_governor, behind_tower_quota, routed};
 use crate::layer::one_connection as http;
 use crate::layer::service::{Answers, request};
@@ -43,6 +44,9 @@ const CASES: &[Case] = &[
     ("layer/route", || Ok(requesting(routed(1)))),
     ("layer/route/3-limits", || Ok(requesting(routed(3)))),
     ("layer/http", http::requesting),
+    ("lease/hot", || beyond::leased(10_000_000)),
+    ("lease/refused", || beyond::leased(100_000)),
+    ("refusals/known", beyond::refused),
     ("rules/10-rules", || rules::in_turn("10-rules")),
     ("rules/10k-rules", || rules::in_turn("10k-rules")),
     ("rules/10k-rules-1m-overrides", || rules::in_turn("10k-rules-1m-overrides")),

@@ -13,7 +13,7 @@ use tower_quota_testkit::RedisServer;
 use super::latencies::Latencies;
 use super::path::{Answer, Contender, Path, StorePath, Trypema};
 use super::plan::quota;
-use crate::load::{self, Round};
+use crate::load::{self, Deciding, Round};
 use crate::report::{Report, median, median_ratio};
 use crate::timing::now;
 use crate::traffic::Traffic;
@@ -42,8 +42,10 @@ struct Rounds {
 }
 
 /// A path with counts of its answers in a round.
-struct Counted<P> {
+struct Counted<P, C> {
     path: P,
+    /// Returns the client of a uniform number.
+    client: C,
     admitted: AtomicU64,
     failed: AtomicU64,
 }
@@ -206,24 +208,12 @@ impl Targets {
         round: u32,
         rate: u32,
         contender: Contender,
-        client: impl Fn(u64) -> u32 + Clone + Send + Sync + 'static,
+        client: impl Fn(u64) -> u32 + Send + Sync + 'static,
     ) {
-        let counted = Arc::new(Counted { path: path.clone(), admitted: AtomicU64::new(0), failed: AtomicU64::new(0) });
-        let counts = Arc::clone(&counted);
-        let decide = move |draw| {
-            let (counts, client) = (Arc::clone(&counts), client(draw));
-            async move {
-                match counts.path.decide(client).await {
-                    Answer::Admitted => _ = counts.admitted.fetch_add(1, Ordering::Relaxed),
-                    Answer::Refused => {}
-                    Answer::Failed => _ = counts.failed.fetch_add(1, Ordering::Relaxed),
-                }
-                // An answer from memory lets other tasks run now and then, as a handler does.
-                tokio::task::coop::consume_budget().await;
-            }
-        };
+        let counted =
+            Arc::new(Counted { path: path.clone(), client, admitted: AtomicU64::new(0), failed: AtomicU64::new(0) });
         let began = now();
-        let figures = load::run(&[&self.server], OUTSTANDING, self.span, decide).await;
+        let figures = load::run(&[&self.server], OUTSTANDING, self.span, &counted).await;
         let took = now() - began;
         let allowed = contender.allowed(rate, took);
         rounds.decisions += figures.rate * took.as_secs_f64();
@@ -232,6 +222,18 @@ impl Targets {
         if round > 0 {
             rounds.rounds.push(figures);
         }
+    }
+}
+
+impl<P: Path, C: Fn(u64) -> u32 + Send + Sync + 'static> Deciding for Counted<P, C> {
+    async fn decide(&self, draw: u64) {
+        match self.path.decide((self.client)(draw)).await {
+            Answer::Admitted => _ = self.admitted.fetch_add(1, Ordering::Relaxed),
+            Answer::Refused => {}
+            Answer::Failed => _ = self.failed.fetch_add(1, Ordering::Relaxed),
+        }
+        // An answer from memory lets other tasks run now and then, as a handler does.
+        tokio::task::coop::consume_budget().await;
     }
 }
 

@@ -162,7 +162,7 @@ impl Bench {
             }
         };
         let servers = if contender == CLUSTERED { &self.setup.primaries()[..] } else { &[&self.setup.server] };
-        load::run(servers, tasks, self.span, decide).await
+        load::run(servers, tasks, self.span, &Arc::new(decide)).await
     }
 }
 

@@ -1,0 +1,61 @@
+//! Decisions in memory before a shared store: from leases, and of known refusals.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::time::Duration;
+
+use tower_quota_core::{Charge, Decision, Key, MemoryStore, Name, Operation, Quota, RefusalCache, Store};
+use tower_quota_lease::Leased;
+
+use crate::work::Step;
+
+/// A store in memory that stands for one of several processes.
+#[derive(Clone)]
+struct SharedStore(MemoryStore);
+
+impl Store for SharedStore {
+    type Error = <MemoryStore as Store>::Error;
+    type Future = <MemoryStore as Store>::Future;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        self.0.apply(operation, charges)
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+}
+
+/// Returns the requests of one client of this quota a second, which is leased.
+pub(crate) fn leased(units: u64) -> Result<Step, Box<dyn Error>> {
+    let runtime =
+        Box::leak(Box::new(tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?));
+    let store = Leased::new(SharedStore(MemoryStore::new()));
+    let quota = Quota::try_new(units, Duration::from_secs(1))?;
+    Ok(Box::new(move || {
+        let _entered = runtime.enter();
+        let key = Key::number(Name::new("client"), 7);
+        let charges = [Charge::new("requests", &quota, &key)];
+        let mut decision = Decision::default();
+        if !store.check_at_once(&charges, &mut decision) {
+            _ = runtime.block_on(store.check(&charges));
+        }
+        black_box(decision);
+    }))
+}
+
+/// Returns the requests of one client far beyond its quota.
+pub(crate) fn refused() -> Result<Step, Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let store = RefusalCache::new(SharedStore(MemoryStore::new())).max_age(Duration::from_secs(3_600));
+    let quota = Quota::try_new(1, Duration::from_secs(3_600))?;
+    Ok(Box::new(move || {
+        let key = Key::number(Name::new("client"), 7);
+        let charges = [Charge::new("requests", &quota, &key)];
+        let mut decision = Decision::default();
+        if !store.check_at_once(&charges, &mut decision) {
+            _ = runtime.block_on(store.check(&charges));
+        }
+        black_box(decision);
+    }))
+}
