@@ -144,17 +144,18 @@ impl KnownLimit {
         status
     }
 
-    /// Returns the status by a share of the store's quota, of which as large a part is used, in full units.
+    /// Returns the status by a share of the store's quota, of which as large a part is used, in full units, rounded up.
     pub(super) fn share_status(&self, view: &ChargeView, now: u64) -> LimitStatus {
         let mut status = self.aged_status(view, now);
         let reset = status.reset_after();
         let used = if reset.is_zero() {
             0
         } else if view.quota.algorithm().is_bucket() {
-            self.used_grains(view, now) / view.quota.grain()
+            self.used_grains(view, now).div_ceil(view.quota.grain())
         } else {
             let used = u128::from(self.limit.saturating_sub(self.remaining)) * u128::from(status.limit);
-            used.checked_div(u128::from(self.limit)).and_then(|used| u64::try_from(used).ok()).unwrap_or(status.limit)
+            let used = used.div_ceil(u128::from(self.limit).max(1));
+            u64::try_from(used).unwrap_or(status.limit)
         };
         status.left = Left::new(status.limit.saturating_sub(used), reset);
         status
