@@ -39,13 +39,15 @@ fn admitted(fleet: &Fleet, outcome: &Outcome) -> u64 {
 
 #[test]
 fn steady_demand_gets_its_quota() {
-    for units in [100, 1_000] {
+    // Leases of the last one last half a second, the longest time.
+    let quotas = [Quota::per_second(100), Quota::per_second(1_000), Quota::per_minute(6_000).burst(1_000)];
+    for quota in quotas {
         for instances in [1, 2, 4, 8] {
             for load in [50, 90, 150, 200, 400] {
-                let fleet = fleet(Quota::per_second(units), instances, load);
+                let fleet = fleet(quota, instances, load);
                 let outcome = run(fleet.run());
                 let share = admitted(&fleet, &outcome);
-                assert!(share >= 980, "{units}/s, {instances} instances, load {load} %: {share}");
+                assert!(share >= 980, "{quota:?}, {instances} instances, load {load} %: {share}");
                 assert_eq!(outcome.first_over(&fleet.quota), None);
             }
         }
