@@ -35,6 +35,7 @@ mod load;
 mod memory;
 #[cfg(feature = "metrics")]
 mod metrics;
+mod outage;
 mod redis;
 mod reload;
 mod report;
@@ -96,6 +97,8 @@ enum Suite {
     DistributedNode(distributed::Node),
     /// Rules that change once a second under load, in twenty processes.
     Reload,
+    /// An outage of Redis, in which a thousand clients at their limit go on sending.
+    Outage,
     /// One of those processes.
     #[command(hide = true)]
     ReloadNode(reload::Node),
@@ -151,6 +154,7 @@ fn main() -> ExitCode {
         Suite::Flood => flood::run(arguments.quick),
         Suite::FloodWorker(scene) => return done(flood::worker(&scene)),
         Suite::Distributed => distributed::run(arguments.quick),
+        Suite::Outage => outage::run(arguments.quick),
         Suite::Simulation => distributed::simulation::run(arguments.quick),
         Suite::DistributedNode(node) => return done(distributed::node(&node)),
         Suite::Reload => reload::run(arguments.quick),

@@ -54,7 +54,7 @@ pub(crate) fn run(files: &[PathBuf], into: &Path) -> Result<(), Box<dyn Error>> 
 fn document_of(suite: &str) -> &'static str {
     match suite {
         "redis" => "REDIS.md",
-        "distributed" | "simulation" => "DISTRIBUTED.md",
+        "distributed" | "outage" | "simulation" => "DISTRIBUTED.md",
         "rules" | "reload" => "RULES.md",
         _ => "MEMORY.md",
     }

@@ -158,7 +158,7 @@ pub(super) fn pictures(suite: &str) -> Result<&'static [Picture], Box<dyn Error>
         "flood" => Ok(FLOOD),
         "limiter" => Ok(LIMITER),
         "distributed" => Ok(DISTRIBUTED),
-        "instructions" | "redis" | "reload" | "rules" | "simulation" => Ok(&[]),
+        "instructions" | "outage" | "redis" | "reload" | "rules" | "simulation" => Ok(&[]),
         other => Err(format!("there are no charts of the suite {other:?}").into()),
     }
 }

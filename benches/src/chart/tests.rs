@@ -62,7 +62,7 @@ fn documents_show_the_kept_figures() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
     let read = |document: &str| fs::read_to_string(docs.join(document)).unwrap();
     for suite in
-        ["memory", "limiter", "layer", "flood", "instructions", "redis", "rules", "reload", "distributed", "simulation"]
+        ["memory", "limiter", "layer", "flood", "instructions", "redis", "rules", "reload", "distributed", "outage", "simulation"]
     {
         let document = read(document_of(suite));
         let shown = held(&document, suite).unwrap();

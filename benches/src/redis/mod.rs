@@ -36,7 +36,7 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
 }
 
 async fn measure(quick: bool) -> Result<Report, Box<dyn Error>> {
-    let (rounds, span) = if quick { (3, Duration::from_millis(300)) } else { (7, Duration::from_secs(3)) };
+    let (rounds, span) = if quick { (3, Duration::from_millis(300)) } else { (5, Duration::from_secs(2)) };
     let mut bench = Bench { setup: Arc::new(Setup::prepare().await?), rounds, span, report: Report::default() };
     bench.straight().await;
     bench.mixes().await;

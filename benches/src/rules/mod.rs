@@ -24,7 +24,7 @@ use crate::work::Step;
 /// Clients that ask in turn, each on one route.
 const CLIENTS: usize = 10_000;
 
-/// A prime step from one client to the next, so that neighbours in the document are not neighbours in time.
+/// The step from one client to the next, a prime: neighbours in the document are not neighbours in time.
 const STEP: usize = 7_919;
 
 /// Requests that are made at a time.
