@@ -12,7 +12,9 @@
 //! | `entry` | conversion between rows and the model's entries |
 //! | `interned`, `recycle` | numbers for limits and their quotas, by table |
 //! | `capacity`, `stats` | how many entries there are and may be |
-//! | `hash`, `prefetch`, `fetch`, `sync` | keys to hashes, rows fetched early, locks |
+//! | `prefetch`, `fetch` | rows fetched early |
+//!
+//! Keys are hashed by `key_hash`, and locks are those of `sync`, which other tables of this crate share.
 //!
 //! # Design
 //!

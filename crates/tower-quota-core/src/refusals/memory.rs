@@ -22,8 +22,8 @@ use crate::time::Timestamp;
 /// The time within which a limit that counts refusals asks the store again, in microseconds: ten calls a second.
 const COUNTING_CALL_EVERY: u64 = 100_000;
 
-/// What is known of a request's limits.
-type Entries = SmallVec<[Option<KnownLimit>; 4]>;
+/// The memory of each of a request's limits, if there is one.
+type KnownLimits = SmallVec<[Option<KnownLimit>; 4]>;
 
 /// The table of a refusal cache: buckets of entries, each behind a lock.
 pub(super) struct Memory<C> {
@@ -97,8 +97,8 @@ impl<C> Memory<C> {
         self.bucket(view.tag)?.entry(view.tag).copied()
     }
 
-    fn entries(&self, views: &[ChargeView]) -> Entries {
-        let mut entries = Entries::new();
+    fn entries(&self, views: &[ChargeView]) -> KnownLimits {
+        let mut entries = KnownLimits::new();
         views.iter().for_each(|view| entries.push(self.entry(view)));
         entries
     }

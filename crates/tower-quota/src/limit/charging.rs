@@ -19,8 +19,9 @@ pub(crate) enum WithoutKey {
 }
 
 impl Limit {
-    /// Returns the cost of every request in units, if a request meets only the quota and the key of the limit: no
-    /// condition, no closure and no option.
+    /// Returns the cost of every request in units, if the limit is simple.
+    ///
+    /// A simple limit has a quota and a key, and neither conditions nor closures nor options.
     pub(crate) fn simple_cost(&self) -> Option<u64> {
         let has_closures = !self.conditions.is_empty() || self.run_time_quota.is_some();
         match self.cost {
