@@ -144,7 +144,9 @@ impl KnownLimit {
         status
     }
 
-    /// Returns the status by a share of the store's quota, of which as large a part is used, in full units, rounded up.
+    /// Returns the status by a share of the store's quota.
+    ///
+    /// As large a part of it is used, in full units, rounded up.
     pub(super) fn share_status(&self, view: &ChargeView, now: u64) -> LimitStatus {
         let mut status = self.aged_status(view, now);
         let reset = status.reset_after();
