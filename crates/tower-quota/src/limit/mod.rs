@@ -38,7 +38,6 @@ pub(crate) use self::charging::WithoutKey;
 /// ```
 #[derive(Clone)]
 #[must_use]
-#[repr(C)] // Requests read the name and the quota, and of a simple limit nothing else.
 pub struct Limit {
     pub(crate) name: Name,
     pub(crate) quota: Quota,
