@@ -61,9 +61,19 @@ fn filling_region_changes_nothing_else() {
 fn documents_show_the_kept_figures() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
     let read = |document: &str| fs::read_to_string(docs.join(document)).unwrap();
-    for suite in
-        ["memory", "limiter", "layer", "flood", "instructions", "redis", "rules", "reload", "distributed", "outage", "simulation"]
-    {
+    for suite in [
+        "memory",
+        "limiter",
+        "layer",
+        "flood",
+        "instructions",
+        "redis",
+        "rules",
+        "reload",
+        "distributed",
+        "outage",
+        "simulation",
+    ] {
         let document = read(document_of(suite));
         let shown = held(&document, suite).unwrap();
         let Ok(kept) = fs::read_to_string(docs.join(format!("figures/{suite}.json"))) else {

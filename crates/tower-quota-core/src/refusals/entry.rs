@@ -146,19 +146,21 @@ impl KnownLimit {
 
     /// Returns the status by a share of the store's quota.
     ///
-    /// As large a part of it is used, in full units, rounded up.
+    /// As large a part of it is used, in full units. What is used of the store's quota is rounded up first, as the store
+    /// does it: nobody gets the unit that is being refilled.
     pub(super) fn share_status(&self, view: &ChargeView, now: u64) -> LimitStatus {
         let mut status = self.aged_status(view, now);
         let reset = status.reset_after();
+        let (limit, share) = (u128::from(self.limit).max(1), u128::from(status.limit));
         let used = if reset.is_zero() {
             0
         } else if view.quota.algorithm().is_bucket() {
-            self.used_grains(view, now).div_ceil(view.quota.grain())
+            let grains = u128::from(self.used_grains(view, now));
+            (grains * limit).div_ceil(u128::from(view.quota.grain()) * share)
         } else {
-            let used = u128::from(self.limit.saturating_sub(self.remaining)) * u128::from(status.limit);
-            let used = used.div_ceil(u128::from(self.limit).max(1));
-            u64::try_from(used).unwrap_or(status.limit)
+            u128::from(self.limit.saturating_sub(self.remaining))
         };
+        let used = u64::try_from(used * share / limit).unwrap_or(status.limit);
         status.left = Left::new(status.limit.saturating_sub(used), reset);
         status
     }

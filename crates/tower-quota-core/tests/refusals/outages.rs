@@ -58,8 +58,8 @@ fn limiter_keeps_refusing_in_outage() {
 fn last_status_ages_like_its_limit() {
     let share = MINUTE.divided(2);
     for (quota, share, after) in [
-        (MINUTE, share, [(0, 0), (19, 0), (21, 1), (60, 3)]),
-        (MINUTE.fixed_window(), MINUTE.fixed_window().divided(2), [(0, 0), (19, 0), (40, 0), (60, 3)]),
+        (MINUTE, share, [(0, 0), (19, 1), (21, 1), (31, 2), (60, 3)]),
+        (MINUTE.fixed_window(), MINUTE.fixed_window().divided(2), [(0, 1), (19, 1), (31, 1), (40, 1), (60, 3)]),
     ] {
         let setting = Setting::new();
         setting.cache.remember_statuses(true);
