@@ -147,7 +147,7 @@ impl KnownLimit {
     /// Returns the status by a share of the store's quota.
     ///
     /// As large a part of it is used, in full units. What is used of the store's quota is rounded up first, as the store
-    /// does it: nobody gets the unit that is being refilled.
+    /// does it: a client does not get the unit that is being refilled.
     pub(super) fn share_status(&self, view: &ChargeView, now: u64) -> LimitStatus {
         let mut status = self.aged_status(view, now);
         let reset = status.reset_after();
