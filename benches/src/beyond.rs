@@ -28,28 +28,21 @@ impl Store for SharedStore {
 
 /// Returns the requests of one client of this quota a second, which is leased.
 pub(crate) fn leased(units: u64) -> Result<Step, Box<dyn Error>> {
-    let runtime =
-        Box::leak(Box::new(tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?));
     let store = Leased::new(SharedStore(MemoryStore::new()));
-    let quota = Quota::try_new(units, Duration::from_secs(1))?;
-    Ok(Box::new(move || {
-        let _entered = runtime.enter();
-        let key = Key::number(Name::new("client"), 7);
-        let charges = [Charge::new("requests", &quota, &key)];
-        let mut decision = Decision::default();
-        if !store.check_at_once(&charges, &mut decision) {
-            _ = runtime.block_on(store.check(&charges));
-        }
-        black_box(decision);
-    }))
+    asking(store, Quota::try_new(units, Duration::from_secs(1))?)
 }
 
 /// Returns the requests of one client far beyond its quota.
 pub(crate) fn refused() -> Result<Step, Box<dyn Error>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let store = RefusalCache::new(SharedStore(MemoryStore::new())).max_age(Duration::from_secs(3_600));
-    let quota = Quota::try_new(1, Duration::from_secs(3_600))?;
+    let hour = Duration::from_secs(3_600);
+    asking(RefusalCache::new(SharedStore(MemoryStore::new())).max_age(hour), Quota::try_new(1, hour)?)
+}
+
+fn asking(store: impl Store, quota: Quota) -> Result<Step, Box<dyn Error>> {
+    // Leases are fetched in a thread of its own.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     Ok(Box::new(move || {
+        let _entered = runtime.enter();
         let key = Key::number(Name::new("client"), 7);
         let charges = [Charge::new("requests", &quota, &key)];
         let mut decision = Decision::default();
