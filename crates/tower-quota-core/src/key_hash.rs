@@ -95,9 +95,9 @@ impl Seed {
 
 /// Hashes keys to 128 bits, for tables of one process that do not keep the keys.
 ///
-/// Two hashes of a universal family, each with secrets of its own: two keys that were chosen without knowing which others
-/// collide have the same digest under 1 in 2^126 of all secrets. It takes a fifth of the time of [`Key::digest`], which is the same
-/// in all processes.
+/// Two hashes of a universal family, each with secrets of its own: two keys of up to 64 bytes that were chosen without
+/// knowing which others collide have the same digest under 1 in 2^126 of all secrets. Longer ones are first hashed by
+/// SipHash. It takes a fifth of the time of [`Key::digest`], which is the same in all processes.
 ///
 /// ```
 /// use tower_quota_core::{Key, KeyHasher, Name};

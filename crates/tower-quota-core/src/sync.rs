@@ -5,7 +5,8 @@
 #[cfg(all(test, not(loom)))]
 pub(crate) mod collisions;
 
-use core::ops::DerefMut;
+use core::marker::PhantomData;
+use core::ops::{Deref, DerefMut};
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -71,9 +72,10 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// A lock that is held for some tens of nanoseconds, for the tables of this family's crates.
+/// A lock for the tables of this family's crates.
 ///
-/// It is released by one store. A thread that panics while it holds the lock releases it.
+/// It should be held for some tens of nanoseconds, and rarely for microseconds. It is released by one store. Threads that wait spin, then yield, then sleep between two looks. A thread that panics
+/// while it holds the lock releases it.
 #[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct ShortMutex<T>(Mutex<T>);
@@ -81,8 +83,32 @@ pub struct ShortMutex<T>(Mutex<T>);
 impl<T> ShortMutex<T> {
     /// Waits for the lock.
     #[inline]
-    pub fn lock(&self) -> impl DerefMut<Target = T> {
-        locked(&self.0)
+    pub fn lock(&self) -> ShortGuard<'_, T> {
+        ShortGuard { held: locked(&self.0), stays: PhantomData }
+    }
+}
+
+/// A held [`ShortMutex`]. It stays in its thread, so that no task keeps it while it waits.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct ShortGuard<'m, T> {
+    held: MutexGuard<'m, T>,
+    stays: PhantomData<*const ()>,
+}
+
+impl<T> Deref for ShortGuard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.held
+    }
+}
+
+impl<T> DerefMut for ShortGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.held
     }
 }
 

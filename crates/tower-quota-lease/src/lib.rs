@@ -43,8 +43,8 @@
 //! | sliding window, sliding log | a period longer by `T` | a hundredth of the rate at most |
 //! | leaky bucket; limits with penalties, counted refusals or a settled cost | the same quota; not leased | nothing |
 //!
-//! `T` is half a second, and shorter where the third column would be exceeded: 50 ms for a bucket of so many units a
-//! second. It is a tenth of a fixed window at most. A quota for which it would be under 5 ms is not leased, nor a bucket of
+//! `T` is half a second, and shorter where the third column would be exceeded: 50 ms for a bucket with
+//! a burst of one second. It is a tenth of a fixed window at most. A quota for which it would be under 5 ms is not leased, nor a bucket of
 //! fewer than 100 units. A sliding window keeps its own bound, as without leases.
 //!
 //! # Caveats

@@ -145,6 +145,9 @@ mod tests {
         let quota = Quota::per_minute(100).fixed_window().offset(Duration::from_secs(7));
         let plan = Plan::of(&quota, LONGEST).unwrap();
         assert_eq!((plan.term, plan.stored, plan.ends_with_window), (LONGEST, quota, true));
+        let plan = Plan::of(&Quota::per_second(100).fixed_window(), 500_000).unwrap();
+        assert_eq!(plan.term, 100_000);
+        assert_eq!(Plan::of(&Quota::new(100, Duration::from_millis(40)).fixed_window(), 500_000), None);
     }
 
     #[test]

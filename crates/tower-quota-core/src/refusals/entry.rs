@@ -151,16 +151,19 @@ impl KnownLimit {
     pub(super) fn share_status(&self, view: &ChargeView, now: u64) -> LimitStatus {
         let mut status = self.aged_status(view, now);
         let reset = status.reset_after();
-        let (limit, share) = (u128::from(self.limit).max(1), u128::from(status.limit));
+        let (limit, share) = (u128::from(self.limit), u128::from(status.limit));
         let used = if reset.is_zero() {
             0
         } else if view.quota.algorithm().is_bucket() {
-            let grains = u128::from(self.used_grains(view, now));
-            (grains * limit).div_ceil(u128::from(view.quota.grain()) * share)
+            let in_units = |grains: u64| (u128::from(grains) * limit).div_ceil(u128::from(view.quota.grain()) * share);
+            // The store may count by a smaller burst, and then has less left.
+            let refilled = in_units(now.saturating_sub(self.sent).saturating_mul(view.quota.refill()));
+            let left = u128::from(self.remaining).saturating_add(refilled);
+            in_units(self.used_grains(view, now)).max(limit.saturating_sub(left))
         } else {
             u128::from(self.limit.saturating_sub(self.remaining))
         };
-        let used = u64::try_from(used * share / limit).unwrap_or(status.limit);
+        let used = (used * share).checked_div(limit).and_then(|used| u64::try_from(used).ok()).unwrap_or(status.limit);
         status.left = Left::new(status.limit.saturating_sub(used), reset);
         status
     }
@@ -187,4 +190,28 @@ pub(super) fn known_refusal(
     let statuses = statuses.map(|(view, entry)| entry.status(view, now, max_age));
     decision.refuse(refusing.store_now(now), statuses.collect());
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charge::Charge;
+    use crate::key::Key;
+    use crate::key_hash::KeyHasher;
+    use crate::name::Name;
+    use crate::quota::Quota;
+    use crate::refusals::view::views;
+
+    #[test]
+    fn share_has_no_more_than_is_left() {
+        let (quota, name) = (Quota::per_second(1_000), Name::new("second"));
+        let view = views(&[Charge::new(name, &quota, &Key::EVERYONE)], &KeyHasher::random())[0];
+        // The store counts by a burst of 950 units, which are used up.
+        let left = Left::new(0, Duration::from_millis(950));
+        let status = LimitStatus { name, limit: 1_000, left, taken: 0, outcome: Outcome::Allow, is_shadow: false };
+        let known = KnownLimit::new(&view, &status, Timestamp::EPOCH, 7);
+        for (micros, left) in [(0, 0), (500, 1), (10_000, 10), (940_000, 940), (950_000, 1_000)] {
+            assert_eq!(known.share_status(&view, 7 + micros).remaining(), left, "after {micros} us");
+        }
+    }
 }

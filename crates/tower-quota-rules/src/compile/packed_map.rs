@@ -35,13 +35,13 @@ const FILLED: usize = 70;
 /// A line of the cache: a byte, and entries.
 #[derive(Clone)]
 #[repr(align(64))]
-struct Line([u8; LINE]);
+struct CacheLine([u8; LINE]);
 
 /// Finds numbers by a group and a byte string.
 #[derive(Default)]
 pub(crate) struct PackedMap {
     hasher: RandomState,
-    lines: Box<[Line]>,
+    lines: Box<[CacheLine]>,
     /// The lines that hashes lead to. Further ones are behind the last of these.
     homes: usize,
     long_keys: Box<[u8]>,
@@ -83,7 +83,7 @@ impl PackedMapBuilder {
         let homes = self.entries.len() * 100 / (FILLED * ROOM) + 1;
         // Later entries come first in their line.
         self.keys.sort_unstable_by_key(|(hash, start, _)| (*hash, core::cmp::Reverse(*start)));
-        let mut lines = vec![Line([0; LINE]); homes];
+        let mut lines = vec![CacheLine([0; LINE]); homes];
         let mut at = 0;
         for (hash, start, bytes) in &self.keys {
             let entry = self.entries.get(*start..*start + usize::from(*bytes)).unwrap_or_default();
@@ -92,7 +92,7 @@ impl PackedMapBuilder {
             while lines.get_mut(at).is_some_and(|line| !add(line, entry)) {
                 at += 1;
                 if at == lines.len() {
-                    lines.push(Line([0; LINE]));
+                    lines.push(CacheLine([0; LINE]));
                 }
             }
             lines.get_mut(home..at).unwrap_or_default().iter_mut().for_each(|line| line.0[0] |= GOES_ON);
@@ -109,7 +109,7 @@ impl PackedMap {
             return None;
         }
         let home = home(hash(&self.hasher, group, key), self.homes);
-        for Line([used, entries @ ..]) in self.lines.get(home..)? {
+        for CacheLine([used, entries @ ..]) in self.lines.get(home..)? {
             let mut rest = entries.get(..usize::from(used & !GOES_ON))?;
             while let Some((entry, after)) = PackedEntry::first(rest) {
                 if entry.length == key.len() && entry.group == group && self.is_key(&entry, key) {
@@ -138,7 +138,7 @@ impl PackedMap {
 }
 
 /// Adds an entry to a line. Returns `false` if it has no room.
-fn add(Line([used, room @ ..]): &mut Line, entry: &[u8]) -> bool {
+fn add(CacheLine([used, room @ ..]): &mut CacheLine, entry: &[u8]) -> bool {
     let start = usize::from(*used & !GOES_ON);
     let Some(place) = room.get_mut(start..start + entry.len()) else { return false };
     place.copy_from_slice(entry);

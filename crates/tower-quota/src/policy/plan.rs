@@ -221,12 +221,16 @@ impl fmt::Debug for PlannedChoice {
 mod tests {
     use core::mem::offset_of;
 
+    use tower_quota_core::{Name, Quota};
+
     use super::PlannedLimit;
     use crate::limit::Limit;
 
     #[test]
     fn request_reads_two_lines_of_simple_limit() {
-        let end = offset_of!(PlannedLimit, limit) + offset_of!(Limit, quota) + size_of::<tower_quota_core::Quota>();
+        let quota = offset_of!(Limit, quota) + size_of::<Quota>();
+        let name = offset_of!(Limit, name) + size_of::<Name>();
+        let end = offset_of!(PlannedLimit, limit) + quota.max(name);
         assert!(end <= 128, "{end} bytes");
     }
 }
