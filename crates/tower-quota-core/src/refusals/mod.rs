@@ -197,8 +197,8 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
     /// Returns the present status of a limit, as the store's last answer leaves it.
     ///
     /// It is in units of the charge's quota, which may be a share of the store's: as large a part of it is used, in full
-    /// units, and no more is left than of the store's, to within a unit. A bucket refills, and a window keeps what is used until it
-    /// resets. The outcome is always `Allow`. Returns `None` if nothing is known.
+    /// units, and no more is left than of the store's, to within a unit. A bucket refills, and a window keeps what is
+    /// used until it resets. The outcome is always `Allow`. Returns `None` if nothing is known.
     pub fn last_status(&self, charge: &Charge<'_>) -> Option<LimitStatus> {
         let view = *self.memory.views(&[*charge]).first()?;
         Some(self.memory.entry(&view)?.share_status(&view, self.memory.now()))
