@@ -100,7 +100,7 @@ impl<'p, 'r> Ask<'p, 'r> {
         quota: Option<Quota>,
         head: &RequestHead<'r>,
     ) -> Result<(), NotAsked> {
-        let (limit, is_simple) = (&planned.limit, planned.simple_cost.is_some());
+        let (limit, is_simple) = (&planned.limit, planned.simple.is_some());
         if !is_simple && !limit.applies(head) {
             return Ok(());
         }
@@ -119,7 +119,8 @@ impl<'p, 'r> Ask<'p, 'r> {
         {
             self.overrides.push((limit.name, quota));
         }
-        self.parts.push(Part { planned, key, units: planned.simple_cost.unwrap_or_else(|| limit.units(head)) });
+        let units = planned.simple.as_ref().map_or_else(|| limit.units(head), |simple| simple.cost);
+        self.parts.push(Part { planned, key, units });
         Ok(())
     }
 
@@ -179,9 +180,11 @@ impl<'p, 'r> Ask<'p, 'r> {
     #[inline]
     fn charge<'a>(&'a self, part: &'a Part<'p>) -> Charge<'a> {
         let (limit, key) = (&part.planned.limit, self.key(part));
-        match self.other_quota(limit.name) {
-            None if part.planned.simple_cost.is_some() => Charge::new(limit.name, &limit.quota, key).cost(part.units),
-            quota => limit.charge(quota.unwrap_or(&limit.quota), key, part.units),
+        match &part.planned.simple {
+            Some(simple) if self.other_quota(simple.name).is_none() => {
+                Charge::new(simple.name, &simple.quota, key).cost(part.units)
+            }
+            _ => limit.charge(self.other_quota(limit.name).unwrap_or(&limit.quota), key, part.units),
         }
     }
 

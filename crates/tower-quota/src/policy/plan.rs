@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tower_quota_core::{Charge, Decision, Key, Name, Outcome};
+use tower_quota_core::{Charge, Decision, Key, Name, Outcome, Quota};
 
 use super::Policy;
 use super::choose::Choose;
@@ -53,10 +53,18 @@ pub(super) struct PlannedChoice {
 #[repr(C, align(64))]
 pub(super) struct PlannedLimit {
     pub(super) key: usize,
-    /// The cost of every request, if the limit is [simple](Limit::simple_cost).
-    pub(super) simple_cost: Option<u64>,
+    /// The charge of every request, if the limit is [simple](Limit::simple_cost).
+    pub(super) simple: Option<SimpleCharge>,
     pub(super) limit: Limit,
     pub(super) on_store_failure: OnStoreFailure,
+}
+
+/// The charge of a simple limit, without a key.
+#[derive(Debug)]
+pub(super) struct SimpleCharge {
+    pub(super) name: Name,
+    pub(super) quota: Quota,
+    pub(super) cost: u64,
 }
 
 /// A key that limits count by, read once for each request.
@@ -93,7 +101,8 @@ impl Plan {
                 keys.len() - 1
             });
             let on_store_failure = limit.without_store(policy.on_store_failure);
-            PlannedLimit { key, simple_cost: limit.simple_cost(), limit, on_store_failure }
+            let simple = limit.simple_cost().map(|cost| SimpleCharge { name: limit.name, quota: limit.quota, cost });
+            PlannedLimit { key, simple, limit, on_store_failure }
         });
         let limits = planned.collect();
         let (lists, look_ups, instances) = (policy.lists, policy.look_ups, policy.instances);
@@ -221,16 +230,11 @@ impl fmt::Debug for PlannedChoice {
 mod tests {
     use core::mem::offset_of;
 
-    use tower_quota_core::{Name, Quota};
-
     use super::PlannedLimit;
-    use crate::limit::Limit;
 
     #[test]
     fn request_reads_two_lines_of_simple_limit() {
-        let quota = offset_of!(Limit, quota) + size_of::<Quota>();
-        let name = offset_of!(Limit, name) + size_of::<Name>();
-        let end = offset_of!(PlannedLimit, limit) + quota.max(name);
+        let end = offset_of!(PlannedLimit, limit);
         assert!(end <= 128, "{end} bytes");
     }
 }
