@@ -140,7 +140,7 @@ async fn overload_keeps_goodput_near_capacity() {
     let _alone = alone().await;
     let (_server, _link, capacity, stores) = rig().await;
     let mut shares = Vec::new();
-    for (times, seconds) in [(1, 4), (2, 4), (4, 4), (8, 10)] {
+    for (times, seconds) in [(1, 4), (2, 10), (4, 10), (8, 10)] {
         let tally = Arc::new(Tally::default());
         let goodput = offer(&stores, times * capacity, Duration::from_secs(seconds), &tally).await;
         shares.push(goodput * 100 / capacity);
