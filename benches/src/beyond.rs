@@ -7,7 +7,7 @@ use std::time::Duration;
 use tower_quota_core::{Charge, Decision, Key, MemoryStore, Name, Operation, Quota, RefusalCache, Store};
 use tower_quota_lease::Leased;
 
-use crate::work::Step;
+use crate::timing::Step;
 
 /// A store in memory that stands for one of several processes.
 #[derive(Clone)]
@@ -19,10 +19,6 @@ impl Store for SharedStore {
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         self.0.apply(operation, charges)
-    }
-
-    fn is_shared(&self) -> bool {
-        true
     }
 }
 

@@ -5,6 +5,9 @@ use std::time::{Duration, Instant};
 
 use crate::report::median;
 
+/// Does one decision.
+pub(crate) type Step = Box<dyn FnMut()>;
+
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 pub(crate) fn now() -> Instant {
     Instant::now()

@@ -17,9 +17,8 @@ use crate::memory::limiter::limiter;
 use crate::memory::ours::{TowerQuota, mixed, quotas_in_turn};
 use crate::memory::quota::quota;
 use crate::rules;
+use crate::timing::Step;
 
-/// Does one decision.
-pub(crate) type Step = Box<dyn FnMut()>;
 type Case = (&'static str, fn() -> Result<Step, Box<dyn Error>>);
 
 /// tower-quota's cases and, to compare, its peers'.

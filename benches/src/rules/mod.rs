@@ -18,8 +18,7 @@ use self::documents::{Size, client, document, path};
 pub(crate) use self::load::worker;
 use crate::layer::service::{Answering, Answers, Trivial, request};
 use crate::report::{Report, median};
-use crate::timing::median_per_item;
-use crate::work::Step;
+use crate::timing::{Step, median_per_item};
 
 /// Clients that ask in turn, each on one route.
 const CLIENTS: usize = 10_000;
