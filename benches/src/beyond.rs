@@ -4,23 +4,11 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Key, MemoryStore, Name, Operation, Quota, RefusalCache, Store};
+use tower_quota_core::{Charge, Decision, Key, MemoryStore, Name, Quota, RefusalCache, Store};
 use tower_quota_lease::Leased;
+use tower_quota_testkit::SharedStore;
 
 use crate::timing::Step;
-
-/// A store in memory that stands for one of several processes.
-#[derive(Clone)]
-struct SharedStore(MemoryStore);
-
-impl Store for SharedStore {
-    type Error = <MemoryStore as Store>::Error;
-    type Future = <MemoryStore as Store>::Future;
-
-    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
-        self.0.apply(operation, charges)
-    }
-}
 
 /// Returns the requests of one client of this quota a second, which is leased.
 pub(crate) fn leased(units: u64) -> Result<Step, Box<dyn Error>> {

@@ -1,7 +1,7 @@
 //! Tools for tests of tower-quota: of your own limits, and of your own stores.
 //!
 //! 1. [`ManualClock`]: a clock that moves only when a test says so. Windows pass without a sleep.
-//! 2. [`ScriptedStore`]: a store that gives the answers of a script and records the charges.
+//! 2. [`ScriptedStore`]: a store that gives the answers of a script and records the charges. [`SharedStore`] makes it one that other processes share.
 //! 3. [`conformance_tests!`]: the conformance suite, a `#[test]` for each rule that a store must keep.
 //! 4. `differential` (feature `differential`): random traces on a store and the model, compared in every field.
 //! 5. `simulation` (feature `simulation`): instances behind a network that delays and loses, in virtual time.
@@ -95,6 +95,7 @@ mod redis_sentinel;
 mod redis_server;
 mod resp;
 mod scripted_store;
+mod shared_store;
 #[cfg(feature = "simulation")]
 pub mod simulation;
 mod slow_link;
@@ -110,5 +111,6 @@ pub use self::redis_server::RedisServer;
 pub use self::scripted_store::{
     RecordedCharge, RecordedOperation, ScriptedAnswer, ScriptedError, ScriptedFuture, ScriptedStore,
 };
+pub use self::shared_store::SharedStore;
 pub use self::slow_link::SlowLink;
 pub use self::tls::TlsFiles;

@@ -1,28 +1,15 @@
 //! Calls that are under way together: none records a refusal that another one has ended.
 
 use tower_quota_core::{Charge, Operation, Quota, RefusalCache, Store, Timestamp};
-use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore, block_on};
+use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore, SharedStore, block_on};
 
 use crate::{client, poll_once};
 
 const MINUTE: Quota = Quota::per_minute(6);
 
-/// A scripted store that other processes could share, which holds its answers.
-#[derive(Clone, Debug)]
-struct Held(ScriptedStore);
-
-impl Store for Held {
-    type Error = <ScriptedStore as Store>::Error;
-    type Future = <ScriptedStore as Store>::Future;
-
-    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
-        self.0.apply(operation, charges)
-    }
-}
-
-fn setting() -> (RefusalCache<Held, ManualClock>, ScriptedStore) {
+fn setting() -> (RefusalCache<SharedStore<ScriptedStore>, ManualClock>, ScriptedStore) {
     let store = ScriptedStore::new();
-    (RefusalCache::with_clock(Held(store.clone()), store.clock().clone()), store)
+    (RefusalCache::with_clock(SharedStore(store.clone()), store.clock().clone()), store)
 }
 
 /// An operation that is sent while a check is under way that will be refused.

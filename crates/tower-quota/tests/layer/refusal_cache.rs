@@ -5,31 +5,18 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    Charge, Limit, MemoryStore, OnStoreFailure, Operation, Policy, Quota, RateLimit, RateLimitHandle, RateLimitLayer,
-    Store, TopWindow, key,
+    Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimit, RateLimitHandle, RateLimitLayer, TopWindow, key,
 };
+use tower_quota_testkit::SharedStore;
 
 use crate::fixture::{Answer, Inner, ScriptedStore, StoreControl, field, retry_after};
 
 /// Longer than any test: no result depends on the machine's speed.
 const AGE: Duration = Duration::from_secs(3_600);
 
-/// A scripted store that other processes could share.
-#[derive(Clone, Debug)]
-struct SharedStore(ScriptedStore);
-
-impl Store for SharedStore {
-    type Error = <ScriptedStore as Store>::Error;
-    type Future = <ScriptedStore as Store>::Future;
-
-    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
-        self.0.apply(operation, charges)
-    }
-}
-
 struct Setting {
-    service: RateLimit<Inner, SharedStore>,
-    handle: RateLimitHandle<SharedStore>,
+    service: RateLimit<Inner, SharedStore<ScriptedStore>>,
+    handle: RateLimitHandle<SharedStore<ScriptedStore>>,
     store: ScriptedStore,
     local: MemoryStore,
 }
