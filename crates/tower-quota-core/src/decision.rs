@@ -45,6 +45,12 @@ impl Decision {
         (self.outcome, self.at, self.refundable) = (outcome_of(&self.statuses), at, false);
     }
 
+    /// Sets the outcome by the statuses of all limits.
+    pub(crate) fn decide_by(&mut self, at: Timestamp, statuses: impl Iterator<Item = LimitStatus>) {
+        self.statuses.replace(statuses);
+        (self.outcome, self.at, self.refundable) = (outcome_of(&self.statuses), at, false);
+    }
+
     /// Returns the outcome: the request passes, waits or is refused.
     #[must_use]
     pub const fn outcome(&self) -> Outcome {

@@ -29,6 +29,17 @@ impl Statuses {
             _ => (0..count).map(status).collect(),
         }
     }
+
+    /// Replaces the statuses in place: to move all three places takes longer than to write one of them.
+    pub(crate) fn replace(&mut self, mut statuses: impl Iterator<Item = LimitStatus>) {
+        let Some(one) = statuses.next() else { return *self = Self::None };
+        let Some(two) = statuses.next() else { return *self = Self::One([one]) };
+        let Some(three) = statuses.next() else { return *self = Self::Two([one, two]) };
+        *self = match statuses.next() {
+            None => Self::Three([one, two, three]),
+            Some(four) => Self::Any([one, two, three, four].into_iter().chain(statuses).collect()),
+        };
+    }
 }
 
 impl Deref for Statuses {
@@ -62,14 +73,9 @@ impl fmt::Debug for Statuses {
 
 impl FromIterator<LimitStatus> for Statuses {
     fn from_iter<I: IntoIterator<Item = LimitStatus>>(statuses: I) -> Self {
-        let mut statuses = statuses.into_iter();
-        let Some(one) = statuses.next() else { return Self::None };
-        let Some(two) = statuses.next() else { return Self::One([one]) };
-        let Some(three) = statuses.next() else { return Self::Two([one, two]) };
-        match statuses.next() {
-            None => Self::Three([one, two, three]),
-            Some(four) => Self::Any([one, two, three, four].into_iter().chain(statuses).collect()),
-        }
+        let mut all = Self::None;
+        all.replace(statuses.into_iter());
+        all
     }
 }
 

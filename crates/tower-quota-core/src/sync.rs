@@ -4,9 +4,12 @@
 
 #[cfg(all(test, not(loom)))]
 pub(crate) mod collisions;
+mod sequence;
 
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
+
+pub(crate) use self::sequence::{SequenceLock, Words};
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -70,6 +73,18 @@ fn locked_after_waiting<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(loom)]
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Locks a mutex unless it is held.
+#[cfg(not(loom))]
+pub(crate) fn try_locked<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    mutex.try_lock()
+}
+
+/// Locks a mutex unless it is held.
+#[cfg(loom)]
+pub(crate) fn try_locked<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    mutex.try_lock().ok()
 }
 
 /// A lock for the tables of this family's crates.

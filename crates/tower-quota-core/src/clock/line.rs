@@ -1,6 +1,6 @@
 //! The time as a straight line over the counter, for a window of the counter's steps.
 
-use super::sync::{AtomicU64, Ordering, fence};
+use crate::sync::SequenceLock;
 
 /// The time for which a line is used, by the counter. The clock's errors are at most this large, and this old.
 pub(super) const WINDOW_MICROS: u64 = 100_000;
@@ -37,66 +37,45 @@ impl Rate {
     }
 }
 
-/// The published line, readable by all threads without a lock.
+/// The published line, readable by all threads without a lock: the counter at its start, the time there, the rate.
 ///
-/// This is a sequence lock (Hans-J. Boehm, "Can seqlocks get along with programming language memory models?", 2012).
-/// The version is odd while there is no line or one is being written. One thread writes at a time.
+/// It is closed while there is no line. One thread writes at a time.
 #[derive(Debug)]
-pub(super) struct Line {
-    version: AtomicU64,
-    /// The counter at the start of the line.
-    start: AtomicU64,
-    /// The time at the start of the line.
-    start_micros: AtomicU64,
-    rate: AtomicU64,
-}
+pub(super) struct Line(SequenceLock<3>);
 
 impl Line {
     pub(super) fn closed() -> Self {
-        Self {
-            version: AtomicU64::new(1),
-            start: AtomicU64::new(0),
-            start_micros: AtomicU64::new(0),
-            rate: AtomicU64::new(0),
-        }
+        Self(SequenceLock::closed())
     }
 
     /// Returns the time by the counter. There is none outside of the window, or while the line is closed.
     #[inline]
     pub(super) fn micros(&self, counter: impl FnOnce() -> u64) -> Option<u64> {
-        let version = self.version.load(Ordering::Acquire);
-        let start = self.start.load(Ordering::Relaxed);
-        let start_micros = self.start_micros.load(Ordering::Relaxed);
-        let rate = Rate(self.rate.load(Ordering::Relaxed));
-        // A counter that went back below the start wraps to more steps than any window has.
-        let passed = rate.micros(counter().wrapping_sub(start));
-        fence(Ordering::Acquire);
-        let is_consistent = version & 1 == 0 && self.version.load(Ordering::Relaxed) == version;
-        (is_consistent && passed < WINDOW_MICROS).then(|| start_micros.wrapping_add(passed))
+        let (start_micros, passed) = self.0.read(|words| {
+            let [start, start_micros, rate] = words.all();
+            // A counter that went back below the start wraps to more steps than any window has.
+            (start_micros, Rate(rate).micros(counter().wrapping_sub(start)))
+        })?;
+        (passed < WINDOW_MICROS).then(|| start_micros.wrapping_add(passed))
     }
 
     #[cfg(test)]
     pub(super) fn begin(&self) -> u64 {
-        self.start.load(Ordering::Relaxed)
+        self.0.words().get(0)
     }
 
     pub(super) fn is_open(&self) -> bool {
-        self.version.load(Ordering::Relaxed) & 1 == 0
+        self.0.is_open()
     }
 
     /// Publishes the line through this comparison.
     pub(super) fn publish(&self, counter: u64, micros: u64, rate: Rate) {
-        let odd = self.version.load(Ordering::Relaxed) | 1;
-        self.version.store(odd, Ordering::Relaxed);
-        fence(Ordering::Release);
-        self.start.store(counter.wrapping_sub(rate.steps(EARLY_MICROS)), Ordering::Relaxed);
-        self.start_micros.store(micros.wrapping_sub(EARLY_MICROS), Ordering::Relaxed);
-        self.rate.store(rate.0, Ordering::Relaxed);
-        self.version.store(odd.wrapping_add(1), Ordering::Release);
+        let start = counter.wrapping_sub(rate.steps(EARLY_MICROS));
+        self.0.replace([start, micros.wrapping_sub(EARLY_MICROS), rate.0]);
     }
 
     /// Withdraws the line.
     pub(super) fn close(&self) {
-        self.version.fetch_or(1, Ordering::Relaxed);
+        self.0.close();
     }
 }

@@ -7,7 +7,7 @@
 
 use super::counter::TimeSource;
 use super::line::{Line, Rate};
-use super::sync::{AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicU64, Mutex, Ordering, try_locked};
 
 /// The shortest time over which a rate is measured.
 pub(super) const MEASURED_NANOS: u64 = 50_000_000;
@@ -65,7 +65,7 @@ impl<S: TimeSource> Machine<S> {
         let is_due = || self.line.is_open() || self.source.system_nanos() >= self.due_nanos.load(Ordering::Relaxed);
         if self.source.has_counter() && is_due() {
             // While another thread compares, the system's clock is right without it.
-            if let Ok(mut last) = self.last.try_lock() {
+            if let Some(mut last) = try_locked(&self.last) {
                 self.compare(&mut last);
             }
         }

@@ -6,7 +6,6 @@ mod machine;
 #[cfg(all(test, loom))]
 mod models;
 mod monotonic;
-mod sync;
 #[cfg(test)]
 mod tests;
 

@@ -1,17 +1,16 @@
 //! A bucket of the table: a few entries, and the calls under way about limits whose tags lead here.
 
 use super::entry::KnownLimit;
+use super::known_limits::KnownLimits;
 use super::uncounted::Uncounted;
 use super::view::{ChargeView, Tag};
+use crate::sync::ShortMutex;
 
-/// The entries of a bucket.
-pub(super) const WAYS: usize = 8;
-
-/// A bucket of the table.
+/// A bucket of the table. The entries are changed under the lock of the calls under way.
 #[derive(Default)]
 pub(super) struct RefusalBucket {
-    entries: Vec<KnownLimit>,
-    flights: Vec<Flight>,
+    flights: ShortMutex<Vec<Flight>>,
+    entries: KnownLimits,
 }
 
 /// The calls under way about one limit of one key.
@@ -34,33 +33,41 @@ pub(super) struct Recorded {
 }
 
 impl RefusalBucket {
-    pub(super) fn entry(&self, tag: Tag) -> Option<&KnownLimit> {
-        self.entries.iter().find(|entry| entry.tag == tag)
+    /// Returns what is known of a limit. Waits only for a thread that is changing it.
+    #[inline]
+    pub(super) fn entry(&self, tag: Tag) -> Option<KnownLimit> {
+        self.entries.find(tag).unwrap_or_else(|_| self.entry_after_change(tag))
     }
 
-    pub(super) fn entry_mut(&mut self, tag: Tag) -> Option<&mut KnownLimit> {
-        self.entries.iter_mut().find(|entry| entry.tag == tag)
+    #[cold]
+    fn entry_after_change(&self, tag: Tag) -> Option<KnownLimit> {
+        let _flights = self.flights.lock();
+        self.entries.get(tag)
     }
 
-    fn remove_if(&mut self, tag: Tag, condition: impl FnOnce(&KnownLimit) -> bool) {
-        if let Some(position) = self.entries.iter().position(|entry| entry.tag == tag)
-            && condition(&self.entries[position])
-        {
-            self.entries.swap_remove(position);
+    /// Notes a refusal that the store has yet to count.
+    pub(super) fn add_uncounted(&self, view: &ChargeView, now: u64) {
+        let _flights = self.flights.lock();
+        if let Some(mut known) = self.entries.get(view.tag) {
+            known.uncounted.add(view);
+            self.entries.put(&known, now);
         }
     }
 
     /// Notes a call before it is sent. `changes` says whether it may give units back.
     ///
     /// Returns its generation, and the refusals that it can carry to the store.
-    pub(super) fn begin(&mut self, view: &ChargeView, changes: bool, now: u64) -> (u32, Uncounted) {
-        self.remove_if(view.tag, |entry| changes || entry.fingerprint != view.fingerprint);
-        let uncounted = self.entry_mut(view.tag).map_or_else(Uncounted::default, |entry| {
-            entry.called = now;
-            core::mem::take(&mut entry.uncounted)
+    pub(super) fn begin(&self, view: &ChargeView, changes: bool, now: u64) -> (u32, Uncounted) {
+        let mut flights = self.flights.lock();
+        self.forget_if_other(view, changes);
+        let uncounted = self.entries.get(view.tag).map_or_else(Uncounted::default, |mut known| {
+            let uncounted = core::mem::take(&mut known.uncounted);
+            known.called = now;
+            self.entries.put(&known, now);
+            uncounted
         });
-        let Some(flight) = self.flights.iter_mut().find(|flight| flight.tag == view.tag) else {
-            self.flights.push(Flight { tag: view.tag, calls: 1, generation: 0, fingerprint: view.fingerprint });
+        let Some(flight) = flights.iter_mut().find(|flight| flight.tag == view.tag) else {
+            flights.push(Flight { tag: view.tag, calls: 1, generation: 0, fingerprint: view.fingerprint });
             return (0, uncounted);
         };
         flight.calls += 1;
@@ -71,35 +78,47 @@ impl RefusalBucket {
         (flight.generation, uncounted)
     }
 
-    /// Notes the end of a call. Returns whether its answer still holds.
-    pub(super) fn end(&mut self, view: &ChargeView, changes: bool, generation: u32) -> bool {
-        let Some(position) = self.flights.iter().position(|flight| flight.tag == view.tag) else { return false };
-        let flight = &mut self.flights[position];
+    /// Notes the end of a call. If its answer still holds, records what it says of a limit, if that is given.
+    pub(super) fn end(
+        &self,
+        view: &ChargeView,
+        changes: bool,
+        generation: u32,
+        answer: Option<(KnownLimit, bool)>,
+        now: u64,
+    ) -> Recorded {
+        let mut flights = self.flights.lock();
+        let position = flights.iter().position(|flight| flight.tag == view.tag);
+        let Some(position) = position else { return Recorded::default() };
+        let flight = &mut flights[position];
         let is_current = flight.generation == generation;
         // The store may have done it last, whatever was sent after it.
         let interferes = changes || flight.fingerprint != view.fingerprint;
         flight.generation = flight.generation.wrapping_add(u32::from(interferes));
         flight.calls -= 1;
         if flight.calls == 0 {
-            self.flights.swap_remove(position);
+            flights.swap_remove(position);
         }
         if interferes {
-            self.remove_if(view.tag, |entry| changes || entry.fingerprint != view.fingerprint);
+            self.forget_if_other(view, changes);
         }
-        is_current && !interferes
+        match answer {
+            Some((fresh, keeps_status)) if is_current && !interferes => self.record(fresh, view, now, keeps_status),
+            _ => Recorded::default(),
+        }
+    }
+
+    /// Forgets what is known by another quota, or in any case if units are given back.
+    fn forget_if_other(&self, view: &ChargeView, changes: bool) {
+        if self.entries.get(view.tag).is_some_and(|known| changes || known.fingerprint != view.fingerprint) {
+            self.entries.remove(view.tag);
+        }
     }
 
     /// Records an answer: a refusal, or a status if those are remembered.
-    pub(super) fn record(
-        &mut self,
-        mut fresh: KnownLimit,
-        view: &ChargeView,
-        now: u64,
-        keeps_status: bool,
-    ) -> Recorded {
+    fn record(&self, mut fresh: KnownLimit, view: &ChargeView, now: u64, keeps_status: bool) -> Recorded {
         let is_refusal = fresh.is_refusal_at(now);
-        let recorded = Recorded { is_refusal, evicts_refusal: false };
-        if let Some(known) = self.entry_mut(fresh.tag) {
+        if let Some(mut known) = self.entries.get(fresh.tag) {
             if known.sent > fresh.sent {
                 return Recorded::default();
             }
@@ -109,29 +128,16 @@ impl RefusalBucket {
                 && if is_refusal { known.refuses_more_than(&fresh) } else { !known.refuses(view, now, u64::MAX) };
             if stays {
                 known.update_status(&fresh);
+                self.entries.put(&known, now);
                 return Recorded::default();
             }
             fresh.called = fresh.called.max(known.called);
             fresh.uncounted = known.uncounted;
-            if is_refusal || keeps_status {
-                *known = fresh;
-                return recorded;
+            if !is_refusal && !keeps_status {
+                self.entries.remove(fresh.tag);
             }
-            self.remove_if(fresh.tag, |_| true);
-            return recorded;
         }
-        if !is_refusal && !keeps_status {
-            return recorded;
-        }
-        if self.entries.len() < WAYS {
-            self.entries.push(fresh);
-            return recorded;
-        }
-        let mut evicts_refusal = false;
-        if let Some(oldest) = self.entries.iter_mut().min_by_key(|entry| entry.rank(now)) {
-            evicts_refusal = oldest.is_refusal_at(now);
-            *oldest = fresh;
-        }
-        Recorded { is_refusal, evicts_refusal }
+        let evicted = if is_refusal || keeps_status { self.entries.put(&fresh, now) } else { None };
+        Recorded { is_refusal, evicts_refusal: evicted.is_some_and(|known| known.is_refusal_at(now)) }
     }
 }

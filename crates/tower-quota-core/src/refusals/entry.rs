@@ -5,9 +5,11 @@ use core::time::Duration;
 use super::uncounted::Uncounted;
 use super::view::{ChargeView, Tag};
 use crate::algorithm::{Verdict, bucket};
-use crate::decision::Decision;
+use crate::charge::Charge;
 use crate::outcome::Outcome;
+use crate::quota::Quota;
 use crate::status::{Left, LimitStatus};
+use crate::sync::{SequenceLock, Words};
 use crate::time::{Timestamp, micros};
 
 /// The memory of one limit of one key: its last status, and the refusal that holds, if any.
@@ -36,10 +38,58 @@ pub(super) struct KnownLimit {
     pub(super) uncounted: Uncounted,
 }
 
+/// The words of an entry. With their version they fill two cache lines.
+pub(super) const WORDS: usize = 15;
+
 // A table of the default capacity takes 2 MB, and its locks a tenth of that.
-const _: () = assert!(size_of::<KnownLimit>() == 120);
+const _: () = assert!(size_of::<SequenceLock<WORDS>>() == 128);
 
 impl KnownLimit {
+    /// Returns the words that `of_words` reads.
+    pub(super) const fn words(&self) -> [u64; WORDS] {
+        let [tag, tag_high] = self.tag;
+        let [refusals, units, least] = self.uncounted.words();
+        [
+            tag,
+            tag_high,
+            self.fingerprint,
+            self.sent,
+            self.at.as_micros(),
+            self.until,
+            self.cost,
+            self.max_wait,
+            self.limit,
+            self.remaining,
+            self.full_at,
+            self.called,
+            refusals,
+            units,
+            least,
+        ]
+    }
+
+    /// Reads an entry, if it has this tag.
+    #[inline]
+    pub(super) fn of_words(tag: Tag, words: &Words<WORDS>) -> Option<Self> {
+        if words.get(0) != tag[0] || words.get(1) != tag[1] {
+            return None;
+        }
+        Some(Self {
+            tag,
+            fingerprint: words.get(2),
+            sent: words.get(3),
+            at: Timestamp::from_micros(words.get(4)),
+            until: words.get(5),
+            cost: words.get(6),
+            max_wait: words.get(7),
+            limit: words.get(8),
+            remaining: words.get(9),
+            full_at: words.get(10),
+            called: words.get(11),
+            uncounted: Uncounted::of_words([words.get(12), words.get(13), words.get(14)]),
+        })
+    }
+
     /// Makes the memory of a status that the store answered to a call that was sent at `sent`.
     pub(super) fn new(view: &ChargeView, status: &LimitStatus, at: Timestamp, sent: u64) -> Self {
         let until = match status.outcome {
@@ -52,7 +102,7 @@ impl KnownLimit {
             sent,
             at,
             until,
-            cost: view.least_units(),
+            cost: view.least_units,
             max_wait: view.max_wait,
             limit: status.limit,
             remaining: status.remaining(),
@@ -68,7 +118,7 @@ impl KnownLimit {
             && now - self.sent < max_age
             && self.fingerprint == view.fingerprint
             && view.units > 0
-            && self.cost <= view.least_units()
+            && self.cost <= view.least_units
             && view.max_wait <= self.max_wait
     }
 
@@ -97,21 +147,19 @@ impl KnownLimit {
     }
 
     /// Returns the present instant on the store's clock.
-    fn store_now(&self, now: u64) -> Timestamp {
+    pub(super) fn store_now(&self, now: u64) -> Timestamp {
         self.at + Duration::from_micros(now.saturating_sub(self.sent))
     }
 
     /// Returns the present status of a refused request's charge.
-    fn status(&self, view: &ChargeView, now: u64, max_age: u64) -> LimitStatus {
-        let mut status = self.aged_status(view, now);
+    pub(super) fn status(&self, charge: &Charge<'_>, view: &ChargeView, now: u64, max_age: u64) -> LimitStatus {
+        let mut status = self.aged_status(charge, now);
         if self.refuses(view, now, max_age) {
-            let mut retry = self.until - now;
-            let is_larger = view.least_units() != self.cost || view.max_wait != self.max_wait;
-            if is_larger && view.quota.algorithm().is_bucket() {
-                let used = self.used_grains(view, now);
-                if let Verdict::Refuse { retry: longer } =
-                    bucket::judge(&view.quota, used, view.least_units(), view.max_wait)
-                {
+            let (quota, mut retry) = (charge.quota(), self.until - now);
+            let is_larger = view.least_units != self.cost || view.max_wait != self.max_wait;
+            if is_larger && quota.algorithm().is_bucket() {
+                let used = self.used_grains(quota, now);
+                if let Verdict::Refuse { retry: longer } = bucket::judge(quota, used, view.least_units, view.max_wait) {
                     retry = retry.max(longer);
                 }
             }
@@ -121,26 +169,27 @@ impl KnownLimit {
     }
 
     /// Returns the grains that are used of a bucket by this quota.
-    fn used_grains(&self, view: &ChargeView, now: u64) -> u64 {
-        self.full_at.saturating_sub(now).saturating_mul(view.quota.refill())
+    const fn used_grains(&self, quota: &Quota, now: u64) -> u64 {
+        self.full_at.saturating_sub(now).saturating_mul(quota.refill())
     }
 
     /// Returns the status by the store's quota, as if every charge were admitted.
-    fn aged_status(&self, view: &ChargeView, now: u64) -> LimitStatus {
-        let mut status = LimitStatus::of_bucket(view.name, &view.quota, self.used_grains(view, now), 0);
-        if view.quota.algorithm().is_bucket() {
+    fn aged_status(&self, charge: &Charge<'_>, now: u64) -> LimitStatus {
+        let quota = charge.quota();
+        let mut status = LimitStatus::of_bucket(charge.name(), quota, self.used_grains(quota, now), 0);
+        if quota.algorithm().is_bucket() {
             // The store may count by a smaller burst, and then has less left.
-            let refilled = now.saturating_sub(self.sent).saturating_mul(view.quota.refill()) / view.quota.grain();
+            let refilled = now.saturating_sub(self.sent).saturating_mul(quota.refill()) / quota.grain();
             let most = self.remaining.saturating_add(refilled).saturating_add(1);
-            if view.quota.capacity() == self.limit && status.remaining() > most {
+            if quota.capacity() == self.limit && status.remaining() > most {
                 status.left = Left::new(most, status.reset_after());
             }
         } else {
             let reset = self.full_at.saturating_sub(now);
-            let remaining = if reset == 0 { view.quota.capacity() } else { self.remaining };
+            let remaining = if reset == 0 { quota.capacity() } else { self.remaining };
             status.left = Left::new(remaining, Duration::from_micros(reset));
         }
-        status.is_shadow = view.is_shadow;
+        status.is_shadow = charge.is_shadow();
         status
     }
 
@@ -148,18 +197,18 @@ impl KnownLimit {
     ///
     /// As large a part of it is used, in full units. What is used of the store's quota is rounded up first, as the store
     /// does it: a client does not get the unit that is being refilled.
-    pub(super) fn share_status(&self, view: &ChargeView, now: u64) -> LimitStatus {
-        let mut status = self.aged_status(view, now);
+    pub(super) fn share_status(&self, charge: &Charge<'_>, now: u64) -> LimitStatus {
+        let (quota, mut status) = (charge.quota(), self.aged_status(charge, now));
         let reset = status.reset_after();
         let (limit, share) = (u128::from(self.limit), u128::from(status.limit));
         let used = if reset.is_zero() {
             0
-        } else if view.quota.algorithm().is_bucket() {
-            let in_units = |grains: u64| (u128::from(grains) * limit).div_ceil(u128::from(view.quota.grain()) * share);
+        } else if quota.algorithm().is_bucket() {
+            let in_units = |grains: u64| (u128::from(grains) * limit).div_ceil(u128::from(quota.grain()) * share);
             // The store may count by a smaller burst, and then has less left.
-            let refilled = in_units(now.saturating_sub(self.sent).saturating_mul(view.quota.refill()));
+            let refilled = in_units(now.saturating_sub(self.sent).saturating_mul(quota.refill()));
             let left = u128::from(self.remaining).saturating_add(refilled);
-            in_units(self.used_grains(view, now)).max(limit.saturating_sub(left))
+            in_units(self.used_grains(quota, now)).max(limit.saturating_sub(left))
         } else {
             u128::from(self.limit.saturating_sub(self.remaining))
         };
@@ -169,49 +218,25 @@ impl KnownLimit {
     }
 }
 
-/// Refuses a request by what these entries know of it, and writes the decision.
-///
-/// Returns `false`, and does nothing, if the store has to be asked.
-pub(super) fn known_refusal(
-    views: &[ChargeView],
-    entries: &[Option<KnownLimit>],
-    now: u64,
-    max_age: u64,
-    decision: &mut Decision,
-) -> bool {
-    let known = || views.iter().zip(entries).filter_map(|(view, entry)| Some((view, entry.as_ref()?)));
-    let refuses = |(view, entry): &(&ChargeView, &KnownLimit)| !view.is_shadow && entry.refuses(view, now, max_age);
-    let Some((_, refusing)) = known().find(refuses) else { return false };
-    // A cost that never fits has no time to retry, whatever else refuses.
-    if views.iter().any(ChargeView::never_fits) {
-        return false;
-    }
-    let statuses = known().filter(|(view, entry)| view.fingerprint == entry.fingerprint);
-    let statuses = statuses.map(|(view, entry)| entry.status(view, now, max_age));
-    decision.refuse(refusing.store_now(now), statuses.collect());
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charge::Charge;
     use crate::key::Key;
     use crate::key_hash::KeyHasher;
     use crate::name::Name;
-    use crate::quota::Quota;
     use crate::refusals::view::views;
 
     #[test]
     fn share_has_no_more_than_is_left() {
-        let (quota, name) = (Quota::per_second(1_000), Name::new("second"));
-        let view = views(&[Charge::new(name, &quota, &Key::EVERYONE)], &KeyHasher::random())[0];
+        let (quota, name, key) = (Quota::per_second(1_000), Name::new("second"), Key::EVERYONE);
+        let charge = Charge::new(name, &quota, &key);
+        let view = views(&[charge], &KeyHasher::random())[0];
         // The store counts by a burst of 950 units, which are used up.
         let left = Left::new(0, Duration::from_millis(950));
         let status = LimitStatus { name, limit: 1_000, left, taken: 0, outcome: Outcome::Allow, is_shadow: false };
         let known = KnownLimit::new(&view, &status, Timestamp::EPOCH, 7);
         for (micros, left) in [(0, 0), (500, 1), (10_000, 10), (940_000, 940), (950_000, 1_000)] {
-            assert_eq!(known.share_status(&view, 7 + micros).remaining(), left, "after {micros} us");
+            assert_eq!(known.share_status(&charge, 7 + micros).remaining(), left, "after {micros} us");
         }
     }
 }

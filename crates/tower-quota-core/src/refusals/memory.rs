@@ -1,14 +1,12 @@
 //! The table of a refusal cache, and its clock.
 
-use core::ops::DerefMut;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-use smallvec::SmallVec;
-
-use super::bucket::{RefusalBucket, WAYS};
-use super::entry::{KnownLimit, known_refusal};
-use super::stats::{EventCount, RefusalStats, StripedCount};
+use super::bucket::RefusalBucket;
+use super::entry::KnownLimit;
+use super::known_limits::WAYS;
+use super::stats::{EventCount, RefusalStats, Stripes};
 use super::uncounted::Uncounted;
 use super::view::{ChargeView, Tag, Views, views};
 use crate::charge::Charge;
@@ -16,28 +14,27 @@ use crate::clock::Clock;
 use crate::decision::Decision;
 use crate::key_hash::KeyHasher;
 use crate::status::LimitStatus;
-use crate::sync::ShortMutex;
 use crate::time::Timestamp;
 
 /// The time within which a limit that counts refusals asks the store again, in microseconds: ten calls a second.
 const COUNTING_CALL_EVERY: u64 = 100_000;
 
-/// The memory of each of a request's limits, if there is one.
-type KnownLimits = SmallVec<[Option<KnownLimit>; 4]>;
+/// The shortest time between two writes of the instant that all threads read, in microseconds.
+const SHARED_EVERY: u64 = 100;
 
-/// The table of a refusal cache: buckets of entries, each behind a lock.
+/// The table of a refusal cache: buckets of entries.
 pub(super) struct Memory<C> {
     clock: C,
-    /// The latest reading of the clock: time is never taken to be earlier.
+    /// The latest instant that any thread has read, or one shortly before it.
     latest: AtomicU64,
     /// The end of the last refusal, so that a service that refuses no client pays for no look-up.
     refusing_until: AtomicU64,
     bucket_count: usize,
     /// Made for the first request, since many layers never use theirs.
-    buckets: OnceLock<Box<[ShortMutex<RefusalBucket>]>>,
+    buckets: OnceLock<Box<[RefusalBucket]>>,
     hasher: KeyHasher,
     remembers_statuses: AtomicBool,
-    answered: StripedCount,
+    stripes: Stripes,
     remembered: EventCount,
     evicted: EventCount,
 }
@@ -52,7 +49,7 @@ impl<C> Memory<C> {
             buckets: OnceLock::new(),
             hasher: KeyHasher::random(),
             remembers_statuses: AtomicBool::new(false),
-            answered: StripedCount::default(),
+            stripes: Stripes::default(),
             remembered: EventCount::default(),
             evicted: EventCount::default(),
         }
@@ -68,7 +65,11 @@ impl<C> Memory<C> {
     }
 
     pub(super) fn stats(&self) -> RefusalStats {
-        RefusalStats { answered: self.answered.get(), remembered: self.remembered.get(), evicted: self.evicted.get() }
+        RefusalStats {
+            answered: self.stripes.answered(),
+            remembered: self.remembered.get(),
+            evicted: self.evicted.get(),
+        }
     }
 
     pub(super) fn remember_statuses(&self, remembers: bool) {
@@ -83,35 +84,37 @@ impl<C> Memory<C> {
         views(charges, &self.hasher)
     }
 
-    fn buckets(&self) -> &[ShortMutex<RefusalBucket>] {
-        self.buckets.get_or_init(|| (0..self.bucket_count).map(|_| ShortMutex::default()).collect())
+    fn buckets(&self) -> &[RefusalBucket] {
+        self.buckets.get_or_init(|| (0..self.bucket_count).map(|_| RefusalBucket::default()).collect())
     }
 
     /// Returns the bucket of a tag; `None` if there is none at all.
-    fn bucket(&self, tag: Tag) -> Option<impl DerefMut<Target = RefusalBucket>> {
+    fn bucket(&self, tag: Tag) -> Option<&RefusalBucket> {
         let position = (u128::from(tag[0]) * self.bucket_count as u128) >> u64::BITS;
-        Some(self.buckets().get(usize::try_from(position).ok()?)?.lock())
+        self.buckets().get(usize::try_from(position).ok()?)
     }
 
     pub(super) fn entry(&self, view: &ChargeView) -> Option<KnownLimit> {
-        self.bucket(view.tag)?.entry(view.tag).copied()
-    }
-
-    fn entries(&self, views: &[ChargeView]) -> KnownLimits {
-        let mut entries = KnownLimits::new();
-        views.iter().for_each(|view| entries.push(self.entry(view)));
-        entries
+        self.bucket(view.tag)?.entry(view.tag)
     }
 }
 
 impl<C: Clock> Memory<C> {
-    /// Returns the present instant, in microseconds. It never runs backwards.
+    /// Returns the present instant, in microseconds.
     ///
-    /// While a clock that was set back catches up, every refusal has run out and the store is asked.
+    /// It never runs backwards in a thread, and between threads by less than [`SHARED_EVERY`]. While a clock that was set
+    /// back catches up, it stands still.
     pub(super) fn now(&self) -> u64 {
-        let (now, latest) = (self.clock.now().as_micros(), self.latest.load(Ordering::Relaxed));
-        // Written only when it has changed: threads would wait for each other.
-        if now <= latest { latest } else { self.latest.fetch_max(now, Ordering::Relaxed).max(now) }
+        let (now, own) = (self.clock.now().as_micros(), &self.stripes.own().latest);
+        let (own_latest, latest) = (own.load(Ordering::Relaxed), self.latest.load(Ordering::Relaxed));
+        if now > own_latest {
+            own.fetch_max(now, Ordering::Relaxed);
+        }
+        // Written now and then: threads would wait for each other.
+        if now >= latest.saturating_add(SHARED_EVERY) {
+            self.latest.fetch_max(now, Ordering::Relaxed);
+        }
+        now.max(own_latest).max(latest)
     }
 
     /// Returns whether any refusal may hold at this instant.
@@ -120,34 +123,69 @@ impl<C: Clock> Memory<C> {
     }
 
     /// Returns the refusal of a request that is known; `None` if the store has to be asked.
-    pub(super) fn known_refusal(&self, views: &[ChargeView], now: u64, max_age: u64) -> Option<Decision> {
+    pub(super) fn known_refusal(
+        &self,
+        (charges, views): (&[Charge<'_>], &[ChargeView]),
+        now: u64,
+        max_age: u64,
+    ) -> Option<Decision> {
         let mut decision = Decision::default();
-        known_refusal(views, &self.entries(views), now, max_age, &mut decision).then_some(decision)
+        self.refuse_known((charges, views), now, max_age, &mut decision).then_some(decision)
     }
 
     /// Refuses a known request, and notes it where the store counts refusals.
     ///
     /// Writes the decision. Returns `false`, and does nothing, if the store has to be asked.
-    pub(super) fn refuse(&self, views: &[ChargeView], now: u64, max_age: u64, decision: &mut Decision) -> bool {
-        let entries = self.entries(views);
-        let mut counting = views.iter().zip(&entries).filter(|(view, _)| view.counts_refusals);
-        let is_countable = |entry: &KnownLimit, view: &ChargeView| {
-            entry.fingerprint == view.fingerprint && now.saturating_sub(entry.called) < COUNTING_CALL_EVERY
+    pub(super) fn refuse(
+        &self,
+        (charges, views): (&[Charge<'_>], &[ChargeView]),
+        now: u64,
+        max_age: u64,
+        decision: &mut Decision,
+    ) -> bool {
+        let counting = || views.iter().filter(|view| view.counts_refusals);
+        let is_countable = |known: KnownLimit, view: &ChargeView| {
+            known.fingerprint == view.fingerprint && now.saturating_sub(known.called) < COUNTING_CALL_EVERY
         };
-        if !counting.all(|(view, entry)| entry.as_ref().is_some_and(|entry| is_countable(entry, view)))
-            || !known_refusal(views, &entries, now, max_age, decision)
-        {
+        let are_countable = counting().all(|view| self.entry(view).is_some_and(|known| is_countable(known, view)));
+        if !are_countable || !self.refuse_known((charges, views), now, max_age, decision) {
             return false;
         }
-        for view in views.iter().filter(|view| view.counts_refusals) {
-            if let Some(mut bucket) = self.bucket(view.tag)
-                && let Some(entry) = bucket.entry_mut(view.tag)
-            {
-                entry.uncounted.add(view);
+        for view in counting() {
+            if let Some(bucket) = self.bucket(view.tag) {
+                bucket.add_uncounted(view, now);
             }
         }
-        self.answered.add_one();
+        self.stripes.own().answered.add(1);
         true
+    }
+
+    fn refuse_known(
+        &self,
+        (charges, views): (&[Charge<'_>], &[ChargeView]),
+        now: u64,
+        max_age: u64,
+        decision: &mut Decision,
+    ) -> bool {
+        let known = || {
+            let known = charges.iter().zip(views).filter_map(|(charge, view)| Some((charge, view, self.entry(view)?)));
+            known.filter(|(_, view, known)| view.fingerprint == known.fingerprint)
+        };
+        let refuses = |(charge, view, known): &(&Charge<'_>, &ChargeView, KnownLimit)| {
+            !charge.is_shadow() && known.refuses(view, now, max_age)
+        };
+        let Some((.., refusing)) = known().find(refuses) else { return false };
+        // A cost that never fits has no time to retry, whatever else refuses.
+        let never_fits = |(charge, view): (&Charge<'_>, &ChargeView)| {
+            !charge.is_shadow() && view.least_units > charge.quota().capacity()
+        };
+        if charges.iter().zip(views).any(never_fits) {
+            return false;
+        }
+        let statuses = known().map(|(charge, view, known)| known.status(charge, view, now, max_age));
+        decision.decide_by(refusing.store_now(now), statuses);
+        // What was known may have changed in between.
+        !decision.is_allowed()
     }
 
     /// Returns the clock's own instant before a call is sent, which may be earlier than [`now`](Self::now).
@@ -156,13 +194,13 @@ impl<C: Clock> Memory<C> {
     }
 
     pub(super) fn begin(&self, view: &ChargeView, changes: bool, now: u64) -> (u32, Uncounted) {
-        self.bucket(view.tag).map_or_else(Default::default, |mut bucket| bucket.begin(view, changes, now))
+        self.bucket(view.tag).map_or_else(Default::default, |bucket| bucket.begin(view, changes, now))
     }
 
     /// Notes the end of a call, without an answer to record.
     pub(super) fn end(&self, view: &ChargeView, changes: bool, generation: u32) {
-        if let Some(mut bucket) = self.bucket(view.tag) {
-            bucket.end(view, changes, generation);
+        if let Some(bucket) = self.bucket(view.tag) {
+            bucket.end(view, changes, generation, None, self.now());
         }
     }
 
@@ -181,14 +219,13 @@ impl<C: Clock> Memory<C> {
     ) {
         let now = self.now();
         let keeps_status = is_refused || self.remembers_statuses();
-        let Some(mut bucket) = self.bucket(view.tag) else { return };
-        if bucket.end(view, false, generation) {
-            let fresh = KnownLimit::new(view, status, at, sent);
-            let recorded = bucket.record(fresh, view, now, keeps_status);
-            drop(bucket);
+        let Some(bucket) = self.bucket(view.tag) else { return };
+        let fresh = KnownLimit::new(view, status, at, sent);
+        let recorded = bucket.end(view, false, generation, Some((fresh, keeps_status)), now);
+        if recorded.is_refusal {
             self.refusing_until.fetch_max(fresh.until, Ordering::Relaxed);
-            self.remembered.add(u64::from(recorded.is_refusal));
-            self.evicted.add(u64::from(recorded.evicts_refusal));
+            self.remembered.add(1);
         }
+        self.evicted.add(u64::from(recorded.evicts_refusal));
     }
 }

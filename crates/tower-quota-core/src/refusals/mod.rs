@@ -18,7 +18,8 @@
 //! |---|---|
 //! | `view.rs` | one charge, as the table sees it |
 //! | `entry.rs` | what is remembered of one limit of one key, and which charges it refuses |
-//! | `bucket.rs` | a few entries, and the calls under way about them |
+//! | `known_limits.rs` | a few entries, which are read without a lock |
+//! | `bucket.rs` | entries, and the calls under way about them |
 //! | `memory.rs` | the table and its clock |
 //! | `call.rs` | a call under way, which records its answer |
 //! | `uncounted.rs` | refusals that the store has yet to count |
@@ -27,6 +28,7 @@ mod bucket;
 mod call;
 mod entry;
 mod future;
+mod known_limits;
 mod memory;
 mod stats;
 mod uncounted;
@@ -167,7 +169,7 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
     fn refuse_known(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
         let now = self.memory.now();
         self.memory.may_refuse(now)
-            && self.memory.refuse(&self.memory.views(charges), now, self.max_age_micros, decision)
+            && self.memory.refuse((charges, &self.memory.views(charges)), now, self.max_age_micros, decision)
     }
 
     /// Asks the store, without a look at the known refusals.
@@ -201,7 +203,7 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
     /// used until it resets. The outcome is always `Allow`. Returns `None` if nothing is known.
     pub fn last_status(&self, charge: &Charge<'_>) -> Option<LimitStatus> {
         let view = *self.memory.views(&[*charge]).first()?;
-        Some(self.memory.entry(&view)?.share_status(&view, self.memory.now()))
+        Some(self.memory.entry(&view)?.share_status(charge, self.memory.now()))
     }
 
     fn remembers(&self) -> bool {
@@ -215,8 +217,10 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         charges: &[Charge<'_>],
     ) -> (impl Future<Output = StoreAnswer<S>> + use<S, C>, Option<Decision>) {
         let now = self.memory.now();
-        let known = self.memory.may_refuse(now).then(|| self.memory.known_refusal(&views, now, u64::MAX)).flatten();
-        let refused = known.as_ref().and_then(|_| self.memory.known_refusal(&views, now, self.max_age_micros));
+        let known =
+            self.memory.may_refuse(now).then(|| self.memory.known_refusal((charges, &views), now, u64::MAX)).flatten();
+        let refused =
+            known.as_ref().and_then(|_| self.memory.known_refusal((charges, &views), now, self.max_age_micros));
         let count = views.len();
         let call = TrackedCall::begin(&self.memory, views, Operation::Check);
         let uncounted = call.uncounted(charges);
@@ -271,7 +275,7 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
             });
         }
         let mut known = Decision::default();
-        if self.memory.refuse(&views, self.memory.now(), self.max_age_micros, &mut known) {
+        if self.memory.refuse((charges, &views), self.memory.now(), self.max_age_micros, &mut known) {
             return RefusalFuture::tracked(core::future::ready(Ok(known)));
         }
         let (answer, known) = self.check_store(views, charges);

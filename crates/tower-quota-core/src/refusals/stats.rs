@@ -15,40 +15,41 @@ pub struct RefusalStats {
     pub evicted: u64,
 }
 
-/// A count that many threads add to at once, in places of their own.
+/// Numbers that many threads write at once, in places of their own.
 #[derive(Debug, Default)]
-pub(super) struct StripedCount([Stripe; STRIPES]);
+pub(super) struct Stripes([Stripe; STRIPES]);
 
 /// The places.
 const STRIPES: usize = 16;
 
-/// Processors fetch two lines at a time.
+/// The numbers of the threads of one place. Processors fetch two lines at a time.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Stripe(AtomicU64);
-
-impl StripedCount {
-    pub(super) fn add_one(&self) {
-        self.0[stripe()].0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn get(&self) -> u64 {
-        self.0.iter().map(|stripe| stripe.0.load(Ordering::Relaxed)).sum()
-    }
+pub(super) struct Stripe {
+    /// The requests that these threads have refused from memory.
+    pub(super) answered: EventCount,
+    /// The latest instant that these threads have read.
+    pub(super) latest: AtomicU64,
 }
 
-/// Returns the place of this thread. Threads take places in turn.
-fn stripe() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static STRIPE: Cell<usize> = const { Cell::new(usize::MAX) };
-    }
-    STRIPE.with(|stripe| {
-        if stripe.get() == usize::MAX {
-            stripe.set(NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES);
+impl Stripes {
+    /// Returns the place of this thread. Threads take places in turn.
+    pub(super) fn own(&self) -> &Stripe {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        thread_local! {
+            static PLACE: Cell<usize> = const { Cell::new(usize::MAX) };
         }
-        stripe.get()
-    })
+        &self.0[PLACE.with(|place| {
+            if place.get() == usize::MAX {
+                place.set(NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES);
+            }
+            place.get()
+        })]
+    }
+
+    pub(super) fn answered(&self) -> u64 {
+        self.0.iter().map(|stripe| stripe.answered.get()).sum()
+    }
 }
 
 /// A count that only grows.

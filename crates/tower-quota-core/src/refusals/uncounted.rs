@@ -9,7 +9,7 @@ const MOST_CHARGES: usize = 32;
 /// Refusals of one limit of one key that the store has yet to count.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Uncounted {
-    refusals: u32,
+    refusals: u64,
     /// The sum of their costs.
     units: u64,
     /// The least cost of them.
@@ -17,6 +17,14 @@ pub(super) struct Uncounted {
 }
 
 impl Uncounted {
+    pub(super) const fn words(self) -> [u64; 3] {
+        [self.refusals, self.units, self.least]
+    }
+
+    pub(super) const fn of_words([refusals, units, least]: [u64; 3]) -> Self {
+        Self { refusals, units, least }
+    }
+
     /// Adds a refusal.
     pub(super) fn add(&mut self, view: &ChargeView) {
         self.least = if self.refusals == 0 { view.units } else { self.least.min(view.units) };

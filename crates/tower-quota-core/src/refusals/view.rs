@@ -7,8 +7,6 @@ use smallvec::SmallVec;
 use crate::charge::Charge;
 use crate::key::Key;
 use crate::key_hash::KeyHasher;
-use crate::name::Name;
-use crate::quota::Quota;
 
 /// The charges of a request, in their order.
 pub(super) type Views = SmallVec<[ChargeView; 4]>;
@@ -16,34 +14,22 @@ pub(super) type Views = SmallVec<[ChargeView; 4]>;
 /// The identity of a limit of a key: 128 bits that clients can neither choose nor compute.
 pub(super) type Tag = [u64; 2];
 
-/// One charge, without its key.
+/// The numbers of a charge by which an entry refuses it. They outlive the charge.
 #[derive(Clone, Copy)]
 pub(super) struct ChargeView {
     pub(super) tag: Tag,
-    pub(super) name: Name,
-    pub(super) quota: Quota,
     /// Identifies the quota and the penalty by their numbers.
     pub(super) fingerprint: u64,
     pub(super) units: u64,
+    /// The least units that the charge could take.
+    pub(super) least_units: u64,
     /// The longest accepted wait, in microseconds.
     pub(super) max_wait: u64,
-    pub(super) is_shadow: bool,
-    pub(super) is_at_most: bool,
     /// Says whether a refused request is charged, or gets a strike.
     pub(super) counts_refusals: bool,
 }
 
 impl ChargeView {
-    /// Returns the least units that this charge could take.
-    pub(super) const fn least_units(&self) -> u64 {
-        if self.is_at_most && self.units > 1 { 1 } else { self.units }
-    }
-
-    /// Returns whether the limit can never admit this charge.
-    pub(super) const fn never_fits(&self) -> bool {
-        !self.is_shadow && self.least_units() > self.quota.capacity()
-    }
-
     fn new(charge: &Charge<'_>, digest: u128) -> Self {
         // Multiplied by an odd number, different limits of one key get different tags.
         let tag = digest ^ u128::from(charge.name().id()).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
@@ -54,16 +40,14 @@ impl ChargeView {
         if let Some(penalty) = charge.penalised_by() {
             (penalty.strikes(), penalty.most_debt()).hash(&mut hasher);
         }
+        let units = charge.units();
         Self {
             tag,
-            name: charge.name(),
-            quota: *charge.quota(),
             fingerprint: hasher.finish(),
-            units: charge.units(),
+            units,
+            least_units: if charge.is_at_most() { units.min(1) } else { units },
             max_wait: charge.max_wait_micros(),
-            is_shadow: charge.is_shadow(),
-            is_at_most: charge.is_at_most(),
-            counts_refusals: (charge.counts_refusals() || charge.penalised_by().is_some()) && charge.units() > 0,
+            counts_refusals: (charge.counts_refusals() || charge.penalised_by().is_some()) && units > 0,
         }
     }
 }
@@ -104,7 +88,6 @@ impl Hasher for FieldHasher {
 pub(super) fn views(charges: &[Charge<'_>], hasher: &KeyHasher) -> Views {
     // Limits often count one key, which is hashed once.
     let mut last: Option<(*const Key<'_>, u128)> = None;
-    // Pushed into its place, because views are large.
     let mut views = Views::new();
     for charge in charges {
         let key = core::ptr::from_ref(charge.key()).cast();

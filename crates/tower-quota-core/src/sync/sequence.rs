@@ -1,0 +1,126 @@
+//! A sequence lock: words that threads read without waiting for each other.
+
+#[cfg(not(loom))]
+use core::sync::atomic::fence;
+#[cfg(loom)]
+use loom::sync::atomic::fence;
+
+use super::{AtomicU64, Ordering};
+
+/// Words that one thread at a time replaces together, and that any number of threads read.
+///
+/// Readers write nothing, so that they share the cache lines. A reading that meets a change is noticed and dropped
+/// (Hans-J. Boehm, "Can seqlocks get along with programming language memory models?", 2012).
+#[derive(Debug)]
+pub(crate) struct SequenceLock<const N: usize> {
+    /// Odd while the words are closed or being replaced.
+    version: AtomicU64,
+    words: Words<N>,
+}
+
+/// The words, which may be of different versions while they are read.
+#[derive(Debug)]
+pub(crate) struct Words<const N: usize>([AtomicU64; N]);
+
+impl<const N: usize> Words<N> {
+    #[inline]
+    pub(crate) fn get(&self, position: usize) -> u64 {
+        self.0[position].load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn all(&self) -> [u64; N] {
+        core::array::from_fn(|position| self.get(position))
+    }
+}
+
+impl<const N: usize> SequenceLock<N> {
+    /// Makes words that are zero.
+    pub(crate) fn new() -> Self {
+        Self { version: AtomicU64::new(0), words: Words(core::array::from_fn(|_| AtomicU64::new(0))) }
+    }
+
+    /// Makes words that cannot be read until they are replaced.
+    pub(crate) fn closed() -> Self {
+        Self { version: AtomicU64::new(1), ..Self::new() }
+    }
+
+    /// Returns what `reading` makes of the words; `None` if they are closed or are being replaced.
+    ///
+    /// `reading` may see words of different versions. What it makes of them is dropped.
+    #[inline]
+    pub(crate) fn read<R>(&self, reading: impl FnOnce(&Words<N>) -> R) -> Option<R> {
+        let version = self.version.load(Ordering::Acquire);
+        let result = reading(&self.words);
+        fence(Ordering::Acquire);
+        let is_consistent = version & 1 == 0 && self.version.load(Ordering::Relaxed) == version;
+        is_consistent.then_some(result)
+    }
+
+    /// Returns the words without a check, for a thread that no other one can race with.
+    pub(crate) const fn words(&self) -> &Words<N> {
+        &self.words
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.version.load(Ordering::Relaxed) & 1 == 0
+    }
+
+    /// Replaces the words, and opens them. Only one thread at a time may do this, or close them.
+    pub(crate) fn replace(&self, words: [u64; N]) {
+        let odd = self.version.load(Ordering::Relaxed) | 1;
+        self.version.store(odd, Ordering::Relaxed);
+        fence(Ordering::Release);
+        for (place, word) in self.words.0.iter().zip(words) {
+            place.store(word, Ordering::Relaxed);
+        }
+        self.version.store(odd.wrapping_add(1), Ordering::Release);
+    }
+
+    /// Closes the words until they are replaced.
+    pub(crate) fn close(&self) {
+        self.version.fetch_or(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    #[test]
+    fn readings_are_of_one_version() {
+        const VERSIONS: u64 = if cfg!(miri) { 50 } else { 50_000 };
+        let (lock, is_over) = (SequenceLock::<15>::new(), AtomicBool::new(false));
+        std::thread::scope(|threads| {
+            for _ in 0..2 {
+                threads.spawn(|| {
+                    let mut last = 0;
+                    while !is_over.load(Ordering::Relaxed) {
+                        let Some(words) = lock.read(Words::all) else { continue };
+                        assert!(words.iter().all(|word| *word == words[0]), "{words:?}");
+                        assert!(last <= words[0], "{} after {last}", words[0]);
+                        last = words[0];
+                    }
+                });
+            }
+            for version in 1..=VERSIONS {
+                lock.replace([version; 15]);
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(lock.read(Words::all), Some([VERSIONS; 15]));
+    }
+
+    #[test]
+    fn closed_words_are_not_read() {
+        let lock = SequenceLock::<2>::closed();
+        assert_eq!(lock.read(Words::all), None);
+        lock.replace([1, 2]);
+        assert_eq!(lock.read(|words| (words.get(0), words.get(1))), Some((1, 2)));
+        lock.close();
+        assert_eq!(lock.read(Words::all), None);
+    }
+}
