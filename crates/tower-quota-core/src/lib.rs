@@ -86,5 +86,5 @@ pub use self::refusals::{RefusalCache, RefusalFuture, RefusalStats};
 pub use self::status::{Left, LimitStatus};
 pub use self::store::{BoxStore, BoxStoreError, Store};
 #[doc(hidden)]
-pub use self::sync::ShortMutex;
+pub use self::sync::{ShortMutex, thread_place};
 pub use self::time::Timestamp;

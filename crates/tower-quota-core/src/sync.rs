@@ -6,6 +6,7 @@
 pub(crate) mod collisions;
 mod sequence;
 
+use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 
@@ -125,6 +126,24 @@ impl<T> DerefMut for ShortGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.held
     }
+}
+
+/// Returns the number of this thread, by which it finds a place of its own. Threads take numbers in turn.
+#[doc(hidden)]
+#[must_use]
+pub fn thread_place() -> usize {
+    use std::sync::atomic::AtomicUsize;
+
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static PLACE: Cell<usize> = const { Cell::new(usize::MAX) };
+    }
+    PLACE.with(|place| {
+        if place.get() == usize::MAX {
+            place.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        place.get()
+    })
 }
 
 #[cfg(test)]

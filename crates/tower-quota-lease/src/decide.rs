@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use tower_quota_core::{Charge, Clock, Decision, Key, Left, LimitStatus, Name, Operation, Outcome, Store, Timestamp};
 
 use crate::plan::{Plan, is_leasable};
+use crate::remembered::KnownRefusal;
 use crate::renewal::Renewal;
 use crate::shared::Shared;
 use crate::want::{Want, has_runtime};
@@ -74,34 +75,55 @@ impl Request {
 
     /// Takes one charge. The first one counts the request as decided from leases, until it is put back.
     fn part<S: Store, C: Clock>(&self, shared: &Shared<S, C>, charge: &Charge<'_>, renewals: &mut Renewals) -> Part {
-        let (units, limit, now) = (charge.units(), charge.name(), self.now);
+        let (units, limit) = (charge.units(), charge.name());
         let digest = shared.leases.digest(charge.key());
-        let mut shard = shared.leases.shard(digest);
         if self.is_open
             && is_leasable(charge)
-            && let Some(pool) = shard.pool(digest, limit, charge.quota())
+            && let Some(part) = self.part_of_pool(shared, charge, digest, renewals)
         {
-            if let Some(charged_at) = pool.grants.take(now, units) {
-                pool.note(now, units);
-                renewals.want(pool.next_lease(now), digest, charge.key());
-                let status = pool.status(now, units);
-                let is_first = self.parts.is_empty();
-                shard.counts.by_lease += u64::from(is_first);
-                return Part::Leased(Taken { digest, limit, units, charged_at, is_first }, status);
-            }
-            if let Some(want) = pool.next_short_lease(now, units) {
-                renewals.want(Some(want), digest, charge.key());
-            }
-            if pool.refuses(now, units) {
-                pool.note(now, units);
-                let refused = Part::Refused(pool.refusal(now, units), pool.store_now(now));
-                shard.counts.refused_here += u64::from(self.outcome() != Some(false));
-                return refused;
-            }
+            return part;
         }
         let quota = charge.quota();
         let (capacity, window, is_shadow) = (quota.capacity(), quota.window(), charge.is_shadow());
         Part::Asked(Asked { digest, limit, units, capacity, window, is_shadow, plan: None })
+    }
+
+    /// Takes one charge from the pool of its limit, or lets that refuse it. Otherwise the store has to be asked.
+    fn part_of_pool<S: Store, C: Clock>(
+        &self,
+        shared: &Shared<S, C>,
+        charge: &Charge<'_>,
+        digest: u128,
+        renewals: &mut Renewals,
+    ) -> Option<Part> {
+        let (units, limit, now) = (charge.units(), charge.name(), self.now);
+        let is_refused = self.outcome() == Some(false);
+        let refused_before = match shared.leases.refuse_known(digest, charge, now, is_refused) {
+            Ok((status, at)) => return Some(Part::Refused(status, at)),
+            Err(untold) => untold,
+        };
+        let mut shard = shared.leases.shard_to_take(digest);
+        let pool = shard.pool(digest, limit, charge.quota())?;
+        pool.note_all(now, refused_before);
+        if let Some(charged_at) = pool.grants.take(now, units) {
+            pool.note(now, units);
+            renewals.want(pool.next_lease(now), digest, charge.key());
+            let status = pool.status(now, units);
+            let is_first = self.parts.is_empty();
+            shard.counts.by_lease += u64::from(is_first);
+            return Some(Part::Leased(Taken { digest, limit, units, charged_at, is_first }, status));
+        }
+        if let Some(want) = pool.next_short_lease(now, units) {
+            renewals.want(Some(want), digest, charge.key());
+        }
+        let (refusal, serial) = (pool.refuses(now, units)?, pool.serial);
+        pool.note(now, units);
+        shard.counts.refused_here += u64::from(!is_refused);
+        // Of the pool as it is: another thread may change it as soon as the shard is released.
+        let version = shared.leases.version(digest);
+        drop(shard);
+        shared.leases.remember(KnownRefusal::new((digest, serial, version), charge, refusal), now);
+        Some(Part::Refused(refusal.status(now, units), refusal.seen.store_now(now)))
     }
 
     /// Returns whether leases admit the request or refuse it; `None` if the store has to be asked.

@@ -78,6 +78,11 @@ impl Grants {
         position.map_or(0, |position| self.0.remove(position).units)
     }
 
+    /// Returns the instant at which the first grant with units ends.
+    pub(crate) fn first_end(&self, now: u64) -> u64 {
+        self.0.iter().filter(|grant| grant.is_live(now)).map(|grant| grant.ends_at).min().unwrap_or(u64::MAX)
+    }
+
     /// Returns whether no grant has units to spend.
     pub(crate) fn are_over(&self, now: u64) -> bool {
         !self.0.iter().any(|grant| grant.is_live(now))

@@ -7,10 +7,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tower_quota_core::{Key, KeyHasher, Name, Quota, ShortMutex, Timestamp};
+use tower_quota_core::{Charge, Key, KeyHasher, LimitStatus, Name, Quota, ShortMutex, Timestamp};
 
 use crate::plan::Plan;
 use crate::pool::Pool;
+use crate::remembered::{KnownRefusal, Remembered, Untold, Version};
 use crate::sightings::Sightings;
 use crate::stats::Counts;
 
@@ -28,6 +29,8 @@ const SWEEP_EVERY: u64 = 100_000;
 pub(crate) struct Leases {
     hasher: KeyHasher,
     shards: Box<[ShortMutex<Shard>]>,
+    versions: Box<[Version]>,
+    remembered: Remembered,
     sightings: Sightings,
     keys_per_shard: usize,
     serials: AtomicU64,
@@ -66,10 +69,11 @@ type Pools = SmallVec<[Pool; 1]>;
 
 impl Leases {
     pub(crate) fn new(keys: usize) -> Self {
-        let shards = (0..SHARDS).map(|_| ShortMutex::default()).collect();
         Self {
             hasher: KeyHasher::random(),
-            shards,
+            shards: (0..SHARDS).map(|_| ShortMutex::default()).collect(),
+            versions: (0..SHARDS).map(|_| Version::default()).collect(),
+            remembered: Remembered::default(),
             sightings: Sightings::new(),
             keys_per_shard: keys.div_ceil(SHARDS),
             serials: AtomicU64::new(0),
@@ -81,8 +85,47 @@ impl Leases {
         self.hasher.digest(key)
     }
 
+    /// Returns the shard of a key for any change. It ends the refusals that threads remember.
     pub(crate) fn shard(&self, digest: u128) -> impl DerefMut<Target = Shard> {
+        let shard = self.shard_to_take(digest);
+        self.versions[digest as usize % SHARDS].change();
+        shard
+    }
+
+    /// Returns the shard of a key, whose pools get no units.
+    pub(crate) fn shard_to_take(&self, digest: u128) -> impl DerefMut<Target = Shard> {
         self.shards[digest as usize % SHARDS].lock()
+    }
+
+    pub(crate) fn version(&self, digest: u128) -> u64 {
+        self.versions[digest as usize % SHARDS].get()
+    }
+
+    /// Refuses a charge by a refusal that this thread remembers.
+    ///
+    /// Otherwise returns the requests that it has refused before, for the pool.
+    pub(crate) fn refuse_known(
+        &self,
+        digest: u128,
+        charge: &Charge<'_>,
+        now: u64,
+        is_counted: bool,
+    ) -> Result<(LimitStatus, Timestamp), Untold> {
+        self.remembered.refuse(digest, charge, (now, self.version(digest)), is_counted)
+    }
+
+    /// Lets this thread remember a refusal.
+    pub(crate) fn remember(&self, refusal: KnownRefusal, now: u64) {
+        if let Some(other) = self.remembered.remember(refusal)
+            && let Some(pool) = self.shard_to_take(other.digest).pool_of(other.digest, other.serial)
+        {
+            pool.note_all(now, other.untold);
+        }
+    }
+
+    /// Returns the requests that were refused by what threads remember.
+    pub(crate) fn refused(&self) -> u64 {
+        self.remembered.refused()
     }
 
     pub(crate) fn shards(&self) -> impl Iterator<Item = impl DerefMut<Target = Shard>> {

@@ -72,6 +72,8 @@ mod leases;
 mod options;
 mod plan;
 mod pool;
+mod refusal;
+mod remembered;
 mod renewal;
 mod shared;
 mod sightings;

@@ -7,6 +7,8 @@ use tower_quota_core::{Decision, Left, LimitStatus, Name, Outcome, Timestamp};
 
 use crate::grant::{Grant, Grants};
 use crate::plan::Plan;
+use crate::refusal::{PoolRefusal, Seen};
+use crate::remembered::Untold;
 use crate::want::{Want, has_runtime};
 
 /// The requests within a lease, or the one before, from which a key is leased.
@@ -45,33 +47,24 @@ struct Demand {
     requests_before: u32,
 }
 
-/// The status of a limit in the store's last answer.
-#[derive(Clone, Copy, Debug)]
-struct Seen {
-    remaining: u64,
-    /// The instant of the answer by the store, and that of the call by this instance.
-    at: Timestamp,
-    sent: u64,
-    /// The instants by this instance at which nothing is used, and from which the refused cost fits.
-    full_at: u64,
-    retry_at: u64,
-    refused_cost: u64,
-}
-
 impl Pool {
     pub(crate) fn new(limit: Name, plan: Arc<Plan>, serial: u64) -> Self {
         let (grants, demand) = (Grants::default(), Demand::default());
         Self { limit, plan, serial, grants, demand, seen: None, refuse_until: 0, pause_until: 0, is_asking: false }
     }
 
-    /// Records that a request asks for units. A cost that can never fit is no demand.
+    /// Records that a request asks for units.
     pub(crate) fn note(&mut self, now: u64, cost: u64) {
-        if cost > self.plan.stored.capacity() {
-            return;
+        self.note_all(now, Untold::of(cost, self.plan.stored.capacity()));
+    }
+
+    /// Records requests that asked for units.
+    pub(crate) fn note_all(&mut self, now: u64, asked: Untold) {
+        if asked.requests > 0 {
+            self.demand.advance(now, self.plan.term);
+            self.demand.units = self.demand.units.saturating_add(asked.units);
+            self.demand.requests = self.demand.requests.saturating_add(asked.requests);
         }
-        self.demand.advance(now, self.plan.term);
-        self.demand.units = self.demand.units.saturating_add(cost);
-        self.demand.requests = self.demand.requests.saturating_add(1);
     }
 
     /// Forgets that a request asked for units: it has not taken them, and asks again or is refused.
@@ -85,9 +78,9 @@ impl Pool {
         self.is_asking || !self.grants.are_over(now) || now < self.demand.started.saturating_add(2 * self.plan.term)
     }
 
-    /// Returns whether a request that finds no units here is refused without asking the store.
-    pub(crate) fn refuses(&self, now: u64, cost: u64) -> bool {
-        now < self.refuse_until && self.is_short(now, cost)
+    /// Returns the refusal of a request that finds no units here; `None` if the store is to be asked.
+    pub(crate) fn refuses(&self, now: u64, cost: u64) -> Option<PoolRefusal> {
+        if now < self.refuse_until && self.is_short(now, cost) { self.refusal(now) } else { None }
     }
 
     /// Prepares for a request that is about to ask the store by itself.
@@ -117,9 +110,13 @@ impl Pool {
     /// An old answer says nothing: others may have returned units, and time has refilled some.
     fn is_short(&self, now: u64, cost: u64) -> bool {
         let requests = u64::from(self.demand.requests.max(self.demand.requests_before));
-        let is_fresh = |seen: &Seen| now < seen.sent.saturating_add(2 * self.plan.term);
-        let seen = self.seen.filter(is_fresh);
+        let seen = self.seen.filter(|seen| now < self.stale_at(seen));
         self.is_hot() && seen.is_some_and(|seen| seen.remaining < requests.saturating_mul(cost))
+    }
+
+    /// Returns the instant from which an answer says nothing.
+    fn stale_at(&self, seen: &Seen) -> u64 {
+        seen.sent.saturating_add(2 * self.plan.term)
     }
 
     /// Returns whether time refills some units until the store is asked again.
@@ -187,12 +184,6 @@ impl Pool {
         self.refuse_until = 0;
     }
 
-    /// Returns the present instant by the store's clock, as far as its last answer shows it.
-    pub(crate) fn store_now(&self, now: u64) -> Timestamp {
-        let seen = self.seen.map_or((Timestamp::EPOCH, now), |seen| (seen.at, seen.sent));
-        seen.0 + span(now.saturating_sub(seen.1))
-    }
-
     /// Adds a lease that was asked for at `sent`. Returns the instant at which it ends.
     pub(crate) fn grant(&mut self, units: u64, decision: &Decision, status: &LimitStatus, sent: u64) -> u64 {
         let mut ends_at = sent + self.plan.term;
@@ -208,22 +199,23 @@ impl Pool {
     pub(crate) fn status(&self, now: u64, taken: u64) -> LimitStatus {
         let (left, full_at) = self.seen.map_or((0, 0), |seen| (seen.remaining, seen.full_at));
         let remaining = left.saturating_add(self.grants.units(now));
-        self.report(Outcome::Allow, remaining, full_at.saturating_sub(now), taken)
-    }
-
-    /// Returns the status of the limit that refuses this many units.
-    pub(crate) fn refusal(&self, now: u64, cost: u64) -> LimitStatus {
-        let retry_at = self.seen.filter(|seen| cost >= seen.refused_cost).map_or(0, |seen| seen.retry_at);
-        let wait = self.refuse_until.max(retry_at).saturating_sub(now).max(1);
-        let status = self.status(now, 0);
-        let reset = micros(status.reset_after()).max(wait);
-        self.report(Outcome::Refuse(span(wait)), status.remaining().min(cost.saturating_sub(1)), reset, 0)
-    }
-
-    fn report(&self, outcome: Outcome, remaining: u64, reset: u64, taken: u64) -> LimitStatus {
         let limit = self.plan.asked.capacity();
-        let left = Left::new(remaining.min(limit), span(reset));
-        LimitStatus { name: self.limit, limit, left, taken, outcome, is_shadow: false }
+        let left = Left::new(remaining.min(limit), Duration::from_micros(full_at.saturating_sub(now)));
+        LimitStatus { name: self.limit, limit, left, taken, outcome: Outcome::Allow, is_shadow: false }
+    }
+
+    /// Returns the refusal that holds now, if the store has answered.
+    fn refusal(&self, now: u64) -> Option<PoolRefusal> {
+        let seen = self.seen?;
+        Some(PoolRefusal {
+            limit: self.limit,
+            capacity: self.plan.asked.capacity(),
+            largest: self.plan.stored.capacity(),
+            remaining: self.status(now, 0).remaining(),
+            seen,
+            refuse_until: self.refuse_until,
+            sure_until: self.refuse_until.min(self.stale_at(&seen)).min(self.grants.first_end(now)),
+        })
     }
 
     const fn is_hot(&self) -> bool {
@@ -250,8 +242,4 @@ impl Demand {
 
 fn micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX / 2)
-}
-
-const fn span(micros: u64) -> Duration {
-    Duration::from_micros(micros)
 }

@@ -53,6 +53,7 @@ impl<S: Store, C: Clock> Shared<S, C> {
 
     pub(crate) fn stats(&self) -> LeaseStats {
         let (mut stats, now) = (LeaseStats::default(), self.now());
+        stats.refused_here = self.leases.refused();
         for mut shard in self.leases.shards() {
             stats.add(&shard.counts);
             stats.keys += shard.len();

@@ -1,7 +1,8 @@
 //! Figures of a refusal cache.
 
-use core::cell::Cell;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::sync::thread_place;
 
 /// The counts of a [`RefusalCache`](crate::RefusalCache) and its clones, since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,18 +34,9 @@ pub(super) struct Stripe {
 }
 
 impl Stripes {
-    /// Returns the place of this thread. Threads take places in turn.
+    /// Returns the place of this thread.
     pub(super) fn own(&self) -> &Stripe {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        thread_local! {
-            static PLACE: Cell<usize> = const { Cell::new(usize::MAX) };
-        }
-        &self.0[PLACE.with(|place| {
-            if place.get() == usize::MAX {
-                place.set(NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES);
-            }
-            place.get()
-        })]
+        &self.0[thread_place() % STRIPES]
     }
 
     pub(super) fn answered(&self) -> u64 {

@@ -198,6 +198,32 @@ fn crowd_at_empty_bucket_costs_few_calls() {
 }
 
 #[test]
+fn returned_units_end_refusals() {
+    run(async {
+        let (_, store) = instance();
+        let quota = Quota::per_second(200);
+        let client = key(1);
+        let charges = [Charge::new(LIMIT, &quota, &client)];
+        make_hot(&store, &quota, 1).await;
+        let mut decision = Decision::default();
+        let mut leased_at = None;
+        // Refused often enough to be remembered.
+        while store.stats().refused_here < 10 {
+            let by_lease = store.stats().by_lease;
+            match store.check_at_once(&charges, &mut decision) {
+                true if decision.is_allowed() && store.stats().by_lease > by_lease => leased_at = Some(decision.at()),
+                true => {}
+                false => drop(store.check(&charges).await.unwrap()),
+            }
+        }
+        assert!(store.check_at_once(&charges, &mut decision) && !decision.is_allowed());
+        store.apply(Operation::Refund { taken_at: leased_at.unwrap() }, &charges).await.unwrap();
+        assert!(store.check_at_once(&charges, &mut decision) && decision.is_allowed(), "{decision:?}");
+        assert!(store.check_at_once(&charges, &mut decision) && !decision.is_allowed(), "{decision:?}");
+    });
+}
+
+#[test]
 fn refused_large_cost_refuses_no_small_one() {
     run(async {
         let (_, store) = instance();

@@ -1,0 +1,202 @@
+//! The refusals of pools that each thread remembers for itself.
+//!
+//! Requests of a client over its quota come from all threads. They would wait for each other in its shard, each for a
+//! refusal that only tells the same again.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use tower_quota_core::{Charge, LimitStatus, Quota, ShortMutex, Timestamp, thread_place};
+
+use crate::refusal::PoolRefusal;
+
+/// The places of threads. Threads that share one wait for each other.
+const PLACES: usize = 16;
+/// The refusals that are remembered in a place.
+const WAYS: usize = 64;
+
+/// The refusals of pools that each thread remembers for itself.
+#[derive(Debug, Default)]
+pub(crate) struct Remembered([Place; PLACES]);
+
+/// The refusals of a thread's place. Processors fetch two lines at a time.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Place(ShortMutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// Made for the first refusal.
+    refusals: Vec<Option<KnownRefusal>>,
+    refused: u64,
+}
+
+/// A refusal as a pool has made it.
+#[derive(Debug)]
+pub(crate) struct KnownRefusal {
+    pub(crate) digest: u128,
+    /// The number of its pool.
+    pub(crate) serial: u64,
+    /// The version of its shard, which changes when the pool may have got units.
+    version: u64,
+    quota: Quota,
+    cost: u64,
+    refusal: PoolRefusal,
+    pub(crate) untold: Untold,
+}
+
+/// Requests that were refused here, and that their pool has to be told of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Untold {
+    pub(crate) requests: u32,
+    pub(crate) units: u64,
+}
+
+/// The version of a shard, in a line of its own: it is read by each request, and rarely written.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Version(AtomicU64);
+
+impl Untold {
+    /// Makes one request. A cost that can never fit is no demand.
+    pub(crate) const fn of(units: u64, largest: u64) -> Self {
+        if units > largest { Self { requests: 0, units: 0 } } else { Self { requests: 1, units } }
+    }
+
+    pub(crate) const fn add(&mut self, more: Self) {
+        self.requests = self.requests.saturating_add(more.requests);
+        self.units = self.units.saturating_add(more.units);
+    }
+}
+
+impl Version {
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Ends all refusals of the shard that are remembered. Called by the one thread that may change its pools.
+    pub(crate) fn change(&self) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+    }
+}
+
+impl Remembered {
+    /// Refuses a charge by a refusal that this thread remembers. `is_counted` says whether the request is refused already.
+    ///
+    /// Otherwise returns the requests that it has refused before, for the pool.
+    pub(crate) fn refuse(
+        &self,
+        digest: u128,
+        charge: &Charge<'_>,
+        (now, version): (u64, u64),
+        is_counted: bool,
+    ) -> Result<(LimitStatus, Timestamp), Untold> {
+        let mut known = self.own().lock();
+        let Known { refusals, refused } = &mut *known;
+        let known = refusals.get_mut(digest as usize % WAYS).and_then(Option::as_mut);
+        let Some(known) = known.filter(|known| known.is_of(digest, charge)) else { return Err(Untold::default()) };
+        let units = charge.units();
+        if known.version != version || now >= known.refusal.sure_until || units < known.cost {
+            return Err(core::mem::take(&mut known.untold));
+        }
+        known.untold.add(Untold::of(units, known.refusal.largest));
+        *refused += u64::from(!is_counted);
+        Ok((known.refusal.status(now, units), known.refusal.seen.store_now(now)))
+    }
+
+    /// Remembers a refusal. Returns the one that gives way to it, if its pool has to be told of requests.
+    pub(crate) fn remember(&self, refusal: KnownRefusal) -> Option<KnownRefusal> {
+        let refusals = &mut self.own().lock().refusals;
+        if refusals.is_empty() {
+            refusals.resize_with(WAYS, || None);
+        }
+        let place = refusals.get_mut(refusal.digest as usize % WAYS)?;
+        place.replace(refusal).filter(|known| known.untold.requests > 0)
+    }
+
+    /// Returns the requests that were refused by what is remembered.
+    pub(crate) fn refused(&self) -> u64 {
+        self.0.iter().map(|Place(known)| known.lock().refused).sum()
+    }
+
+    fn own(&self) -> &ShortMutex<Known> {
+        &self.0[thread_place() % PLACES].0
+    }
+}
+
+impl KnownRefusal {
+    pub(crate) fn new((digest, serial, version): (u128, u64, u64), charge: &Charge<'_>, refusal: PoolRefusal) -> Self {
+        let (quota, cost) = (*charge.quota(), charge.units());
+        Self { digest, serial, version, quota, cost, refusal, untold: Untold::default() }
+    }
+
+    fn is_of(&self, digest: u128, charge: &Charge<'_>) -> bool {
+        self.digest == digest && self.refusal.limit == charge.name() && self.quota == *charge.quota()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use tower_quota_core::{Key, Name, Outcome};
+
+    use super::*;
+    use crate::refusal::Seen;
+
+    const QUOTA: Quota = Quota::per_second(100);
+    const DIGEST: u128 = 7;
+
+    fn refusal(cost: u64, sure_until: u64) -> KnownRefusal {
+        let seen = Seen {
+            remaining: 0,
+            at: Timestamp::from_micros(5_000),
+            sent: 90,
+            full_at: 1_000_000,
+            retry_at: 300,
+            refused_cost: 1,
+        };
+        let limit = Name::new("limit");
+        let refusal =
+            PoolRefusal { limit, capacity: 100, largest: 95, remaining: 9, seen, refuse_until: 200, sure_until };
+        KnownRefusal::new((DIGEST, 1, 0), &Charge::new(limit, &QUOTA, &Key::EVERYONE).cost(cost), refusal)
+    }
+
+    #[test]
+    fn remembered_refusal_ages_and_ends() {
+        let remembered = Remembered::default();
+        let key = Key::EVERYONE;
+        let charge = |cost| Charge::new("limit", &QUOTA, &key).cost(cost);
+        let refuse = |cost, now, version| remembered.refuse(DIGEST, &charge(cost), (now, version), false);
+        assert_eq!(refuse(4, 100, 0), Err(Untold::default()));
+        assert!(remembered.remember(refusal(4, 150)).is_none());
+        let (status, at) = refuse(4, 110, 0).unwrap();
+        assert_eq!((status.remaining(), at.as_micros()), (3, 5_020));
+        assert_eq!(status.outcome, Outcome::Refuse(Duration::from_micros(190)));
+        assert_eq!(refuse(5, 120, 0).unwrap().0.remaining(), 4);
+        // Too large for any demand, and refused as well.
+        assert!(refuse(96, 120, 0).is_ok());
+        let told = Untold { requests: 2, units: 9 };
+        assert_eq!(refuse(3, 130, 0), Err(told), "a smaller cost");
+        assert_eq!(refuse(3, 130, 0), Err(Untold::default()), "told once");
+        assert!(refuse(4, 149, 0).is_ok());
+        assert_eq!(refuse(4, 150, 0), Err(Untold { requests: 1, units: 4 }), "its end");
+        assert_eq!(refuse(4, 140, 1), Err(Untold::default()), "another version");
+        assert_eq!(remembered.refused(), 4);
+    }
+
+    #[test]
+    fn other_limits_and_quotas_are_not_refused() {
+        let remembered = Remembered::default();
+        assert!(remembered.remember(refusal(1, 150)).is_none());
+        let (key, other) = (Key::EVERYONE, Quota::per_second(200));
+        let is_refused = |digest, charge: Charge<'_>| remembered.refuse(digest, &charge, (110, 0), true).is_ok();
+        assert!(is_refused(DIGEST, Charge::new("limit", &QUOTA, &key)));
+        assert!(!is_refused(DIGEST, Charge::new("other", &QUOTA, &key)));
+        assert!(!is_refused(DIGEST, Charge::new("limit", &other, &key)));
+        assert!(!is_refused(DIGEST + WAYS as u128, Charge::new("limit", &QUOTA, &key)));
+        // Counted by the part of the request that was refused first.
+        assert_eq!(remembered.refused(), 0);
+        let evicted = remembered.remember(refusal(2, 150)).unwrap();
+        assert_eq!(evicted.untold, Untold { requests: 1, units: 1 });
+    }
+}
