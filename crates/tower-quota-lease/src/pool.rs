@@ -12,7 +12,10 @@ use crate::remembered::Untold;
 use crate::want::{Want, has_runtime};
 
 /// The requests within a lease, or the one before, from which a key is leased.
-const HOT_REQUESTS: u32 = 4;
+///
+/// A lease and its refund are two calls. With fewer requests they save little, and what several instances hold of a
+/// small quota is missing in the store.
+const HOT_REQUESTS: u32 = 8;
 /// The smallest lease. A lease of one unit would be an exact round trip.
 const SMALLEST: u64 = 2;
 /// The part of a lease for which an instance does not ask again after a short or refused one.
