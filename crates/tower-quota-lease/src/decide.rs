@@ -100,7 +100,7 @@ impl Request {
         let is_refused = self.outcome() == Some(false);
         let refused_before = match shared.leases.refuse_known(digest, charge, now, is_refused) {
             Ok((status, at)) => return Some(Part::Refused(status, at)),
-            Err(untold) => untold,
+            Err(uncounted) => uncounted,
         };
         let mut shard = shared.leases.shard_to_take(digest);
         let pool = shard.pool(digest, limit, charge.quota())?;

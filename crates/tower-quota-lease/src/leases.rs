@@ -11,7 +11,7 @@ use tower_quota_core::{Charge, Key, KeyHasher, LimitStatus, Name, Quota, ShortMu
 
 use crate::plan::Plan;
 use crate::pool::Pool;
-use crate::remembered::{KnownRefusal, Remembered, Untold, Version};
+use crate::remembered::{KnownRefusal, Remembered, Uncounted, Version};
 use crate::sightings::Sightings;
 use crate::stats::Counts;
 
@@ -110,7 +110,7 @@ impl Leases {
         charge: &Charge<'_>,
         now: u64,
         is_counted: bool,
-    ) -> Result<(LimitStatus, Timestamp), Untold> {
+    ) -> Result<(LimitStatus, Timestamp), Uncounted> {
         self.remembered.refuse(digest, charge, (now, self.version(digest)), is_counted)
     }
 
@@ -119,7 +119,7 @@ impl Leases {
         if let Some(other) = self.remembered.remember(refusal)
             && let Some(pool) = self.shard_to_take(other.digest).pool_of(other.digest, other.serial)
         {
-            pool.note_all(now, other.untold);
+            pool.note_all(now, other.uncounted);
         }
     }
 

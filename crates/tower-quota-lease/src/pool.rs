@@ -8,7 +8,7 @@ use tower_quota_core::{Decision, Left, LimitStatus, Name, Outcome, Timestamp};
 use crate::grant::{Grant, Grants};
 use crate::plan::Plan;
 use crate::refusal::{PoolRefusal, Seen};
-use crate::remembered::Untold;
+use crate::remembered::Uncounted;
 use crate::want::{Want, has_runtime};
 
 /// The requests within a lease, or the one before, from which a key is leased.
@@ -58,11 +58,11 @@ impl Pool {
 
     /// Records that a request asks for units.
     pub(crate) fn note(&mut self, now: u64, cost: u64) {
-        self.note_all(now, Untold::of(cost, self.plan.stored.capacity()));
+        self.note_all(now, Uncounted::of(cost, self.plan.stored.capacity()));
     }
 
     /// Records requests that asked for units.
-    pub(crate) fn note_all(&mut self, now: u64, asked: Untold) {
+    pub(crate) fn note_all(&mut self, now: u64, asked: Uncounted) {
         if asked.requests > 0 {
             self.demand.advance(now, self.plan.term);
             self.demand.units = self.demand.units.saturating_add(asked.units);

@@ -41,12 +41,12 @@ pub(crate) struct KnownRefusal {
     quota: Quota,
     cost: u64,
     refusal: PoolRefusal,
-    pub(crate) untold: Untold,
+    pub(crate) uncounted: Uncounted,
 }
 
-/// Requests that were refused here, and that their pool has to be told of.
+/// Requests that were refused here, and that their pool has yet to count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Untold {
+pub(crate) struct Uncounted {
     pub(crate) requests: u32,
     pub(crate) units: u64,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Untold {
 #[repr(align(128))]
 pub(crate) struct Version(AtomicU64);
 
-impl Untold {
+impl Uncounted {
     /// Makes one request. A cost that can never fit is no demand.
     pub(crate) const fn of(units: u64, largest: u64) -> Self {
         if units > largest { Self { requests: 0, units: 0 } } else { Self { requests: 1, units } }
@@ -89,28 +89,30 @@ impl Remembered {
         charge: &Charge<'_>,
         (now, version): (u64, u64),
         is_counted: bool,
-    ) -> Result<(LimitStatus, Timestamp), Untold> {
+    ) -> Result<(LimitStatus, Timestamp), Uncounted> {
         let mut known = self.own().lock();
         let Known { refusals, refused } = &mut *known;
         let known = refusals.get_mut(digest as usize % WAYS).and_then(Option::as_mut);
-        let Some(known) = known.filter(|known| known.is_of(digest, charge)) else { return Err(Untold::default()) };
+        let Some(known) = known.filter(|known| known.is_of(digest, charge)) else { return Err(Uncounted::default()) };
         let units = charge.units();
         if known.version != version || now >= known.refusal.sure_until || units < known.cost {
-            return Err(core::mem::take(&mut known.untold));
+            return Err(core::mem::take(&mut known.uncounted));
         }
-        known.untold.add(Untold::of(units, known.refusal.largest));
+        known.uncounted.add(Uncounted::of(units, known.refusal.largest));
         *refused += u64::from(!is_counted);
         Ok((known.refusal.status(now, units), known.refusal.seen.store_now(now)))
     }
 
-    /// Remembers a refusal. Returns the one that gives way to it, if its pool has to be told of requests.
+    /// Remembers a refusal.
+    ///
+    /// Returns the one that gives way to it, if it has refused requests that its pool has yet to count.
     pub(crate) fn remember(&self, refusal: KnownRefusal) -> Option<KnownRefusal> {
         let refusals = &mut self.own().lock().refusals;
         if refusals.is_empty() {
             refusals.resize_with(WAYS, || None);
         }
         let place = refusals.get_mut(refusal.digest as usize % WAYS)?;
-        place.replace(refusal).filter(|known| known.untold.requests > 0)
+        place.replace(refusal).filter(|known| known.uncounted.requests > 0)
     }
 
     /// Returns the requests that were refused by what is remembered.
@@ -126,7 +128,7 @@ impl Remembered {
 impl KnownRefusal {
     pub(crate) fn new((digest, serial, version): (u128, u64, u64), charge: &Charge<'_>, refusal: PoolRefusal) -> Self {
         let (quota, cost) = (*charge.quota(), charge.units());
-        Self { digest, serial, version, quota, cost, refusal, untold: Untold::default() }
+        Self { digest, serial, version, quota, cost, refusal, uncounted: Uncounted::default() }
     }
 
     fn is_of(&self, digest: u128, charge: &Charge<'_>) -> bool {
@@ -167,7 +169,7 @@ mod tests {
         let key = Key::EVERYONE;
         let charge = |cost| Charge::new("limit", &QUOTA, &key).cost(cost);
         let refuse = |cost, now, version| remembered.refuse(DIGEST, &charge(cost), (now, version), false);
-        assert_eq!(refuse(4, 100, 0), Err(Untold::default()));
+        assert_eq!(refuse(4, 100, 0), Err(Uncounted::default()));
         assert!(remembered.remember(refusal(4, 150)).is_none());
         let (status, at) = refuse(4, 110, 0).unwrap();
         assert_eq!((status.remaining(), at.as_micros()), (3, 5_020));
@@ -175,12 +177,12 @@ mod tests {
         assert_eq!(refuse(5, 120, 0).unwrap().0.remaining(), 4);
         // Too large for any demand, and refused as well.
         assert!(refuse(96, 120, 0).is_ok());
-        let told = Untold { requests: 2, units: 9 };
-        assert_eq!(refuse(3, 130, 0), Err(told), "a smaller cost");
-        assert_eq!(refuse(3, 130, 0), Err(Untold::default()), "told once");
+        let counted = Uncounted { requests: 2, units: 9 };
+        assert_eq!(refuse(3, 130, 0), Err(counted), "a smaller cost");
+        assert_eq!(refuse(3, 130, 0), Err(Uncounted::default()), "counted once");
         assert!(refuse(4, 149, 0).is_ok());
-        assert_eq!(refuse(4, 150, 0), Err(Untold { requests: 1, units: 4 }), "its end");
-        assert_eq!(refuse(4, 140, 1), Err(Untold::default()), "another version");
+        assert_eq!(refuse(4, 150, 0), Err(Uncounted { requests: 1, units: 4 }), "its end");
+        assert_eq!(refuse(4, 140, 1), Err(Uncounted::default()), "another version");
         assert_eq!(remembered.refused(), 4);
     }
 
@@ -197,6 +199,6 @@ mod tests {
         // Counted by the part of the request that was refused first.
         assert_eq!(remembered.refused(), 0);
         let evicted = remembered.remember(refusal(2, 150)).unwrap();
-        assert_eq!(evicted.untold, Untold { requests: 1, units: 1 });
+        assert_eq!(evicted.uncounted, Uncounted { requests: 1, units: 1 });
     }
 }
