@@ -1,7 +1,7 @@
 //! Templates: all that similar decisions have in common, which is all but the clients they count.
 
 use smallvec::SmallVec;
-use tower_quota_core::{Charge, Name, Operation, Penalty, Quota};
+use tower_quota_core::{Algorithm, Charge, Name, Operation, Penalty, Quota};
 
 /// A decision without its clients: what to do, and each limit's part in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub(crate) struct Template {
     pub(crate) charges: SmallVec<[ChargeTemplate; 4]>,
     /// The number of clients it counts.
     pub(crate) clients: usize,
-    /// Says whether it is a check of plain charges only, which the script decides without the model.
+    /// Says whether it is a check of plain and refundable charges only, which the script decides without the model.
     pub(crate) is_plain: bool,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct ChargeTemplate {
 impl Template {
     /// Makes the template of these charges; the one at position `i` counts the client at `client_of(i)`.
     pub(crate) fn new(operation: Operation, charges: &[Charge<'_>], client_of: impl Fn(usize) -> usize) -> Self {
-        let is_plain = operation == Operation::Check && !charges.is_empty() && charges.iter().all(Charge::is_plain);
+        let is_plain = operation == Operation::Check && !charges.is_empty() && charges.iter().all(is_plain);
         let charges: SmallVec<[ChargeTemplate; 4]> = charges
             .iter()
             .enumerate()
@@ -61,4 +61,15 @@ impl Template {
         (0..self.clients)
             .flat_map(|client| self.charges.iter().enumerate().filter(move |(_, part)| part.client == client))
     }
+}
+
+/// Returns whether a charge is plain, or would be if it was not refundable.
+fn is_plain(charge: &Charge<'_>) -> bool {
+    let is_bucket = || matches!(charge.quota().algorithm(), Algorithm::TokenBucket | Algorithm::Gcra);
+    let has_other_option = charge.max_wait_micros() > 0
+        || charge.counts_refusals()
+        || charge.is_shadow()
+        || charge.is_at_most()
+        || charge.penalised_by().is_some();
+    charge.is_plain() || charge.is_refundable() && charge.units() > 0 && is_bucket() && !has_other_option
 }

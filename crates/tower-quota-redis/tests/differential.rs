@@ -106,6 +106,63 @@ async fn epoch_cuts_first_window_alike() {
     assert!(pair.decide(next, Operation::Check, 5).await.is_allowed());
 }
 
+/// The marks that a refund needs: their span ends in the middle, and a late refund reads the one before.
+#[tokio::test]
+async fn marks_of_refundable_charges_agree() {
+    // Grains of one microsecond's refill, and of seven.
+    for quota in [Quota::per_minute(10), Quota::per_minute(7)] {
+        for refunded_after in [7, 14, 20, 27] {
+            let mut pair = Pair::new(quota).await;
+            let mut taken_at = Timestamp::EPOCH;
+            for step in 0..28 {
+                pair.is_refundable = step % 5 == 1;
+                let now = NOW + step * 6_000_000;
+                // More than is refilled, so that some requests are refused and the bucket is never full.
+                let decision = pair.decide(now, Operation::Check, 1 + step % 2).await;
+                if step == 6 {
+                    taken_at = decision.at();
+                }
+                if step == refunded_after {
+                    pair.is_refundable = true;
+                    pair.decide(now + 1, Operation::Refund { taken_at }, 1).await;
+                }
+            }
+        }
+    }
+}
+
+/// Decisions of one call share what the script works on: the marks of one client are not another's.
+#[tokio::test]
+async fn marks_stay_with_their_client() {
+    let (server, clock) = (RedisServer::start(), ManualClock::default());
+    clock.set(Timestamp::from_micros(NOW));
+    let store = common::options().clock(clock.clone()).connect(&server.url()).await.unwrap();
+    let (minute, hour) = (Quota::per_minute(10), Quota::per_hour(70));
+    let users: Vec<Key<'static>> = (0..60).map(|user| common::user(&user.to_string())).collect();
+    let mut entries = vec![Entry::default(); users.len()];
+    for round in 0..3 {
+        let mut asked = Vec::new();
+        for (number, (user, entry)) in users.iter().zip(&mut entries).enumerate() {
+            let (minute, hour) = (Charge::new("minute", &minute, user), Charge::new("hour", &hour, user));
+            let charges = match (round, number % 3) {
+                (0, 0) => [minute.refundable(), hour.refundable()],
+                (0, 1) => [minute.refundable(), hour],
+                _ => [minute, hour],
+            };
+            let expected = entry.decide(Operation::Check, &charges, Timestamp::from_micros(NOW));
+            asked.push((tokio::spawn(store.check(&charges)), expected));
+        }
+        for (decided, expected) in asked {
+            assert_eq!(decided.await.unwrap().unwrap(), expected);
+        }
+    }
+    let mut connection = common::look_at(&server);
+    for (user, entry) in users.iter().zip(&entries) {
+        assert_eq!(stored(&store, user, &mut connection), entry.encode(), "{user:?}");
+    }
+    assert!(common::calls(&server, "evalsha") < 60, "few calls carry many decisions");
+}
+
 /// A store and the model beside it, with one limit of one client.
 struct Pair {
     connection: Connection,
@@ -113,6 +170,7 @@ struct Pair {
     store: RedisStore,
     entry: Entry,
     quota: Quota,
+    is_refundable: bool,
     _server: RedisServer,
 }
 
@@ -121,13 +179,14 @@ impl Pair {
         let (server, clock) = (RedisServer::start(), ManualClock::default());
         let store = common::options().clock(clock.clone()).connect(&server.url()).await.unwrap();
         let connection = common::look_at(&server);
-        Self { connection, clock, store, entry: Entry::default(), quota, _server: server }
+        Self { connection, clock, store, entry: Entry::default(), quota, is_refundable: false, _server: server }
     }
 
     /// Decides on both sides, and compares the decision and the bytes.
     async fn decide(&mut self, now: u64, operation: Operation, cost: u64) -> Decision {
         let (ann, now) = (common::user("ann"), Timestamp::from_micros(now));
-        let charges = [Charge::new("minute", &self.quota, &ann).cost(cost)];
+        let charge = Charge::new("minute", &self.quota, &ann).cost(cost);
+        let charges = [if self.is_refundable { charge.refundable() } else { charge }];
         self.clock.set(now);
         let expected = self.entry.decide(operation, &charges, now);
         assert_eq!(self.store.apply(operation, &charges).await.unwrap(), expected);

@@ -1,4 +1,5 @@
 -- The first path: plain decisions, on entries with buckets of the limits asked, in any order, beside any other slots.
+-- Charges may be refundable, and buckets may note the least that is used.
 --
 -- It equals the model: convert, judge and take for each charge in turn, then settle. No functions and few tables are
 -- made for a decision: this is where a busy server spends its time. Everything else is left to the model: a stored
@@ -68,16 +69,54 @@ local function stored_bucket(state, position, next)
   return quota
 end
 
+-- Returns how the slot of a limit is stored where the bucket notes the least that is used: its first bytes, its format.
+local function watched_slot(limit)
+  if not limit.watched then
+    local head = limit.head
+    limit.watched = {
+      head = string.char(limit.width + 20) .. sub(head, 2, 5) .. string.char(BUCKET + WATCHED) .. sub(head, 7),
+      format = limit.format .. 'I7I7I7',
+      span = div_ceil(limit.capacity * limit.grain, limit.refill),
+    }
+  end
+  return limit.watched
+end
+
+-- Sets the marks of a bucket that notes the least that is used: see bucket.lua.
+local function mark(template, part, k, since, low, low_before)
+  local marks = template.marks
+  if not part.is_marked then
+    -- Those of another client.
+    for j = part.first, part.last do
+      marks[j] = nil
+    end
+    part.is_marked = true
+  end
+  marks[k] = { since = since, low = low, low_before = low_before }
+end
+
+-- Notes what is used of a marked bucket, just before it is charged.
+local function note(limit, marks, used, now)
+  local low = min(marks.low, used)
+  if now - marks.since < watched_slot(limit).span then
+    marks.low = low
+  else
+    marks.since, marks.low, marks.low_before = now, used, low + 1
+  end
+end
+
 -- Prepares a template: `limits`, one for each charge, and a part for each of its clients.
 --
 --   head, width, format  of a limit's slot as the quota asked counts it: its bytes up to the state, and all of them
 --   cost, room           in grains: what is asked, and what may be used before that
 --   values               of a part: an entry of just these slots, to be packed in its `format`
---   used                 of the template, worked on here: the grains used of each limit
+--   watches              whether its charges are refundable
+--   used, marks          of the template, worked on here: the grains used of each limit, and the marks of those that
+--                        have some
 local function prepare(template)
   local limits, parts, part, position = {}, {}, nil, template.start
   for k = 1, template.charge_count do
-    local client, _, cost, _, id, _, _, capacity, grain, refill, _, head, behind =
+    local client, flags, cost, _, id, _, _, capacity, grain, refill, _, head, behind =
       unpack_from(CHARGE, request, position)
     position = behind
     if not parts[client] then
@@ -98,6 +137,7 @@ local function prepare(template)
       capacity = capacity,
       grain = grain,
       refill = refill,
+      watches = bit.band(flags, REFUNDABLE) ~= 0,
     }
     part.last, part.index[id], part.format = k, k, part.format .. format
     local values = part.values
@@ -107,7 +147,7 @@ local function prepare(template)
       values[count + 3] = 0
     end
   end
-  template.limits, template.parts, template.used = limits, parts, {}
+  template.limits, template.parts, template.used, template.marks = limits, parts, {}, {}
   template.reply = HEADER .. string.rep('I7', template.charge_count)
   return parts
 end
@@ -148,16 +188,22 @@ local function walk(template, part, state, position, k, now)
       local head = limit.head
       -- A slot of which nothing is used any more is the same as none.
       if full > now then
-        local counted = limit
+        local counted, rest = limit, next - 14
         if sub(state, position, position + #head - 1) ~= head then
-          counted = stored_bucket(state, position, next)
+          head = watched_slot(limit).head
+          if sub(state, position, position + #head - 1) == head then
+            rest = next - 35
+            mark(template, part, asked, unpack_from('<I7I7I7', state, next - 28))
+          else
+            counted = stored_bucket(state, position, next)
+          end
           if not counted then
             return nil
           end
         end
         left = (full - now) * counted.refill
         if counted.refill > 1 then
-          left = left - unpack_from('<I7', state, next - 14)
+          left = left - unpack_from('<I7', state, rest)
         end
         if counted ~= limit then
           left = converted_used(left, counted, limit.capacity, limit.grain)
@@ -187,7 +233,7 @@ end
 local function read(template, part, state, now)
   local limits, used = template.limits, template.used
   local k, last, position, beyond = part.first, part.last, 9, #state + 1
-  part.pieces, part.found, part.longest, part.is_converted = nil, nil, 0, false
+  part.pieces, part.found, part.longest, part.is_converted, part.is_marked = nil, nil, 0, false, false
   while k <= last do
     local limit = limits[k]
     local next = position + limit.width
@@ -234,37 +280,44 @@ local function read(template, part, state, now)
   return true
 end
 
--- Returns the slot of a limit; nothing where nothing is used.
-local function slot(limit, used, now)
+-- Returns the slot of a charge's limit; nothing where nothing is used.
+local function slot(template, part, k, now)
+  local limit, used, marks = template.limits[k], template.used[k], part.is_marked and template.marks[k]
   local refill = limit.refill
+  local rest = -used % refill
+  local full = now + (used + rest) / refill
   if used == 0 then
     return ''
+  elseif marks then
+    local watched, since, low, low_before = watched_slot(limit), marks.since, marks.low, marks.low_before
+    if refill == 1 then
+      return pack(watched.format, watched.head, since, low, low_before, full)
+    end
+    return pack(watched.format, watched.head, rest, since, low, low_before, full)
   elseif refill == 1 then
-    return pack(limit.format, limit.head, now + used)
+    return pack(limit.format, limit.head, full)
   end
-  local rest = -used % refill
-  return pack(limit.format, limit.head, rest, now + (used + rest) / refill)
+  return pack(limit.format, limit.head, rest, full)
 end
 
--- Returns the entry of a part whose slots are not just those asked, in their order; false if nothing is left. Limits
+-- Returns the entry of a part whose slots are not just those asked, in their order, or have marks; false if nothing is left. Limits
 -- that were not stored are added if the request `fits`.
 local function compose(template, part, now, fits)
-  local limits, used, pieces, found = template.limits, template.used, part.pieces, part.found
+  local limits, pieces, found = template.limits, part.pieces, part.found
   local slots, count = { pack(HEADER, VERSION, now) }, 1
   for k = part.first, part.stored do
     count = count + 1
-    slots[count] = slot(limits[k], used[k], now)
+    slots[count] = slot(template, part, k, now)
   end
   for i = 1, pieces and #pieces or 0 do
     local piece = pieces[i]
-    local limit = limits[piece]
     count = count + 1
-    slots[count] = limit and slot(limit, used[piece], now) or piece
+    slots[count] = limits[piece] and slot(template, part, piece, now) or piece
   end
   for k = part.stored + 1, fits and part.last or 0 do
     if not (found and found[k]) then
       count = count + 1
-      slots[count] = slot(limits[k], used[k], now)
+      slots[count] = slot(template, part, k, now)
     end
   end
   local state = table.concat(slots)
@@ -280,8 +333,15 @@ local function write(template, part, client, now, fits)
     local limit, left, full = limits[k], used[k], nil
     local refill = limit.refill
     if fits then
+      local marks = part.is_marked and template.marks[k]
+      if marks then
+        note(limit, marks, left, now)
+      end
       left = left + limit.cost
       used[k] = left
+      if limit.watches and not marks then
+        mark(template, part, k, now, left, 0)
+      end
     end
     if refill > 1 then
       local rest = -left % refill
@@ -297,9 +357,9 @@ local function write(template, part, client, now, fits)
       longest = full
     end
   end
-  if fits and not pieces then
+  if fits and not pieces and not part.is_marked then
     state = pack(part.format, unpack(values))
-  elseif fits and part.stored == part.last then
+  elseif fits and part.stored == part.last and not part.is_marked then
     state = pack(part.format, unpack(values)) .. table.concat(pieces)
   else
     state = compose(template, part, now, fits)

@@ -5,7 +5,8 @@
 --          u8   1 if an instant is given    u56  that instant, in microseconds since the Unix epoch
 --          u16  templates    u16  decisions
 --        templates: what decisions that look alike have in common, each
---          u8   1 if it is plain: a check of plain charges only (`Charge::is_plain`)
+--          u8   1 if it is plain: a check of charges that are plain (`Charge::is_plain`) or would be if they
+--               were not refundable
 --          u8   operation    u56  of a refund: the instant the charges were taken at
 --          u16  clients of a decision
 --          u16  charges that follow, client after client, each

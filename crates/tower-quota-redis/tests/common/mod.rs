@@ -14,7 +14,7 @@ use tower_quota_testkit::RedisServer;
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) fn options() -> RedisOptions {
-    RedisStore::options().deadline(TEST_TIMEOUT)
+    RedisStore::options().deadline(TEST_TIMEOUT).connect_timeout(TEST_TIMEOUT)
 }
 
 pub(crate) async fn store_on(server: &RedisServer) -> RedisStore {
