@@ -19,10 +19,9 @@ impl<'d> Checker<'d> {
             self.waits(limit, &place);
             self.penalty(limit.rule, &place);
             if limit.rule.cost == Some(CostText::Constant(0)) {
-                let text = format_args!(
-                    "a cost of 0 charges nothing, so that {:?} limits no client: give at least 1",
-                    limit.rule.name.as_str()
-                );
+                let name = limit.rule.name.as_str();
+                let text =
+                    format_args!("a cost of 0 charges nothing, so that {name:?} limits no client: give at least 1");
                 self.warning(place.field("cost"), text);
             }
         }
@@ -71,10 +70,8 @@ impl<'d> Checker<'d> {
         }
         let never_waits = !waits && quota.algorithm() != tower_quota::Algorithm::LeakyBucket;
         if rule.wait_jitter.is_some() && never_waits {
-            let text = format_args!(
-                "{:?} makes no request wait: add \"max_wait\", or remove \"wait_jitter\"",
-                rule.name.as_str()
-            );
+            let name = rule.name.as_str();
+            let text = format_args!("{name:?} makes no request wait: add \"max_wait\", or remove \"wait_jitter\"");
             self.warning(place.field("wait_jitter"), text);
         }
     }
@@ -90,10 +87,10 @@ impl<'d> Checker<'d> {
         let key = rule.key.as_ref().unwrap_or(self.default_key());
         let is_chosen = rule.missing.or(self.document.defaults.missing).is_some();
         if !is_chosen && may_be_missing(key, self.parts) {
+            let name = rule.name.as_str();
             let text = format_args!(
-                "the penalty of {:?} would let one client without a key block all others without one: add \"missing\", or a key \
-                 that is always there such as \"client_ip\"",
-                rule.name.as_str()
+                "the penalty of {name:?} would let one client without a key block all others without one: add \"missing\", or a \
+                 key that is always there such as \"client_ip\""
             );
             self.error(place, text);
         }

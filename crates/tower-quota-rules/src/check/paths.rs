@@ -33,18 +33,18 @@ impl Checker<'_> {
             let place = || place.field("path").index(index);
             match path {
                 PathMatch::Pattern(pattern) if pattern.as_str().contains('?') => {
+                    let pattern = pattern.as_str();
                     let text = format_args!(
-                        "a path has no query, so that {:?} matches no request: leave out what follows the question mark",
-                        pattern.as_str()
+                        "a path has no query, so that {pattern:?} matches no request: leave out what follows the question mark"
                     );
                     self.error(place(), text);
                 }
                 PathMatch::Pattern(_) => {}
                 PathMatch::Regex(regex) => {
                     if matches_no_path(regex.as_str()) {
+                        let regex = regex.as_str();
                         let text = format_args!(
-                            "{:?} matches no path, since each begins with a slash: begin it with \"^/\"",
-                            regex.as_str()
+                            "{regex:?} matches no path, since each begins with a slash: begin it with \"^/\""
                         );
                         self.error(place().field("regex"), text);
                     }

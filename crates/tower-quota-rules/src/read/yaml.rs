@@ -106,10 +106,8 @@ impl YamlReader<'_> {
     }
 
     fn invalid(&self, error: &ScanError) -> Problem {
-        let text = format_args!(
-            "this is not YAML, {}: look for quotes, brackets and indentation here and above",
-            reason(error.info())
-        );
+        let reason = reason(error.info());
+        let text = format_args!("this is not YAML, {reason}: look for quotes, brackets and indentation here and above");
         refused(self.place(*error.marker()), text)
     }
 

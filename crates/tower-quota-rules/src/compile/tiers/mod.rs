@@ -213,8 +213,9 @@ fn add(
 ) {
     for (name, grant) in added {
         let Some(limit) = limits.get(name.as_str()).copied() else {
-            let unknown = format_args!("there is no limit {:?}: add it, or correct the name", name.as_str());
-            problems.push(Problem::error(place().field("limits").field(name.as_str()), unknown));
+            let name = name.as_str();
+            let unknown = format_args!("there is no limit {name:?}: add it, or correct the name");
+            problems.push(Problem::error(place().field("limits").field(name), unknown));
             continue;
         };
         if let Err(at) = grants.binary_search_by_key(&limit, |grant| grant.limit) {
