@@ -104,7 +104,7 @@ impl Request {
         };
         let mut shard = shared.leases.shard_to_take(digest);
         let pool = shard.pool(digest, limit, charge.quota())?;
-        pool.note_all(now, refused_before);
+        pool.note_refused(now, &refused_before);
         if let Some(charged_at) = pool.grants.take(now, units) {
             pool.note(now, units);
             renewals.want(pool.next_lease(now), digest, charge.key());
@@ -161,7 +161,7 @@ impl Request {
         for (part, charge) in self.parts.iter_mut().zip(charges) {
             let Part::Asked(asked) = part else { continue };
             asked.plan = shared.plans.of(charge);
-            let mut shard = shared.leases.shard(asked.digest);
+            let mut shard = shared.leases.shard_to_take(asked.digest);
             shard.counts.by_store += core::mem::take(&mut by_store);
             let Some(plan) = asked.plan.as_ref().filter(|_| can_lease && is_leasable(charge)) else { continue };
             let Some(pool) = shared.leases.open(&mut shard, asked.digest, asked.limit, plan, self.now) else {
@@ -173,7 +173,7 @@ impl Request {
         }
         if let Some(Part::Leased(taken, _)) = self.parts.first_mut() {
             let is_first = core::mem::take(&mut taken.is_first);
-            shared.leases.shard(taken.digest).counts.by_lease -= u64::from(is_first);
+            shared.leases.shard_to_take(taken.digest).counts.by_lease -= u64::from(is_first);
         }
         renewals.spawn(shared);
         let asked = self.parts.iter().zip(charges).filter_map(|(part, charge)| match part {
@@ -226,10 +226,15 @@ impl Request {
         for part in &self.parts {
             let Part::Leased(taken, _) = part else { continue };
             let now = shared.now();
-            let shard = &mut *shared.leases.shard(taken.digest);
+            let shard = &mut *shared.leases.shard_to_take(taken.digest);
             shard.counts.by_lease -= u64::from(taken.is_first);
             match shard.put_back((taken.digest, taken.limit), taken.units, taken.charged_at, now) {
-                Some(pool) => pool.forget(taken.units),
+                Some(pool) => {
+                    pool.forget(taken.units);
+                    if pool.has_refused(now) {
+                        shared.leases.end_refusals(taken.digest);
+                    }
+                }
                 // The lease has ended while the store was asked about another limit.
                 None => shard.counts.units_lost += taken.units,
             }

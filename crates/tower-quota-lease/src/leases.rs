@@ -88,11 +88,16 @@ impl Leases {
     /// Returns the shard of a key for any change. It ends the refusals that threads remember.
     pub(crate) fn shard(&self, digest: u128) -> impl DerefMut<Target = Shard> {
         let shard = self.shard_to_take(digest);
-        self.versions[digest as usize % SHARDS].change();
+        self.end_refusals(digest);
         shard
     }
 
-    /// Returns the shard of a key, whose pools get no units.
+    /// Ends the refusals of a shard that threads remember. Called by the holder of the shard.
+    pub(crate) fn end_refusals(&self, digest: u128) {
+        self.versions[digest as usize % SHARDS].change();
+    }
+
+    /// Returns the shard of a key, for changes that give no refused pool units.
     pub(crate) fn shard_to_take(&self, digest: u128) -> impl DerefMut<Target = Shard> {
         self.shards[digest as usize % SHARDS].lock()
     }
@@ -117,9 +122,9 @@ impl Leases {
     /// Lets this thread remember a refusal.
     pub(crate) fn remember(&self, refusal: KnownRefusal, now: u64) {
         if let Some(other) = self.remembered.remember(refusal)
-            && let Some(pool) = self.shard_to_take(other.digest).pool_of(other.digest, other.serial)
+            && let Some(pool) = self.shard_to_take(other.digest).pool_of(other.digest, other.uncounted.serial)
         {
-            pool.note_all(now, other.uncounted);
+            pool.note_refused(now, &other.uncounted);
         }
     }
 

@@ -56,18 +56,24 @@ impl Pool {
         Self { limit, plan, serial, grants, demand, seen: None, refuse_until: 0, pause_until: 0, is_asking: false }
     }
 
-    /// Records that a request asks for units.
+    /// Records that a request asks for units. A cost that can never fit is no demand.
     pub(crate) fn note(&mut self, now: u64, cost: u64) {
-        self.note_all(now, Uncounted::of(cost, self.plan.stored.capacity()));
+        if cost <= self.plan.stored.capacity() {
+            self.note_all(now, 1, cost);
+        }
     }
 
-    /// Records requests that asked for units.
-    pub(crate) fn note_all(&mut self, now: u64, asked: Uncounted) {
-        if asked.requests > 0 {
-            self.demand.advance(now, self.plan.term);
-            self.demand.units = self.demand.units.saturating_add(asked.units);
-            self.demand.requests = self.demand.requests.saturating_add(asked.requests);
+    /// Records requests that a thread has refused for this pool, unless they are older than a lease.
+    pub(crate) fn note_refused(&mut self, now: u64, refused: &Uncounted) {
+        if refused.requests > 0 && refused.serial == self.serial && now < refused.last.saturating_add(self.plan.term) {
+            self.note_all(now, refused.requests, refused.units);
         }
+    }
+
+    fn note_all(&mut self, now: u64, requests: u32, units: u64) {
+        self.demand.advance(now, self.plan.term);
+        self.demand.units = self.demand.units.saturating_add(units);
+        self.demand.requests = self.demand.requests.saturating_add(requests);
     }
 
     /// Forgets that a request asked for units: it has not taken them, and asks again or is refused.
@@ -79,6 +85,11 @@ impl Pool {
     /// Returns whether the pool has been used lately, or waits for an answer.
     pub(crate) fn is_live(&self, now: u64) -> bool {
         self.is_asking || !self.grants.are_over(now) || now < self.demand.started.saturating_add(2 * self.plan.term)
+    }
+
+    /// Returns whether it has refused requests that threads may remember.
+    pub(crate) const fn has_refused(&self, now: u64) -> bool {
+        now < self.refuse_until
     }
 
     /// Returns the refusal of a request that finds no units here; `None` if the store is to be asked.
@@ -217,7 +228,7 @@ impl Pool {
             remaining: self.status(now, 0).remaining(),
             seen,
             refuse_until: self.refuse_until,
-            sure_until: self.refuse_until.min(self.stale_at(&seen)).min(self.grants.first_end(now)),
+            known_until: self.refuse_until.min(self.stale_at(&seen)).min(self.grants.first_end(now)),
         })
     }
 

@@ -29,8 +29,8 @@ pub(crate) struct PoolRefusal {
     pub(crate) seen: Seen,
     /// The instant until which the pool refuses.
     pub(crate) refuse_until: u64,
-    /// The instant until which nothing but a change of the pool can end the refusal.
-    pub(crate) sure_until: u64,
+    /// The instant until which threads may remember it. A change of the pool ends it before.
+    pub(crate) known_until: u64,
 }
 
 impl Seen {

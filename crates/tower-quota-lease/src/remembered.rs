@@ -1,11 +1,11 @@
-//! The refusals of pools that each thread remembers for itself.
+//! The refusals of pools that threads remember, each in its own place.
 //!
-//! Requests of a client over its quota come from all threads. They would wait for each other in its shard, each for a
-//! refusal that only tells the same again.
+//! Requests of a client over its quota come from all threads. They would wait for each other in its shard, each for the
+//! same refusal.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use tower_quota_core::{Charge, LimitStatus, Quota, ShortMutex, Timestamp, thread_place};
+use tower_quota_core::{Charge, LimitStatus, Name, Quota, ShortMutex, Timestamp, thread_place};
 
 use crate::refusal::PoolRefusal;
 
@@ -34,8 +34,6 @@ struct Known {
 #[derive(Debug)]
 pub(crate) struct KnownRefusal {
     pub(crate) digest: u128,
-    /// The number of its pool.
-    pub(crate) serial: u64,
     /// The version of its shard, which changes when the pool may have got units.
     version: u64,
     quota: Quota,
@@ -47,26 +45,18 @@ pub(crate) struct KnownRefusal {
 /// Requests that were refused here, and that their pool has yet to count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Uncounted {
+    /// The number of their pool.
+    pub(crate) serial: u64,
     pub(crate) requests: u32,
     pub(crate) units: u64,
+    /// The instant of the last one.
+    pub(crate) last: u64,
 }
 
 /// The version of a shard, in a line of its own: it is read by each request, and rarely written.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Version(AtomicU64);
-
-impl Uncounted {
-    /// Makes one request. A cost that can never fit is no demand.
-    pub(crate) const fn of(units: u64, largest: u64) -> Self {
-        if units > largest { Self { requests: 0, units: 0 } } else { Self { requests: 1, units } }
-    }
-
-    pub(crate) const fn add(&mut self, more: Self) {
-        self.requests = self.requests.saturating_add(more.requests);
-        self.units = self.units.saturating_add(more.units);
-    }
-}
 
 impl Version {
     pub(crate) fn get(&self) -> u64 {
@@ -92,13 +82,19 @@ impl Remembered {
     ) -> Result<(LimitStatus, Timestamp), Uncounted> {
         let mut known = self.own().lock();
         let Known { refusals, refused } = &mut *known;
-        let known = refusals.get_mut(digest as usize % WAYS).and_then(Option::as_mut);
+        let known = refusals.get_mut(way(digest, charge.name())).and_then(Option::as_mut);
         let Some(known) = known.filter(|known| known.is_of(digest, charge)) else { return Err(Uncounted::default()) };
         let units = charge.units();
-        if known.version != version || now >= known.refusal.sure_until || units < known.cost {
-            return Err(core::mem::take(&mut known.uncounted));
+        let uncounted = &mut known.uncounted;
+        if known.version != version || now >= known.refusal.known_until || units < known.cost {
+            return Err(core::mem::replace(uncounted, Uncounted { serial: uncounted.serial, ..Uncounted::default() }));
         }
-        known.uncounted.add(Uncounted::of(units, known.refusal.largest));
+        // A cost that can never fit is no demand.
+        if units <= known.refusal.largest {
+            uncounted.requests = uncounted.requests.saturating_add(1);
+            uncounted.units = uncounted.units.saturating_add(units);
+            uncounted.last = now;
+        }
         *refused += u64::from(!is_counted);
         Ok((known.refusal.status(now, units), known.refusal.seen.store_now(now)))
     }
@@ -111,7 +107,7 @@ impl Remembered {
         if refusals.is_empty() {
             refusals.resize_with(WAYS, || None);
         }
-        let place = refusals.get_mut(refusal.digest as usize % WAYS)?;
+        let place = refusals.get_mut(way(refusal.digest, refusal.refusal.limit))?;
         place.replace(refusal).filter(|known| known.uncounted.requests > 0)
     }
 
@@ -125,10 +121,17 @@ impl Remembered {
     }
 }
 
+/// Returns the place of a limit of a key, by other bits than those that choose its shard.
+fn way(digest: u128, limit: Name) -> usize {
+    usize::from(digest.to_le_bytes()[8] ^ limit.id().to_le_bytes()[0]) % WAYS
+}
+
 impl KnownRefusal {
     pub(crate) fn new((digest, serial, version): (u128, u64, u64), charge: &Charge<'_>, refusal: PoolRefusal) -> Self {
         let (quota, cost) = (*charge.quota(), charge.units());
-        Self { digest, serial, version, quota, cost, refusal, uncounted: Uncounted::default() }
+        // What the pool holds, others may take.
+        let refusal = PoolRefusal { remaining: refusal.remaining.min(refusal.seen.remaining), ..refusal };
+        Self { digest, version, quota, cost, refusal, uncounted: Uncounted { serial, ..Uncounted::default() } }
     }
 
     fn is_of(&self, digest: u128, charge: &Charge<'_>) -> bool {
@@ -148,9 +151,9 @@ mod tests {
     const QUOTA: Quota = Quota::per_second(100);
     const DIGEST: u128 = 7;
 
-    fn refusal(cost: u64, sure_until: u64) -> KnownRefusal {
+    fn refusal(cost: u64, known_until: u64) -> KnownRefusal {
         let seen = Seen {
-            remaining: 0,
+            remaining: 9,
             at: Timestamp::from_micros(5_000),
             sent: 90,
             full_at: 1_000_000,
@@ -159,7 +162,7 @@ mod tests {
         };
         let limit = Name::new("limit");
         let refusal =
-            PoolRefusal { limit, capacity: 100, largest: 95, remaining: 9, seen, refuse_until: 200, sure_until };
+            PoolRefusal { limit, capacity: 100, largest: 95, remaining: 20, seen, refuse_until: 200, known_until };
         KnownRefusal::new((DIGEST, 1, 0), &Charge::new(limit, &QUOTA, &Key::EVERYONE).cost(cost), refusal)
     }
 
@@ -169,20 +172,21 @@ mod tests {
         let key = Key::EVERYONE;
         let charge = |cost| Charge::new("limit", &QUOTA, &key).cost(cost);
         let refuse = |cost, now, version| remembered.refuse(DIGEST, &charge(cost), (now, version), false);
+        let nothing = Err(Uncounted { serial: 1, ..Uncounted::default() });
+        let counted = |requests, units, last| Err(Uncounted { serial: 1, requests, units, last });
         assert_eq!(refuse(4, 100, 0), Err(Uncounted::default()));
         assert!(remembered.remember(refusal(4, 150)).is_none());
         let (status, at) = refuse(4, 110, 0).unwrap();
         assert_eq!((status.remaining(), at.as_micros()), (3, 5_020));
         assert_eq!(status.outcome, Outcome::Refuse(Duration::from_micros(190)));
-        assert_eq!(refuse(5, 120, 0).unwrap().0.remaining(), 4);
+        assert_eq!(refuse(15, 120, 0).unwrap().0.remaining(), 9);
         // Too large for any demand, and refused as well.
         assert!(refuse(96, 120, 0).is_ok());
-        let counted = Uncounted { requests: 2, units: 9 };
-        assert_eq!(refuse(3, 130, 0), Err(counted), "a smaller cost");
-        assert_eq!(refuse(3, 130, 0), Err(Uncounted::default()), "counted once");
+        assert_eq!(refuse(3, 130, 0), counted(2, 19, 120), "a smaller cost");
+        assert_eq!(refuse(3, 130, 0), nothing, "counted once");
         assert!(refuse(4, 149, 0).is_ok());
-        assert_eq!(refuse(4, 150, 0), Err(Uncounted { requests: 1, units: 4 }), "its end");
-        assert_eq!(refuse(4, 140, 1), Err(Uncounted::default()), "another version");
+        assert_eq!(refuse(4, 150, 0), counted(1, 4, 149), "its end");
+        assert_eq!(refuse(4, 140, 1), nothing, "another version");
         assert_eq!(remembered.refused(), 4);
     }
 
@@ -195,10 +199,10 @@ mod tests {
         assert!(is_refused(DIGEST, Charge::new("limit", &QUOTA, &key)));
         assert!(!is_refused(DIGEST, Charge::new("other", &QUOTA, &key)));
         assert!(!is_refused(DIGEST, Charge::new("limit", &other, &key)));
-        assert!(!is_refused(DIGEST + WAYS as u128, Charge::new("limit", &QUOTA, &key)));
+        assert!(!is_refused(DIGEST + (WAYS as u128), Charge::new("limit", &QUOTA, &key)));
         // Counted by the part of the request that was refused first.
         assert_eq!(remembered.refused(), 0);
         let evicted = remembered.remember(refusal(2, 150)).unwrap();
-        assert_eq!(evicted.uncounted, Uncounted { requests: 1, units: 1 });
+        assert_eq!(evicted.uncounted, Uncounted { serial: 1, requests: 1, units: 1, last: 110 });
     }
 }

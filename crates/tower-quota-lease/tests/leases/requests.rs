@@ -224,6 +224,25 @@ fn returned_units_end_refusals() {
 }
 
 #[test]
+fn refusals_of_long_ago_are_no_demand() {
+    run(async {
+        let (_, store) = instance();
+        let quota = Quota::per_second(200);
+        let client = key(1);
+        let charge = Charge::new(LIMIT, &quota, &client);
+        make_hot(&store, &quota, 1).await;
+        // Most of them by what is remembered of the refusal.
+        while store.stats().refused_here < 1_000 {
+            check(&store, &[charge]).await;
+        }
+        pass(3_600_000).await;
+        for cost in [1, 20, 40, 60] {
+            assert!(check(&store, &[charge.cost(cost)]).await.is_allowed(), "a cost of {cost}");
+        }
+    });
+}
+
+#[test]
 fn refused_large_cost_refuses_no_small_one() {
     run(async {
         let (_, store) = instance();
