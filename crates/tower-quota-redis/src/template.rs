@@ -10,7 +10,7 @@ pub(crate) struct Template {
     pub(crate) charges: SmallVec<[ChargeTemplate; 4]>,
     /// The number of clients it counts.
     pub(crate) clients: usize,
-    /// Says whether it is a check of plain and refundable charges only, which the script decides without the model.
+    /// Says whether the script decides it without the model: a check of plain and refundable charges only.
     pub(crate) is_plain: bool,
 }
 

@@ -106,7 +106,7 @@ async fn epoch_cuts_first_window_alike() {
     assert!(pair.decide(next, Operation::Check, 5).await.is_allowed());
 }
 
-/// The marks that a refund needs: their span ends in the middle, and a late refund reads the one before.
+/// Ends the span of the marks in the middle, so that a late refund reads those of the span before.
 #[tokio::test]
 async fn marks_of_refundable_charges_agree() {
     // Grains of one microsecond's refill, and of seven.

@@ -1,7 +1,8 @@
 //! Tools for tests of tower-quota: of your own limits, and of your own stores.
 //!
 //! 1. [`ManualClock`]: a clock that moves only when a test says so. Windows pass without a sleep.
-//! 2. [`ScriptedStore`]: a store that gives the answers of a script and records the charges. [`SharedStore`] makes it one that other processes share.
+//! 2. [`ScriptedStore`]: a store that gives the answers of a script and records the charges. [`SharedStore`] makes it one
+//!    that other processes share.
 //! 3. [`conformance_tests!`]: the conformance suite, a `#[test]` for each rule that a store must keep.
 //! 4. `differential` (feature `differential`): random traces on a store and the model, compared in every field.
 //! 5. `simulation` (feature `simulation`): instances behind a network that delays and loses, in virtual time.

@@ -300,8 +300,8 @@ local function slot(template, part, k, now)
   return pack(limit.format, limit.head, rest, full)
 end
 
--- Returns the entry of a part whose slots are not just those asked, in their order, or have marks; false if nothing is left. Limits
--- that were not stored are added if the request `fits`.
+-- Returns the entry of a part that has other slots than those asked, another order or marks; false if nothing is left.
+-- Limits that were not stored are added if the request `fits`.
 local function compose(template, part, now, fits)
   local limits, pieces, found = template.limits, part.pieces, part.found
   local slots, count = { pack(HEADER, VERSION, now) }, 1

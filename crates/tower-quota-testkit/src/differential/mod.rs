@@ -94,7 +94,7 @@ impl Differential {
         self
     }
 
-    /// Draws plain charges only, mostly of token buckets: stores often decide these in a faster way.
+    /// Draws plain and refundable charges only, mostly of token buckets: stores often decide these in a faster way.
     #[must_use]
     pub const fn plain(mut self) -> Self {
         self.contents.is_plain = true;

@@ -148,10 +148,12 @@ impl Contents {
         (0..LIMITS.len(), 0..KEYS, other_quota, cost, bool::weighted(0.5), options).prop_map(
             move |(limit, key, other_quota, cost, is_plain, options)| {
                 let plain = ChargePlan::plain(limit, key, other_quota.unwrap_or(limit), cost);
-                if is_plain || self.is_plain {
+                let (max_wait_micros, penalty, counts_refusals, is_shadow, is_at_most, is_refundable) = options;
+                if self.is_plain {
+                    return ChargePlan { is_refundable, ..plain };
+                } else if is_plain {
                     return plain;
                 }
-                let (max_wait_micros, penalty, counts_refusals, is_shadow, is_at_most, is_refundable) = options;
                 ChargePlan {
                     max_wait_micros: max_wait_micros.filter(|_| self.has(Capability::Waiting)),
                     penalty: penalty.filter(|_| self.has(Capability::Penalties)),
