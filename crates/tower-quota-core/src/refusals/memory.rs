@@ -184,8 +184,12 @@ impl<C: Clock> Memory<C> {
         }
         let statuses = known().map(|(charge, view, known)| known.status(charge, view, now, max_age));
         decision.decide_by(refusing.store_now(now), statuses);
-        // What was known may have changed in between.
-        !decision.is_allowed()
+        if decision.is_allowed() {
+            // What was known has changed in between.
+            *decision = Decision::default();
+            return false;
+        }
+        true
     }
 
     /// Returns the clock's own instant before a call is sent, which may be earlier than [`now`](Self::now).

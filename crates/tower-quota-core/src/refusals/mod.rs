@@ -145,7 +145,8 @@ impl<S, C> RefusalCache<S, C> {
 }
 
 impl<S, C: Clock + Clone> RefusalCache<S, C> {
-    /// Sets how many limits of a key are remembered, each in about 140 bytes. The default is 16,384.
+    /// Sets how many limits of a key are remembered, each in about 140 bytes, eight of them at a time. The default is
+    /// 16,384.
     ///
     /// Statuses give way first, then the refusals that run out soonest. With 0 nothing is remembered. The cache starts
     /// empty and is no longer shared with its clones.
