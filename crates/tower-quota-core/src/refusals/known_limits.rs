@@ -75,3 +75,54 @@ impl Place {
         [words.get(0), words.get(1)]
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+    use crate::charge::Charge;
+    use crate::key::Key;
+    use crate::key_hash::KeyHasher;
+    use crate::name::Name;
+    use crate::outcome::Outcome;
+    use crate::quota::Quota;
+    use crate::refusals::view::views;
+    use crate::status::{Left, LimitStatus};
+    use crate::time::Timestamp;
+
+    /// Replaces, removes and evicts entries while they are read, with more limits than a bucket has places.
+    #[test]
+    fn readers_find_whole_entries_of_their_tag() {
+        const READINGS: usize = if cfg!(miri) { 20 } else { 20_000 };
+        let (quota, hasher) = (Quota::per_minute(6), KeyHasher::random());
+        let of =
+            |number| views(&[Charge::new("minute", &quota, &Key::number(Name::new("client"), number))], &hasher)[0];
+        let views: Vec<_> = (0..12).map(of).collect();
+        let entry = |view, sent| {
+            let outcome = Outcome::Refuse(Duration::from_micros(7));
+            let left = Left::new(0, Duration::from_micros(9));
+            let status = LimitStatus { name: Name::new("minute"), limit: 6, left, taken: 0, outcome, is_shadow: false };
+            KnownLimit::new(view, &status, Timestamp::from_micros(sent), sent)
+        };
+        let known = KnownLimits::default();
+        let read_many = || {
+            let found = views.iter().cycle().filter_map(|view| Some((view, known.find(view.tag).ok()??)));
+            for (view, found) in found.take(READINGS) {
+                assert_eq!((found.tag, found.until, found.called), (view.tag, found.sent + 7, found.sent));
+            }
+        };
+        std::thread::scope(|threads| {
+            let readers = [threads.spawn(read_many), threads.spawn(read_many)];
+            let mut changes = (1..).zip(views.iter().cycle());
+            while !readers.iter().all(|reader| reader.is_finished()) {
+                let Some((sent, view)) = changes.next() else { break };
+                known.put(&entry(view, sent), sent);
+                if sent % 5 == 0 {
+                    known.remove(view.tag);
+                }
+            }
+        });
+    }
+}

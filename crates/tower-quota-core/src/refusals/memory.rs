@@ -22,6 +22,17 @@ const COUNTING_CALL_EVERY: u64 = 100_000;
 /// The shortest time between two writes of the instant that all threads read, in microseconds.
 const SHARED_EVERY: u64 = 100;
 
+/// A request that may be known to be refused.
+#[derive(Clone, Copy)]
+pub(super) struct Checked<'r> {
+    pub(super) charges: &'r [Charge<'r>],
+    /// The views of the charges.
+    pub(super) views: &'r [ChargeView],
+    pub(super) now: u64,
+    /// The age from which a refusal says nothing, in microseconds.
+    pub(super) max_age: u64,
+}
+
 /// The table of a refusal cache: buckets of entries.
 pub(super) struct Memory<C> {
     clock: C,
@@ -123,32 +134,22 @@ impl<C: Clock> Memory<C> {
     }
 
     /// Returns the refusal of a request that is known; `None` if the store has to be asked.
-    pub(super) fn known_refusal(
-        &self,
-        (charges, views): (&[Charge<'_>], &[ChargeView]),
-        now: u64,
-        max_age: u64,
-    ) -> Option<Decision> {
+    pub(super) fn known_refusal(&self, request: Checked<'_>) -> Option<Decision> {
         let mut decision = Decision::default();
-        self.refuse_known((charges, views), now, max_age, &mut decision).then_some(decision)
+        self.refuse_known(request, &mut decision).then_some(decision)
     }
 
     /// Refuses a known request, and notes it where the store counts refusals.
     ///
     /// Writes the decision. Returns `false`, and does nothing, if the store has to be asked.
-    pub(super) fn refuse(
-        &self,
-        (charges, views): (&[Charge<'_>], &[ChargeView]),
-        now: u64,
-        max_age: u64,
-        decision: &mut Decision,
-    ) -> bool {
+    pub(super) fn refuse(&self, request: Checked<'_>, decision: &mut Decision) -> bool {
+        let Checked { views, now, .. } = request;
         let counting = || views.iter().filter(|view| view.counts_refusals);
         let is_countable = |known: KnownLimit, view: &ChargeView| {
             known.fingerprint == view.fingerprint && now.saturating_sub(known.called) < COUNTING_CALL_EVERY
         };
         let are_countable = counting().all(|view| self.entry(view).is_some_and(|known| is_countable(known, view)));
-        if !are_countable || !self.refuse_known((charges, views), now, max_age, decision) {
+        if !are_countable || !self.refuse_known(request, decision) {
             return false;
         }
         for view in counting() {
@@ -160,13 +161,8 @@ impl<C: Clock> Memory<C> {
         true
     }
 
-    fn refuse_known(
-        &self,
-        (charges, views): (&[Charge<'_>], &[ChargeView]),
-        now: u64,
-        max_age: u64,
-        decision: &mut Decision,
-    ) -> bool {
+    fn refuse_known(&self, request: Checked<'_>, decision: &mut Decision) -> bool {
+        let Checked { charges, views, now, max_age } = request;
         let known = || {
             let known = charges.iter().zip(views).filter_map(|(charge, view)| Some((charge, view, self.entry(view)?)));
             known.filter(|(_, view, known)| view.fingerprint == known.fingerprint)

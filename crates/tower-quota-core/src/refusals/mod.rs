@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 use self::call::TrackedCall;
 pub use self::future::RefusalFuture;
-use self::memory::Memory;
+use self::memory::{Checked, Memory};
 pub use self::stats::RefusalStats;
 use self::view::Views;
 use crate::charge::{Charge, Operation};
@@ -169,8 +169,9 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
 
     fn refuse_known(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
         let now = self.memory.now();
+        let max_age = self.max_age_micros;
         self.memory.may_refuse(now)
-            && self.memory.refuse((charges, &self.memory.views(charges)), now, self.max_age_micros, decision)
+            && self.memory.refuse(Checked { charges, views: &self.memory.views(charges), now, max_age }, decision)
     }
 
     /// Asks the store, without a look at the known refusals.
@@ -218,10 +219,9 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         charges: &[Charge<'_>],
     ) -> (impl Future<Output = StoreAnswer<S>> + use<S, C>, Option<Decision>) {
         let now = self.memory.now();
-        let known =
-            self.memory.may_refuse(now).then(|| self.memory.known_refusal((charges, &views), now, u64::MAX)).flatten();
-        let refused =
-            known.as_ref().and_then(|_| self.memory.known_refusal((charges, &views), now, self.max_age_micros));
+        let known_for = |max_age| self.memory.known_refusal(Checked { charges, views: &views, now, max_age });
+        let known = if self.memory.may_refuse(now) { known_for(u64::MAX) } else { None };
+        let refused = known.as_ref().and_then(|_| known_for(self.max_age_micros));
         let count = views.len();
         let call = TrackedCall::begin(&self.memory, views, Operation::Check);
         let uncounted = call.uncounted(charges);
@@ -276,7 +276,8 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
             });
         }
         let mut known = Decision::default();
-        if self.memory.refuse((charges, &views), self.memory.now(), self.max_age_micros, &mut known) {
+        let request = Checked { charges, views: &views, now: self.memory.now(), max_age: self.max_age_micros };
+        if self.memory.refuse(request, &mut known) {
             return RefusalFuture::tracked(core::future::ready(Ok(known)));
         }
         let (answer, known) = self.check_store(views, charges);

@@ -91,25 +91,22 @@ mod tests {
     #[test]
     fn readings_are_of_one_version() {
         const READINGS: u64 = if cfg!(miri) { 20 } else { 20_000 };
-        let (lock, readings) = (SequenceLock::<15>::new(), AtomicU64::new(0));
-        std::thread::scope(|threads| {
-            for _ in 0..2 {
-                threads.spawn(|| {
-                    let mut last = 0;
-                    while readings.load(Ordering::Relaxed) < READINGS {
-                        let Some(words) = lock.read(Words::all) else { continue };
-                        assert!(words.iter().all(|word| *word == words[0]), "{words:?}");
-                        assert!(last <= words[0], "{} after {last}", words[0]);
-                        // A reading of another version than the one before.
-                        readings.fetch_add(u64::from(last < words[0]), Ordering::Relaxed);
-                        last = words[0];
-                    }
-                    // Also if it has failed: the writer waits for it.
-                    readings.store(READINGS, Ordering::Relaxed);
-                });
+        let lock = SequenceLock::<15>::new();
+        let read_many = || {
+            let (mut last, mut readings) = (0, 0);
+            while readings < READINGS {
+                let Some(words) = lock.read(Words::all) else { continue };
+                assert!(words.iter().all(|word| *word == words[0]), "{words:?}");
+                assert!(last <= words[0], "{} after {last}", words[0]);
+                // Readings of another version than the one before.
+                readings += u64::from(last < words[0]);
+                last = words[0];
             }
+        };
+        std::thread::scope(|threads| {
+            let readers = [threads.spawn(read_many), threads.spawn(read_many)];
             let mut version = 0;
-            while readings.load(Ordering::Relaxed) < READINGS {
+            while !readers.iter().all(|reader| reader.is_finished()) {
                 version += 1;
                 lock.replace([version; 15]);
             }
