@@ -90,7 +90,7 @@ local function mark(template, part, k, since, low, low_before)
     for j = part.first, part.last do
       marks[j] = nil
     end
-    part.is_marked = true
+    part.is_marked, part.is_special = true, true
   end
   marks[k] = { since = since, low = low, low_before = low_before }
 end
@@ -120,7 +120,7 @@ local function prepare(template)
       unpack_from(CHARGE, request, position)
     position = behind
     if not parts[client] then
-      part = { first = k, last = k, index = {}, format = HEADER, values = { VERSION, 0 } }
+      part = { first = k, last = k, index = {}, format = HEADER, values = { VERSION, 0 }, is_special = true }
       parts[client] = part
     end
     local width, format = #head + 8, 'c' .. #head + 1 .. 'I7'
@@ -230,10 +230,15 @@ end
 --   pieces   what comes behind them: charges, and the bytes of slots that are not asked for and still used; or nothing
 --   found    whether a charge is in `pieces`
 --   longest  when nothing is used of the slots that are not asked for
+--
+-- They are set where they differ from what most clients have, which `is_special` says: it takes long to set a field.
 local function read(template, part, state, now)
   local limits, used = template.limits, template.used
   local k, last, position, beyond = part.first, part.last, 9, #state + 1
-  part.pieces, part.found, part.longest, part.is_converted, part.is_marked = nil, nil, 0, false, false
+  if part.is_special then
+    part.is_special, part.pieces, part.found, part.longest = false, nil, nil, 0
+    part.is_converted, part.is_marked = false, false
+  end
   while k <= last do
     local limit = limits[k]
     local next = position + limit.width
@@ -263,14 +268,18 @@ local function read(template, part, state, now)
     if left < 0 then
       left = 0
     elseif counted ~= limit and left > 0 then
-      left, part.is_converted = converted_used(left, counted, limit.capacity, limit.grain), true
+      left = converted_used(left, counted, limit.capacity, limit.grain)
+      part.is_converted, part.is_special = true, true
     end
     used[k] = left
     k, position = k + 1, next
   end
   part.stored = k - 1
-  if position < beyond and not walk(template, part, state, position, k, now) then
-    return nil
+  if position < beyond then
+    part.is_special = true
+    if not walk(template, part, state, position, k, now) then
+      return nil
+    end
   end
   for j = part.stored + 1, last do
     if not (part.found and part.found[j]) then

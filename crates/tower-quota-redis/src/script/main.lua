@@ -1,35 +1,44 @@
--- Decides one decision after the other, each on what those before it have left.
-local replies, decide, place = {}, nil, 1
-for i = 1, decision_count do
-  local template = templates[decisions[place]]
-  local is_sound, reply = false, nil
-  if template.is_plain then
-    -- It fails only while it reads: nothing is kept by then.
-    is_sound, reply = pcall(decide_buckets, template, place)
-  end
-  if not (is_sound and reply) then
-    decide = decide or model()
-    is_sound, reply = pcall(decide, template, place)
-    if not is_sound then
-      reply = string.char(UNREADABLE)
+-- Decides one decision after the other, each on what those before it have left. The first path fails only while it
+-- reads, and the model keeps what it has changed at its end: of a decision that fails nothing is kept.
+local replies, decide = {}, nil
+local number, place = 1, 1
+
+local function decide_rest()
+  while number <= decision_count do
+    local template = templates[decisions[place]]
+    local reply = template.is_plain and decide_buckets(template, place)
+    if not reply then
+      decide = decide or model()
+      reply = decide(template, place)
     end
+    replies[number] = reply
+    number, place = number + 1, place + 1 + template.clients
   end
-  replies[i] = reply
-  place = place + 1 + template.clients
+end
+
+while not pcall(decide_rest) do
+  -- What is stored of a client makes no sense, at least to the first path.
+  decide = decide or model()
+  local template = templates[decisions[place]]
+  local is_sound, reply = pcall(decide, template, place)
+  replies[number] = is_sound and reply or string.char(UNREADABLE)
+  number, place = number + 1, place + 1 + template.clients
 end
 
 -- Writes what has changed. What may need memory comes first: a server without any refuses that, and nothing is done.
-local deleted
-for client, key in ipairs(KEYS) do
+local format, deleted = string.format, nil
+for client = 1, #KEYS do
   local full = full_at[client]
   if full then
-    local state = states[client]
+    local key, state = KEYS[client], states[client]
     if state then
-      local lifetime = div_ceil(full - clock, 1000)
+      local lifetime = full - clock
+      lifetime = (lifetime + -lifetime % 1000) / 1000
       if lifetime < shortest_lifetime then
         lifetime = shortest_lifetime
       end
-      call('SET', key, state, 'PX', lifetime)
+      -- As text: Redis would print a number with all digits that it may have.
+      call('SET', key, state, 'PX', format('%d', lifetime))
     else
       deleted = deleted or {}
       deleted[#deleted + 1] = key
