@@ -44,8 +44,8 @@ async fn measure(quick: bool) -> Result<Report, Box<dyn Error>> {
     bench.latencies().await;
     bench.cluster().await;
     let Bench { setup, mut report, .. } = bench;
-    bytes::measure(&setup, quick, &mut report).await?;
     drop(setup);
+    bytes::measure(quick, &mut report).await?;
     overload::measure(quick, &mut report).await?;
     Ok(report)
 }

@@ -10,7 +10,7 @@ use tower_quota_redis::RedisStore;
 use tower_quota_testkit::{RedisCluster, RedisServer};
 
 /// A deadline that no decision misses on a busy machine.
-const DEADLINE: Duration = Duration::from_secs(5);
+pub(super) const DEADLINE: Duration = Duration::from_secs(5);
 
 /// The peers' script: a limit by GCRA.
 pub(super) const GCRA: &str = include_str!("gcra.lua");

@@ -79,6 +79,8 @@ pub(super) enum Shape {
     ThreeOnTwo,
     /// Three limits on one key that remember requests longer.
     Lasting,
+    /// The same, by a million clients.
+    Stored,
     /// Nine of ten as `Lasting`, one of ten the same and a fourth.
     Mixed,
     /// Half as `Lasting`, half with an earlier quota of one limit.
@@ -96,7 +98,7 @@ pub(super) struct Request {
 impl Shape {
     /// Returns the number of clients. Few where clients return, so that each returns often in a short run too.
     const fn clients(self) -> u64 {
-        if matches!(self, Self::One | Self::Three | Self::ThreeOnTwo) { 1_000_000 } else { 20_000 }
+        if matches!(self, Self::One | Self::Three | Self::ThreeOnTwo | Self::Stored) { 1_000_000 } else { 20_000 }
     }
 
     /// Returns the request of a random number.
@@ -109,7 +111,7 @@ impl Shape {
             Self::Mixed if draw.is_multiple_of(10) => &LASTING,
             Self::OneQuotaInTurn if draw.is_multiple_of(2) => &ONE_OLD,
             Self::QuotasInTurn if draw.is_multiple_of(2) => &OLD,
-            Self::Lasting | Self::Mixed | Self::OneQuotaInTurn | Self::QuotasInTurn => &LASTING[..3],
+            Self::Lasting | Self::Stored | Self::Mixed | Self::OneQuotaInTurn | Self::QuotasInTurn => &LASTING[..3],
         };
         Request { client, asks }
     }
@@ -120,7 +122,7 @@ impl Shape {
             Self::One => "one",
             Self::Three => "three",
             Self::ThreeOnTwo => "two",
-            Self::Lasting => "lasting",
+            Self::Lasting | Self::Stored => "lasting",
             Self::Mixed => "mixed",
             Self::OneQuotaInTurn => "turn1",
             Self::QuotasInTurn => "turns",
