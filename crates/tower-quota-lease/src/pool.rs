@@ -11,11 +11,17 @@ use crate::refusal::{PoolRefusal, Seen};
 use crate::remembered::Uncounted;
 use crate::want::{Want, has_runtime};
 
-/// The requests within a lease, or the one before, from which a key is leased.
+/// The requests within a lease's time from which a key is leased.
 ///
 /// A lease and its refund are two calls. With fewer requests they save little, and what several instances hold of a
 /// small quota is missing in the store.
 const HOT_REQUESTS: u32 = 8;
+/// The time that they have to last, in microseconds, unless they filled the time of the lease before.
+///
+/// A shorter burst is over when its lease arrives: the other instances would miss the units until they are refunded.
+const LASTING: u64 = 100_000;
+/// The requests from which a key is leased without delay.
+const HOT_AT_ONCE: u32 = 64;
 /// The smallest lease. A lease of one unit would be an exact round trip.
 const SMALLEST: u64 = 2;
 /// The part of a lease for which an instance does not ask again after a short or refused one.
@@ -125,7 +131,7 @@ impl Pool {
     fn is_short(&self, now: u64, cost: u64) -> bool {
         let requests = u64::from(self.demand.requests.max(self.demand.requests_before));
         let seen = self.seen.filter(|seen| now < self.stale_at(seen));
-        self.is_hot() && seen.is_some_and(|seen| seen.remaining < requests.saturating_mul(cost))
+        self.is_hot(now) && seen.is_some_and(|seen| seen.remaining < requests.saturating_mul(cost))
     }
 
     /// Returns the instant from which an answer says nothing.
@@ -155,7 +161,7 @@ impl Pool {
     /// 2. No lease takes more than half of what the store had left.
     fn due(&self, now: u64) -> Option<u64> {
         let (held, expected) = (self.grants.units(now), self.demand.expected().saturating_mul(3) / 4);
-        let is_due = self.is_hot() && held.saturating_mul(2) < expected && self.grants.have_room(now);
+        let is_due = self.is_hot(now) && held.saturating_mul(2) < expected && self.grants.have_room(now);
         if !is_due || self.is_asking || now < self.pause_until {
             return None;
         }
@@ -232,8 +238,11 @@ impl Pool {
         })
     }
 
-    const fn is_hot(&self) -> bool {
-        self.demand.requests >= HOT_REQUESTS || self.demand.requests_before >= HOT_REQUESTS
+    /// Returns whether the key's demand has lasted or is large, so that it is likely to go on.
+    const fn is_hot(&self, now: u64) -> bool {
+        let Demand { started, requests, requests_before, .. } = self.demand;
+        let has_lasted = requests >= HOT_REQUESTS && now >= started.saturating_add(LASTING);
+        has_lasted || requests_before >= HOT_REQUESTS || requests >= HOT_AT_ONCE
     }
 }
 

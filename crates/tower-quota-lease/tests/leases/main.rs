@@ -48,10 +48,10 @@ async fn pass(millis: u64) {
     simulation::pass(Duration::from_millis(millis)).await;
 }
 
-/// Asks often enough that the client is leased. Returns the number of admitted requests.
+/// Asks often and long enough that the client is leased. Returns the number of admitted requests.
 async fn make_hot(store: &impl Store, quota: &Quota, client: u64) -> u64 {
     let mut admitted = 0;
-    for _ in 0..20 {
+    for _ in 0..60 {
         admitted += u64::from(check(store, &[Charge::new(LIMIT, quota, &key(client))]).await.is_allowed());
         pass(2).await;
     }

@@ -18,7 +18,7 @@ fn several_limits_are_leased_in_one_call() {
         let (_, store) = instance();
         let (minute, client) = (Quota::per_minute(50_000), key(1));
         let charges = [Charge::new("minute", &minute, &client), Charge::new("hour", &QUOTA, &client).cost(2)];
-        for _ in 0..50 {
+        for _ in 0..100 {
             assert!(check(&store, &charges).await.is_allowed());
             pass(2).await;
         }
@@ -34,7 +34,7 @@ fn leased_limit_and_cold_key_are_charged_together() {
     run(async {
         let (server, store) = instance();
         let (everyone, all) = (QUOTA, Key::EVERYONE);
-        for number in 0..60 {
+        for number in 0..200 {
             let client = key(number);
             let charges = [Charge::new("everyone", &everyone, &all), Charge::new(LIMIT, &QUOTA, &client)];
             let decision = check(&store, &charges).await;
@@ -46,8 +46,8 @@ fn leased_limit_and_cold_key_are_charged_together() {
         assert!(store.stats().renewals > 0);
         assert!(store.close(Duration::from_secs(1)).await);
         let counted = server.check(&[Charge::new("everyone", &everyone, &Key::EVERYONE).cost(0)]).await.unwrap();
-        assert_eq!(counted.statuses()[0].remaining(), 100_000 - 60);
-        assert_eq!(stored_units(&server, &QUOTA, 59).await, 1);
+        assert_eq!(counted.statuses()[0].remaining(), 100_000 - 200);
+        assert_eq!(stored_units(&server, &QUOTA, 199).await, 1);
     });
 }
 
@@ -67,12 +67,12 @@ fn refused_key_puts_leased_units_back() {
         }
         assert!(store.close(Duration::from_secs(1)).await);
         let counted = server.check(&[Charge::new("everyone", &everyone, &Key::EVERYONE).cost(0)]).await.unwrap();
-        assert_eq!(counted.statuses()[0].remaining(), 100_000 - 21);
+        assert_eq!(counted.statuses()[0].remaining(), 100_000 - 61);
     });
 }
 
 async fn make_hot_everyone(store: &impl Store, quota: &Quota) {
-    for _ in 0..20 {
+    for _ in 0..60 {
         assert!(check(store, &[Charge::new("everyone", quota, &Key::EVERYONE)]).await.is_allowed());
         pass(2).await;
     }
@@ -170,6 +170,28 @@ fn exact_and_unleasable_charges_ask_the_store() {
         let stats = store.stats();
         assert_eq!((stats.by_lease, stats.renewals, stats.units_leased), (0, 0, 0));
         assert_eq!(store.store().calls(), stats.by_store);
+    });
+}
+
+/// A lease lasts 50 ms: what a burst has left of it would be missing in the store until then.
+#[test]
+fn only_lasting_or_large_demand_is_leased() {
+    run(async {
+        let quota = Quota::per_second(1_000);
+        for (requests, is_leased) in [(40, false), (100, true)] {
+            let (_, store) = instance();
+            for _ in 0..5 {
+                for _ in 0..requests {
+                    tokio::spawn(store.check(&[Charge::new(LIMIT, &quota, &key(1))]));
+                }
+                pass(200).await;
+            }
+            let stats = store.stats();
+            assert_eq!(stats.renewals > 0, is_leased, "bursts of {requests}: {stats:?}");
+        }
+        let (_, store) = instance();
+        make_hot(&store, &quota, 1).await;
+        assert!(store.stats().by_lease > 0, "{:?}", store.stats());
     });
 }
 
