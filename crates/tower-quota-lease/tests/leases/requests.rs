@@ -173,10 +173,10 @@ fn exact_and_unleasable_charges_ask_the_store() {
     });
 }
 
-/// A lease lasts 50 ms: what a burst has left of it would be missing in the store until then.
 #[test]
 fn only_lasting_or_large_demand_is_leased() {
     run(async {
+        // A lease lasts 50 ms: what a burst has left of it would be missing in the store until then.
         let quota = Quota::per_second(1_000);
         for (requests, is_leased) in [(40, false), (100, true)] {
             let (_, store) = instance();
