@@ -84,8 +84,8 @@ async fn per_client<F: Future<Output = bool> + Send>(
         if stored.trim() != format!(":{}", count * keys) {
             return Err(format!("DBSIZE says {} after {count} clients, of {keys} keys each", stored.trim()).into());
         }
-        for kind in 0..2 {
-            mean[kind] += (after[kind] - before[kind]) / (count - 1) as f64 / clients.len() as f64;
+        for (mean, (after, before)) in mean.iter_mut().zip(after.into_iter().zip(before)) {
+            *mean += (after - before) / (count - 1) as f64 / clients.len() as f64;
         }
     }
     Ok(mean)
