@@ -23,7 +23,7 @@ fn several_limits_are_leased_in_one_call() {
             pass(2).await;
         }
         let stats = store.stats();
-        assert!(stats.by_lease > 30, "{stats:?}");
+        assert!(stats.by_lease > 60, "{stats:?}");
         // A call for a lease carries both limits: there are fewer calls than leases.
         assert!(store.store().calls() < stats.by_store + stats.renewals + 10, "{stats:?}");
     });
@@ -191,7 +191,7 @@ fn only_lasting_or_large_demand_is_leased() {
         }
         let (_, store) = instance();
         make_hot(&store, &quota, 1).await;
-        assert!(store.stats().by_lease > 0, "{:?}", store.stats());
+        assert!(store.stats().by_lease > 20, "{:?}", store.stats());
     });
 }
 
