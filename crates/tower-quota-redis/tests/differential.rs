@@ -131,25 +131,61 @@ async fn marks_of_refundable_charges_agree() {
     }
 }
 
-/// Decisions of one call share what the script works on: the marks of one client are not another's.
+const MINUTE: Quota = Quota::per_minute(10);
+const HOUR: Quota = Quota::per_hour(70);
+
 #[tokio::test]
 async fn marks_stay_with_their_client() {
+    decide_in_few_calls(|round, number, user| {
+        let (minute, hour) = (Charge::new("minute", &MINUTE, user), Charge::new("hour", &HOUR, user));
+        match (round, number % 3) {
+            (0, 0) => vec![minute.refundable(), hour.refundable()],
+            (0, 1) => vec![minute.refundable(), hour],
+            _ => vec![minute, hour],
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn other_slots_stay_with_their_client() {
+    decide_in_few_calls(|round, number, user| {
+        let (minute, hour) = (Charge::new("minute", &MINUTE, user).cost(4), Charge::new("hour", &HOUR, user));
+        match (round, number % 3) {
+            (0, 0) => vec![Charge::new("day", &HOUR, user), hour],
+            _ => vec![minute, hour],
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn conversions_stay_with_their_client() {
+    const OLD: Quota = Quota::per_minute(20);
+    decide_in_few_calls(|round, number, user| {
+        let quota = if round == 0 && number % 3 == 0 { &OLD } else { &MINUTE };
+        // The second one is refused: only a converted entry changes.
+        vec![Charge::new("minute", quota, user).cost(8), Charge::new("hour", &HOUR, user)]
+    })
+    .await;
+}
+
+/// Compares the decisions and the entries of clients that share calls.
+///
+/// They share what the script works on, too. The charges are those of a round and of a client with a number.
+async fn decide_in_few_calls(charges: impl for<'c> Fn(usize, usize, &'c Key<'static>) -> Vec<Charge<'c>>) {
     let (server, clock) = (RedisServer::start(), ManualClock::default());
-    clock.set(Timestamp::from_micros(NOW));
     let store = common::options().clock(clock.clone()).connect(&server.url()).await.unwrap();
-    let (minute, hour) = (Quota::per_minute(10), Quota::per_hour(70));
     let users: Vec<Key<'static>> = (0..60).map(|user| common::user(&user.to_string())).collect();
     let mut entries = vec![Entry::default(); users.len()];
     for round in 0..3 {
+        // A write that nothing has changed would show the later instant.
+        let now = Timestamp::from_micros(NOW + 1_000 * round as u64);
+        clock.set(now);
         let mut asked = Vec::new();
         for (number, (user, entry)) in users.iter().zip(&mut entries).enumerate() {
-            let (minute, hour) = (Charge::new("minute", &minute, user), Charge::new("hour", &hour, user));
-            let charges = match (round, number % 3) {
-                (0, 0) => [minute.refundable(), hour.refundable()],
-                (0, 1) => [minute.refundable(), hour],
-                _ => [minute, hour],
-            };
-            let expected = entry.decide(Operation::Check, &charges, Timestamp::from_micros(NOW));
+            let charges = charges(round, number, user);
+            let expected = entry.decide(Operation::Check, &charges, now);
             asked.push((tokio::spawn(store.check(&charges)), expected));
         }
         for (decided, expected) in asked {
