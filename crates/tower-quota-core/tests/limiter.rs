@@ -286,6 +286,26 @@ async fn cancelled_wait_gives_its_turn_back() {
     }
 }
 
+/// Covers two versions of a service that take turns while a call waits.
+#[tokio::test(start_paused = true)]
+async fn cancelled_wait_creates_nothing_under_changed_quotas() {
+    let store = memory();
+    let of = |quota: Quota| Limiter::new(store.clone(), "limit", quota.burst(10));
+    let (limiter, faster) = (of(Quota::per_second(1)), of(Quota::per_second(100)));
+    assert!(limiter.check_n_now("ann", 10).is_allowed());
+    let mut wait = Box::pin(limiter.until_n_ready("ann", 5, SECOND * 9));
+    assert!(timeout(Duration::ZERO, &mut wait).await.is_err());
+    assert!(!faster.check_n_now("ann", 10).is_allowed());
+    advance(Duration::from_millis(200)).await;
+    assert!(faster.check_now("ann").is_allowed());
+    advance(Duration::from_millis(200)).await;
+    // The faster one has refilled what the call took.
+    assert!(limiter.check_n_now("ann", 10).is_allowed());
+    drop(wait);
+    tokio::task::yield_now().await;
+    assert_eq!(remaining(&limiter, "ann"), [0]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn finished_wait_keeps_its_turn() {
     let limiter = Limiter::new(memory(), "limit", Quota::per_second(1).burst(1));

@@ -91,6 +91,18 @@ struct NamedQuota {
     quota: Quota,
 }
 
+impl NamedQuota {
+    /// Returns the charge of a request that waits at most this long.
+    fn charge<'a>(&'a self, key: &'a Key<'a>, cost: u64, max_wait: Duration) -> Charge<'a> {
+        let charge = Charge::new(self.name, &self.quota, key).cost(cost);
+        // A charge without a max wait is a plain one, which stores decide faster. Leaky buckets wait by default.
+        match max_wait.is_zero() && self.quota.algorithm() != Algorithm::LeakyBucket {
+            true => charge,
+            false => charge.max_wait(max_wait),
+        }
+    }
+}
+
 impl<S: Store + Clone> Limiter<S> {
     /// Makes a limiter with one limit.
     ///
@@ -200,15 +212,20 @@ impl<S: Store + Clone> Limiter<S> {
     ///
     /// A bucket gets back less what time has refilled since, unless the request waited. The answer has the limits that
     /// the decision was charged to. A refusal and a clone of a decision give back nothing.
-    pub fn refund<K: AsKey + ?Sized>(&self, key: &K, mut decision: Decision) -> S::Future {
-        let key = key.as_key(self.scope);
+    pub fn refund<K: AsKey + ?Sized>(&self, key: &K, decision: Decision) -> S::Future {
+        let waited = decision.wait();
+        self.refund_waiting(&key.as_key(self.scope), decision, waited)
+    }
+
+    /// Gives back what a decision took that accepted a wait: its charges were prepared for that.
+    fn refund_waiting(&self, key: &Key<'_>, mut decision: Decision, max_wait: Duration) -> S::Future {
         let (operation, is_refundable) = match decision.refund() {
             Some(refund) => (refund, true),
             None => (Operation::Refund { taken_at: decision.at() }, false),
         };
         let taken = |name: Name| decision.status(name.as_str()).map_or(0, |status| status.taken);
         let charges = self.limits().filter(|limit| is_refundable && taken(limit.name) > 0);
-        let charges = charges.map(|limit| Charge::new(limit.name, &limit.quota, &key).cost(taken(limit.name)));
+        let charges = charges.map(|limit| limit.charge(key, taken(limit.name), max_wait));
         self.store.apply(operation, &charges.collect::<SmallVec<[_; 4]>>())
     }
 
@@ -234,15 +251,7 @@ impl<S: Store + Clone> Limiter<S> {
 
     /// Returns the charges of a request that waits at most this long.
     fn charges<'a>(&'a self, key: &'a Key<'a>, cost: u64, max_wait: Duration) -> SmallVec<[Charge<'a>; 4]> {
-        let charge = |limit: &'a NamedQuota| {
-            let charge = Charge::new(limit.name, &limit.quota, key).cost(cost);
-            // A charge without a max wait is a plain one, which stores decide faster. Leaky buckets wait by default.
-            match max_wait.is_zero() && limit.quota.algorithm() != Algorithm::LeakyBucket {
-                true => charge,
-                false => charge.max_wait(max_wait),
-            }
-        };
-        self.limits().map(charge).collect()
+        self.limits().map(|limit| limit.charge(key, cost, max_wait)).collect()
     }
 
     fn limits(&self) -> impl Iterator<Item = &NamedQuota> {

@@ -91,7 +91,7 @@ impl<S: Store + Clone> Limiter<S> {
         let turn = {
             let key = self.key_of(key);
             let answer = self.apply(Operation::Check, &key, cost, longest);
-            Turn::new(self.clone(), key, answer)
+            Turn::new(self.clone(), key, longest, answer)
         };
         turn.take().await
     }
@@ -101,6 +101,8 @@ impl<S: Store + Clone> Limiter<S> {
 struct Turn<S: Store + Clone> {
     limiter: Limiter<S>,
     key: Key<'static>,
+    /// The longest wait that the call accepts.
+    longest: Duration,
     runtime: Option<Handle>,
     /// The answer to come: the store may have taken the turn already.
     asked: Option<Pin<Box<S::Future>>>,
@@ -108,9 +110,9 @@ struct Turn<S: Store + Clone> {
 }
 
 impl<S: Store + Clone> Turn<S> {
-    fn new(limiter: Limiter<S>, key: Key<'static>, answer: S::Future) -> Self {
+    fn new(limiter: Limiter<S>, key: Key<'static>, longest: Duration, answer: S::Future) -> Self {
         let runtime = Handle::try_current().ok();
-        Self { limiter, key, runtime, asked: Some(Box::pin(answer)), taken: None }
+        Self { limiter, key, longest, runtime, asked: Some(Box::pin(answer)), taken: None }
     }
 
     /// Waits for the store's answer, and then for the turn.
@@ -138,17 +140,17 @@ impl<S: Store + Clone> Drop for Turn<S> {
     fn drop(&mut self) {
         if let Some(decision) = self.taken.take() {
             // A store in memory has refunded when this returns. Others need the runtime to wait for their answer.
-            let refund = self.limiter.refund(&self.key, decision);
+            let refund = self.limiter.refund_waiting(&self.key, decision, self.longest);
             if let Some(runtime) = &self.runtime {
                 drop(runtime.spawn(refund));
             }
         }
         if let (Some(answer), Some(runtime)) = (self.asked.take(), &self.runtime) {
-            let (limiter, key) = (self.limiter.clone(), self.key.clone());
+            let (limiter, key, longest) = (self.limiter.clone(), self.key.clone(), self.longest);
             drop(runtime.spawn(async move {
                 if let Ok(decision) = answer.await {
                     // An error has no reader: the turn then comes back with time.
-                    let _ = limiter.refund(&key, decision).await;
+                    let _ = limiter.refund_waiting(&key, decision, longest).await;
                 }
             }));
         }
