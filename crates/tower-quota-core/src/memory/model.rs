@@ -71,17 +71,14 @@ fn check_out<'c>(
     let mut entry = draft.position.map_or_else(Entry::default, |position| table.check_out(position));
     let now = clock.max(entry.at()).as_micros();
     let mut restored = SmallVec::new();
-    if let Some(filter) = table.filter() {
-        let strikes = |charge: &'c Charge<'c>| charge.strikes().map(|(counter, _)| (counter, true));
-        for (counter, is_strikes) in
-            charges.flat_map(|charge| [Some((charge.counter(), false)), strikes(charge)]).flatten()
-        {
-            let is_counted = entry.slots.iter().any(|slot| slot.limit == counter.id);
-            let until = if is_counted { None } else { filter.until((draft.hash, counter.id), now) };
-            if let Some(slot) = until.and_then(|until| Slot::spent(counter, is_strikes, until, now)) {
-                entry.slots.push(slot);
-                restored.push(counter.id);
-            }
+    let strikes = |charge: &'c Charge<'c>| charge.strikes().map(|(counter, _)| (counter, true));
+    for (counter, is_strikes) in charges.flat_map(|charge| [Some((charge.counter(), false)), strikes(charge)]).flatten()
+    {
+        let is_counted = entry.slots.iter().any(|slot| slot.limit == counter.id);
+        let until = if is_counted { None } else { table.evicted_until((draft.hash, counter.id), now) };
+        if let Some(slot) = until.and_then(|until| Slot::spent(counter, is_strikes, until, now)) {
+            entry.slots.push(slot);
+            restored.push(counter.id);
         }
     }
     let before = draft.position.is_none().then(|| entry.clone());

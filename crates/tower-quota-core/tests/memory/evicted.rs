@@ -123,7 +123,9 @@ fn evicted_windows_stay_spent_until_they_end() {
         assert!(ask(&store, &quota, 0, 5).is_allowed());
         let retry = ask(&store, &quota, 0, 1).retry_after().unwrap();
         ask(&store, &Quota::per_day(1), 1, 1);
+        assert_eq!(store.stats().filter_hits, 0);
         assert!(!ask(&store, &quota, 0, 1).is_allowed(), "{quota:?}");
+        assert!(store.stats().filter_hits > 0, "{quota:?}");
         clock.advance(retry);
         assert!(ask(&store, &quota, 0, 1).is_allowed(), "{quota:?}");
     }
