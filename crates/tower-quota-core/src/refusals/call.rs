@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::entry::KnownLimit;
 use super::memory::Memory;
 use super::uncounted::{Uncounted, carried};
 use super::view::Views;
@@ -29,7 +30,8 @@ impl<C: Clock> TrackedCall<C> {
     /// Notes a call that is about to be sent.
     pub(super) fn begin(memory: &Arc<Memory<C>>, views: Views, operation: Operation) -> Self {
         let changes = matches!(operation, Operation::Charge | Operation::Refund { .. } | Operation::Reset);
-        let (sent, now) = (memory.sending(), memory.now());
+        // The clock's own instant, which may be earlier than what other threads have read.
+        let (sent, now) = (memory.clock.now().as_micros(), memory.now());
         let (generations, uncounted) = views.iter().map(|view| memory.begin(view, changes, now)).unzip();
         Self { memory: Arc::clone(memory), views, generations, uncounted, sent, changes, is_over: false }
     }
@@ -41,13 +43,16 @@ impl<C: Clock> TrackedCall<C> {
 
     /// Records the answer.
     pub(super) fn record(mut self, decision: &Decision) {
-        if self.changes {
+        // A cache inside reports the limits that it knows. Which ones these are, their number does not say.
+        if self.changes || decision.statuses().len() != self.views.len() {
             return;
         }
         self.is_over = true;
-        let is_refused = matches!(decision.outcome(), Outcome::Refuse(_));
+        // All limits of a refused request are remembered, so that the next answer can report them.
+        let keeps_status = matches!(decision.outcome(), Outcome::Refuse(_)) || self.memory.remembers_statuses();
         for ((view, generation), status) in self.views.iter().zip(&self.generations).zip(decision.statuses()) {
-            self.memory.end_with(view, *generation, status, decision.at(), self.sent, is_refused);
+            let fresh = KnownLimit::new(view, status, decision.at(), self.sent);
+            self.memory.end(view, false, *generation, Some((fresh, keeps_status)));
         }
     }
 }
@@ -56,7 +61,7 @@ impl<C: Clock> Drop for TrackedCall<C> {
     fn drop(&mut self) {
         if !self.is_over {
             for (view, generation) in self.views.iter().zip(&self.generations) {
-                self.memory.end(view, self.changes, *generation);
+                self.memory.end(view, self.changes, *generation, None);
             }
         }
     }

@@ -6,15 +6,13 @@ use std::sync::OnceLock;
 use super::bucket::RefusalBucket;
 use super::entry::KnownLimit;
 use super::known_limits::WAYS;
-use super::stats::{EventCount, RefusalStats, Stripes};
+use super::stats::{RefusalStats, Stripes};
 use super::uncounted::Uncounted;
 use super::view::{ChargeView, Tag, Views, views};
 use crate::charge::Charge;
 use crate::clock::Clock;
 use crate::decision::Decision;
 use crate::key_hash::KeyHasher;
-use crate::status::LimitStatus;
-use crate::time::Timestamp;
 
 /// The time within which a limit that counts refusals asks the store again, in microseconds: ten calls a second.
 const COUNTING_CALL_EVERY: u64 = 100_000;
@@ -35,7 +33,7 @@ pub(super) struct Checked<'r> {
 
 /// The table of a refusal cache: buckets of entries.
 pub(super) struct Memory<C> {
-    clock: C,
+    pub(super) clock: C,
     /// The latest instant that any thread has read, or one shortly before it.
     latest: AtomicU64,
     /// The end of the last refusal, so that a service that refuses no client pays for no look-up.
@@ -44,10 +42,10 @@ pub(super) struct Memory<C> {
     /// Made for the first request, since many layers never use theirs.
     buckets: OnceLock<Box<[RefusalBucket]>>,
     hasher: KeyHasher,
-    remembers_statuses: AtomicBool,
+    pub(super) remembers_statuses: AtomicBool,
     stripes: Stripes,
-    remembered: EventCount,
-    evicted: EventCount,
+    remembered: AtomicU64,
+    evicted: AtomicU64,
 }
 
 impl<C> Memory<C> {
@@ -61,13 +59,9 @@ impl<C> Memory<C> {
             hasher: KeyHasher::random(),
             remembers_statuses: AtomicBool::new(false),
             stripes: Stripes::default(),
-            remembered: EventCount::default(),
-            evicted: EventCount::default(),
+            remembered: AtomicU64::new(0),
+            evicted: AtomicU64::new(0),
         }
-    }
-
-    pub(super) const fn clock(&self) -> &C {
-        &self.clock
     }
 
     /// Returns whether nothing can be remembered.
@@ -78,13 +72,9 @@ impl<C> Memory<C> {
     pub(super) fn stats(&self) -> RefusalStats {
         RefusalStats {
             answered: self.stripes.answered(),
-            remembered: self.remembered.get(),
-            evicted: self.evicted.get(),
+            remembered: self.remembered.load(Ordering::Relaxed),
+            evicted: self.evicted.load(Ordering::Relaxed),
         }
-    }
-
-    pub(super) fn remember_statuses(&self, remembers: bool) {
-        self.remembers_statuses.store(remembers, Ordering::Relaxed);
     }
 
     pub(super) fn remembers_statuses(&self) -> bool {
@@ -157,7 +147,7 @@ impl<C: Clock> Memory<C> {
                 bucket.add_uncounted(view, now);
             }
         }
-        self.stripes.own().answered.add(1);
+        self.stripes.own().answered.fetch_add(1, Ordering::Relaxed);
         true
     }
 
@@ -188,44 +178,18 @@ impl<C: Clock> Memory<C> {
         true
     }
 
-    /// Returns the clock's own instant before a call is sent, which may be earlier than [`now`](Self::now).
-    pub(super) fn sending(&self) -> u64 {
-        self.clock.now().as_micros()
-    }
-
     pub(super) fn begin(&self, view: &ChargeView, changes: bool, now: u64) -> (u32, Uncounted) {
         self.bucket(view.tag).map_or_else(Default::default, |bucket| bucket.begin(view, changes, now))
     }
 
-    /// Notes the end of a call, without an answer to record.
-    pub(super) fn end(&self, view: &ChargeView, changes: bool, generation: u32) {
-        if let Some(bucket) = self.bucket(view.tag) {
-            bucket.end(view, changes, generation, None, self.now());
-        }
-    }
-
-    /// Notes the end of a call, and records what it says about one limit.
-    ///
-    /// `is_refused` says whether the request was refused: then all its limits are remembered, so that the next answer
-    /// can report them.
-    pub(super) fn end_with(
-        &self,
-        view: &ChargeView,
-        generation: u32,
-        status: &LimitStatus,
-        at: Timestamp,
-        sent: u64,
-        is_refused: bool,
-    ) {
-        let now = self.now();
-        let keeps_status = is_refused || self.remembers_statuses();
+    /// Notes the end of a call, and records what it says about a limit, if that is given.
+    pub(super) fn end(&self, view: &ChargeView, changes: bool, generation: u32, answer: Option<(KnownLimit, bool)>) {
         let Some(bucket) = self.bucket(view.tag) else { return };
-        let fresh = KnownLimit::new(view, status, at, sent);
-        let recorded = bucket.end(view, false, generation, Some((fresh, keeps_status)), now);
-        if recorded.is_refusal {
+        let recorded = bucket.end(view, changes, generation, answer, self.now());
+        if let Some((fresh, _)) = answer.filter(|_| recorded.is_refusal) {
             self.refusing_until.fetch_max(fresh.until, Ordering::Relaxed);
-            self.remembered.add(1);
+            self.remembered.fetch_add(1, Ordering::Relaxed);
         }
-        self.evicted.add(u64::from(recorded.evicts_refusal));
+        self.evicted.fetch_add(u64::from(recorded.evicts_refusal), Ordering::Relaxed);
     }
 }

@@ -36,6 +36,7 @@ mod view;
 
 use core::fmt;
 use core::future::Future;
+use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -140,7 +141,7 @@ impl<S, C> RefusalCache<S, C> {
     ///
     /// [`last_status`](Self::last_status) reads it. It is off by default.
     pub fn remember_statuses(&self, remembers: bool) {
-        self.memory.remember_statuses(remembers);
+        self.memory.remembers_statuses.store(remembers, Ordering::Relaxed);
     }
 }
 
@@ -152,8 +153,9 @@ impl<S, C: Clock + Clone> RefusalCache<S, C> {
     /// empty and is no longer shared with its clones.
     #[must_use]
     pub fn capacity(self, limits: usize) -> Self {
-        let memory = Arc::new(Memory::new(self.memory.clock().clone(), limits));
-        Self { memory, ..self }
+        let mut memory = Memory::new(self.memory.clock.clone(), limits);
+        *memory.remembers_statuses.get_mut() = self.memory.remembers_statuses();
+        Self { memory: Arc::new(memory), ..self }
     }
 }
 
@@ -262,7 +264,8 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
     type Future = RefusalFuture<S>;
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
-        if !self.remembers() || operation == Operation::Peek {
+        // Refusals that a caller counts give no units back, and end none that is remembered.
+        if !self.remembers() || matches!(operation, Operation::Peek | Operation::Refuse) {
             return RefusalFuture::direct(self.store.apply(operation, charges));
         }
         let views = self.memory.views(charges);

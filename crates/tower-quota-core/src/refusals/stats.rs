@@ -28,7 +28,7 @@ const STRIPES: usize = 16;
 #[repr(align(128))]
 pub(super) struct Stripe {
     /// The requests that these threads have refused from memory.
-    pub(super) answered: EventCount,
+    pub(super) answered: AtomicU64,
     /// The latest instant that these threads have read.
     pub(super) latest: AtomicU64,
 }
@@ -40,20 +40,6 @@ impl Stripes {
     }
 
     pub(super) fn answered(&self) -> u64 {
-        self.0.iter().map(|stripe| stripe.answered.get()).sum()
-    }
-}
-
-/// A count that only grows.
-#[derive(Debug, Default)]
-pub(super) struct EventCount(AtomicU64);
-
-impl EventCount {
-    pub(super) fn add(&self, more: u64) {
-        self.0.fetch_add(more, Ordering::Relaxed);
-    }
-
-    pub(super) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.0.iter().map(|stripe| stripe.answered.load(Ordering::Relaxed)).sum()
     }
 }

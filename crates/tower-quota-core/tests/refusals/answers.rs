@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tower_quota_core::{BoxStore, Charge, Decision, Key, MemoryStore, Operation, Outcome, Quota, RefusalCache, Store};
+use tower_quota_testkit::block_on;
 
 use crate::{Setting, client};
 
@@ -146,6 +147,22 @@ fn all_limits_of_a_refusal_are_reported() {
     let (known, was_asked) = setting.watch(&[charges[0], Charge::new("day", &MINUTE, &key)]);
     assert!(!was_asked);
     assert_eq!(known.statuses().len(), 1);
+}
+
+#[test]
+fn partial_answer_is_not_recorded() {
+    let setting = Setting::new();
+    // Two layers on clones of one cache have a cache each before it.
+    let outer = || RefusalCache::with_clock(setting.cache.clone(), setting.clock.clone());
+    let (one, other) = (outer(), outer());
+    let (key, everyone) = (client(1), Key::EVERYONE);
+    let (own, common) = (Charge::new("minute", &MINUTE, &key), Charge::new("all", &MINUTE, &everyone));
+    assert!(block_on(one.check(&[own.cost(6)])).unwrap().is_allowed());
+    assert!(!block_on(one.check(&[own])).unwrap().is_allowed());
+    // The cache inside knows nothing of the first limit.
+    let refusal = block_on(other.check(&[common, own])).unwrap();
+    assert_eq!(refusal.statuses().len(), 1);
+    assert!(block_on(other.check(&[common])).unwrap().is_allowed());
 }
 
 #[test]

@@ -61,8 +61,9 @@ fn last_status_ages_like_its_limit() {
         (MINUTE, share, [(0, 0), (19, 1), (21, 1), (31, 2), (60, 3)]),
         (MINUTE.fixed_window(), MINUTE.fixed_window().divided(2), [(0, 1), (19, 1), (31, 1), (40, 1), (60, 3)]),
     ] {
-        let setting = Setting::new();
+        let mut setting = Setting::new();
         setting.cache.remember_statuses(true);
+        setting.cache = setting.cache.capacity(100);
         let key = client(1);
         let used = if quota.algorithm().is_bucket() { 6 } else { 5 };
         setting.check(&[Charge::new("minute", &quota, &key).cost(used)]);
