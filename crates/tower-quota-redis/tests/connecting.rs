@@ -125,6 +125,22 @@ fn connections_outlive_callers_on_a_named_runtime() {
     assert_eq!(proxy.connections(), 1);
 }
 
+#[test]
+fn abandoned_call_ends_on_a_named_runtime() {
+    let lasting = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    // It is driven no more after the check, and so are its timers.
+    let caller = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let named = options().deadline(Duration::from_millis(200)).runtime(lasting.handle().clone());
+    let store = caller.block_on(named.connect(&proxy.url())).unwrap();
+    proxy.inflict(Fault::Mute);
+    let abandoned = async { tokio::time::timeout(Duration::from_millis(5), check(&store)).await };
+    assert!(caller.block_on(abandoned).is_err());
+    assert!(lasting.block_on(store.close(TEST_TIMEOUT)));
+    assert_eq!(store.stats().calls_under_way, 0);
+}
+
 #[tokio::test]
 async fn passwords_are_used_and_never_shown() {
     let server = RedisServer::start_with(&["--requirepass", "open-sesame"]);

@@ -8,21 +8,18 @@ use tokio::sync::oneshot;
 
 /// A call in the hands of its caller. Dropped before it is over, it goes on as a task: so what it finds out about the
 /// server is not lost when the caller gives up, and what waits behind it is served when the caller has its answer.
-pub(super) struct Direct<'a> {
-    call: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    runtime: Option<&'a Handle>,
-}
+pub(super) struct Direct(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
 
-impl<'a> Direct<'a> {
-    pub(super) fn new(call: impl Future<Output = ()> + Send + 'static, runtime: Option<&'a Handle>) -> Self {
-        Self { call: Some(Box::pin(call)), runtime }
+impl Direct {
+    pub(super) fn new(call: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(Some(Box::pin(call)))
     }
 
     /// Makes the call until this answer is there.
     pub(super) async fn until<T>(mut self, mut answered: oneshot::Receiver<T>) -> Result<T, oneshot::error::RecvError> {
         poll_fn(|context| {
-            if self.call.as_mut().is_some_and(|call| call.as_mut().poll(context).is_ready()) {
-                self.call = None;
+            if self.0.as_mut().is_some_and(|call| call.as_mut().poll(context).is_ready()) {
+                self.0 = None;
             }
             Pin::new(&mut answered).poll(context)
         })
@@ -30,10 +27,9 @@ impl<'a> Direct<'a> {
     }
 }
 
-impl Drop for Direct<'_> {
+impl Drop for Direct {
     fn drop(&mut self) {
-        let runtime = self.runtime.cloned().or_else(|| Handle::try_current().ok());
-        if let (Some(call), Some(runtime)) = (self.call.take(), runtime) {
+        if let (Some(call), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
             runtime.spawn(call);
         }
     }

@@ -10,8 +10,8 @@
 //! 3. A decision that cannot be answered in time is not sent: it is refused, on arrival if possible, and nothing is
 //!    charged (`flow.rs`). So a server that is asked for more than it can do still answers as much as it can in time.
 //! 4. Calls are tasks of their own: a caller that never polls again holds no slot. The exception is a decision that
-//!    arrives while nothing else is going on: its caller makes the call, in a slot kept for that, and saves two
-//!    changes of task. If the caller leaves, a task finishes the call.
+//!    arrives while nothing else is going on, unless calls have a runtime of their own: its caller makes the call, in a
+//!    slot kept for that, and saves two changes of task. If the caller leaves, a task finishes the call.
 //! 5. The breaker stops asking a server whose calls fail (`breaker.rs`).
 //!
 //! | file | holds |
@@ -93,7 +93,7 @@ impl Batcher {
         };
         let answered = async {
             match asked.slot {
-                Some(slot) => Direct::new(Partition::drain(slot), caller.runtime.as_ref()).until(asked.answered).await,
+                Some(slot) => Direct::new(Partition::drain(slot)).until(asked.answered).await,
                 None => asked.answered.await,
             }
         };
@@ -143,7 +143,9 @@ impl Partition {
             queue.admit(operation, now)?;
             let ticket = queue.push(pending);
             let is_busy = self.caller.shared_slots.available_permits() == 0;
-            let direct = if is_busy { None } else { queue.take_direct_slot() };
+            // A caller on another runtime would make timers there, which may end before the call.
+            let is_elsewhere = self.caller.runtime.is_some();
+            let direct = if is_busy || is_elsewhere { None } else { queue.take_direct_slot() };
             let slot = if direct.is_none() && queue.has_work() { queue.take_slot() } else { None };
             (ticket, direct, slot)
         };
