@@ -12,7 +12,8 @@
 //!
 //! Once a part has refused, all of them learn of it: those before it after their refund, those after it instead of
 //! being asked to take. So each judges its charges at their cost and counts the refusal where charges do, and the
-//! decision is what one step would have decided.
+//! decision is what one step would have decided. If one of those after it fails, the request is refused all the same,
+//! without a status of its limits.
 
 use std::sync::Arc;
 
@@ -109,8 +110,13 @@ impl Spread {
                     }
                     answers.push(decision);
                 }
+                // The request is refused without it. Of its limits nothing is known.
+                Err(_) if is_refused => {
+                    let at = answers.first().map_or(Timestamp::EPOCH, Decision::at);
+                    answers.push(Decision::from_statuses(Operation::Refuse, at, core::iter::empty()));
+                }
                 Err(error) if matches!(self.operation, Operation::Check | Operation::Peek) => {
-                    if self.operation == Operation::Check && !is_refused {
+                    if self.operation == Operation::Check {
                         self.refund(batchers, answers).await;
                     }
                     return Err(error);

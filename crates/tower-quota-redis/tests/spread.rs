@@ -99,6 +99,20 @@ async fn refund_reaches_parts_behind_a_failure() {
     assert_eq!(store.check(&[global.cost(0)]).await.unwrap().statuses()[0].remaining(), 5);
 }
 
+#[tokio::test]
+async fn refusal_stands_without_later_parts() {
+    let server = RedisServer::start();
+    let store = options().partitions(NonZeroUsize::new(64).unwrap()).connect(&server.url()).await.unwrap();
+    let (ann, everyone, quota) = (user("ann"), Key::EVERYONE, Quota::per_hour(5));
+    let (own, global) = (Charge::new("one", &quota, &ann).cost(5), Charge::new("all", &quota, &everyone));
+    assert!(store.check(&[own]).await.unwrap().is_allowed());
+    redis::cmd("SET").arg(store.key_of(&everyone)).arg("nonsense").exec(&mut look_at(&server)).unwrap();
+    let refusal = store.check(&[global, own]).await.unwrap();
+    assert!(refusal.retry_after().is_some());
+    assert_eq!(refusal.statuses().iter().map(|status| status.name.as_str()).collect::<Vec<_>>(), ["one"]);
+    assert!(refusal.at() > tower_quota_core::Timestamp::EPOCH);
+}
+
 #[test]
 fn decision_in_parts_equals_one_step() {
     let server = RedisServer::start();
