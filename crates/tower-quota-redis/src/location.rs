@@ -6,7 +6,7 @@ use deadpool_redis::Pool;
 use redis::{ConnectionInfo, RedisError};
 
 use crate::config_error::RedisConfigError;
-use crate::link::{self, Link, LinkSettings};
+use crate::link::{self, Link, LinkSettings, Servers};
 
 /// The port of sentinels in a URL that names none.
 const SENTINEL_PORT: u16 = 26_379;
@@ -16,22 +16,6 @@ const SENTINEL_PORT: u16 = 26_379;
 pub(crate) struct Location {
     pub(crate) name: String,
     pub(crate) servers: Servers,
-}
-
-#[derive(Clone)]
-pub(crate) enum Servers {
-    One(ConnectionInfo),
-    /// A primary, whose host is the name that the sentinels know it by.
-    Sentinels {
-        sentinels: Vec<ConnectionInfo>,
-        primary: ConnectionInfo,
-    },
-    Cluster {
-        nodes: Vec<ConnectionInfo>,
-        /// The certificates to trust for nodes that these nodes name.
-        trust: Option<Vec<u8>>,
-    },
-    Pool(Pool),
 }
 
 impl Location {
@@ -88,15 +72,7 @@ impl Location {
 
     /// Makes a link to the servers. It connects when it is used.
     pub(crate) fn link(&self, settings: LinkSettings) -> Result<Link, RedisConfigError> {
-        let link = match &self.servers {
-            Servers::One(server) => Link::to_server(server, settings),
-            Servers::Sentinels { sentinels, primary } => {
-                Link::through_sentinels(sentinels.clone(), primary.clone(), settings)
-            }
-            Servers::Cluster { nodes, trust } => Link::to_cluster(nodes.clone(), trust.clone(), settings),
-            Servers::Pool(pool) => Ok(Link::from_pool(pool.clone(), settings)),
-        };
-        link.map_err(|error| wrong(&self.name, error))
+        Link::new(self.servers.clone(), settings).map_err(|error| wrong(&self.name, error))
     }
 }
 

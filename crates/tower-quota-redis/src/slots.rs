@@ -50,27 +50,9 @@ fn slot(tag: &[u8]) -> usize {
 
 /// Computes CRC-16/XMODEM: polynomial 0x1021, nothing reflected, starts with 0.
 fn crc16(bytes: &[u8]) -> u16 {
-    bytes.iter().fold(0, |crc, &byte| {
-        let [high, low] = crc.to_be_bytes();
-        u16::from_be_bytes([low, 0]) ^ TABLE[usize::from(high ^ byte)]
-    })
+    let shifted = |crc: u16, _| if crc & 0x8000 == 0 { crc << 1 } else { crc << 1 ^ 0x1021 };
+    bytes.iter().fold(0, |crc, &byte| (0..8).fold(crc ^ u16::from(byte) << 8, shifted))
 }
-
-const TABLE: [u16; 256] = {
-    let mut table = [0; 256];
-    let mut byte: u16 = 0;
-    while byte < 256 {
-        let mut crc = byte << 8;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = if crc & 0x8000 == 0 { crc << 1 } else { crc << 1 ^ 0x1021 };
-            bit += 1;
-        }
-        table[byte as usize] = crc;
-        byte += 1;
-    }
-    table
-};
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use core::future::Future;
 
 use redis::aio::PubSub;
-use redis::{RedisError, RedisResult, Value};
+use redis::{ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 
 use super::request::LinkRequest;
 
@@ -44,7 +44,16 @@ pub(crate) trait Backend: Send + Sync + 'static {
     ) -> impl Future<Output = RedisResult<Value>> + Send;
 
     /// Returns what an error of a call says about the connection.
-    fn verdict(error: &RedisError) -> Verdict;
+    fn verdict(error: &RedisError) -> Verdict {
+        if error.is_io_error() || error.is_unrecoverable_error() {
+            Verdict::Drop
+        } else if error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly) {
+            // It has become a replica. The same name may lead to the new primary by now.
+            Verdict::Replace
+        } else {
+            Verdict::Keep
+        }
+    }
 }
 
 /// The fate of a connection after an error.

@@ -62,98 +62,77 @@ impl LinkSettings {
     pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 }
 
-impl Link {
-    /// Makes a link through a connection of its own.
-    pub(crate) fn to_server(server: &ConnectionInfo, settings: LinkSettings) -> Result<Self, RedisError> {
-        let server = Server::new(server, settings.connect_timeout)?;
-        Ok(Self::Server(Arc::new(Reconnecting::new(server, settings.runtime))))
-    }
-
-    /// Makes a link to the primary that these sentinels know by the host of `primary`.
-    pub(crate) fn through_sentinels(
+/// The servers that a link leads to.
+#[derive(Clone)]
+pub(crate) enum Servers {
+    One(ConnectionInfo),
+    /// A primary, whose host is the name that the sentinels know it by.
+    Sentinels {
         sentinels: Vec<ConnectionInfo>,
         primary: ConnectionInfo,
-        settings: LinkSettings,
-    ) -> Result<Self, RedisError> {
-        let sentinels = Sentinels::new(sentinels, primary, settings.connect_timeout)?;
-        Ok(Self::Sentinels(Arc::new(Reconnecting::new(sentinels, settings.runtime))))
-    }
-
-    /// Makes a link to the cluster that these nodes belong to. `trust` holds the certificates to trust, in PEM,
-    /// instead of the system's.
-    pub(crate) fn to_cluster(
+    },
+    Cluster {
         nodes: Vec<ConnectionInfo>,
+        /// The certificates to trust for nodes that these nodes name, in PEM, instead of the system's.
         trust: Option<Vec<u8>>,
-        settings: LinkSettings,
-    ) -> Result<Self, RedisError> {
-        let cluster = Cluster::new(nodes, trust, settings.connect_timeout / NODE_SHARE)?;
-        Ok(Self::Cluster(Arc::new(Reconnecting::new(cluster, settings.runtime))))
-    }
+    },
+    Pool(Pool),
+}
 
-    /// Makes a link through a connection of a pool.
-    pub(crate) fn from_pool(pool: Pool, settings: LinkSettings) -> Self {
-        let pooled = Pooled::new(pool, settings.connect_timeout);
-        Self::Pool(Arc::new(Reconnecting::new(pooled, settings.runtime)))
+/// Does the same with a link of any kind.
+macro_rules! with_each {
+    ($self:ident, $link:ident => $action:expr) => {
+        match $self {
+            Self::Server($link) => $action,
+            Self::Sentinels($link) => $action,
+            Self::Cluster($link) => $action,
+            Self::Pool($link) => $action,
+        }
+    };
+}
+
+impl Link {
+    /// Makes a link, which connects when it is used.
+    pub(crate) fn new(servers: Servers, LinkSettings { connect_timeout, runtime }: LinkSettings) -> RedisResult<Self> {
+        Ok(match servers {
+            Servers::One(server) => {
+                Self::Server(Arc::new(Reconnecting::new(Server::new(&server, connect_timeout)?, runtime)))
+            }
+            Servers::Sentinels { sentinels, primary } => {
+                let sentinels = Sentinels::new(sentinels, primary, connect_timeout)?;
+                Self::Sentinels(Arc::new(Reconnecting::new(sentinels, runtime)))
+            }
+            Servers::Cluster { nodes, trust } => {
+                let cluster = Cluster::new(nodes, trust, connect_timeout / NODE_SHARE)?;
+                Self::Cluster(Arc::new(Reconnecting::new(cluster, runtime)))
+            }
+            Servers::Pool(pool) => Self::Pool(Arc::new(Reconnecting::new(Pooled::new(pool, connect_timeout), runtime))),
+        })
     }
 
     /// Waits until there is a connection, or an attempt to make one has failed.
-    pub(crate) async fn connect(&self) -> Result<(), CallError> {
-        match self {
-            Self::Server(link) => link.connect().await,
-            Self::Sentinels(link) => link.connect().await,
-            Self::Cluster(link) => link.connect().await,
-            Self::Pool(link) => link.connect().await,
-        }
-    }
-
-    /// Begins to connect in the background.
-    pub(crate) fn connect_in_background(&self) {
-        match self {
-            Self::Server(link) => link.connect_in_background(),
-            Self::Sentinels(link) => link.connect_in_background(),
-            Self::Cluster(link) => link.connect_in_background(),
-            Self::Pool(link) => link.connect_in_background(),
-        }
+    pub(crate) async fn connect(&self) -> RedisResult<()> {
+        with_each!(self, link => link.connect().await)
     }
 
     /// Returns the instant since which calls go to the servers that they go to now.
     pub(crate) fn target_since(&self) -> Option<Instant> {
-        match self {
-            Self::Server(link) => link.target_since(),
-            Self::Sentinels(link) => link.target_since(),
-            Self::Cluster(link) => link.target_since(),
-            Self::Pool(link) => link.target_since(),
-        }
+        with_each!(self, link => link.target_since())
     }
 
     /// Makes another connection in the background, to replace one that is in doubt.
     pub(crate) fn replace(&self) {
-        match self {
-            Self::Server(link) => link.replace(),
-            Self::Sentinels(link) => link.replace(),
-            Self::Cluster(link) => link.replace(),
-            Self::Pool(link) => link.replace(),
-        }
+        with_each!(self, link => link.replace());
     }
 
     /// Makes a connection for announcements.
     pub(crate) async fn subscriber(&self) -> RedisResult<PubSub> {
-        match self {
-            Self::Server(link) => link.subscriber().await,
-            Self::Sentinels(link) => link.subscriber().await,
-            Self::Cluster(link) => link.subscriber().await,
-            Self::Pool(link) => link.subscriber().await,
-        }
+        with_each!(self, link => link.subscriber().await)
     }
 
     /// Sends a request once, to the partition that a key stands for.
     pub(crate) async fn run(&self, key: &str, request: &impl LinkRequest) -> Result<Value, CallError> {
-        match self {
-            Self::Server(link) => link.run(key, request).await,
-            Self::Sentinels(link) => link.run(key, request).await,
-            Self::Cluster(link) => link.run(key, request).await,
-            Self::Pool(link) => link.run(key, request).await,
-        }
+        with_each!(self, link => link.run(key, request).await)
     }
 }
 

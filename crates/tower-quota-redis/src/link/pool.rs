@@ -11,7 +11,7 @@ use deadpool_redis::{Connection, Pool, PoolError};
 use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{ErrorKind, RedisError, RedisResult, Value};
 
-use super::backend::{Backend, Verdict};
+use super::backend::Backend;
 use super::request::LinkRequest;
 use super::server::Server;
 
@@ -62,10 +62,6 @@ impl Backend for Pooled {
 
     async fn run(connection: &mut MultiplexedConnection, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
         Server::run(connection, key, request).await
-    }
-
-    fn verdict(error: &RedisError) -> Verdict {
-        Server::verdict(error)
     }
 }
 

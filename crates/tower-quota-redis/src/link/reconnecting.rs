@@ -32,10 +32,6 @@ use super::request::LinkRequest;
 const MOST_UNANSWERED: u32 = 16;
 
 pub(crate) struct Reconnecting<B: Backend> {
-    shared: Arc<Shared<B>>,
-}
-
-struct Shared<B: Backend> {
     backend: B,
     state: Mutex<LinkState<B>>,
     /// Changes whenever an attempt ends.
@@ -63,48 +59,36 @@ struct Tracked<C> {
 impl<B: Backend> Reconnecting<B> {
     pub(super) fn new(backend: B, runtime: Option<Handle>) -> Self {
         let state = LinkState { connection: None, attempts: Attempts::default(), last_error: None, target: None };
-        Self { shared: Arc::new(Shared { backend, state: Mutex::new(state), ended: watch::Sender::new(()), runtime }) }
+        Self { backend, state: Mutex::new(state), ended: watch::Sender::new(()), runtime }
     }
 
     /// Waits until there is a connection, or an attempt to make one has failed.
-    pub(super) async fn connect(&self) -> Result<(), CallError> {
-        self.connection().await.map(drop).map_err(CallError::NotSent)
-    }
-
-    /// Begins to connect in the background, if there is no connection.
-    pub(super) fn connect_in_background(&self) {
-        if self.shared.lock().connection.is_none() {
-            self.shared.replace();
-        }
-    }
-
-    /// Makes another connection in the background, as soon as an attempt is due.
-    pub(super) fn replace(&self) {
-        self.shared.replace();
+    pub(super) async fn connect(self: &Arc<Self>) -> RedisResult<()> {
+        self.connection().await.map(drop)
     }
 
     /// Makes a connection for announcements.
     pub(super) async fn subscriber(&self) -> RedisResult<PubSub> {
-        self.shared.backend.subscriber().await
+        self.backend.subscriber().await
     }
 
     /// Returns the instant since which calls go to the servers that they go to now.
     pub(super) fn target_since(&self) -> Option<Instant> {
-        self.shared.lock().target.as_ref().map(|(_, since)| *since)
+        self.lock().target.as_ref().map(|(_, since)| *since)
     }
 
     /// Sends a request once.
-    pub(super) async fn run(&self, key: &str, request: &impl LinkRequest) -> Result<Value, CallError> {
+    pub(super) async fn run(self: &Arc<Self>, key: &str, request: &impl LinkRequest) -> Result<Value, CallError> {
         let mut tracked = self.connection().await.map_err(CallError::NotSent)?;
-        let mut waiting = Waiting { shared: &self.shared, unanswered: &tracked.unanswered, is_over: false };
+        let mut waiting = Waiting { link: self, unanswered: &tracked.unanswered, is_over: false };
         let answer = B::run(&mut tracked.connection, key, request).await;
         waiting.is_over = true;
         match answer.as_ref().err().map(B::verdict) {
-            Some(Verdict::Drop) => self.shared.drop_connection(&tracked.unanswered),
-            Some(Verdict::Doubt) => self.shared.went_unanswered(&tracked.unanswered),
+            Some(Verdict::Drop) => self.drop_connection(&tracked.unanswered),
+            Some(Verdict::Doubt) => self.went_unanswered(&tracked.unanswered),
             Some(Verdict::Replace) => {
                 tracked.unanswered.store(0, Ordering::Relaxed);
-                self.shared.replace();
+                self.replace();
             }
             Some(Verdict::Keep) | None => tracked.unanswered.store(0, Ordering::Relaxed),
         }
@@ -112,15 +96,15 @@ impl<B: Backend> Reconnecting<B> {
     }
 
     /// Returns the connection, or waits for the attempts to make one. Between attempts it fails at once.
-    async fn connection(&self) -> RedisResult<Tracked<B::Connection>> {
-        let mut ended = self.shared.ended.subscribe();
+    async fn connection(self: &Arc<Self>) -> RedisResult<Tracked<B::Connection>> {
+        let mut ended = self.ended.subscribe();
         loop {
             let (attempt, pause_error) = {
-                let mut state = self.shared.lock();
+                let mut state = self.lock();
                 if let Some(tracked) = &state.connection {
                     return Ok(tracked.clone());
                 }
-                let attempt = Attempt::plan(&self.shared, &mut state);
+                let attempt = Attempt::plan(self, &mut state);
                 let is_pause = state.attempts.under_way == 0;
                 (attempt, is_pause.then(|| state.last_error.clone()))
             };
@@ -134,11 +118,9 @@ impl<B: Backend> Reconnecting<B> {
             let _ = ended.changed().await;
         }
     }
-}
 
-impl<B: Backend> Shared<B> {
     /// Makes another connection in the background, as soon as an attempt is due.
-    fn replace(self: &Arc<Self>) {
+    pub(super) fn replace(self: &Arc<Self>) {
         // Without a runtime, as when a future is dropped after it has ended, nothing can be made.
         let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok()) else { return };
         let attempt = Attempt::plan(self, &mut self.lock());
@@ -200,7 +182,7 @@ impl<B: Backend> LinkState<B> {
 
 /// An attempt that is under way, or waits until it is due. Dropped, it has ended.
 struct Attempt<B: Backend> {
-    shared: Arc<Shared<B>>,
+    link: Arc<Reconnecting<B>>,
     /// The connection to replace.
     doubtful: Option<Tracked<B::Connection>>,
     is_under_way: bool,
@@ -208,7 +190,7 @@ struct Attempt<B: Backend> {
 
 impl<B: Backend> Attempt<B> {
     /// Begins an attempt to connect, or to replace the connection there is. If none is due, one waits.
-    fn plan(shared: &Arc<Shared<B>>, state: &mut LinkState<B>) -> Option<Self> {
+    fn plan(link: &Arc<Reconnecting<B>>, state: &mut LinkState<B>) -> Option<Self> {
         let now = now();
         let is_under_way = state.attempts.is_due(now);
         if is_under_way {
@@ -216,22 +198,22 @@ impl<B: Backend> Attempt<B> {
         } else if core::mem::replace(&mut state.attempts.is_waiting, true) {
             return None;
         }
-        Some(Self { shared: Arc::clone(shared), doubtful: state.connection.clone(), is_under_way })
+        Some(Self { link: Arc::clone(link), doubtful: state.connection.clone(), is_under_way })
     }
 
     /// Goes on in the background. The state must not be locked: a runtime that is shutting down drops the task at once.
     fn spawn(mut self, caller: &Handle) {
-        let runtime = self.shared.runtime.clone();
+        let runtime = self.link.runtime.clone();
         runtime.as_ref().unwrap_or(caller).spawn(async move {
             if !self.is_under_way && !self.begin_when_due().await {
                 return;
             }
-            let backend = &self.shared.backend;
+            let backend = &self.link.backend;
             let outcome = match &self.doubtful {
                 Some(doubtful) => backend.replace(doubtful.connection.clone()).await,
                 None => backend.dial().await.map(Some),
             };
-            let mut state = self.shared.lock();
+            let mut state = self.link.lock();
             match outcome {
                 Ok(Some(connection)) => state.install(connection, self.doubtful.as_ref(), now()),
                 Ok(None) => {}
@@ -242,11 +224,14 @@ impl<B: Backend> Attempt<B> {
 
     /// Waits until it is due. Returns false if the connection has been replaced meanwhile.
     async fn begin_when_due(&mut self) -> bool {
-        let mut ended = self.shared.ended.subscribe();
+        let mut ended = self.link.ended.subscribe();
         loop {
             let due = {
-                let (mut state, now) = (self.shared.lock(), now());
-                if !state.is_current(self.doubtful.as_ref()) {
+                let (mut state, now) = (self.link.lock(), now());
+                if state.connection.is_none() {
+                    // Dropped meanwhile: there is none to replace.
+                    self.doubtful = None;
+                } else if !state.is_current(self.doubtful.as_ref()) {
                     return false;
                 }
                 if state.attempts.is_due(now) {
@@ -268,20 +253,20 @@ impl<B: Backend> Attempt<B> {
 
 impl<B: Backend> Drop for Attempt<B> {
     fn drop(&mut self) {
-        let mut state = self.shared.lock();
+        let mut state = self.link.lock();
         if self.is_under_way {
             state.attempts.under_way -= 1;
         } else {
             state.attempts.is_waiting = false;
         }
         drop(state);
-        let _ = self.shared.ended.send(());
+        let _ = self.link.ended.send(());
     }
 }
 
 /// A call under way. Dropped before it is over, it was given up at its deadline.
 struct Waiting<'a, B: Backend> {
-    shared: &'a Arc<Shared<B>>,
+    link: &'a Arc<Reconnecting<B>>,
     unanswered: &'a Arc<AtomicU32>,
     is_over: bool,
 }
@@ -289,7 +274,7 @@ struct Waiting<'a, B: Backend> {
 impl<B: Backend> Drop for Waiting<'_, B> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.shared.went_unanswered(self.unanswered);
+            self.link.went_unanswered(self.unanswered);
         }
     }
 }
@@ -312,35 +297,7 @@ mod tests {
     struct Once(AtomicU32);
 
     impl Backend for Once {
-        type Connection = ();
-        type Target = ();
-
-        fn target(_connection: &()) {}
-
-        async fn dial(&self) -> RedisResult<()> {
-            if self.0.fetch_add(1, Ordering::Relaxed) > 0 {
-                pending::<()>().await;
-            }
-            Ok(())
-        }
-
-        async fn subscriber(&self) -> RedisResult<PubSub> {
-            pending().await
-        }
-
-        async fn run(_connection: &mut (), key: &str, _request: &impl LinkRequest) -> RedisResult<Value> {
-            if key == "answered" { Ok(Value::Nil) } else { Err((ErrorKind::Io, "the node is gone").into()) }
-        }
-
-        fn verdict(_error: &RedisError) -> Verdict {
-            Verdict::Doubt
-        }
-    }
-
-    /// Has a server for each number.
-    struct Numbered;
-
-    impl Backend for Numbered {
+        /// The number of the server that it leads to.
         type Connection = u32;
         type Target = u32;
 
@@ -349,19 +306,22 @@ mod tests {
         }
 
         async fn dial(&self) -> RedisResult<u32> {
-            pending().await
+            if self.0.fetch_add(1, Ordering::Relaxed) > 0 {
+                pending::<()>().await;
+            }
+            Ok(0)
         }
 
         async fn subscriber(&self) -> RedisResult<PubSub> {
             pending().await
         }
 
-        async fn run(_connection: &mut u32, _key: &str, _request: &impl LinkRequest) -> RedisResult<Value> {
-            pending().await
+        async fn run(_connection: &mut u32, key: &str, _request: &impl LinkRequest) -> RedisResult<Value> {
+            if key == "answered" { Ok(Value::Nil) } else { Err((ErrorKind::Io, "the node is gone").into()) }
         }
 
         fn verdict(_error: &RedisError) -> Verdict {
-            Verdict::Keep
+            Verdict::Doubt
         }
     }
 
@@ -370,30 +330,40 @@ mod tests {
         let runtime = || tokio::runtime::Builder::new_current_thread().build().unwrap();
         // It drops what is spawned on it at once.
         let ended = runtime().handle().clone();
-        let link = Reconnecting::new(Once::default(), Some(ended));
-        assert!(matches!(runtime().block_on(link.connect()), Err(CallError::NotSent(_))));
+        let link = Arc::new(Reconnecting::new(Once::default(), Some(ended)));
+        assert!(runtime().block_on(link.connect()).is_err());
     }
 
     #[tokio::test]
     async fn failure_during_a_pause_is_followed_up() {
-        let link = Reconnecting::new(Once::default(), None);
+        for is_dropped in [false, true] {
+            follow_up(is_dropped).await;
+        }
+    }
+
+    /// Has a connection replaced that may be dropped before the attempt is due.
+    async fn follow_up(is_dropped: bool) {
+        let link = Arc::new(Reconnecting::new(Once::default(), None));
         assert!(link.connect().await.is_ok());
-        link.shared.replace();
-        assert_eq!(link.shared.backend.0.load(Ordering::Relaxed), 1, "it was dialled just now");
-        let mut ended = link.shared.ended.subscribe();
+        link.replace();
+        assert_eq!(link.backend.0.load(Ordering::Relaxed), 1, "it was dialled just now");
+        if is_dropped {
+            link.lock().connection = None;
+        }
+        let mut ended = link.ended.subscribe();
         let is_dialled_again = async {
-            while link.shared.backend.0.load(Ordering::Relaxed) < 2 {
+            while link.backend.0.load(Ordering::Relaxed) < 2 {
                 let _ = tokio::time::timeout(Duration::from_millis(1), ended.changed()).await;
             }
         };
         assert!(tokio::time::timeout(Duration::from_secs(10), is_dialled_again).await.is_ok());
-        assert!(!link.shared.lock().attempts.is_waiting);
+        assert!(!link.lock().attempts.is_waiting);
     }
 
     #[test]
     fn late_attempt_keeps_a_newer_connection() {
-        let link = Reconnecting::new(Numbered, None);
-        let mut state = link.shared.lock();
+        let link = Arc::new(Reconnecting::new(Once::default(), None));
+        let mut state = link.lock();
         state.install(1, None, now());
         let doubtful = state.connection.clone();
         state.install(2, doubtful.as_ref(), now());
@@ -409,9 +379,9 @@ mod tests {
 
     #[tokio::test]
     async fn connection_without_answers_is_dropped() {
-        let link = Reconnecting::new(Once::default(), None);
+        let link = Arc::new(Reconnecting::new(Once::default(), None));
         assert!(link.connect().await.is_ok());
-        let is_up = || link.shared.lock().connection.is_some();
+        let is_up = || link.lock().connection.is_some();
         let run = async |key: &str| link.run(key, &Call { keys: Vec::new(), request: Vec::new() }).await.is_ok();
         // The answer in between resets the count.
         for _ in 0..2 {

@@ -3,10 +3,10 @@
 use core::time::Duration;
 
 use redis::aio::{MultiplexedConnection, PubSub};
-use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, RedisError, RedisResult, Value};
+use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, RedisResult, Value};
 use tokio::task::JoinSet;
 
-use super::backend::{Backend, Verdict};
+use super::backend::Backend;
 use super::election::{self, Address, Report};
 use super::request::LinkRequest;
 use super::server::{Dialer, Server};
@@ -106,9 +106,5 @@ impl Backend for Sentinels {
 
     async fn run(found: &mut Found, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
         Server::run(&mut found.connection, key, request).await
-    }
-
-    fn verdict(error: &RedisError) -> Verdict {
-        Server::verdict(error)
     }
 }

@@ -3,11 +3,9 @@
 use core::time::Duration;
 
 use redis::aio::{MultiplexedConnection, PubSub};
-use redis::{
-    AsyncConnectionConfig, Client, ConnectionInfo, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value,
-};
+use redis::{AsyncConnectionConfig, Client, ConnectionInfo, RedisResult, Value};
 
-use super::backend::{Backend, Verdict};
+use super::backend::Backend;
 use super::request::LinkRequest;
 
 /// Requests that may wait to be written. The client's default of 50 would make a burst wait.
@@ -70,19 +68,4 @@ impl Backend for Server {
     async fn run(connection: &mut MultiplexedConnection, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
         request.send(connection, key).await
     }
-
-    fn verdict(error: &RedisError) -> Verdict {
-        if is_the_end_of_a_connection(error) {
-            Verdict::Drop
-        } else if error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly) {
-            // It has become a replica. The same name may lead to the new primary by now.
-            Verdict::Replace
-        } else {
-            Verdict::Keep
-        }
-    }
-}
-
-pub(super) fn is_the_end_of_a_connection(error: &RedisError) -> bool {
-    error.is_io_error() || error.is_unrecoverable_error()
 }

@@ -4,7 +4,7 @@ use core::num::NonZeroUsize;
 use std::sync::Arc;
 
 use deadpool_redis::Pool;
-use redis::{Client, ErrorKind};
+use redis::{Client, ErrorKind, RedisResult};
 use tokio::sync::Semaphore;
 
 use super::RedisOptions;
@@ -13,8 +13,8 @@ use crate::breaker::Breaker;
 use crate::config_error::RedisConfigError;
 use crate::error::RedisStoreError;
 use crate::keys::KeyNames;
-use crate::link::{Link, LinkSettings};
-use crate::location::{Location, Servers};
+use crate::link::{Link, LinkSettings, Servers};
+use crate::location::Location;
 use crate::store::RedisStore;
 
 /// In-flight slots of a partition on each connection. Two keep the server busy while a reply is read and the next call
@@ -117,20 +117,23 @@ impl RedisOptions {
         let name: Arc<str> = self.server_name.as_ref().unwrap_or(&location.name).as_str().into();
         let links = self.links(&location)?;
         let store = self.store(Arc::clone(&links), location)?;
-        for link in links.iter() {
-            if is_lazy {
-                // The first request finds a connection if there is one to be had.
-                link.connect_in_background();
-                continue;
-            }
-            let source = match tokio::time::timeout(timeout, link.connect()).await {
-                Ok(Ok(())) => continue,
-                Ok(Err(error)) => error.into_inner(),
-                Err(_) => (ErrorKind::Io, "no answer within the connect timeout").into(),
-            };
-            return Err(RedisStoreError::Connect { server: name, source: Arc::new(source) });
+        if is_lazy {
+            // The first request finds a connection if there is one to be had.
+            links.iter().for_each(Link::replace);
+            return Ok(store);
         }
-        Ok(store)
+        let connect = async {
+            for link in links.iter() {
+                link.connect().await?;
+            }
+            RedisResult::Ok(())
+        };
+        let source = match tokio::time::timeout(timeout, connect).await {
+            Ok(Ok(())) => return Ok(store),
+            Ok(Err(error)) => error,
+            Err(_) => (ErrorKind::Io, "no answer within the connect timeout").into(),
+        };
+        Err(RedisStoreError::Connect { server: name, source: Arc::new(source) })
     }
 
     fn store(self, links: Arc<[Link]>, location: Location) -> Result<RedisStore, RedisStoreError> {
