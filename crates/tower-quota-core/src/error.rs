@@ -109,12 +109,36 @@ pub enum ConfigError {
     },
 }
 
+impl ConfigError {
+    /// Returns the message of a panic: a constant cannot format numbers, but the compiler points at them.
+    pub(crate) const fn reason(&self) -> &'static str {
+        match self {
+            Self::ZeroUnits => "a quota of 0 admits nothing: give at least 1 unit per period",
+            Self::Period(_) => "a period must be from 1 ms to 366 days, without a fraction of a microsecond",
+            Self::TooFast { .. } => "a quota may not exceed 10 million units per second",
+            Self::ZeroBurst => "a burst or a queue of 0 admits nothing: give at least 1, or leave it out",
+            Self::BurstOnWindow(_) => "a window has no burst: its limit is the units per window",
+            Self::NotAFixedWindow(_) => "only a fixed window takes an offset or an anchor",
+            Self::NotALeakyBucket(_) => "only a leaky bucket has a queue: call leaky_bucket() first, or give a burst",
+            Self::Offset { .. } => "an offset must be shorter than its window, without a fraction of a microsecond",
+            Self::BurstTooSmall { .. } => "this burst fills up within a microsecond at this rate: give a larger one",
+            Self::NotRepresentable { .. } => {
+                "this rate with this capacity cannot be counted to within 1 part per million: give a smaller burst"
+            }
+            Self::LogTooLong { .. } => "a sliding log keeps at most 10000 stamps: use a sliding window counter",
+            Self::ZeroInstances => "a quota cannot be divided among 0 instances: give at least 1",
+            Self::ShareTooSmall { .. } => "less than one unit per 366 days for each instance: give more units",
+            _ => "invalid quota",
+        }
+    }
+}
+
 impl core::error::Error for ConfigError {}
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ZeroUnits => f.write_str("a quota of 0 admits nothing: give at least 1 unit per period"),
+            Self::ZeroUnits | Self::ZeroBurst | Self::ZeroInstances => f.write_str(self.reason()),
             Self::Period(period) => {
                 write!(
                     f,
@@ -125,7 +149,6 @@ impl fmt::Display for ConfigError {
                 f,
                 "{units} units per {period:?} is more than 10 million per second: give fewer units or a longer period"
             ),
-            Self::ZeroBurst => f.write_str("a burst or a queue of 0 admits nothing: give at least 1, or leave it out"),
             Self::BurstTooSmall { burst, least } => {
                 write!(f, "a burst of {burst} fills up within a microsecond at this rate: give at least {least}")
             }
@@ -152,7 +175,6 @@ impl fmt::Display for ConfigError {
                 "a sliding log of {units} units keeps too many stamps per client (at most 10000): use a sliding \
                  window counter"
             ),
-            Self::ZeroInstances => f.write_str("a quota cannot be divided among 0 instances: give at least 1"),
             Self::ShareTooSmall { units, period, instances } => write!(
                 f,
                 "{units} units per {period:?} leave each of {instances} instances less than 1 in 366 days: give more \

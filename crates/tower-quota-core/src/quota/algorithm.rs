@@ -86,22 +86,3 @@ impl Algorithm {
         Self::ALL.into_iter().find(|algorithm| algorithm.state_code() == code)
     }
 }
-
-/// The start of a fixed window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Anchor {
-    /// At this many microseconds after each multiple of the period since the Unix epoch.
-    Epoch { offset: u64 },
-    /// At the first request counted in it.
-    FirstRequest,
-}
-
-impl Anchor {
-    pub(super) const fn same(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::Epoch { offset: one }, Self::Epoch { offset: another }) => one == another,
-            (Self::FirstRequest, Self::FirstRequest) => true,
-            _ => false,
-        }
-    }
-}

@@ -1,7 +1,6 @@
 //! Quotas: units per period, and the algorithm that counts them.
 
 pub(crate) mod algorithm;
-mod fault;
 mod queue;
 mod rate;
 mod share;
@@ -9,8 +8,6 @@ mod share;
 use core::time::Duration;
 
 pub use self::algorithm::Algorithm;
-pub(crate) use self::algorithm::Anchor;
-use self::fault::Fault;
 pub(crate) use self::rate::MOST_GRAINS;
 pub use self::rate::MOST_USED;
 use crate::error::ConfigError;
@@ -53,7 +50,8 @@ pub const LONGEST_LOG: u64 = 10_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quota {
     algorithm: Algorithm,
-    anchor: Anchor,
+    /// The offset of a fixed window in microseconds; `None` if it starts with its first request.
+    anchor: Option<u64>,
     units: u64,
     period: u64,
     capacity: u64,
@@ -72,7 +70,7 @@ impl Quota {
     #[must_use]
     #[track_caller]
     pub const fn new(units: u64, period: Duration) -> Self {
-        sound(Self::build(units, period))
+        sound(Self::try_new(units, period))
     }
 
     /// Makes a token bucket of `units` per second.
@@ -121,7 +119,27 @@ impl Quota {
     /// [`ConfigError`] when `units` is 0, the period is out of range, the rate is above 10 million per second, or the
     /// two cannot be counted to within 1 part per million.
     pub const fn try_new(units: u64, period: Duration) -> Result<Self, ConfigError> {
-        raised(Self::build(units, period))
+        let period_micros = micros(period);
+        if !period.subsec_nanos().is_multiple_of(1_000) || period_micros < MILLISECOND || period_micros > YEAR {
+            return Err(ConfigError::Period(period));
+        }
+        if units == 0 {
+            return Err(ConfigError::ZeroUnits);
+        }
+        if units > period_micros.saturating_mul(UNITS_PER_MICRO) {
+            return Err(ConfigError::TooFast { units, period });
+        }
+        Self {
+            algorithm: Algorithm::TokenBucket,
+            anchor: Some(0),
+            units,
+            period: period_micros,
+            capacity: units,
+            burst_given: false,
+            grain: 0,
+            refill: 0,
+        }
+        .in_integers()
     }
 
     /// Sets the capacity of a bucket: what may pass at once after a pause.
@@ -134,7 +152,7 @@ impl Quota {
     #[must_use]
     #[track_caller]
     pub const fn burst(self, burst: u64) -> Self {
-        sound(self.with_burst(burst))
+        sound(self.try_burst(burst))
     }
 
     /// Does what [`Quota::burst`] does, for a number from a configuration.
@@ -142,8 +160,13 @@ impl Quota {
     /// # Errors
     /// [`ConfigError`] when `burst` is 0, fills up within a microsecond, cannot be counted exactly enough, or the
     /// algorithm is a window.
-    pub const fn try_burst(self, burst: u64) -> Result<Self, ConfigError> {
-        raised(self.with_burst(burst))
+    pub const fn try_burst(mut self, burst: u64) -> Result<Self, ConfigError> {
+        if burst == 0 {
+            return Err(ConfigError::ZeroBurst);
+        }
+        self.capacity = burst;
+        self.burst_given = true;
+        self.in_integers()
     }
 
     /// Counts by this algorithm.
@@ -151,8 +174,13 @@ impl Quota {
     /// # Errors
     /// [`ConfigError`] when a burst was given and the algorithm is a window, when a log would be too long, or when the
     /// numbers cannot be counted to within 1 part per million.
-    pub const fn try_algorithm(self, algorithm: Algorithm) -> Result<Self, ConfigError> {
-        raised(self.with_algorithm(algorithm))
+    pub const fn try_algorithm(mut self, algorithm: Algorithm) -> Result<Self, ConfigError> {
+        self.algorithm = algorithm;
+        if !self.burst_given {
+            self.capacity = self.units;
+        }
+        self.anchor = Some(0);
+        self.in_integers()
     }
 
     /// Counts by [`Algorithm::TokenBucket`], which is the default.
@@ -162,7 +190,7 @@ impl Quota {
     #[must_use]
     #[track_caller]
     pub const fn token_bucket(self) -> Self {
-        sound(self.with_algorithm(Algorithm::TokenBucket))
+        sound(self.try_algorithm(Algorithm::TokenBucket))
     }
 
     /// Counts by [`Algorithm::Gcra`].
@@ -172,7 +200,7 @@ impl Quota {
     #[must_use]
     #[track_caller]
     pub const fn gcra(self) -> Self {
-        sound(self.with_algorithm(Algorithm::Gcra))
+        sound(self.try_algorithm(Algorithm::Gcra))
     }
 
     /// Counts by [`Algorithm::LeakyBucket`]: requests wait their turn.
@@ -182,7 +210,7 @@ impl Quota {
     #[must_use]
     #[track_caller]
     pub const fn leaky_bucket(self) -> Self {
-        sound(self.with_algorithm(Algorithm::LeakyBucket))
+        sound(self.try_algorithm(Algorithm::LeakyBucket))
     }
 
     /// Counts by [`Algorithm::FixedWindow`].
@@ -192,7 +220,7 @@ impl Quota {
     #[must_use]
     #[track_caller]
     pub const fn fixed_window(self) -> Self {
-        sound(self.with_algorithm(Algorithm::FixedWindow))
+        sound(self.try_algorithm(Algorithm::FixedWindow))
     }
 
     /// Counts by [`Algorithm::SlidingWindow`], the two-window counter.
@@ -202,7 +230,7 @@ impl Quota {
     #[must_use]
     #[track_caller]
     pub const fn sliding_window(self) -> Self {
-        sound(self.with_algorithm(Algorithm::SlidingWindow))
+        sound(self.try_algorithm(Algorithm::SlidingWindow))
     }
 
     /// Counts by [`Algorithm::SlidingLog`].
@@ -212,7 +240,7 @@ impl Quota {
     #[must_use]
     #[track_caller]
     pub const fn sliding_log(self) -> Self {
-        sound(self.with_algorithm(Algorithm::SlidingLog))
+        sound(self.try_algorithm(Algorithm::SlidingLog))
     }
 
     /// Shifts a fixed window from its alignment to the Unix epoch: `per_day(100).fixed_window().offset(6 h)` starts
@@ -223,7 +251,7 @@ impl Quota {
     #[must_use]
     #[track_caller]
     pub const fn offset(self, offset: Duration) -> Self {
-        sound(self.with_offset(offset))
+        sound(self.try_offset(offset))
     }
 
     /// Does what [`Quota::offset`] does, for a span from a configuration.
@@ -231,7 +259,10 @@ impl Quota {
     /// # Errors
     /// [`ConfigError`] when this is not a fixed window, or the offset is not shorter than the period.
     pub const fn try_offset(self, offset: Duration) -> Result<Self, ConfigError> {
-        raised(self.with_offset(offset))
+        if offset.as_nanos() >= self.period().as_nanos() || !offset.subsec_nanos().is_multiple_of(1_000) {
+            return Err(ConfigError::Offset { offset, period: self.period() });
+        }
+        self.with_anchor(Some(micros(offset)))
     }
 
     /// Starts a fixed window at its first request, instead of at a multiple of the period.
@@ -241,7 +272,7 @@ impl Quota {
     #[must_use]
     #[track_caller]
     pub const fn from_first_request(self) -> Self {
-        sound(self.with_anchor(Anchor::FirstRequest))
+        sound(self.with_anchor(None))
     }
 
     /// Returns the algorithm.
@@ -282,10 +313,7 @@ impl Quota {
     /// Returns the offset of a fixed window in microseconds, or `None` if it starts with its first request.
     #[must_use]
     pub const fn window_offset(&self) -> Option<u64> {
-        match self.anchor {
-            Anchor::Epoch { offset } => Some(offset),
-            Anchor::FirstRequest => None,
-        }
+        self.anchor
     }
 
     /// Returns the grains in one unit of a bucket; of a sliding window, the microseconds in one step.
@@ -322,15 +350,14 @@ impl Quota {
         capacity: u64,
         grain: u64,
         pace: u64,
-        offset: Option<u64>,
+        anchor: Option<u64>,
     ) -> Option<Self> {
-        let anchor = offset.map_or(Anchor::FirstRequest, |offset| Anchor::Epoch { offset });
         let is_sound = match algorithm {
             Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
                 (pace..=MOST_GRAINS).contains(&capacity.checked_mul(grain)?)
             }
             Algorithm::FixedWindow => {
-                grain == 1 && capacity <= YEAR * UNITS_PER_MICRO && offset.is_none_or(|offset| offset < pace)
+                grain == 1 && capacity <= YEAR * UNITS_PER_MICRO && anchor.is_none_or(|offset| offset < pace)
             }
             Algorithm::SlidingWindow => grain <= pace && capacity.checked_mul(pace / grain.max(1))? <= MOST_GRAINS,
             Algorithm::SlidingLog => grain == 1 && capacity <= LONGEST_LOG,
@@ -344,140 +371,76 @@ impl Quota {
     }
 
     /// Returns whether state counted by `other` can be read as counted by this quota, without conversion.
-    pub(crate) const fn counts_like(&self, other: &Self) -> bool {
+    pub(crate) fn counts_like(&self, other: &Self) -> bool {
         let same_state = self.algorithm.state_code() == other.algorithm.state_code();
         same_state
             && self.capacity == other.capacity
             && self.grain == other.grain
             && self.refill == other.refill
-            && (self.algorithm.is_bucket() || self.period == other.period && self.anchor.same(other.anchor))
+            && (self.algorithm.is_bucket() || self.period == other.period && self.anchor == other.anchor)
     }
 
     /// Returns whether both count the same windows in the same steps, of any number of units: no bucket does.
-    pub(crate) const fn has_windows_of(&self, other: &Self) -> bool {
+    pub(crate) fn has_windows_of(&self, other: &Self) -> bool {
         !self.algorithm.is_bucket()
             && self.algorithm.state_code() == other.algorithm.state_code()
             && self.period == other.period
             && self.grain == other.grain
-            && self.anchor.same(other.anchor)
+            && self.anchor == other.anchor
     }
 
     pub(crate) const fn period_micros(&self) -> u64 {
         self.period
     }
 
-    // The checked steps behind both families of constructors.
-
-    const fn build(units: u64, period: Duration) -> Result<Self, Fault> {
-        let period_micros = micros(period);
-        if !period.subsec_nanos().is_multiple_of(1_000) || period_micros < MILLISECOND || period_micros > YEAR {
-            return Err(Fault::Period(period));
-        }
-        if units == 0 {
-            return Err(Fault::ZeroUnits);
-        }
-        if units > period_micros.saturating_mul(UNITS_PER_MICRO) {
-            return Err(Fault::TooFast { units, period });
-        }
-        Self {
-            algorithm: Algorithm::TokenBucket,
-            anchor: Anchor::Epoch { offset: 0 },
-            units,
-            period: period_micros,
-            capacity: units,
-            burst_given: false,
-            grain: 0,
-            refill: 0,
-        }
-        .in_integers()
-    }
-
-    const fn with_burst(mut self, burst: u64) -> Result<Self, Fault> {
-        if burst == 0 {
-            return Err(Fault::ZeroBurst);
-        }
-        self.capacity = burst;
-        self.burst_given = true;
-        self.in_integers()
-    }
-
-    const fn with_algorithm(mut self, algorithm: Algorithm) -> Result<Self, Fault> {
-        self.algorithm = algorithm;
-        if !self.burst_given {
-            self.capacity = self.units;
-        }
-        self.anchor = Anchor::Epoch { offset: 0 };
-        self.in_integers()
-    }
-
-    const fn with_offset(self, offset: Duration) -> Result<Self, Fault> {
-        if offset.as_nanos() >= self.period().as_nanos() || !offset.subsec_nanos().is_multiple_of(1_000) {
-            return Err(Fault::Offset { offset, period: self.period() });
-        }
-        self.with_anchor(Anchor::Epoch { offset: micros(offset) })
-    }
-
-    const fn with_anchor(mut self, anchor: Anchor) -> Result<Self, Fault> {
+    const fn with_anchor(mut self, anchor: Option<u64>) -> Result<Self, ConfigError> {
         if !matches!(self.algorithm, Algorithm::FixedWindow) {
-            return Err(Fault::NotAFixedWindow(self.algorithm));
+            return Err(ConfigError::NotAFixedWindow(self.algorithm));
         }
         self.anchor = anchor;
         Ok(self)
     }
 
     /// Computes the integers that the algorithms count in.
-    const fn in_integers(mut self) -> Result<Self, Fault> {
+    const fn in_integers(mut self) -> Result<Self, ConfigError> {
         if !self.algorithm.is_bucket() && self.burst_given {
-            return Err(Fault::BurstOnWindow(self.algorithm));
+            return Err(ConfigError::BurstOnWindow(self.algorithm));
         }
-        (self.grain, self.refill) = match self.algorithm {
+        let counted = match self.algorithm {
             Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
-                match rate::grains(self.units, self.period, self.capacity) {
-                    // A full bucket overflows. One that fills up within a microsecond would never reach its rate.
-                    Some((grain, refill)) if self.capacity * grain < refill => {
-                        return Err(Fault::BurstTooSmall { burst: self.capacity, least: refill.div_ceil(grain) });
-                    }
-                    Some(pair) => pair,
-                    None => {
-                        return Err(Fault::NotRepresentable {
-                            units: self.units,
-                            period: self.period(),
-                            capacity: self.capacity,
-                        });
-                    }
-                }
+                rate::grains(self.units, self.period, self.capacity)
             }
             Algorithm::SlidingWindow => match rate::weight_step(self.units, self.period) {
-                Some(step) => (step, 0),
-                None => {
-                    return Err(Fault::NotRepresentable {
-                        units: self.units,
-                        period: self.period(),
-                        capacity: self.capacity,
-                    });
-                }
+                Some(step) => Some((step, 0)),
+                None => None,
             },
             Algorithm::SlidingLog if self.units > LONGEST_LOG => {
-                return Err(Fault::LogTooLong { units: self.units });
+                return Err(ConfigError::LogTooLong { units: self.units });
             }
-            Algorithm::SlidingLog | Algorithm::FixedWindow => (1, 0),
+            Algorithm::SlidingLog | Algorithm::FixedWindow => Some((1, 0)),
         };
+        let Some((grain, refill)) = counted else {
+            let (units, period, capacity) = (self.units, self.period(), self.capacity);
+            return Err(ConfigError::NotRepresentable { units, period, capacity });
+        };
+        // A full bucket overflows. One that fills up within a microsecond would never reach its rate.
+        if self.algorithm.is_bucket() && self.capacity * grain < refill {
+            return Err(ConfigError::BurstTooSmall { burst: self.capacity, least: refill.div_ceil(grain) });
+        }
+        (self.grain, self.refill) = (grain, refill);
         Ok(self)
     }
 }
 
+/// Returns a quota that was written in code.
 #[track_caller]
-const fn sound(quota: Result<Quota, Fault>) -> Quota {
-    match quota {
-        Ok(quota) => quota,
+const fn sound(quota: Result<Quota, ConfigError>) -> Quota {
+    let sound = match &quota {
+        Ok(quota) => *quota,
         #[expect(clippy::panic, reason = "documented: numbers written in code fail while compiling or at start")]
-        Err(fault) => panic!("{}", fault.reason()),
-    }
-}
-
-const fn raised(quota: Result<Quota, Fault>) -> Result<Quota, ConfigError> {
-    match quota {
-        Ok(quota) => Ok(quota),
-        Err(fault) => Err(fault.raise()),
-    }
+        Err(error) => panic!("{}", error.reason()),
+    };
+    // A constant cannot drop an error that could own memory.
+    core::mem::forget(quota);
+    sound
 }

@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
-use super::fault::Fault;
-use super::{Algorithm, MOST_GRAINS, Quota, raised, sound};
+use super::{Algorithm, MOST_GRAINS, Quota, sound};
+use crate::error::ConfigError;
 use crate::time::micros;
 
 impl Quota {
@@ -23,15 +23,18 @@ impl Quota {
     #[must_use]
     #[track_caller]
     pub const fn queue(self, places: u64) -> Self {
-        sound(self.with_queue(places))
+        sound(self.try_queue(places))
     }
 
     /// Does what [`Quota::queue`] does, for a number from a configuration.
     ///
     /// # Errors
-    /// [`ConfigError`](crate::ConfigError) when this is not a leaky bucket, or `places` is invalid as a burst.
-    pub const fn try_queue(self, places: u64) -> Result<Self, crate::ConfigError> {
-        raised(self.with_queue(places))
+    /// [`ConfigError`] when this is not a leaky bucket, or `places` is invalid as a burst.
+    pub const fn try_queue(self, places: u64) -> Result<Self, ConfigError> {
+        match self.algorithm {
+            Algorithm::LeakyBucket => self.try_burst(places),
+            algorithm => Err(ConfigError::NotALeakyBucket(algorithm)),
+        }
     }
 
     /// Makes the queue of a leaky bucket as long as a longest wait, unless its length was given.
@@ -61,12 +64,5 @@ impl Quota {
         let places = if turns < most as u128 { turns as u64 } else { most };
         self.capacity = if places > self.units { places } else { self.units };
         self
-    }
-
-    const fn with_queue(self, places: u64) -> Result<Self, Fault> {
-        match self.algorithm {
-            Algorithm::LeakyBucket => self.with_burst(places),
-            algorithm => Err(Fault::NotALeakyBucket(algorithm)),
-        }
     }
 }

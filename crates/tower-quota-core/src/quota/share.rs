@@ -1,8 +1,8 @@
 //! Division of a quota among instances that cannot ask each other.
 
-use super::fault::Fault;
 use super::rate::gcd;
-use super::{Quota, YEAR, raised, sound};
+use super::{Quota, YEAR, sound};
+use crate::error::ConfigError;
 
 impl Quota {
     /// Returns one instance's share of this quota: the rate and the capacity divided, by the same algorithm.
@@ -29,22 +29,18 @@ impl Quota {
     #[must_use]
     #[track_caller]
     pub const fn divided(self, instances: u32) -> Self {
-        sound(self.share(instances))
+        sound(self.try_divided(instances))
     }
 
     /// Does what [`Quota::divided`] does, for a number from a configuration.
     ///
     /// # Errors
-    /// [`ConfigError`](crate::ConfigError) when there are no instances, when each would get less than one unit in 366
+    /// [`ConfigError`] when there are no instances, when each would get less than one unit in 366
     /// days, when its part of the burst would fill up within a microsecond, or when a share that had to be rounded
     /// cannot be counted exactly enough.
-    pub const fn try_divided(self, instances: u32) -> Result<Self, crate::ConfigError> {
-        raised(self.share(instances))
-    }
-
-    const fn share(self, instances: u32) -> Result<Self, Fault> {
+    pub const fn try_divided(self, instances: u32) -> Result<Self, ConfigError> {
         if instances == 0 {
-            return Err(Fault::ZeroInstances);
+            return Err(ConfigError::ZeroInstances);
         }
         let parts = instances as u64;
         let divided = match self.algorithm.is_bucket() {
@@ -52,7 +48,7 @@ impl Quota {
             false => window_rate(self.units, self.period, parts),
         };
         let Some((units, period)) = divided else {
-            return Err(Fault::ShareTooSmall { units: self.units, period: self.period(), instances });
+            return Err(ConfigError::ShareTooSmall { units: self.units, period: self.period(), instances });
         };
         let mut share = self;
         (share.units, share.period) = (units, period);
