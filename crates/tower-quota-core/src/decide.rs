@@ -4,10 +4,11 @@ use core::time::Duration;
 
 use smallvec::SmallVec;
 
-use crate::algorithm::{Refund, Verdict};
+use crate::algorithm::Refund;
 use crate::charge::{Charge, Operation};
 use crate::decision::Decision;
 use crate::entry::Entry;
+use crate::outcome::Outcome;
 use crate::status::{Left, LimitStatus};
 use crate::time::Timestamp;
 
@@ -16,10 +17,10 @@ use crate::time::Timestamp;
 /// The stored form ends earlier, in the year 4253.
 const LATEST: Timestamp = Timestamp::from_micros(1 << 60);
 
-/// The units that one charge asks for, and the verdict of its limit.
+/// The units that one charge asks for, and the outcome by its limit.
 struct Assessment {
     units: u64,
-    verdict: Verdict,
+    outcome: Outcome,
     /// The units that its state has recorded.
     taken: u64,
 }
@@ -53,9 +54,9 @@ pub fn decide(
         || charges
             .iter()
             .zip(&assessments)
-            .any(|(charge, assessment)| !charge.is_shadow() && !assessment.verdict.admits());
+            .any(|(charge, assessment)| !charge.is_shadow() && assessment.outcome.is_refusal());
     // An enforced charge that does not fit refuses the request. The second condition therefore concerns shadows.
-    let stays_out = |assessment: &Assessment| refused || !assessment.verdict.admits();
+    let stays_out = |assessment: &Assessment| refused || assessment.outcome.is_refusal();
 
     let mut changed: SmallVec<[usize; 4]> = SmallVec::new();
     for (i, (charge, assessment)) in charges.iter().zip(&mut assessments).enumerate() {
@@ -72,16 +73,16 @@ pub fn decide(
         let entry = &*entries[entry_of(i)];
         // A refusal that was counted may have changed what the limit says.
         let is_counted = charge.counts_refusals() || charge.penalised_by().is_some();
-        let verdict = match stays_out(assessment) && is_counted {
+        let outcome = match stays_out(assessment) && is_counted {
             true => entry.judge(charge, assessment.units, now),
-            false => assessment.verdict,
+            false => assessment.outcome,
         };
         let (remaining, reset) = entry.left(charge, now);
         LimitStatus {
             name: charge.name(),
             limit: charge.quota().capacity(),
             left: Left::new(remaining, Duration::from_micros(reset)),
-            outcome: verdict.into(),
+            outcome,
             taken: assessment.taken,
             is_shadow: charge.is_shadow(),
         }
@@ -149,7 +150,7 @@ fn change(
 fn strike(operation: Operation, charge: &Charge<'_>, assessment: &Assessment, now: u64, entry: &mut Entry) -> bool {
     let Some((counter, penalty)) = charge.strikes() else { return false };
     let counts = matches!(operation, Operation::Check | Operation::Refuse) && assessment.units > 0;
-    let refuses = !assessment.verdict.admits();
+    let refuses = assessment.outcome.is_refusal();
     if !counts || !(refuses || entry.has_other_quota(counter, now)) {
         return false;
     }
@@ -161,7 +162,7 @@ fn strike(operation: Operation, charge: &Charge<'_>, assessment: &Assessment, no
     true
 }
 
-/// Returns the units that each charge asks for, and the verdict of its limit.
+/// Returns the units that each charge asks for, and the outcome by its limit.
 fn assess(
     operation: Operation,
     charges: &[Charge<'_>],
@@ -180,11 +181,11 @@ fn assess(
             false if operation == Operation::Peek => charge.units().max(1),
             false => charge.units(),
         };
-        let verdict = match operation.judges() {
+        let outcome = match operation.judges() {
             true => entries[entry_of(i)].judge(charge, units, now),
-            false => Verdict::Admit { wait: 0 },
+            false => Outcome::Allow,
         };
-        Assessment { units, verdict, taken: 0 }
+        Assessment { units, outcome, taken: 0 }
     };
     charges.iter().enumerate().map(assessment).collect()
 }

@@ -2,8 +2,6 @@
 
 use core::time::Duration;
 
-use crate::algorithm::Verdict;
-
 /// Says whether a request may pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -26,6 +24,25 @@ impl Outcome {
         matches!(self, Self::Refuse(_) | Self::Never)
     }
 
+    /// Returns the outcome of a request that may pass after this many microseconds.
+    pub(crate) const fn after(wait: u64) -> Self {
+        if wait == 0 { Self::Allow } else { Self::Wait(Duration::from_micros(wait)) }
+    }
+
+    /// Returns the outcome of a request that fits after this many microseconds.
+    pub(crate) const fn refuse_for(retry: u64) -> Self {
+        Self::Refuse(Duration::from_micros(retry))
+    }
+
+    /// Returns the outcome of a limit that is blocked for this many microseconds more; 0 means not blocked.
+    pub(crate) fn blocked_for(self, blocked: u64) -> Self {
+        match self {
+            Self::Refuse(retry) => Self::Refuse(retry.max(Duration::from_micros(blocked))),
+            Self::Allow | Self::Wait(_) if blocked > 0 => Self::refuse_for(blocked),
+            _ => self,
+        }
+    }
+
     /// Returns a rank, from the mildest outcome to the hardest. A wait ranks as none: neither refuses.
     pub(crate) const fn severity(self) -> (u8, Duration) {
         match self {
@@ -42,17 +59,6 @@ impl Outcome {
             (Self::Wait(_), Self::Allow) => self,
             _ if other.severity() >= self.severity() => other,
             _ => self,
-        }
-    }
-}
-
-impl From<Verdict> for Outcome {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Admit { wait: 0 } => Self::Allow,
-            Verdict::Admit { wait } => Self::Wait(Duration::from_micros(wait)),
-            Verdict::Refuse { retry } => Self::Refuse(Duration::from_micros(retry)),
-            Verdict::Never => Self::Never,
         }
     }
 }

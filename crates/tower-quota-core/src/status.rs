@@ -77,7 +77,7 @@ impl LimitStatus {
     #[must_use]
     pub fn of_bucket(name: Name, quota: &Quota, used: u64, cost: u64) -> Self {
         let used = used.min(2 * MOST_GRAINS);
-        let outcome = bucket::verdict(quota, used, cost).into();
+        let outcome = bucket::outcome(quota, used, cost);
         let left = Left::of_bucket(quota, used);
         Self { name, limit: quota.capacity(), left, outcome, taken: 0, is_shadow: false }
     }

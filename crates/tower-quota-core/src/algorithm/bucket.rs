@@ -8,10 +8,10 @@
 //! Bound, for a token bucket and GCRA: in any span of `t` microseconds at most `burst + t * units / period` units are
 //! admitted. A leaky bucket admits the same, and lets them start evenly spaced.
 
-use super::counting::{Counting, Readable, Refund};
+use super::counting::{Counting, Refund};
 use super::lows::Lows;
-use super::verdict::Verdict;
 use crate::bytes::{push_u56, read_u56};
+use crate::outcome::Outcome;
 use crate::quota::{Algorithm, MOST_USED, Quota};
 
 /// Returns the longest wait that a bucket can promise, in microseconds.
@@ -76,7 +76,7 @@ impl Bucket {
 }
 
 impl Counting for Bucket {
-    fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Verdict {
+    fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Outcome {
         judge(quota, self.used_grains(quota, now), cost, max_wait)
     }
 
@@ -132,9 +132,7 @@ impl Counting for Bucket {
             [since, low, low_before].into_iter().for_each(|number| push_u56(bytes, number));
         }
     }
-}
 
-impl Readable for Bucket {
     /// Returns `None` for a bucket that records its low marks.
     fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
         self.lows.is_none().then(|| self.used_grains(quota, at))
@@ -185,28 +183,28 @@ pub(crate) const fn until_fits(quota: &Quota, used: u64, cost: u64) -> u64 {
 }
 
 /// Judges any cost, of a request that would not wait, when `used` grains are taken.
-pub(crate) fn verdict(quota: &Quota, used: u64, cost: u64) -> Verdict {
+pub(crate) fn outcome(quota: &Quota, used: u64, cost: u64) -> Outcome {
     match cost {
-        0 => Verdict::Admit { wait: 0 },
-        cost if cost > quota.capacity() => Verdict::Never,
+        0 => Outcome::Allow,
+        cost if cost > quota.capacity() => Outcome::Never,
         cost => judge(quota, used, cost, 0),
     }
 }
 
 /// Judges a cost from 1 to the capacity when `used` grains are taken.
-pub(crate) fn judge(quota: &Quota, used: u64, cost: u64, max_wait: u64) -> Verdict {
+pub(crate) fn judge(quota: &Quota, used: u64, cost: u64, max_wait: u64) -> Outcome {
     let until_fits = until_fits(quota, used, cost);
     if quota.algorithm() == Algorithm::LeakyBucket {
         // There must be a place in the queue now, and the turn must come soon enough.
         let until_turn = used.div_ceil(quota.refill());
         match until_fits.max(until_turn.saturating_sub(max_wait)) {
-            0 => Verdict::Admit { wait: until_turn },
-            retry => Verdict::Refuse { retry },
+            0 => Outcome::after(until_turn),
+            retry => Outcome::refuse_for(retry),
         }
     } else {
         match until_fits.saturating_sub(max_wait) {
-            0 => Verdict::Admit { wait: until_fits },
-            retry => Verdict::Refuse { retry },
+            0 => Outcome::after(until_fits),
+            retry => Outcome::refuse_for(retry),
         }
     }
 }
@@ -282,10 +280,10 @@ mod tests {
             for used in (0..=2 * full).step_by((full / 600).max(1) as usize).chain([full - quota.grain(), full]) {
                 assert_eq!(is_spent(&quota, used), remaining(&quota, used) == 0, "{used} of {full}");
                 for cost in 1..=quota.capacity() + 1 {
-                    let verdict = judge(&quota, used, cost, 0);
-                    let is_refused = cost <= quota.capacity() && matches!(verdict, Verdict::Refuse { .. });
+                    let outcome = judge(&quota, used, cost, 0);
+                    let is_refused = cost <= quota.capacity() && matches!(outcome, Outcome::Refuse(_));
                     assert_eq!(refuses(&quota, used, cost), is_refused, "{used} of {full}, {cost}");
-                    let is_held = cost <= quota.capacity() && verdict == Verdict::Admit { wait: 0 };
+                    let is_held = cost <= quota.capacity() && outcome == Outcome::Allow;
                     assert_eq!(holds(&quota, used, cost), is_held, "{used} of {full}, {cost}");
                 }
             }

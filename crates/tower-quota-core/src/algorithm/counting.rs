@@ -1,6 +1,6 @@
 //! The operations that every kind of state has.
 
-use super::Verdict;
+use crate::outcome::Outcome;
 use crate::quota::Quota;
 
 /// Units to give back.
@@ -16,7 +16,7 @@ pub(crate) struct Refund {
 /// The counter of one limit, of one kind. Each kind has a file of its own.
 pub(crate) trait Counting {
     /// Judges a cost from 1 to the capacity at `now`. `max_wait` is the longest accepted wait, in microseconds.
-    fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Verdict;
+    fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Outcome;
 
     /// Returns the units left at `now`, rounded down.
     fn remaining(&self, quota: &Quota, now: u64) -> u64;
@@ -44,17 +44,18 @@ pub(crate) trait Counting {
 
     /// Appends the stored form, without the instant at which it is full.
     fn encode(&self, quota: &Quota, bytes: &mut Vec<u8>);
-}
 
-/// A kind of state that can be made and read.
-pub(crate) trait Readable: Counting + Sized {
     /// Returns the state of a client that was never seen: a full bucket, an empty window.
-    fn fresh(quota: &Quota, now: u64) -> Self;
+    fn fresh(quota: &Quota, now: u64) -> Self
+    where
+        Self: Sized;
 
     /// Reads the stored form of a state whose entry was last changed at `at`. Reads `rest` to its end.
     ///
     /// Returns `None` if no limit of this quota can be in such a state.
-    fn decode(quota: &Quota, rest: &mut &[u8], full_at: u64, at: u64) -> Option<Self>;
+    fn decode(quota: &Quota, rest: &mut &[u8], full_at: u64, at: u64) -> Option<Self>
+    where
+        Self: Sized;
 
     /// Returns a state that was advanced to `at` as one word.
     ///
@@ -65,7 +66,10 @@ pub(crate) trait Readable: Counting + Sized {
     }
 
     /// Returns the state that [`packed`](Self::packed) made a word of.
-    fn unpacked(_word: u64, quota: &Quota, at: u64) -> Self {
+    fn unpacked(_word: u64, quota: &Quota, at: u64) -> Self
+    where
+        Self: Sized,
+    {
         Self::fresh(quota, at)
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Bound: at most `units` in each window, hence at most twice that in any span of one period.
 
-use super::counting::{Counting, Readable, Refund};
-use super::verdict::Verdict;
+use super::counting::{Counting, Refund};
 use crate::bytes::{push_u56, read_u56};
+use crate::outcome::Outcome;
 use crate::quota::Quota;
 
 /// The most units a window remembers as counted, debts included.
@@ -48,11 +48,11 @@ impl FixedWindow {
 }
 
 impl Counting for FixedWindow {
-    fn judge(&self, quota: &Quota, now: u64, cost: u64, _: u64) -> Verdict {
+    fn judge(&self, quota: &Quota, now: u64, cost: u64, _: u64) -> Outcome {
         let Self { start, count } = self.at(quota, now);
         match count + cost <= quota.capacity() {
-            true => Verdict::Admit { wait: 0 },
-            false => Verdict::Refuse { retry: end(quota, start) - now },
+            true => Outcome::Allow,
+            false => Outcome::refuse_for(end(quota, start) - now),
         }
     }
 
@@ -92,9 +92,7 @@ impl Counting for FixedWindow {
         push_u56(bytes, self.start);
         push_u56(bytes, self.count);
     }
-}
 
-impl Readable for FixedWindow {
     /// Returns `None` for a window that began with its first request: its start cannot be derived from `at`.
     fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
         quota.window_offset()?;

@@ -11,17 +11,16 @@ mod fixed_window;
 mod lows;
 mod sliding_log;
 mod sliding_window;
-mod verdict;
 
 pub(crate) use self::bucket::{Bucket, longest_wait};
 pub(crate) use self::convert::bucket_used;
+use self::counting::Counting;
 pub(crate) use self::counting::Refund;
-use self::counting::{Counting, Readable};
 use self::fixed_window::FixedWindow;
 pub use self::fixed_window::MOST_COUNTED;
 use self::sliding_log::SlidingLog;
 use self::sliding_window::SlidingWindow;
-pub(crate) use self::verdict::Verdict;
+use crate::outcome::Outcome;
 use crate::quota::{Algorithm, Quota};
 
 /// The kinds of state, and the algorithms that keep them.
@@ -42,20 +41,13 @@ macro_rules! kinds {
                 }
             }
 
-            /// Reads the stored form; see [`Readable::decode`].
+            /// Reads the stored form; see [`Counting::decode`].
             pub(crate) fn decode(quota: &Quota, mut rest: &[u8], full_at: u64, at: u64) -> Option<Self> {
                 let rest = &mut rest;
                 let state = match quota.algorithm() {
                     $($(Algorithm::$algorithm)|+ => Self::$kind($kind::decode(quota, rest, full_at, at)?),)*
                 };
                 rest.is_empty().then_some(state)
-            }
-
-            /// Returns the state as one word; see [`Readable::packed`].
-            pub(crate) fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
-                match self {
-                    $(Self::$kind(state) => state.packed(quota, at),)*
-                }
             }
 
             /// Returns the state that [`packed`](Self::packed) made a word of.
@@ -92,10 +84,10 @@ impl State {
     ///
     /// `max_wait` is the longest wait that the request accepts, in microseconds. Windows make no request wait.
     #[must_use]
-    pub(crate) fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Verdict {
+    pub(crate) fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Outcome {
         match cost {
-            0 => Verdict::Admit { wait: 0 },
-            cost if cost > quota.capacity() => Verdict::Never,
+            0 => Outcome::Allow,
+            cost if cost > quota.capacity() => Outcome::Never,
             cost => self.counting().judge(quota, now, cost, max_wait),
         }
     }
@@ -117,6 +109,11 @@ impl State {
     /// Appends the stored form, without the instant at which it is full.
     pub(crate) fn encode(&self, quota: &Quota, bytes: &mut Vec<u8>) {
         self.counting().encode(quota, bytes);
+    }
+
+    /// Returns the state as one word; see [`Counting::packed`].
+    pub(crate) fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
+        self.counting().packed(quota, at)
     }
 
     /// Drops the units that no longer count at `now`.

@@ -7,10 +7,10 @@
 
 use std::collections::VecDeque;
 
-use super::counting::{Counting, Readable, Refund};
+use super::counting::{Counting, Refund};
 use super::fixed_window::MOST_COUNTED;
-use super::verdict::Verdict;
 use crate::bytes::{push_u56, read_u56};
+use crate::outcome::Outcome;
 use crate::quota::{LONGEST_LOG, Quota};
 
 /// The stamps of one client's admitted units.
@@ -23,16 +23,16 @@ pub(crate) struct SlidingLog {
 }
 
 impl Counting for SlidingLog {
-    fn judge(&self, quota: &Quota, now: u64, cost: u64, _: u64) -> Verdict {
+    fn judge(&self, quota: &Quota, now: u64, cost: u64, _: u64) -> Outcome {
         let live = self.live(quota, now);
         let total = self.total_from(live);
         if total + cost <= quota.capacity() {
-            return Verdict::Admit { wait: 0 };
+            return Outcome::Allow;
         }
         // The oldest entries must leave until this many units have gone.
         let must_go = self.total_before(live) + (total + cost - quota.capacity());
         let last_to_go = self.entries.partition_point(|&(_, running)| running < must_go);
-        Verdict::Refuse { retry: self.entries[last_to_go].0 + quota.period_micros() - now }
+        Outcome::refuse_for(self.entries[last_to_go].0 + quota.period_micros() - now)
     }
 
     fn full_at(&self, quota: &Quota) -> u64 {
@@ -98,9 +98,7 @@ impl Counting for SlidingLog {
             push_u56(bytes, running);
         }
     }
-}
 
-impl Readable for SlidingLog {
     fn fresh(_: &Quota, _: u64) -> Self {
         Self::default()
     }

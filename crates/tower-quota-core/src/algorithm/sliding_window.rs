@@ -11,9 +11,9 @@
 //! Bound: the estimate never exceeds `units` at any instant. If the earlier window's requests came all at once, up to
 //! `2 * units` can fall into a span of one period, as in a fixed window.
 
-use super::counting::{Counting, Readable, Refund};
-use super::verdict::Verdict;
+use super::counting::{Counting, Refund};
 use crate::bytes::{push_u56, read_u56};
+use crate::outcome::Outcome;
 use crate::quota::{MOST_GRAINS, Quota};
 
 /// The counters of a sliding window.
@@ -51,9 +51,9 @@ impl SlidingWindow {
 }
 
 impl Counting for SlidingWindow {
-    fn judge(&self, quota: &Quota, now: u64, cost: u64, _: u64) -> Verdict {
+    fn judge(&self, quota: &Quota, now: u64, cost: u64, _: u64) -> Outcome {
         if cost <= self.remaining(quota, now) {
-            return Verdict::Admit { wait: 0 };
+            return Outcome::Allow;
         }
         let Self { start, before, count } = self.at(quota, now);
         let (period, capacity) = (quota.period_micros(), quota.capacity());
@@ -65,7 +65,7 @@ impl Counting for SlidingWindow {
             // This window has to end, become the earlier one, and fade far enough.
             period - into + until_weight_fits(quota, count, capacity - cost)
         };
-        Verdict::Refuse { retry }
+        Outcome::refuse_for(retry)
     }
 
     fn remaining(&self, quota: &Quota, now: u64) -> u64 {
@@ -107,9 +107,7 @@ impl Counting for SlidingWindow {
     fn encode(&self, _: &Quota, bytes: &mut Vec<u8>) {
         [self.start, self.before, self.count].into_iter().for_each(|number| push_u56(bytes, number));
     }
-}
 
-impl Readable for SlidingWindow {
     /// Returns `None` for counts of which two do not fit into a word.
     fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
         let Self { before, count, .. } = self.at(quota, at);

@@ -40,18 +40,13 @@ impl Rate {
 /// The published line, readable by all threads without a lock: the counter at its start, the time there, the rate.
 ///
 /// It is closed while there is no line. One thread writes at a time.
-#[derive(Debug)]
-pub(super) struct Line(SequenceLock<3>);
+pub(super) type Line = SequenceLock<3>;
 
 impl Line {
-    pub(super) fn closed() -> Self {
-        Self(SequenceLock::closed())
-    }
-
     /// Returns the time by the counter. There is none outside of the window, or while the line is closed.
     #[inline]
     pub(super) fn micros(&self, counter: impl FnOnce() -> u64) -> Option<u64> {
-        let (start_micros, passed) = self.0.read(|words| {
+        let (start_micros, passed) = self.read(|words| {
             let [start, start_micros, rate] = words.all();
             // A counter that went back below the start wraps to more steps than any window has.
             (start_micros, Rate(rate).micros(counter().wrapping_sub(start)))
@@ -59,23 +54,9 @@ impl Line {
         (passed < WINDOW_MICROS).then(|| start_micros.wrapping_add(passed))
     }
 
-    #[cfg(test)]
-    pub(super) fn begin(&self) -> u64 {
-        self.0.words().get(0)
-    }
-
-    pub(super) fn is_open(&self) -> bool {
-        self.0.is_open()
-    }
-
     /// Publishes the line through this comparison.
     pub(super) fn publish(&self, counter: u64, micros: u64, rate: Rate) {
         let start = counter.wrapping_sub(rate.steps(EARLY_MICROS));
-        self.0.replace([start, micros.wrapping_sub(EARLY_MICROS), rate.0]);
-    }
-
-    /// Withdraws the line.
-    pub(super) fn close(&self) {
-        self.0.close();
+        self.replace([start, micros.wrapping_sub(EARLY_MICROS), rate.0]);
     }
 }

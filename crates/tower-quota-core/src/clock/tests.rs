@@ -1,6 +1,4 @@
 use core::cell::Cell;
-use core::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use super::counter::{Processor, TimeSource};
 use super::line::{Line, Rate, WINDOW_MICROS};
@@ -114,37 +112,16 @@ fn counter_and_system_agree_for_long() {
 }
 
 #[test]
-fn restarted_counter_is_noticed_at_once() {
-    let mock = mock();
-    let machine = Machine::start(&mock);
-    run_exactly(&machine, &mock, 500);
-    mock.counter.set(0);
-    assert_close(&machine, &mock);
-    run_exactly(&machine, &mock, 4_000);
-    assert!(follows_counter(&machine, &mock));
-}
-
-#[test]
-fn restart_while_measuring_is_harmless() {
-    for millis in [10, 60, 110] {
+fn restart_or_jump_is_noticed_at_once() {
+    let jumps = [WINDOW_MICROS * STEPS, 1 << 40, u64::MAX / 2].map(|jump| (500, Some(jump)));
+    for (millis, jump) in [10, 60, 110, 500].map(|millis| (millis, None)).into_iter().chain(jumps) {
         let mock = mock();
         let machine = Machine::start(&mock);
         run_exactly(&machine, &mock, millis);
-        mock.counter.set(0);
-        run_exactly(&machine, &mock, 300);
-        assert!(follows_counter(&machine, &mock));
-    }
-}
-
-#[test]
-fn jump_ahead_is_noticed_at_once() {
-    for jump in [WINDOW_MICROS * STEPS, 1 << 40, u64::MAX / 2] {
-        let mock = mock();
-        let machine = Machine::start(&mock);
-        run_exactly(&machine, &mock, 500);
-        mock.counter.set(mock.counter.get().wrapping_add(jump));
-        run_exactly(&machine, &mock, 1_000);
-        assert!(follows_counter(&machine, &mock));
+        mock.counter.set(jump.map_or(0, |jump| mock.counter.get().wrapping_add(jump)));
+        assert_close(&machine, &mock);
+        run_exactly(&machine, &mock, 4_000);
+        assert!(follows_counter(&machine, &mock), "{millis} ms, {jump:?}");
     }
 }
 
@@ -264,35 +241,6 @@ fn line_replaced_while_read_is_not_used() {
     assert_eq!(line.micros(replace), None);
     line.close();
     assert_eq!(line.micros(|| 20_000), None);
-}
-
-#[test]
-fn line_is_read_as_one_value() {
-    const PUBLISHED: u64 = if cfg!(miri) { 200 } else { 200_000 };
-    const APART: u64 = 20_000;
-    let (line, is_done) = (Line::closed(), AtomicBool::new(false));
-    // A step is half a microsecond. Each published line is a part of the same one, through the origin. A mixture of two
-    // parts is off by a multiple of ten milliseconds.
-    let rate = Rate::measured(2_000_000, 1_000_000_000).unwrap();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            for counter in (1..=PUBLISHED).map(|number| number * APART) {
-                line.publish(counter, counter / 2, rate);
-                if counter % 7 == 0 {
-                    line.close();
-                }
-            }
-            is_done.store(true, Ordering::Relaxed);
-        });
-        let mut counter = 0;
-        while !is_done.load(Ordering::Relaxed) {
-            let start = line.begin();
-            counter = if start == 0 { counter } else { start + APART };
-            if let Some(micros) = line.micros(|| counter) {
-                assert!(micros.abs_diff(counter / 2) <= 1, "{micros} at {counter}");
-            }
-        }
-    });
 }
 
 #[test]

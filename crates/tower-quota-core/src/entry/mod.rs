@@ -17,8 +17,9 @@ use smallvec::SmallVec;
 pub use self::codec::VERSION;
 pub use self::error::DecodeError;
 pub use self::head::{FROM_FIRST_REQUEST, SlotHead, WATCHED};
-use crate::algorithm::{State, Verdict};
+use crate::algorithm::State;
 use crate::charge::{Charge, Counter};
+use crate::outcome::Outcome;
 use crate::quota::Quota;
 use crate::time::Timestamp;
 
@@ -121,9 +122,9 @@ impl Entry {
     }
 
     /// Judges this many units of a charge.
-    pub(crate) fn judge(&self, charge: &Charge<'_>, units: u64, now: u64) -> Verdict {
-        let verdict = self.state_for(charge.counter(), now).judge(charge.quota(), now, units, charge.max_wait_micros());
-        if units > 0 { verdict.blocked_for(self.blocked(charge, now)) } else { verdict }
+    pub(crate) fn judge(&self, charge: &Charge<'_>, units: u64, now: u64) -> Outcome {
+        let outcome = self.state_for(charge.counter(), now).judge(charge.quota(), now, units, charge.max_wait_micros());
+        if units > 0 { outcome.blocked_for(self.blocked(charge, now)) } else { outcome }
     }
 
     /// Returns the units that a charge's limit has left, and the microseconds until nothing is used.

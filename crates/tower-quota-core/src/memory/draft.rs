@@ -1,11 +1,11 @@
 //! Drafts: one key's counts, copied from their row while a request is decided.
 
 use super::capacity::Capacity;
-use super::entry::{advanced, spent_until};
+use super::entry::spent_until;
 use super::insert::{Content, WriteContext};
 use super::row::{Count, MOST_LIMITS, Mark};
 use super::table::Table;
-use crate::algorithm::bucket;
+use crate::algorithm::{State, bucket};
 use crate::charge::Charge;
 
 /// The counts of a key as of the request. The table changes only in [`write`](Self::write).
@@ -72,7 +72,10 @@ impl Draft {
         }
         for count in row.counts() {
             let value = match table.interned.refill(count.number) {
-                0 => advanced(table.interned.quota(count.number)?, count.value, row.at(), now)?,
+                0 => {
+                    let quota = table.interned.quota(count.number)?;
+                    State::unpacked(count.value, quota, row.at()).packed(quota, now)?
+                }
                 // The quota itself, which others may have pushed out of the cache, is not read.
                 refill => count.value.saturating_sub((now - row.at()).saturating_mul(refill)),
             };

@@ -6,10 +6,12 @@ use super::filter::STEP;
 use super::interned::{Definition, Interned};
 use super::row::{Count, MOST_LIMITS, Row};
 use super::table::Table;
-use crate::algorithm::{Bucket, State, Verdict, bucket};
+use crate::algorithm::{Bucket, State, bucket};
 use crate::charge::Counter;
 use crate::entry::{Entry, Slot, TRUSTED_LEAD};
+use crate::outcome::Outcome;
 use crate::quota::{MOST_USED, Quota};
+use crate::time::micros;
 
 /// The balance after an entry's last change.
 #[derive(Clone, Copy)]
@@ -111,17 +113,6 @@ impl Row<'_> {
     }
 }
 
-/// Returns a count as of a later instant; `None` if it does not fit into a row any more.
-#[inline]
-pub(super) fn advanced(quota: &Quota, value: u64, from: u64, now: u64) -> Option<u64> {
-    if quota.refill() > 0 {
-        return Some(bucket::refilled(quota, value, now - from));
-    }
-    let mut state = State::unpacked(value, quota, from);
-    state.advance(quota, now);
-    state.packed(quota, now)
-}
-
 /// Returns the used grains of a spent bucket in which one unit fits at `until`; at most `most`.
 pub(super) fn spent_until(quota: &Quota, until: u64, now: u64, most: u64) -> u64 {
     let refilled = (until - now).saturating_mul(quota.refill());
@@ -134,7 +125,7 @@ impl Slot {
         match &self.state {
             State::Bucket(bucket) => at + bucket::until_fits(&self.quota, bucket.used_grains(&self.quota, at), 1),
             state => match state.judge(&self.quota, at, 1, 0) {
-                Verdict::Refuse { retry } => at + retry,
+                Outcome::Refuse(retry) => at + micros(retry),
                 _ => at,
             },
         }

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::uncounted::Uncounted;
 use super::view::{ChargeView, Tag};
-use crate::algorithm::{Verdict, bucket};
+use crate::algorithm::bucket;
 use crate::charge::Charge;
 use crate::outcome::Outcome;
 use crate::quota::Quota;
@@ -159,8 +159,8 @@ impl KnownLimit {
             let is_larger = view.least_units != self.cost || view.max_wait != self.max_wait;
             if is_larger && quota.algorithm().is_bucket() {
                 let used = self.used_grains(quota, now);
-                if let Verdict::Refuse { retry: longer } = bucket::judge(quota, used, view.least_units, view.max_wait) {
-                    retry = retry.max(longer);
+                if let Outcome::Refuse(longer) = bucket::judge(quota, used, view.least_units, view.max_wait) {
+                    retry = retry.max(micros(longer));
                 }
             }
             status.outcome = Outcome::Refuse(Duration::from_micros(retry));

@@ -1,7 +1,5 @@
 //! One charge of a request, as the table sees it.
 
-use core::hash::{Hash, Hasher};
-
 use smallvec::SmallVec;
 
 use crate::charge::Charge;
@@ -35,15 +33,10 @@ impl ChargeView {
         let tag = digest ^ u128::from(charge.name().id()).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
         #[expect(clippy::cast_possible_truncation, reason = "the halves of a hash")]
         let tag = [tag as u64, (tag >> 64) as u64];
-        let mut hasher = FieldHasher::default();
-        charge.quota().hash(&mut hasher);
-        if let Some(penalty) = charge.penalised_by() {
-            (penalty.strikes(), penalty.most_debt()).hash(&mut hasher);
-        }
         let units = charge.units();
         Self {
             tag,
-            fingerprint: hasher.finish(),
+            fingerprint: fingerprint(charge),
             units,
             least_units: if charge.is_at_most() { units.min(1) } else { units },
             max_wait: charge.max_wait_micros(),
@@ -52,36 +45,20 @@ impl ChargeView {
     }
 }
 
-/// Mixes the numbers of a quota, which the service gives: no client chooses them.
+/// Returns the number of a quota and a penalty, which the service gives: no client chooses them.
 ///
-/// Two quotas that differ in one number never have the same hash.
-#[derive(Default)]
-struct FieldHasher(u64);
-
-impl Hasher for FieldHasher {
-    #[inline]
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(29) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    #[inline]
-    fn write_u8(&mut self, number: u8) {
-        self.write_u64(number.into());
-    }
-
-    #[inline]
-    #[expect(clippy::cast_sign_loss, reason = "the bits of a variant's number")]
-    fn write_isize(&mut self, number: isize) {
-        self.write_u64(number as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
+/// Two quotas that differ in one number never have the same.
+fn fingerprint(charge: &Charge<'_>) -> u64 {
+    let quota = charge.quota();
+    let offset = quota.window_offset().unwrap_or(u64::MAX);
+    let (units, period) = (quota.units(), quota.period_micros());
+    let of_quota = [quota.algorithm() as u64, offset, units, period, quota.capacity(), quota.grain(), quota.refill()];
+    let of_penalty = charge.penalised_by().into_iter().flat_map(|penalty| {
+        let strikes = penalty.strikes();
+        [strikes.units(), strikes.period_micros(), strikes.capacity(), penalty.most_debt()]
+    });
+    let mix = |hash: u64, number: u64| (hash.rotate_left(29) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    of_quota.into_iter().chain(of_penalty).fold(0, mix)
 }
 
 /// Returns the views of a request's charges.
