@@ -66,9 +66,9 @@ impl Grants {
         self.0.iter().filter(|grant| grant.is_live(now)).count() < MOST
     }
 
-    /// Adds a grant.
-    pub(crate) fn add(&mut self, grant: Grant) {
-        self.0.retain(|grant| grant.units > 0);
+    /// Adds a grant. A spent one stays until it ends: a request that is refused elsewhere may put its units back.
+    pub(crate) fn add(&mut self, now: u64, grant: Grant) {
+        self.0.retain(|grant| grant.units > 0 || now < grant.ends_at);
         self.0.push(grant);
     }
 
@@ -100,8 +100,8 @@ mod tests {
     #[test]
     fn older_grant_is_spent_first() {
         let mut grants = Grants::default();
-        grants.add(grant(2, 10, 110));
-        grants.add(grant(5, 60, 160));
+        grants.add(20, grant(2, 10, 110));
+        grants.add(70, grant(5, 60, 160));
         assert_eq!(grants.take(70, 3), Some(Timestamp::from_micros(10)));
         assert_eq!(grants.take(70, 3), Some(Timestamp::from_micros(60)));
         assert_eq!((grants.take(70, 2), grants.units(70)), (None, 1));
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn ended_grant_is_not_spent() {
         let mut grants = Grants::default();
-        grants.add(grant(4, 10, 110));
+        grants.add(20, grant(4, 10, 110));
         assert_eq!((grants.units(109), grants.units(110)), (4, 0));
         assert_eq!(grants.take(110, 1), None);
         assert!(!grants.put_back(110, 1, Timestamp::from_micros(10)));
@@ -119,9 +119,23 @@ mod tests {
     }
 
     #[test]
+    fn spent_grant_takes_units_back_until_it_ends() {
+        let mut grants = Grants::default();
+        grants.add(20, grant(2, 10, 110));
+        let charged_at = grants.take(50, 2).unwrap();
+        grants.add(70, grant(5, 60, 160));
+        assert!(grants.put_back(80, 2, charged_at));
+        assert_eq!(grants.remove(charged_at, 110), 2);
+        assert_eq!(grants.take(90, 5), Some(Timestamp::from_micros(60)));
+        // Nothing waits for the end of a grant whose runtime has ended.
+        grants.add(160, grant(1, 150, 250));
+        assert_eq!(grants.0.len(), 1);
+    }
+
+    #[test]
     fn units_return_to_their_own_lease() {
         let mut grants = Grants::default();
-        grants.add(grant(1, 10, 110));
+        grants.add(20, grant(1, 10, 110));
         let charged_at = grants.take(50, 1).unwrap();
         assert!(grants.put_back(60, 1, charged_at));
         assert!(!grants.put_back(60, 1, Timestamp::from_micros(11)));

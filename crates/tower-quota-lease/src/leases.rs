@@ -13,7 +13,7 @@ use crate::plan::Plan;
 use crate::pool::Pool;
 use crate::remembered::{KnownRefusal, Remembered, Uncounted, Version};
 use crate::sightings::Sightings;
-use crate::stats::Counts;
+use crate::stats::LeaseStats;
 
 /// Enough that threads rarely meet in one.
 const SHARDS: usize = 64;
@@ -41,7 +41,7 @@ pub(crate) struct Leases {
 pub(crate) struct Shard {
     keys: HashMap<u128, Pools, BuildHasherDefault<DigestHasher>>,
     swept_at: u64,
-    pub(crate) counts: Counts,
+    pub(crate) counts: LeaseStats,
 }
 
 /// Takes a digest as its own hash: it is one already, of a secret seed.

@@ -211,7 +211,7 @@ impl Pool {
             // The window ends this long after the decision, which came after the call was sent.
             ends_at = ends_at.min(sent + micros(status.reset_after()));
         }
-        self.grants.add(Grant { units, charged: units, charged_at: decision.at(), ends_at });
+        self.grants.add(sent, Grant { units, charged: units, charged_at: decision.at(), ends_at });
         ends_at
     }
 

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tokio::runtime::Handle;
-use tower_quota_core::{Charge, Clock, Decision, Key, Name, Operation, Store, Timestamp};
+use tower_quota_core::{Charge, Clock, Decision, Key, Operation, Store, Timestamp};
 
-use crate::plan::Plan;
 use crate::shared::{Shared, UnderWay};
 use crate::want::Want;
 
@@ -31,9 +30,7 @@ struct Asking<S: Store, C: Clock> {
 
 /// A lease until its end.
 struct Running {
-    limit: Name,
-    plan: Arc<Plan>,
-    serial: u64,
+    want: Want,
     charged_at: Timestamp,
     ends_at: u64,
 }
@@ -77,9 +74,7 @@ impl Renewal {
             pool.observe(status, want.units, (sent, decision.at()));
             if granted > 0 {
                 let ends_at = pool.grant(granted, decision, status, sent);
-                let Want { limit, plan, serial, .. } = want;
-                let (limit, plan, serial) = (*limit, Arc::clone(plan), *serial);
-                running.push(Running { limit, plan, serial, charged_at: decision.at(), ends_at });
+                running.push(Running { want: want.clone(), charged_at: decision.at(), ends_at });
             }
         }
         running.sort_by_key(|lease: &Running| lease.ends_at);
@@ -145,14 +140,14 @@ impl Running {
         let _ = tokio::time::timeout(rest, shared.until_closed()).await;
         let left = {
             let mut shard = shared.leases.shard(digest);
-            let pool = shard.pool_of(digest, self.serial);
+            let pool = shard.pool_of(digest, self.want.serial);
             pool.map_or(0, |pool| pool.grants.remove(self.charged_at, self.ends_at))
         };
         if left == 0 {
             return;
         }
         let answer = {
-            let charge = Charge::new(self.limit, &self.plan.stored, key).cost(left).refundable();
+            let charge = Charge::new(self.want.limit, &self.want.plan.stored, key).cost(left).refundable();
             shared.store.apply(Operation::Refund { taken_at: self.charged_at }, &[charge])
         };
         let is_returned = matches!(tokio::time::timeout(REFUND_DEADLINE, answer).await, Ok(Ok(_)));

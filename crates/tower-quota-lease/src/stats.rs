@@ -24,20 +24,9 @@ pub struct LeaseStats {
     pub keys: usize,
 }
 
-/// The counts of a shard.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) by_lease: u64,
-    pub(crate) by_store: u64,
-    pub(crate) refused_here: u64,
-    pub(crate) renewals: u64,
-    pub(crate) units_leased: u64,
-    pub(crate) units_returned: u64,
-    pub(crate) units_lost: u64,
-}
-
 impl LeaseStats {
-    pub(crate) fn add(&mut self, counts: &Counts) {
+    /// Adds the counts of a shard, which has no present state in them.
+    pub(crate) fn add(&mut self, counts: &Self) {
         self.by_lease += counts.by_lease;
         self.by_store += counts.by_store;
         self.refused_here += counts.refused_here;

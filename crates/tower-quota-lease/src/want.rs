@@ -8,7 +8,7 @@ use tower_quota_core::Name;
 use crate::plan::Plan;
 
 /// A lease that is due.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Want {
     pub(crate) limit: Name,
     pub(crate) plan: Arc<Plan>,
