@@ -119,10 +119,11 @@
 //! breaker of a part is open. With [`RedisOptions::partitions`] of 1 each policy is decided in one step, on one node.
 //!
 //! A refusal is as if it had been decided in one step: every part judges it and counts it where its limits count
-//! refusals. [`Decision::refund`](tower_quota_core::Decision::refund) has one instant for all parts, the earliest.
-//! Parts are decided one after the other, on nodes whose clocks differ a little. So a bucket gets back less than it could
-//! by what it refills in that time (and may show a unit less for as long), never more than was taken. A sliding log may
-//! not find its stamp, and then gives nothing back. At the edge of a window it may be the neighbouring one that is given
+//! refusals. A part that fails then does not change the answer, which has no status of its limits.
+//! [`Decision::refund`](tower_quota_core::Decision::refund) has one instant for all parts, the earliest. Parts are
+//! decided one after the other, on nodes whose clocks differ a little. So a bucket gets back less than it could by what
+//! it refills in that time (and may show a unit less for as long), never more than was taken. A sliding log may not
+//! find its stamp, and then gives nothing back. At the edge of a window it may be the neighbouring one that is given
 //! something back, or none. Every part of a refund is asked, also when another fails.
 //!
 //! A node that is away costs the others no connection and no call: it is dialled alone, and if it is silent, another is

@@ -17,7 +17,7 @@ use super::draft::{Draft, DraftCharge};
 use super::insert::WriteContext;
 use super::interned::Interned;
 use super::row::{Mark, NARROW, RowMut, WIDE};
-use super::table::{Buckets, Table, row_of};
+use super::table::{Buckets, Table, either, row_of};
 use super::{Inner, MemoryStore};
 use crate::algorithm::bucket;
 use crate::charge::{Charge, Counter, Operation};
@@ -104,12 +104,7 @@ impl Inner {
         let context = WriteContext { now, capacity: self.capacity_of(number), together: &[hash] };
         let Some(position) = table.open(hash, charges, &context) else { return false };
         let (bucket, row) = (position / ROWS, position % ROWS);
-        let is_done = match &mut table.buckets {
-            Buckets::Narrow(buckets) => {
-                check_row(buckets[bucket].row_mut(row), charges, now, &table.interned, decision)
-            }
-            Buckets::Wide(buckets) => check_row(buckets[bucket].row_mut(row), charges, now, &table.interned, decision),
-        };
+        let is_done = either!(&mut table.buckets, buckets => check_row(buckets[bucket].row_mut(row), charges, now, &table.interned, decision));
         self.finish(number, table);
         is_done
     }

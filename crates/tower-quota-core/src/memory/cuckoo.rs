@@ -6,7 +6,7 @@ use super::bucket::{ROWS, TableBucket};
 use super::capacity::Capacity;
 use super::insert::WriteContext;
 use super::row::{NARROW, Row, WIDE};
-use super::table::{Buckets, Table, first_home};
+use super::table::{Buckets, Table, either, first_home};
 
 /// The rows considered for a path to a free row.
 ///
@@ -88,10 +88,7 @@ impl Table {
 
     /// Copies a row that was in use before.
     fn restore(&mut self, row: Row<'_>) -> bool {
-        let is_at_home = match &mut self.buckets {
-            Buckets::Narrow(buckets) => restore_at_home(buckets, row),
-            Buckets::Wide(buckets) => restore_at_home(buckets, row),
-        };
+        let is_at_home = either!(&mut self.buckets, buckets => restore_at_home(buckets, row));
         is_at_home || self.free_row(row.hash()).map(|position| self.copy_row(position, row)).is_some()
     }
 
@@ -110,10 +107,7 @@ impl Table {
     }
 
     fn free_in(&self, bucket: usize) -> Option<usize> {
-        let row = match &self.buckets {
-            Buckets::Narrow(buckets) => buckets[bucket].free(),
-            Buckets::Wide(buckets) => buckets[bucket].free(),
-        };
+        let row = either!(&self.buckets, buckets => buckets[bucket].free());
         row.map(|row| bucket * ROWS + row)
     }
 

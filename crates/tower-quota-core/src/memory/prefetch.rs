@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::bucket::TableBucket;
 use super::fetch::prefetch;
-use super::table::{Buckets, Table, first_home};
+use super::table::{Buckets, Table, either, first_home};
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -27,10 +27,7 @@ pub(super) struct Prefetch {
 impl Prefetch {
     /// Notes the address of a table's buckets.
     pub(super) fn update(&self, table: &Table) {
-        let (start, buckets, size) = match &table.buckets {
-            Buckets::Narrow(buckets) => place_of(buckets),
-            Buckets::Wide(buckets) => place_of(buckets),
-        };
+        let (start, buckets, size) = either!(&table.buckets, buckets => place_of(buckets));
         // Written only when it has changed, since every check reads it.
         let known = (self.start.load(Ordering::Relaxed).cast_const(), self.buckets.load(Ordering::Relaxed));
         if known != (start, buckets) || self.size.load(Ordering::Relaxed) != size {
@@ -81,10 +78,7 @@ mod tests {
             assert!(table.place(hash, &context).is_some());
             prefetch.update(&table);
             let [first, _] = table.homes(hash);
-            let bucket: *const i8 = match &table.buckets {
-                Buckets::Narrow(buckets) => core::ptr::from_ref(&buckets[first]).cast(),
-                Buckets::Wide(buckets) => core::ptr::from_ref(&buckets[first]).cast(),
-            };
+            let bucket: *const i8 = either!(&table.buckets, buckets => core::ptr::from_ref(&buckets[first]).cast());
             assert_eq!(prefetch.address(hash), bucket, "{number}");
         }
     }

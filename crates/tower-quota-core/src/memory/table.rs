@@ -29,6 +29,17 @@ pub(super) enum Buckets {
     Wide(Vec<TableBucket<WIDE>>),
 }
 
+/// Does the same with buckets of either width.
+macro_rules! either {
+    ($either:expr, $buckets:ident => $action:expr) => {
+        match $either {
+            Buckets::Narrow($buckets) => $action,
+            Buckets::Wide($buckets) => $action,
+        }
+    };
+}
+pub(super) use either;
+
 pub(super) struct Table {
     pub(super) buckets: Buckets,
     /// The limits of its rows.
@@ -52,11 +63,7 @@ pub(super) struct Rare {
 impl Table {
     /// Returns the position of an entry's row.
     pub(super) fn find(&self, hash: u64) -> Option<usize> {
-        match &self.buckets {
-            Buckets::Narrow(buckets) => find(buckets, hash),
-            Buckets::Wide(buckets) => find(buckets, hash),
-        }
-        .map(|(bucket, row)| bucket * ROWS + row)
+        either!(&self.buckets, buckets => find(buckets, hash)).map(|(bucket, row)| bucket * ROWS + row)
     }
 
     /// Returns the two buckets that an entry may be in. They may be the same.
@@ -66,10 +73,7 @@ impl Table {
 
     pub(super) fn row(&self, position: usize) -> Row<'_> {
         let (bucket, row) = (position / ROWS, position % ROWS);
-        match &self.buckets {
-            Buckets::Narrow(buckets) => Row(&buckets[bucket].rows()[row]),
-            Buckets::Wide(buckets) => Row(&buckets[bucket].rows()[row]),
-        }
+        either!(&self.buckets, buckets => Row(&buckets[bucket].rows()[row]))
     }
 
     /// Returns the rows of a bucket, free ones too.
@@ -84,18 +88,12 @@ impl Table {
     /// Returns a row, to be changed in all but its hash.
     pub(super) fn row_mut(&mut self, position: usize) -> RowMut<'_> {
         let (bucket, row) = (position / ROWS, position % ROWS);
-        match &mut self.buckets {
-            Buckets::Narrow(buckets) => RowMut(buckets[bucket].row_mut(row)),
-            Buckets::Wide(buckets) => RowMut(buckets[bucket].row_mut(row)),
-        }
+        either!(&mut self.buckets, buckets => RowMut(buckets[bucket].row_mut(row)))
     }
 
     /// Gives a row to a key, or makes it free.
     fn assign(&mut self, position: usize, hash: u64) {
-        match &mut self.buckets {
-            Buckets::Narrow(buckets) => assign(buckets, position, hash),
-            Buckets::Wide(buckets) => assign(buckets, position, hash),
-        }
+        either!(&mut self.buckets, buckets => assign(buckets, position, hash))
     }
 
     /// Copies a row, which may be narrower, into one that is free.
@@ -106,10 +104,7 @@ impl Table {
 
     /// Returns how many buckets there are.
     pub(super) const fn len(&self) -> usize {
-        match &self.buckets {
-            Buckets::Narrow(buckets) => buckets.len(),
-            Buckets::Wide(buckets) => buckets.len(),
-        }
+        either!(&self.buckets, buckets => buckets.len())
     }
 
     pub(super) const fn is_wide(&self) -> bool {
@@ -171,17 +166,11 @@ impl Table {
 
     /// Replaces the buckets by this many free ones. Returns the words of the rows that were in use.
     pub(super) fn renew(&mut self, buckets: usize, is_wide: bool, reserved: usize) -> Vec<u64> {
-        let held = match &mut self.buckets {
-            Buckets::Narrow(buckets) => drained(buckets),
-            Buckets::Wide(buckets) => drained(buckets),
-        };
+        let held = either!(&mut self.buckets, buckets => drained(buckets));
         if is_wide != self.is_wide() {
             self.buckets = if is_wide { Buckets::Wide(Vec::new()) } else { Buckets::Narrow(Vec::new()) };
         }
-        match &mut self.buckets {
-            Buckets::Narrow(rows) => fill(rows, buckets, reserved),
-            Buckets::Wide(rows) => fill(rows, buckets, reserved),
-        }
+        either!(&mut self.buckets, rows => fill(rows, buckets, reserved));
         self.hand = 0;
         held
     }
@@ -229,10 +218,7 @@ impl Table {
 
     /// Returns the bytes of its buckets and of its filter.
     pub(super) fn bytes(&self) -> usize {
-        let buckets = match &self.buckets {
-            Buckets::Narrow(buckets) => size_of_val(&**buckets),
-            Buckets::Wide(buckets) => size_of_val(&**buckets),
-        };
+        let buckets = either!(&self.buckets, buckets => size_of_val(&**buckets));
         buckets + self.rare.as_ref().map_or(0, |rare| rare.filter.bytes())
     }
 }
