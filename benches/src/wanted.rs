@@ -75,6 +75,10 @@ const WANTED: &[(&str, f64)] = &[
     ("distributed/refusal-flood", 20.0),
     // A hundredth of a processor over what Redis uses.
     ("distributed/refusal-flood/redis-cpu", 1.0),
+    ("distributed/refusal-flood-100k/*/redis-cpu", 1.0),
+    // Twenty calls a second over those that Redis gets.
+    ("distributed/refusal-flood-100k/*/calls", 1.0),
+    ("distributed/all-cells/p99.9", 1.0),
     // The share of requests that did not pass uncounted.
     ("outage/counted", 0.99),
     // Twenty processes whose rules change once a second; 100 ms and 2 s until a document is in force.

@@ -72,7 +72,7 @@ pub(super) fn tables(report: &Report) -> String {
     let begins = |prefix: &'static str| move |row: &&Row| row.case.starts_with(prefix);
     text += "\nFaults in the middle of five seconds at twice the quota, four processes, one hot client:\n";
     text += &of_cases(report.rows().iter().filter(begins("distributed/fault/")));
-    text += "\nOne process, as many decisions as it can make:\n";
+    text += "\nOne process, and the latencies of all cells together:\n";
     let others = |row: &&Row| cell(row).is_none() && !row.case.starts_with("distributed/fault/");
     text += &of_cases(report.rows().iter().filter(others));
     text

@@ -34,11 +34,12 @@ pub(super) struct Sum {
     delays: Latencies,
 }
 
-/// Runs a cell on an empty server, and returns its figures.
+/// Runs a cell on an empty server. Returns its figures and adds its latencies to those of all cells.
 pub(super) fn run(
     server: &RedisServer,
     contender: Contender,
     plan: Plan,
+    of_all: &mut Latencies,
 ) -> Result<Vec<(&'static str, f64)>, Box<dyn Error>> {
     server.command("FLUSHALL")?;
     let url = server.url();
@@ -49,12 +50,11 @@ pub(super) fn run(
     let tallies: Vec<Tally> = tallies.collect::<Result<_, Box<dyn Error>>>()?;
     let after = Meters::read(&[server]);
     let sum = Sum::of(&tallies, contender, &plan, 0);
+    of_all.merge(&sum.latencies);
     let decisions = sum.asked.max(1) as f64;
     let mut figures = sum.admissions();
+    figures.extend(sum.latencies.percentiles());
     figures.extend([
-        ("p50 us", sum.latencies.micros_at(0.5)),
-        ("p99 us", sum.latencies.micros_at(0.99)),
-        ("p99.9 us", sum.latencies.micros_at(0.999)),
         ("late p99 us", sum.delays.micros_at(0.99)),
         ("calls", (after.calls - before.calls) / decisions),
         ("redis us", (after.server_cpu - before.server_cpu) * 1e6 / decisions),

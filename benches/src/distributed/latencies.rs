@@ -34,6 +34,11 @@ impl Latencies {
         }
     }
 
+    /// Returns the median, the 99th and the 99.9th percentile, in microseconds.
+    pub(super) fn percentiles(&self) -> [(&'static str, f64); 3] {
+        [("p50 us", 0.5), ("p99 us", 0.99), ("p99.9 us", 0.999)].map(|(name, share)| (name, self.micros_at(share)))
+    }
+
     /// Returns the microseconds that this share of the decisions took at most, or 0 without decisions.
     pub(super) fn micros_at(&self, share: f64) -> f64 {
         let all: u64 = self.counts.iter().map(|&count| u64::from(count)).sum();

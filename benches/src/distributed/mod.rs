@@ -18,6 +18,7 @@ use std::error::Error;
 
 use tower_quota_testkit::RedisServer;
 
+use self::latencies::Latencies;
 pub(crate) use self::node::{Node, run as node};
 use self::path::Contender;
 use self::plan::{Plan, Traffic};
@@ -51,16 +52,25 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
 
 fn cells(cells: &Cells, report: &mut Report) -> Result<(), Box<dyn Error>> {
     let server = RedisServer::start();
+    let mut latencies: Vec<_> = Contender::ALL.iter().map(|_| Latencies::new()).collect();
     for &traffic in cells.traffic {
         for &load in cells.loads {
             for &nodes in cells.nodes {
                 let case = format!("distributed/{}/{load}x/{nodes}", traffic.name());
-                for &contender in Contender::ALL {
+                for (&contender, latencies) in Contender::ALL.iter().zip(&mut latencies) {
                     let plan = Plan { traffic, load, nodes, node: 0, seconds: SECONDS };
-                    report.row(&case, contender.name(), cell::run(&server, contender, plan)?);
+                    report.row(&case, contender.name(), cell::run(&server, contender, plan, latencies)?);
                 }
             }
         }
+    }
+    const CASE: &str = "distributed/all-cells";
+    for (contender, latencies) in Contender::ALL.iter().zip(&latencies) {
+        report.row(CASE, contender.name(), latencies.percentiles().to_vec());
+    }
+    // The contenders begin with exact round trips and leases.
+    if let [exact, leased, ..] = latencies.as_slice() {
+        report.ratio(format!("{CASE}/p99.9"), exact.micros_at(0.999) / leased.micros_at(0.999));
     }
     Ok(())
 }

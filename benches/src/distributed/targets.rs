@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use tower_quota_core::{MemoryStore, Quota, RefusalCache};
@@ -13,7 +14,7 @@ use tower_quota_testkit::RedisServer;
 use super::latencies::Latencies;
 use super::path::{Answer, Contender, Path, StorePath, Trypema};
 use super::plan::quota;
-use crate::load::{self, Deciding, Round};
+use crate::load::{self, Deciding, Meters, Round};
 use crate::report::{Report, median, median_ratio};
 use crate::timing::now;
 use crate::traffic::Traffic;
@@ -29,6 +30,8 @@ const RATE_OF_EACH: u32 = 1_000;
 const MILLION: u32 = 1_000_000;
 /// Units a second of a client that sends a flood of requests.
 const FLOODED: u32 = 10;
+/// The time between two requests of a flood of 100,000 a second.
+const PACE: Duration = Duration::from_micros(10);
 
 /// The rounds of one contender in one case.
 #[derive(Default)]
@@ -69,7 +72,9 @@ impl Targets {
             self.hot(report).await?;
             self.zipf(report).await?;
             self.steady(report).await?;
-            self.refusal_flood(report).await
+            self.refusal_flood(report).await?;
+            self.paced_flood(1, report).await?;
+            self.paced_flood(FLOODED, report).await
         })
     }
 
@@ -142,6 +147,41 @@ impl Targets {
         // Microseconds per decision times decisions per second: a hundredth of a processor is 10,000.
         let redis_cpu = median(&mut of_cached.all(|round| round.server_cpu * round.rate));
         report.ratio(format!("{CASE}/redis-cpu"), 10_000.0 / redis_cpu);
+        Ok(())
+    }
+
+    /// Measures 100,000 requests a second of one client, behind a refusal cache. So many units a second are admitted.
+    ///
+    /// Requests do not wait for the answers of earlier ones.
+    async fn paced_flood(&self, units: u32, report: &mut Report) -> Result<(), Box<dyn Error>> {
+        let case = format!("distributed/refusal-flood-100k/{units}-a-second");
+        let cached = StorePath::new(Arc::new(RefusalCache::new(self.store().await?)), quota(units));
+        let [mut rates, mut calls, mut cpu] = <[Vec<f64>; 3]>::default();
+        for round in 0..=self.rounds {
+            let (before, began) = (Meters::read(&[&self.server]), now());
+            let mut sent = 0;
+            while now() < began + self.span {
+                while now() < began + PACE * sent {
+                    std::hint::spin_loop();
+                }
+                let mut decided = Box::pin(cached.decide(round));
+                if decided.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+                    tokio::spawn(decided);
+                }
+                sent += 1;
+            }
+            let (after, seconds) = (Meters::read(&[&self.server]), (now() - began).as_secs_f64());
+            if round > 0 {
+                rates.push(f64::from(sent) / seconds);
+                calls.push((after.calls - before.calls) / seconds);
+                cpu.push((after.server_cpu - before.server_cpu) * 100.0 / seconds);
+            }
+        }
+        let [rate, calls, cpu] = [rates, calls, cpu].map(|mut rounds| median(&mut rounds));
+        let figures = vec![("decisions/s", rate), ("calls/s", calls), ("redis cpu %", cpu)];
+        report.row(&case, "tower-quota, refusal cache", figures);
+        report.ratio(format!("{case}/calls"), 20.0 / calls);
+        report.ratio(format!("{case}/redis-cpu"), 1.0 / cpu);
         Ok(())
     }
 
