@@ -53,12 +53,12 @@ fn fingerprint(charge: &Charge<'_>) -> u64 {
     let offset = quota.window_offset().unwrap_or(u64::MAX);
     let (units, period) = (quota.units(), quota.period_micros());
     let of_quota = [quota.algorithm() as u64, offset, units, period, quota.capacity(), quota.grain(), quota.refill()];
-    let of_penalty = charge.penalised_by().into_iter().flat_map(|penalty| {
-        let strikes = penalty.strikes();
-        [strikes.units(), strikes.period_micros(), strikes.capacity(), penalty.most_debt()]
-    });
     let mix = |hash: u64, number: u64| (hash.rotate_left(29) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    of_quota.into_iter().chain(of_penalty).fold(0, mix)
+    let of_quota = of_quota.into_iter().fold(0, mix);
+    let Some(penalty) = charge.penalised_by() else { return of_quota };
+    let strikes = penalty.strikes();
+    let of_penalty = [strikes.units(), strikes.period_micros(), strikes.capacity(), penalty.most_debt()];
+    of_penalty.into_iter().fold(of_quota, mix)
 }
 
 /// Returns the views of a request's charges.
