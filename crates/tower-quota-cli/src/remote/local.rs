@@ -41,6 +41,7 @@ pub(crate) struct RedisArguments {
 /// An admin API over Redis, and the runtime that it runs on.
 pub(crate) struct LocalApi {
     runtime: Runtime,
+    live: LiveRules<RedisStore>,
     router: Router,
     author: Author,
 }
@@ -55,10 +56,10 @@ impl LocalApi {
     ) -> Result<Self, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::Usage(error.to_string()))?;
-        let router = runtime.block_on(router(url, authorities, arguments, timeout))?;
+        let (live, router) = runtime.block_on(router(url, authorities, arguments, timeout))?;
         let user = env::var("USER").ok().filter(|user| !user.is_empty());
         let author = Author(user.unwrap_or_else(|| "tower-quota".into()));
-        Ok(Self { runtime, router, author })
+        Ok(Self { runtime, live, router, author })
     }
 
     pub(super) fn send(&self, call: &Call) -> Result<Answer, Failure> {
@@ -66,6 +67,8 @@ impl LocalApi {
         request.extensions_mut().insert(self.author.clone());
         let mut router = self.router.clone();
         self.runtime.block_on(async {
+            // Between calls the runtime stands still: nothing follows the rules.
+            self.live.refresh().await;
             let Ok(response) = router.call(request).await;
             let (head, body) = response.into_parts();
             let body = to_bytes(body, usize::MAX).await;
@@ -80,7 +83,7 @@ async fn router(
     authorities: Option<Vec<u8>>,
     arguments: &RedisArguments,
     timeout: Duration,
-) -> Result<Router, Failure> {
+) -> Result<(LiveRules<RedisStore>, Router), Failure> {
     let mut options = RedisStore::options().deadline(timeout).connect_timeout(timeout);
     if let Some(prefix) = &arguments.prefix {
         options = options.prefix(prefix);
@@ -117,7 +120,8 @@ async fn router(
         ));
     }
     let options = AdminOptions::new().authenticated_by_own_layer().allow_showing_keys().timeout(timeout);
-    tower_quota_admin::router(live, options).map_err(|error| Failure::Usage(error.to_string()))
+    let router = tower_quota_admin::router(live.clone(), options);
+    Ok((live, router.map_err(|error| Failure::Usage(error.to_string()))?))
 }
 
 /// Reads a seed: 16 bytes in hexadecimal digits.

@@ -18,8 +18,8 @@ use crate::rules::load::RulesText;
 pub(crate) struct PutArguments {
     /// The file of rules, or `-` for standard input.
     file: PathBuf,
-    /// The version that the change is made from: its number, `any`, or `none` for the first rules. The default is the
-    /// newest one.
+    /// The version that the change is made from: its number, `any`, or `none` for the first rules. The default is that
+    /// of the roll-out under way, or else the one in force.
     #[arg(long, value_name = "VERSION")]
     expect: Option<ExpectedVersion>,
     /// Runs the rules beside those in force for this percentage of clients.
@@ -194,14 +194,26 @@ fn expecting(call: Call, expected: Option<ExpectedVersion>, connection: &Connect
         Some(ExpectedVersion::None) => call.header(IF_NONE_MATCH, "*"),
         Some(ExpectedVersion::Number(number)) => call.header(IF_MATCH, format!("\"{number}\"")),
         None => {
-            let history = Call::new(Call::GET, &["rules", "history"]).query("limit", Some("1"));
-            let newest = connection.send(&history)?.json()?["versions"][0]["number"].as_u64();
-            match newest {
-                Some(number) => call.header(IF_MATCH, format!("\"{number}\"")),
+            let tag = match tag(connection, &["rules", "rollout"])? {
+                None => tag(connection, &["rules"])?,
+                candidate => candidate,
+            };
+            match tag {
+                Some(tag) => call.header(IF_MATCH, tag),
                 None => call.header(IF_NONE_MATCH, "*"),
             }
         }
     })
+}
+
+/// Returns the entity tag of what a service has, if there is any.
+fn tag(connection: &Connection, parts: &[&str]) -> Result<Option<String>, Failure> {
+    match connection.send(&Call::new(Call::GET, parts)) {
+        Ok(answer) => Ok(answer.etag),
+        // There is none. What else is refused here, the change is refused for too.
+        Err(Failure::Problem(_)) => Ok(None),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// Returns the version of an answer, by its entity tag.

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::Response;
 use serde::Serialize;
 use tower_layer::Layer;
-use tower_quota::{MemoryStore, Name, RateLimitLayer, RefusalBody};
-use tower_quota_rules::{Document, LimitRule, QuotaText, RouteRule, Rules};
+use tower_quota::{Limit, MemoryStore, Name, RateLimitLayer, RefusalBody};
+use tower_quota_rules::{CostText, Document, LimitRule, QuotaText, RouteRule, Rules};
 use tower_service::Service;
 
 use super::clock::LogClock;
@@ -58,12 +58,21 @@ pub(crate) fn suggest(
         .ok_or_else(|| Failure::Usage(format!("the document has no limit {limit:?}: it has {}", names(document))))?;
     let mut tried: Vec<u64> =
         (0..TRIED).filter_map(|exponent| 4_u64.checked_pow(u32::try_from(exponent).ok()?)).collect();
-    let (mut low, mut high) = (0, None::<(u64, u64)>);
-    for passes in 1.. {
-        let quotas: Vec<(u64, QuotaText)> =
-            tried.iter().filter_map(|units| Some((*units, with_units(&rule.quota, *units)?))).collect();
-        let hits = replay(document, rule, route, &quotas, source)?;
-        let clients = hits.len() as u64;
+    let (mut low, mut high, mut clients, mut passes) = (0, None::<(u64, u64)>, 0, 0);
+    loop {
+        let mut quotas = Vec::with_capacity(tried.len());
+        for units in &tried {
+            match with_units(&rule.quota, *units) {
+                Some(quota) if !has_room(rule, &quota) => low = *units,
+                Some(quota) => quotas.push((*units, quota)),
+                None => {}
+            }
+        }
+        let mut hits = Hits::new();
+        if !quotas.is_empty() {
+            hits = replay(document, rule, route, &quotas, source)?;
+            (clients, passes) = (hits.len() as u64, passes + 1);
+        }
         for (position, (units, _)) in quotas.iter().enumerate() {
             let hit = hits.values().filter(|refused| **refused >> position & 1 == 1).count() as u64;
             if most.covers(hit, clients) {
@@ -85,7 +94,6 @@ pub(crate) fn suggest(
         tried.dedup();
         tried.retain(|tried| *tried > low && *tried < units);
     }
-    Err(Failure::Problem("the search for a quota did not end".into()))
 }
 
 /// Finds a limit, and the route that it is in.
@@ -100,6 +108,12 @@ fn names(document: &Document) -> String {
     let routed = document.routes.iter().flat_map(|route| &route.limits);
     let names: Vec<&str> = document.limits.iter().chain(routed).map(|rule| rule.name.as_str()).take(20).collect();
     names.join(", ")
+}
+
+/// Returns whether a quota can admit a request of a limit. No document may have another.
+fn has_room(rule: &LimitRule, quota: &QuotaText) -> bool {
+    let cost = if let Some(CostText::Constant(units)) = rule.cost { units } else { 1 };
+    rule.at_most || quota.quota().for_waits_of(Limit::DEFAULT_MAX_WAIT).capacity() >= cost
 }
 
 /// Returns a quota with other units, and its burst or queue in proportion. Some quotas cannot have so many.

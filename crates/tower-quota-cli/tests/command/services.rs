@@ -1,5 +1,8 @@
 //! Commands on running services, by an admin API and by Redis.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer, TlsFiles};
 
 use crate::command::{Files, Ran, command};
@@ -67,6 +70,25 @@ fn change_rules(target: &TestTarget) {
     assert!(target.run(&["promote"]).expect(0).contains("version 4 is in force"));
     assert_eq!(target.run(&["abandon"]).code, 1);
     target.run(&["rollback", "3"]).expect(0);
+}
+
+/// Puts rules after a roll-out that was abandoned, and while one is under way.
+fn put_after_rollouts(target: &TestTarget) {
+    let files = Files::new();
+    let rules = files.write("rules.yaml", RULES);
+    target.run(&["put", &rules]).expect(0);
+    target.run(&["put", &rules, "--dry-run"]).expect(0);
+    target.run(&["abandon"]).expect(0);
+    assert_eq!(target.run(&["put", &rules]).expect(0), "version 3 is in force\n");
+    target.run(&["put", &rules, "--percent", "5"]).expect(0);
+    assert_eq!(target.run(&["put", &rules]).expect(0), "version 5 is in force\n");
+}
+
+#[test]
+fn put_works_after_an_abandoned_rollout() {
+    let (service, server) = (TestService::start(), RedisServer::start());
+    put_after_rollouts(&TestTarget::admin(&service));
+    put_after_rollouts(&TestTarget::redis(server.url()));
 }
 
 /// Looks at a client, and blocks it.
@@ -140,6 +162,21 @@ fn commands_work_by_redis() {
     operate_clients(&target);
     let watched = target.run(&["watch", "--looks", "1", "--json"]).expect(0);
     assert!(watched.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{watched}");
+}
+
+#[test]
+fn watch_over_redis_sees_later_changes() {
+    let server = RedisServer::start();
+    let target = TestTarget::redis(server.url());
+    let mut watch = command(&["watch", "--every", "20ms", "--looks", "500"]);
+    let mut watch = watch.envs(target.variables.clone()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.next().unwrap(), "not healthy");
+    target.run(&["put", &Files::new().write("rules.yaml", RULES)]).expect(0);
+    let changed = lines.any(|line| line.starts_with("rules: version 1"));
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    assert!(changed, "it looks again");
 }
 
 #[test]

@@ -68,6 +68,21 @@ fn suggested_quota_is_the_lowest_that_fits() {
 }
 
 #[test]
+fn suggested_quota_admits_the_cost() {
+    let files = Files::new();
+    let suggest = |quota: &str| {
+        let rules = format!("limits: [{{ name: minute, quota: {quota}, key: client_ip, cost: 10 }}]");
+        let (rules, log) = (files.write("rules.yaml", rules), files.write("access.log", log()));
+        let report =
+            run(&["simulate", "--rules", &rules, "--log", &log, "--suggest", "minute", "--hit", "100%", "--json"])
+                .json(0);
+        (report["suggestion"]["quota"].clone(), report["suggestion"]["clients"].clone())
+    };
+    assert_eq!(suggest("50/minute"), ("10/minute".into(), 2.into()));
+    assert_eq!(suggest("100/minute burst 50"), ("19/minute burst 10".into(), 2.into()));
+}
+
+#[test]
 fn queued_requests_wait_in_virtual_time() {
     let files = Files::new();
     let rules = "limits: [{ name: queue, quota: 1/second leaky_bucket queue 3, key: none, max_wait: 10s }]";
