@@ -113,7 +113,14 @@ impl Tiers {
             };
             grants.clear();
             add(&mut grants, &rule.limits, limits, &mut self.quotas, &place, problems);
-            overrides.insert(part, key.as_bytes(), tier, &grants);
+            if !overrides.insert(part, key.as_bytes(), tier, &grants) {
+                problems.push(Problem::error(
+                    place(),
+                    format_args!(
+                        "{text:?} is the key of an earlier override too, since clients are counted by their networks: keep one of the two"
+                    ),
+                ));
+            }
         }
         self.overrides = overrides.build();
         self.quotas.finish();

@@ -3,7 +3,9 @@
 //! A key is stored once, as its bytes; its tier and quotas are a number into a table of distinct ones.
 
 use core::fmt;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+use foldhash::quality::RandomState;
 
 use super::grants::TierQuota;
 use crate::compile::packed_map::{PackedMap, PackedMapBuilder};
@@ -21,6 +23,8 @@ pub(super) struct OverridesBuilder {
     numbers: PackedMapBuilder,
     bodies: Vec<Body>,
     known: HashMap<Body, u32>,
+    /// The keys that several texts name, such as addresses: their parts, lengths and bytes.
+    named: HashSet<(usize, usize, u128), RandomState>,
 }
 
 /// The tier and quotas of a key.
@@ -36,7 +40,13 @@ impl OverridesBuilder {
     }
 
     /// Adds the override of a key that this part finds: `None` stands for all parts that find texts.
-    pub(super) fn insert(&mut self, part: Option<usize>, key: &[u8], tier: Option<u32>, grants: &[TierQuota]) {
+    ///
+    /// Returns false if another text has named this key.
+    pub(super) fn insert(&mut self, part: Option<usize>, key: &[u8], tier: Option<u32>, grants: &[TierQuota]) -> bool {
+        let named = part.zip(number(key)).map(|(part, bytes)| (part, key.len(), bytes));
+        if named.is_some_and(|named| !self.named.insert(named)) {
+            return false;
+        }
         let body = Body { tier, grants: grants.into() };
         let number = match self.known.get(&body) {
             Some(number) => *number,
@@ -48,6 +58,7 @@ impl OverridesBuilder {
             }
         };
         self.numbers.insert(group(part), key, number);
+        true
     }
 
     pub(super) fn build(self) -> Overrides {
@@ -70,6 +81,13 @@ impl Overrides {
 
 fn group(part: Option<usize>) -> u32 {
     part.map_or(0, |part| u32::try_from(part + 1).unwrap_or(u32::MAX))
+}
+
+/// Returns the bytes of a short key, such as an address, as a number.
+fn number(key: &[u8]) -> Option<u128> {
+    let mut bytes = [0; 16];
+    bytes.get_mut(..key.len())?.copy_from_slice(key);
+    Some(u128::from_be_bytes(bytes))
 }
 
 impl fmt::Debug for Overrides {
