@@ -12,14 +12,25 @@ pub(crate) async fn replace(path: &Path, text: String) -> io::Result<()> {
         // A link stays, and the file that it leads to is replaced.
         let path = fs::canonicalize(&path).unwrap_or(path);
         let beside = beside(&path);
-        let replaced = write(&beside, &text).and_then(|()| fs::rename(&beside, &path));
+        let replaced = write(&beside, &text, &path).and_then(|()| fs::rename(&beside, &path));
         replaced.inspect_err(|_| drop(fs::remove_file(&beside)))
     })
     .await
 }
 
-fn write(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = File::create(path)?;
+/// Writes a file that takes the place of another, with the permissions of that one.
+fn write(path: &Path, text: &str, replaced: &Path) -> io::Result<()> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    // A new file is for its owner alone.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    if cfg!(unix)
+        && let Ok(replaced) = fs::metadata(replaced)
+    {
+        file.set_permissions(replaced.permissions())?;
+    }
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }

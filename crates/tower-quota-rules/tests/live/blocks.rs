@@ -73,6 +73,21 @@ async fn network_is_blocked_and_address_in_it_allowed() {
 }
 
 #[tokio::test]
+async fn mapped_address_blocks_its_ipv4_client() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    instance.live.put(None, NewVersion::new(BY_ADDRESS, Format::Yaml, "ann")).await.unwrap();
+    let network = BlockTarget::Network("64:ff9b::198.51.100.0/120".parse().unwrap());
+    for (target, id, client) in [
+        (BlockTarget::Text("::ffff:203.0.113.7"), "203.0.113.7/32", "203.0.113.7"),
+        (network, "198.51.100.0/24", "198.51.100.9"),
+    ] {
+        assert_eq!(instance.live.block(target, NewBlock::block(DAY, "ops")).await.unwrap().id, id);
+        assert_eq!(instance.live.block_id(target).unwrap(), id);
+        assert_eq!(from(&instance, client).await, StatusCode::FORBIDDEN, "{client}");
+    }
+}
+
+#[tokio::test]
 async fn ended_block_refuses_nothing() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
     instance.live.put(None, new(50)).await.unwrap();
@@ -119,6 +134,17 @@ async fn client_refused_for_long_is_blocked_everywhere() {
     assert!(blocks[0].forgotten_at > blocks[0].until, "its growth is remembered");
     other.live.unblock(&blocks[0].id, "ops").await.unwrap();
     eventually("it is undone", async || one.ask("mallory").await == StatusCode::TOO_MANY_REQUESTS).await;
+}
+
+#[tokio::test]
+async fn ended_allowance_exempts_no_client() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "limits: [{ name: all, quota: 2 per 300 days fixed_window, key: header user }]\n\
+                    adaptive_block: { after: 1s, first: 10m }";
+    instance.live.put(None, NewVersion::new(document, Format::Yaml, "ann")).await.unwrap();
+    let allow = NewBlock::allow(Duration::from_millis(30), "ops");
+    instance.live.block(BlockTarget::Text("mallory"), allow).await.unwrap();
+    eventually("it is blocked", async || instance.ask("mallory").await == StatusCode::FORBIDDEN).await;
 }
 
 #[tokio::test]

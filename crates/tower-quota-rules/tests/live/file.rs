@@ -1,7 +1,7 @@
 //! Documents of files: edits, renames, and the symlinks of Kubernetes.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -133,6 +133,40 @@ async fn put_replaces_a_writable_file() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
     writable.live.rollback(1, "bob").await.unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), document(500));
+}
+
+#[tokio::test]
+async fn one_of_two_concurrent_puts_wins() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let instance = Instance::start(FileRules::new(&path).unwrap().writable(), LiveOptions::new()).await;
+    let put = |units| instance.live.put(Some(1), new(units));
+    let (one, other) = tokio::join!(put(501), put(502));
+    let lost = [one, other].into_iter().filter(Result::is_err).collect::<Vec<_>>();
+    assert!(
+        matches!(&lost[..], [Err(ChangeError::Store(RuleStoreError::Conflict { current: Some(2) }))]),
+        "one wins: {lost:?}"
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), instance.live.in_force().unwrap().version.text);
+    assert_eq!(instance.number(), 2);
+}
+
+#[tokio::test]
+async fn replaced_file_keeps_its_permissions() {
+    let folder = tempfile::tempdir().unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for permissions in [0o600, 0o664] {
+        let path = folder.path().join(format!("{permissions}.yaml"));
+        fs::write(&path, document(500)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(permissions)).unwrap();
+        let instance = Instance::start(FileRules::new(&path).unwrap().writable(), LiveOptions::new()).await;
+        instance.live.put(Some(1), new(501)).await.unwrap();
+        assert_eq!(mode(&path), permissions);
+    }
+    let path = folder.path().join("first.yaml");
+    FileRules::new(&path).unwrap().writable().put(None, new(501)).await.unwrap();
+    assert_eq!(mode(&path), 0o600);
 }
 
 #[tokio::test]

@@ -1,12 +1,15 @@
 //! Documents that come into force on an instance, and those that do not.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use http::StatusCode;
+use tokio::sync::{Notify, watch};
 use tower_quota::MemoryStore;
 use tower_quota_rules::live::{
-    By, ChangeError, LiveOptions, MemoryRules, RedisRules, Rollout, RuleStore, RuleStoreError,
+    AuditRecord, Block, By, ChangeError, LiveOptions, MemoryRules, NewVersion, RedisRules, Reply, Rollout, RuleStore,
+    RuleStoreError, StoreState, Version, VersionInfo,
 };
 use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
@@ -61,6 +64,124 @@ async fn invalid_document_of_another_stays_out() {
     }
 }
 
+/// A store whose first history fails.
+#[derive(Debug, Default)]
+struct FailingHistory {
+    rules: MemoryRules,
+    has_failed: AtomicBool,
+}
+
+impl RuleStore for FailingHistory {
+    fn name(&self) -> String {
+        self.rules.name()
+    }
+
+    fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
+        self.rules.state(known)
+    }
+
+    fn version(&self, number: u64) -> Reply<'_, Option<Version>> {
+        self.rules.version(number)
+    }
+
+    fn history(&self, most: usize) -> Reply<'_, Vec<VersionInfo>> {
+        if self.has_failed.swap(true, Ordering::Relaxed) {
+            return self.rules.history(most);
+        }
+        Box::pin(async { Err(RuleStoreError::unavailable(self.name(), "it fails once")) })
+    }
+
+    fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version> {
+        self.rules.put(expected, new)
+    }
+
+    fn promote(&self, candidate: u64) -> Reply<'_, ()> {
+        self.rules.promote(candidate)
+    }
+
+    fn abandon(&self, candidate: u64) -> Reply<'_, ()> {
+        self.rules.abandon(candidate)
+    }
+
+    fn restore<'a>(&'a self, version: &'a Version, blocks: &'a [Block]) -> Reply<'a, bool> {
+        self.rules.restore(version, blocks)
+    }
+
+    fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
+        self.rules.put_block(block)
+    }
+
+    fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>> {
+        self.rules.remove_block(id)
+    }
+
+    fn record(&self, record: AuditRecord) -> Reply<'_, ()> {
+        self.rules.record(record)
+    }
+
+    fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>> {
+        self.rules.audit(most)
+    }
+
+    fn changes(&self) -> watch::Receiver<()> {
+        self.rules.changes()
+    }
+}
+
+#[tokio::test]
+async fn last_good_document_is_sought_again() {
+    let store = FailingHistory::default();
+    store.put(None, new(5)).await.unwrap();
+    store.put(None, broken()).await.unwrap();
+    let instance = Instance::start(store, LiveOptions::new()).await;
+    instance.until_in_force(1).await;
+    assert!(instance.live.state().last_error.is_some_and(|error| error.contains("version 2 is invalid")));
+}
+
+#[tokio::test]
+async fn dropped_put_is_made_in_order() {
+    let (calls, begun) = (AtomicU32::new(0), Arc::new(Notify::new()));
+    let (release, released) = mpsc::channel();
+    let (released, has_begun) = (Mutex::new(released), Arc::clone(&begun));
+    let options = LiveOptions::new().with_policy(move |policy| {
+        if calls.fetch_add(1, Ordering::Relaxed) == 1 {
+            has_begun.notify_one();
+            released.lock().unwrap().recv().unwrap();
+        }
+        policy
+    });
+    let instance = Instance::start(MemoryRules::new(), options).await;
+    instance.live.put(None, new(5)).await.unwrap();
+    tokio::select! {
+        put = instance.live.put(None, new(6)) => unreachable!("{put:?}"),
+        () = begun.notified() => {}
+    }
+    let live = instance.live.clone();
+    let mut third = tokio::spawn(async move { live.put(None, new(7)).await });
+    // If it did not wait for the second one, it would be in force by then.
+    let overtaking = tokio::time::timeout(Duration::from_millis(100), &mut third).await;
+    release.send(()).unwrap();
+    assert!(overtaking.is_err(), "it waits for the second one");
+    third.await.unwrap().unwrap();
+    assert_eq!((instance.number(), instance.limits("ann").await), (3, vec![7, 14]));
+    assert_eq!(instance.live.audit(9).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn document_that_panics_stays_rejected() {
+    let calls = AtomicU32::new(0);
+    let options = LiveOptions::new().with_policy(move |policy| {
+        assert_ne!(calls.fetch_add(1, Ordering::Relaxed), 1, "a policy of code that panics");
+        policy
+    });
+    let instance = Instance::start(MemoryRules::new(), options).await;
+    instance.live.put(None, new(5)).await.unwrap();
+    instance.live.put(None, new(6)).await.unwrap();
+    let error = instance.live.state().last_error.unwrap_or_default();
+    assert!(error.contains("version 2 is invalid"), "{error}");
+    assert_eq!(instance.limits("ann").await, [5, 10]);
+}
+
 #[tokio::test]
 async fn rollback_is_a_new_version() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
@@ -101,6 +222,24 @@ async fn restart_without_store_uses_local_copy() {
     let restored = late.current().await.unwrap().unwrap();
     assert_eq!((restored.number, restored.text), (1, document(5)));
     assert_eq!(instance.live.put(Some(1), new(6)).await.unwrap().number, 2);
+}
+
+#[tokio::test]
+async fn empty_store_gets_local_copy_back() {
+    let (server, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
+    let start = async || {
+        let redis = RedisRules::new(&server.url(), "empty").unwrap();
+        let options = LiveOptions::new().poll_every(Duration::from_millis(20));
+        Instance::start(redis, options.local_copy(folder.path().join("rules.copy"))).await
+    };
+    let first = start().await;
+    first.live.put(None, new(5)).await.unwrap();
+    assert!(first.live.close(Duration::from_secs(5)).await);
+    server.command("FLUSHALL").unwrap();
+
+    let again = start().await;
+    assert_eq!(again.limits("ann").await, [5, 10]);
+    eventually("the store has it", async || again.live.store().current().await.unwrap().is_some()).await;
 }
 
 #[tokio::test]

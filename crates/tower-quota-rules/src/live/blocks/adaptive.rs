@@ -57,13 +57,17 @@ impl AdaptiveRule {
         // A client may send any text as another key, such as another client's address.
         let scope = client.key().scope().as_str();
         let is_address = scope == "ip" || scope.starts_with("ip ");
-        if is_address { self.network(&client.text()?) } else { None }
+        if is_address { self.network(scope, &client.text()?) } else { None }
     }
 
-    fn network(&self, address: &str) -> Option<IpNet> {
+    fn network(&self, scope: &str, address: &str) -> Option<IpNet> {
         let (prefix_v4, prefix_v6) = self.networks?;
         let address = address.parse::<core::net::IpAddr>().ok()?;
-        let prefix = if address.is_ipv4() { prefix_v4 } else { prefix_v6 };
+        // The rest of the address was not counted: a smaller network would miss the client.
+        let counted =
+            |mark, default| scope.split(' ').find_map(|word| word.strip_prefix(mark)?.parse().ok()).unwrap_or(default);
+        let prefix =
+            if address.is_ipv4() { prefix_v4.min(counted("v4/", 32)) } else { prefix_v6.min(counted("/", 64)) };
         IpNet::new(address, prefix).ok().map(|network| network.trunc())
     }
 }
@@ -176,10 +180,18 @@ mod tests {
     #[test]
     fn network_is_blocked_only_when_named() {
         for by in [None, Some(BlockBy::Key)] {
-            assert_eq!(rule(by).network("203.0.113.7"), None);
+            assert_eq!(rule(by).network("ip", "203.0.113.7"), None);
         }
-        let network = |text| rule(Some(BlockBy::Network)).network(text).map(|network| network.to_string());
+        let network = |text| rule(Some(BlockBy::Network)).network("ip", text).map(|network| network.to_string());
         assert_eq!(network("203.0.113.7").as_deref(), Some("203.0.113.0/24"));
         assert_eq!(network("2001:db8:1:2ff::").as_deref(), Some("2001:db8:1:200::/56"));
+    }
+
+    #[test]
+    fn network_is_no_smaller_than_counted() {
+        let network = |scope, text| rule(Some(BlockBy::Network)).network(scope, text).unwrap().to_string();
+        assert_eq!(network("ip v4/16", "203.0.0.0"), "203.0.0.0/16");
+        assert_eq!(network("ip of x-forwarded-for /48 v4/28", "203.0.113.16"), "203.0.113.0/24");
+        assert_eq!(network("ip of x-forwarded-for /48 v4/28", "2001:db8:1::"), "2001:db8:1::/48");
     }
 }

@@ -58,9 +58,10 @@ impl<S: Store + 'static> Shared<S> {
             Some(network) => Target::Network(network),
             None => self.blocks.target(client.key(), client.text().filter(|_| self.options.readable_keys)),
         };
-        let known = self.blocks.get(&target.id());
         let now = Time::now();
-        if known.as_ref().is_some_and(|known| known.is_in_force(now) || known.kind == BlockKind::Allow) {
+        // The set holds entries that are forgotten by now, until the store has another revision.
+        let known = self.blocks.get(&target.id()).filter(|known| known.is_kept(now));
+        if known.as_ref().is_some_and(|known| known.is_in_force(now)) {
             return Ok(());
         }
         let strikes = known.map_or(0, |known| known.strikes);

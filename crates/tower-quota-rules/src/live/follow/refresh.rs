@@ -107,14 +107,13 @@ impl<S: Store + 'static> Shared<S> {
             if !in_force.is_some_and(|known| known.version == version && !known.is_local_copy) {
                 match self.read(&version).await {
                     Ok(rules) => current = Some((version, rules)),
-                    Err(invalid) => {
-                        self.reject(known, number, &invalid);
-                        if in_force.is_none() {
-                            current = self.last_good(number).await?;
-                        }
-                    }
+                    Err(invalid) => self.reject(known, number, &invalid),
                 }
             }
+        }
+        // Asked until it has answered: the rejected document is not read again.
+        if current.is_none() && in_force.is_none() && known.rejected == Some(number) {
+            current = self.last_good(number).await?;
         }
         let beside = match state.candidate {
             Some(candidate) if known.rejected != Some(candidate.number) => {
@@ -195,7 +194,7 @@ impl<S: Store + 'static> Shared<S> {
 
     /// Compiles the policy and replaces the layer's. Without its candidate, if they do not go together.
     pub(crate) async fn put_in_force(self: &Arc<Self>, mut next: InForce) -> Result<(), (u64, Invalid)> {
-        let (shared, before) = (Arc::clone(self), self.number());
+        let (shared, before, number) = (Arc::clone(self), self.number(), next.version.number);
         // A large policy takes a while to compile, and the old one to drop.
         let work = tokio::task::spawn_blocking(move || {
             let beside = next.candidate.as_ref().map(|(candidate, _, rules)| (*candidate, rules));
@@ -211,20 +210,20 @@ impl<S: Store + 'static> Shared<S> {
                     if failure.is_some() {
                         next.candidate = None;
                     }
-                    let (version, author) = (next.version.number, next.version.author.clone());
-                    shared.handle.replace_policy(policy.version(version));
+                    let author = next.version.author.clone();
+                    shared.handle.replace_policy(policy.version(number));
                     if let Some(counts) = &shared.options.counts {
                         counts.follow(&next, &next.rules.policy());
                     }
                     shared.in_force.store(Some(Arc::new(next)));
                     shared.health.applied();
-                    tracing::info!(version, author, "rules are in force");
+                    tracing::info!(version = number, author, "rules are in force");
                 }
-                Err(error) => failure = Some((next.version.number, Invalid::Config(error))),
+                Err(error) => failure = Some((number, Invalid::Config(error))),
             }
             failure.map_or(Ok(()), Err)
         });
-        let applied = work.await.unwrap_or_else(|error| Err((0, Invalid::Failed(error.to_string()))));
+        let applied = work.await.unwrap_or_else(|error| Err((number, Invalid::Failed(error.to_string()))));
         let after = self.number();
         if after != before {
             metrics::record_applied_rules(after);
@@ -249,7 +248,7 @@ impl<S: Store + 'static> Shared<S> {
     /// Puts the local copy in force, if there is a good one.
     pub(crate) async fn start_from_copy(self: &Arc<Self>) {
         // A refresh that is still under way goes before.
-        let _known = self.known.lock().await;
+        let mut known = self.known.lock().await;
         let Some(path) = &self.options.local_copy else { return };
         if self.in_force.load().is_some() {
             return;
@@ -265,8 +264,10 @@ impl<S: Store + 'static> Shared<S> {
             },
             Err(error) => Err(error.to_string()),
         };
-        if let Err(error) = result {
-            tracing::warn!(path = %path.display(), error, "the local copy of the rules cannot be used");
+        match result {
+            // A store that is empty gets it back when it is asked anew.
+            Ok(()) => known.revision = None,
+            Err(error) => tracing::warn!(path = %path.display(), error, "the local copy of the rules cannot be used"),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Blocks and allowances.
 
-use core::net::IpAddr;
+use std::sync::Arc;
 
 use ipnet::IpNet;
-use tower_quota::{Key, Store};
+use tower_quota::{Key, Store, when};
 
 use super::LiveRules;
 use crate::live::audit::{Action, AuditRecord};
@@ -42,8 +42,8 @@ impl<S: Store + 'static> LiveRules<S> {
     /// # Errors
     /// [`ChangeError`] if no limit counts by such a key, there are too many blocks, or the store fails.
     pub async fn block(&self, target: BlockTarget<'_>, new: NewBlock) -> Result<Block, ChangeError> {
-        let target = self.target(target)?;
-        Ok(self.shared.put_block(Block::new(target, new)).await?)
+        let (shared, block) = (Arc::clone(&self.shared), Block::new(self.target(target)?, new));
+        Ok(self.to_its_end(async move { shared.put_block(block).await }).await??)
     }
 
     /// Removes a block or an allowance by its [id](Block::id), with its growth. Returns it; `None` if there is none.
@@ -51,21 +51,25 @@ impl<S: Store + 'static> LiveRules<S> {
     /// # Errors
     /// [`ChangeError::Store`] if the store fails.
     pub async fn unblock(&self, id: &str, by: impl Into<By>) -> Result<Option<Block>, ChangeError> {
-        let (by, removed) = (by.into(), self.shared.store.remove_block(id).await?);
-        if let Some(block) = &removed {
-            self.shared.refresh().await;
-            let record = AuditRecord {
-                time: Time::now(),
-                who: by.author,
-                what: Action::Unblock,
-                target: block.target.to_string(),
-                before: Some(format!("until {}", block.until)),
-                after: None,
-                comment: by.comment,
-            };
-            self.shared.audit(record).await;
-        }
-        Ok(removed)
+        let (shared, id, by) = (Arc::clone(&self.shared), id.to_owned(), by.into());
+        let change = async move {
+            let removed = shared.store.remove_block(&id).await?;
+            if let Some(block) = &removed {
+                shared.refresh().await;
+                let record = AuditRecord {
+                    time: Time::now(),
+                    who: by.author,
+                    what: Action::Unblock,
+                    target: block.target.to_string(),
+                    before: Some(format!("until {}", block.until)),
+                    after: None,
+                    comment: by.comment,
+                };
+                shared.audit(record).await;
+            }
+            Ok(removed)
+        };
+        self.to_its_end(change).await?
     }
 
     /// Returns the id of an entry for these clients, whether there is one or not.
@@ -88,11 +92,14 @@ impl<S: Store + 'static> LiveRules<S> {
 
     fn target(&self, target: BlockTarget<'_>) -> Result<Target, ChangeError> {
         let (scope, text) = match target {
-            BlockTarget::Network(network) => return Ok(Target::Network(network.trunc())),
+            BlockTarget::Network(network) => {
+                let compared = compared_network(&network.to_string());
+                return Ok(Target::Network(compared.unwrap_or_else(|| network.trunc())));
+            }
             BlockTarget::Key(key) => return Ok(self.shared.blocks.target(key, None)),
-            BlockTarget::Text(text) => match text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)) {
-                Ok(network) => return Ok(Target::Network(IpNet::trunc(&network))),
-                Err(_) => (None, text),
+            BlockTarget::Text(text) => match compared_network(text) {
+                Some(network) => return Ok(Target::Network(network)),
+                None => (None, text),
             },
             BlockTarget::Scoped { scope, text } => (Some(scope), text),
         };
@@ -112,4 +119,11 @@ impl<S: Store + 'static> LiveRules<S> {
             }
         }
     }
+}
+
+/// Returns the network that a text names, in the family in which clients' addresses are compared.
+fn compared_network(text: &str) -> Option<IpNet> {
+    let (first, last) = when::try_network_range(text).ok()?;
+    let mut networks = core::iter::successors(Some(IpNet::from(first)), IpNet::supernet);
+    networks.find(|network| network.contains(&last))
 }

@@ -22,14 +22,18 @@ impl<S: Store + 'static> LiveRules<S> {
     /// # Errors
     /// [`ChangeError`] with all problems of the document, the conflict, or the store's failure.
     pub async fn put(&self, expected: Option<u64>, new: NewVersion) -> Result<Version, ChangeError> {
-        let rollout = new.rollout;
-        self.check(&new).await?;
-        let before = self.number_before().await?;
-        let new = new.above(self.shared.number());
-        let version = self.shared.store.put(expected, new).await?;
-        let what = if rollout.is_some() { Action::RollOut } else { Action::Put };
-        self.changed(what, &version.author, &version.comment, before, Some(version.number)).await;
-        Ok(version)
+        let live = self.clone();
+        let change = async move {
+            let rollout = new.rollout;
+            live.check(&new).await?;
+            let before = live.number_before().await?;
+            let new = new.above(live.shared.number());
+            let version = live.shared.store.put(expected, new).await?;
+            let what = if rollout.is_some() { Action::RollOut } else { Action::Put };
+            live.changed(what, &version.author, &version.comment, before, Some(version.number)).await;
+            Ok(version)
+        };
+        self.to_its_end(change).await?
     }
 
     /// Puts an old version in force again, as a new version, on all instances.
@@ -39,16 +43,19 @@ impl<S: Store + 'static> LiveRules<S> {
     /// # Errors
     /// As [`put`](Self::put); [`RuleStoreError::UnknownVersion`] if the version is not kept any more.
     pub async fn rollback(&self, number: u64, by: impl Into<By>) -> Result<Version, ChangeError> {
-        let by = by.into();
-        let old = self.shared.store.version(number).await?.ok_or(RuleStoreError::UnknownVersion(number))?;
-        let reason = if by.comment.is_empty() { String::new() } else { format!(": {}", by.comment) };
-        let comment = format!("rollback to version {number}{reason}");
-        let new = NewVersion::new(old.text, old.format, by.author).comment(comment).above(self.shared.number());
-        self.check(&new).await?;
-        let before = self.number_before().await?;
-        let version = self.shared.store.put(None, new).await?;
-        self.changed(Action::Rollback, &version.author, &by.comment, before, Some(version.number)).await;
-        Ok(version)
+        let (live, by) = (self.clone(), by.into());
+        let change = async move {
+            let old = live.shared.store.version(number).await?.ok_or(RuleStoreError::UnknownVersion(number))?;
+            let reason = if by.comment.is_empty() { String::new() } else { format!(": {}", by.comment) };
+            let comment = format!("rollback to version {number}{reason}");
+            let new = NewVersion::new(old.text, old.format, by.author).comment(comment).above(live.shared.number());
+            live.check(&new).await?;
+            let before = live.number_before().await?;
+            let version = live.shared.store.put(None, new).await?;
+            live.changed(Action::Rollback, &version.author, &by.comment, before, Some(version.number)).await;
+            Ok(version)
+        };
+        self.to_its_end(change).await?
     }
 
     /// Puts the candidate of this number in force for all clients.
@@ -56,10 +63,14 @@ impl<S: Store + 'static> LiveRules<S> {
     /// # Errors
     /// [`RuleStoreError::Conflict`] if it is not the candidate any more.
     pub async fn promote(&self, candidate: u64, by: impl Into<By>) -> Result<(), ChangeError> {
-        let (by, before) = (by.into(), self.number_before().await?);
-        self.shared.store.promote(candidate).await?;
-        self.changed(Action::Promote, &by.author, &by.comment, before, Some(candidate)).await;
-        Ok(())
+        let (live, by) = (self.clone(), by.into());
+        let change = async move {
+            let before = live.number_before().await?;
+            live.shared.store.promote(candidate).await?;
+            live.changed(Action::Promote, &by.author, &by.comment, before, Some(candidate)).await;
+            Ok(())
+        };
+        self.to_its_end(change).await?
     }
 
     /// Ends the roll-out of the candidate of this number.
@@ -67,10 +78,14 @@ impl<S: Store + 'static> LiveRules<S> {
     /// # Errors
     /// As [`promote`](Self::promote).
     pub async fn abandon(&self, candidate: u64, by: impl Into<By>) -> Result<(), ChangeError> {
-        let (by, before) = (by.into(), self.number_before().await?);
-        self.shared.store.abandon(candidate).await?;
-        self.changed(Action::Abandon, &by.author, &by.comment, Some(candidate), before).await;
-        Ok(())
+        let (live, by) = (self.clone(), by.into());
+        let change = async move {
+            let before = live.number_before().await?;
+            live.shared.store.abandon(candidate).await?;
+            live.changed(Action::Abandon, &by.author, &by.comment, Some(candidate), before).await;
+            Ok(())
+        };
+        self.to_its_end(change).await?
     }
 
     /// Returns how the outcomes of the candidate differ on this instance.

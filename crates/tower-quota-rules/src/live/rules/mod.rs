@@ -5,16 +5,18 @@ mod clients;
 mod documents;
 
 use core::fmt;
+use core::future::Future;
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::task::JoinHandle;
 use tower_quota::{RateLimitHandle, Store};
+use tracing::Instrument;
 
 pub use self::blocks::BlockTarget;
 use super::follow::{InForce, LiveState, Shared};
 use super::options::LiveOptions;
-use super::store::RuleStore;
+use super::store::{RuleStore, RuleStoreError};
 use super::wait::now;
 
 /// Puts the documents of a [`RuleStore`] in force on a layer, and changes them.
@@ -82,7 +84,19 @@ impl<S: Store + 'static> LiveRules<S> {
 
     /// Asks the store now. Returns whether it answered.
     pub async fn refresh(&self) -> bool {
-        self.shared.refresh().await
+        let shared = Arc::clone(&self.shared);
+        self.to_its_end(async move { shared.refresh().await }).await.unwrap_or(false)
+    }
+
+    /// Runs a change in a task, which goes on to its end if the caller is dropped.
+    ///
+    /// Half a change would lose its audit record, and a later document could come into force before it.
+    async fn to_its_end<T: Send + 'static>(
+        &self,
+        change: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, RuleStoreError> {
+        let ended = tokio::spawn(change.in_current_span()).await;
+        ended.map_err(|error| RuleStoreError::unavailable(self.shared.store.name(), error))
     }
 
     /// Stops following the store. What is in force stays. Returns whether the tasks ended before the deadline.

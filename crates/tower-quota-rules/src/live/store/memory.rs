@@ -56,13 +56,27 @@ impl MemoryRules {
         Ok(changed)
     }
 
+    /// Checks that the newest version is the expected one.
+    #[cfg(feature = "file")]
+    pub(super) fn expect(&self, expected: Option<u64>) -> Result<(), RuleStoreError> {
+        self.lock().expect(expected)
+    }
+
+    /// Returns the text of the candidate of this number.
+    #[cfg(feature = "file")]
+    pub(super) fn candidate_text(&self, number: u64) -> Result<String, RuleStoreError> {
+        let kept = self.lock();
+        if kept.candidate.is_none_or(|candidate| candidate.number != number) {
+            return Err(RuleStoreError::Conflict { current: kept.newest() });
+        }
+        let version = kept.versions.get(&number).ok_or(RuleStoreError::UnknownVersion(number))?;
+        Ok(version.text.clone())
+    }
+
     /// Stores a version, as [`RuleStore::put`] does, in place.
     pub(super) fn put_now(&self, expected: Option<u64>, new: NewVersion) -> Result<Version, RuleStoreError> {
         self.change(|kept| {
-            let newest = kept.candidate.map(|candidate| candidate.number).or(kept.current);
-            if expected.is_some_and(|expected| expected != newest.unwrap_or(0)) {
-                return Err(RuleStoreError::Conflict { current: newest });
-            }
+            kept.expect(expected)?;
             kept.latest = kept.latest.max(new.above) + 1;
             let (number, rollout) = (kept.latest, new.rollout);
             let version = Version::new(number, new);
@@ -79,13 +93,26 @@ impl MemoryRules {
 }
 
 impl Kept {
+    fn newest(&self) -> Option<u64> {
+        self.candidate.map(|candidate| candidate.number).or(self.current)
+    }
+
+    fn expect(&self, expected: Option<u64>) -> Result<(), RuleStoreError> {
+        match self.newest() {
+            newest if expected.is_some_and(|expected| expected != newest.unwrap_or(0)) => {
+                Err(RuleStoreError::Conflict { current: newest })
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn take_candidate(&mut self, number: u64) -> Result<(), RuleStoreError> {
         match self.candidate {
             Some(candidate) if candidate.number == number => {
                 self.candidate = None;
                 Ok(())
             }
-            other => Err(RuleStoreError::Conflict { current: other.map(|other| other.number).or(self.current) }),
+            _ => Err(RuleStoreError::Conflict { current: self.newest() }),
         }
     }
 }

@@ -36,7 +36,7 @@ pub struct FileRules {
     is_writable: bool,
     memory: Arc<MemoryRules>,
     shared: Option<SharedBlocks>,
-    /// The text of the file when it was last read or written.
+    /// The text of the file when it was last read or written. It is held during a change, from its check to its end.
     known: Mutex<Option<String>>,
     watcher: Arc<Watcher>,
 }
@@ -69,7 +69,7 @@ impl FileRules {
         self
     }
 
-    /// Lets documents be put: the file is replaced by a rename.
+    /// Lets documents be put: the file is replaced by a rename, and keeps its permissions.
     #[must_use]
     pub const fn writable(mut self) -> Self {
         self.is_writable = true;
@@ -127,16 +127,11 @@ impl FileRules {
     }
 
     /// Writes the file before a change in memory, which then takes effect together with it.
-    async fn write<T>(
-        &self,
-        text: String,
-        change: impl FnOnce() -> Result<T, RuleStoreError>,
-    ) -> Result<T, RuleStoreError> {
-        let mut known = self.known.lock().await;
+    async fn write(&self, known: &mut Option<String>, text: String) -> Result<(), RuleStoreError> {
         let written = files::replace(&self.path, text.clone()).await;
         written.map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
         *known = Some(text);
-        change()
+        Ok(())
     }
 
     fn read_only<T>(&self) -> Result<T, RuleStoreError> {
@@ -178,33 +173,29 @@ impl RuleStore for FileRules {
                 return Err(RuleStoreError::WrongFormat { store: self.name(), format: self.format });
             }
             self.refresh().await.or_else(|error| if self.path.exists() { Err(error) } else { Ok(()) })?;
-            let newest = self.memory.state(None).await?.and_then(|state| state.newest());
-            if expected.is_some_and(|expected| expected != newest.unwrap_or(0)) {
-                return Err(RuleStoreError::Conflict { current: newest });
+            let mut known = self.known.lock().await;
+            self.memory.expect(expected)?;
+            if new.rollout.is_none() {
+                self.write(&mut known, new.text.clone()).await?;
             }
-            if new.rollout.is_some() {
-                return self.memory.put_now(expected, new);
-            }
-            let text = new.text.clone();
-            self.write(text, || self.memory.put_now(expected, new)).await
+            self.memory.put_now(expected, new)
         })
     }
 
     fn promote(&self, candidate: u64) -> Reply<'_, ()> {
         Box::pin(async move {
-            let state = self.memory.state(None).await?.unwrap_or_default();
-            if state.candidate.is_none_or(|known| known.number != candidate) {
-                return Err(RuleStoreError::Conflict { current: state.newest() });
-            }
-            let version = self.memory.version(candidate).await?;
-            let text = version.ok_or(RuleStoreError::UnknownVersion(candidate))?.text;
-            self.write(text, || Ok(())).await?;
+            let mut known = self.known.lock().await;
+            let text = self.memory.candidate_text(candidate)?;
+            self.write(&mut known, text).await?;
             self.memory.promote(candidate).await
         })
     }
 
     fn abandon(&self, candidate: u64) -> Reply<'_, ()> {
-        self.memory.abandon(candidate)
+        Box::pin(async move {
+            let _known = self.known.lock().await;
+            self.memory.abandon(candidate).await
+        })
     }
 
     fn restore<'a>(&'a self, _version: &'a Version, _blocks: &'a [Block]) -> Reply<'a, bool> {
