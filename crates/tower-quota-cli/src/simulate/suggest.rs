@@ -60,6 +60,7 @@ pub(crate) fn suggest(
         (0..TRIED).filter_map(|exponent| 4_u64.checked_pow(u32::try_from(exponent).ok()?)).collect();
     let (mut low, mut high, mut clients, mut passes) = (0, None::<(u64, u64)>, 0, 0);
     loop {
+        let before = (low, high);
         let mut quotas = Vec::with_capacity(tried.len());
         for units in &tried {
             match with_units(&rule.quota, *units) {
@@ -84,7 +85,8 @@ pub(crate) fn suggest(
         let Some((units, hit)) = high else {
             return Err(Failure::Problem(format!("no quota of {limit:?} refuses at most that share of its clients")));
         };
-        if units - low <= 1 {
+        // Of those in between none may be one that can be counted.
+        if units - low <= 1 || before == (low, high) {
             let quota = with_units(&rule.quota, units).map_or_else(String::new, |quota| quota.to_string());
             let now = rule.quota.to_string();
             return Ok(Suggestion { limit: limit.to_owned(), quota, now, clients, hit, passes });
