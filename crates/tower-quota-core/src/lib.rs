@@ -73,9 +73,9 @@ pub use self::entry::{DecodeError, Entry};
 pub use self::error::ConfigError;
 pub use self::key::Key;
 pub use self::key_hash::KeyHasher;
-#[cfg(feature = "tokio")]
-pub use self::limiter::NotReady;
 pub use self::limiter::{Answer, AsKey, Limiter, UnknownLimit};
+#[cfg(feature = "tokio")]
+pub use self::limiter::{NotReady, Turn};
 pub use self::memory::{MemoryStats, MemoryStore};
 pub use self::name::Name;
 pub use self::outcome::Outcome;

@@ -19,6 +19,8 @@ pub use self::answer::Answer;
 pub use self::key::AsKey;
 #[cfg(feature = "tokio")]
 pub use self::not_ready::NotReady;
+#[cfg(feature = "tokio")]
+pub use self::turn::Turn;
 pub use self::unknown_limit::UnknownLimit;
 use crate::charge::{Charge, Operation};
 use crate::decision::Decision;
@@ -58,6 +60,7 @@ use crate::store::Store;
 /// | [`check`](Self::check), [`check_n`](Self::check_n) | charges one unit, or some, if all fit now |
 /// | [`check_now`](Self::check_now), [`check_n_now`](Self::check_n_now) | the same for a [`MemoryStore`], at once and faster |
 /// | `until_ready`, `until_ready_within`, `until_n_ready` | wait for the turn (feature `tokio`) |
+/// | `turn` | waits for a turn that is refunded unless it is spent (feature `tokio`) |
 /// | [`peek`](Self::peek) | reports what a check would get, and charges nothing |
 /// | [`refund`](Self::refund) | gives back what a check took |
 /// | [`reset`](Self::reset), [`reset_limit`](Self::reset_limit) | forget what a key has used, penalties included |

@@ -1,5 +1,6 @@
 //! Waiting for a turn, with a refund when the wait is dropped.
 
+use core::fmt;
 use core::pin::Pin;
 use core::time::Duration;
 
@@ -88,17 +89,36 @@ impl<S: Store + Clone> Limiter<S> {
         cost: u64,
         longest: Duration,
     ) -> Result<Decision, NotReady<S::Error>> {
-        let turn = {
+        self.turn(key, cost, longest).await.map(Turn::spend)
+    }
+
+    /// Waits as [`until_n_ready`](Self::until_n_ready) does, and returns the turn.
+    ///
+    /// The turn is refunded unless it is [spent](Turn::spend).
+    ///
+    /// # Errors
+    /// The same as [`until_ready`](Self::until_ready).
+    pub async fn turn<K: AsKey + ?Sized>(
+        &self,
+        key: &K,
+        cost: u64,
+        longest: Duration,
+    ) -> Result<Turn<S>, NotReady<S::Error>> {
+        let mut turn = {
             let key = self.key_of(key);
             let answer = self.apply(Operation::Check, &key, cost, longest);
             Turn::new(self.clone(), key, longest, answer)
         };
-        turn.take().await
+        turn.wait().await?;
+        Ok(turn)
     }
 }
 
-/// A turn that a call has asked the store for. It is refunded if it is dropped before it has come.
-struct Turn<S: Store + Clone> {
+/// A turn that has come, returned by [`Limiter::turn`].
+///
+/// If it is dropped before it is spent, it is refunded.
+#[must_use = "a dropped turn is refunded"]
+pub struct Turn<S: Store + Clone> {
     limiter: Limiter<S>,
     key: Key<'static>,
     /// The longest wait that the call accepts.
@@ -115,8 +135,13 @@ impl<S: Store + Clone> Turn<S> {
         Self { limiter, key, longest, runtime, asked: Some(Box::pin(answer)), taken: None }
     }
 
+    /// Keeps the charge, and returns the decision.
+    pub fn spend(mut self) -> Decision {
+        self.taken.take().unwrap_or_default()
+    }
+
     /// Waits for the store's answer, and then for the turn.
-    async fn take(mut self) -> Result<Decision, NotReady<S::Error>> {
+    async fn wait(&mut self) -> Result<(), NotReady<S::Error>> {
         let mut wait = Duration::ZERO;
         if let Some(answer) = &mut self.asked {
             let answer = answer.as_mut().await;
@@ -132,7 +157,7 @@ impl<S: Store + Clone> Turn<S> {
             #[expect(clippy::disallowed_methods, reason = "the caller asks to wait")]
             tokio::time::sleep(wait).await;
         }
-        Ok(self.taken.take().unwrap_or_default())
+        Ok(())
     }
 }
 
@@ -154,5 +179,11 @@ impl<S: Store + Clone> Drop for Turn<S> {
                 }
             }));
         }
+    }
+}
+
+impl<S: Store + Clone> fmt::Debug for Turn<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn").field("decision", &self.taken).finish_non_exhaustive()
     }
 }

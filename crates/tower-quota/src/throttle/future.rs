@@ -9,11 +9,11 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use pin_project_lite::pin_project;
-use tower_quota_core::{Key, Store};
+use tower_quota_core::{Key, Store, Turn};
 use tower_service::Service;
 
 use super::error::ThrottleError;
-use super::gate::{Gate, PendingTurn, Turn};
+use super::gate::{Gate, PendingTurn};
 use super::reader::Reader;
 
 pin_project! {
@@ -47,7 +47,8 @@ pin_project! {
         S: Clone,
     {
         Waiting {
-            turning: PendingTurn<S>,
+            // None once it has returned.
+            turning: Option<PendingTurn<S>>,
             turn: Option<Turn<S>>,
             // A clone that has not been polled ready.
             service: Svc,
@@ -65,7 +66,7 @@ pin_project! {
 
 impl<Svc, R, S: Store + Clone, F> State<Svc, R, S, F> {
     pub(super) const fn waiting(turning: PendingTurn<S>, service: Svc, request: R) -> Self {
-        Self::Waiting { turning, turn: None, service, request: Some(request) }
+        Self::Waiting { turning: Some(turning), turn: None, service, request: Some(request) }
     }
 
     pub(super) const fn running(response: F) -> Self {
@@ -101,12 +102,13 @@ where
         loop {
             match this.state.as_mut().project() {
                 StateProjection::Waiting { turning, turn, service, request } => {
-                    if turn.is_none() {
-                        *turn = Some(ready!(turning.as_mut().poll(cx)).map_err(ThrottleError::into_service_error)?);
+                    if let Some(pending) = turning {
+                        *turn = ready!(pending.as_mut().poll(cx)).map_err(ThrottleError::into_service_error)?;
+                        *turning = None;
                     }
                     ready!(service.poll_ready(cx)).map_err(ThrottleError::Inner)?;
                     let response = service.call(take(request));
-                    take(turn).spend();
+                    drop(turn.take().map(Turn::spend));
                     this.state.set(State::running(response));
                 }
                 StateProjection::Running { response } => {
@@ -130,7 +132,7 @@ fn take<T>(slot: &mut Option<T>) -> T {
 impl<Svc: Service<R>, R, S: Store + Clone, H> fmt::Debug for ThrottleFuture<Svc, R, S, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.state {
-            State::Waiting { turn: None, .. } => "waiting",
+            State::Waiting { turning: Some(_), .. } => "waiting",
             State::Waiting { .. } => "becoming ready",
             State::Running { .. } => "running",
             State::Failed { .. } => "throttled",

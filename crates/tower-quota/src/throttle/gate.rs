@@ -8,9 +8,8 @@ use core::pin::Pin;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
-use tower_quota_core::{Decision, Key, Limiter, NotReady, Store};
+use tower_quota_core::{Key, Limiter, NotReady, Store, Turn};
 
 use super::error::{ThrottleError, Throttled};
 use super::pushbacks::{Pushbacks, now};
@@ -39,71 +38,58 @@ pub(super) struct Gate<S> {
 
 pub(super) type StoreErrorListener = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 
-/// A future that returns the turn, or the error if there is none.
-pub(super) type PendingTurn<S> = Pin<Box<dyn Future<Output = Result<Turn<S>, ThrottleError<Infallible>>> + Send>>;
-
-/// A turn that has come. If it is dropped before it is spent, it is refunded.
-pub(super) struct Turn<S: Store + Clone> {
-    gate: Arc<Gate<S>>,
-    key: Key<'static>,
-    taken: Option<Decision>,
-}
+/// A future that returns the turn, none if the request passes uncounted, or the error.
+pub(super) type PendingTurn<S> =
+    Pin<Box<dyn Future<Output = Result<Option<Turn<S>>, ThrottleError<Infallible>>> + Send>>;
 
 impl<S: Store + Clone> Gate<S> {
-    /// Takes a turn, and waits until it comes.
+    /// Takes a turn while the key is not pushed back, and waits until it comes.
     pub(super) async fn enter(
         self: Arc<Self>,
         key: Key<'static>,
         cost: u64,
-    ) -> Result<Turn<S>, ThrottleError<Infallible>> {
+    ) -> Result<Option<Turn<S>>, ThrottleError<Infallible>> {
         let place = self.places.try_acquire().ok();
         let longest = if place.is_some() { self.limiter.longest_wait() } else { Duration::ZERO };
         let start = now();
         let rest = || longest.saturating_sub(start.elapsed());
 
-        self.pushbacks.wait(&key, longest).await.map_err(ThrottleError::Throttled)?;
-        let taken = match self.limiter.until_n_ready(&key, cost, rest()).await {
-            Ok(decision) => Some(decision),
-            Err(NotReady::Refused(decision)) => return Err(ThrottleError::Throttled(Throttled::by_limiter(decision))),
+        loop {
+            self.pushbacks.wait(&key, rest()).await.map_err(ThrottleError::Throttled)?;
+            let turn = self.take_turn(&key, cost, rest()).await?;
+            // A response may have pushed the key back meanwhile. Turns that were kept would all be due when that ends.
+            if self.pushbacks.pause(&key).is_none() {
+                return Ok(turn);
+            }
+        }
+    }
+
+    /// Takes a turn, and waits until it comes. Returns none if the request passes uncounted.
+    async fn take_turn(
+        &self,
+        key: &Key<'static>,
+        cost: u64,
+        longest: Duration,
+    ) -> Result<Option<Turn<S>>, ThrottleError<Infallible>> {
+        match self.limiter.turn(key, cost, longest).await {
+            Ok(turn) => Ok(Some(turn)),
+            Err(NotReady::Refused(decision)) => Err(ThrottleError::Throttled(Throttled::by_limiter(decision))),
             Err(NotReady::Store(error)) => {
                 if let Some(listener) = &self.on_store_error {
                     listener(&error);
                 }
                 match self.on_store_failure {
-                    StoreFailure::Allow => None,
-                    StoreFailure::Fail => return Err(ThrottleError::Store(Box::new(error))),
+                    StoreFailure::Allow => Ok(None),
+                    StoreFailure::Fail => Err(ThrottleError::Store(Box::new(error))),
                 }
             }
-        };
-        let turn = Turn { gate: Arc::clone(&self), key, taken };
-        // A response may have pushed the key back while this request waited for its turn.
-        self.pushbacks.wait(&turn.key, rest()).await.map_err(ThrottleError::Throttled)?;
-        Ok(turn)
+        }
     }
 
     /// Holds back the next requests of a key.
     pub(super) fn push_back(&self, key: Key<'static>, pause: Duration) {
         if !pause.is_zero() {
             self.pushbacks.push(key, pause.min(self.max_pushback));
-        }
-    }
-}
-
-impl<S: Store + Clone> Turn<S> {
-    /// Keeps the charge.
-    pub(super) fn spend(mut self) {
-        self.taken = None;
-    }
-}
-
-impl<S: Store + Clone> Drop for Turn<S> {
-    fn drop(&mut self) {
-        if let Some(decision) = self.taken.take() {
-            // A store in memory refunds in this call. Others need the runtime to wait for their answer.
-            let refund = self.gate.limiter.refund(&self.key, decision);
-            if let Ok(runtime) = Handle::try_current() {
-                drop(runtime.spawn(refund));
-            }
         }
     }
 }

@@ -48,7 +48,7 @@ impl Pushbacks {
     }
 
     /// Returns the remaining time for which a key is held back.
-    fn pause(&self, key: &Key<'static>) -> Option<Duration> {
+    pub(super) fn pause(&self, key: &Key<'static>) -> Option<Duration> {
         let mut keys = self.lock();
         if keys.is_empty() {
             return None;

@@ -4,7 +4,7 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::{AsKey, Store};
+use tower_quota_core::{AsKey, Store, Turn};
 use tower_service::Service;
 
 use super::error::ThrottleError;
@@ -77,7 +77,7 @@ where
         let turn = turning.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         if let Poll::Ready(Ok(turn)) = turn {
             let response = self.inner.call(request);
-            turn.spend();
+            drop(turn.map(Turn::spend));
             return future(State::running(response));
         }
         let service = self.inner.clone();

@@ -93,3 +93,22 @@ async fn turn_pushed_back_too_far_is_returned() {
     assert!((SECOND * 6 - TICK..=SECOND * 6).contains(&retry), "{retry:?}");
     assert!(limiter.check_now("ann").is_allowed(), "its turn is refunded");
 }
+
+#[tokio::test(start_paused = true)]
+async fn pushed_back_requests_keep_their_rate() {
+    let printer = Printer::default();
+    let throttle = ThrottleLayer::new(limiter(Quota::per_second(1).burst(1)), user).heed(pause);
+    let mut service = throttle.layer(printer.clone());
+    let first = service.call(Order::of("ann").pushes_back(SECOND * 7));
+    let others: Vec<_> = (0..5).map(|_| tokio::spawn(service.call(Order::of("ann")))).collect();
+    first.await.unwrap();
+    for other in others {
+        other.await.unwrap().unwrap();
+    }
+    let at: Vec<_> = printer.printed().iter().map(|(_, at)| *at).collect();
+    assert_eq!(at.len(), 6);
+    assert!(at[1].duration_since(at[0]) >= SECOND * 7);
+    for pair in at.windows(2) {
+        assert!(pair[1].duration_since(pair[0]) >= SECOND, "{at:?}");
+    }
+}

@@ -2,16 +2,17 @@
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
-use std::sync::Arc;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
-use tower_quota::{Quota, Store, ThrottleError, ThrottleLayer};
+use tower_quota::{Charge, Decision, Limiter, MemoryStore, Operation, Quota, Store, ThrottleError, ThrottleLayer};
 use tower_quota_testkit::ScriptedStore;
 
-use crate::fixture::{Order, Printer, SECOND, TICK, limiter, poll, user};
+use crate::fixture::{Order, Printer, SECOND, TICK, limiter, memory, poll, user};
 
 /// A service whose clones must be polled ready themselves, and that can be busy or broken.
 #[derive(Debug, Default)]
@@ -47,7 +48,7 @@ impl Service<Order> for StrictService {
 }
 
 async fn calls_are_ready(store: impl Store + Clone) {
-    let limiter = tower_quota::Limiter::new(store, "limit", Quota::per_second(1).burst(2));
+    let limiter = Limiter::new(store, "limit", Quota::per_second(1).burst(2));
     let mut service = ThrottleLayer::new(limiter, user).layer(StrictService::default());
     for _ in 0..4 {
         service.ready().await.unwrap().call(Order::of("ann")).await.unwrap();
@@ -56,7 +57,7 @@ async fn calls_are_ready(store: impl Store + Clone) {
 
 #[tokio::test(start_paused = true)]
 async fn called_service_was_polled_ready() {
-    calls_are_ready(crate::fixture::memory()).await;
+    calls_are_ready(memory()).await;
     calls_are_ready(ScriptedStore::with_clock(tower_quota_testkit::ManualClock::default())).await;
 }
 
@@ -119,6 +120,42 @@ async fn turn_before_readiness_is_refunded() {
         drop(waiting);
         assert!(limiter.check_now("ann").is_allowed());
     }
+}
+
+/// A store that answers at the second poll, and records which charges were prepared for a refund.
+#[derive(Clone)]
+struct SlowStore {
+    memory: MemoryStore,
+    prepared: Arc<Mutex<Vec<bool>>>,
+}
+
+impl Store for SlowStore {
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Decision, Infallible>> + Send>>;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        self.prepared.lock().unwrap().extend(charges.iter().map(Charge::is_refundable));
+        let answer = self.memory.apply(operation, charges);
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            answer.await
+        })
+    }
+}
+
+/// Asserts this for a turn that came at once although the request would have waited.
+#[tokio::test(start_paused = true)]
+async fn immediate_turn_is_refunded_as_charged() {
+    let store = SlowStore { memory: memory(), prepared: Arc::default() };
+    let prepared = Arc::clone(&store.prepared);
+    let service = StrictService::default();
+    let busy = Arc::clone(&service.is_busy);
+    let mut throttled = ThrottleLayer::new(Limiter::new(store, "limit", Quota::per_second(1)), user).layer(service);
+    let mut waiting = Box::pin(throttled.ready().await.unwrap().call(Order::of("ann")));
+    busy.store(true, Ordering::Relaxed);
+    assert!(poll(waiting.as_mut()).is_pending());
+    drop(waiting);
+    assert_eq!(*prepared.lock().unwrap(), [true, true]);
 }
 
 #[tokio::test]
