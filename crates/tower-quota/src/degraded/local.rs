@@ -8,16 +8,16 @@ use tower_quota_core::{Charge, Decision, LimitStatus, MemoryStore, Operation, St
 
 /// The time without local decisions before the counters are discarded, in microseconds.
 ///
-/// Without it, a store that answers now and then, or one with a single failed node, would discard the counters while
-/// they are needed, and no client would be limited.
-const RECOVERY_GRACE_MICROS: u64 = 1_000_000;
+/// A store that answers now and then, or one with a single failed node, must not release a client that is limited here.
+/// Counters that are kept for longer than their window are full, and change nothing.
+const RECOVERY_GRACE_MICROS: u64 = 3_600_000_000;
 
 /// The value for no instant.
 const NEVER: u64 = 0;
 
 /// Local counters. They start from the store's last answer, and are discarded once the store has recovered.
 ///
-/// It has recovered at its first answer after a second without local decisions.
+/// It has recovered at its first answer after an hour without local decisions.
 #[derive(Debug, Default)]
 pub(crate) struct LocalCounters {
     store: MemoryStore,
@@ -68,7 +68,9 @@ impl LocalCounters {
         decision
     }
 
-    /// Discards the counters if the grace period is over. Called after each answer of the store.
+    /// Discards the counters if the grace period is over.
+    ///
+    /// It is called after each answer of the store itself, not after those of a cache or a lease.
     #[inline]
     pub(crate) fn store_answered(&self) {
         let counted_at = self.counted_at.load(Ordering::Relaxed);

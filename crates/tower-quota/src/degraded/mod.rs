@@ -33,10 +33,10 @@ pub enum OnStoreFailure {
     /// that protect the systems behind the service.
     ///
     /// Local counters start from the store's last answer to this instance: as large a part of the share is used as of
-    /// the quota, in full units. They are discarded at the store's first success after a second without local decisions,
+    /// the quota, in full units. They are discarded at the store's first success after an hour without local decisions,
     /// and they are not added to the store. A client that this instance has not seen lately starts full. So it may get,
-    /// once per outage and instance, its share on top of the units that the store has admitted. A store that answers now and then, or one with a single failed
-    /// node, releases no limited client.
+    /// once per outage and instance, its share on top of the units that the store has admitted. A store that answers now
+    /// and then, or one with a single failed node, releases no limited client.
     ///
     /// A request that costs more than the share holds at once is refused with 503, since the store would admit it.
     Local,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use http::{Request, StatusCode, Version};
 use tower::{Layer, ServiceExt};
+use tower_quota::{Charge, Operation, Protocol, RateLimitLayer, Store};
 use tower_quota::{Decision, Degraded, Limit, MemoryStore, OnStoreFailure, Outcome, Policy, Quota, RateLimit, key};
-use tower_quota::{Protocol, RateLimitLayer};
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Answer, Inner, LastRequest, ScriptedStore, StoreControl, WITH_X, field};
@@ -273,7 +273,7 @@ async fn recovery_discards_local_counters() {
     setting.store.fail(false);
     // The store has not counted the two local requests.
     assert_eq!(field(&setting.get().await, "x-ratelimit-remaining").as_deref(), Some("11"));
-    setting.clock.advance(Duration::from_secs(1));
+    setting.clock.advance(Duration::from_secs(3_600));
     assert!(!setting.local.is_empty(), "local counters are kept until the grace period is over");
     assert!(field(&setting.get().await, "ratelimit").is_some());
     assert!(setting.local.is_empty());
@@ -294,6 +294,52 @@ async fn flapping_store_releases_no_limited_client() {
     }
     // In 30 seconds: two at once, and one more.
     assert_eq!(admitted, 3);
+}
+
+/// Asserts this for a client whose part of the store fails, while the store decides others.
+#[tokio::test]
+async fn partial_outage_releases_no_limited_client() {
+    let setting = Setting::new(minute(OnStoreFailure::Local));
+    let mut admitted = 0;
+    for _ in 0..=20 {
+        setting.store.fail(true);
+        admitted += u32::from(setting.send(Request::get("/").header("k", "ann")).await.status() == StatusCode::OK);
+        setting.store.fail(false);
+        setting.clock.advance(Duration::from_millis(1_500));
+        assert!(setting.send(Request::get("/").header("k", "bob")).await.extensions().get::<Degraded>().is_none());
+    }
+    // In 30 seconds: two at once, and one more.
+    assert_eq!(admitted, 3);
+}
+
+/// A store that answers some clients at once, as a lease or a cache does.
+struct CachedStore(ScriptedStore);
+
+impl Store for CachedStore {
+    type Error = <ScriptedStore as Store>::Error;
+    type Future = <ScriptedStore as Store>::Future;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        self.0.apply(operation, charges)
+    }
+
+    fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
+        charges[0].key().as_bytes() == b"bob" && self.0.memory().check_at_once(charges, decision)
+    }
+}
+
+#[tokio::test]
+async fn cached_answer_keeps_local_counters() {
+    let clock = ManualClock::default();
+    let (store, local) = (ScriptedStore::with_clock(clock.clone()), MemoryStore::with_clock(1_000, clock.clone()));
+    store.fail(true);
+    let layer = RateLimitLayer::new(CachedStore(store), minute(OnStoreFailure::Local)).local_store(local.clone());
+    for client in ["ann", "bob"] {
+        let request = Request::get("/").header("k", client).body(()).unwrap();
+        assert_eq!(layer.layer(Inner::default()).oneshot(request).await.unwrap().status(), StatusCode::OK);
+        clock.advance(Duration::from_secs(3_600));
+    }
+    assert!(!local.is_empty());
 }
 
 #[tokio::test]
