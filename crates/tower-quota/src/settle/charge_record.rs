@@ -1,6 +1,7 @@
 //! The record of a request's charges, so that they can be refunded or settled after the request.
 
 use core::error::Error;
+use core::time::Duration;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -8,6 +9,7 @@ use tokio::runtime::Handle;
 use tower_quota_core::{Charge, Decision, Name, Operation, OwnedCharge, Timestamp};
 
 use super::{Rule, Settle};
+use crate::policy::Policy;
 
 /// Applies refunds and settlements in the background.
 pub(crate) trait Settler: Send + Sync {
@@ -15,6 +17,9 @@ pub(crate) trait Settler: Send + Sync {
     ///
     /// If the store does not answer at once, the call runs on the current runtime, or on this one if there is none.
     fn apply(&self, counted: Counted, operation: Operation, charges: &[Charge<'_>], runtime: Option<&Handle>);
+
+    /// Returns the timeout of calls that no request waits for, if there is one.
+    fn timeout(&self) -> Option<Duration>;
 
     /// Reports a call that failed after its request was dropped.
     fn failed(&self, error: &(dyn Error + 'static));
@@ -64,6 +69,17 @@ impl RecordedCharge {
     /// Returns the limit's name.
     pub(super) const fn name(&self) -> Name {
         self.charge.name()
+    }
+
+    /// Returns whether the limit is a shadow.
+    pub(super) fn is_shadow(&self) -> bool {
+        self.charge.as_charge().is_shadow()
+    }
+
+    /// Returns whether the limit is the dry run of this one.
+    pub(super) fn is_dry_run_of(&self, limit: &str) -> bool {
+        let name = self.name();
+        self.is_shadow() && name.as_str().strip_prefix(Policy::DRY_RUN_PREFIX) == Some(limit)
     }
 
     /// Returns the units that were taken.

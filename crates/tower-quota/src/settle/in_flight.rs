@@ -10,6 +10,7 @@ use tower_quota_core::{Decision, Store};
 
 use super::charge_record::{ChargeRecord, Counted, RecordedCharge, Settler};
 use super::detach::detach;
+use crate::store_call::within;
 
 /// A call of the store, and the record of its charges.
 ///
@@ -46,12 +47,12 @@ impl<S: Store> Drop for InFlight<S> {
         let (Some(call), false) = (self.call.take(), recorded.is_empty()) else { return };
         let settler = Arc::clone(&self.settler);
         let give_back = async move {
-            match call.await {
+            match within(settler.timeout(), call).await {
                 Ok(decision) if decision.is_allowed() => {
                     ChargeRecord::new(settler, Counted::Shared, &decision, recorded).give_back();
                 }
                 Ok(_) => {}
-                Err(error) => settler.failed(&error),
+                Err(error) => settler.failed(error.error()),
             }
         };
         detach(give_back, self.runtime.as_ref());

@@ -56,10 +56,12 @@ impl Reservation {
     ///
     /// Returns whether the limit is a part of this reservation. It is not if it does not apply or does not settle, if
     /// the store was unavailable and nothing was counted, or if it is a [shadow](crate::Limit::shadow) that would have
-    /// refused. If nested layers have limits of the same name, the cost is set for each of them.
+    /// refused. If nested layers have limits of the same name, the cost is set for each of them. It is also set for the
+    /// limit of this name in a [dry run](crate::Policy::dry_run).
     pub fn settle(&self, limit: &str, cost: u64) -> bool {
         let Some(settlement) = &self.0 else { return false };
         let is_mine = settlement.set(Settle::Cost(cost), |recorded| recorded.name().as_str() == limit);
+        settlement.set(Settle::Cost(cost), |recorded| recorded.is_dry_run_of(limit));
         settlement.outer.settle(limit, cost) || is_mine
     }
 
@@ -110,10 +112,11 @@ impl Reservation {
         self.rule(|recorded| recorded.rule().and_then(|settle| settle.rule.at_head(response)))
     }
 
-    /// Returns the maximum number of bytes of the body, if a rule sets one.
+    /// Returns the maximum number of bytes of the body, if the rule of an enforced limit sets one.
     pub(crate) fn most_bytes(&self) -> Option<u64> {
         let most = |recorded: &RecordedCharge| recorded.rule()?.rule.most_bytes(recorded.available());
-        self.0.as_ref()?.record.charges().iter().filter_map(most).min()
+        let charges = self.0.as_ref()?.record.charges().iter();
+        charges.filter(|recorded| !recorded.is_shadow()).filter_map(most).min()
     }
 
     /// Applies the rules that did not decide at the head.

@@ -1,11 +1,14 @@
 //! Another policy beside the one in force: for some requests, or as a dry run.
 
-use http::{Request, StatusCode};
-use tower::{Layer, ServiceExt};
+use std::convert::Infallible;
+
+use http::{Request, Response, StatusCode};
+use tower::{Layer, ServiceExt, service_fn};
+use tower_quota::settle::{Reservation, by_handler};
 use tower_quota::{ConfigError, Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer, key, when};
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{Answer, Inner, Limited};
+use crate::fixture::{Answer, Inner, Limited, ScriptedStore, StoreControl};
 
 fn per_user(units: u64) -> Policy {
     Policy::new().limit(Limit::new("minute", Quota::per_minute(units)).by(key::header("user")))
@@ -77,4 +80,38 @@ async fn dry_run_counts_and_refuses_nothing() {
 fn dry_run_of_too_long_name_is_refused() {
     let candidate = Policy::new().limit(Limit::new("n".repeat(64), Quota::per_minute(1)));
     assert!(matches!(per_user(1).dry_run(candidate), Err(ConfigError::LimitName(_))));
+}
+
+#[cfg(feature = "metrics")]
+#[tokio::test]
+async fn totals_include_decisions_of_split() {
+    let chosen = |head: &tower_quota::RequestHead<'_>| head.headers()["user"] == "beta";
+    let beta = per_user(1).limit(Limit::new("hour", Quota::per_hour(9)));
+    let store = ScriptedStore::new();
+    let layer = RateLimitLayer::new(store, per_user(5).split(chosen, beta));
+    for user in ["ann", "beta", "beta"] {
+        let request = Request::get("/").header("user", user).body(()).unwrap();
+        layer.layer(Inner::default()).oneshot(request).await.unwrap();
+    }
+    let handle = layer.handle();
+    let totals: Vec<_> =
+        handle.decision_totals().iter().map(|of| (of.limit.to_string(), of.sum(), of.limited)).collect();
+    assert_eq!(totals, [(String::from("minute"), 3, 1), (String::from("hour"), 2, 0)]);
+    assert_eq!(handle.store_latency().calls(), 3);
+}
+
+#[tokio::test]
+async fn handler_settles_the_dry_run_too() {
+    let tokens =
+        |units| Policy::new().limit(Limit::new("tokens", Quota::per_hour(units)).cost(10).settle(by_handler()));
+    let handler = service_fn(|request: Request<()>| {
+        let reservation: &Reservation = request.extensions().get().unwrap();
+        assert!(reservation.settle("tokens", 3));
+        async { Ok::<_, Infallible>(Response::new(())) }
+    });
+    let store = ScriptedStore::new();
+    let layer = RateLimitLayer::new(store.clone(), tokens(100).dry_run(tokens(50)).unwrap());
+    layer.layer(handler).oneshot(Request::new(())).await.unwrap();
+    assert_eq!(store.left("tokens", Quota::per_hour(100)), 97);
+    assert_eq!(store.left("~tokens", Quota::per_hour(50)), 47);
 }

@@ -22,7 +22,14 @@ async fn streamed_in(
     rule: settle::BodyBytes,
     content_type: &'static str,
 ) -> (usize, Option<HeaderMap>, u64) {
-    let limit = Limit::new("stream", Quota::per_hour(200)).cost(1).settle(rule);
+    limited_stream(Limit::new("stream", Quota::per_hour(200)).cost(1).settle(rule), data, content_type).await
+}
+
+async fn limited_stream(
+    limit: Limit,
+    data: Vec<&'static str>,
+    content_type: &'static str,
+) -> (usize, Option<HeaderMap>, u64) {
     let store = MemoryStore::with_clock(10, ManualClock::default());
     let layer = RateLimitLayer::new(store, Policy::new().limit(limit));
     let inner = service_fn(move |_: Request<()>| {
@@ -59,6 +66,13 @@ async fn cut_grpc_stream_says_resource_exhausted() {
 async fn stream_within_quota_is_complete() {
     let (length, _, left) = streamed(settle::body_bytes(2).cut_when_spent(), "text/plain").await;
     assert_eq!((length, left), (300, 50));
+}
+
+#[tokio::test]
+async fn shadow_limit_cuts_no_stream() {
+    let limit = Limit::new("stream", Quota::per_hour(200)).cost(1).settle(settle::body_bytes(1).cut_when_spent());
+    let (length, trailers, left) = limited_stream(limit.shadow(), vec!["0123456789"; 30], "text/plain").await;
+    assert_eq!((length, trailers, left), (300, None, 0));
 }
 
 /// A message of 55 bytes.
