@@ -201,6 +201,7 @@ mod request;
 mod request_decision;
 mod response;
 pub mod settle;
+mod store_call;
 pub mod throttle;
 mod traced;
 mod valid;
@@ -213,7 +214,7 @@ pub use self::degraded::{Degraded, OnStoreFailure};
 pub use self::described::Described;
 pub use self::handle::{ClientKey, HandleError, RateLimitHandle};
 pub use self::head::RequestHead;
-pub use self::layer::{RateLimit, RateLimitLayer, ResponseBody, ResponseFuture, StoreTimeout};
+pub use self::layer::{RateLimit, RateLimitLayer, ResponseBody, ResponseFuture};
 pub use self::limit::{Limit, MissingKey};
 pub use self::policy::{Chosen, Explained, ExplainedLimit, Explainer, LimitParts, Policy, PolicyParts};
 pub use self::protocol::Protocol;
@@ -223,11 +224,12 @@ pub use self::response::{
     CustomStyle, GrpcStatus, HeaderReport, HeaderStyle, LimitInfo, LimitReport, Negotiated, ProblemDetails, Reason,
     Refusal, RefusalBody, Refused, Reset, WriteHeaders, exposed_headers,
 };
+pub use self::store_call::StoreTimeout;
 pub use self::throttle::{Throttle, ThrottleError, ThrottleLayer};
 pub use tower_quota_core::{
     Algorithm, Answer, AsKey, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Entry, Key, Left,
     LimitStatus, Limiter, MemoryStats, MemoryStore, MonotonicClock, Name, NotReady, Operation, Outcome, OwnedCharge,
-    Penalty, Quota, RefusalCache, RefusalFuture, RefusalStats, Store, Timestamp, UnknownLimit, decide,
+    Penalty, Quota, RefusalCache, RefusalFuture, RefusalStats, Store, Timestamp, Turn, UnknownLimit, decide,
 };
 #[cfg(feature = "lease")]
 pub use tower_quota_lease::{LeaseOptions, LeaseStats, Leased};

@@ -165,7 +165,7 @@ impl<E: core::error::Error> From<HandleError<E>> for Problem {
     fn from(error: HandleError<E>) -> Self {
         let kind = match error {
             HandleError::UnknownLimit { .. } => ProblemKind::NotFound,
-            HandleError::UnreadableKey(_) => ProblemKind::InvalidValue,
+            HandleError::UnreadableKey(_) | HandleError::NotGranted(_) => ProblemKind::InvalidValue,
             _ => ProblemKind::Unavailable,
         };
         Self::new(kind, error)

@@ -58,11 +58,11 @@ pub(crate) async fn explain(
     let in_force = api.live.in_force().ok_or_else(|| Problem::not_found("there are no rules yet: put the first"))?;
     let request = sample.to_request().map_err(|error| Problem::new(ProblemKind::InvalidValue, error))?;
     let head = RequestHead::of(&request);
-    let explained = api.live.explain(&head);
+    let (explained, rules) = (api.live.explain(&head), in_force.rules_of(&head));
     let explanation = if show {
-        in_force.rules.explain_as(&head, explained, &readable_key)
+        rules.explain_as(&head, explained, &readable_key)
     } else {
-        in_force.rules.explain_as(&head, explained, &|key| api.live.hash(key))
+        rules.explain_as(&head, explained, &|key| api.live.hash(key))
     };
     let mut left = Vec::new();
     for limit in &explanation.limits {

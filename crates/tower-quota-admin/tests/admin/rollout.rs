@@ -43,6 +43,11 @@ async fn put_during_rollout_conflicts() {
     assert_eq!(start(&instance, "?percent=100", "\"1\"").await.status(), StatusCode::OK);
     assert_eq!((instance.ask("ann").await, instance.ask("ann").await), (StatusCode::OK, StatusCode::TOO_MANY_REQUESTS));
 
+    let sample = serde_json::json!({ "headers": { "x-api-key": "ann" } });
+    let explained = instance.request(Method::POST, "/v1/explain").json(&sample).send().await.unwrap();
+    let explained: serde_json::Value = explained.json().await.unwrap();
+    assert_eq!(explained["left"][0]["capacity"], 1, "{explained}");
+
     let put = |tag: &str| instance.put_rules(RULES).header("If-Match", tag).send();
     assert_eq!(problem(put("\"1\"").await.unwrap(), ProblemKind::Conflict).await["current"], 2);
     problem(put("\"7\"").await.unwrap(), ProblemKind::VersionChanged).await;

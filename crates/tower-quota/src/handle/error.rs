@@ -5,6 +5,8 @@ use core::fmt;
 
 use tower_quota_core::Name;
 
+use crate::store_call::{StoreCallError, StoreTimeout};
+
 /// The error of an operation of a [`RateLimitHandle`](crate::RateLimitHandle).
 #[derive(Debug)]
 #[non_exhaustive]
@@ -25,8 +27,14 @@ pub enum HandleError<E> {
     ///
     /// Block by a condition of the policy instead: [`Policy::block`](crate::Policy::block).
     TooManyBlocks,
+    /// This limit counts by a sliding log, which gives back only units whose instants are known.
+    ///
+    /// [Reset](crate::RateLimitHandle::reset) the client instead.
+    NotGranted(Name),
     /// The store failed.
     Store(E),
+    /// The store has not answered within the layer's [timeout](crate::RateLimitLayer::store_timeout).
+    TimedOut(StoreTimeout),
     /// The store answered without the requested status, which is a bug in the store.
     NoStatus,
 }
@@ -35,6 +43,7 @@ impl<E: Error + 'static> Error for HandleError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Store(error) => Some(error),
+            Self::TimedOut(error) => Some(error),
             _ => None,
         }
     }
@@ -54,7 +63,20 @@ impl<E: fmt::Display> fmt::Display for HandleError<E> {
             ),
             Self::TooManyBlocks => f.write_str("too many blocks: block by a condition of the policy instead"),
             Self::Store(error) => write!(f, "the store failed: {error}"),
+            Self::TimedOut(error) => write!(f, "the store failed: {error}"),
+            Self::NotGranted(limit) => {
+                write!(f, "\"{limit}\" counts by a sliding log, which cannot be granted units: reset the client")
+            }
             Self::NoStatus => f.write_str("the store answered without a status"),
+        }
+    }
+}
+
+impl<E> From<StoreCallError<E>> for HandleError<E> {
+    fn from(error: StoreCallError<E>) -> Self {
+        match error {
+            StoreCallError::Store(error) => Self::Store(error),
+            StoreCallError::TimedOut(timeout) => Self::TimedOut(timeout),
         }
     }
 }

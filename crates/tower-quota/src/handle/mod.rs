@@ -7,7 +7,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::{Charge, Key, LimitStatus, Name, Operation, Quota, RefusalStats, Store};
+use tower_quota_core::{Algorithm, Charge, Key, LimitStatus, Name, Operation, Quota, RefusalStats, Store};
 
 pub use self::client::ClientKey;
 pub use self::error::HandleError;
@@ -17,6 +17,7 @@ use crate::head::RequestHead;
 use crate::layer::{RateLimitLayer, Shared};
 use crate::limit::Limit;
 use crate::policy::{Ask, Explained, Plan, Policy};
+use crate::store_call::within;
 
 /// A handle that operates a running [`RateLimitLayer`], made by [`RateLimitLayer::handle`].
 ///
@@ -87,9 +88,11 @@ impl<S: Store> RateLimitHandle<S> {
     }
 
     /// Returns what the policy in force would do with a request. Nothing is counted, and the store is not called.
+    ///
+    /// A request that a [split](Policy::split) decides is explained by that policy.
     #[must_use]
     pub fn explain(&self, head: &RequestHead<'_>) -> Explained {
-        self.shared.rules().plan.explain(head)
+        self.shared.rules().of_head(head).plan.explain(head)
     }
 
     /// Returns the status of a limit for a client: what a request of one unit would get now. Charges nothing.
@@ -126,8 +129,10 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Gives units back to a client, up to a full limit. Returns the new status.
     ///
+    /// A sliding window gets back only units that were counted in its present window.
+    ///
     /// # Errors
-    /// As those of [`peek`](Self::peek).
+    /// As those of [`peek`](Self::peek), and [`HandleError::NotGranted`] for a sliding log.
     pub async fn grant<'k>(
         &self,
         limit: &str,
@@ -136,12 +141,18 @@ impl<S: Store> RateLimitHandle<S> {
     ) -> Result<LimitStatus, HandleError<S::Error>> {
         let client = client.into();
         let rules = self.shared.rules();
-        let (limit, key) = find(&rules.plan, limit, client)?;
-        let quota = quota_of(&rules.plan, limit, client, &key);
-        // A refund needs an instant of the store's clock.
-        let charge = limit.charge(&quota, &key, 1);
-        let peeked = self.shared.store().apply(Operation::Peek, &[charge]).await.map_err(HandleError::Store)?;
-        let operation = Operation::Refund { taken_at: peeked.at() };
+        let plan = &rules.of_client(client).plan;
+        let (limit, key) = find(plan, limit, client)?;
+        let quota = quota_of(plan, limit, client, &key);
+        if quota.algorithm() == Algorithm::SlidingLog {
+            return Err(HandleError::NotGranted(limit.name));
+        }
+        // A refund needs an instant of the store's clock, and a counter under this quota: a plain refusal converts it,
+        // and counts nothing.
+        let refused = [Charge::new(limit.name, &quota, &key)];
+        let refused = self.shared.store().apply(Operation::Refuse, &refused);
+        let refused = within(self.shared.store_timeout(), refused).await?;
+        let operation = Operation::Refund { taken_at: refused.at() };
         self.status(operation, limit.charge(&quota, &key, units)).await
     }
 
@@ -243,7 +254,7 @@ impl<S: Store> RateLimitHandle<S> {
     pub fn publish_metrics(&self, layer: impl Into<Name>) {
         /// The seconds that a minute's window has at least.
         const MINUTE: u64 = 60;
-        self.shared.rules().metrics.publish();
+        self.shared.rules().with_split().for_each(|rules| rules.metrics.publish());
         let busiest = self.top_busy(TopWindow::Minute).first().map_or(0, |client| client.at_least() / MINUTE);
         let refused_clients = self.top_refused(TopWindow::Minute).len();
         crate::metrics::publish_layer(layer.into(), self.waiting(), refused_clients, busiest, self.refusal_stats());
@@ -251,7 +262,8 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns the decisions of each limit in this process since the policy in force was set.
     ///
-    /// Limits are in the order of the policy. Of limits beyond [`MAX_LIMITS`](crate::metrics::MAX_LIMITS) it has none. No request waits for it.
+    /// Limits are in the order of the policy, with those of its [split](Policy::split) added by name. Of limits beyond
+    /// [`MAX_LIMITS`](crate::metrics::MAX_LIMITS) it has none. No request waits for it.
     ///
     /// ```
     /// use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer};
@@ -263,7 +275,9 @@ impl<S: Store> RateLimitHandle<S> {
     #[cfg(feature = "metrics")]
     #[must_use]
     pub fn decision_totals(&self) -> Vec<crate::metrics::DecisionTotals> {
-        self.shared.rules().metrics.totals()
+        let rules = self.shared.rules();
+        let totals = rules.with_split().map(|rules| rules.metrics.totals());
+        totals.reduce(crate::metrics::DecisionTotals::plus).unwrap_or_default()
     }
 
     /// Returns the durations of the store's calls in this process since the policy in force was set.
@@ -272,7 +286,9 @@ impl<S: Store> RateLimitHandle<S> {
     #[cfg(feature = "metrics")]
     #[must_use]
     pub fn store_latency(&self) -> crate::metrics::StoreLatency {
-        self.shared.rules().metrics.store_latency()
+        let rules = self.shared.rules();
+        let latencies = rules.with_split().map(|rules| rules.metrics.store_latency());
+        latencies.reduce(crate::metrics::StoreLatency::plus).unwrap_or_default()
     }
 
     /// Returns the mistakes in the configuration that requests have shown so far.
@@ -319,13 +335,14 @@ impl<S: Store> RateLimitHandle<S> {
         units: u64,
     ) -> Result<LimitStatus, HandleError<S::Error>> {
         let rules = self.shared.rules();
-        let (limit, key) = find(&rules.plan, limit, client)?;
-        let quota = quota_of(&rules.plan, limit, client, &key);
+        let plan = &rules.of_client(client).plan;
+        let (limit, key) = find(plan, limit, client)?;
+        let quota = quota_of(plan, limit, client, &key);
         self.status(operation, limit.charge(&quota, &key, units)).await
     }
 
     async fn status(&self, operation: Operation, charge: Charge<'_>) -> Result<LimitStatus, HandleError<S::Error>> {
-        let decision = self.shared.store().apply(operation, &[charge]).await.map_err(HandleError::Store)?;
+        let decision = within(self.shared.store_timeout(), self.shared.store().apply(operation, &[charge])).await?;
         decision.statuses().first().copied().ok_or(HandleError::NoStatus)
     }
 }

@@ -106,7 +106,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// [skipped](Policy::skip) or [allowed](Policy::allow). A second closure replaces the first.
     ///
     /// It runs before the request continues: it must be quick and never block. For a request that waits it is called
-    /// when the wait begins.
+    /// when the wait begins, and not again if [`close_queue`](crate::RateLimitHandle::close_queue) ends it.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -167,7 +167,8 @@ impl<S: Store> RateLimitLayer<S> {
     ///
     /// See [`Limit::on_store_failure`](crate::Limit::on_store_failure). The store may have counted the request.
     ///
-    /// The default is no timeout. It is for stores without a deadline of their own; a `RedisStore` has one.
+    /// It applies to a [handle](crate::RateLimitHandle) too. Refunds and settlements, which no request waits for, get at
+    /// least a minute. The default is no timeout. Set it for stores without a deadline; a `RedisStore` has one.
     pub fn store_timeout(self, longest: Duration) -> Self {
         self.with(|settings| settings.store_timeout = Some(longest))
     }

@@ -24,4 +24,3 @@ pub use self::future::ResponseFuture;
 pub use self::layer::RateLimitLayer;
 pub use self::service::RateLimit;
 pub(crate) use self::shared::Shared;
-pub use self::stage::StoreTimeout;

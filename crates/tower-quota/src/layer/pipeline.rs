@@ -67,7 +67,8 @@ impl<S: Store> Shared<S> {
             }
             Event::QueueClosed(Queued { admission, context }) => {
                 drop(admission);
-                Step::Respond(self.refuse_waiting(context, request))
+                // It was observed when its wait began.
+                Step::Respond(self.respond_over_quota(without_turn(context), request))
             }
         }
     }
@@ -145,7 +146,7 @@ impl<S: Store> Shared<S> {
             };
             return Step::Respond(self.refuse_undecided(rules, reason, request));
         }
-        if !self.blocks().are_empty() && ask.parts().any(|(limit, key)| self.blocks().has(limit, key)) {
+        if !self.blocks().are_empty() && ask.any_key(&head, |limit, key| self.blocks().has(limit, key)) {
             return Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request));
         }
         self.note_busy(&ask);
@@ -155,7 +156,6 @@ impl<S: Store> Shared<S> {
         let has_answered = self.store.store().check_at_once(&charges, &mut decision);
         if has_answered {
             self.store.record_at_once(&charges, &decision);
-            self.settings.local.store_answered();
             rules.metrics.decided_at_once(watch, &decision);
             if mark.is_some() {
                 self.checks().store_answered();
@@ -207,7 +207,7 @@ impl<S: Store> Shared<S> {
         let place = if wait.is_zero() { None } else { self.settings.queue.place() };
         if place.is_none() && !wait.is_zero() {
             drop(admission);
-            return Step::Respond(self.refuse_waiting(context, request));
+            return Step::Respond(self.refuse_over_quota(without_turn(context), request));
         }
         let jitter = context.rules.plan.wait_jitter(decision);
         context.rules.attach_to_request(decision, request);
@@ -224,27 +224,27 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    /// Refuses a request that cannot wait, with its wait as the time to retry.
-    ///
-    /// The remaining units are reported as if it had waited, so they are never too many.
-    fn refuse_waiting<B>(&self, mut context: Box<RequestContext>, request: &Request<B>) -> Response<RefusalBody> {
-        let refused = context.report.decision.as_ref().map(|decision| {
-            let statuses = decision.statuses().iter().map(|status| {
-                let outcome = match status.outcome {
-                    Outcome::Wait(wait) => Outcome::Refuse(wait),
-                    outcome => outcome,
-                };
-                LimitStatus { outcome, taken: 0, ..*status }
-            });
-            Decision::from_statuses(Operation::Check, decision.at(), statuses)
-        });
-        context.report.decision = refused;
-        self.refuse_over_quota(context, request)
-    }
-
     fn settler(self: &Arc<Self>) -> Arc<dyn Settler> {
         Arc::clone(self) as Arc<dyn Settler>
     }
+}
+
+/// Turns the decision on a request that cannot wait into a refusal, with its wait as the time to retry.
+///
+/// The remaining units are reported as if it had waited, so they are never too many.
+fn without_turn(mut context: Box<RequestContext>) -> Box<RequestContext> {
+    let refused = context.report.decision.as_ref().map(|decision| {
+        let statuses = decision.statuses().iter().map(|status| {
+            let outcome = match status.outcome {
+                Outcome::Wait(wait) => Outcome::Refuse(wait),
+                outcome => outcome,
+            };
+            LimitStatus { outcome, taken: 0, ..*status }
+        });
+        Decision::from_statuses(Operation::Check, decision.at(), statuses)
+    });
+    context.report.decision = refused;
+    context
 }
 
 /// Returns a random duration of microseconds, up to the longest.

@@ -22,6 +22,20 @@ impl<S: Store> Shared<S> {
     /// Returns the response to a request that its decision refuses.
     pub(super) fn refuse_over_quota<B>(
         &self,
+        context: Box<RequestContext>,
+        request: &Request<B>,
+    ) -> Response<RefusalBody> {
+        if let Some(decision) = &context.report.decision {
+            let is_degraded = context.report.by == Counted::Locally;
+            let reason = Some(over_quota(decision));
+            self.notify(&context.rules, Some(decision), reason, is_degraded, &context.keys, request);
+        }
+        self.respond_over_quota(context, request)
+    }
+
+    /// Returns the response to a request that its decision refuses, and that has been observed.
+    pub(super) fn respond_over_quota<B>(
+        &self,
         mut context: Box<RequestContext>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
@@ -32,12 +46,8 @@ impl<S: Store> Shared<S> {
         if context.rules.watch.is_open() && context.report.by == Counted::Shared {
             context.rules.watch.refused(self.checks(), decision, &context.keys);
         }
-        let reason = match decision.outcome() {
-            Outcome::Never => Reason::NeverFits(decision),
-            _ => Reason::OverQuota(decision),
-        };
+        let reason = over_quota(decision);
         let is_degraded = context.report.by == Counted::Locally;
-        self.notify(&context.rules, Some(decision), Some(reason), is_degraded, &context.keys, request);
         let reference = self.refer_to(reason, &context.keys, &context.rules, is_degraded);
         let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
         let refused = refused.with_reference(reference.as_deref());
@@ -155,5 +165,13 @@ impl<S: Store> Shared<S> {
         let mut response = context.rules.responses.refuse(&refused, Some(&context.report));
         context.attach(&mut response);
         response
+    }
+}
+
+/// Returns the reason of a refusal by a decision.
+fn over_quota(decision: &Decision) -> Reason<'_> {
+    match decision.outcome() {
+        Outcome::Never => Reason::NeverFits(decision),
+        _ => Reason::OverQuota(decision),
     }
 }

@@ -20,6 +20,7 @@ use crate::policy::{Ask, Policy};
 use crate::request::{Queue, Rules};
 use crate::response::{Reason, ResponseSettings};
 use crate::settle::{Counted, Settler, detach};
+use crate::store_call::within;
 use crate::traced::{SpanSettings, trace};
 
 /// The state that a layer, its clones and all their services share.
@@ -60,6 +61,9 @@ pub(super) struct Settings {
     /// The checks that are turned off.
     pub(super) checks_off: CheckSet,
 }
+
+/// The shortest timeout of refunds and settlements, which no request waits for.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One of so many requests is counted for the busiest clients.
 const BUSY_SAMPLE: u32 = 32;
@@ -114,6 +118,10 @@ impl<S> Shared<S> {
 
     pub(crate) const fn store(&self) -> &CachedStore<S> {
         &self.store
+    }
+
+    pub(crate) fn store_timeout(&self) -> Option<Duration> {
+        self.settings.store_timeout
     }
 
     pub(crate) fn queue(&self) -> &Queue {
@@ -177,15 +185,19 @@ impl<S: Store> Settler for Shared<S> {
             return;
         }
         let on_store_error = Arc::clone(&self.settings.on_store_error);
-        let answer = self.store.apply(operation, charges);
+        let answer = within(self.timeout(), self.store.apply(operation, charges));
         let rules = self.rules.load_full();
         let call = async move {
             if let Err(error) = answer.await {
                 rules.metrics.store_failed(StoreFailureKind::Settle);
-                on_store_error(&error);
+                on_store_error(error.error());
             }
         };
         detach(call, runtime);
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        self.settings.store_timeout.map(|timeout| timeout.max(SETTLE_TIMEOUT))
     }
 
     fn failed(&self, error: &(dyn Error + 'static)) {

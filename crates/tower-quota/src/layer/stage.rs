@@ -1,7 +1,5 @@
 //! The waits of a request before it is sent to the inner service.
 
-use core::error::Error;
-use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -11,15 +9,14 @@ use std::sync::Arc;
 use http::Extensions;
 use pin_project_lite::pin_project;
 use tokio::sync::futures::OwnedNotified;
-use tokio::time::Sleep;
 use tower_quota_core::{Decision, Store};
 
 use super::admission::Admission;
 use super::shared::CachedStore;
-use crate::metrics::StoreFailureKind;
 use crate::policy::LookUps;
 use crate::request::{Place, RequestContext, Rules};
 use crate::settle::InFlight;
+use crate::store_call::{Deadline, StoreCallError};
 
 pin_project! {
     /// A wait of a request, with the values that it needs afterwards.
@@ -73,28 +70,6 @@ pub(super) struct Queued {
     pub(super) context: Box<RequestContext>,
 }
 
-/// The reason why the store made no decision.
-#[derive(Debug)]
-pub(super) enum StoreCallError<E> {
-    Store(E),
-    TimedOut(StoreTimeout),
-}
-
-/// The error that the store has not answered within the layer's timeout.
-///
-/// See [`RateLimitLayer::store_timeout`](crate::RateLimitLayer::store_timeout).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoreTimeout(Duration);
-
-pin_project! {
-    /// A timer that starts when it is first polled, so that only then a runtime is needed.
-    pub(super) struct Deadline {
-        after: Option<Duration>,
-        #[pin]
-        sleep: Option<Sleep>,
-    }
-}
-
 impl<S: Store> Stage<S> {
     pub(super) fn decide(
         call: InFlight<CachedStore<S>>,
@@ -134,8 +109,7 @@ impl<S: Store> Future for Stage<S> {
                     Poll::Ready((answer, recorded)) => (answer.map_err(StoreCallError::Store), recorded),
                     Poll::Pending => {
                         ready!(deadline.as_mut().poll(cx));
-                        let after = deadline.after.unwrap_or_default();
-                        (Err(StoreCallError::TimedOut(StoreTimeout(after))), Vec::new())
+                        (Err(StoreCallError::TimedOut(deadline.timeout())), Vec::new())
                     }
                 };
                 let mut context = take(context);
@@ -160,60 +134,4 @@ impl<S: Store> Future for Stage<S> {
 #[expect(clippy::expect_used, reason = "documented: only a future polled after completion finds a slot empty")]
 pub(super) fn take<T>(slot: &mut Option<T>) -> T {
     slot.take().expect("polled after completion")
-}
-
-impl Deadline {
-    const fn new(after: Option<Duration>) -> Self {
-        Self { after, sleep: None }
-    }
-}
-
-impl Future for Deadline {
-    type Output = ();
-
-    /// Waits until the deadline; never ready without a duration.
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut this = self.project();
-        let Some(after) = *this.after else { return Poll::Pending };
-        if this.sleep.is_none() {
-            #[expect(clippy::disallowed_methods, reason = "a turn and a deadline are waited for")]
-            this.sleep.set(Some(tokio::time::sleep(after)));
-        }
-        match this.sleep.as_pin_mut() {
-            Some(sleep) => sleep.poll(cx),
-            None => Poll::Pending,
-        }
-    }
-}
-
-impl<E: Error + Send + Sync + 'static> StoreCallError<E> {
-    pub(super) const fn kind(&self) -> StoreFailureKind {
-        match self {
-            Self::Store(_) => StoreFailureKind::Store,
-            Self::TimedOut(_) => StoreFailureKind::Timeout,
-        }
-    }
-
-    /// Returns the kind as a word.
-    pub(super) const fn name(&self) -> &'static str {
-        match self {
-            Self::Store(_) => "store",
-            Self::TimedOut(_) => "timeout",
-        }
-    }
-
-    pub(super) fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
-        match self {
-            Self::Store(error) => error,
-            Self::TimedOut(error) => error,
-        }
-    }
-}
-
-impl Error for StoreTimeout {}
-
-impl fmt::Display for StoreTimeout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the store has not answered within {:?}", self.0)
-    }
 }

@@ -37,6 +37,26 @@ impl DecisionTotals {
         self.allowed + self.queued + self.limited + self.never + self.shadowed + self.degraded
     }
 
+    /// Adds the totals of other limits to those of the same name, and appends the rest.
+    pub(crate) fn plus(mut sums: Vec<Self>, others: Vec<Self>) -> Vec<Self> {
+        for other in others {
+            match sums.iter_mut().find(|sum| sum.limit == other.limit) {
+                Some(sum) => sum.add(&other),
+                None => sums.push(other),
+            }
+        }
+        sums
+    }
+
+    const fn add(&mut self, other: &Self) {
+        self.allowed += other.allowed;
+        self.queued += other.queued;
+        self.limited += other.limited;
+        self.never += other.never;
+        self.shadowed += other.shadowed;
+        self.degraded += other.degraded;
+    }
+
     fn new(limit: Name, sums: [u64; LimitOutcome::LABELS.len()]) -> Self {
         let of = |outcome: LimitOutcome| sums[outcome as usize];
         Self {

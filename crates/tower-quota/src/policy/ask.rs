@@ -204,6 +204,17 @@ impl<'p, 'r> Ask<'p, 'r> {
         self.parts.iter().map(|part| (part.planned.limit.name, self.key(part)))
     }
 
+    /// Returns whether this is true of a key of a limit that applies.
+    ///
+    /// Of conflicting keys of the request each is looked at, although none of them is counted.
+    pub(crate) fn any_key(&self, head: &RequestHead<'_>, mut is_it: impl FnMut(Name, &Key<'_>) -> bool) -> bool {
+        self.parts.iter().any(|part| {
+            let (limit, mut found) = (&part.planned.limit, is_it(part.planned.limit.name, self.key(part)));
+            limit.extractor.each_key(head, &mut |key| found = found || is_it(limit.name, key));
+            found
+        })
+    }
+
     /// Returns the limits that apply, with what is counted.
     pub(crate) fn explained(&self) -> Vec<ExplainedLimit> {
         let explained = self.parts.iter().map(|part| {

@@ -6,6 +6,7 @@ use http::Request;
 use tower_quota_core::Decision;
 
 use crate::checks::{Checks, Watch};
+use crate::handle::ClientKey;
 use crate::head::RequestHead;
 use crate::metrics::PolicyMetrics;
 use crate::policy::{Plan, Policy};
@@ -54,10 +55,29 @@ impl Rules {
     /// Returns the rules that decide a request: these, or those of the [split](Policy::split) that it matches.
     #[inline]
     pub(crate) fn of_request<'a, B>(self: &'a Arc<Self>, request: &Request<B>) -> &'a Arc<Self> {
+        if self.split.is_none() { self } else { self.of_head(&RequestHead::of(request)) }
+    }
+
+    /// Returns the rules that decide a request with this head.
+    pub(crate) fn of_head<'a>(self: &'a Arc<Self>, head: &RequestHead<'_>) -> &'a Arc<Self> {
         match &self.split {
-            Some((condition, rules)) if condition(&RequestHead::of(request)) => rules,
+            Some((condition, rules)) if condition(head) => rules,
             _ => self,
         }
+    }
+
+    /// Returns the rules that decide the requests of a client. One that is not named by a request gets these.
+    pub(crate) fn of_client<'a>(self: &'a Arc<Self>, client: ClientKey<'_>) -> &'a Arc<Self> {
+        match client {
+            ClientKey::Request(head) => self.of_head(&head),
+            _ => self,
+        }
+    }
+
+    /// Returns these rules, and those of the split.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn with_split(&self) -> impl Iterator<Item = &Self> {
+        core::iter::once(self).chain(self.split.iter().map(|(_, rules)| &**rules))
     }
 
     /// Returns whether a limit is counted in this process while the store is unavailable.

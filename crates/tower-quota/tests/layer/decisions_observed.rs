@@ -1,6 +1,7 @@
 //! A listener observes each decision once.
 
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use http::Request;
@@ -149,4 +150,17 @@ async fn listener_gets_keys_and_refusing_limits() {
     let keys = ["user s3cret", "everyone "].map(String::from).to_vec();
     let expected = [(keys.clone(), Vec::new(), None), (keys, vec!["user".into()], Some(Duration::from_secs(60)))];
     assert_eq!(*observed.lock().unwrap(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn closed_queue_is_observed_once() {
+    let queue = Limit::new("queue", Quota::per_second(1).leaky_bucket().queue(9));
+    let store = MemoryStore::with_clock(10, ManualClock::default());
+    let (layer, observed) = listening(store, Policy::new().limit(queue));
+    ask(&layer, "/").await;
+    let mut waiting = Box::pin(layer.layer(Inner::default()).oneshot(Request::new(())));
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    layer.handle().close_queue();
+    assert_eq!(waiting.await.unwrap().status(), 429);
+    assert_eq!(*observed.lock().unwrap(), ["allowed", "waiting"].map(|label| (label, String::from("/"), false)));
 }

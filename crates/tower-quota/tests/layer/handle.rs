@@ -9,8 +9,8 @@ use http::{Request, StatusCode};
 use http_body_util::BodyExt;
 use tower::{Layer, Service, ServiceExt};
 use tower_quota::{
-    ClientKey, HandleError, Key, Limit, MemoryStore, Name, OnStoreFailure, Outcome, Policy, Quota, RateLimitLayer,
-    RequestHead, TopClient, TopWindow, key, when,
+    ClientKey, Explained, HandleError, Key, Limit, MemoryStore, Name, OnStoreFailure, Outcome, Policy, Quota,
+    RateLimitLayer, RequestHead, TopClient, TopWindow, key, when,
 };
 use tower_quota_testkit::{ManualClock, ScriptedAnswer};
 
@@ -69,6 +69,46 @@ async fn grant_gives_units_up_to_full() {
     }
     assert_eq!(handle.grant("key", "ann", 2).await.unwrap().remaining(), 2);
     assert_eq!(handle.grant("key", "ann", 100).await.unwrap().remaining(), 3);
+}
+
+#[tokio::test]
+async fn grant_counts_under_a_changed_quota() {
+    let layer = layer(per_api_key(2));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    for _ in 0..2 {
+        service.clone().oneshot(request_of("ann")).await.unwrap();
+    }
+    handle.replace_policy(per_api_key(100));
+    assert_eq!(handle.grant("key", "ann", 50).await.unwrap().remaining(), 50);
+}
+
+#[tokio::test]
+async fn grant_of_a_sliding_log_fails() {
+    let log = Limit::new("key", Quota::per_minute(2).sliding_log()).by(key::header("x-api-key"));
+    let error = layer(Policy::new().limit(log)).handle().grant("key", "ann", 1).await.unwrap_err();
+    assert!(matches!(error, HandleError::NotGranted(limit) if limit.as_str() == "key"));
+}
+
+#[tokio::test]
+async fn split_explains_and_peeks_its_requests() {
+    let policy = per_api_key(9).split(|head: &RequestHead<'_>| head.headers().contains_key("x-beta"), per_api_key(3));
+    let handle = layer(policy).handle();
+    let mut request = request_of("ann");
+    assert_eq!(handle.peek("key", RequestHead::of(&request)).await.unwrap().limit, 9);
+    request.headers_mut().insert("x-beta", "1".parse().unwrap());
+    assert_eq!(handle.peek("key", RequestHead::of(&request)).await.unwrap().limit, 3);
+    let Explained::Limited(limits) = handle.explain(&RequestHead::of(&request)) else { panic!("it has a limit") };
+    assert_eq!(limits[0].quota.capacity(), 3);
+}
+
+#[tokio::test]
+async fn blocked_key_beside_another_is_blocked() {
+    let layer = layer(per_api_key(9));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    handle.block("key", "ann", Duration::from_secs(600)).unwrap();
+    let mut request = request_of("ann");
+    request.headers_mut().append("x-api-key", "bob".parse().unwrap());
+    assert_eq!(service.oneshot(request).await.unwrap().status(), StatusCode::FORBIDDEN);
 }
 
 #[tokio::test]

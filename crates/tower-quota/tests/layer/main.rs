@@ -42,6 +42,7 @@ mod shadows;
 mod shared;
 mod store_calls;
 mod store_failure;
+mod store_timeouts;
 #[cfg(feature = "tonic")]
 mod tonic_server;
 #[cfg(feature = "redis")]

@@ -1,0 +1,115 @@
+//! Calls of the store with a timeout.
+
+use core::error::Error;
+use core::fmt;
+use core::future::{Future, poll_fn};
+use core::pin::{Pin, pin};
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+use pin_project_lite::pin_project;
+use tokio::runtime::Handle;
+use tokio::time::Sleep;
+
+use crate::metrics::StoreFailureKind;
+
+/// The reason why the store made no decision.
+#[derive(Debug)]
+pub(crate) enum StoreCallError<E> {
+    Store(E),
+    TimedOut(StoreTimeout),
+}
+
+/// The error that the store has not answered within the layer's timeout.
+///
+/// See [`RateLimitLayer::store_timeout`](crate::RateLimitLayer::store_timeout).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreTimeout(Duration);
+
+pin_project! {
+    /// A timer that starts when it is first polled, so that only then a runtime is needed.
+    pub(crate) struct Deadline {
+        after: Option<Duration>,
+        #[pin]
+        sleep: Option<Sleep>,
+    }
+}
+
+/// Waits for a call of the store, at most this long. Without a tokio runtime there is no timeout.
+pub(crate) async fn within<T, E>(
+    timeout: Option<Duration>,
+    call: impl Future<Output = Result<T, E>>,
+) -> Result<T, StoreCallError<E>> {
+    let (mut call, mut deadline) = (pin!(call), pin!(Deadline::new(timeout)));
+    poll_fn(|cx| {
+        if let Poll::Ready(answer) = call.as_mut().poll(cx) {
+            return Poll::Ready(answer.map_err(StoreCallError::Store));
+        }
+        if Handle::try_current().is_err() {
+            return Poll::Pending;
+        }
+        deadline.as_mut().poll(cx).map(|()| Err(StoreCallError::TimedOut(deadline.timeout())))
+    })
+    .await
+}
+
+impl Deadline {
+    pub(crate) const fn new(after: Option<Duration>) -> Self {
+        Self { after, sleep: None }
+    }
+
+    /// Returns the error of a call that has not ended before.
+    pub(crate) fn timeout(&self) -> StoreTimeout {
+        StoreTimeout(self.after.unwrap_or_default())
+    }
+}
+
+impl Future for Deadline {
+    type Output = ();
+
+    /// Waits until the deadline; never ready without a duration.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        let Some(after) = *this.after else { return Poll::Pending };
+        if this.sleep.is_none() {
+            #[expect(clippy::disallowed_methods, reason = "a turn and a deadline are waited for")]
+            this.sleep.set(Some(tokio::time::sleep(after)));
+        }
+        match this.sleep.as_pin_mut() {
+            Some(sleep) => sleep.poll(cx),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<E: Error + Send + Sync + 'static> StoreCallError<E> {
+    pub(crate) const fn kind(&self) -> StoreFailureKind {
+        match self {
+            Self::Store(_) => StoreFailureKind::Store,
+            Self::TimedOut(_) => StoreFailureKind::Timeout,
+        }
+    }
+
+    /// Returns the kind as a word.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Store(_) => "store",
+            Self::TimedOut(_) => "timeout",
+        }
+    }
+
+    pub(crate) fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
+        match self {
+            Self::Store(error) => error,
+            Self::TimedOut(error) => error,
+        }
+    }
+}
+
+impl Error for StoreTimeout {}
+
+impl fmt::Display for StoreTimeout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the store has not answered within {:?}", self.0)
+    }
+}
