@@ -86,14 +86,23 @@ impl<S: Store, C: Clock> Leased<S, C> {
         drop(asked);
         let mut held = Held { shared: Arc::clone(&self.shared), request: Some(request) };
         Box::pin(async move {
-            let answer = answer.await?;
+            let answer = answer.await;
             // From here on the request is complete: what it holds is spent or put back.
-            Ok(held.request.take().map_or(Decision::default(), |request| request.complete(&held.shared, &answer)))
+            let request = held.request.take();
+            match answer {
+                Ok(answer) => {
+                    Ok(request.map_or_else(Decision::default, |request| request.complete(&held.shared, &answer)))
+                }
+                Err(error) => {
+                    request.inspect(|request| request.abandon(&held.shared));
+                    Err(error)
+                }
+            }
         })
     }
 }
 
-/// Puts the units of a request back if its answer fails, or is no longer waited for.
+/// Puts the units of a request back if its answer is no longer waited for. That says nothing about the store.
 struct Held<S: Store, C: Clock> {
     shared: Arc<Shared<S, C>>,
     request: Option<Request>,
@@ -102,7 +111,7 @@ struct Held<S: Store, C: Clock> {
 impl<S: Store, C: Clock> Drop for Held<S, C> {
     fn drop(&mut self) {
         if let Some(request) = self.request.take() {
-            request.abandon(&self.shared);
+            request.put_back(&self.shared);
         }
     }
 }

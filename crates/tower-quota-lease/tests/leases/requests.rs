@@ -383,6 +383,34 @@ fn failed_call_ends_short_refusals() {
     });
 }
 
+/// A client that hangs up says nothing about the store: others are still refused by its last answer.
+#[test]
+fn cancelled_request_keeps_short_refusals() {
+    run(async {
+        let clock = ManualClock::default();
+        let server = ScriptedStore::with_clock(clock.clone());
+        let store = Leased::with_clock(server.clone(), LeaseOptions::default(), clock.clone());
+        let quota = Quota::per_second(200);
+        let client = key(1);
+        let charges = [Charge::new(LIMIT, &quota, &client)];
+        server.memory().check(&[charges[0].with_quota(&quota.burst(190)).cost(175)]).await.unwrap();
+        while store.stats().refused_here == 0 {
+            store.check(&charges).await.unwrap();
+            pass(1).await;
+        }
+        server.set_default(ScriptedAnswer::memory().held());
+        let mut decision = Decision::default();
+        // A lease is asked for, and then, since its answer is held, an exact round trip.
+        for _ in 0..2 {
+            clock.advance(Duration::from_millis(13));
+            drop(store.check(&charges));
+        }
+        let asked = server.operations().len();
+        assert!(store.check_at_once(&charges, &mut decision) && !decision.is_allowed(), "{decision:?}");
+        assert_eq!(server.operations().len(), asked);
+    });
+}
+
 #[test]
 fn refusal_shows_store_time_and_rest() {
     run(async {
