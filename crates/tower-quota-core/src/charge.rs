@@ -47,6 +47,11 @@ pub(crate) struct Counter<'a> {
     pub(crate) quota: &'a Quota,
 }
 
+impl Charge<'_> {
+    /// The most charges of a request that every store takes. A store may fail with more.
+    pub const MOST: usize = 32;
+}
+
 impl<'a> Charge<'a> {
     /// Makes a charge of one unit. The name identifies the limit of a key; its quota may change.
     #[must_use]

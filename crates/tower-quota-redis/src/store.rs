@@ -23,10 +23,6 @@ use crate::question::Question;
 use crate::spread::Spread;
 use crate::stats::RedisStats;
 
-/// The most charges of one request. More would hold up the server, and all its other clients. This many take it 0.2 ms
-/// where they are plain, 0.5 ms otherwise, and twice to three times that where each has a penalty or takes what is
-/// left; a sliding log takes up to 1 ms by itself when it holds its 10,000 stamps. (Redis 7.0.15, two busy cores.)
-const MOST_CHARGES: usize = 32;
 /// The pause between two checks of a closing store for unfinished work.
 const CLOSE_POLL: Duration = Duration::from_millis(1);
 
@@ -174,8 +170,11 @@ impl Store for RedisStore {
         if inner.is_closed.load(Ordering::SeqCst) {
             return Box::pin(async move { inner.count_error(Err(RedisStoreError::Closed)) });
         }
-        if charges.len() > MOST_CHARGES {
-            let error = RedisStoreError::TooManyCharges { charges: charges.len(), most: MOST_CHARGES };
+        // More would hold up the server, and all its other clients. This many take it 0.2 ms where they are plain, 0.5 ms
+        // otherwise, and twice to three times that where each has a penalty or takes what is left; a sliding log takes up
+        // to 1 ms by itself when it holds its 10,000 stamps. (Redis 7.0.15, two busy cores.)
+        if charges.len() > Charge::MOST {
+            let error = RedisStoreError::TooManyCharges { charges: charges.len(), most: Charge::MOST };
             return Box::pin(async move { inner.count_error(Err(error)) });
         }
         if let Some(spread) = Spread::over_partitions(operation, charges, &inner.keys) {

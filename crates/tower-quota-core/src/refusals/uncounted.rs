@@ -3,9 +3,6 @@
 use super::view::ChargeView;
 use crate::charge::Charge;
 
-/// The most charges of a call that carries refusals: a `RedisStore` takes no more.
-const MOST_CHARGES: usize = 32;
-
 /// Refusals of one limit of one key that the store has yet to count.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Uncounted {
@@ -48,6 +45,6 @@ impl Uncounted {
 /// Returns the charges that make the store count these refusals, beside the request's own.
 pub(super) fn carried<'a>(uncounted: &[Uncounted], charges: &[Charge<'a>]) -> Vec<Charge<'a>> {
     let counting = uncounted.iter().filter(|uncounted| uncounted.refusals > 0).count();
-    let most = MOST_CHARGES.saturating_sub(charges.len()).checked_div(counting).unwrap_or(0);
+    let most = Charge::MOST.saturating_sub(charges.len()).checked_div(counting).unwrap_or(0);
     uncounted.iter().zip(charges).flat_map(|(uncounted, charge)| uncounted.charges(charge, most)).collect()
 }

@@ -31,6 +31,14 @@ pub(crate) struct Ask<'p, 'r> {
 /// The charges of one request.
 pub(crate) type Charges<'a> = SmallVec<[Charge<'a>; INLINE_LIMITS]>;
 
+/// Drops the shadows of a request with more charges than a store may take.
+///
+/// The store would fail otherwise, and limits that are only watched would switch the others off.
+#[cold]
+fn drop_shadows(charges: &mut Charges<'_>) {
+    charges.retain(|charge| !charge.is_shadow());
+}
+
 /// A key of the request.
 struct ReadKey<'r> {
     /// The position of the key in the plan.
@@ -174,6 +182,9 @@ impl<'p, 'r> Ask<'p, 'r> {
             }
             charges.push(charge);
         }
+        if charges.len() > Charge::MOST {
+            drop_shadows(&mut charges);
+        }
         charges
     }
 
@@ -206,11 +217,14 @@ impl<'p, 'r> Ask<'p, 'r> {
 
     /// Returns whether this is true of a key of a limit that applies.
     ///
-    /// Of conflicting keys of the request each is looked at, although none of them is counted.
+    /// Of conflicting values, which are counted under an empty key, each is looked at.
     pub(crate) fn any_key(&self, head: &RequestHead<'_>, mut is_it: impl FnMut(Name, &Key<'_>) -> bool) -> bool {
         self.parts.iter().any(|part| {
-            let (limit, mut found) = (&part.planned.limit, is_it(part.planned.limit.name, self.key(part)));
-            limit.extractor.each_key(head, &mut |key| found = found || is_it(limit.name, key));
+            let (limit, key) = (&part.planned.limit, self.key(part));
+            let mut found = is_it(limit.name, key);
+            if key.as_bytes().is_empty() {
+                limit.extractor.each_key(head, &mut |key| found = found || is_it(limit.name, key));
+            }
             found
         })
     }

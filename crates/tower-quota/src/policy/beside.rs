@@ -47,6 +47,9 @@ impl Policy {
     /// when a request is admitted, so of a more generous policy the decisions on requests that this one refuses are
     /// those for clients that would have been admitted up to now.
     ///
+    /// A request to which more than [`Charge::MOST`](crate::Charge::MOST) limits of both policies apply is decided
+    /// without the shadows: a store may take no more.
+    ///
     /// # Errors
     /// As those of [`try_limit`](Self::try_limit): a name is too long with the prefix, or the same key is read in
     /// another way.

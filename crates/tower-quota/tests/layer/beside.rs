@@ -5,7 +5,9 @@ use std::convert::Infallible;
 use http::{Request, Response, StatusCode};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::settle::{Reservation, by_handler};
-use tower_quota::{ConfigError, Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer, key, when};
+use tower_quota::{
+    Charge, ConfigError, Decision, Limit, MemoryStore, Operation, Policy, Quota, RateLimitLayer, Store, key, when,
+};
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Answer, Inner, Limited, ScriptedStore, StoreControl};
@@ -74,6 +76,36 @@ async fn dry_run_counts_and_refuses_nothing() {
         assert!(!fields.contains('~'), "{fields}");
     }
     assert_eq!(ask(&service, "ann").await.status(), StatusCode::TOO_MANY_REQUESTS);
+}
+
+/// A store that takes no more charges than every store has to.
+#[derive(Clone)]
+struct Narrow(MemoryStore);
+
+impl Store for Narrow {
+    type Error = std::io::Error;
+    type Future = std::future::Ready<Result<Decision, std::io::Error>>;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        let Ok(decision) = self.0.apply(operation, charges).into_inner();
+        std::future::ready(if charges.len() > Charge::MOST {
+            Err(std::io::Error::other("too many"))
+        } else {
+            Ok(decision)
+        })
+    }
+}
+
+#[tokio::test]
+async fn large_dry_run_leaves_limits_enforced() {
+    let limits = || (0..17).map(|number| Limit::new(format!("limit-{number}"), Quota::per_minute(1)));
+    let policy = || limits().fold(Policy::new(), Policy::limit);
+    let store = Narrow(MemoryStore::with_clock(100, ManualClock::default()));
+    let service = RateLimitLayer::new(store, policy().dry_run(policy()).unwrap()).layer(Inner::default());
+    for status in [StatusCode::OK, StatusCode::TOO_MANY_REQUESTS] {
+        let request = Request::get("/").body(()).unwrap();
+        assert_eq!(service.clone().oneshot(request).await.unwrap().status(), status);
+    }
 }
 
 #[test]
