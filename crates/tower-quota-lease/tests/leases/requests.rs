@@ -383,7 +383,7 @@ fn failed_call_ends_short_refusals() {
     });
 }
 
-/// A client that hangs up says nothing about the store: others are still refused by its last answer.
+/// Hangs up, which says nothing about the store: others are still refused by its last answer.
 #[test]
 fn cancelled_request_keeps_short_refusals() {
     run(async {
