@@ -355,23 +355,30 @@ fn cut_off_instance_reaches_store_error() {
     });
 }
 
+const SECOND: Quota = Quota::per_second(200);
+
+/// Asks for a client of [`SECOND`] until it is refused without the store. Returns the store inside, too.
+async fn refused_here(charges: &[Charge<'_>]) -> (ScriptedStore, Leased<ScriptedStore, ManualClock>) {
+    let clock = ManualClock::default();
+    let server = ScriptedStore::with_clock(clock.clone());
+    let store = Leased::with_clock(server.clone(), LeaseOptions::default(), clock);
+    server.memory().check(&[charges[0].with_quota(&SECOND.burst(190)).cost(175)]).await.unwrap();
+    while store.stats().refused_here == 0 {
+        store.check(charges).await.unwrap();
+        pass(1).await;
+    }
+    (server, store)
+}
+
 /// Fails at once, before the last answer is old. Every request then gets its choice for a failure.
 #[test]
 fn failed_call_ends_short_refusals() {
     run(async {
-        let clock = ManualClock::default();
-        let server = ScriptedStore::with_clock(clock.clone());
-        let store = Leased::with_clock(server.clone(), LeaseOptions::default(), clock.clone());
-        let quota = Quota::per_second(200);
         let client = key(1);
-        let charges = [Charge::new(LIMIT, &quota, &client)];
-        server.memory().check(&[charges[0].with_quota(&quota.burst(190)).cost(175)]).await.unwrap();
-        while store.stats().refused_here == 0 {
-            store.check(&charges).await.unwrap();
-            pass(1).await;
-        }
+        let charges = [Charge::new(LIMIT, &SECOND, &client)];
+        let (server, store) = refused_here(&charges).await;
         server.set_default(ScriptedAnswer::error("gone"));
-        clock.advance(Duration::from_millis(13));
+        server.clock().advance(Duration::from_millis(13));
         // The first one may be refused in favour of a lease, which fails.
         let _ = store.check(&charges).await;
         pass(1).await;
@@ -387,25 +394,16 @@ fn failed_call_ends_short_refusals() {
 #[test]
 fn cancelled_request_keeps_short_refusals() {
     run(async {
-        let clock = ManualClock::default();
-        let server = ScriptedStore::with_clock(clock.clone());
-        let store = Leased::with_clock(server.clone(), LeaseOptions::default(), clock.clone());
-        let quota = Quota::per_second(200);
         let client = key(1);
-        let charges = [Charge::new(LIMIT, &quota, &client)];
-        server.memory().check(&[charges[0].with_quota(&quota.burst(190)).cost(175)]).await.unwrap();
-        while store.stats().refused_here == 0 {
-            store.check(&charges).await.unwrap();
-            pass(1).await;
-        }
+        let charges = [Charge::new(LIMIT, &SECOND, &client)];
+        let (server, store) = refused_here(&charges).await;
         server.set_default(ScriptedAnswer::memory().held());
-        let mut decision = Decision::default();
         // A lease is asked for, and then, since its answer is held, an exact round trip.
         for _ in 0..2 {
-            clock.advance(Duration::from_millis(13));
+            server.clock().advance(Duration::from_millis(13));
             drop(store.check(&charges));
         }
-        let asked = server.operations().len();
+        let (asked, mut decision) = (server.operations().len(), Decision::default());
         assert!(store.check_at_once(&charges, &mut decision) && !decision.is_allowed(), "{decision:?}");
         assert_eq!(server.operations().len(), asked);
     });

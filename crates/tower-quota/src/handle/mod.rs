@@ -17,6 +17,7 @@ use crate::head::RequestHead;
 use crate::layer::{RateLimitLayer, Shared};
 use crate::limit::Limit;
 use crate::policy::{Ask, Explained, Plan, Policy};
+use crate::request::Rules;
 use crate::store_call::within;
 
 /// A handle that operates a running [`RateLimitLayer`], made by [`RateLimitLayer::handle`].
@@ -141,7 +142,7 @@ impl<S: Store> RateLimitHandle<S> {
     ) -> Result<LimitStatus, HandleError<S::Error>> {
         let client = client.into();
         let rules = self.shared.rules();
-        let plan = &rules.of_client(client).plan;
+        let plan = plan_of(&rules, client);
         let (limit, key) = find(plan, limit, client)?;
         let quota = quota_of(plan, limit, client, &key);
         if quota.algorithm() == Algorithm::SlidingLog {
@@ -335,7 +336,7 @@ impl<S: Store> RateLimitHandle<S> {
         units: u64,
     ) -> Result<LimitStatus, HandleError<S::Error>> {
         let rules = self.shared.rules();
-        let plan = &rules.of_client(client).plan;
+        let plan = plan_of(&rules, client);
         let (limit, key) = find(plan, limit, client)?;
         let quota = quota_of(plan, limit, client, &key);
         self.status(operation, limit.charge(&quota, &key, units)).await
@@ -344,6 +345,14 @@ impl<S: Store> RateLimitHandle<S> {
     async fn status(&self, operation: Operation, charge: Charge<'_>) -> Result<LimitStatus, HandleError<S::Error>> {
         let decision = within(self.shared.store_timeout(), self.shared.store().apply(operation, &[charge])).await?;
         decision.statuses().first().copied().ok_or(HandleError::NoStatus)
+    }
+}
+
+/// Returns the plan that decides the requests of a client: that of the split only if a request names the client.
+fn plan_of<'r>(rules: &'r Arc<Rules>, client: ClientKey<'_>) -> &'r Plan {
+    match client {
+        ClientKey::Request(head) => &rules.of_head(&head).plan,
+        _ => &rules.plan,
     }
 }
 

@@ -6,7 +6,6 @@ use http::Request;
 use tower_quota_core::Decision;
 
 use crate::checks::{Checks, Watch};
-use crate::handle::ClientKey;
 use crate::head::RequestHead;
 use crate::metrics::PolicyMetrics;
 use crate::policy::{Plan, Policy};
@@ -62,14 +61,6 @@ impl Rules {
     pub(crate) fn of_head<'a>(self: &'a Arc<Self>, head: &RequestHead<'_>) -> &'a Arc<Self> {
         match &self.split {
             Some((condition, rules)) if condition(head) => rules,
-            _ => self,
-        }
-    }
-
-    /// Returns the rules that decide the requests of a client. One that is not named by a request gets these.
-    pub(crate) fn of_client<'a>(self: &'a Arc<Self>, client: ClientKey<'_>) -> &'a Arc<Self> {
-        match client {
-            ClientKey::Request(head) => self.of_head(&head),
             _ => self,
         }
     }

@@ -2,20 +2,15 @@
 
 use std::sync::Arc;
 
-use tower_quota::key::{self, KeyExtractor};
-use tower_quota::{ConfigError, Key, Policy, RequestHead, Store};
+use tower_quota::{ConfigError, Policy, RequestHead, Store, key};
 
 use super::shared::Shared;
 use crate::live::blocks::BlockKeys;
 use crate::live::error::Invalid;
-use crate::live::rollout::Rollout;
+use crate::live::rollout::{Rollout, client_key, is_chosen};
 use crate::live::store::Candidate;
 use crate::live::version::Version;
 use crate::{Rules, compile};
-
-/// The seed of the hash that chooses clients for a roll-out: the same on all instances, and for all roll-outs, so that
-/// a larger percentage has the clients of a smaller one.
-const ROLLOUT_SEED: [u8; 16] = *b"quota: roll-outs";
 
 impl<S: Store> Shared<S> {
     /// Reads the document of a version.
@@ -47,15 +42,4 @@ impl<S: Store> Shared<S> {
         let keys = BlockKeys { keys: policy.keys().into(), client_ip };
         self.blocks.add_to(policy, keys)
     }
-}
-
-/// Returns the key by which clients are chosen: the first that a limit counts by.
-pub(crate) fn client_key(policy: &Policy) -> Option<Arc<dyn KeyExtractor>> {
-    policy.keys().into_iter().find(|key| key.scope() != Key::EVERYONE.scope())
-}
-
-/// Returns whether a request's client is among this percentage. Requests without a key, or with several, are not.
-pub(crate) fn is_chosen(by: &dyn KeyExtractor, head: &RequestHead<'_>, percent: u8) -> bool {
-    let key = by.extract(head).filter(|key| !key.as_bytes().is_empty());
-    key.is_some_and(|key| key.digest(&ROLLOUT_SEED) % 100 < u128::from(percent))
 }

@@ -2,9 +2,8 @@
 
 use tower_quota::RequestHead;
 
-use super::compile::{client_key, is_chosen};
 use crate::Rules;
-use crate::live::rollout::Rollout;
+use crate::live::rollout::{Rollout, client_key, is_chosen};
 use crate::live::store::Candidate;
 use crate::live::time::Time;
 use crate::live::version::Version;

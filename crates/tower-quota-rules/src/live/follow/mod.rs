@@ -8,7 +8,6 @@ mod refresh;
 mod shared;
 mod state;
 
-pub(crate) use self::compile::{client_key, is_chosen};
 pub use self::in_force::InForce;
 pub(crate) use self::shared::Shared;
 pub use self::state::{CandidateState, LiveState, ReloadCounts, VersionState};

@@ -10,7 +10,8 @@ use tower_quota::key::KeyExtractor;
 use tower_quota::{Decided, Policy};
 
 use super::Rollout;
-use crate::live::follow::{InForce, client_key, is_chosen};
+use super::chosen::{client_key, is_chosen};
+use crate::live::follow::InForce;
 
 /// Counts the outcomes of a candidate and of the document in force, by a listener of the layer.
 ///

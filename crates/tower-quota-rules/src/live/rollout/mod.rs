@@ -5,11 +5,13 @@
 //! nothing: the candidate's limits are [shadows](tower_quota::Policy::dry_run) under names of their own, decided in the
 //! same step of the store. [`RolloutCounts`] counts how the outcomes differ.
 
+mod chosen;
 mod counts;
 mod total;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::chosen::{client_key, is_chosen};
 pub use self::counts::{LimitCounts, RolloutCounts, RolloutReport};
 pub use self::total::RolloutTotal;
 
