@@ -4,7 +4,7 @@
 
 mod common;
 
-use core::num::NonZeroU32;
+use core::num::{NonZeroU32, NonZeroUsize};
 use std::error::Error;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -69,6 +69,17 @@ async fn slow_handshake_connects_with_default_options() {
     let pool = deadpool_redis::Config::from_url(proxy.url());
     let store = RedisStore::from_pool(pool.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap()).unwrap();
     until_answered(&store).await;
+}
+
+#[tokio::test]
+async fn connect_timeout_bounds_all_connections() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    proxy.inflict(Fault::SlowStart(Duration::from_millis(300)));
+    let options = options().deadline(SHORT).connect_timeout(Duration::from_secs(1));
+    // One after the other, each well within the timeout, they take longer than it.
+    let error = options.connections(NonZeroUsize::new(4).unwrap()).connect(&proxy.url()).await.unwrap_err();
+    assert!(error.to_string().contains("127.0.0.1") && shown(&error).contains("connect timeout"), "{}", shown(&error));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
