@@ -49,7 +49,9 @@ impl Left {
 
     /// Makes the amount left of a bucket of which `used` [grains](Quota::grain) are taken.
     ///
-    /// Nothing is left if the quota counts in windows.
+    /// Nothing is left if the quota counts in windows. This is for the state itself: what is used must be neither more nor
+    /// less, since a [`RefusalCache`](crate::RefusalCache) reads from it when the next request fits. A bound is made by
+    /// [`new`](Self::new).
     ///
     /// ```
     /// use std::time::Duration;
@@ -88,6 +90,18 @@ impl LimitStatus {
         match self.left.0 {
             Amount::Known { remaining, .. } => remaining,
             Amount::Bucket { used, grain, .. } => bucket::units_left(self.limit, grain, used),
+        }
+    }
+
+    /// Returns the time until this many units fit, if they do not fit now.
+    ///
+    /// Only a bucket's own state says so: other statuses may be bounds, or those of a window that slides.
+    pub(crate) const fn fits_after(&self, units: u64) -> Option<Duration> {
+        let Amount::Bucket { used, grain, refill } = self.left.0 else { return None };
+        let used = used.saturating_add(units.saturating_mul(grain));
+        match used.saturating_sub(self.limit.saturating_mul(grain)) {
+            0 => None,
+            over => Some(Duration::from_micros(bucket::until_back(refill, over))),
         }
     }
 

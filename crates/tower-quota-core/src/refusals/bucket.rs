@@ -2,6 +2,7 @@
 
 use super::entry::KnownLimit;
 use super::known_limits::KnownLimits;
+use super::shared_call::{Role, WeakCall};
 use super::uncounted::Uncounted;
 use super::view::{ChargeView, Tag};
 use crate::sync::ShortMutex;
@@ -23,6 +24,8 @@ struct Flight {
     generation: u32,
     /// The quota that was asked last.
     fingerprint: u64,
+    /// The last call that other requests can wait for.
+    shared: Option<WeakCall>,
 }
 
 /// The change of a bucket by a record.
@@ -54,6 +57,25 @@ impl RefusalBucket {
         }
     }
 
+    /// Returns the call that answers a request of a limit in which so many requests fit.
+    pub(super) fn role(&self, view: &ChargeView, fitting: u64) -> Role {
+        let flights = self.flights.lock();
+        let flight = flights.iter().find(|flight| flight.tag == view.tag && flight.fingerprint == view.fingerprint);
+        let calls = flight.map_or(0, |flight| u64::from(flight.calls));
+        match flight.and_then(|flight| flight.shared.as_ref()?.upgrade()).filter(|_| calls >= fitting) {
+            Some(call) => Role::Follows(call),
+            None if calls + 1 >= fitting => Role::Leads(view.tag),
+            None => Role::Alone,
+        }
+    }
+
+    /// Lets other requests of a limit wait for a call under way.
+    pub(super) fn share(&self, tag: Tag, call: Option<WeakCall>) {
+        if let Some(flight) = self.flights.lock().iter_mut().find(|flight| flight.tag == tag) {
+            flight.shared = call;
+        }
+    }
+
     /// Notes a call before it is sent. `changes` says whether it may give units back.
     ///
     /// Returns its generation, and the refusals that it can carry to the store.
@@ -67,7 +89,7 @@ impl RefusalBucket {
             uncounted
         });
         let Some(flight) = flights.iter_mut().find(|flight| flight.tag == view.tag) else {
-            flights.push(Flight { tag: view.tag, calls: 1, generation: 0, fingerprint: view.fingerprint });
+            flights.push(Flight { tag: view.tag, calls: 1, generation: 0, fingerprint: view.fingerprint, shared: None });
             return (0, uncounted);
         };
         flight.calls += 1;

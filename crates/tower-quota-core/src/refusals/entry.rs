@@ -92,10 +92,12 @@ impl KnownLimit {
 
     /// Makes the memory of a status that the store answered to a call that was sent at `sent`.
     pub(super) fn new(view: &ChargeView, status: &LimitStatus, at: Timestamp, sent: u64) -> Self {
-        let until = match status.outcome {
-            Outcome::Refuse(retry) => sent.saturating_add(micros(retry)),
-            _ => 0,
+        let retry = match status.outcome {
+            Outcome::Refuse(retry) => Some(retry),
+            // It has taken what the next request would need.
+            _ => status.fits_after(view.least_units).filter(|_| view.max_wait == 0),
         };
+        let until = retry.map_or(0, |retry| sent.saturating_add(micros(retry)));
         Self {
             tag: view.tag,
             fingerprint: view.fingerprint,
@@ -135,6 +137,12 @@ impl KnownLimit {
     /// Takes the numbers of a later status, and keeps the refusal.
     pub(super) const fn update_status(&mut self, later: &Self) {
         (self.limit, self.remaining, self.full_at) = (later.limit, later.remaining, later.full_at);
+    }
+
+    /// Returns how many requests of this charge fit now, by what is known: other calls may have changed that.
+    pub(super) fn fitting(&self, charge: &Charge<'_>, view: &ChargeView, now: u64) -> Option<u64> {
+        let is_comparable = self.fingerprint == view.fingerprint && !charge.is_shadow() && view.max_wait == 0;
+        if is_comparable { self.aged_status(charge, now).remaining().checked_div(view.least_units) } else { None }
     }
 
     /// Returns whether its refusal holds for more charges than another one: smaller costs, or longer waits.

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use super::bucket::RefusalBucket;
 use super::entry::KnownLimit;
 use super::known_limits::WAYS;
+use super::shared_call::{Role, SharedCall};
 use super::stats::{RefusalStats, Stripes};
 use super::uncounted::Uncounted;
 use super::view::{ChargeView, Tag, Views, views};
@@ -149,6 +150,23 @@ impl<C: Clock> Memory<C> {
         }
         self.stripes.own().answered.fetch_add(1, Ordering::Relaxed);
         true
+    }
+
+    /// Returns the call that answers a request: its own, or one under way that may take what its limit has left.
+    pub(super) fn role(&self, request: Checked<'_>) -> Role {
+        let known = request.charges.iter().zip(request.views).filter_map(|(charge, view)| {
+            let fitting = self.entry(view)?.fitting(charge, view, request.now)?;
+            Some((self.bucket(view.tag)?, view, fitting))
+        });
+        let scarcest = known.min_by_key(|(.., fitting)| *fitting);
+        scarcest.map_or(Role::Alone, |(bucket, view, fitting)| bucket.role(view, fitting))
+    }
+
+    /// Lets other requests of a limit wait for a call under way.
+    pub(super) fn share(&self, tag: Tag, call: &SharedCall) {
+        if let Some(bucket) = self.bucket(tag) {
+            bucket.share(tag, call.downgrade());
+        }
     }
 
     fn refuse_known(&self, request: Checked<'_>, decision: &mut Decision) -> bool {

@@ -5,6 +5,8 @@
 //!           ▼
 //!         the table: does an entry refuse one of the charges?   yes: a decision with what is left of the wait
 //!           ▼ no
+//!         does a call under way take what an entry says is left?   yes: the request waits for it and looks again
+//!           ▼ no
 //!         the calls under way about each tag are noted, the store is asked
 //!           ▼
 //!         a refusal is recorded, unless a refund, a reset, a charge or another quota was asked for meanwhile
@@ -14,6 +16,9 @@
 //! it was decided. More units used meanwhile only prolong that. Units given back, and other quotas, shorten it: those of
 //! this process end the memory at once, those of other processes within the [bound](RefusalCache::max_age).
 //!
+//! An admission that leaves a bucket too little for the next request says the same: from a bucket's state follows when
+//! the cost fits again.
+//!
 //! | file | has |
 //! |---|---|
 //! | `view.rs` | one charge, as the table sees it |
@@ -22,6 +27,7 @@
 //! | `bucket.rs` | entries, and the calls under way about them |
 //! | `memory.rs` | the table and its clock |
 //! | `call.rs` | a call under way, which records its answer |
+//! | `shared_call.rs` | a call that several requests wait for |
 //! | `uncounted.rs` | refusals that the store has yet to count |
 
 mod bucket;
@@ -30,6 +36,7 @@ mod entry;
 mod future;
 mod known_limits;
 mod memory;
+mod shared_call;
 mod stats;
 mod uncounted;
 mod view;
@@ -40,17 +47,26 @@ use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use self::call::TrackedCall;
 pub use self::future::RefusalFuture;
 use self::memory::{Checked, Memory};
+use self::shared_call::Role;
 pub use self::stats::RefusalStats;
 use self::view::Views;
 use crate::charge::{Charge, Operation};
 use crate::clock::{Clock, MonotonicClock};
 use crate::decision::Decision;
+use crate::owned_charge::OwnedCharge;
 use crate::status::LimitStatus;
 use crate::store::Store;
 use crate::time::micros;
+
+/// The most answers to other requests that a request waits for before it asks the store itself.
+///
+/// The first one may be a refusal that ended while it was on its way: the call was sent a little too early.
+const MOST_WAITS: u32 = 2;
 
 /// A store wrapper that remembers refusals of a shared store and answers them in this process.
 ///
@@ -70,7 +86,10 @@ use crate::time::micros;
 /// # What is answered
 ///
 /// * A request is refused from memory if one of its limits is known to refuse its cost, a smaller cost or a longer
-///   accepted wait. The remaining time falls as time passes. A limit of which nothing is remembered has no status then.
+///   accepted wait. A bucket is also known to refuse a cost from the admission that took its last units. The remaining time falls as time passes. A limit of which nothing is remembered has no status then.
+/// * When a unit comes back, one request asks for it. Others of its client wait for that answer, and ask the store only
+///   if it leaves something for them: a flood costs one call or two for each unit. For as many units as came back, as
+///   many requests ask. A request waits for two answers at most.
 /// * Everything else asks the store: smaller costs, other quotas of the limit, costs above the capacity, peeks.
 /// * A refusal is used for at most [`max_age`](Self::max_age), counted from before the call was sent. In this time a
 ///   refund or a reset by another process is not seen. Those through this wrapper and its clones are seen at once.
@@ -91,7 +110,7 @@ use crate::time::micros;
 ///   too short for sliding windows and logs, and if another limit of the request was used up meanwhile.
 /// * A refund whose future is dropped may reach the store later. Refusals are then up to `max_age` old.
 pub struct RefusalCache<S, C = MonotonicClock> {
-    store: S,
+    store: Arc<S>,
     memory: Arc<Memory<C>>,
     max_age_micros: u64,
 }
@@ -114,7 +133,7 @@ impl<S, C> RefusalCache<S, C> {
     #[must_use]
     pub fn with_clock(store: S, clock: C) -> Self {
         let memory = Arc::new(Memory::new(clock, Self::DEFAULT_CAPACITY));
-        Self { store, memory, max_age_micros: micros(Self::DEFAULT_MAX_AGE) }
+        Self { store: Arc::new(store), memory, max_age_micros: micros(Self::DEFAULT_MAX_AGE) }
     }
 
     /// Sets how long a refusal is used, from before its call was sent. The default is one second.
@@ -127,7 +146,7 @@ impl<S, C> RefusalCache<S, C> {
 
     /// Returns the wrapped store. Operations on it are not seen by the cache.
     #[must_use]
-    pub const fn store(&self) -> &S {
+    pub fn store(&self) -> &S {
         &self.store
     }
 
@@ -184,9 +203,7 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         if !self.remembers() {
             return (RefusalFuture::direct(self.store.check(charges)), None);
         }
-        let views = self.memory.views(charges);
-        let (answer, known) = self.check_store(views, charges);
-        (RefusalFuture::tracked(answer), known)
+        self.ask_store(self.memory.views(charges), charges, MOST_WAITS)
     }
 
     /// Records a decision that the store made at once.
@@ -214,16 +231,53 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         self.store.is_shared() && !self.memory.is_empty()
     }
 
+    /// Asks the store, or waits for a call under way that probably takes what the request would ask for.
+    fn ask_store(&self, views: Views, charges: &[Charge<'_>], waits: u32) -> (RefusalFuture<S>, Option<Decision>) {
+        let request = Checked { charges, views: &views, now: self.memory.now(), max_age: u64::MAX };
+        let known = if self.memory.may_refuse(request.now) { self.memory.known_refusal(request) } else { None };
+        let answer = match self.memory.role(request) {
+            Role::Follows(call) if waits > 0 => {
+                let (cache, owned) = (self.clone(), charges.iter().map(OwnedCharge::from).collect::<Vec<_>>());
+                RefusalFuture::tracked(async move {
+                    call.await;
+                    let answer = cache.check_again(views, &owned, waits - 1);
+                    answer.await
+                })
+            }
+            Role::Leads(tag) => {
+                let (call, answer) = shared_call::share(self.send_check(views, charges));
+                self.memory.share(tag, &call);
+                RefusalFuture::tracked(answer)
+            }
+            _ => RefusalFuture::tracked(self.send_check(views, charges)),
+        };
+        (answer, known)
+    }
+
+    /// Checks a request that has waited for another one's answer.
+    fn check_again(&self, views: Views, owned: &[OwnedCharge], waits: u32) -> RefusalFuture<S> {
+        let charges: SmallVec<[Charge<'_>; 4]> = owned.iter().map(OwnedCharge::as_charge).collect();
+        match self.refusal(&views, &charges) {
+            Some(known) => RefusalFuture::tracked(core::future::ready(Ok(known))),
+            None => self.ask_store(views, &charges, waits).0,
+        }
+    }
+
+    /// Refuses a request that is known to be over its limits.
+    fn refusal(&self, views: &Views, charges: &[Charge<'_>]) -> Option<Decision> {
+        let mut known = Decision::default();
+        let request = Checked { charges, views, now: self.memory.now(), max_age: self.max_age_micros };
+        self.memory.refuse(request, &mut known).then_some(known)
+    }
+
     /// Sends a check, with the refusals that the store has yet to count.
-    fn check_store(
+    fn send_check(
         &self,
         views: Views,
         charges: &[Charge<'_>],
-    ) -> (impl Future<Output = StoreAnswer<S>> + use<S, C>, Option<Decision>) {
-        let now = self.memory.now();
-        let known_for = |max_age| self.memory.known_refusal(Checked { charges, views: &views, now, max_age });
-        let known = if self.memory.may_refuse(now) { known_for(u64::MAX) } else { None };
-        let refused = known.as_ref().and_then(|_| known_for(self.max_age_micros));
+    ) -> impl Future<Output = StoreAnswer<S>> + Send + use<S, C> {
+        let request = Checked { charges, views: &views, now: self.memory.now(), max_age: self.max_age_micros };
+        let refused = if self.memory.may_refuse(request.now) { self.memory.known_refusal(request) } else { None };
         let count = views.len();
         let call = TrackedCall::begin(&self.memory, views, Operation::Check);
         let uncounted = call.uncounted(charges);
@@ -236,7 +290,7 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
             None if uncounted.is_empty() => (None, self.store.check(charges)),
             None => (Some(self.store.apply(Operation::Refuse, &uncounted)), self.store.check(charges)),
         };
-        let answer = async move {
+        async move {
             if let Some(carried) = carried {
                 // Its error has no reader: the check that follows meets the same store.
                 let _ = carried.await;
@@ -251,8 +305,7 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
             call.record(&own);
             // It was counted as refused, so it is refused also where the store would admit the next one.
             Ok(if own.is_allowed() { refused } else { own })
-        };
-        (answer, known)
+        }
     }
 }
 
@@ -278,13 +331,13 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
                 Ok(decision)
             });
         }
-        let mut known = Decision::default();
-        let request = Checked { charges, views: &views, now: self.memory.now(), max_age: self.max_age_micros };
-        if self.memory.refuse(request, &mut known) {
+        if let Some(known) = self.refusal(&views, charges) {
             return RefusalFuture::tracked(core::future::ready(Ok(known)));
         }
-        let (answer, known) = self.check_store(views, charges);
-        RefusalFuture::tracked(async move { answer.await.or_else(|error| known.ok_or(error)) })
+        match self.ask_store(views, charges, MOST_WAITS) {
+            (answer, None) => answer,
+            (answer, Some(known)) => RefusalFuture::tracked(async move { answer.await.or(Ok(known)) }),
+        }
     }
 
     #[inline]
@@ -310,10 +363,10 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
     }
 }
 
-impl<S: Clone, C> Clone for RefusalCache<S, C> {
-    /// Clones the store. Clones share what is remembered.
+impl<S, C> Clone for RefusalCache<S, C> {
+    /// Clones share the store, and what is remembered.
     fn clone(&self) -> Self {
-        Self { store: self.store.clone(), memory: Arc::clone(&self.memory), max_age_micros: self.max_age_micros }
+        Self { store: Arc::clone(&self.store), memory: Arc::clone(&self.memory), max_age_micros: self.max_age_micros }
     }
 }
 

@@ -8,6 +8,7 @@ mod counted;
 mod exact;
 mod in_flight;
 mod outages;
+mod sharing;
 
 use std::future::Future;
 use std::sync::Arc;

@@ -1,0 +1,176 @@
+//! Requests that wait for a call under way, which probably takes the last unit of their limit.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tower_quota_core::{Charge, Decision, Left, LimitStatus, Operation, Outcome, Quota, RefusalCache, Store};
+use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedError, ScriptedStore, SharedStore, block_on};
+
+use crate::client;
+
+const MINUTE: Quota = Quota::per_minute(6);
+const UNIT: Duration = Duration::from_secs(10);
+
+type Answer = Pin<Box<dyn Future<Output = Result<Decision, ScriptedError>> + Send>>;
+
+/// A client that has used its quota up, and a number of units that came back.
+struct Exhausted {
+    cache: RefusalCache<SharedStore<ScriptedStore>, ManualClock>,
+    store: ScriptedStore,
+    quota: Quota,
+}
+
+impl Exhausted {
+    fn new(quota: Quota, units: u32) -> Self {
+        let store = ScriptedStore::new();
+        let cache = RefusalCache::with_clock(SharedStore(store.clone()), store.clock().clone());
+        let setting = Self { cache, store, quota };
+        for cost in [6, 1] {
+            block_on(setting.begin(cost)).unwrap();
+        }
+        setting.store.clock().advance(UNIT * units);
+        setting.store.set_default(ScriptedAnswer::memory().held());
+        setting
+    }
+
+    fn begin(&self, cost: u64) -> Answer {
+        Box::pin(self.cache.check(&[Charge::new("minute", &self.quota, &client(1)).cost(cost)]))
+    }
+
+    /// Begins a check and polls it once.
+    fn start(&self) -> Answer {
+        let mut answer = self.begin(1);
+        assert!(poll(&mut answer).is_pending());
+        answer
+    }
+
+    fn asked(&self) -> usize {
+        self.store.operations().len()
+    }
+}
+
+fn poll(answer: &mut Answer) -> Poll<Result<Decision, ScriptedError>> {
+    answer.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+}
+
+fn is_allowed(answer: Answer) -> bool {
+    block_on(answer).unwrap().is_allowed()
+}
+
+#[test]
+fn as_many_calls_are_sent_as_units_came_back() {
+    for units in 1..=3 {
+        let setting = Exhausted::new(MINUTE, units);
+        let before = setting.asked();
+        let answers: Vec<Answer> = (0..9).map(|_| setting.start()).collect();
+        assert_eq!(setting.asked() - before, units as usize);
+        setting.store.release();
+        let allowed = answers.into_iter().map(is_allowed).filter(|is_allowed| *is_allowed).count();
+        assert_eq!((allowed, setting.asked() - before), (units as usize, units as usize));
+    }
+}
+
+#[test]
+fn waiting_requests_ask_if_more_is_left_than_was_known() {
+    let setting = Exhausted::new(MINUTE, 1);
+    // Another process gives all units back.
+    let key = client(1);
+    let Ok(_) = setting.store.memory().apply(Operation::Reset, &[Charge::new("minute", &MINUTE, &key)]).into_inner();
+    let before = setting.asked();
+    let answers: Vec<Answer> = (0..3).map(|_| setting.start()).collect();
+    assert_eq!(setting.asked(), before + 1);
+    setting.store.set_default(ScriptedAnswer::memory());
+    setting.store.release();
+    assert!(answers.into_iter().all(is_allowed));
+}
+
+#[test]
+fn waiting_requests_ask_if_the_call_fails() {
+    let setting = Exhausted::new(MINUTE, 1);
+    setting.store.push(ScriptedAnswer::error("broken").held());
+    let (first, second) = (setting.start(), setting.start());
+    let before = setting.asked();
+    setting.store.set_default(ScriptedAnswer::memory());
+    setting.store.release();
+    assert_eq!(block_on(first).unwrap_err().to_string(), "broken");
+    assert!(is_allowed(second));
+    assert_eq!(setting.asked(), before + 1);
+}
+
+/// Answers calls by refusals that are over when they arrive.
+#[test]
+fn waiting_requests_wait_again_but_not_for_long() {
+    let setting = Exhausted::new(MINUTE, 1);
+    let left = Left::new(0, Duration::from_secs(60));
+    let outcome = Outcome::Refuse(Duration::from_micros(1));
+    let early = LimitStatus { name: "minute".into(), limit: 6, left, taken: 0, outcome, is_shadow: false };
+    setting.store.set_default(ScriptedAnswer::statuses([early]).held());
+    let mut answers: Vec<Answer> = (0..9).map(|_| setting.start()).collect();
+    // One call; then one of the eight that wait; then the other seven, which have waited twice.
+    for calls in [1, 1, 7] {
+        assert_eq!(setting.store.held(), calls);
+        setting.store.clock().advance(Duration::from_micros(2));
+        setting.store.release();
+        answers.retain_mut(|answer| poll(answer).is_pending());
+    }
+    assert!(answers.is_empty());
+}
+
+/// Waits for the second of two requests, whose first one is not polled or dropped.
+#[test]
+fn waiting_request_needs_no_other_task() {
+    for drops in [false, true] {
+        let setting = Exhausted::new(MINUTE, 1);
+        let first = setting.begin(1);
+        let before = setting.asked();
+        let second = setting.start();
+        let kept = (!drops).then_some(first);
+        setting.store.release();
+        // Its unit was taken, for nobody if it was dropped.
+        assert!(!is_allowed(second));
+        assert_eq!(setting.asked(), before);
+        assert!(kept.is_none_or(is_allowed));
+    }
+}
+
+#[test]
+fn call_that_nobody_waits_for_is_forgotten() {
+    let setting = Exhausted::new(MINUTE, 1);
+    drop((setting.start(), setting.start()));
+    assert_eq!(setting.store.held(), 0);
+    let before = setting.asked();
+    let next = setting.start();
+    assert_eq!(setting.asked(), before + 1);
+    setting.store.release();
+    assert!(!is_allowed(next), "the dropped call has taken the unit");
+}
+
+#[test]
+fn requests_of_other_costs_and_quotas_ask_themselves() {
+    let setting = Exhausted::new(MINUTE, 4);
+    let before = setting.asked();
+    let answers = [setting.begin(1), setting.begin(2), setting.begin(1)];
+    assert_eq!(setting.asked(), before + 3, "four units came back");
+    let raised = Exhausted { quota: Quota::per_minute(60), cache: setting.cache.clone(), store: setting.store.clone() };
+    drop(raised.begin(1));
+    assert_eq!(setting.asked(), before + 4);
+    setting.store.release();
+    assert!(answers.into_iter().all(is_allowed));
+}
+
+/// Windows do not say when the next unit fits: after an admission the store is asked once more.
+#[test]
+fn exhausted_window_is_known_from_a_refusal() {
+    for quota in [MINUTE.sliding_window(), MINUTE.sliding_log(), MINUTE.fixed_window()] {
+        let setting = Exhausted::new(quota, 0);
+        setting.store.set_default(ScriptedAnswer::memory());
+        setting.store.clock().advance(UNIT * 12);
+        for (cost, asks) in [(6, true), (1, true), (1, false)] {
+            let before = setting.asked();
+            block_on(setting.begin(cost)).unwrap();
+            assert_eq!(setting.asked() > before, asks, "{quota:?}");
+        }
+    }
+}
