@@ -78,7 +78,7 @@
 //! ACL, with the default prefix:
 //!
 //! ```text
-//! ACL SETUSER limiter on >password ~quota:3:* +evalsha +eval +time +mget +set +del
+//! ACL SETUSER limiter on >password ~quota:3:* +evalsha +eval +time +mget +psetex +del
 //! ```
 //!
 //! The script uses all but the first two with the caller's rights. All keys that it uses are declared, as proxies and

@@ -42,7 +42,7 @@ async fn three_limits_take_one_call() {
         .collect();
     seen.sort_unstable();
     // What the script does inside the server is counted too: one reading of the time, one of the entry, one write.
-    assert_eq!(seen, ["evalsha:calls=1", "mget:calls=1", "set:calls=1", "time:calls=1"]);
+    assert_eq!(seen, ["evalsha:calls=1", "mget:calls=1", "psetex:calls=1", "time:calls=1"]);
 }
 
 #[tokio::test]

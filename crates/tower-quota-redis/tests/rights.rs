@@ -71,7 +71,7 @@ async fn documented_rights_suffice_for_a_server() {
     for (needed, charge) in [
         ("time", Charge::new("hour", &QUOTA, &ann)),
         ("mget", Charge::new("hour", &QUOTA, &ann)),
-        ("set", Charge::new("hour", &QUOTA, &ann)),
+        ("psetex", Charge::new("hour", &QUOTA, &ann)),
         ("evalsha", Charge::new("hour", &QUOTA, &ann)),
     ] {
         server.command(&format!("ACL SETUSER limiter -{needed}")).unwrap();
