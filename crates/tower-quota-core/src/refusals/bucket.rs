@@ -7,6 +7,9 @@ use super::uncounted::Uncounted;
 use super::view::{ChargeView, Tag};
 use crate::sync::ShortMutex;
 
+/// The time within which other requests join a call, in microseconds. If its answer is lost, the next request asks.
+const LONGEST_FOLLOWED: u64 = 20_000;
+
 /// A bucket of the table. The entries are changed under the lock of the calls under way.
 #[derive(Default)]
 pub(super) struct RefusalBucket {
@@ -24,8 +27,17 @@ struct Flight {
     generation: u32,
     /// The quota that was asked last.
     fingerprint: u64,
-    /// The last call that other requests can wait for.
-    shared: Option<WeakCall>,
+    /// The last call that other requests can wait for, and when it was sent.
+    shared: Option<(WeakCall, u64)>,
+}
+
+/// The part of a store's answer that is about one limit.
+#[derive(Clone, Copy)]
+pub(super) struct Said {
+    pub(super) limit: KnownLimit,
+    pub(super) is_admitted: bool,
+    /// Says whether its status is kept where nothing is refused.
+    pub(super) is_kept: bool,
 }
 
 /// The change of a bucket by a record.
@@ -58,21 +70,26 @@ impl RefusalBucket {
     }
 
     /// Returns the call that answers a request of a limit in which so many requests fit.
-    pub(super) fn role(&self, view: &ChargeView, fitting: u64) -> Role {
+    pub(super) fn role(&self, view: &ChargeView, fitting: u64, now: u64) -> Role {
         let flights = self.flights.lock();
         let flight = flights.iter().find(|flight| flight.tag == view.tag && flight.fingerprint == view.fingerprint);
         let calls = flight.map_or(0, |flight| u64::from(flight.calls));
-        match flight.and_then(|flight| flight.shared.as_ref()?.upgrade()).filter(|_| calls >= fitting) {
+        let shared = flight.filter(|_| calls >= fitting).and_then(|flight| flight.shared.as_ref());
+        // Under the lock a call may be taken but not dropped: its end takes the lock too.
+        match shared
+            .filter(|(_, sent)| now.saturating_sub(*sent) < LONGEST_FOLLOWED)
+            .and_then(|(call, _)| call.upgrade())
+        {
             Some(call) => Role::Follows(call),
             None if calls + 1 >= fitting => Role::Leads(view.tag),
             None => Role::Alone,
         }
     }
 
-    /// Lets other requests of a limit wait for a call under way.
-    pub(super) fn share(&self, tag: Tag, call: Option<WeakCall>) {
+    /// Lets other requests of a limit wait for a call that was just sent.
+    pub(super) fn share(&self, tag: Tag, call: Option<WeakCall>, now: u64) {
         if let Some(flight) = self.flights.lock().iter_mut().find(|flight| flight.tag == tag) {
-            flight.shared = call;
+            flight.shared = call.map(|call| (call, now));
         }
     }
 
@@ -89,7 +106,13 @@ impl RefusalBucket {
             uncounted
         });
         let Some(flight) = flights.iter_mut().find(|flight| flight.tag == view.tag) else {
-            flights.push(Flight { tag: view.tag, calls: 1, generation: 0, fingerprint: view.fingerprint, shared: None });
+            flights.push(Flight {
+                tag: view.tag,
+                calls: 1,
+                generation: 0,
+                fingerprint: view.fingerprint,
+                shared: None,
+            });
             return (0, uncounted);
         };
         flight.calls += 1;
@@ -106,7 +129,7 @@ impl RefusalBucket {
         view: &ChargeView,
         changes: bool,
         generation: u32,
-        answer: Option<(KnownLimit, bool)>,
+        answer: Option<Said>,
         now: u64,
     ) -> Recorded {
         let mut flights = self.flights.lock();
@@ -125,7 +148,7 @@ impl RefusalBucket {
             self.forget_if_other(view, changes);
         }
         match answer {
-            Some((fresh, keeps_status)) if is_current && !interferes => self.record(fresh, view, now, keeps_status),
+            Some(said) if is_current && !interferes => self.record(said, view, now),
             _ => Recorded::default(),
         }
     }
@@ -138,16 +161,17 @@ impl RefusalBucket {
     }
 
     /// Records an answer: a refusal, or a status if those are remembered.
-    fn record(&self, mut fresh: KnownLimit, view: &ChargeView, now: u64, keeps_status: bool) -> Recorded {
+    fn record(&self, said: Said, view: &ChargeView, now: u64) -> Recorded {
+        let Said { limit: mut fresh, is_admitted, is_kept } = said;
         let is_refusal = fresh.is_refusal_at(now);
         if let Some(mut known) = self.entries.get(fresh.tag) {
             if known.sent > fresh.sent {
                 return Recorded::default();
             }
-            let still_refuses = known.is_refusal_at(now);
             // A refusal stays if the store has not contradicted it.
-            let stays = still_refuses
-                && if is_refusal { known.refuses_more_than(&fresh) } else { !known.refuses(view, now, u64::MAX) };
+            let is_contradicted = (is_admitted || !is_refusal) && known.refuses(view, now, u64::MAX);
+            let says_more = !is_refusal || known.refuses_more_than(&fresh);
+            let stays = known.is_refusal_at(now) && !is_contradicted && says_more;
             if stays {
                 known.update_status(&fresh);
                 self.entries.put(&known, now);
@@ -155,11 +179,11 @@ impl RefusalBucket {
             }
             fresh.called = fresh.called.max(known.called);
             fresh.uncounted = known.uncounted;
-            if !is_refusal && !keeps_status {
+            if !is_refusal && !is_kept {
                 self.entries.remove(fresh.tag);
             }
         }
-        let evicted = if is_refusal || keeps_status { self.entries.put(&fresh, now) } else { None };
+        let evicted = if is_refusal || is_kept { self.entries.put(&fresh, now) } else { None };
         Recorded { is_refusal, evicts_refusal: evicted.is_some_and(|known| known.is_refusal_at(now)) }
     }
 }

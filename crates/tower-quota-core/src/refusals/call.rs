@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::bucket::Said;
 use super::entry::KnownLimit;
 use super::memory::Memory;
 use super::uncounted::{Uncounted, carried};
@@ -49,10 +50,11 @@ impl<C: Clock> TrackedCall<C> {
         }
         self.is_over = true;
         // All limits of a refused request are remembered, so that the next answer can report them.
-        let keeps_status = matches!(decision.outcome(), Outcome::Refuse(_)) || self.memory.remembers_statuses();
+        let is_kept = matches!(decision.outcome(), Outcome::Refuse(_)) || self.memory.remembers_statuses();
         for ((view, generation), status) in self.views.iter().zip(&self.generations).zip(decision.statuses()) {
-            let fresh = KnownLimit::new(view, status, decision.at(), self.sent);
-            self.memory.end(view, false, *generation, Some((fresh, keeps_status)));
+            let limit = KnownLimit::new(view, status, decision.at(), self.sent);
+            let said = Said { limit, is_admitted: status.outcome == Outcome::Allow, is_kept };
+            self.memory.end(view, false, *generation, Some(said));
         }
     }
 }

@@ -95,7 +95,8 @@ impl KnownLimit {
         let retry = match status.outcome {
             Outcome::Refuse(retry) => Some(retry),
             // It has taken what the next request would need.
-            _ => status.fits_after(view.least_units).filter(|_| view.max_wait == 0),
+            Outcome::Allow if view.max_wait == 0 => status.fits_after(view.least_units),
+            _ => None,
         };
         let until = retry.map_or(0, |retry| sent.saturating_add(micros(retry)));
         Self {
@@ -139,10 +140,16 @@ impl KnownLimit {
         (self.limit, self.remaining, self.full_at) = (later.limit, later.remaining, later.full_at);
     }
 
-    /// Returns how many requests of this charge fit now, by what is known: other calls may have changed that.
+    /// Returns how many requests of a bucket's charge fit now, by what is known: other calls may have changed that.
+    ///
+    /// What a window admits says nothing about the next request.
     pub(super) fn fitting(&self, charge: &Charge<'_>, view: &ChargeView, now: u64) -> Option<u64> {
         let is_comparable = self.fingerprint == view.fingerprint && !charge.is_shadow() && view.max_wait == 0;
-        if is_comparable { self.aged_status(charge, now).remaining().checked_div(view.least_units) } else { None }
+        if is_comparable && charge.quota().algorithm().is_bucket() {
+            self.aged_status(charge, now).remaining().checked_div(view.least_units)
+        } else {
+            None
+        }
     }
 
     /// Returns whether its refusal holds for more charges than another one: smaller costs, or longer waits.

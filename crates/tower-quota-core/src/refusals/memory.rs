@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-use super::bucket::RefusalBucket;
+use super::bucket::{RefusalBucket, Said};
 use super::entry::KnownLimit;
 use super::known_limits::WAYS;
 use super::shared_call::{Role, SharedCall};
@@ -159,13 +159,13 @@ impl<C: Clock> Memory<C> {
             Some((self.bucket(view.tag)?, view, fitting))
         });
         let scarcest = known.min_by_key(|(.., fitting)| *fitting);
-        scarcest.map_or(Role::Alone, |(bucket, view, fitting)| bucket.role(view, fitting))
+        scarcest.map_or(Role::Alone, |(bucket, view, fitting)| bucket.role(view, fitting, request.now))
     }
 
     /// Lets other requests of a limit wait for a call under way.
     pub(super) fn share(&self, tag: Tag, call: &SharedCall) {
         if let Some(bucket) = self.bucket(tag) {
-            bucket.share(tag, call.downgrade());
+            bucket.share(tag, call.downgrade(), self.now());
         }
     }
 
@@ -201,11 +201,11 @@ impl<C: Clock> Memory<C> {
     }
 
     /// Notes the end of a call, and records what it says about a limit, if that is given.
-    pub(super) fn end(&self, view: &ChargeView, changes: bool, generation: u32, answer: Option<(KnownLimit, bool)>) {
+    pub(super) fn end(&self, view: &ChargeView, changes: bool, generation: u32, answer: Option<Said>) {
         let Some(bucket) = self.bucket(view.tag) else { return };
         let recorded = bucket.end(view, changes, generation, answer, self.now());
-        if let Some((fresh, _)) = answer.filter(|_| recorded.is_refusal) {
-            self.refusing_until.fetch_max(fresh.until, Ordering::Relaxed);
+        if let Some(said) = answer.filter(|_| recorded.is_refusal) {
+            self.refusing_until.fetch_max(said.limit.until, Ordering::Relaxed);
             self.remembered.fetch_add(1, Ordering::Relaxed);
         }
         self.evicted.fetch_add(u64::from(recorded.evicts_refusal), Ordering::Relaxed);

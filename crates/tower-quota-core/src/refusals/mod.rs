@@ -89,7 +89,8 @@ const MOST_WAITS: u32 = 2;
 ///   accepted wait. A bucket is also known to refuse a cost from the admission that took its last units. The remaining time falls as time passes. A limit of which nothing is remembered has no status then.
 /// * When a unit comes back, one request asks for it. Others of its client wait for that answer, and ask the store only
 ///   if it leaves something for them: a flood costs one call or two for each unit. For as many units as came back, as
-///   many requests ask. A request waits for two answers at most.
+///   many requests ask. A request waits for two answers at most, and for none after one that failed. Windows do not
+///   say when the next unit comes back: their requests all ask.
 /// * Everything else asks the store: smaller costs, other quotas of the limit, costs above the capacity, peeks.
 /// * A refusal is used for at most [`max_age`](Self::max_age), counted from before the call was sent. In this time a
 ///   refund or a reset by another process is not seen. Those through this wrapper and its clones are seen at once.
@@ -235,12 +236,15 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
     fn ask_store(&self, views: Views, charges: &[Charge<'_>], waits: u32) -> (RefusalFuture<S>, Option<Decision>) {
         let request = Checked { charges, views: &views, now: self.memory.now(), max_age: u64::MAX };
         let known = if self.memory.may_refuse(request.now) { self.memory.known_refusal(request) } else { None };
-        let answer = match self.memory.role(request) {
+        // Without an age no answer says anything to another request.
+        let role = if self.max_age_micros > 0 { self.memory.role(request) } else { Role::Alone };
+        let answer = match role {
             Role::Follows(call) if waits > 0 => {
                 let (cache, owned) = (self.clone(), charges.iter().map(OwnedCharge::from).collect::<Vec<_>>());
                 RefusalFuture::tracked(async move {
-                    call.await;
-                    let answer = cache.check_again(views, &owned, waits - 1);
+                    // After a failure each asks for itself.
+                    let waits = if call.await { waits - 1 } else { 0 };
+                    let answer = cache.check_again(views, &owned, waits);
                     answer.await
                 })
             }
@@ -259,7 +263,15 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         let charges: SmallVec<[Charge<'_>; 4]> = owned.iter().map(OwnedCharge::as_charge).collect();
         match self.refusal(&views, &charges) {
             Some(known) => RefusalFuture::tracked(core::future::ready(Ok(known))),
-            None => self.ask_store(views, &charges, waits).0,
+            None => self.check_with_refusal(views, &charges, waits),
+        }
+    }
+
+    /// Asks the store, and refuses what is known to be refused if it fails.
+    fn check_with_refusal(&self, views: Views, charges: &[Charge<'_>], waits: u32) -> RefusalFuture<S> {
+        match self.ask_store(views, charges, waits) {
+            (answer, None) => answer,
+            (answer, Some(known)) => RefusalFuture::tracked(async move { answer.await.or(Ok(known)) }),
         }
     }
 
@@ -334,10 +346,7 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
         if let Some(known) = self.refusal(&views, charges) {
             return RefusalFuture::tracked(core::future::ready(Ok(known)));
         }
-        match self.ask_store(views, charges, MOST_WAITS) {
-            (answer, None) => answer,
-            (answer, Some(known)) => RefusalFuture::tracked(async move { answer.await.or(Ok(known)) }),
-        }
+        self.check_with_refusal(views, charges, MOST_WAITS)
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! A call whose answer several requests wait for.
 
 use core::future::Future;
+use core::panic::AssertUnwindSafe;
 use core::pin::Pin;
 use std::sync::Arc;
 
@@ -10,11 +11,15 @@ use futures_util::future::{Shared, WeakShared};
 use super::view::Tag;
 use crate::sync::ShortMutex;
 
+type BoxCall = Pin<Box<dyn Future<Output = bool> + Send>>;
+
 /// A call that each request waiting for it carries on, so that none depends on another one's task.
-pub(super) type SharedCall = Shared<Pin<Box<dyn Future<Output = ()> + Send>>>;
+///
+/// Its output says whether the store has answered.
+pub(super) type SharedCall = Shared<BoxCall>;
 
 /// A call that ends when no request waits for it any more.
-pub(super) type WeakCall = WeakShared<Pin<Box<dyn Future<Output = ()> + Send>>>;
+pub(super) type WeakCall = WeakShared<BoxCall>;
 
 /// The call that answers a request.
 pub(super) enum Role {
@@ -27,14 +32,22 @@ pub(super) enum Role {
 }
 
 /// Returns a call that other requests can wait for, and its answer, which is for one of them.
-pub(super) fn share<A: Send + 'static>(
-    call: impl Future<Output = A> + Send + 'static,
-) -> (SharedCall, impl Future<Output = A> + Send) {
-    let answered = Arc::new(ShortMutex::default());
+///
+/// If the call panics, that one does too, and no other.
+pub(super) fn share<T, E>(
+    call: impl Future<Output = Result<T, E>> + Send + 'static,
+) -> (SharedCall, impl Future<Output = Result<T, E>> + Send)
+where
+    T: Send + 'static,
+    E: Send + 'static,
+{
+    let answered: Arc<ShortMutex<Option<std::thread::Result<Result<T, E>>>>> = Arc::default();
     let answer = Arc::clone(&answered);
-    let call: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
-        let answer = call.await;
+    let call: BoxCall = Box::pin(async move {
+        let answer = AssertUnwindSafe(call).catch_unwind().await;
+        let is_answered = matches!(answer, Ok(Ok(_)));
         *answered.lock() = Some(answer);
+        is_answered
     });
     let call = call.shared();
     let own = call.clone();
@@ -42,8 +55,9 @@ pub(super) fn share<A: Send + 'static>(
         own.await;
         let answer = answer.lock().take();
         match answer {
-            Some(answer) => answer,
-            // Nobody else takes it.
+            Some(Ok(answer)) => answer,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            // Only this request takes it.
             None => core::future::pending().await,
         }
     })

@@ -66,6 +66,31 @@ fn refusal_older_than_a_second_asks() {
 }
 
 #[test]
+fn admission_ends_older_refusal() {
+    let setting = Setting::new();
+    let key = client(1);
+    let charge = Charge::new("minute", &MINUTE, &key);
+    for cost in [6, 1] {
+        setting.check(&[charge.cost(cost)]);
+    }
+    // By another process.
+    let Ok(_) = setting.store.memory.apply(Operation::Reset, &[charge]).into_inner();
+    setting.clock.advance(Duration::from_millis(1_500));
+    assert!(setting.check(&[charge.cost(5)]).is_allowed(), "one unit is left, and five more do not fit");
+    setting.fail(true);
+    assert!(block_on(setting.cache.check(&[charge])).is_err());
+    assert!(!block_on(setting.cache.check(&[charge.cost(5)])).unwrap().is_allowed());
+}
+
+#[test]
+fn cost_that_never_fits_is_not_remembered() {
+    let setting = Setting::new();
+    let key = client(1);
+    setting.check(&[Charge::new("minute", &MINUTE, &key).cost(1_000_000)]);
+    assert_eq!(setting.cache.stats().remembered, 0);
+}
+
+#[test]
 fn refusal_ends_when_request_fits() {
     let setting = Setting::new();
     let (key, quota) = (client(1), Quota::per_second(10));

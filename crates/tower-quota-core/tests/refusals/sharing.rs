@@ -1,7 +1,10 @@
 //! Requests that wait for a call under way, which probably takes the last unit of their limit.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -118,6 +121,67 @@ fn waiting_requests_wait_again_but_not_for_long() {
     assert!(answers.is_empty());
 }
 
+#[test]
+fn call_without_an_answer_is_not_joined_for_long() {
+    let setting = Exhausted::new(MINUTE, 1);
+    let before = setting.asked();
+    let lost: Vec<Answer> = (0..3).map(|_| setting.start()).collect();
+    setting.store.clock().advance(Duration::from_millis(20));
+    let later: Vec<Answer> = (0..3).map(|_| setting.start()).collect();
+    assert_eq!(setting.asked(), before + 2, "one request asks again, and the others wait for that");
+    drop((lost, later));
+}
+
+#[test]
+fn panic_of_a_call_reaches_its_own_request_alone() {
+    let inner = ScriptedStore::new();
+    let store = Fragile { store: inner.clone(), breaks: Arc::default() };
+    let (breaks, key) = (Arc::clone(&store.breaks), client(1));
+    let cache = RefusalCache::with_clock(store, inner.clock().clone());
+    let check = |cost| cache.check(&[Charge::new("minute", &MINUTE, &key).cost(cost)]);
+    for cost in [6, 1] {
+        block_on(check(cost)).unwrap();
+    }
+    inner.clock().advance(UNIT);
+    breaks.store(true, Ordering::Relaxed);
+    let first = check(1);
+    let second = check(1);
+    breaks.store(false, Ordering::Relaxed);
+    // The first call took the unit before it broke.
+    assert!(!block_on(second).unwrap().is_allowed());
+    assert!(catch_unwind(AssertUnwindSafe(|| block_on(first))).is_err());
+}
+
+/// A store whose answers may break.
+struct Fragile {
+    store: ScriptedStore,
+    breaks: Arc<AtomicBool>,
+}
+
+impl Store for Fragile {
+    type Error = ScriptedError;
+    type Future = Answer;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        let (answer, breaks) = (self.store.apply(operation, charges), self.breaks.load(Ordering::Relaxed));
+        Box::pin(async move {
+            assert!(!breaks, "the store is broken");
+            answer.await
+        })
+    }
+}
+
+#[test]
+fn cache_of_no_age_shares_no_calls() {
+    let mut setting = Exhausted::new(MINUTE, 1);
+    setting.cache = setting.cache.max_age(Duration::ZERO);
+    let before = setting.asked();
+    let answers: Vec<Answer> = (0..5).map(|_| setting.start()).collect();
+    assert_eq!(setting.asked(), before + 5);
+    setting.store.release();
+    assert_eq!(answers.into_iter().map(is_allowed).filter(|is_allowed| *is_allowed).count(), 1);
+}
+
 /// Waits for the second of two requests, whose first one is not polled or dropped.
 #[test]
 fn waiting_request_needs_no_other_task() {
@@ -128,7 +192,7 @@ fn waiting_request_needs_no_other_task() {
         let second = setting.start();
         let kept = (!drops).then_some(first);
         setting.store.release();
-        // Its unit was taken, for nobody if it was dropped.
+        // Its unit was taken; it is lost if the first request was dropped.
         assert!(!is_allowed(second));
         assert_eq!(setting.asked(), before);
         assert!(kept.is_none_or(is_allowed));
