@@ -41,7 +41,7 @@ where
     T: Send + 'static,
     E: Send + 'static,
 {
-    let answered: Arc<ShortMutex<Option<std::thread::Result<Result<T, E>>>>> = Arc::default();
+    let answered = Arc::new(ShortMutex::default());
     let answer = Arc::clone(&answered);
     let call: BoxCall = Box::pin(async move {
         let answer = AssertUnwindSafe(call).catch_unwind().await;
