@@ -5,6 +5,7 @@ use super::known_limits::KnownLimits;
 use super::shared_call::{Role, WeakCall};
 use super::uncounted::Uncounted;
 use super::view::{ChargeView, Tag};
+use crate::outcome::Outcome;
 use crate::sync::ShortMutex;
 
 /// The time within which other requests join a call, in microseconds. If its answer is lost, the next request asks.
@@ -35,7 +36,8 @@ struct Flight {
 #[derive(Clone, Copy)]
 pub(super) struct Said {
     pub(super) limit: KnownLimit,
-    pub(super) is_admitted: bool,
+    /// Its verdict on the charge.
+    pub(super) outcome: Outcome,
     /// Says whether its status is kept where nothing is refused.
     pub(super) is_kept: bool,
 }
@@ -162,14 +164,19 @@ impl RefusalBucket {
 
     /// Records an answer: a refusal, or a status if those are remembered.
     fn record(&self, said: Said, view: &ChargeView, now: u64) -> Recorded {
-        let Said { limit: mut fresh, is_admitted, is_kept } = said;
+        let Said { limit: mut fresh, outcome, is_kept } = said;
         let is_refusal = fresh.is_refusal_at(now);
         if let Some(mut known) = self.entries.get(fresh.tag) {
             if known.sent > fresh.sent {
                 return Recorded::default();
             }
             // A refusal stays if the store has not contradicted it.
-            let is_contradicted = (is_admitted || !is_refusal) && known.refuses(view, now, u64::MAX);
+            let could_contradict = match outcome {
+                Outcome::Allow => true,
+                Outcome::Never => false,
+                _ => !is_refusal,
+            };
+            let is_contradicted = could_contradict && known.refuses(view, now, u64::MAX);
             let says_more = !is_refusal || known.refuses_more_than(&fresh);
             let stays = known.is_refusal_at(now) && !is_contradicted && says_more;
             if stays {

@@ -53,7 +53,7 @@ impl<C: Clock> TrackedCall<C> {
         let is_kept = matches!(decision.outcome(), Outcome::Refuse(_)) || self.memory.remembers_statuses();
         for ((view, generation), status) in self.views.iter().zip(&self.generations).zip(decision.statuses()) {
             let limit = KnownLimit::new(view, status, decision.at(), self.sent);
-            let said = Said { limit, is_admitted: status.outcome == Outcome::Allow, is_kept };
+            let said = Said { limit, outcome: status.outcome, is_kept };
             self.memory.end(view, false, *generation, Some(said));
         }
     }

@@ -145,7 +145,8 @@ impl KnownLimit {
     /// What a window admits says nothing about the next request.
     pub(super) fn fitting(&self, charge: &Charge<'_>, view: &ChargeView, now: u64) -> Option<u64> {
         let is_comparable = self.fingerprint == view.fingerprint && !charge.is_shadow() && view.max_wait == 0;
-        if is_comparable && charge.quota().algorithm().is_bucket() {
+        let could_fit = view.least_units <= charge.quota().capacity();
+        if is_comparable && could_fit && charge.quota().algorithm().is_bucket() {
             self.aged_status(charge, now).remaining().checked_div(view.least_units)
         } else {
             None

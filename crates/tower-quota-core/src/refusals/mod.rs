@@ -5,7 +5,7 @@
 //!           ▼
 //!         the table: does an entry refuse one of the charges?   yes: a decision with what is left of the wait
 //!           ▼ no
-//!         does a call under way take what an entry says is left?   yes: the request waits for it and looks again
+//!         does a young call take what a bucket's entry says is left?   yes: the request waits for it and looks again
 //!           ▼ no
 //!         the calls under way about each tag are noted, the store is asked
 //!           ▼
@@ -68,6 +68,15 @@ use crate::time::micros;
 /// The first one may be a refusal that ended while it was on its way: the call was sent a little too early.
 const MOST_WAITS: u32 = 2;
 
+/// The waits that a request has left, and what a failure means to its caller.
+#[derive(Clone, Copy)]
+struct Waits {
+    /// The answers that it may still wait for.
+    left: u32,
+    /// Says whether a known refusal takes the place of an error. A caller of `ask` gets both.
+    covers_failures: bool,
+}
+
 /// A store wrapper that remembers refusals of a shared store and answers them in this process.
 ///
 /// A flood of refused requests then costs the shared store almost nothing, and an outage of the store releases no
@@ -88,9 +97,10 @@ const MOST_WAITS: u32 = 2;
 /// * A request is refused from memory if one of its limits is known to refuse its cost, a smaller cost or a longer
 ///   accepted wait. A bucket is also known to refuse a cost from the admission that took its last units. The remaining time falls as time passes. A limit of which nothing is remembered has no status then.
 /// * When a unit comes back, one request asks for it. Others of its client wait for that answer, and ask the store only
-///   if it leaves something for them: a flood costs one call or two for each unit. For as many units as came back, as
-///   many requests ask. A request waits for two answers at most, and for none after one that failed. Windows do not
-///   say when the next unit comes back: their requests all ask.
+///   if it leaves something for them: a flood costs a call or two for each unit. For as many units as came back, as
+///   many requests ask. A call is joined for 20 ms: a slower store gets one more in each 20 ms. A request waits for two
+///   answers at most, and for none after one that failed, so it may take three times the store's deadline. Windows do
+///   not say when the next unit comes back: their requests all ask.
 /// * Everything else asks the store: smaller costs, other quotas of the limit, costs above the capacity, peeks.
 /// * A refusal is used for at most [`max_age`](Self::max_age), counted from before the call was sent. In this time a
 ///   refund or a reset by another process is not seen. Those through this wrapper and its clones are seen at once.
@@ -204,7 +214,7 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         if !self.remembers() {
             return (RefusalFuture::direct(self.store.check(charges)), None);
         }
-        self.ask_store(self.memory.views(charges), charges, MOST_WAITS)
+        self.ask_store(self.memory.views(charges), charges, Waits { left: MOST_WAITS, covers_failures: false })
     }
 
     /// Records a decision that the store made at once.
@@ -233,18 +243,18 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
     }
 
     /// Asks the store, or waits for a call under way that probably takes what the request would ask for.
-    fn ask_store(&self, views: Views, charges: &[Charge<'_>], waits: u32) -> (RefusalFuture<S>, Option<Decision>) {
+    fn ask_store(&self, views: Views, charges: &[Charge<'_>], waits: Waits) -> (RefusalFuture<S>, Option<Decision>) {
         let request = Checked { charges, views: &views, now: self.memory.now(), max_age: u64::MAX };
         let known = if self.memory.may_refuse(request.now) { self.memory.known_refusal(request) } else { None };
         // Without an age no answer says anything to another request.
         let role = if self.max_age_micros > 0 { self.memory.role(request) } else { Role::Alone };
         let answer = match role {
-            Role::Follows(call) if waits > 0 => {
+            Role::Follows(call) if waits.left > 0 => {
                 let (cache, owned) = (self.clone(), charges.iter().map(OwnedCharge::from).collect::<Vec<_>>());
                 RefusalFuture::tracked(async move {
                     // After a failure each asks for itself.
-                    let waits = if call.await { waits - 1 } else { 0 };
-                    let answer = cache.check_again(views, &owned, waits);
+                    let left = if call.await { waits.left - 1 } else { 0 };
+                    let answer = cache.check_again(views, &owned, Waits { left, ..waits });
                     answer.await
                 })
             }
@@ -259,16 +269,17 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
     }
 
     /// Checks a request that has waited for another one's answer.
-    fn check_again(&self, views: Views, owned: &[OwnedCharge], waits: u32) -> RefusalFuture<S> {
+    fn check_again(&self, views: Views, owned: &[OwnedCharge], waits: Waits) -> RefusalFuture<S> {
         let charges: SmallVec<[Charge<'_>; 4]> = owned.iter().map(OwnedCharge::as_charge).collect();
         match self.refusal(&views, &charges) {
             Some(known) => RefusalFuture::tracked(core::future::ready(Ok(known))),
-            None => self.check_with_refusal(views, &charges, waits),
+            None if waits.covers_failures => self.check_with_refusal(views, &charges, waits),
+            None => self.ask_store(views, &charges, waits).0,
         }
     }
 
     /// Asks the store, and refuses what is known to be refused if it fails.
-    fn check_with_refusal(&self, views: Views, charges: &[Charge<'_>], waits: u32) -> RefusalFuture<S> {
+    fn check_with_refusal(&self, views: Views, charges: &[Charge<'_>], waits: Waits) -> RefusalFuture<S> {
         match self.ask_store(views, charges, waits) {
             (answer, None) => answer,
             (answer, Some(known)) => RefusalFuture::tracked(async move { answer.await.or(Ok(known)) }),
@@ -346,7 +357,7 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
         if let Some(known) = self.refusal(&views, charges) {
             return RefusalFuture::tracked(core::future::ready(Ok(known)));
         }
-        self.check_with_refusal(views, charges, MOST_WAITS)
+        self.check_with_refusal(views, charges, Waits { left: MOST_WAITS, covers_failures: true })
     }
 
     #[inline]

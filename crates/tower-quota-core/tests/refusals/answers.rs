@@ -88,6 +88,14 @@ fn cost_that_never_fits_is_not_remembered() {
     let key = client(1);
     setting.check(&[Charge::new("minute", &MINUTE, &key).cost(1_000_000)]);
     assert_eq!(setting.cache.stats().remembered, 0);
+
+    // It says nothing about smaller costs either.
+    let charge = Charge::new("minute", &MINUTE, &key);
+    for cost in [6, 1, 1_000_000] {
+        setting.check(&[charge.cost(cost)]);
+    }
+    setting.fail(true);
+    assert!(!setting.check(&[charge]).is_allowed());
 }
 
 #[test]

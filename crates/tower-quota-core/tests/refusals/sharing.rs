@@ -182,6 +182,22 @@ fn cache_of_no_age_shares_no_calls() {
     assert_eq!(answers.into_iter().map(is_allowed).filter(|is_allowed| *is_allowed).count(), 1);
 }
 
+/// Asks as the layer does, which treats an error in its own way and has the known refusal beside it.
+#[test]
+fn failure_of_the_store_reaches_each_caller_of_ask() {
+    let setting = Exhausted::new(MINUTE, 0);
+    setting.store.clock().advance(RefusalCache::<ScriptedStore>::DEFAULT_MAX_AGE);
+    setting.store.set_default(ScriptedAnswer::error("broken").held());
+    let (key, before) = (client(1), setting.asked());
+    let asked = [(); 3].map(|()| setting.cache.ask(&[Charge::new("minute", &MINUTE, &key)]));
+    assert_eq!(setting.asked(), before + 1);
+    setting.store.set_default(ScriptedAnswer::error("broken"));
+    setting.store.release();
+    for (answer, known) in asked {
+        assert!(block_on(answer).is_err() && known.is_some());
+    }
+}
+
 /// Waits for the second of two requests, whose first one is not polled or dropped.
 #[test]
 fn waiting_request_needs_no_other_task() {
