@@ -35,6 +35,12 @@ routes:
       - name: search
         quota: 5/second
         key: header x-api-key
+  # A unit returns less often than snapshots come, so that a client of many requests is seen limited.
+  - match: { path: /export }
+    limits:
+      - name: export
+        quota: 5 per 10 seconds
+        key: header x-api-key
   - match: { path: /once }
     limits:
       - name: once
@@ -52,7 +58,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let stricter = RULES.replace("1200/minute", "600/minute");
     live.put(Some(1), NewVersion::new(stricter, Format::Yaml, "bob").comment("halve the minute")).await?;
 
-    let service = Router::new().route("/", get(|| async { "hello" })).route("/search", get(|| async { "found" }));
+    let service = Router::new()
+        .route("/", get(|| async { "hello" }))
+        .route("/search", get(|| async { "found" }))
+        .route("/export", get(|| async { "exported" }));
     let gateway = service.layer(layer.clone());
     let admin = |options: AdminOptions| {
         let figures = store.clone();
