@@ -77,11 +77,9 @@ impl RefusalBucket {
         let flight = flights.iter().find(|flight| flight.tag == view.tag && flight.fingerprint == view.fingerprint);
         let calls = flight.map_or(0, |flight| u64::from(flight.calls));
         let shared = flight.filter(|_| calls >= fitting).and_then(|flight| flight.shared.as_ref());
+        let young = shared.filter(|(_, sent)| now.saturating_sub(*sent) < LONGEST_FOLLOWED);
         // Under the lock a call may be taken but not dropped: its end takes the lock too.
-        match shared
-            .filter(|(_, sent)| now.saturating_sub(*sent) < LONGEST_FOLLOWED)
-            .and_then(|(call, _)| call.upgrade())
-        {
+        match young.and_then(|(call, _)| call.upgrade()) {
             Some(call) => Role::Follows(call),
             None if calls + 1 >= fitting => Role::Leads(view.tag),
             None => Role::Alone,
@@ -108,13 +106,8 @@ impl RefusalBucket {
             uncounted
         });
         let Some(flight) = flights.iter_mut().find(|flight| flight.tag == view.tag) else {
-            flights.push(Flight {
-                tag: view.tag,
-                calls: 1,
-                generation: 0,
-                fingerprint: view.fingerprint,
-                shared: None,
-            });
+            let &ChargeView { tag, fingerprint, .. } = view;
+            flights.push(Flight { tag, calls: 1, generation: 0, fingerprint, shared: None });
             return (0, uncounted);
         };
         flight.calls += 1;

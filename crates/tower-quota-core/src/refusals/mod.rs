@@ -95,7 +95,8 @@ struct Waits {
 /// # What is answered
 ///
 /// * A request is refused from memory if one of its limits is known to refuse its cost, a smaller cost or a longer
-///   accepted wait. A bucket is also known to refuse a cost from the admission that took its last units. The remaining time falls as time passes. A limit of which nothing is remembered has no status then.
+///   accepted wait. A bucket is also known to refuse a cost from the admission that took its last units. The remaining
+///   time falls as time passes. A limit of which nothing is remembered has no status then.
 /// * When a unit comes back, one request asks for it. Others of its client wait for that answer, and ask the store only
 ///   if it leaves something for them: a flood costs a call or two for each unit. For as many units as came back, as
 ///   many requests ask. A call is joined for 20 ms: a slower store gets one more in each 20 ms. A request waits for two

@@ -76,7 +76,7 @@ fn as_many_calls_are_sent_as_units_came_back() {
 }
 
 #[test]
-fn waiting_requests_ask_if_more_is_left_than_was_known() {
+fn waiting_requests_ask_if_more_is_left() {
     let setting = Exhausted::new(MINUTE, 1);
     // Another process gives all units back.
     let key = client(1);
@@ -89,17 +89,19 @@ fn waiting_requests_ask_if_more_is_left_than_was_known() {
     assert!(answers.into_iter().all(is_allowed));
 }
 
+/// Each for itself: a store that fails may fail again, and the waits would add up.
 #[test]
 fn waiting_requests_ask_if_the_call_fails() {
     let setting = Exhausted::new(MINUTE, 1);
     setting.store.push(ScriptedAnswer::error("broken").held());
-    let (first, second) = (setting.start(), setting.start());
+    let (first, mut waiting) = (setting.start(), [setting.start(), setting.start()]);
     let before = setting.asked();
-    setting.store.set_default(ScriptedAnswer::memory());
     setting.store.release();
     assert_eq!(block_on(first).unwrap_err().to_string(), "broken");
-    assert!(is_allowed(second));
-    assert_eq!(setting.asked(), before + 1);
+    assert!(waiting.iter_mut().all(|answer| poll(answer).is_pending()));
+    assert_eq!(setting.asked(), before + 2);
+    setting.store.release();
+    assert_eq!(waiting.map(is_allowed), [true, false]);
 }
 
 /// Answers calls by refusals that are over when they arrive.
@@ -238,6 +240,17 @@ fn requests_of_other_costs_and_quotas_ask_themselves() {
     assert_eq!(setting.asked(), before + 4);
     setting.store.release();
     assert!(answers.into_iter().all(is_allowed));
+}
+
+/// Half of the window before still counts, but the last answer does not say how many units that leaves.
+#[test]
+fn requests_of_a_window_ask_themselves() {
+    let setting = Exhausted::new(MINUTE.sliding_window(), 9);
+    let before = setting.asked();
+    let answers = [(); 4].map(|()| setting.start());
+    assert_eq!(setting.asked(), before + 4);
+    setting.store.release();
+    assert_eq!(answers.map(is_allowed), [true, true, true, false]);
 }
 
 /// Windows do not say when the next unit fits: after an admission the store is asked once more.
