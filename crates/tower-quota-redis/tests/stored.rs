@@ -7,11 +7,11 @@ mod common;
 use std::time::Duration;
 
 use redis::Connection;
-use tower_quota_core::{Charge, Entry, Operation, Quota, Store};
+use tower_quota_core::{Charge, Entry, LimitStatus, Operation, Quota, Store};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::{ManualClock, RedisServer};
 
-use self::common::{entries, look_at, options, store_on, user};
+use self::common::{calls, entries, look_at, options, store_on, user};
 
 const SECOND: Quota = Quota::per_second(10);
 const DAY: Quota = Quota::per_day(2);
@@ -49,6 +49,32 @@ async fn entry_lives_until_nothing_is_used() {
 
     store.apply(taken.refund().unwrap(), &[day]).await.unwrap();
     assert!(entries(&server).iter().all(|(key, _)| *key == name && lifetime(&mut connection, key) < minute));
+}
+
+/// The script decides the first of them and copies that for the others.
+#[tokio::test]
+async fn new_clients_of_one_call_have_own_entries() {
+    let server = RedisServer::start();
+    let store = options().clock(ManualClock::default()).connect(&server.url()).await.unwrap();
+    let clients: Vec<_> =
+        (0..40).map(|number| [user(&format!("user {number}")), user(&format!("team {number}"))]).collect();
+    let asked: Vec<_> = clients
+        .iter()
+        .map(|[user, team]| [Charge::new("day", &DAY, user), Charge::new("second", &SECOND, team)])
+        .map(|charges| tokio::spawn(store.check(&charges)))
+        .collect();
+    for asked in asked {
+        let decision = asked.await.unwrap().unwrap();
+        assert_eq!(decision.statuses().iter().map(LimitStatus::remaining).collect::<Vec<_>>(), [1, 9]);
+    }
+    assert!(calls(&server, "evalsha") < 40, "few calls carry many decisions");
+    let (mut connection, minute) = (look_at(&server), Duration::from_secs(60));
+    for [user, team] in &clients {
+        let [user, team] = [user, team].map(|key| lifetime(&mut connection, &store.key_of(key)));
+        let half_a_day = Duration::from_secs(12 * 3_600);
+        assert!((half_a_day - minute..=half_a_day).contains(&user), "{user:?}");
+        assert!(team <= minute, "{team:?}");
+    }
 }
 
 #[tokio::test]

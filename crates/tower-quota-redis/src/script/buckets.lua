@@ -378,12 +378,15 @@ end
 
 -- Decides the decision whose template is at a place in `decisions`, followed by its clients. Returns its reply; nothing
 -- if the model is needed.
+--
+-- Clients of whom nothing is stored are alike: what the first of them gets is kept for the others of its template.
 local function decide_buckets(template, place)
-  local parts, now = template.parts or prepare(template), clock
+  local parts, now, are_new = template.parts or prepare(template), clock, true
   local count = #parts
   for p = 1, count do
     local state = states[decisions[place + p]]
     if state then
+      are_new = false
       if #state < 8 then
         return nil
       end
@@ -394,6 +397,15 @@ local function decide_buckets(template, place)
         now = at
       end
     end
+  end
+  if are_new and template.reply_to_new then
+    for p = 1, count do
+      local part = parts[p]
+      if part.new_state then
+        keep(decisions[place + p], part.new_state, part.new_full)
+      end
+    end
+    return template.reply_to_new
   end
   for p = 1, count do
     if not read(template, parts[p], states[decisions[place + p]] or '', now) then
@@ -414,6 +426,14 @@ local function decide_buckets(template, place)
       write(template, part, decisions[place + p], now, fits)
     end
   end
-  return pack(template.reply, fits and TAKEN or REFUSED, now, unpack(used))
+  local reply = pack(template.reply, fits and TAKEN or REFUSED, now, unpack(used))
+  if are_new then
+    template.reply_to_new = reply
+    for p = 1, fits and count or 0 do
+      local client = decisions[place + p]
+      parts[p].new_state, parts[p].new_full = states[client], full_at[client]
+    end
+  end
+  return reply
 end
 
