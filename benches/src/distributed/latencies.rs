@@ -20,6 +20,9 @@ pub(super) struct Latencies {
 }
 
 impl Latencies {
+    /// The percentiles that tables have, with the share of decisions below each.
+    pub(super) const PERCENTILES: [(&'static str, f64); 3] = [("p50 us", 0.5), ("p99 us", 0.99), ("p99.9 us", 0.999)];
+
     pub(super) fn new() -> Self {
         Self { counts: vec![0; COUNTS] }
     }
@@ -34,9 +37,9 @@ impl Latencies {
         }
     }
 
-    /// Returns the median, the 99th and the 99.9th percentile, in microseconds.
+    /// Returns the percentiles in microseconds.
     pub(super) fn percentiles(&self) -> [(&'static str, f64); 3] {
-        [("p50 us", 0.5), ("p99 us", 0.99), ("p99.9 us", 0.999)].map(|(name, share)| (name, self.micros_at(share)))
+        Self::PERCENTILES.map(|(name, share)| (name, self.micros_at(share)))
     }
 
     /// Returns the microseconds that this share of the decisions took at most, or 0 without decisions.

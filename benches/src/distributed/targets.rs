@@ -207,13 +207,7 @@ impl Targets {
             median(&mut rounds.iter().map(|latencies| latencies.micros_at(share)).collect::<Vec<_>>())
         };
         for (name, rounds) in [(Contender::Leased.name(), &of_leased), ("tower-quota, memory", &of_memory)] {
-            report.row(
-                CASE,
-                name,
-                [("p50 us", 0.5), ("p99 us", 0.99), ("p99.9 us", 0.999)]
-                    .map(|(p, share)| (p, at(rounds, share)))
-                    .to_vec(),
-            );
+            report.row(CASE, name, Latencies::PERCENTILES.map(|(p, share)| (p, at(rounds, share))).to_vec());
         }
         report.ratio(CASE, (at(&of_memory, 0.99) + 1.0) / at(&of_leased, 0.99));
         Ok(())
