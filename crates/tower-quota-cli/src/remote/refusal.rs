@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::clients;
 use super::text::field;
 use super::{Call, TargetArguments};
-use crate::failure::{Ended, Failure, Found};
+use crate::failure::{Ended, Found};
 use crate::output;
 
 #[derive(Args, Debug)]
@@ -22,13 +22,9 @@ pub(crate) struct RefusalArguments {
 
 /// Shows a refusal.
 pub(crate) fn refusal(arguments: &RefusalArguments, is_json: bool) -> Ended {
-    if arguments.target.admin.is_none() && arguments.target.redis.is_some() {
-        let text = "an instance remembers its refusals itself, not in Redis: give --admin with its address";
-        return Err(Failure::Usage(text.into()));
-    }
     let call = Call::new(Call::GET, &["refusals", &arguments.reference])
         .query("show_keys", arguments.show_keys.then_some("true"));
-    let refusal = arguments.target.connect()?.send(&call)?.json()?;
+    let refusal = arguments.target.instance("refusals")?.send(&call)?.json()?;
     output::print(is_json, &refusal, text)?;
     Ok(Found::Nothing)
 }

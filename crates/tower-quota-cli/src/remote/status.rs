@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::text::{field, millis};
-use super::{Call, TargetArguments};
+use super::{Call, HttpApi, TargetArguments};
 use crate::failure::{Ended, Found};
 use crate::output::{self, Columns, grouped};
 
@@ -52,8 +52,8 @@ pub(crate) fn health(arguments: &HealthArguments, is_json: bool) -> Ended {
 }
 
 /// Lists the clients with most requests.
-pub(crate) fn top(arguments: &TopArguments, is_json: bool) -> Ended {
-    let answer = arguments.target.connect()?.send(&arguments.call(arguments.by))?.json()?;
+pub(crate) fn top(api: &HttpApi, arguments: &TopArguments, is_json: bool) -> Ended {
+    let answer = api.send(&arguments.call(arguments.by))?.json()?;
     let of_all = instances(&answer);
     output::print(is_json, &answer["clients"], |clients| {
         let mut columns = Columns::new(["client", "scope", "limit", "requests", "limited for"]);

@@ -54,7 +54,17 @@ impl TargetArguments {
         }
     }
 
-    pub(crate) fn http(&self, admin: &str) -> Result<HttpApi, Failure> {
+    /// Connects to a service, for what each instance knows by itself.
+    pub(crate) fn instance(&self, known: &str) -> Result<HttpApi, Failure> {
+        let Some(admin) = &self.admin else {
+            let text =
+                format!("{known} are known to the instances, not to Redis: give --admin with the address of one");
+            return Err(Failure::Usage(text));
+        };
+        self.http(admin)
+    }
+
+    fn http(&self, admin: &str) -> Result<HttpApi, Failure> {
         HttpApi::new(admin, self.token_file.as_deref(), self.authorities()?.as_deref(), self.timeout)
     }
 

@@ -18,7 +18,6 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use self::poll::Poller;
 use self::screen::{Screen, Todo};
 use crate::failure::{Ended, Failure, Found};
-use crate::remote::Connection;
 use crate::remote::status::{self, TopArguments};
 
 /// The longest time until a key is answered.
@@ -26,12 +25,10 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Shows the screen on a terminal, or else the list once.
 pub(crate) fn run(arguments: &TopArguments, is_json: bool) -> Ended {
+    let api = arguments.target.instance("top clients")?;
     if is_json || arguments.once || !io::stdout().is_terminal() {
-        return status::top(arguments, is_json);
+        return status::top(&api, arguments, is_json);
     }
-    let Connection::Http(api) = arguments.target.connect()? else {
-        return Err(Failure::Usage("top watches a service: give --admin".into()));
-    };
     // A wrong address or token is better said on the terminal as it is.
     let first = poll::snapshot(&api, arguments)?;
     let poller = Poller::start(api, arguments.clone());

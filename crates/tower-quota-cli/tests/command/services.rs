@@ -162,6 +162,8 @@ fn commands_work_by_redis() {
     operate_clients(&target);
     let watched = target.run(&["watch", "--looks", "1", "--json"]).expect(0);
     assert!(watched.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{watched}");
+    let top = target.run(&["top", "--json"]);
+    assert!(top.code == 2 && top.error.contains("--admin"), "{}", top.error);
 }
 
 #[test]
