@@ -1,5 +1,6 @@
 //! Limits that never decide, since a stricter one counts the same requests: for all clients, and for those of a tier.
 
+use core::time::Duration;
 use std::collections::HashSet;
 
 use tower_quota::Quota;
@@ -7,7 +8,7 @@ use tower_quota::Quota;
 use super::stricter::is_stricter;
 use super::tiers::MAX_EXTENDED;
 use super::{Checker, PlacedLimit, all_limits};
-use crate::document::TierRule;
+use crate::document::{LimitRule, MissingRule, StoreFailureRule, TierRule};
 use crate::problem::Place;
 use crate::text::{CostText, QuotaText};
 
@@ -104,7 +105,9 @@ impl<'d> Checker<'d> {
     fn decides_for(&self, (strict, one_quota): Counting<'_>, (loose, other_quota): Counting<'_>) -> bool {
         let (one, other) = (strict.rule, loose.rule);
         let key = |key| -> &crate::document::KeyRule { Option::unwrap_or(key, self.default_key()) };
-        let is_plain = !one.shadow && !one.at_most && one.settle.is_none() && other.settle.is_none();
+        // A request that waits for its turn is counted by the other limit before that comes.
+        let waits = one.max_wait.is_some_and(|longest| !Duration::from(longest).is_zero());
+        let is_plain = !waits && !one.shadow && !one.at_most && one.settle.is_none() && other.settle.is_none();
         let same_requests =
             (one.when.is_none() || one.when == other.when) && (one.unless.is_none() || one.unless == other.unless);
         let same_cost = match (&one.cost, &other.cost) {
@@ -112,15 +115,25 @@ impl<'d> Checker<'d> {
             (Some(CostText::Code(_)), _) => false,
             (one, other) => one == other,
         };
+        let same_choices = self.choices(one) == self.choices(other);
         // Of two that are alike, the later is useless. A limit with a penalty does more than refuse.
         let comes_first = || strict.route.is_none() && loose.route.is_some() || (strict.position < loose.position);
         is_plain
             && same_requests
             && same_cost
+            && same_choices
             && other.penalty.is_none()
             && !other.shadow
             && key(one.key.as_ref()) == key(other.key.as_ref())
             && is_stricter(one_quota, other_quota)
             && (!is_stricter(other_quota, one_quota) || comes_first())
+    }
+
+    /// Returns what a limit does with requests without its key, and without its store.
+    fn choices(&self, rule: &LimitRule) -> (MissingRule, StoreFailureRule) {
+        let defaults = &self.document.defaults;
+        let missing = rule.missing.or(defaults.missing).unwrap_or(MissingRule::Share);
+        let on_store_failure = rule.on_store_failure.or(defaults.on_store_failure).unwrap_or(StoreFailureRule::Allow);
+        (missing, on_store_failure)
     }
 }
