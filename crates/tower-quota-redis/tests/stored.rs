@@ -51,9 +51,9 @@ async fn entry_lives_until_nothing_is_used() {
     assert!(entries(&server).iter().all(|(key, _)| *key == name && lifetime(&mut connection, key) < minute));
 }
 
-/// The script decides the first of them and copies that for the others.
 #[tokio::test]
 async fn new_clients_of_one_call_have_own_entries() {
+    // The script decides the first of them and copies that for the others.
     let server = RedisServer::start();
     let store = options().clock(ManualClock::default()).connect(&server.url()).await.unwrap();
     let clients: Vec<_> =

@@ -89,9 +89,9 @@ fn waiting_requests_ask_if_more_is_left() {
     assert!(answers.into_iter().all(is_allowed));
 }
 
-/// Each for itself: a store that fails may fail again, and the waits would add up.
 #[test]
 fn waiting_requests_ask_if_the_call_fails() {
+    // Each by itself: a store that fails may fail again, and the waits would add up.
     let setting = Exhausted::new(MINUTE, 1);
     setting.store.push(ScriptedAnswer::error("broken").held());
     let (first, mut waiting) = (setting.start(), [setting.start(), setting.start()]);
@@ -242,9 +242,9 @@ fn requests_of_other_costs_and_quotas_ask_themselves() {
     assert!(answers.into_iter().all(is_allowed));
 }
 
-/// Half of the window before still counts, but the last answer does not say how many units that leaves.
 #[test]
 fn requests_of_a_window_ask_themselves() {
+    // Half of the window before still counts, but the last answer does not say how many units that leaves.
     let setting = Exhausted::new(MINUTE.sliding_window(), 9);
     let before = setting.asked();
     let answers = [(); 4].map(|()| setting.start());
