@@ -1,4 +1,4 @@
-//! The names of keys in Redis: `PREFIX:3:{TAG}:ID`.
+//! The names of keys in Redis: `PREFIX:4:{TAG}:ID`.
 
 use core::net::IpAddr;
 use core::num::NonZeroUsize;
@@ -11,7 +11,7 @@ use crate::slots;
 
 /// The version of the keys. A change starts afresh under other keys, so that instances of two versions can run side by
 /// side.
-const FORMAT: char = '3';
+const FORMAT: char = '4';
 /// Readable ids are for people to look at: longer ones are hashed like any other.
 const LONGEST_READABLE: usize = 128;
 /// Bytes of a hashed id: 96 bits. Among a billion clients the odds of any collision are about 1 in 10^11.
@@ -162,7 +162,7 @@ mod tests {
     fn readable_ids_keep_parts_separate() {
         let names = KeyNames::new("shop", None, true, NonZeroUsize::MIN).unwrap();
         let start = names.partition_key(0);
-        assert!(start.starts_with("shop:3:{") && start.ends_with("}:"), "{start}");
+        assert!(start.starts_with("shop:4:{") && start.ends_with("}:"), "{start}");
         let id = |bytes: &[u8]| names.key_of(&Key::new(USER, bytes)).strip_prefix(start).unwrap().to_owned();
         assert_eq!(id(b"ann"), "user:ann");
         assert_eq!(id(b"a:{b}\xff"), "user:a%3A%7Bb%7D%FF");
@@ -180,7 +180,7 @@ mod tests {
     fn trailing_colon_of_prefix_changes_nothing() {
         let name =
             |prefix| KeyNames::new(prefix, None, true, NonZeroUsize::MIN).unwrap().key_of(&Key::new(USER, b"ann"));
-        assert!(name("rl:").starts_with("rl:3:{"), "{}", name("rl:"));
+        assert!(name("rl:").starts_with("rl:4:{"), "{}", name("rl:"));
         assert_eq!(name("rl:"), name("rl"));
     }
 

@@ -44,7 +44,7 @@
 //! One key per client, a string under the name that [`RedisStore::key_of`] returns:
 //!
 //! ```text
-//! PREFIX:3:{TAG}:ID
+//! PREFIX:4:{TAG}:ID
 //! ```
 //!
 //! The prefix is `quota` unless another is chosen. `3` is the version of the form. The tag stands for a partition;
@@ -62,8 +62,8 @@
 //! may run side by side: each converts what the other has stored. Nothing else is stored, so nothing accumulates.
 //!
 //! ```text
-//! redis-cli --scan --pattern 'quota:3:*'      all clients
-//! redis-cli --scan --pattern 'quota:3:*:user:ann'   one of them, with readable keys
+//! redis-cli --scan --pattern 'quota:4:*'      all clients
+//! redis-cli --scan --pattern 'quota:4:*:user:ann'   one of them, with readable keys
 //! redis-cli PTTL KEY                          milliseconds until nothing is used
 //! redis-cli GET KEY                           the entry
 //! redis-cli DEL KEY                           forgets the client: all limits are full
@@ -78,7 +78,7 @@
 //! ACL, with the default prefix:
 //!
 //! ```text
-//! ACL SETUSER limiter on >password ~quota:3:* +evalsha +eval +time +mget +psetex +del
+//! ACL SETUSER limiter on >password ~quota:4:* +evalsha +eval +time +mget +psetex +del
 //! ```
 //!
 //! The script uses all but the first two with the caller's rights. All keys that it uses are declared, as proxies and

@@ -175,7 +175,7 @@ async fn prefixes_and_secrets_separate_stores() {
     }
     let keys = entries(&server);
     assert_eq!(keys.len(), 4);
-    assert!(keys.iter().any(|(name, _)| name.starts_with("quota:3:{") && name.ends_with("}:user:ann")), "{keys:?}");
+    assert!(keys.iter().any(|(name, _)| name.starts_with("quota:4:{") && name.ends_with("}:user:ann")), "{keys:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

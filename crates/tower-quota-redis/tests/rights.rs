@@ -43,7 +43,7 @@ async fn each_operation(store: &RedisStore) {
 #[tokio::test]
 async fn user_without_admin_commands_may_decide() {
     let server = RedisServer::start();
-    let rights = "on >password ~quota:3:* +@all -@admin -@dangerous";
+    let rights = "on >password ~quota:4:* +@all -@admin -@dangerous";
     let granted = server.command(&format!("ACL SETUSER tenant {rights}")).unwrap();
     assert!(granted.starts_with("+OK"), "{granted}");
     let store = options().connect(&format!("redis://tenant:password@127.0.0.1:{}/", server.port())).await.unwrap();

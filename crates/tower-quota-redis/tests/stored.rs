@@ -100,7 +100,7 @@ async fn operator_reads_and_deletes_one_client() {
     assert!(entry.is_limited(entry.at()));
     assert_eq!(entry.full_at().since(entry.at()), Duration::from_secs(86_400));
 
-    let found: Vec<String> = redis::cmd("KEYS").arg("quota:3:*:user:ann").query(&mut connection).unwrap();
+    let found: Vec<String> = redis::cmd("KEYS").arg("quota:4:*:user:ann").query(&mut connection).unwrap();
     assert_eq!(found, [name.as_str()]);
     redis::cmd("DEL").arg(&name).exec(&mut connection).unwrap();
     assert!(store.check(&[Charge::new("day", &DAY, &ann)]).await.unwrap().is_allowed());
@@ -150,7 +150,7 @@ async fn unreadable_entry_is_an_error_and_stays() {
     store.check(&[day]).await.unwrap();
     let name = store.key_of(&ann);
     let sound = stored(&mut connection, &name);
-    let other_version = [&[2], &sound[1..]].concat();
+    let other_version = [&[sound[0] + 1], &sound[1..]].concat();
     let repeated = [&sound[..], &sound[8..]].concat();
     let wrong_kind = [&sound[..13], &[9], &sound[14..]].concat();
     let cut_off = (0..sound.len()).filter(|&length| length != 8).map(|length| sound[..length].to_vec());

@@ -1,17 +1,17 @@
 //! The stored form of an entry, byte by byte. All numbers are little-endian.
 //!
 //! ```text
-//! u8      version: 1
+//! u8      version: 2
 //! u56     instant of the last change, microseconds since the Unix epoch
 //! slots until the end, each:
 //!   varint  bytes of this slot that follow
 //!   u32     number of the limit's name (Name::id), or of its strikes (Name::strikes_id)
 //!   u8      low four bits, the kind of state: 0 bucket, 1 fixed window, 2 sliding window counter, 3 sliding log;
 //!           16: the window starts with its first request; 32: the bucket records its low marks
-//!   varint  capacity, units
-//!   varint  grain
-//!   varint  refill of a bucket, grains per microsecond; period of a window or log, microseconds
-//!   varint  offset, microseconds; only of a fixed window that does not start with its first request
+//!   short   capacity, units
+//!   short   grain
+//!   short   refill of a bucket, grains per microsecond; period of a window or log, microseconds
+//!   short   offset, microseconds; only of a fixed window that does not start with its first request
 //!   state:
 //!     bucket          u56 rest, only where refill is above 1;
 //!                     only with flag 32: u56 start of the present span, u56 least grains used in it,
@@ -22,19 +22,20 @@
 //!   u56     instant from which nothing of the limit is used any more
 //! ```
 //!
-//! A varint has 7 bits in each byte, the lowest first; the high bit says that more follow (LEB128). A bucket's grains
-//! used at an instant are `(full_at - instant) * refill - rest`, at least 0.
+//! A varint has 7 bits in each byte, the lowest first; the high bit says that more follow (LEB128). A short number is a
+//! varint of 8 times the number without its last decimal zeros, plus how many these were, seven at most: 55 is 60,000,000.
+//! A bucket's grains used at an instant are `(full_at - instant) * refill - rest`, at least 0.
 //!
 //! A script finds, copies and drops slots without decoding them. For this, a slot's bytes before its state depend only
 //! on limit and quota, its length comes first, and its last instant comes last.
 
 use super::{DecodeError, Entry, FROM_FIRST_REQUEST, Slot, SlotHead, WATCHED};
 use crate::algorithm::State;
-use crate::bytes::{push_u56, push_varint, read_u56, read_varint};
+use crate::bytes::{push_u56, push_varint, read_short, read_u56, read_varint};
 use crate::quota::{Algorithm, Quota};
 
 /// The version of the stored form.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// The bits that hold the kind of state; the others are flags.
 const KIND: u8 = 15;
 
@@ -104,7 +105,7 @@ impl Slot {
         let (limit, after) = rest.split_first_chunk().ok_or(truncated)?;
         let (&kind, after) = after.split_first().ok_or(truncated)?;
         rest = after;
-        let mut number = || read_varint(&mut rest).ok_or(truncated);
+        let mut number = || read_short(&mut rest).ok_or(truncated);
         let (capacity, grain, pace) = (number()?, number()?, number()?);
         let algorithm = Algorithm::of_state_code(kind & KIND).ok_or(DecodeError::Kind { slot, kind })?;
         let offset = match (algorithm, kind & !KIND) {

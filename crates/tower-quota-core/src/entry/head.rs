@@ -1,6 +1,6 @@
 //! The head of a stored slot: the limit, and the numbers by which its state is counted.
 
-use crate::bytes::push_varint;
+use crate::bytes::push_short;
 use crate::quota::{Algorithm, Quota};
 
 /// Flag of a window that starts with its first request.
@@ -40,9 +40,9 @@ impl SlotHead {
     pub fn push(&self, limit: u32, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&limit.to_le_bytes());
         bytes.push(self.kind);
-        [self.capacity, self.grain, self.pace].into_iter().for_each(|number| push_varint(bytes, number));
+        [self.capacity, self.grain, self.pace].into_iter().for_each(|number| push_short(bytes, number));
         if self.kind == Algorithm::FixedWindow.state_code() {
-            push_varint(bytes, self.offset);
+            push_short(bytes, self.offset);
         }
     }
 }

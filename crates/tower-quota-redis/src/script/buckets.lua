@@ -55,9 +55,9 @@ local function stored_bucket(state, position, next)
     return nil
   end
   local capacity, grain, refill, behind
-  capacity, behind = varint(state, position + 6)
-  grain, behind = varint(state, behind)
-  refill, behind = varint(state, behind)
+  capacity, behind = short(state, position + 6)
+  grain, behind = short(state, behind)
+  refill, behind = short(state, behind)
   if capacity * grain * refill == 0 or next - behind ~= (refill > 1 and 14 or 7) then
     return nil
   end

@@ -43,11 +43,11 @@ local function stored_quota(bytes)
   end
   local capacity, grain, pace, position
   local offset = 0
-  capacity, position = varint(bytes, 6)
-  grain, position = varint(bytes, position)
-  pace, position = varint(bytes, position)
+  capacity, position = short(bytes, 6)
+  grain, position = short(bytes, position)
+  pace, position = short(bytes, position)
   if kind == FIXED_WINDOW then
-    offset, position = varint(bytes, position)
+    offset, position = short(bytes, position)
   end
   local is_known = ALGORITHMS[kind] or kind == FIXED_WINDOW + FROM_FIRST_REQUEST
   if not is_known or capacity * grain * pace == 0 then

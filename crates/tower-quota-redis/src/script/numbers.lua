@@ -71,6 +71,17 @@ local function varint(bytes, position)
   error('a number without an end')
 end
 
+-- Reads a number that is stored without its last decimal zeros: a varint of 8 times the rest, plus how many these were.
+local function short(bytes, position)
+  local value, behind = varint(bytes, position)
+  local zeros = value % 8
+  value = (value - zeros) / 8
+  for _ = 1, zeros do
+    value = value * 10
+  end
+  return value, behind
+end
+
 -- Returns a byte string with its length as a varint in front.
 local function with_length(bytes)
   local length, prefix = #bytes, ''
