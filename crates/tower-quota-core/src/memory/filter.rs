@@ -2,7 +2,8 @@
 //!
 //! It is a table of fingerprints with an instant each, in sets of eight. A limit of a key belongs to one of two sets, as
 //! in a cuckoo filter (Fan, Andersen, Kaminsky and Mitzenmacher, 2014), but no cell is moved. If both sets are full, the
-//! cell that ends first is overwritten. A new key is mistaken for an evicted one at most 1 time in 16,000, and never for
+//! cell that ends first is overwritten. That does not happen until 3 in 5 cells are used; 1 limit in 24 is lost by the
+//! time there are as many as cells. A new key is mistaken for an evicted one at most 1 time in 16,000, and never for
 //! longer than that one had to wait.
 
 /// Cells of a set: a cache line.

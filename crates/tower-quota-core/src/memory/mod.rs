@@ -96,9 +96,9 @@ use crate::time::Timestamp;
 /// used candidate. A client whose entry is evicted before it is full may take the quota's capacity once more. A full
 /// store admits at most that much more than one with room for all, once for each of [`evicted`](Self::evicted).
 ///
-/// The filter takes about 21 bytes for each place, in tables that evict limited entries. It remembers up to 2 limits
-/// for each place. When it is full, it forgets the limits whose wait ends first. A new key is mistaken for an evicted
-/// one at most 1 time in 16,000, for one limit and no longer than that client's wait.
+/// The filter takes about 21 bytes for each place, in tables that evict limited entries. It remembers all limits up to
+/// 1.2 for each place, and 19 in 20 of 2 for each place. Of more, it forgets those whose wait ends first. A new key is
+/// mistaken for an evicted one at most 1 time in 16,000, for one limit and no longer than that client's wait.
 ///
 /// Give a store more places than you have clients. If clients can make up keys, limit them by address as well.
 ///

@@ -138,9 +138,11 @@ fn limited_flood_releases_and_refuses_no_other() {
     assert_eq!(store.len(), 10_000);
     assert!((9_990..=10_000).contains(&store.evicted()), "{}", store.evicted());
     assert_eq!(admitted(0..20_000), 0, "of those admitted already");
-    let new = admitted(50_000..55_000);
-    assert!(new >= 4_995, "{new} of 5000 new clients");
-    assert_eq!(admitted(50_000..55_000), 0, "of the new clients, once more");
+    // The evicted filter remembers up to 1.2 limits for each place without a loss.
+    let new = admitted(50_000..52_000);
+    assert!(new >= 1_995, "{new} of 2000 new clients");
+    assert_eq!(admitted(50_000..52_000), 0, "of the new clients, once more");
+    assert_eq!(admitted(0..20_000), 0, "of the first clients, once more");
     // An evicted client is remembered until one unit fits, and no longer.
     clock.advance(Duration::from_secs(900));
     assert_eq!(admitted(0..10_000), 10_000);
