@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use crate::algorithm::longest_wait;
+use crate::charge_options::ChargeOptions;
 use crate::key::Key;
 use crate::name::Name;
 use crate::penalty::Penalty;
@@ -31,13 +32,7 @@ pub struct Charge<'a> {
     cost: u64,
     penalty: Option<&'a Penalty>,
     max_wait: Option<Duration>,
-    counts_refusals: bool,
-    is_shadow: bool,
-    is_at_most: bool,
-    is_refundable: bool,
-    is_exact: bool,
-    /// Says whether some option makes it other than plain; see [`is_plain`](Self::is_plain).
-    is_special: bool,
+    options: ChargeOptions,
 }
 
 /// A counter of an entry: its number, and the quota that counts it.
@@ -57,20 +52,11 @@ impl<'a> Charge<'a> {
     #[must_use]
     #[inline]
     pub fn new(name: impl Into<Name>, quota: &'a Quota, key: &'a Key<'a>) -> Self {
-        Self {
-            name: name.into(),
-            quota,
-            key,
-            cost: 1,
-            max_wait: None,
-            counts_refusals: false,
-            is_shadow: false,
-            is_at_most: false,
-            is_refundable: false,
-            is_exact: false,
-            penalty: None,
-            is_special: !matches!(quota.algorithm(), Algorithm::TokenBucket | Algorithm::Gcra),
-        }
+        let options = match quota.algorithm() {
+            Algorithm::TokenBucket | Algorithm::Gcra => ChargeOptions::PLAIN,
+            _ => ChargeOptions::SPECIAL,
+        };
+        Self { name: name.into(), quota, key, cost: 1, max_wait: None, penalty: None, options }
     }
 
     /// Sets the cost, in units of the quota. A cost of 0 reports, charges nothing and is never refused.
@@ -87,16 +73,13 @@ impl<'a> Charge<'a> {
     #[must_use]
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.max_wait = Some(longest);
-        self.is_special = true;
-        self
+        self.with(ChargeOptions::SPECIAL)
     }
 
     /// Takes the cost of refused requests too, never into debt: clients who keep asking keep waiting.
     #[must_use]
-    pub const fn count_refusals(mut self) -> Self {
-        self.counts_refusals = true;
-        self.is_special = true;
-        self
+    pub const fn count_refusals(self) -> Self {
+        self.with(ChargeOptions::COUNTS_REFUSALS)
     }
 
     /// Makes it a shadow: it is evaluated and reported, and never enforced.
@@ -104,10 +87,8 @@ impl<'a> Charge<'a> {
     /// A shadow refuses no request, makes none wait and never binds. It is taken when the request is admitted and it
     /// fits itself. Its status is reported also when other limits refuse.
     #[must_use]
-    pub const fn shadow(mut self) -> Self {
-        self.is_shadow = true;
-        self.is_special = true;
-        self
+    pub const fn shadow(self) -> Self {
+        self.with(ChargeOptions::SHADOW)
     }
 
     /// Allows a partial grant: a check takes as much of the cost as is left, at least one unit.
@@ -116,10 +97,8 @@ impl<'a> Charge<'a> {
     /// fewest that an enforced one has left or asks for. [`LimitStatus::taken`](crate::LimitStatus::taken) has that
     /// number.
     #[must_use]
-    pub const fn at_most(mut self) -> Self {
-        self.is_at_most = true;
-        self.is_special = true;
-        self
+    pub const fn at_most(self) -> Self {
+        self.with(ChargeOptions::AT_MOST)
     }
 
     /// Prepares for a refund long after the charge: the bucket then records the least that is used.
@@ -137,10 +116,8 @@ impl<'a> Charge<'a> {
     /// take turns. An unprepared charge is safe unless its quota changes and changes back before the refund. Then it may
     /// give back again what a higher rate has refilled in between.
     #[must_use]
-    pub const fn refundable(mut self) -> Self {
-        self.is_refundable = true;
-        self.is_special = true;
-        self
+    pub const fn refundable(self) -> Self {
+        self.with(ChargeOptions::REFUNDABLE)
     }
 
     /// Adds a penalty: each refusal by this limit gives the client a strike.
@@ -151,23 +128,27 @@ impl<'a> Charge<'a> {
     #[must_use]
     pub const fn penalty(mut self, penalty: &'a Penalty) -> Self {
         self.penalty = Some(penalty);
-        self.is_special = true;
-        self
+        self.with(ChargeOptions::SPECIAL)
     }
 
     /// Decides every request by the store itself, also where a store takes units in advance.
     ///
     /// For limits of which every unit counts. It makes no difference to stores that take nothing in advance.
     #[must_use]
-    pub const fn exact(mut self) -> Self {
-        self.is_exact = true;
-        self
+    pub const fn exact(self) -> Self {
+        self.with(ChargeOptions::EXACT)
     }
 
     /// Counts by another quota of the same algorithm, such as one that allows for units taken in advance.
     #[must_use]
     pub const fn with_quota(mut self, quota: &'a Quota) -> Self {
         self.quota = quota;
+        self
+    }
+
+    /// Adds options.
+    pub(crate) const fn with(mut self, options: ChargeOptions) -> Self {
+        self.options = self.options.with(options);
         self
     }
 
@@ -215,28 +196,33 @@ impl<'a> Charge<'a> {
         self.max_wait
     }
 
+    /// Returns the options.
+    pub(crate) const fn options(&self) -> ChargeOptions {
+        self.options
+    }
+
     /// Returns whether a bucket prepares for a refund: on request, or because requests wait.
     #[must_use]
     pub fn is_refundable(&self) -> bool {
-        self.is_refundable || self.max_wait_micros() > 0
+        self.options.has(ChargeOptions::REFUNDABLE) || self.max_wait_micros() > 0
     }
 
     /// Returns whether a refused request is charged too.
     #[must_use]
     pub const fn counts_refusals(&self) -> bool {
-        self.counts_refusals
+        self.options.has(ChargeOptions::COUNTS_REFUSALS)
     }
 
     /// Returns whether it is evaluated and not enforced.
     #[must_use]
     pub const fn is_shadow(&self) -> bool {
-        self.is_shadow
+        self.options.has(ChargeOptions::SHADOW)
     }
 
     /// Returns whether the store itself has to decide.
     #[must_use]
     pub const fn is_exact(&self) -> bool {
-        self.is_exact
+        self.options.has(ChargeOptions::EXACT)
     }
 
     /// Returns the penalty for refusals, if there is one.
@@ -253,7 +239,7 @@ impl<'a> Charge<'a> {
     #[must_use]
     #[inline]
     pub const fn is_plain(&self) -> bool {
-        self.cost > 0 && !self.is_special
+        self.cost > 0 && self.options.are_plain()
     }
 
     /// Returns the counter of the limit.
@@ -271,7 +257,7 @@ impl<'a> Charge<'a> {
     /// Returns whether a check takes as many units as are left, up to the cost.
     #[must_use]
     pub const fn is_at_most(&self) -> bool {
-        self.is_at_most
+        self.options.has(ChargeOptions::AT_MOST)
     }
 }
 

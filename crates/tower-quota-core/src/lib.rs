@@ -41,6 +41,7 @@
 mod algorithm;
 mod bytes;
 mod charge;
+mod charge_options;
 mod clock;
 mod decide;
 mod decision;

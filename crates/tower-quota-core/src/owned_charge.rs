@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use crate::charge::Charge;
+use crate::charge_options::ChargeOptions;
 use crate::key::Key;
 use crate::name::Name;
 use crate::penalty::Penalty;
@@ -28,11 +29,7 @@ pub struct OwnedCharge {
     cost: u64,
     max_wait: Option<Duration>,
     penalty: Option<Penalty>,
-    counts_refusals: bool,
-    is_shadow: bool,
-    is_at_most: bool,
-    is_refundable: bool,
-    is_exact: bool,
+    options: ChargeOptions,
 }
 
 impl OwnedCharge {
@@ -42,7 +39,7 @@ impl OwnedCharge {
         self.name
     }
 
-    /// Counts by another quota, such as an instance's share.
+    /// Counts by another quota of the same algorithm, such as an instance's share.
     #[must_use]
     pub const fn with_quota(mut self, quota: Quota) -> Self {
         self.quota = quota;
@@ -56,22 +53,10 @@ impl OwnedCharge {
         if let Some(longest) = self.max_wait {
             charge = charge.max_wait(longest);
         }
-        if self.is_shadow {
-            charge = charge.shadow();
-        }
-        if self.is_at_most {
-            charge = charge.at_most();
-        }
-        if self.is_refundable {
-            charge = charge.refundable();
-        }
-        if self.is_exact {
-            charge = charge.exact();
-        }
         if let Some(penalty) = &self.penalty {
             charge = charge.penalty(penalty);
         }
-        if self.counts_refusals { charge.count_refusals() } else { charge }
+        charge.with(self.options)
     }
 }
 
@@ -84,11 +69,7 @@ impl From<&Charge<'_>> for OwnedCharge {
             cost: charge.units(),
             max_wait: charge.longest_wait(),
             penalty: charge.penalised_by().copied(),
-            counts_refusals: charge.counts_refusals(),
-            is_shadow: charge.is_shadow(),
-            is_at_most: charge.is_at_most(),
-            is_refundable: charge.is_refundable(),
-            is_exact: charge.is_exact(),
+            options: charge.options(),
         }
     }
 }
