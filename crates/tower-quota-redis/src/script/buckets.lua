@@ -95,13 +95,20 @@ local function mark(template, part, k, since, low, low_before)
   marks[k] = { since = since, low = low, low_before = low_before }
 end
 
--- Notes what is used of a marked bucket, just before it is charged.
-local function note(limit, marks, used, now)
-  local low = min(marks.low, used)
+-- Notes what is used of a bucket just before and after it is charged, if it has marks or the charge asks for them.
+local function note(template, part, k, before, after, now)
+  local limit, marks = template.limits[k], part.is_marked and template.marks[k]
+  if not marks then
+    if limit.watches then
+      mark(template, part, k, now, after, 0)
+    end
+    return
+  end
+  local low = min(marks.low, before)
   if now - marks.since < watched_slot(limit).span then
     marks.low = low
   else
-    marks.since, marks.low, marks.low_before = now, used, low + 1
+    marks.since, marks.low, marks.low_before = now, before, low + 1
   end
 end
 
@@ -110,7 +117,7 @@ end
 --   head, width, format  of a limit's slot as the quota asked counts it: its bytes up to the state, and all of them
 --   cost, room           in grains: what is asked, and what may be used before that
 --   values               of a part: an entry of just these slots, to be packed in its `format`
---   watches              whether its charges are refundable
+--   watches              whether it is refundable; of a part: whether one of its charges is
 --   used, marks          of the template, worked on here: the grains used of each limit, and the marks of those that
 --                        have some
 local function prepare(template)
@@ -140,6 +147,7 @@ local function prepare(template)
       watches = bit.band(flags, REFUNDABLE) ~= 0,
     }
     part.last, part.index[id], part.format = k, k, part.format .. format
+    part.watches = part.watches or limits[k].watches
     local values = part.values
     local count = #values
     values[count + 1], values[count + 2] = head, 0
@@ -337,20 +345,17 @@ end
 local function write(template, part, client, now, fits)
   local limits, used, longest, pieces = template.limits, template.used, part.longest, part.pieces
   local values, field, state = part.values, 4, nil
+  local has_notes = part.is_marked or part.watches
   values[2] = now
   for k = part.first, part.last do
     local limit, left, full = limits[k], used[k], nil
     local refill = limit.refill
     if fits then
-      local marks = part.is_marked and template.marks[k]
-      if marks then
-        note(limit, marks, left, now)
+      local after = left + limit.cost
+      if has_notes then
+        note(template, part, k, left, after, now)
       end
-      left = left + limit.cost
-      used[k] = left
-      if limit.watches and not marks then
-        mark(template, part, k, now, left, 0)
-      end
+      left, used[k] = after, after
     end
     if refill > 1 then
       local rest = -left % refill
@@ -373,7 +378,7 @@ local function write(template, part, client, now, fits)
   else
     state = compose(template, part, now, fits)
   end
-  keep(client, state, longest)
+  states[client], full_at[client] = state, longest
 end
 
 -- Decides the decision whose template is at a place in `decisions`, followed by its clients. Returns its reply; nothing
@@ -402,7 +407,8 @@ local function decide_buckets(template, place)
     for p = 1, count do
       local part = parts[p]
       if part.new_state then
-        keep(decisions[place + p], part.new_state, part.new_full)
+        local client = decisions[place + p]
+        states[client], full_at[client] = part.new_state, part.new_full
       end
     end
     return template.reply_to_new
@@ -430,8 +436,9 @@ local function decide_buckets(template, place)
   if are_new then
     template.reply_to_new = reply
     for p = 1, fits and count or 0 do
-      local client = decisions[place + p]
-      parts[p].new_state, parts[p].new_full = states[client], full_at[client]
+      local part, client = parts[p], decisions[place + p]
+      part.new_state, part.new_full = states[client], full_at[client]
+      lifetimes[part.new_full] = lifetime_until(part.new_full)
     end
   end
   return reply

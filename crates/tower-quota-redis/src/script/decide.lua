@@ -130,7 +130,8 @@ local function decide(template, place)
   -- Only what has been decided without an error is kept.
   for i, counted in ipairs(entries) do
     if counted.is_changed then
-      keep(decisions[place + i], entry.encode(counted), longest[i])
+      local client = decisions[place + i]
+      states[client], full_at[client] = entry.encode(counted), longest[i]
     end
   end
   return table.concat(reply)

@@ -26,23 +26,14 @@ while not pcall(decide_rest) do
 end
 
 -- Writes what has changed. What may need memory comes first: a server without any refuses that, and nothing is done.
-local format, deleted, last_lifetime, lifetime_text = string.format, nil, nil, nil
-for client = 1, #KEYS do
+local keys, deleted = KEYS, nil
+for client = 1, #keys do
   local full = full_at[client]
   if full then
-    local key, state = KEYS[client], states[client]
+    local key, state = keys[client], states[client]
     if state then
-      local lifetime = full - clock
-      lifetime = (lifetime + -lifetime % 1000) / 1000
-      if lifetime < shortest_lifetime then
-        lifetime = shortest_lifetime
-      end
-      -- Many clients have the same. As text: Redis would print a number with all digits that it may have.
-      if lifetime ~= last_lifetime then
-        last_lifetime, lifetime_text = lifetime, format('%d', lifetime)
-      end
       -- A tenth faster than SET with PX, whose options Redis would read.
-      call('PSETEX', key, lifetime_text, state)
+      call('PSETEX', key, lifetimes[full] or lifetime_until(full), state)
     else
       deleted = deleted or {}
       deleted[#deleted + 1] = key

@@ -41,11 +41,20 @@ local border = clock + TRUSTED_LEAD
 -- The stored entry of each client; false where there is none.
 local states = call('MGET', unpack(KEYS))
 
--- When nothing is used any more of the entries that have changed.
+-- When nothing is used any more of the entries that have changed. The entry itself is in `states`: false where nothing
+-- is left.
 local full_at = {}
 
--- Replaces a client's entry: false where nothing is left.
-local function keep(client, state, full)
-  states[client], full_at[client] = state, full
+local format = string.format
+
+-- Returns the milliseconds that an entry is kept which is full at an instant. As text: Redis would print a number with
+-- all digits that it may have.
+local function lifetime_until(full)
+  local lifetime = full - clock
+  lifetime = (lifetime + -lifetime % 1000) / 1000
+  return format('%d', max(lifetime, shortest_lifetime))
 end
+
+-- The lifetimes of new entries, by that instant. Most new clients of a call share one, and printing a number is slow.
+local lifetimes = {}
 
