@@ -82,21 +82,41 @@ impl<const W: usize> TableBucket<W> {
         }
     }
 
-    /// Returns the row of an entry.
+    /// Returns the first word of an entry's row.
     #[inline]
     pub(super) fn find(&self, hash: u64) -> Option<usize> {
         let difference = self.tags ^ LOWEST.wrapping_mul(tag(hash));
         let same = difference.wrapping_sub(LOWEST) & !difference & HIGHEST;
-        // The lowest is right; those above it may be due to the borrow. If there is none, this is beyond the last row.
-        let row = same.trailing_zeros() as usize / TAG_BITS;
-        if self.rows.get(row)?[HASH] == hash { Some(row) } else { self.find_among_same(hash) }
+        // The lowest is right; those above it may be due to the borrow. If there is none, the row is beyond the last one.
+        let word = first_word::<W>(same.trailing_zeros());
+        if self.words().get(word..word + W)?[HASH] == hash { Some(word) } else { self.find_among_same(hash) }
     }
 
-    /// Returns the row of an entry whose tag others share.
+    /// Returns the first word of the row of an entry whose tag others share.
     #[cold]
     fn find_among_same(&self, hash: u64) -> Option<usize> {
-        self.rows.iter().position(|row| row[HASH] == hash)
+        self.words().iter().step_by(W).position(|word| *word == hash).map(|row| row * W)
     }
+
+    #[inline]
+    const fn words(&self) -> &[u64] {
+        self.rows.as_flattened()
+    }
+
+    /// Returns the row that begins with a word.
+    #[inline]
+    pub(super) fn row_at(&mut self, word: usize) -> Option<&mut [u64; W]> {
+        self.rows.as_flattened_mut().get_mut(word..)?.first_chunk_mut()
+    }
+}
+
+/// Returns the first word of the row whose tag has its highest bit here.
+///
+/// A tag has four bits for each word of a narrow row, so that this is a shift there. The row's address depends on it, and
+/// a check can do nothing else meanwhile.
+#[inline]
+const fn first_word<const W: usize>(highest: u32) -> usize {
+    (highest - (TAG_BITS as u32 - 1)) as usize * W / TAG_BITS
 }
 
 /// Returns the tag of an entry: the bits of its hash that matter least to the choice of its buckets.

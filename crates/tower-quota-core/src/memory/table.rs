@@ -63,7 +63,7 @@ pub(super) struct Rare {
 impl Table {
     /// Returns the position of an entry's row.
     pub(super) fn find(&self, hash: u64) -> Option<usize> {
-        either!(&self.buckets, buckets => find(buckets, hash)).map(|(bucket, row)| bucket * ROWS + row)
+        either!(&self.buckets, buckets => find(buckets, hash))
     }
 
     /// Returns the two buckets that an entry may be in. They may be the same.
@@ -261,11 +261,11 @@ fn fill<const W: usize>(buckets: &mut Vec<TableBucket<W>>, wanted: usize, reserv
 pub(super) fn row_of<const W: usize>(buckets: &mut [TableBucket<W>], hash: u64) -> Option<&mut [u64; W]> {
     let first = first_home(hash, buckets.len());
     // A separate path, so that no index is checked twice.
-    if let Some(row) = buckets.get(first)?.find(hash) {
-        return Some(buckets[first].row_mut(row));
+    if let Some(word) = buckets.get(first)?.find(hash) {
+        return buckets[first].row_at(word);
     }
-    let (second, row) = find_in_second(buckets, hash)?;
-    Some(buckets[second].row_mut(row))
+    let (second, word) = find_in_second(buckets, hash)?;
+    buckets[second].row_at(word)
 }
 
 /// Returns the first bucket of an entry. The high bits of the hash have chosen the table.
@@ -280,24 +280,25 @@ const fn second_home(hash: u64, buckets: usize) -> usize {
     first_home(hash >> 16, buckets)
 }
 
-/// Returns the bucket and the row of an entry.
+/// Returns the position of an entry's row.
 #[inline]
-fn find<const W: usize>(buckets: &[TableBucket<W>], hash: u64) -> Option<(usize, usize)> {
+fn find<const W: usize>(buckets: &[TableBucket<W>], hash: u64) -> Option<usize> {
     let first = first_home(hash, buckets.len());
-    match buckets.get(first)?.find(hash) {
-        Some(row) => Some((first, row)),
-        None => find_in_second(buckets, hash),
-    }
+    let (bucket, word) = match buckets.get(first)?.find(hash) {
+        Some(word) => (first, word),
+        None => find_in_second(buckets, hash)?,
+    };
+    Some(bucket * ROWS + word / W)
 }
 
-/// Returns the bucket and the row of an entry that is not in its first bucket.
+/// Returns the bucket, and the first word of its row, of an entry that is not in its first bucket.
 #[inline(never)]
 fn find_in_second<const W: usize>(buckets: &[TableBucket<W>], hash: u64) -> Option<(usize, usize)> {
     if !buckets.get(first_home(hash, buckets.len()))?.has_spilled() {
         return None;
     }
     let second = second_home(hash, buckets.len());
-    buckets.get(second)?.find(hash).map(|row| (second, row))
+    buckets.get(second)?.find(hash).map(|word| (second, word))
 }
 
 #[cfg(test)]
