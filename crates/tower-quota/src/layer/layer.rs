@@ -54,7 +54,7 @@ impl<S: Store> RateLimitLayer<S> {
             spans: SpanSettings::default(),
             checks_off: CheckSet::default(),
         };
-        Self { shared: Arc::new(Shared::new(RefusalCache::new(Arc::new(store)), settings)) }
+        Self { shared: Arc::new(Shared::new(RefusalCache::new(store), settings)) }
     }
 
     /// Sets the local store, which counts while the store is unavailable.

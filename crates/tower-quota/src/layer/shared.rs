@@ -37,7 +37,7 @@ pub(crate) struct Shared<S> {
 }
 
 /// The store of a layer behind its refusal cache.
-pub(crate) type CachedStore<S> = RefusalCache<Arc<S>>;
+pub(crate) type CachedStore<S> = RefusalCache<S>;
 
 /// The settings of a layer.
 #[derive(Clone)]
@@ -100,7 +100,7 @@ impl<S: Store> Shared<S> {
 
 /// Compiles a policy.
 fn rules<S: Store>(policy: Policy, settings: &Settings, checks: &Checks, store: &CachedStore<S>) -> Rules {
-    let number = store.identity().unwrap_or_else(|| Arc::as_ptr(store.store()).addr());
+    let number = store.identity().unwrap_or_else(|| core::ptr::from_ref(store.store()).addr());
     let has_listener = settings.on_decision.is_some() || settings.traced_admissions.is_some();
     Rules::new(policy, &settings.responses, settings.attaches_decision, has_listener, checks, number)
 }
