@@ -102,7 +102,8 @@ impl MetadataKey {
         let is_binary = self.is_binary;
         let lines = head.headers().get_all(&self.name).iter().map(HeaderValue::as_bytes);
         lines.flat_map(move |line| line.split(move |byte| is_binary && *byte == b',')).map(move |value| {
-            if is_binary { Some(LENIENT.decode(value.trim_ascii()).ok()?.into()) } else { Some(value.into()) }
+            let value = value.trim_ascii();
+            if is_binary { Some(LENIENT.decode(value).ok()?.into()) } else { Some(value.into()) }
         })
     }
 }

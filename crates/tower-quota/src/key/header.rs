@@ -12,7 +12,8 @@ use crate::valid::valid_header;
 
 /// Counts by the value of a header, such as an API key.
 ///
-/// The header's name is not case-sensitive; its value is.
+/// The header's name is not case-sensitive; its value is. Spaces and tabs around the value are no part of it (RFC 9110,
+/// section 5.5): over HTTP/2 a client can send them.
 ///
 /// * If the header is absent or empty, the key is missing: see [`MissingKey`](crate::MissingKey).
 /// * If it is sent several times with one value, the key is that value.
@@ -52,7 +53,7 @@ impl HeaderKey {
     }
 
     fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
-        head.headers().get_all(&self.name).iter().map(|line| Some(line.as_bytes().into()))
+        head.headers().get_all(&self.name).iter().map(|line| Some(line.as_bytes().trim_ascii().into()))
     }
 }
 

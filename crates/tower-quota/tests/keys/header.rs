@@ -23,6 +23,19 @@ fn header_absent_or_empty_is_missing() {
 }
 
 #[test]
+fn whitespace_around_header_is_ignored() {
+    let by = key::header("x-api-key");
+    for value in ["ann ", " ann", "\tann", " \tann\t ", "ann"] {
+        assert_eq!(read(&by, &with(&[("x-api-key", value)])), one("ann"), "{value:?}");
+        assert_eq!(read(&by, &with(&[("x-api-key", "ann"), ("x-api-key", value)])), one("ann"), "{value:?}");
+    }
+    for value in [" ", "\t", " \t "] {
+        assert_eq!(read(&by, &with(&[("x-api-key", value)])), None, "{value:?}");
+    }
+    assert_eq!(read(&by, &with(&[("x-api-key", " a nn ")])), one("a nn"));
+}
+
+#[test]
 fn header_value_may_be_no_text() {
     let mut request = Request::new(());
     request.headers_mut().insert("k", HeaderValue::from_bytes(b"\xff\xfe").unwrap());
