@@ -48,7 +48,13 @@ impl ChargeOptions {
     /// Returns whether a charge with these options may be plain.
     #[inline]
     pub(crate) const fn are_plain(self) -> bool {
-        self.0 & !Self::EXACT.0 == 0
+        self.are_plain_without(Self::EXACT)
+    }
+
+    /// Returns whether a charge may be plain if it is not for these options.
+    #[inline]
+    pub(crate) const fn are_plain_without(self, others: Self) -> bool {
+        self.0 & !others.with(Self::EXACT).0 == 0
     }
 }
 

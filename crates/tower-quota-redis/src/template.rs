@@ -1,7 +1,7 @@
 //! Templates: all that similar decisions have in common, which is all but the clients they count.
 
 use smallvec::SmallVec;
-use tower_quota_core::{Algorithm, Charge, Name, Operation, Penalty, Quota};
+use tower_quota_core::{Charge, Name, Operation, Penalty, Quota};
 
 /// A decision without its clients: what to do, and each limit's part in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,7 +10,8 @@ pub(crate) struct Template {
     pub(crate) charges: SmallVec<[ChargeTemplate; 4]>,
     /// The number of clients it counts.
     pub(crate) clients: usize,
-    /// Says whether the script decides it without the model: a check of plain and refundable charges only.
+    /// Says whether the script decides it without the model: a check of plain and refundable charges only, none of which
+    /// counts the same limit of the same client as another.
     pub(crate) is_plain: bool,
 }
 
@@ -34,7 +35,8 @@ pub(crate) struct ChargeTemplate {
 impl Template {
     /// Makes the template of these charges; the one at position `i` counts the client at `client_of(i)`.
     pub(crate) fn new(operation: Operation, charges: &[Charge<'_>], client_of: impl Fn(usize) -> usize) -> Self {
-        let is_plain = operation == Operation::Check && !charges.is_empty() && charges.iter().all(is_plain);
+        let may_be_plain =
+            operation == Operation::Check && !charges.is_empty() && charges.iter().all(Charge::is_plain_or_refundable);
         let charges: SmallVec<[ChargeTemplate; 4]> = charges
             .iter()
             .enumerate()
@@ -52,6 +54,7 @@ impl Template {
             })
             .collect();
         let clients = charges.iter().map(|part| part.client + 1).max().unwrap_or(0);
+        let is_plain = may_be_plain && !charges.iter().enumerate().any(|(i, part)| part.is_counted_by(&charges[..i]));
         Self { operation, charges, clients, is_plain }
     }
 
@@ -63,13 +66,9 @@ impl Template {
     }
 }
 
-/// Returns whether a charge is plain, or would be if it was not refundable.
-fn is_plain(charge: &Charge<'_>) -> bool {
-    let is_bucket = || matches!(charge.quota().algorithm(), Algorithm::TokenBucket | Algorithm::Gcra);
-    let has_other_option = charge.max_wait_micros() > 0
-        || charge.counts_refusals()
-        || charge.is_shadow()
-        || charge.is_at_most()
-        || charge.penalised_by().is_some();
-    charge.is_plain() || charge.is_refundable() && charge.units() > 0 && is_bucket() && !has_other_option
+impl ChargeTemplate {
+    /// Returns whether one of these charges counts the same limit of the same client.
+    fn is_counted_by(&self, others: &[Self]) -> bool {
+        others.iter().any(|other| other.client == self.client && other.name.id() == self.name.id())
+    }
 }

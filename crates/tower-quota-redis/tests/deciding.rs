@@ -214,3 +214,18 @@ async fn server_without_memory_charges_nothing() {
     let decision = store.check(&charges).await.unwrap();
     assert!(decision.statuses().iter().all(|status| status.remaining() == 8), "{decision:?}");
 }
+
+#[tokio::test]
+async fn limit_asked_twice_counts_both_charges() {
+    let server = RedisServer::start();
+    let store = store_on(&server).await;
+    let (quota, ann) = (Quota::per_minute(2), user("ann"));
+    let once = [Charge::new("minute", &quota, &ann)];
+    let twice = [once[0], once[0]];
+    assert!(store.check(&twice).await.unwrap().is_allowed());
+    assert!(!store.check(&twice).await.unwrap().is_allowed());
+    // The entry stays readable.
+    assert!(!store.check(&once).await.unwrap().is_allowed());
+    store.apply(Operation::Reset, &once).await.unwrap();
+    assert!(store.check(&once).await.unwrap().is_allowed());
+}
