@@ -163,13 +163,14 @@ impl Spread {
             if part.charges(answer).all(|(charge, status)| surplus(charge, status) == 0) {
                 continue;
             }
-            if let Some(after) = part.refund(batchers, answer, surplus).await {
-                let statuses = part.charges(answer).zip(after.statuses()).map(|((charge, before), after)| {
-                    let taken = before.taken - surplus(charge, before);
-                    LimitStatus { outcome: before.outcome, taken, ..*after }
-                });
-                *answer = Decision::from_statuses(Operation::Check, answer.at(), statuses);
-            }
+            let after = part.refund(batchers, answer, surplus).await;
+            let statuses = part.charges(answer).enumerate().map(|(position, (charge, before))| {
+                // Without an answer, too: the refund may have been made, and what is refunded twice is created.
+                let taken = before.taken - surplus(charge, before);
+                let after = after.as_ref().map_or(*before, |after| after.statuses()[position]);
+                LimitStatus { outcome: before.outcome, taken, ..after }
+            });
+            *answer = Decision::from_statuses(Operation::Check, answer.at(), statuses);
         }
     }
 
