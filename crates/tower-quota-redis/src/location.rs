@@ -21,6 +21,14 @@ pub(crate) struct Location {
 impl Location {
     /// Reads a URL of a server, of sentinels or of a cluster.
     pub(crate) fn parse(url: &str, trust: Option<&[u8]>) -> Result<Self, RedisConfigError> {
+        Self::parse_parts(url, trust).map_err(|error| match error {
+            // A part may end within the password, which could not be told from a host then.
+            RedisConfigError::Url { source, .. } => RedisConfigError::Url { url: without_credentials(url), source },
+            other => other,
+        })
+    }
+
+    fn parse_parts(url: &str, trust: Option<&[u8]>) -> Result<Self, RedisConfigError> {
         match url.split_once("://").and_then(|(scheme, rest)| Some((scheme.split_once('+')?, rest))) {
             Some(((scheme, "sentinel"), rest)) => {
                 let (hosts, primary) = rest.split_once('/').unwrap_or((rest, ""));
@@ -104,14 +112,16 @@ fn wrong(url: &str, error: RedisError) -> RedisConfigError {
     RedisConfigError::Url { url: without_credentials(url), source: Arc::new(error) }
 }
 
-/// Removes user and password from a URL: all between the scheme and the last `@`.
+/// Removes user and password from a URL: all between the scheme and the last `@`, and its settings.
+///
+/// The URL of a Unix socket has the password among its settings.
 fn without_credentials(url: &str) -> String {
-    match url.rsplit_once('@') {
-        None => url.to_owned(),
-        Some((before, rest)) => match before.split_once("://") {
-            Some((scheme, _)) => format!("{scheme}://...@{rest}"),
-            None => format!("...@{rest}"),
-        },
+    let without_settings = |url: &str| url.split_once('?').map_or(url, |(before, _)| before).to_owned();
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let separator = if scheme.is_empty() { "" } else { "://" };
+    match rest.rsplit_once('@') {
+        Some((_, host)) if !scheme.contains("unix") => format!("{scheme}{separator}...@{}", without_settings(host)),
+        _ => without_settings(url),
     }
 }
 
@@ -124,6 +134,22 @@ mod tests {
         assert_eq!(without_credentials("redis://host:1/0"), "redis://host:1/0");
         assert_eq!(without_credentials("redis://:pa@ss@host"), "redis://...@host");
         assert_eq!(without_credentials("user:pass@host"), "...@host");
+        assert_eq!(without_credentials("redis://:pa?ss@host/?protocol=resp3"), "redis://...@host/");
+        assert_eq!(without_credentials("redis+unix:///run/redis.sock?pass=p@ss"), "redis+unix:///run/redis.sock");
+    }
+
+    #[test]
+    fn errors_of_urls_show_no_password() {
+        for url in [
+            "redis+sentinel://finder:s3cr/et@one/mymaster",
+            "redis+cluster://finder:s3cr/et@one",
+            "redis://finder:s3cr/et@one",
+            "redis+unix:///run/redis.sock?db=cache&pass=s3cret",
+            "redis+unix://run/redis.sock?pass=s3cret",
+        ] {
+            let error = Location::parse(url, None).err().unwrap().to_string();
+            assert!(!error.contains("s3cr"), "{error}");
+        }
     }
 
     #[test]
