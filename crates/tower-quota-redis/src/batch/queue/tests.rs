@@ -160,3 +160,24 @@ fn long_queue_refuses_on_arrival() {
     let refund = Operation::Refund { taken_at: Timestamp::EPOCH };
     assert_eq!(queue.admit(refund, now), Ok(()), "what was taken for nothing is given back");
 }
+
+#[test]
+fn abandoned_direct_call_delays_no_others() {
+    let (start, mut queue) = (now(), queue());
+    let expiry = start + DEADLINE;
+    // As after the breaker has closed: one decision may be under way.
+    queue.flow.restart(start);
+    let _direct = fill(&mut queue, 1, expiry);
+    let slot = queue.take_direct_slot().unwrap();
+    assert_eq!(queue.take_batch(start).decisions.len(), 1);
+    let _other = fill(&mut queue, 1, expiry);
+    assert!(queue.take_direct_slot().is_none());
+    assert!(queue.has_work());
+    let other = queue.take_slot().unwrap();
+    assert_eq!(queue.take_batch(start).decisions.len(), 1);
+    // The limit holds among the calls of tasks.
+    let _third = fill(&mut queue, 1, expiry);
+    assert!(!queue.has_work());
+    queue.free_slot(other);
+    queue.free_slot(slot);
+}
