@@ -52,7 +52,7 @@ async fn entry_lives_until_nothing_is_used() {
 }
 
 #[tokio::test]
-async fn new_clients_of_one_call_have_own_entries() {
+async fn new_clients_have_own_entries() {
     // The script decides the first of them and copies that for the others.
     let server = RedisServer::start();
     let store = options().clock(ManualClock::default()).connect(&server.url()).await.unwrap();
@@ -195,24 +195,38 @@ async fn unreadable_entry_fails_its_own_decisions_alone() {
 async fn eviction_loses_single_clients() {
     let server = RedisServer::start();
     let (store, mut connection) = (store_on(&server).await, look_at(&server));
-    for i in 0..2_000 {
-        store.check(&[Charge::new("day", &DAY, &user(&format!("user {i}")))]).await.unwrap();
-    }
     let mut set = |option: &str, value: u64| {
         redis::cmd("CONFIG").arg("SET").arg(option).arg(value).exec(&mut connection).unwrap();
     };
-    server.command("CONFIG SET maxmemory-policy volatile-lru").unwrap();
-    let used: String = redis::cmd("INFO").arg("memory").query(&mut look_at(&server)).unwrap();
-    let used = used.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap().parse::<u64>().unwrap();
-    // What connections take is in it too: a little less at a time, until there is not enough.
-    for less in 0.. {
-        set("maxmemory", used - less * 10_000);
-        store.check(&[Charge::new("day", &DAY, &user("another"))]).await.unwrap();
-        set("maxmemory", 0);
-        let left = entries(&server).len();
-        if left < 2_001 {
-            assert!(left > 1_000, "{left} of 2001 clients are left");
-            break;
+    for policy in ["volatile-lru", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random"] {
+        for i in 0..2_000 {
+            store.check(&[Charge::new("day", &DAY, &user(&format!("user {i}")))]).await.unwrap();
+        }
+        server.command(&format!("CONFIG SET maxmemory-policy {policy}")).unwrap();
+        let used: String = redis::cmd("INFO").arg("memory").query(&mut look_at(&server)).unwrap();
+        let used = used.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap().parse::<u64>().unwrap();
+        // What connections take is in it too: a little less at a time, until there is not enough.
+        for less in 0.. {
+            set("maxmemory", used - less * 10_000);
+            store.check(&[Charge::new("day", &DAY, &user("another"))]).await.unwrap();
+            set("maxmemory", 0);
+            let left = entries(&server).len();
+            if left < 2_001 {
+                assert!(left > 1_000, "{policy}: {left} of 2001 clients are left");
+                break;
+            }
         }
     }
+}
+
+#[tokio::test]
+async fn changing_quotas_leave_one_small_entry() {
+    let server = RedisServer::start();
+    let (store, ann) = (store_on(&server).await, user("ann"));
+    for units in 1_000..2_000 {
+        store.check(&[Charge::new("day", &Quota::per_day(units), &ann)]).await.unwrap();
+    }
+    let [(name, size)] = &entries(&server)[..] else { panic!("more than one key") };
+    assert_eq!(*name, store.key_of(&ann));
+    assert!(*size <= 50, "{size} bytes");
 }
