@@ -290,7 +290,7 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
-    use crate::script::Call;
+    use crate::wire::Call;
 
     /// Has one connection, which answers some calls and not others, and never a second one.
     #[derive(Default)]

@@ -5,7 +5,8 @@ use core::future::Future;
 use redis::aio::ConnectionLike;
 use redis::{Cmd, Pipeline, RedisResult, Value};
 
-use crate::script::{self, Call};
+use crate::script;
+use crate::wire::Call;
 
 /// A request to the servers of a connection.
 pub(crate) trait LinkRequest: Sync {

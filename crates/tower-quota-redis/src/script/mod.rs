@@ -7,8 +7,7 @@ use std::sync::LazyLock;
 use redis::aio::ConnectionLike;
 use redis::{ErrorKind, RedisResult, Script, ServerErrorKind, Value, cmd};
 
-use crate::keys::EntryKey;
-use crate::wire;
+use crate::wire::{self, Call};
 
 /// The Lua that Redis runs, with names in place of shared constants. `numbers.lua` describes requests and replies.
 const BODY: &str = concat!(
@@ -34,14 +33,6 @@ static SCRIPT: LazyLock<(String, Script)> = LazyLock::new(|| {
     let script = Script::new(&source);
     (source, script)
 });
-
-/// The content of one call.
-pub(crate) struct Call {
-    /// The entries of the clients it counts, all of them in one partition.
-    pub(crate) keys: Vec<EntryKey>,
-    /// The decisions, as [`wire::Request`] makes them.
-    pub(crate) request: Vec<u8>,
-}
 
 /// Makes a call once on a partition. `key` stands for the partition in calls without clients.
 ///

@@ -9,7 +9,7 @@ mod request;
 use tower_quota_core::{Algorithm, stored};
 
 pub(crate) use self::reply::{Reply, Unreadable};
-pub(crate) use self::request::Request;
+pub(crate) use self::request::{Call, Request};
 
 macro_rules! shared_constants {
     ($($name:ident: $kind:ty = $value:expr;)*) => {

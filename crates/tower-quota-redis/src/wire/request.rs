@@ -10,13 +10,20 @@ use super::{
     SHADOW,
 };
 use crate::keys::EntryKey;
-use crate::script::Call;
 use crate::template::{ChargeTemplate, Template};
 
 /// Costs beyond this are sent as this: 2^53 - 1, more than any capacity and the most that Lua counts exactly.
 const MOST_EXACT: u64 = (1 << 53) - 1;
 /// Instants beyond this are sent as this: 2^52 microseconds, in the year 2112.
 const LATEST: u64 = 1 << 52;
+
+/// The content of one call of the script.
+pub(crate) struct Call {
+    /// The entries of the clients it counts, all of them in one partition.
+    pub(crate) keys: Vec<EntryKey>,
+    /// The decisions, as a [`Request`] makes them.
+    pub(crate) request: Vec<u8>,
+}
 
 /// A call of the script in the making. What several decisions share is sent once.
 #[derive(Default)]
