@@ -97,9 +97,7 @@ pub(crate) fn run(case: Option<&str>, decisions: u32) -> Result<(), Box<dyn Erro
     };
     let (_, prepare) = case_of(wanted)?;
     let mut step = prepare()?;
-    // The clock reads the system's until it knows the counter's rate; a service runs longer than that.
-    let (clock, begun) = (MonotonicClock::new(), MonotonicClock::new().now());
-    while clock.now().since(begun) < Duration::from_millis(500) {}
+    await_counter();
     (0..BEFORE).for_each(|_| step());
     counted(decisions, &mut step);
     Ok(())
@@ -113,6 +111,7 @@ pub(crate) fn time(cases: &[String]) -> Result<(), Box<dyn Error>> {
     for wanted in cases {
         let (name, prepare) = case_of(wanted)?;
         let mut step = prepare()?;
+        await_counter();
         (0..BEFORE).for_each(|_| step());
         let mut round = || {
             #[expect(clippy::disallowed_methods, reason = "a measurement")]
@@ -124,6 +123,14 @@ pub(crate) fn time(cases: &[String]) -> Result<(), Box<dyn Error>> {
         println!("{name} {fastest:.1}");
     }
     Ok(())
+}
+
+/// Waits until the clock reads the processor's counter. It reads the system's until it knows the counter's rate, and a
+/// service runs longer than that.
+fn await_counter() {
+    let clock = MonotonicClock::new();
+    let begun = clock.now();
+    while clock.now().since(begun) < Duration::from_millis(500) {}
 }
 
 /// Runs the measured loop: callgrind collects within the function of this name.
