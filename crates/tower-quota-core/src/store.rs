@@ -82,8 +82,8 @@ pub trait Store: Send + Sync + 'static {
 
     /// Returns whether other processes may use the counters too, `true` by default.
     ///
-    /// Each call then takes a round trip, and refusals are remembered: see [`RefusalCache`](crate::RefusalCache). A `MemoryStore`
-    /// is not shared.
+    /// Each call then takes a round trip, and refusals are remembered: see [`RefusalCache`](crate::RefusalCache). A
+    /// `MemoryStore` is not shared.
     #[inline]
     fn is_shared(&self) -> bool {
         true

@@ -88,10 +88,10 @@ pub(crate) fn try_locked<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     mutex.try_lock().ok()
 }
 
-/// A lock for the tables of this family's crates.
+/// A spin lock for tables in memory, of all crates of tower-quota.
 ///
-/// It should be held for some tens of nanoseconds, and rarely for microseconds. It is released by one store. Threads that wait spin, then yield, then sleep between two looks. A thread that panics
-/// while it holds the lock releases it.
+/// It should be held for some tens of nanoseconds, and rarely for microseconds. It is released by one store. Threads
+/// that wait spin, then yield, then sleep between two looks. A thread that panics while it holds the lock releases it.
 #[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct ShortMutex<T>(Mutex<T>);

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn spent_grant_takes_units_back_until_it_ends() {
+    fn spent_grant_takes_units_back() {
         let mut grants = Grants::default();
         grants.add(20, grant(2, 10, 110));
         let charged_at = grants.take(50, 2).unwrap();

@@ -15,7 +15,7 @@ use crate::remembered::{KnownRefusal, Remembered, Uncounted, Version};
 use crate::sightings::Sightings;
 use crate::stats::LeaseStats;
 
-/// Enough that threads rarely meet in one.
+/// The shards. There are enough that threads rarely wait for the same one.
 const SHARDS: usize = 64;
 /// The most pools of a key. A service that chooses a quota for each request would need more.
 const MOST_POOLS: usize = 16;

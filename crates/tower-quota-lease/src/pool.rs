@@ -32,7 +32,7 @@ const PAUSES: u64 = 4;
 pub(crate) struct Pool {
     pub(crate) limit: Name,
     pub(crate) plan: Arc<Plan>,
-    /// Tells it from a pool of the same limit that was reset.
+    /// Distinguishes it from an earlier pool of the same limit that was reset.
     pub(crate) serial: u64,
     pub(crate) grants: Grants,
     demand: Demand,

@@ -47,7 +47,7 @@
 //! PREFIX:4:{TAG}:ID
 //! ```
 //!
-//! The prefix is `quota` unless another is chosen. `3` is the version of the form. The tag stands for a partition;
+//! The prefix is `quota` unless another is chosen. `4` is the version of the form. The tag stands for a partition;
 //! without a cluster there is one. The id is a keyed 96-bit hash of the client's key in base64url, or the key itself
 //! with [`RedisOptions::readable_keys`].
 //!
@@ -62,14 +62,14 @@
 //! may run side by side: each converts what the other has stored. Nothing else is stored, so nothing accumulates.
 //!
 //! ```text
-//! redis-cli --scan --pattern 'quota:4:*'      all clients
+//! redis-cli --scan --pattern 'quota:4:*'            all clients
 //! redis-cli --scan --pattern 'quota:4:*:user:ann'   one of them, with readable keys
-//! redis-cli PTTL KEY                          milliseconds until nothing is used
-//! redis-cli GET KEY                           the entry
-//! redis-cli DEL KEY                           forgets the client: all limits are full
+//! redis-cli PTTL KEY                                milliseconds until nothing is used
+//! redis-cli GET KEY                                 the entry
+//! redis-cli DEL KEY                                 forgets the client: all limits are full
 //! ```
 //!
-//! A value that is no entry of this version makes decisions about its client fail with [`RedisStoreError::State`], and
+//! A string that is no entry of this version makes decisions about its client fail with [`RedisStoreError::State`], and
 //! stays as it is.
 //!
 //! # What the server must allow

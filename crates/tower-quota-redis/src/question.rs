@@ -9,7 +9,7 @@ use crate::template::{ChargeTemplate, Template};
 /// A decision to make, and the clients it counts. All of them are in one partition.
 #[derive(Clone)]
 pub(crate) struct Question {
-    /// Boxed: a question changes hands several times on its way.
+    /// Boxed, because a question is moved several times.
     pub(crate) template: Box<Template>,
     pub(crate) clients: SmallVec<[EntryKey; 2]>,
     /// The partition of its first client, or the first partition if it has none.

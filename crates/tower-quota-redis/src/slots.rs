@@ -9,7 +9,8 @@ pub(crate) const SLOTS: usize = 16_384;
 
 /// Returns the tags of so many partitions, at most one for each slot.
 ///
-/// They are the shortest numbers to the base of 36 whose slots lie in the middles of as many equal ranges. Each byte of a tag is stored with every client.
+/// They are the shortest numbers to the base of 36 whose slots lie in the middles of as many equal ranges. Each byte of
+/// a tag is stored with every client.
 pub(crate) fn tags(partitions: usize) -> Vec<String> {
     let count = partitions.clamp(1, SLOTS);
     let mut partition_at = vec![None; SLOTS];

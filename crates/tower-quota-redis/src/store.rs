@@ -55,7 +55,7 @@ pub struct RedisStore {
 }
 
 struct Inner {
-    /// One for each partition.
+    /// The batchers, one for each partition.
     batchers: Arc<[Batcher]>,
     keys: KeyNames,
     deadline: Duration,
@@ -150,9 +150,10 @@ impl Store for RedisStore {
 
     /// Closes this store and its clones, and returns whether all work was done by the deadline.
     ///
-    /// It waits for queued decisions, calls under way and refunds. Decisions that are asked for from now on fail with [`RedisStoreError::Closed`], refunds too: let the requests
-    /// that may still settle end first. A refund or a settlement asked for before holds this up until its future has
-    /// ended or is dropped, also if it is not polled. What is not done by the deadline goes on for as long as the runtime does.
+    /// It waits for queued decisions, calls under way and refunds. Decisions that are asked for from now on fail with
+    /// [`RedisStoreError::Closed`], refunds too: let the requests that may still settle end first. A refund or a
+    /// settlement asked for before holds this up until its future has ended or is dropped, also if it is not polled.
+    /// What is not done by the deadline goes on for as long as the runtime does.
     async fn close(&self, deadline: Duration) -> bool {
         self.inner.is_closed.store(true, Ordering::SeqCst);
         tokio::time::timeout(deadline, self.inner.until_idle()).await.is_ok()

@@ -52,6 +52,39 @@ pub const TRUSTED_LEAD: u64 = 60_000_000;
 /// assert_eq!(loaded, entry);
 /// # Ok::<(), tower_quota_core::DecodeError>(())
 /// ```
+///
+/// # Stored form
+///
+/// All numbers are little-endian.
+///
+/// ```text
+/// u8      version: 2
+/// u56     instant of the last change, microseconds since the Unix epoch
+/// slots until the end, each:
+///   varint  bytes of this slot that follow
+///   u32     number of the limit's name (Name::id), or of its strikes (Name::strikes_id)
+///   u8      low four bits, the kind of state: 0 bucket, 1 fixed window, 2 sliding window counter, 3 sliding log;
+///           16: the window starts with its first request; 32: the bucket records its low marks
+///   short   capacity, units
+///   short   grain
+///   short   refill of a bucket, grains per microsecond; period of a window or log, microseconds
+///   short   offset, microseconds; only of a fixed window that does not start with its first request
+///   state:
+///     bucket          u56 rest, only where refill is above 1;
+///                     only with flag 32: u56 start of the present span, u56 least grains used in it,
+///                     u56 one more than the least used in the one before, 0 if there was none
+///     fixed window    u56 start, u56 count
+///     sliding window  u56 start, u56 count of the window before, u56 count
+///     sliding log     u56 total before the first stamp, then for each stamp: u56 instant, u56 total with it
+///   u56     instant from which nothing of the limit is used any more
+/// ```
+///
+/// A varint has 7 bits in each byte, the lowest first; the high bit says that more follow (LEB128). A short number is a
+/// varint of 8 times the number without its last decimal zeros, plus how many these were, seven at most: 55 is 60,000,000.
+/// A bucket's grains used at an instant are `(full_at - instant) * refill - rest`, at least 0.
+///
+/// A script finds, copies and drops slots without decoding them. For this, a slot's bytes before its state depend only
+/// on limit and quota, its length comes first, and its last instant comes last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// The instant of the last change. No later decision uses an earlier instant.

@@ -34,7 +34,7 @@ struct Flight {
 
 /// The part of a store's answer that is about one limit.
 #[derive(Clone, Copy)]
-pub(super) struct Said {
+pub(super) struct LimitAnswer {
     pub(super) limit: KnownLimit,
     /// Its verdict on the charge.
     pub(super) outcome: Outcome,
@@ -124,7 +124,7 @@ impl RefusalBucket {
         view: &ChargeView,
         changes: bool,
         generation: u32,
-        answer: Option<Said>,
+        answer: Option<LimitAnswer>,
         now: u64,
     ) -> Recorded {
         let mut flights = self.flights.lock();
@@ -143,7 +143,7 @@ impl RefusalBucket {
             self.forget_if_other(view, changes);
         }
         match answer {
-            Some(said) if is_current && !interferes => self.record(said, view, now),
+            Some(answer) if is_current && !interferes => self.record(answer, view, now),
             _ => Recorded::default(),
         }
     }
@@ -156,8 +156,8 @@ impl RefusalBucket {
     }
 
     /// Records an answer: a refusal, or a status if those are remembered.
-    fn record(&self, said: Said, view: &ChargeView, now: u64) -> Recorded {
-        let Said { limit: mut fresh, outcome, is_kept } = said;
+    fn record(&self, answer: LimitAnswer, view: &ChargeView, now: u64) -> Recorded {
+        let LimitAnswer { limit: mut fresh, outcome, is_kept } = answer;
         let is_refusal = fresh.is_refusal_at(now);
         if let Some(mut known) = self.entries.get(fresh.tag) {
             if known.sent > fresh.sent {

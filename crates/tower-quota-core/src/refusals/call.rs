@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::bucket::Said;
+use super::bucket::LimitAnswer;
 use super::entry::KnownLimit;
 use super::memory::Memory;
 use super::uncounted::{Uncounted, carried};
@@ -53,8 +53,8 @@ impl<C: Clock> TrackedCall<C> {
         let is_kept = matches!(decision.outcome(), Outcome::Refuse(_)) || self.memory.remembers_statuses();
         for ((view, generation), status) in self.views.iter().zip(&self.generations).zip(decision.statuses()) {
             let limit = KnownLimit::new(view, status, decision.at(), self.sent);
-            let said = Said { limit, outcome: status.outcome, is_kept };
-            self.memory.end(view, false, *generation, Some(said));
+            let answer = LimitAnswer { limit, outcome: status.outcome, is_kept };
+            self.memory.end(view, false, *generation, Some(answer));
         }
     }
 }

@@ -94,7 +94,7 @@ mod tests {
 
     /// Replaces, removes and evicts entries while they are read, with more limits than a bucket has places.
     #[test]
-    fn readers_find_whole_entries_of_their_tag() {
+    fn readers_find_complete_entries() {
         const READINGS: usize = if cfg!(miri) { 20 } else { 20_000 };
         let (quota, hasher) = (Quota::per_minute(6), KeyHasher::random());
         let of =

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-use super::bucket::{RefusalBucket, Said};
+use super::bucket::{LimitAnswer, RefusalBucket};
 use super::entry::KnownLimit;
 use super::known_limits::WAYS;
 use super::shared_call::{Role, SharedCall};
@@ -201,7 +201,7 @@ impl<C: Clock> Memory<C> {
     }
 
     /// Notes the end of a call, and records what it says about a limit, if that is given.
-    pub(super) fn end(&self, view: &ChargeView, changes: bool, generation: u32, answer: Option<Said>) {
+    pub(super) fn end(&self, view: &ChargeView, changes: bool, generation: u32, answer: Option<LimitAnswer>) {
         let Some(bucket) = self.bucket(view.tag) else { return };
         let recorded = bucket.end(view, changes, generation, answer, self.now());
         if let Some(said) = answer.filter(|_| recorded.is_refusal) {

@@ -23,11 +23,11 @@ pub(super) type WeakCall = WeakShared<BoxCall>;
 
 /// The call that answers a request.
 pub(super) enum Role {
-    /// Its own.
+    /// The request makes its own call.
     Alone,
-    /// Its own, for which other requests of this limit can wait.
+    /// The request makes its own call, for which other requests of this limit can wait.
     Leads(Tag),
-    /// That of another request, which probably takes what the limit has left. If it does not, the request asks itself.
+    /// The request waits for another one's call, which probably takes what the limit has left. If not, it makes its own.
     Follows(SharedCall),
 }
 

@@ -63,7 +63,7 @@ fn is_allowed(answer: Answer) -> bool {
 }
 
 #[test]
-fn as_many_calls_are_sent_as_units_came_back() {
+fn each_returned_unit_costs_one_call() {
     for units in 1..=3 {
         let setting = Exhausted::new(MINUTE, units);
         let before = setting.asked();
@@ -106,7 +106,7 @@ fn waiting_requests_ask_if_the_call_fails() {
 
 /// Answers calls by refusals that are over when they arrive.
 #[test]
-fn waiting_requests_wait_again_but_not_for_long() {
+fn waiting_requests_wait_twice_at_most() {
     let setting = Exhausted::new(MINUTE, 1);
     let left = Left::new(0, Duration::from_secs(60));
     let outcome = Outcome::Refuse(Duration::from_micros(1));
@@ -124,7 +124,7 @@ fn waiting_requests_wait_again_but_not_for_long() {
 }
 
 #[test]
-fn call_without_an_answer_is_not_joined_for_long() {
+fn silent_call_is_joined_for_20_ms() {
     let setting = Exhausted::new(MINUTE, 1);
     let before = setting.asked();
     let lost: Vec<Answer> = (0..3).map(|_| setting.start()).collect();
@@ -135,7 +135,7 @@ fn call_without_an_answer_is_not_joined_for_long() {
 }
 
 #[test]
-fn panic_of_a_call_reaches_its_own_request_alone() {
+fn call_panic_reaches_only_its_request() {
     let inner = ScriptedStore::new();
     let store = Fragile { store: inner.clone(), breaks: Arc::default() };
     let (breaks, key) = (Arc::clone(&store.breaks), client(1));
@@ -186,7 +186,7 @@ fn cache_of_no_age_shares_no_calls() {
 
 /// Asks as the layer does, which treats an error in its own way and has the known refusal beside it.
 #[test]
-fn failure_of_the_store_reaches_each_caller_of_ask() {
+fn store_failure_reaches_each_caller() {
     let setting = Exhausted::new(MINUTE, 0);
     setting.store.clock().advance(RefusalCache::<ScriptedStore>::DEFAULT_MAX_AGE);
     setting.store.set_default(ScriptedAnswer::error("broken").held());
@@ -218,7 +218,7 @@ fn waiting_request_needs_no_other_task() {
 }
 
 #[test]
-fn call_that_nobody_waits_for_is_forgotten() {
+fn abandoned_call_is_forgotten() {
     let setting = Exhausted::new(MINUTE, 1);
     drop((setting.start(), setting.start()));
     assert_eq!(setting.store.held(), 0);
@@ -230,7 +230,7 @@ fn call_that_nobody_waits_for_is_forgotten() {
 }
 
 #[test]
-fn requests_of_other_costs_and_quotas_ask_themselves() {
+fn other_costs_and_quotas_are_not_shared() {
     let setting = Exhausted::new(MINUTE, 4);
     let before = setting.asked();
     let answers = [setting.begin(1), setting.begin(2), setting.begin(1)];

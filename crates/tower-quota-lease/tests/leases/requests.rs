@@ -30,7 +30,7 @@ fn several_limits_are_leased_in_one_call() {
 }
 
 #[test]
-fn leased_limit_and_cold_key_are_charged_together() {
+fn leased_and_cold_limits_charge_together() {
     run(async {
         let (server, store) = instance();
         let (everyone, all) = (QUOTA, Key::EVERYONE);

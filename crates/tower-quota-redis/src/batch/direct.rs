@@ -6,8 +6,8 @@ use core::pin::Pin;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-/// A call in the hands of its caller. Dropped before it is over, it goes on as a task: so what it finds out about the
-/// server is not lost when the caller gives up, and what waits behind it is served when the caller has its answer.
+/// A call that its caller polls. If it is dropped early, a task finishes it: the breaker learns its outcome, and the
+/// decisions that wait behind it are sent.
 pub(super) struct Direct(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
 
 impl Direct {

@@ -19,7 +19,7 @@ const PAUSES_RESET_AFTER: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(super) struct Attempts {
     pub(super) under_way: usize,
-    /// Says whether one waits until it is due.
+    /// Says that an attempt is scheduled and not yet due.
     pub(super) is_waiting: bool,
     /// Attempts since pauses began at the shortest.
     in_a_row: u32,
@@ -45,7 +45,7 @@ impl Attempts {
         (self.in_a_row, self.next) = (0, None);
     }
 
-    /// Notes that one begins.
+    /// Records that an attempt begins.
     pub(super) fn begin(&mut self, now: Instant) {
         if self.last.is_some_and(|last| now.duration_since(last) > PAUSES_RESET_AFTER) {
             self.in_a_row = 0;

@@ -384,7 +384,7 @@ end
 -- Decides the decision whose template is at a place in `decisions`, followed by its clients. Returns its reply; nothing
 -- if the model is needed.
 --
--- Clients without anything stored are alike: what the first of them gets is kept for the others of its template.
+-- All clients without an entry get the same result from one template, so it is computed once.
 local function decide_buckets(template, place)
   local parts, now, are_new = template.parts or prepare(template), clock, true
   local count = #parts

@@ -27,7 +27,7 @@ local function units_of(operation, charges, entries, now, judges)
     units[i] = charge.cost
     if judges and charge.cost > 0 and has(charge.flags, AT_MOST) then
       units[i] = min(charge.cost, (entry.left(entries[charge.client], charge, now)))
-      -- Shadows have no say in what the others take.
+      -- Shadow charges do not reduce what the others take.
       if not has(charge.flags, SHADOW) then
         together = min(together or units[i], units[i])
       end

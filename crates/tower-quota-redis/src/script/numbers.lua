@@ -21,8 +21,7 @@
 --          u16  template       then for each of its clients: u16  key
 -- Reply  one string, for each decision:
 --          u8   TAKEN or REFUSED, of a plain decision: u56 its instant, then for each charge: u56 grains used, after
---          the
---                 taking or, of a refusal, before it
+--                 the taking or, of a refusal, before it
 --               DECIDED: u56 its instant, then for each charge:
 --                 u56  units left     u56  microseconds until nothing is used
 --                 u8   verdict        u56  microseconds to wait, or until it fits
