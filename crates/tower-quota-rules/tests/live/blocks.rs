@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Request, StatusCode};
-use tower_quota::{MemoryStore, key};
+use tower_quota::MemoryStore;
+use tower_quota::key::{self, KeyExtractor};
 use tower_quota_rules::Format;
 use tower_quota_rules::live::{
     BlockTarget, ChangeError, LiveOptions, MemoryRules, NewBlock, NewVersion, RedisRules, RuleStore,
@@ -47,6 +48,26 @@ async fn block_is_in_force_on_all_instances() {
     assert_eq!(other.live.unblock(&id, "ops").await.unwrap(), Some(block));
     eventually("it has ended", async || one.ask("ann").await == StatusCode::OK).await;
     assert_eq!(other.live.unblock(&id, "ops").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn blocked_combination_beside_another_is_blocked() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document =
+        "limits: [{ name: all, quota: 9 per 300 days fixed_window, key: { all: [client_ip, header user] } }]";
+    instance.live.put(None, NewVersion::new(document, Format::Yaml, "ops")).await.unwrap();
+    let (by_address, by_user) = (key::client_ip(), key::header("user"));
+    let parts = [by_address.parse("203.0.113.7").unwrap(), by_user.key_of("ann")];
+    let both = key::all((by_address, by_user)).key_of(&parts);
+    instance.live.block(BlockTarget::Key(&both), NewBlock::block(DAY, "ops")).await.unwrap();
+    let send = async |users: &[&str]| {
+        let peer: IpAddr = "203.0.113.7".parse().unwrap();
+        let request = Request::get("/").extension(peer);
+        instance.send(users.iter().fold(request, |request, user| request.header("user", *user))).await.status()
+    };
+    assert_eq!(send(&["ann"]).await, StatusCode::FORBIDDEN);
+    assert_eq!(send(&["bob", "ann"]).await, StatusCode::FORBIDDEN);
+    assert_eq!(send(&["bob"]).await, StatusCode::OK);
 }
 
 #[tokio::test]

@@ -20,8 +20,8 @@ pub enum HandleError<E> {
     },
     /// The extractor of this limit cannot read a key.
     ///
-    /// The text is not an address, one text cannot name the parts of [`key::all`](crate::key::all()), or the request
-    /// has no key.
+    /// The text is not an address, one text cannot name the parts of [`key::all`](crate::key::all()), the request has no
+    /// key, or the client to be blocked has conflicting ones.
     UnreadableKey(Name),
     /// This process already holds the maximum of 100,000 blocks.
     ///

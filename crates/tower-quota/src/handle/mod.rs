@@ -159,10 +159,13 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Refuses all requests of a client that this limit applies to, for this time, with 403.
     ///
-    /// The block holds in this process only. Above 100,000 blocks it returns [`HandleError::TooManyBlocks`].
+    /// The block holds in this process only. It refuses each request that sends the client's key for this limit, even
+    /// beside another key that is counted. While there are blocks, requests that send more than 64 keys for one limit
+    /// are refused too. Above 100,000 blocks it returns [`HandleError::TooManyBlocks`].
     ///
     /// # Errors
-    /// [`HandleError`] when there is no such limit, its extractor cannot read the text, or there are too many blocks.
+    /// [`HandleError`] when there is no such limit, its extractor cannot read the text, the key is the empty one that
+    /// clients with conflicting keys share with those without a key, or there are too many blocks.
     pub fn block<'k>(
         &self,
         limit: &str,
@@ -171,6 +174,9 @@ impl<S: Store> RateLimitHandle<S> {
     ) -> Result<(), HandleError<S::Error>> {
         let rules = self.shared.rules();
         let (limit, key) = find(&rules.plan, limit, client.into())?;
+        if key.as_bytes().is_empty() && key != Key::EVERYONE {
+            return Err(HandleError::UnreadableKey(limit.name));
+        }
         if self.shared.blocks().insert(limit.name, &key, length) { Ok(()) } else { Err(HandleError::TooManyBlocks) }
     }
 

@@ -11,6 +11,12 @@ use super::parts::{IntoExtractors, Parts};
 use crate::described::Described;
 use crate::head::RequestHead;
 
+/// The maximum number of keys that a request may send for one extractor while clients are blocked.
+///
+/// A request with more counts as blocked: [`All`] visits only one more of its combinations.
+#[doc(hidden)]
+pub const MAX_SENT_KEYS: usize = 64;
+
 /// Counts by several keys together, such as each client on each route.
 ///
 /// Extractors of different types go into a tuple, two to six of them; those of one type, such as
@@ -77,6 +83,20 @@ impl All {
     }
 }
 
+/// Returns the different keys that a request sends for a part, and the one that counts.
+fn sent_keys(part: &dyn KeyExtractor, head: &RequestHead<'_>) -> Vec<Key<'static>> {
+    let mut keys = Vec::new();
+    let mut add = |key: &Key<'_>| {
+        if keys.len() <= MAX_SENT_KEYS && !keys.contains(key) {
+            keys.push(Key::owned(key.scope(), key.as_bytes()));
+        }
+    };
+    part.each_key(head, &mut add);
+    // An empty key, such as that of everyone, is not among the others.
+    part.extract(head).iter().for_each(add);
+    keys
+}
+
 impl KeyExtractor for All {
     fn scope(&self) -> Name {
         self.scope
@@ -85,6 +105,19 @@ impl KeyExtractor for All {
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
         let keys: SmallVec<[Key<'_>; 4]> = self.parts.0.iter().map(|part| part.extract(head)).collect::<Option<_>>()?;
         Some(self.key_of(&keys))
+    }
+
+    /// Visits the combinations of the keys of the parts, no more than one above the maximum.
+    fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
+        let mut combinations = vec![Vec::new()];
+        for part in &self.parts.0 {
+            let keys = sent_keys(&**part, head);
+            let longer = combinations.iter().flat_map(|combination| {
+                keys.iter().map(move |key| combination.iter().chain([key]).cloned().collect::<Vec<_>>())
+            });
+            combinations = longer.take(MAX_SENT_KEYS + 1).collect();
+        }
+        combinations.iter().for_each(|combination| visit(&self.key_of(combination)));
     }
 
     fn parse(&self, _: &str) -> Option<Key<'static>> {

@@ -63,7 +63,8 @@ pub trait KeyExtractor: Send + Sync + 'static {
     /// Calls `visit` with the key of every [value](Self::each_value) that the request sends.
     ///
     /// The default gives them the [scope](Self::scope). The keys of [`first_of`](super::first_of()) have those of its
-    /// parts.
+    /// parts. For [`all`](super::all()) they are the combinations of its parts' keys, at most 65 of them: blocks by a
+    /// handle or by live rules refuse requests that send more than 64 keys for one limit.
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
         let scope = self.scope();
         self.each_value(head, &mut |value| visit(&Key::new(scope, value)));

@@ -95,7 +95,7 @@ mod parts;
 mod single;
 mod uri;
 
-pub use self::all::{All, all};
+pub use self::all::{All, MAX_SENT_KEYS, all};
 pub use self::authorization::{BasicUserKey, BearerKey, basic_user, bearer};
 pub use self::client_ip::{ClientIp, Proxies, Source, client_ip};
 pub(crate) use self::client_ip::{canonical, forwarding_header, network};

@@ -11,6 +11,7 @@ use super::explained_limit::ExplainedLimit;
 use super::plan::{Plan, PlannedLimit};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
+use crate::key::MAX_SENT_KEYS;
 use crate::limit::WithoutKey;
 
 /// The number of limits that need no allocation. Requests rarely have more.
@@ -215,17 +216,20 @@ impl<'p, 'r> Ask<'p, 'r> {
         self.parts.iter().map(|part| (part.planned.limit.name, self.key(part)))
     }
 
-    /// Returns whether this is true of a key of a limit that applies.
+    /// Returns whether this is true of any key that the request sends for a limit that applies.
     ///
-    /// Of conflicting values, which are counted under an empty key, each is looked at.
+    /// It includes keys that are not counted: conflicting values, and alternatives after the first. A request with too
+    /// many keys to look at each counts as one of which it is true.
     pub(crate) fn any_key(&self, head: &RequestHead<'_>, mut is_it: impl FnMut(Name, &Key<'_>) -> bool) -> bool {
         self.parts.iter().any(|part| {
-            let (limit, key) = (&part.planned.limit, self.key(part));
-            let mut found = is_it(limit.name, key);
-            if key.as_bytes().is_empty() {
-                limit.extractor.each_key(head, &mut |key| found = found || is_it(limit.name, key));
-            }
-            found
+            let limit = &part.planned.limit;
+            let (mut found, mut sent) = (is_it(limit.name, self.key(part)), 0);
+            limit.extractor.each_key(head, &mut |key| {
+                // A block of everyone without a key is not meant for clients with one.
+                found = found || !key.as_bytes().is_empty() && is_it(limit.name, key);
+                sent += 1;
+            });
+            found || sent > MAX_SENT_KEYS
         })
     }
 

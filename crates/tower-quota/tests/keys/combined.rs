@@ -140,3 +140,19 @@ fn first_of_visits_keys_with_their_scopes() {
     let (header, address) = (key::header("x-api-key").scope().as_str(), key::client_ip().scope().as_str());
     assert_eq!(seen, [(header, b"ann".to_vec()), (header, b"bob".to_vec()), (address, vec![192, 0, 2, 7])]);
 }
+
+#[test]
+fn combinations_of_all_sent_keys_are_visited() {
+    let (address, header) = (key::client_ip(), key::header("x-api-key"));
+    let by = key::all((address.clone(), header.clone().or(key::everyone())));
+    let request = from(with(&[("x-api-key", "ann"), ("x-api-key", "bob")]), "192.0.2.7");
+    let head = RequestHead::of(&request);
+    let mut seen = Vec::new();
+    by.each_key(&head, &mut |key| seen.push(key.as_bytes().to_vec()));
+    let client = address.extract(&head).unwrap();
+    let others = [header.key_of("ann"), header.key_of("bob"), Key::EVERYONE, header.key_of("")];
+    assert_eq!(seen, others.map(|other| by.key_of([&client, &other]).as_bytes().to_vec()));
+    let mut seen = 0;
+    by.each_key(&RequestHead::of(&with(&[("x-api-key", "ann")])), &mut |_| seen += 1);
+    assert_eq!(seen, 0, "an address is missing");
+}

@@ -112,6 +112,71 @@ async fn blocked_key_beside_another_is_blocked() {
 }
 
 #[tokio::test]
+async fn blocked_address_beside_header_is_blocked() {
+    let by = key::header("x-api-key").or(key::client_ip());
+    let layer = layer(Policy::new().limit(Limit::new("key", Quota::per_minute(9)).by(by)));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    handle.block("key", "203.0.113.7", Duration::from_secs(600)).unwrap();
+    for (address, status) in [([203, 0, 113, 7], StatusCode::FORBIDDEN), ([203, 0, 113, 8], StatusCode::OK)] {
+        let mut request = request_of("junk");
+        request.extensions_mut().insert(IpAddr::from(address));
+        assert_eq!(service.clone().oneshot(request).await.unwrap().status(), status, "{address:?}");
+    }
+}
+
+#[tokio::test]
+async fn blocked_combination_with_second_header_is_blocked() {
+    let by = || key::all((key::client_ip(), key::header("x-api-key")));
+    let layer = layer(Policy::new().limit(Limit::new("key", Quota::per_minute(9)).by(by())));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    let from = |address: [u8; 4], keys: &[&str]| {
+        let mut request = Request::builder().extension(IpAddr::from(address));
+        for key in keys {
+            request = request.header("x-api-key", *key);
+        }
+        request.body(()).unwrap()
+    };
+    let (client, stranger) = ([203, 0, 113, 7], [203, 0, 113, 8]);
+    let ann = from(client, &["ann"]);
+    handle.block("key", RequestHead::of(&ann), Duration::from_secs(600)).unwrap();
+    let many: Vec<String> = (0..65).map(|number| number.to_string()).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    for (address, keys, status) in [
+        (client, &["ann"] as &[&str], StatusCode::FORBIDDEN),
+        (client, &["bob", "ann"], StatusCode::FORBIDDEN),
+        (client, &many, StatusCode::FORBIDDEN),
+        (client, &many[..63], StatusCode::OK),
+        (client, &["bob"], StatusCode::OK),
+        (stranger, &["ann"], StatusCode::OK),
+    ] {
+        let answer = service.clone().oneshot(from(address, keys)).await.unwrap();
+        assert_eq!(answer.status(), status, "{address:?} {keys:?}");
+    }
+}
+
+#[tokio::test]
+async fn client_with_conflicting_keys_cannot_be_blocked() {
+    let layer = layer(per_api_key(9));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    let mut request = request_of("ann");
+    request.headers_mut().append("x-api-key", "bob".parse().unwrap());
+    let error = handle.block("key", RequestHead::of(&request), Duration::from_secs(600)).unwrap_err();
+    assert!(matches!(error, HandleError::UnreadableKey(_)), "{error}");
+    let keyless = Request::new(());
+    assert_eq!(service.oneshot(keyless).await.unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn blocked_everyone_leaves_clients_with_keys() {
+    let by = key::header("x-api-key").or(key::everyone());
+    let layer = layer(Policy::new().limit(Limit::new("key", Quota::per_minute(9)).by(by)));
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    handle.block("key", &Key::EVERYONE, Duration::from_secs(600)).unwrap();
+    assert_eq!(service.clone().oneshot(Request::new(())).await.unwrap().status(), StatusCode::FORBIDDEN);
+    assert_eq!(service.oneshot(request_of("ann")).await.unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
 async fn blocked_client_gets_403_until_unblocked() {
     let layer = layer(per_api_key(9));
     let (service, handle) = (layer.layer(Inner::default()), layer.handle());

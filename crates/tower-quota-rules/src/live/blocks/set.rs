@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use ipnet::IpNet;
-use tower_quota::key::{ClientIp, KeyExtractor};
+use tower_quota::key::{ClientIp, KeyExtractor, MAX_SENT_KEYS};
 use tower_quota::{Key, Policy, RequestHead};
 
 use super::block::{Block, BlockKind, Target};
@@ -102,13 +102,16 @@ impl BlockSet {
             || allowed.has_address(|| keys.client_ip.address(head))
     }
 
-    /// Returns whether any of the keys that the request sends is blocked.
+    /// Returns whether any of the keys that the request sends is blocked, or they are too many to look at each.
     fn blocks(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> bool {
         let blocked = &self.entries.load().blocked;
         let is_blocked = |extractor: &Arc<dyn KeyExtractor>| {
-            let mut found = false;
-            extractor.each_key(head, &mut |key| found |= self.has_key(blocked, key));
-            found
+            let (mut found, mut sent) = (false, 0);
+            extractor.each_key(head, &mut |key| {
+                found |= self.has_key(blocked, key);
+                sent += 1;
+            });
+            found || sent > MAX_SENT_KEYS
         };
         !blocked.keys.is_empty() && keys.keys.iter().any(is_blocked)
             || blocked.has_address(|| keys.client_ip.address(head))
