@@ -131,6 +131,12 @@ impl<'a> Charge<'a> {
         self.with(ChargeOptions::SPECIAL)
     }
 
+    /// Removes the penalty.
+    pub(crate) const fn without_penalty(mut self) -> Self {
+        self.penalty = None;
+        self
+    }
+
     /// Decides every request by the store itself, also where a store takes units in advance.
     ///
     /// For limits of which every unit counts. It makes no difference to stores that take nothing in advance.

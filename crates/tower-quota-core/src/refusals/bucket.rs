@@ -62,11 +62,11 @@ impl RefusalBucket {
         self.entries.get(tag)
     }
 
-    /// Notes a refusal that the store has yet to count.
-    pub(super) fn add_uncounted(&self, view: &ChargeView, now: u64) {
+    /// Notes a refused request that the store has yet to count. Only a refusal by the limit itself gives a strike.
+    pub(super) fn add_uncounted(&self, view: &ChargeView, now: u64, max_age: u64) {
         let _flights = self.flights.lock();
         if let Some(mut known) = self.entries.get(view.tag) {
-            known.uncounted.add(view);
+            known.uncounted.add(view, known.refuses(view, now, max_age));
             self.entries.put(&known, now);
         }
     }

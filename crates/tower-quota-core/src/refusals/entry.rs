@@ -48,7 +48,7 @@ impl KnownLimit {
     /// Returns the words that `of_words` reads.
     pub(super) const fn words(&self) -> [u64; WORDS] {
         let [tag, tag_high] = self.tag;
-        let [refusals, units, least] = self.uncounted.words();
+        let [strikes, least, units] = self.uncounted.words();
         [
             tag,
             tag_high,
@@ -62,9 +62,9 @@ impl KnownLimit {
             self.remaining,
             self.full_at,
             self.called,
-            refusals,
-            units,
+            strikes,
             least,
+            units,
         ]
     }
 

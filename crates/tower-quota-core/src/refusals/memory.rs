@@ -134,8 +134,8 @@ impl<C: Clock> Memory<C> {
     ///
     /// Writes the decision. Returns `false`, and does nothing, if the store has to be asked.
     pub(super) fn refuse(&self, request: Checked<'_>, decision: &mut Decision) -> bool {
-        let Checked { views, now, .. } = request;
-        let counting = || views.iter().filter(|view| view.counts_refusals);
+        let Checked { views, now, max_age, .. } = request;
+        let counting = || views.iter().filter(|view| view.counts_refusals || view.gives_strikes);
         let is_countable = |known: KnownLimit, view: &ChargeView| {
             known.fingerprint == view.fingerprint && now.saturating_sub(known.called) < COUNTING_CALL_EVERY
         };
@@ -145,7 +145,7 @@ impl<C: Clock> Memory<C> {
         }
         for view in counting() {
             if let Some(bucket) = self.bucket(view.tag) {
-                bucket.add_uncounted(view, now);
+                bucket.add_uncounted(view, now, max_age);
             }
         }
         self.stripes.own().answered.fetch_add(1, Ordering::Relaxed);

@@ -23,8 +23,10 @@ pub(super) struct ChargeView {
     pub(super) least_units: u64,
     /// The longest accepted wait, in microseconds.
     pub(super) max_wait: u64,
-    /// Says whether a refused request is charged, or gets a strike.
+    /// Says whether a refused request is charged.
     pub(super) counts_refusals: bool,
+    /// Says whether a refusal by this limit gives a strike.
+    pub(super) gives_strikes: bool,
 }
 
 impl ChargeView {
@@ -40,7 +42,8 @@ impl ChargeView {
             units,
             least_units: if charge.is_at_most() { units.min(1) } else { units },
             max_wait: charge.max_wait_micros(),
-            counts_refusals: (charge.counts_refusals() || charge.penalised_by().is_some()) && units > 0,
+            counts_refusals: charge.counts_refusals() && units > 0,
+            gives_strikes: charge.penalised_by().is_some() && units > 0,
         }
     }
 }

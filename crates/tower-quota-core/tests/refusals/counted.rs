@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Operation, Penalty, Quota, Store};
+use tower_quota_core::{Charge, Operation, Outcome, Penalty, Quota, Store};
 use tower_quota_testkit::block_on;
 
 use crate::{Setting, client};
@@ -46,6 +46,49 @@ fn carried_strikes_block_like_counted_ones() {
             direct.clock.advance(pause);
         }
     }
+}
+
+/// Asks a limit with a penalty, of which more is left than a request costs, beside a limit that is used up.
+#[test]
+fn other_limits_refusal_gives_no_strike() {
+    let penalty = Penalty::after(10).step(Duration::from_secs(60));
+    let key = client(1);
+    let (minute, second) = (Quota::per_minute(100), Quota::per_second(10));
+    let charges = [Charge::new("minute", &minute, &key).penalty(&penalty), Charge::new("second", &second, &key)];
+    let setting = Setting::new();
+    setting.check(&[charges[0].cost(50), charges[1]]);
+    for _ in 0..2_000 {
+        let decision = setting.check(&charges);
+        assert_eq!(decision.statuses()[0].outcome, Outcome::Allow, "{decision:?}");
+        setting.clock.advance(Duration::from_millis(1));
+    }
+    // Another process uses it up. The requests before gave no strike, and the next one gives one.
+    let Ok(peeked) = setting.store.memory.apply(Operation::Peek, &charges[..1]).into_inner();
+    let left = charges[0].cost(peeked.statuses()[0].remaining());
+    let Ok(_) = setting.store.memory.apply(Operation::Charge, &[left]).into_inner();
+    for (pause, is_allowed) in [(100, false), (700, true)] {
+        setting.clock.advance(Duration::from_millis(pause));
+        let decision = setting.check(&charges[..1]);
+        assert_eq!(decision.is_allowed(), is_allowed, "{decision:?}");
+    }
+}
+
+#[test]
+fn counted_units_beside_strikes_are_exact() {
+    let penalty = Penalty::after(5).step(Duration::from_secs(60));
+    let key = client(1);
+    let hour = Quota::per_hour(1_000);
+    let charges =
+        [Charge::new("minute", &MINUTE, &key), Charge::new("hour", &hour, &key).count_refusals().penalty(&penalty)];
+    let setting = Setting::new();
+    setting.check(&[charges[0].cost(6)]);
+    for _ in 0..101 {
+        assert!(!setting.check(&charges).is_allowed());
+    }
+    setting.clock.advance(Duration::from_millis(100));
+    setting.check(&charges);
+    let Ok(peeked) = setting.store.memory.apply(Operation::Peek, &charges[1..]).into_inner();
+    assert_eq!((peeked.statuses()[0].remaining(), peeked.is_allowed()), (1_000 - 102, true));
 }
 
 #[test]
