@@ -21,7 +21,7 @@ use tower_quota_rules::{
 struct Asked {
     method: &'static str,
     path: &'static str,
-    host: &'static str,
+    hosts: Vec<&'static str>,
     keys: Vec<&'static str>,
     plans: Vec<&'static str>,
     address: Ipv4Addr,
@@ -50,11 +50,11 @@ const NETWORKS: [&str; 5] = ["10.0.0.0/8", "10.1.0.0/16", "10.1.2.3", "192.0.2.0
 fn asked() -> impl Strategy<Value = Asked> {
     let address = select(vec![[10, 1, 2, 3], [10, 1, 9, 9], [10, 9, 9, 9], [192, 0, 2, 7], [203, 0, 113, 1]]);
     let values = (vec(select(&KEYS[..]), 0..3), vec(select(vec!["pro", "pro-max", "free"]), 0..3));
-    let target = (select(vec!["GET", "POST", "PUT"]), select(&PATHS[..]), select(&HOSTS[..]));
-    (target, values, address).prop_map(|((method, path, host), (keys, plans), address)| Asked {
+    let target = (select(vec!["GET", "POST", "PUT"]), select(&PATHS[..]), vec(select(&HOSTS[..]), 1..3));
+    (target, values, address).prop_map(|((method, path, hosts), (keys, plans), address)| Asked {
         method,
         path,
-        host,
+        hosts,
         keys,
         plans,
         address: address.into(),
@@ -179,10 +179,13 @@ fn values_match(sent: &[&str], in_doubt: bool, matches: impl Fn(&[u8]) -> bool) 
 
 /// Matches as the documentation says, field by field.
 fn matches(matching: &Match, asked: &Asked, head: &RequestHead<'_>, in_doubt: bool) -> bool {
-    let host = asked.host.to_ascii_lowercase().replace(":80", "");
-    let on_host = |pattern: &str| match pattern.strip_prefix("*.") {
-        Some(domain) => host.ends_with(&format!(".{domain}")),
-        None => host == pattern,
+    let on_host = |pattern: &str| {
+        let mut hosts = asked.hosts.iter().map(|host| host.to_ascii_lowercase().replace(":80", ""));
+        let is_on = |host: String| match pattern.strip_prefix("*.") {
+            Some(domain) => host.ends_with(&format!(".{domain}")),
+            None => host == pattern,
+        };
+        if in_doubt { hosts.any(is_on) } else { hosts.all(is_on) }
     };
     let in_network = |network: &str| {
         let (net, bits) = network.split_once('/').unwrap_or((network, "32"));
@@ -269,7 +272,10 @@ proptest! {
     fn index_finds_what_list_finds(document in document().prop_filter("valid", |document| Rules::new(document.clone()).is_ok()), requests in vec(asked(), 1..12)) {
         let rules = Rules::new(document.clone()).unwrap();
         for asked in requests {
-            let mut request = Request::builder().method(asked.method).uri(asked.path).header(HOST, asked.host);
+            let mut request = Request::builder().method(asked.method).uri(asked.path);
+            for host in &asked.hosts {
+                request = request.header(HOST, *host);
+            }
             for key in &asked.keys {
                 request = request.header("x-api-key", *key);
             }

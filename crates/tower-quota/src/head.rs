@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::borrow::Cow;
 use std::sync::PoisonError;
 
-use http::header::HOST;
+use http::header::{HOST, HeaderValue};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
 
@@ -96,11 +96,16 @@ impl<'a> RequestHead<'a> {
     /// Returns the requested host in one notation; `None` if it was not sent.
     ///
     /// It is that of the target, or else that of the first `Host` header: in lower case, without a port and a trailing
-    /// dot, as [`when::host`](crate::when::host) compares it.
+    /// dot. A request can send several, which [`when::host`](crate::when::host) compares all.
     #[must_use]
     pub fn host(&self) -> Option<Cow<'a, [u8]>> {
+        self.hosts().next()
+    }
+
+    /// Returns all hosts that the request sends, in one notation: that of the target, then those of `Host` headers.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = Cow<'a, [u8]>> + use<'a> {
         let target = self.uri.authority().map(|authority| authority.as_str().as_bytes());
-        target.or_else(|| Some(self.headers.get(HOST)?.as_bytes())).map(host_of)
+        target.into_iter().chain(self.headers.get_all(HOST).iter().map(HeaderValue::as_bytes)).map(host_of)
     }
 
     /// Returns the version of HTTP.

@@ -4,7 +4,6 @@ use core::iter::once;
 use std::borrow::Cow;
 
 use http::Method;
-use http::header::{HOST, HeaderValue};
 use percent_encoding::percent_decode_str;
 use tower_quota_core::{Key, Name};
 
@@ -121,9 +120,7 @@ impl HostKey {
     }
 
     fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
-        let authority = head.uri().authority().map(|authority| authority.as_str().as_bytes());
-        let lines = head.headers().get_all(HOST).iter().map(HeaderValue::as_bytes);
-        authority.into_iter().chain(lines).map(|authority| Some(host_of(authority)))
+        head.hosts().map(Some)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Conditions on the target of a request: method, path, route, host, gRPC service or method.
 
+use std::borrow::Cow;
+
 use http::Method;
 use http::header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
 use matchit::Router;
@@ -90,9 +92,10 @@ fn inner_route<'a>(matched: &'a str, head: &RequestHead<'_>) -> &'a str {
 /// A host may be an address, IPv6 in brackets. `*.` matches any number of labels before the domain, but not the domain
 /// itself. Case, port and a trailing dot are ignored.
 ///
-/// The host is that of the request's target, as in HTTP/2, or else that of the first `Host` header (RFC 9112, section
-/// 3.2). Clients choose it: it identifies your sites, not your clients. Internationalised names are compared in the
-/// form in which they are sent, `xn--...`.
+/// The host is that of the request's target, as in HTTP/2, and that of each `Host` header (RFC 9112, section 3.2). If they
+/// differ, a limit and a [block list](crate::Policy::block) match on any of them, and what exempts a request only if all
+/// match: see [`RequestHead::holds_in_doubt`]. Clients choose the host: it identifies your sites, not your clients.
+/// Internationalised names are compared in the form in which they are sent, `xn--...`.
 ///
 /// # Panics
 /// When this is not a host; see [`try_host`].
@@ -124,8 +127,13 @@ pub fn try_host(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
         if describe_text(head, "host", &pattern) {
             return true;
         }
-        let asked = head.host().unwrap_or_default();
-        if is_domain { is_under(&asked, &name) } else { *asked == *name }
+        let is_asked = |host: Cow<'_, [u8]>| if is_domain { is_under(&host, &name) } else { *host == *name };
+        let mut hosts = head.hosts();
+        if head.holds_in_doubt() {
+            hosts.any(is_asked)
+        } else {
+            hosts.next().is_some_and(is_asked) && hosts.all(is_asked)
+        }
     }))
 }
 

@@ -105,15 +105,31 @@ fn host_matches_in_any_spelling() {
 }
 
 #[test]
-fn target_has_the_host_before_the_header() {
-    let condition = when::host("a.test");
-    let ask = |target: &str, headers: [&str; 2]| {
-        holds(&condition, headers.iter().fold(Request::get(target), |request, host| request.header("host", *host)))
+fn conflicting_hosts_match_as_asked_in_doubt() {
+    let ask = |condition: &dyn Condition, target: &str, headers: &[&str]| {
+        let request = headers.iter().fold(Request::get(target), |request, host| request.header("host", *host));
+        let request = request.body(()).unwrap();
+        let head = RequestHead::of(&request);
+        (condition(&head.in_doubt(true)), condition(&head.in_doubt(false)))
     };
-    assert!(ask("https://a.test:1/x", ["b.test", "b.test"]));
-    assert!(!ask("https://b.test/x", ["a.test", "a.test"]));
-    assert!(ask("/x", ["a.test", "b.test"]), "the first, which applications read");
-    assert!(!ask("/x", ["b.test", "a.test"]));
+    let condition = when::host("a.test");
+    for (target, headers, expected) in [
+        ("https://a.test:1/x", &["b.test", "b.test"] as &[&str], (true, false)),
+        ("https://b.test/x", &["a.test"], (true, false)),
+        ("/x", &["a.test", "b.test"], (true, false)),
+        ("/x", &["b.test", "a.test"], (true, false)),
+        ("https://b.test/x", &["b.test", "a.test"], (true, false)),
+        ("https://a.test/x", &["A.test:8443", "a.test."], (true, true)),
+        ("https://b.test/x", &["b.test"], (false, false)),
+        ("/x", &["a.test", ""], (true, false)),
+    ] {
+        assert_eq!(ask(&condition, target, headers), expected, "{target} {headers:?}");
+    }
+    let under = when::host("*.a.test");
+    assert_eq!(ask(&under, "/x", &["b.a.test", "c.a.test"]), (true, true));
+    assert_eq!(ask(&under, "/x", &["b.a.test", "a.test"]), (true, false));
+    let not = when::not(when::host("a.test"));
+    assert_eq!(ask(&not, "/x", &["a.test", "b.test"]), (true, false));
 }
 
 #[test]

@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use http::Method;
 use tower_quota::RequestHead;
-#[cfg(feature = "axum")]
-use tower_quota::key::KeyExtractor;
-use tower_quota::key::{self, ClientIp};
+use tower_quota::key::{self, ClientIp, KeyExtractor};
 use tower_quota::when::Condition;
 
 use super::globs::Globs;
@@ -159,19 +157,41 @@ impl<T: Copy> Matches<T> {
         self.networks.find_address(address, examine);
     }
 
-    /// Visits the matches for the requested host, and for each domain that it is under.
+    /// Visits the matches for the requested host, as `when::host` compares it.
+    ///
+    /// In doubt those for any host that the request sends, and otherwise those that all of its hosts meet.
     fn find_host(&self, head: &RequestHead<'_>, examine: &mut dyn FnMut(u32)) {
-        let Some(host) = head.host() else { return };
-        self.hosts.get(&*host).into_iter().flatten().for_each(|entry| examine(*entry));
-        if self.domains.is_empty() {
-            return;
+        if head.holds_in_doubt() {
+            return key::host().each_value(head, &mut |host| self.find_one_host(host, examine));
         }
-        // At least one character is before the dot.
-        for (at, _) in host.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'.') {
-            let domain = host.get(at + 1..).and_then(|domain| self.domains.get(domain));
-            domain.into_iter().flatten().for_each(|entry| examine(*entry));
+        let all = |holds: &dyn Fn(&[u8]) -> bool| {
+            let mut all = true;
+            key::host().each_value(head, &mut |host| all &= holds(host));
+            all
+        };
+        let Some(first) = head.host() else { return };
+        if all(&|host| *host == *first) {
+            return self.find_one_host(&first, examine);
+        }
+        for domain in domains(&first).filter(|domain| all(&|host| domains(host).any(|other| other == *domain))) {
+            self.domains.get(domain).into_iter().flatten().for_each(|entry| examine(*entry));
         }
     }
+
+    /// Visits the matches for a host, and for each domain that it is under.
+    fn find_one_host(&self, host: &[u8], examine: &mut dyn FnMut(u32)) {
+        self.hosts.get(host).into_iter().flatten().for_each(|entry| examine(*entry));
+        if !self.domains.is_empty() {
+            let found = domains(host).filter_map(|domain| self.domains.get(domain));
+            found.flatten().for_each(|entry| examine(*entry));
+        }
+    }
+}
+
+/// Returns the domains that a host is under. At least one character is before their dot.
+fn domains(host: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let dots = host.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'.');
+    dots.filter_map(|(at, _)| host.get(at + 1..))
 }
 
 fn visit_text(texts: &Texts, text: Option<&str>, examine: &mut dyn FnMut(u32)) {
