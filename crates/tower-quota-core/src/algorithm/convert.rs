@@ -9,21 +9,17 @@
 //! A debt stays a debt. What is left grows only with time, at the rate of the quota in force. Two versions of a service
 //! that take turns therefore admit no more than the larger of both quotas. Each conversion between buckets loses at most
 //! one grain, or 2^-26 of a unit where a unit has more grains. It never gains.
+//!
+//! A queue is no exception: one that becomes longer by some units gives its next turn as many units later, and one that
+//! becomes shorter as many earlier. A stored bucket does not say whether it was a queue, so to keep the turns that were
+//! given would let a queue and a bucket that take turns admit more than both.
 
 use super::fixed_window::MOST_COUNTED;
 use super::{Bucket, State};
-use crate::quota::Quota;
+use crate::quota::{MOST_USED, Quota};
 
 /// The finest fraction of a unit that is kept: products of two numbers below 2^26 stay exact in Lua too.
 const FINEST: u64 = 1 << 26;
-
-/// Units left, or owed: `units`, and `rest / grain` of another one.
-struct UnitBalance {
-    is_debt: bool,
-    units: u64,
-    rest: u64,
-    grain: u64,
-}
 
 /// Returns a state under another quota, advanced to `now`.
 pub(super) fn convert(state: &State, old: &Quota, new: &Quota, now: u64) -> State {
@@ -33,11 +29,10 @@ pub(super) fn convert(state: &State, old: &Quota, new: &Quota, now: u64) -> Stat
         return state;
     }
     let (used, grain) = state.counting().used(old, now);
-    let left = UnitBalance::of(old, used, grain);
     match State::fresh(new, now) {
-        State::Bucket(_) => State::Bucket(Bucket::new(new, grains_used(&left, new), now)),
+        State::Bucket(_) => State::Bucket(Bucket::new(new, grains_used(used, old.capacity() * grain, grain, new), now)),
         mut fresh => {
-            fresh.take(new, now, units_used(&left, new));
+            fresh.take(new, now, units_used(used, old.capacity() * grain, grain, new));
             fresh
         }
     }
@@ -45,49 +40,43 @@ pub(super) fn convert(state: &State, old: &Quota, new: &Quota, now: u64) -> Stat
 
 /// Returns the grains of a bucket that are used under another quota.
 pub(crate) fn bucket_used(old: &Quota, new: &Quota, used: u64) -> u64 {
-    grains_used(&UnitBalance::of(old, used, old.grain()), new)
+    grains_used(used, old.capacity() * old.grain(), old.grain(), new)
 }
 
-impl UnitBalance {
-    /// Returns the balance of a quota of which this many grains are used.
-    fn of(quota: &Quota, used: u64, grain: u64) -> Self {
-        let full = quota.capacity() * grain;
-        let amount = used.abs_diff(full);
-        Self { is_debt: used > full, units: amount / grain, rest: amount % grain, grain }
+/// Returns the units used of a window or a log: of the old quota, `used` of `full` grains were, `grain` to a unit.
+fn units_used(used: u64, full: u64, grain: u64, new: &Quota) -> u64 {
+    let amount = used.abs_diff(full);
+    match used > full {
+        true => new.capacity() + (amount / grain).min(MOST_COUNTED) + u64::from(amount % grain > 0),
+        false => new.capacity().saturating_sub(amount / grain),
     }
 }
 
-fn units_used(left: &UnitBalance, new: &Quota) -> u64 {
-    match left.is_debt {
-        true => new.capacity() + left.units.min(MOST_COUNTED) + u64::from(left.rest > 0),
-        false => new.capacity().saturating_sub(left.units),
-    }
-}
-
-fn grains_used(left: &UnitBalance, new: &Quota) -> u64 {
-    let (grain, full) = (new.grain(), new.capacity() * new.grain());
-    if left.is_debt {
-        // A debt is cut to the largest one that a bucket can hold.
-        let begun = u64::from(left.rest > 0 && left.grain != grain);
-        let owed = match left.units >= full / grain {
-            true => full,
-            false => left.units * grain + fraction(left, grain) + begun,
-        };
-        full + owed
-    } else if left.units >= new.capacity() {
+/// Returns the grains used of a bucket: of the old quota, `used` of `full` grains were, `grain` to a unit.
+fn grains_used(used: u64, full: u64, grain: u64, new: &Quota) -> u64 {
+    let (new_grain, new_full) = (new.grain(), new.capacity() * new.grain());
+    let (units, rest) = (used.abs_diff(full) / grain, used.abs_diff(full) % grain);
+    if used > full {
+        // A debt is rounded up, and cut to the largest one that a bucket can hold.
+        let begun = u64::from(rest > 0 && grain != new_grain);
+        match units >= (MOST_USED - new_full) / new_grain {
+            true => MOST_USED,
+            false => new_full + units * new_grain + fraction(rest, grain, new_grain) + begun,
+        }
+    } else if units >= new.capacity() {
         0
     } else {
-        full - (left.units * grain + fraction(left, grain))
+        new_full - (units * new_grain + fraction(rest, grain, new_grain))
     }
 }
 
-/// Returns the fraction of a unit that is left, in grains of another size, rounded down.
-fn fraction(left: &UnitBalance, grain: u64) -> u64 {
-    if left.grain == grain {
-        return left.rest;
+/// Returns a fraction of a unit in grains of another size, rounded down.
+fn fraction(rest: u64, old: u64, new: u64) -> u64 {
+    if old == new {
+        return rest;
     }
-    let cut = left.grain.div_ceil(FINEST);
-    let parts = left.grain.div_ceil(cut);
-    let rest = left.rest / cut;
-    rest * (grain / parts) + rest * (grain % parts) / parts
+    let cut = old.div_ceil(FINEST);
+    let parts = old.div_ceil(cut);
+    let rest = rest / cut;
+    rest * (new / parts) + rest * (new % parts) / parts
 }

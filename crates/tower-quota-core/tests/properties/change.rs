@@ -146,3 +146,15 @@ fn debt_under_other_quota_stays() {
         }
     }
 }
+
+/// Asserts that a debt beyond the new capacity is not cut.
+#[test]
+fn long_debt_under_other_quota_stays() {
+    let (old, new) = (Quota::per_second(10), Quota::per_second(10).burst(11));
+    let mut entry = Entry::default();
+    let now = Timestamp::from_micros(1_763_683_200_000_000);
+    entry.decide(Operation::Charge, &[Charge::new("limit", &old, &KEY).cost(1_000)], now);
+    // 990 units are owed, and one more has to come back.
+    let retry = entry.decide(Operation::Check, &[Charge::new("limit", &new, &KEY)], now).retry_after();
+    assert_eq!(retry, Some(Duration::from_millis(99_100)));
+}

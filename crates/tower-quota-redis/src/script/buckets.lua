@@ -14,6 +14,17 @@ local function conversion_from(capacity, grain)
   return { capacity = capacity, grain = grain, cut = cut, parts = div_ceil(grain, cut) }
 end
 
+-- A fraction of a unit in grains of another size, rounded down.
+local function fraction(rest, old, grain)
+  if old.grain == grain then
+    return rest
+  end
+  local parts = old.parts
+  rest = (rest - rest % old.cut) / old.cut
+  local finer = grain % parts
+  return rest * ((grain - finer) / parts) + div(rest * finer, parts)
+end
+
 -- The grains used under another quota: what is left stays left, up to the new capacity, and a debt stays a debt.
 local function converted_used(used, old, capacity, grain)
   local old_grain, full = old.grain, capacity * grain
@@ -24,23 +35,16 @@ local function converted_used(used, old, capacity, grain)
   end
   local rest = left % old_grain
   local units = (left - rest) / old_grain
-  if units >= capacity then
-    return is_debt and full + full or 0
+  if units >= (is_debt and div(MOST_USED - full, grain) or capacity) then
+    return is_debt and MOST_USED or 0
   end
-  local begun = 0
-  if rest > 0 and old_grain ~= grain then
-    if is_debt then
-      begun = 1
-    end
-    local parts = old.parts
-    rest = (rest - rest % old.cut) / old.cut
-    local finer = grain % parts
-    rest = rest * ((grain - finer) / parts) + div(rest * finer, parts)
+  local begun = rest > 0 and fraction(rest, old, grain) or 0
+  if not is_debt then
+    return full - units * grain - begun
+  elseif rest > 0 and old_grain ~= grain then
+    begun = begun + 1
   end
-  if is_debt then
-    return full + units * grain + rest + begun
-  end
-  return full - units * grain - rest
+  return full + units * grain + begun
 end
 
 -- The quotas of stored buckets, by the bytes of their slots up to the state.
