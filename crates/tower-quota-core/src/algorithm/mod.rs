@@ -173,6 +173,14 @@ impl State {
         }
     }
 
+    /// Returns the state of a sliding window that fades until one unit fits, within its present window.
+    pub(crate) fn fading_until(quota: &Quota, until: u64, now: u64) -> Option<Self> {
+        match Self::fresh(quota, now) {
+            Self::SlidingWindow(_) => SlidingWindow::fading_until(quota, until, now).map(Self::SlidingWindow),
+            _ => None,
+        }
+    }
+
     /// Returns the state under another quota, as of `now`; `convert` has the rules.
     #[must_use]
     pub(crate) fn convert(&self, old: &Quota, new: &Quota, now: u64) -> Self {

@@ -33,6 +33,17 @@ fn start(quota: &Quota, now: u64) -> u64 {
 }
 
 impl SlidingWindow {
+    /// Returns counters of the present window in which one unit fits at `until`, or a little sooner. The window before
+    /// was full then.
+    pub(super) fn fading_until(quota: &Quota, until: u64, now: u64) -> Option<Self> {
+        let (start, capacity) = (start(quota, now), quota.capacity());
+        if until >= start + quota.period_micros() {
+            return None;
+        }
+        let weight = (capacity * overlap(quota, start, until)).div_ceil(steps(quota));
+        Some(Self { start, before: capacity, count: (capacity - 1).checked_sub(weight)? })
+    }
+
     /// Returns the counters of the window at `now`.
     fn at(self, quota: &Quota, now: u64) -> Self {
         let start = start(quota, now);

@@ -23,8 +23,9 @@ pub(super) struct Draft {
     asked: u8,
     /// The limits that were found in the evicted filter.
     restored: u8,
-    /// Says whether a count was converted to another quota.
-    is_converted: bool,
+    /// Says whether the row changes also if the request is refused: a count was converted to another quota, or is
+    /// spent for less time than the evicted filter says.
+    must_be_written: bool,
     /// Says whether a limit is new to the row.
     has_new: bool,
     /// Says whether one of its limits refuses the request.
@@ -117,15 +118,18 @@ impl Draft {
         let count = &mut self.counts[position];
         if found.is_none() {
             self.has_new = true;
-            let until = table.evicted_until((self.hash, counter.id), now);
-            count.value = until.map_or(0, |until| {
-                spent_until(charge.quota(), until, now, charge.quota().capacity() * charge.quota().grain())
-            });
-            self.restored |= u8::from(until.is_some()) << position;
+            count.value = 0;
+            if let Some(until) = table.evicted_until((self.hash, counter.id), now) {
+                let full = charge.quota().capacity() * charge.quota().grain();
+                let restored = spent_until(charge.quota(), until, now, full);
+                count.value = restored.value;
+                self.restored |= 1 << position;
+                self.must_be_written |= restored.is_cut;
+            }
             count.number = table.interned.number_of_bucket(counter)?;
         } else if !table.interned.is_bucket_of(count.number, counter) {
             table.interned.number_of_bucket(counter)?;
-            self.is_converted |= count.value > 0;
+            self.must_be_written |= count.value > 0;
             *count = table.interned.count_for(counter, *count, 0)?;
         }
         self.refuses |= bucket::refuses(charge.quota(), count.value, charge.units());
@@ -148,7 +152,7 @@ impl Draft {
             (false, true) => Mark::Refused,
             (false, false) => Mark::Neither,
         };
-        if !is_admitted && !self.is_converted {
+        if !is_admitted && !self.must_be_written {
             // Another key of the request may have moved the row.
             if let Some(position) = self.position.filter(|&position| table.row(position).hash() == self.hash) {
                 table.row_mut(position).mark(mark);

@@ -113,10 +113,19 @@ impl Row<'_> {
     }
 }
 
+/// A limit that was spent when its entry was evicted.
+pub(super) struct Restored<T> {
+    pub(super) value: T,
+    /// Says whether the limit is spent for less time than the filter says. The filter then has to forget it, or it would
+    /// be spent anew at each request, and no wait would be long enough.
+    pub(super) is_cut: bool,
+}
+
 /// Returns the used grains of a spent bucket in which one unit fits at `until`; at most `most`.
-pub(super) fn spent_until(quota: &Quota, until: u64, now: u64, most: u64) -> u64 {
+pub(super) fn spent_until(quota: &Quota, until: u64, now: u64, most: u64) -> Restored<u64> {
     let refilled = (until - now).saturating_mul(quota.refill());
-    ((quota.capacity() - 1) * quota.grain()).saturating_add(refilled).min(most)
+    let used = ((quota.capacity() - 1) * quota.grain()).saturating_add(refilled);
+    Restored { value: used.min(most), is_cut: used > most }
 }
 
 impl Slot {
@@ -140,13 +149,13 @@ impl Slot {
     }
 
     /// Returns the slot of a limit that is spent until then, or shorter if a window cannot express it.
-    pub(super) fn spent(counter: Counter<'_>, is_strikes: bool, until: u64, now: u64) -> Option<Self> {
+    pub(super) fn spent(counter: Counter<'_>, is_strikes: bool, until: u64, now: u64) -> Option<Restored<Self>> {
         let quota = counter.quota;
         if quota.refill() > 0 {
             // Strikes are a debt. A limit has no debt here: its quota may have changed since it was spent.
             let most = if is_strikes { MOST_USED } else { quota.capacity() * quota.grain() };
-            let bucket = Bucket::new(quota, spent_until(quota, until, now, most), now);
-            return Some(Self::new(counter, State::Bucket(bucket)));
+            let Restored { value: used, is_cut } = spent_until(quota, until, now, most);
+            return Some(Restored { value: Self::new(counter, State::Bucket(Bucket::new(quota, used, now))), is_cut });
         }
         let spent_since = |start: u64| {
             let mut state = State::fresh(quota, start);
@@ -158,6 +167,8 @@ impl Slot {
         let latest = until.saturating_add(STEP - 1);
         let starts = [now, latest - quota.period_micros().min(latest), until - quota.period_micros().min(until)];
         let spent = starts.into_iter().map(|start| spent_since(start.min(now)));
-        spent.into_iter().find(|slot| (now + 1..=latest).contains(&slot.unit_fits_at(now)))
+        let fading = State::fading_until(quota, until, now).map(|state| Self::new(counter, state));
+        let value = spent.chain(fading).find(|slot| (now + 1..=latest).contains(&slot.unit_fits_at(now)))?;
+        Some(Restored { value, is_cut: false })
     }
 }

@@ -22,6 +22,8 @@ struct CheckedOut {
     before: Option<Entry>,
     /// The limits that were found in the evicted filter.
     restored: SmallVec<[u32; 2]>,
+    /// Says whether one of them is spent for less time than the filter says.
+    is_cut: bool,
 }
 
 impl Inner {
@@ -44,6 +46,12 @@ impl Inner {
             let table = &mut *tables[draft.guard];
             draft.find(table, clock.as_micros(), self.capacity_of(draft.table));
             let own = charges.iter().zip(&draft_of).filter(|(_, draft)| **draft == number).map(|(charge, _)| charge);
+            if operation == Operation::Reset
+                && let Some(filter) = table.filter()
+            {
+                // A reset forgets strikes, also where the charge does not name their penalty.
+                own.clone().for_each(|charge| filter.forget((draft.hash, charge.name().strikes_id())));
+            }
             all.push(check_out(draft, table, own, clock));
         }
         let mut entries: SmallVec<[&mut Entry; 2]> = all.iter_mut().map(|checked_out| &mut checked_out.entry).collect();
@@ -70,25 +78,26 @@ fn check_out<'c>(
 ) -> CheckedOut {
     let mut entry = draft.position.map_or_else(Entry::default, |position| table.check_out(position));
     let now = clock.max(entry.at()).as_micros();
-    let mut restored = SmallVec::new();
+    let (mut restored, mut is_cut) = (SmallVec::new(), false);
     let strikes = |charge: &'c Charge<'c>| charge.strikes().map(|(counter, _)| (counter, true));
     for (counter, is_strikes) in charges.flat_map(|charge| [Some((charge.counter(), false)), strikes(charge)]).flatten()
     {
         let is_counted = entry.slots.iter().any(|slot| slot.limit == counter.id);
         let until = if is_counted { None } else { table.evicted_until((draft.hash, counter.id), now) };
         if let Some(slot) = until.and_then(|until| Slot::spent(counter, is_strikes, until, now)) {
-            entry.slots.push(slot);
+            entry.slots.push(slot.value);
             restored.push(counter.id);
+            is_cut |= slot.is_cut;
         }
     }
     let before = draft.position.is_none().then(|| entry.clone());
-    CheckedOut { entry, before, restored }
+    CheckedOut { entry, before, restored, is_cut }
 }
 
 /// Puts an entry back, unless it has no row and has not changed.
 fn check_in(draft: &Draft, checked_out: CheckedOut, table: &mut Table, mark: Mark, context: &WriteContext<'_>) {
-    let CheckedOut { mut entry, before, restored } = checked_out;
-    if before.is_some_and(|before| before == entry) {
+    let CheckedOut { mut entry, before, restored, is_cut } = checked_out;
+    if !is_cut && before.is_some_and(|before| before == entry) {
         return;
     }
     if !restored.is_empty() {

@@ -178,8 +178,60 @@ fn evicted_client_waits_by_the_new_quota() {
     (0..2).for_each(|client| drop(ask(&store, &Quota::per_day(1), client, 1)));
     let quota = Quota::per_second(5);
     assert_eq!(ask(&store, &quota, 0, 1).retry_after(), Some(Duration::from_millis(200)));
-    clock.advance(Duration::from_secs(86_400));
-    assert!(ask(&store, &quota, 0, 5).is_allowed());
+    clock.advance(Duration::from_millis(199));
+    assert!(!ask(&store, &quota, 0, 1).is_allowed());
+    clock.advance(Duration::from_millis(1));
+    assert!(ask(&store, &quota, 0, 1).is_allowed());
+}
+
+#[test]
+fn evicted_debt_is_cut_once() {
+    for is_model in [false, true] {
+        let (store, clock) = store(1);
+        let (quota, key) = (Quota::per_second(10), Key::number(CLIENT, 0));
+        let charge = Charge::new(LIMIT, &quota, &key);
+        // A charge that counts refusals is decided by the model.
+        let asked = if is_model { charge.count_refusals() } else { charge };
+        let ask_again = || block_on(store.check(&[asked])).unwrap();
+        block_on(store.apply(Operation::Charge, &[charge.cost(1_000)])).unwrap();
+        ask(&store, &Quota::per_day(1), 1, 1);
+        let retry = ask_again().retry_after().unwrap();
+        assert_eq!(retry, Duration::from_millis(100));
+        clock.advance(retry);
+        assert!(ask_again().is_allowed(), "model: {is_model}");
+    }
+}
+
+#[test]
+fn evicted_fading_window_stays_spent() {
+    let (store, clock) = store(1);
+    let quota = Quota::per_minute(10).sliding_window();
+    clock.advance(Duration::from_secs(59));
+    assert!(ask(&store, &quota, 0, 10).is_allowed());
+    clock.advance(Duration::from_secs(7));
+    assert!(ask(&store, &quota, 0, 1).is_allowed());
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(ask(&store, &quota, 0, 1).retry_after(), Some(Duration::from_secs(5)));
+    ask(&store, &Quota::per_day(1), 1, 1);
+    clock.advance(Duration::from_secs(1));
+    assert!(!ask(&store, &quota, 0, 10).is_allowed());
+    assert!(!ask(&store, &quota, 0, 1).is_allowed());
+    clock.advance(Duration::from_secs(4));
+    assert!(ask(&store, &quota, 0, 1).is_allowed());
+}
+
+#[test]
+fn reset_forgets_evicted_strikes() {
+    const PENALTY: Penalty = Penalty::after(1).step(Duration::from_secs(60));
+    let (store, _) = store(1);
+    let (quota, key) = (Quota::per_hour(1), Key::number(CLIENT, 0));
+    let blocked = [Charge::new(LIMIT, &quota, &key).penalty(&PENALTY)];
+    for _ in 0..30 {
+        let _ = block_on(store.check(&blocked)).unwrap();
+    }
+    ask(&store, &Quota::per_day(1), 1, 1);
+    block_on(store.apply(Operation::Reset, &[Charge::new(LIMIT, &quota, &key)])).unwrap();
+    assert!(block_on(store.check(&blocked)).unwrap().is_allowed());
 }
 
 #[test]
