@@ -108,6 +108,9 @@ impl<'a> Charge<'a> {
     /// never too much. It is too little if other requests have used what was refilled. Windows and logs need no
     /// preparation. Give the charge that is refunded the same option.
     ///
+    /// A reset between a charge and its refund has given the units back already. An unprepared bucket and a window do not
+    /// know of it, nor of an eviction: they then give back as many units of later charges.
+    ///
     /// # A quota that changes
     ///
     /// A refund names the quota of its charge. If the limit is counted by another one, a bucket gives nothing back, nor
