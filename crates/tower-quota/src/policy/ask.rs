@@ -40,6 +40,19 @@ fn drop_shadows(charges: &mut Charges<'_>) {
     charges.retain(|charge| !charge.is_shadow());
 }
 
+/// Bounds the waits of charges, so that the store refuses what cannot wait, without a refund afterwards.
+///
+/// A refusal must cost the client nothing. If a limit would count it or give a strike for it, the waits stay: the layer
+/// then refuses the request itself and refunds its turn.
+#[cold]
+fn bound_waits(charges: &mut Charges<'_>, longest: Duration) {
+    let may_wait = |charge: &Charge<'_>| charge.max_wait_micros() > 0;
+    let costs = |charge: &Charge<'_>| charge.counts_refusals() || may_wait(charge) && charge.penalised_by().is_some();
+    if !charges.iter().any(costs) {
+        charges.iter_mut().filter(|charge| may_wait(charge)).for_each(|charge| *charge = charge.max_wait(longest));
+    }
+}
+
 /// A key of the request.
 struct ReadKey<'r> {
     /// The position of the key in the plan.
@@ -175,13 +188,10 @@ impl<'p, 'r> Ask<'p, 'r> {
     pub(crate) fn charges(&self, max_wait: Option<Duration>) -> Charges<'_> {
         let mut charges = Charges::new();
         for part in &self.parts {
-            let mut charge = self.charge(part);
-            if let Some(longest) = max_wait
-                && charge.max_wait_micros() > 0
-            {
-                charge = charge.max_wait(longest);
-            }
-            charges.push(charge);
+            charges.push(self.charge(part));
+        }
+        if let Some(longest) = max_wait {
+            bound_waits(&mut charges, longest);
         }
         if charges.len() > Charge::MOST {
             drop_shadows(&mut charges);

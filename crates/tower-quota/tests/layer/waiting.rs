@@ -6,10 +6,10 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use tokio::time::timeout;
 use tower::{Layer, Service, ServiceExt};
-use tower_quota::{Decision, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer};
+use tower_quota::{Decision, Limit, MemoryStore, OnStoreFailure, Penalty, Policy, Quota, RateLimitLayer};
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{Inner, LastRequest, Limited, ScriptedStore, StoreControl, field, tokio_now};
+use crate::fixture::{Inner, LastRequest, Limited, ScriptedStore, StoreControl, field, retry_after, tokio_now};
 
 /// The precision of tokio's timer.
 const TICK: Duration = Duration::from_millis(2);
@@ -172,6 +172,37 @@ async fn request_beyond_max_waiting_is_refused_uncharged() {
     assert_eq!(limited.inner.calls(), 2);
     drop(third.await);
     assert_eq!(limited.inner.calls(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn full_queue_gives_no_strikes() {
+    let policy = Policy::new().limit(queue(100).penalty(Penalty::after(1)));
+    let limited = Limited::with(policy, |layer| layer.max_waiting(1));
+    limited.get().await;
+    let mut waiting = pin!(limited.get());
+    assert!(timeout(TICK, &mut waiting).await.is_err());
+    for _ in 0..4 {
+        let refused = limited.get().await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        // The time until its turn, and not of a block.
+        assert_eq!(retry_after(&refused), Duration::from_secs(1));
+    }
+    assert_eq!(waiting.await.status(), StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn full_queue_counts_no_refusals() {
+    let counted = Limit::new("counted", Quota::per_hour(5)).count_refusals();
+    let limited = Limited::with(Policy::new().limit(queue(100)).limit(counted), |layer| layer.max_waiting(1));
+    limited.get().await;
+    let mut waiting = pin!(limited.get());
+    assert!(timeout(TICK, &mut waiting).await.is_err());
+    for _ in 0..4 {
+        let refused = limited.get().await;
+        let decision = refused.extensions().get::<Decision>().unwrap();
+        assert_eq!(decision.statuses()[1].remaining(), 2, "as if it had waited");
+    }
+    assert_eq!(waiting.await.status(), StatusCode::OK);
 }
 
 #[tokio::test(start_paused = true)]
