@@ -159,6 +159,24 @@ fn store_failures_are_counted_by_choice() {
 }
 
 #[test]
+fn local_shadow_hides_no_fail_open() {
+    let scrape = recording(async {
+        let store = ScriptedStore::new();
+        store.set_default(ScriptedAnswer::error("no answer"));
+        let policy = Policy::new()
+            .limit(Limit::new("open", Quota::per_minute(5)))
+            .limit(Limit::new("dry", Quota::per_minute(5)).shadow().on_store_failure(OnStoreFailure::Local));
+        let layer = RateLimitLayer::new(store, policy);
+        let handle = layer.handle();
+        assert_eq!(send(&app(layer), "/login", None).await, StatusCode::OK);
+        handle.publish_metrics("api");
+    });
+    assert_counts(&scrape, "tower_quota_degraded_total", &[("{choice=\"allow\"}", 1.0)]);
+    let expected = [("{route=\"/login\",outcome=\"degraded\"}", 1.0)];
+    assert_counts(&scrape, "tower_quota_requests_total", &expected);
+}
+
+#[test]
 fn replaced_policies_continue_their_series() {
     let scrape = recording(async {
         let policy = |units| Policy::new().limit(Limit::new("minute", Quota::per_minute(units)));

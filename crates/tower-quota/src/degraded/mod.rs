@@ -10,7 +10,7 @@ pub(crate) use self::local::LocalCounters;
 ///
 /// 1. A request that the store has refused, and that would not fit yet, is refused with the remaining wait.
 /// 2. If one that applies has `Refuse`, the request is refused.
-/// 3. Otherwise the limits with `Local` are decided together, in this process.
+/// 3. Otherwise the limits with `Local` are decided together, in this process; shadows only beside an enforced limit.
 /// 4. Limits with `Allow` are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -127,7 +127,8 @@ impl<S: Store> Shared<S> {
             return Step::Respond(self.refuse_unavailable(error, context, request));
         }
         context.report.by = Counted::Locally;
-        if context.fallback.local.is_empty() {
+        // Shadows refuse nothing: with none but them to decide, the request passes uncounted.
+        if context.fallback.local.iter().all(|owned| owned.as_charge().is_shadow()) {
             context.rules.metrics.degraded(DegradedChoice::Allow);
             self.notify(&context.rules, None, None, true, &context.keys, request);
             let mut admission = Admission::default();
