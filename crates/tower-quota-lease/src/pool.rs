@@ -125,13 +125,17 @@ impl Pool {
         Some(want)
     }
 
-    /// Returns whether the store has too little left for the requests of a lease, at this cost each.
+    /// Returns whether the store has too little left for this request and the others of a lease.
     ///
-    /// An old answer says nothing: others may have returned units, and time has refilled some.
+    /// 1. An old answer says nothing: others may have returned units, and time has refilled some.
+    /// 2. A large cost does not stand for the other requests, nor do the large costs of others for a small one.
+    /// 3. A cost that can never fit is left to the store, which refuses it without a time to retry.
     fn is_short(&self, now: u64, cost: u64) -> bool {
         let requests = u64::from(self.demand.requests.max(self.demand.requests_before));
+        let needed = self.demand.expected().max(cost).min(requests.saturating_mul(cost));
         let seen = self.seen.filter(|seen| now < self.stale_at(seen));
-        self.is_hot(now) && seen.is_some_and(|seen| seen.remaining < requests.saturating_mul(cost))
+        let could_fit = cost <= self.plan.stored.capacity();
+        could_fit && self.is_hot(now) && seen.is_some_and(|seen| seen.remaining < needed)
     }
 
     /// Returns the instant from which an answer says nothing.

@@ -85,16 +85,16 @@ impl Remembered {
         let known = refusals.get_mut(way(digest, charge.name())).and_then(Option::as_mut);
         let Some(known) = known.filter(|known| known.is_of(digest, charge)) else { return Err(Uncounted::default()) };
         let units = charge.units();
+        if units > known.refusal.largest {
+            return Err(Uncounted::default());
+        }
         let uncounted = &mut known.uncounted;
         if known.version != version || now >= known.refusal.known_until || units < known.cost {
             return Err(core::mem::replace(uncounted, Uncounted { serial: uncounted.serial, ..Uncounted::default() }));
         }
-        // A cost that can never fit is no demand.
-        if units <= known.refusal.largest {
-            uncounted.requests = uncounted.requests.saturating_add(1);
-            uncounted.units = uncounted.units.saturating_add(units);
-            uncounted.last = now;
-        }
+        uncounted.requests = uncounted.requests.saturating_add(1);
+        uncounted.units = uncounted.units.saturating_add(units);
+        uncounted.last = now;
         *refused += u64::from(!is_counted);
         Ok((known.refusal.status(now, units), known.refusal.seen.store_now(now)))
     }
@@ -180,14 +180,13 @@ mod tests {
         assert_eq!((status.remaining(), at.as_micros()), (3, 5_020));
         assert_eq!(status.outcome, Outcome::Refuse(Duration::from_micros(190)));
         assert_eq!(refuse(15, 120, 0).unwrap().0.remaining(), 9);
-        // Too large for any demand, and refused as well.
-        assert!(refuse(96, 120, 0).is_ok());
+        assert_eq!(refuse(96, 120, 0), Err(Uncounted::default()), "a cost that can never fit");
         assert_eq!(refuse(3, 130, 0), counted(2, 19, 120), "a smaller cost");
         assert_eq!(refuse(3, 130, 0), nothing, "counted once");
         assert!(refuse(4, 149, 0).is_ok());
         assert_eq!(refuse(4, 150, 0), counted(1, 4, 149), "its end");
         assert_eq!(refuse(4, 140, 1), nothing, "another version");
-        assert_eq!(remembered.refused(), 4);
+        assert_eq!(remembered.refused(), 3);
     }
 
     #[test]

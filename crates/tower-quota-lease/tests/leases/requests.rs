@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Key, MemoryStore, Operation, Penalty, Quota, Store};
+use tower_quota_core::{Charge, Decision, Key, MemoryStore, Operation, Outcome, Penalty, Quota, Store};
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::{self, run};
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
@@ -264,6 +264,43 @@ fn refusals_of_long_ago_are_no_demand() {
     });
 }
 
+/// Asks for more than its leases hold, while the store has enough for all of it.
+#[test]
+fn hot_client_of_mixed_costs_is_admitted() {
+    run(async {
+        let (_, store) = instance();
+        let (quota, client) = (Quota::per_second(1_000), key(1));
+        for _ in 0..5 {
+            make_hot(&store, &quota, 1).await;
+            for cost in [150; 3].into_iter().chain([1; 100]) {
+                let decision = check(&store, &[Charge::new(LIMIT, &quota, &client).cost(cost)]).await;
+                assert!(decision.is_allowed(), "{decision:?}");
+            }
+            pass(1_000).await;
+        }
+    });
+}
+
+#[test]
+fn never_fitting_cost_has_no_retry_time() {
+    run(async {
+        let (_, store) = instance();
+        let (quota, client) = (Quota::per_second(1_000), key(1));
+        let charges = |units| [Charge::new(LIMIT, &quota, &client).cost(units)];
+        for cost in [1, 20] {
+            make_hot(&store, &quota, 1).await;
+            // The store counts by a burst of 950 units. The last of them are refused here, with a time.
+            while check(&store, &charges(cost)).await.is_allowed() {}
+            for _ in 0..5 {
+                let refused = check(&store, &charges(951)).await;
+                assert_eq!(refused.outcome(), Outcome::Never, "{refused:?}");
+                assert!(check(&store, &charges(900)).await.retry_after().is_some());
+                pass(1).await;
+            }
+        }
+    });
+}
+
 #[test]
 fn refused_large_cost_refuses_no_small_one() {
     run(async {
@@ -273,7 +310,8 @@ fn refused_large_cost_refuses_no_small_one() {
         let charges = |units| [Charge::new(LIMIT, &QUOTA, &client).cost(units)];
         assert!(check(&store, &charges(90_000)).await.is_allowed());
         assert!(!check(&store, &charges(90_000)).await.is_allowed());
-        for _ in 0..20 {
+        // More than are leased.
+        for _ in 0..200 {
             assert!(check(&store, &charges(1)).await.is_allowed());
         }
     });
