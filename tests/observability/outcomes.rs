@@ -177,6 +177,41 @@ fn local_shadow_hides_no_fail_open() {
 }
 
 #[test]
+fn only_uncounted_limits_are_degraded() {
+    let scrape = recording(async {
+        let store = ScriptedStore::new();
+        store.set_default(ScriptedAnswer::error("no answer"));
+        let of = |name, choice| Limit::new(name, Quota::per_minute(1)).on_store_failure(choice);
+        let policy = Policy::new()
+            .limit(of("local", OnStoreFailure::Local))
+            .limit(of("open", OnStoreFailure::Allow))
+            .limit(of("closed", OnStoreFailure::Refuse).when(when::path("/login")));
+        let layer = RateLimitLayer::new(store, policy);
+        let handle = layer.handle();
+        let app = app(layer);
+        assert_eq!(send(&app, "/login", None).await, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(send(&app, "/users/1", None).await, StatusCode::OK);
+        assert_eq!(send(&app, "/users/1", None).await, StatusCode::TOO_MANY_REQUESTS);
+        handle.publish_metrics("api");
+    });
+    assert_counts(
+        &scrape,
+        "tower_quota_decisions_total",
+        &[
+            ("{limit=\"local\",route=\"/users/{id}\",outcome=\"allowed\"}", 1.0),
+            ("{limit=\"local\",route=\"/users/{id}\",outcome=\"limited\"}", 1.0),
+            ("{limit=\"open\",route=\"/users/{id}\",outcome=\"degraded\"}", 1.0),
+        ],
+    );
+    let expected = [
+        ("{route=\"/login\",outcome=\"unavailable\"}", 1.0),
+        ("{route=\"/users/{id}\",outcome=\"allowed\"}", 1.0),
+        ("{route=\"/users/{id}\",outcome=\"limited\"}", 1.0),
+    ];
+    assert_counts(&scrape, "tower_quota_requests_total", &expected);
+}
+
+#[test]
 fn replaced_policies_continue_their_series() {
     let scrape = recording(async {
         let policy = |units| Policy::new().limit(Limit::new("minute", Quota::per_minute(units)));

@@ -157,7 +157,7 @@ impl PolicyMetrics {
     #[inline]
     pub(crate) fn count(&self, decided: &Decided<'_>) {
         match (decided.decision, decided.reason) {
-            (Some(decision), None) => self.admitted(&decided.head, decision),
+            (Some(decision), None) if !decided.degraded => self.admitted(&decided.head, decision),
             _ => self.count_each(decided),
         }
     }
@@ -173,9 +173,14 @@ impl PolicyMetrics {
             if decided.reason.is_some() {
                 self.record_retry(decision);
             }
-        } else if decided.degraded {
+        }
+        // Limits without an answer of their own let the request through uncounted, unless another refuses it.
+        if decided.degraded && decided.reason.is_none() {
+            let statuses = decided.decision.map_or(&[][..], Decision::statuses);
             for (at, (limit, _)) in decided.keys.iter().enumerate() {
-                self.count_limit(limits, *limit, at, LimitOutcome::Degraded);
+                if !statuses.iter().any(|status| status.name == *limit) {
+                    self.count_limit(limits, *limit, at, LimitOutcome::Degraded);
+                }
             }
         }
     }
