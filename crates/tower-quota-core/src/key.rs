@@ -10,6 +10,9 @@ use crate::name::Name;
 /// Bytes that fit without an allocation: an IPv6 address, a UUID in text, most API keys.
 const INLINE: usize = 38;
 
+/// The first bytes of an IPv6 address that stands for an IPv4 address behind NAT64, before those of the latter.
+const NAT64: [u8; 12] = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0];
+
 /// The identity that is counted: bytes, and a scope that names their kind.
 ///
 /// Two keys share counters only if bytes and scope are equal: the address `10.0.0.1` and a user named `10.0.0.1` never
@@ -77,16 +80,19 @@ impl<'a> Key<'a> {
 
     /// Makes a key from an address.
     ///
-    /// An IPv4 address mapped into IPv6 is the IPv4 address. IPv6 is counted by its first 64 bits: a network of that
+    /// An IPv4 address that is written as IPv6 is the IPv4 address: mapped, `::ffff:0:0/96` (RFC 4291, section 2.5.5.2),
+    /// or behind NAT64, `64:ff9b::/96` (RFC 6052, section 2.1). IPv6 is counted by its first 64 bits: a network of that
     /// size is the least that a provider gives to one customer (RFC 6177).
     #[must_use]
     pub fn address(scope: Name, address: IpAddr) -> Key<'static> {
         match address.to_canonical() {
             IpAddr::V4(v4) => Key::owned(scope, v4.octets()),
             IpAddr::V6(v6) => {
-                let mut network = [0; 8];
-                network.copy_from_slice(&v6.octets()[..8]);
-                Key::owned(scope, network)
+                let octets = v6.octets();
+                match octets.strip_prefix(&NAT64) {
+                    Some(v4) => Key::owned(scope, v4),
+                    None => Key::owned(scope, &octets[..8]),
+                }
             }
         }
     }

@@ -32,6 +32,16 @@ fn ipv6_address_is_counted_by_network() {
 }
 
 #[test]
+fn ipv4_behind_nat64_is_ipv4() {
+    let key = |address: &str| Key::address(USER, address.parse::<IpAddr>().unwrap());
+    assert_eq!(key("64:ff9b::192.0.2.7"), key("192.0.2.7"));
+    assert_ne!(key("64:ff9b::192.0.2.7"), key("64:ff9b::192.0.2.8"));
+    // Other prefixes next to it, one of which networks may use for translations of their own (RFC 8215).
+    assert_eq!(key("64:ff9b:1::192.0.2.7"), key("64:ff9b:1::192.0.2.8"));
+    assert_ne!(key("64:ff9b:1::192.0.2.7"), key("192.0.2.7"));
+}
+
+#[test]
 fn joined_parts_keep_their_borders() {
     let part = |text: &'static str| Key::owned(USER, text);
     let joined = |parts: &[Key<'static>]| Key::joined(Name::new("both"), parts);

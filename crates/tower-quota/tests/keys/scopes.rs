@@ -125,7 +125,7 @@ fn address_key_is_leading_bytes() {
     assert_eq!(bytes(client(), "2001:db8:0:1:2:3:4:5"), [0x20, 1, 0xd, 0xb8, 0, 0, 0, 1]);
     assert_eq!(bytes(client().prefix_v6(20), "2001:db8::1"), [0x20, 1, 0, 0, 0, 0, 0, 0]);
     assert_eq!(bytes(client().prefix_v6(128), "::1").len(), 16);
-    for address in ["203.0.113.7", "2001:db8:0:1:2:3:4:5"] {
+    for address in ["203.0.113.7", "64:ff9b::203.0.113.7", "2001:db8:0:1:2:3:4:5"] {
         let address = address.parse().unwrap();
         assert_eq!(client().key_of(address), Key::address(client().scope(), address));
     }

@@ -1,6 +1,6 @@
 //! Addresses and networks, in the form in which they are compared and counted.
 
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::IpAddr;
 
 use ipnet::{IpNet, Ipv4Net};
 use tower_quota_core::{ConfigError, Key, Name};
@@ -12,20 +12,13 @@ const BEFORE_IPV4: u8 = 96;
 
 /// Returns an address in its own family: IPv4 if it is written as IPv6.
 ///
-/// The IPv6 addresses that represent IPv4 addresses are mapped ones, `::ffff:0:0/96` (RFC 4291, section 2.5.5.2), and
-/// those of NAT64, `64:ff9b::/96` (RFC 6052, section 2.1).
+/// [`Key::address`] knows the ways to write it so, and makes a key of four bytes of IPv4 only.
 pub(crate) fn canonical(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => ipv4_behind_nat64(v6).map_or(address, IpAddr::V4),
-        v4 => v4,
+    if address.is_ipv4() {
+        return address;
     }
-}
-
-fn ipv4_behind_nat64(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let [a, b, c, d] = *address.octets().strip_prefix(&[0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0])? else {
-        return None;
-    };
-    Some(Ipv4Addr::new(a, b, c, d))
+    let key = Key::address(const { Name::new("ip") }, address);
+    <[u8; 4]>::try_from(key.as_bytes()).map_or(address, IpAddr::from)
 }
 
 /// Returns the network that a text names, [in its own family](canonical).
