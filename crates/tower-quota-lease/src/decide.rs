@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use tower_quota_core::{Charge, Clock, Decision, Key, Left, LimitStatus, Name, Operation, Outcome, Store, Timestamp};
 
 use crate::plan::{Plan, is_leasable};
+use crate::refusal::AnswerTimes;
 use crate::remembered::KnownRefusal;
 use crate::renewal::Renewal;
 use crate::shared::Shared;
@@ -195,12 +196,13 @@ impl Request {
             // A wrapper answers for the store, and knows some of the limits.
             return Decision::from_statuses(Operation::Check, answer.at(), answer.statuses().iter().copied());
         }
+        let times = AnswerTimes { sent: self.now, received: shared.now(), at: answer.at() };
         let mut answers = answer.statuses().iter();
         let statuses = self.parts.iter().filter_map(|part| match part {
             Part::Leased(taken, status) => Some(taken.status(status, is_admitted)),
             Part::Refused(status, _) => Some(*status),
             Part::Asked(asked) => answers.next().map(|status| {
-                asked.observe(shared, status, (self.now, answer.at()));
+                asked.observe(shared, status, times);
                 // By the stored quota, which may be smaller than the limit's.
                 let left = Left::new(status.remaining(), status.reset_after());
                 LimitStatus { limit: asked.capacity, left, ..*status }
@@ -280,10 +282,10 @@ impl Asked {
         }
     }
 
-    fn observe<S: Store, C: Clock>(&self, shared: &Shared<S, C>, status: &LimitStatus, sent: (u64, Timestamp)) {
+    fn observe<S: Store, C: Clock>(&self, shared: &Shared<S, C>, status: &LimitStatus, times: AnswerTimes) {
         let Some(plan) = &self.plan else { return };
         if let Some(pool) = shared.leases.shard(self.digest).pool(self.digest, self.limit, &plan.asked) {
-            pool.observe(status, self.units, sent);
+            pool.observe(status, self.units, times);
         }
     }
 }

@@ -3,11 +3,11 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::{Decision, Left, LimitStatus, Name, Outcome, Timestamp};
+use tower_quota_core::{Decision, Left, LimitStatus, Name, Outcome};
 
 use crate::grant::{Grant, Grants};
 use crate::plan::Plan;
-use crate::refusal::{PoolRefusal, Seen};
+use crate::refusal::{AnswerTimes, PoolRefusal, Seen};
 use crate::remembered::Uncounted;
 use crate::want::{Want, has_runtime};
 
@@ -38,6 +38,8 @@ pub(crate) struct Pool {
     demand: Demand,
     /// The store's last answer.
     seen: Option<Seen>,
+    /// The time that the store's last answer took, in microseconds.
+    round_trip: u64,
     /// The instant until which requests are refused that find no units here.
     refuse_until: u64,
     /// The instant until which no lease is asked for.
@@ -59,7 +61,8 @@ struct Demand {
 impl Pool {
     pub(crate) fn new(limit: Name, plan: Arc<Plan>, serial: u64) -> Self {
         let (grants, demand) = (Grants::default(), Demand::default());
-        Self { limit, plan, serial, grants, demand, seen: None, refuse_until: 0, pause_until: 0, is_asking: false }
+        let (seen, round_trip, refuse_until, pause_until, is_asking) = (None, 0, 0, 0, false);
+        Self { limit, plan, serial, grants, demand, seen, round_trip, refuse_until, pause_until, is_asking }
     }
 
     /// Records that a request asks for units. A cost that can never fit is no demand.
@@ -129,13 +132,19 @@ impl Pool {
     ///
     /// 1. An old answer says nothing: others may have returned units, and time has refilled some.
     /// 2. A large cost does not stand for the other requests, nor do the large costs of others for a small one.
-    /// 3. A cost that can never fit is left to the store, which refuses it without a time to retry.
+    /// 3. While leases come too late, units gather in the store for other requests.
+    /// 4. A cost that can never fit is left to the store, which refuses it without a time to retry.
     fn is_short(&self, now: u64, cost: u64) -> bool {
         let requests = u64::from(self.demand.requests.max(self.demand.requests_before));
         let needed = self.demand.expected().max(cost).min(requests.saturating_mul(cost));
         let seen = self.seen.filter(|seen| now < self.stale_at(seen));
         let could_fit = cost <= self.plan.stored.capacity();
-        could_fit && self.is_hot(now) && seen.is_some_and(|seen| seen.remaining < needed)
+        could_fit && !self.is_too_slow() && self.is_hot(now) && seen.is_some_and(|seen| seen.remaining < needed)
+    }
+
+    /// Returns whether leases would be over when they come, by the last answer. Each request then asks the store.
+    fn is_too_slow(&self) -> bool {
+        self.round_trip >= self.plan.term
     }
 
     /// Returns the instant from which an answer says nothing.
@@ -166,7 +175,7 @@ impl Pool {
     fn due(&self, now: u64) -> Option<u64> {
         let (held, expected) = (self.grants.units(now), self.demand.expected().saturating_mul(3) / 4);
         let is_due = self.is_hot(now) && held.saturating_mul(2) < expected && self.grants.have_room(now);
-        if !is_due || self.is_asking || now < self.pause_until {
+        if !is_due || self.is_asking || self.is_too_slow() || now < self.pause_until {
             return None;
         }
         let units = (expected - held).min(self.seen?.remaining / 2);
@@ -181,8 +190,10 @@ impl Pool {
         }
     }
 
-    /// Records an answer of the store to a call that was sent at `sent`. `cost` are the units that it asked for.
-    pub(crate) fn observe(&mut self, status: &LimitStatus, cost: u64, (sent, at): (u64, Timestamp)) {
+    /// Records an answer of the store. `cost` are the units that the call asked for.
+    pub(crate) fn observe(&mut self, status: &LimitStatus, cost: u64, answer: AnswerTimes) {
+        let AnswerTimes { sent, received, at } = answer;
+        self.round_trip = received.saturating_sub(sent);
         let mut seen = Seen {
             remaining: status.remaining(),
             at,

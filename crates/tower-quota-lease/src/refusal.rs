@@ -4,6 +4,16 @@ use core::time::Duration;
 
 use tower_quota_core::{Left, LimitStatus, Name, Outcome, Timestamp};
 
+/// The instants of a store's answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AnswerTimes {
+    /// By this instance: before the call was sent, and after its answer has come.
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    /// By the store.
+    pub(crate) at: Timestamp,
+}
+
 /// The status of a limit in the store's last answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {

@@ -7,11 +7,12 @@ use smallvec::SmallVec;
 use tokio::runtime::Handle;
 use tower_quota_core::{Charge, Clock, Decision, Key, Operation, Store, Timestamp};
 
+use crate::refusal::AnswerTimes;
 use crate::shared::{Shared, UnderWay};
 use crate::want::Want;
 
-/// The longest that a refund may take.
-const REFUND_DEADLINE: Duration = Duration::from_secs(1);
+/// The longest that a refund may take, and a lease that does not last longer.
+const CALL_DEADLINE: Duration = Duration::from_secs(1);
 
 /// The leases of one key that are due: they are asked for in one call.
 #[derive(Debug)]
@@ -57,6 +58,7 @@ impl Renewal {
         sent: u64,
     ) -> SmallVec<[Running; 2]> {
         let mut running = SmallVec::new();
+        let times = AnswerTimes { sent, received: shared.now(), at: decision.at() };
         let shard = &mut *shared.leases.shard(self.digest);
         shard.counts.renewals += 1;
         // All of them, if a wrapper answers for the store and knows some of the limits only.
@@ -71,7 +73,7 @@ impl Renewal {
             };
             pool.end_lease(sent, decision.is_allowed());
             let Some(status) = status else { continue };
-            pool.observe(status, want.units, (sent, decision.at()));
+            pool.observe(status, want.units, times);
             if granted > 0 {
                 let ends_at = pool.grant(granted, decision, status, sent);
                 running.push(Running { want: want.clone(), charged_at: decision.at(), ends_at });
@@ -113,8 +115,9 @@ impl<S: Store, C: Clock> Asking<S, C> {
             shared.store.check(&charges)
         };
         let term = wants.iter().map(|want| want.plan.term).max().unwrap_or_default();
-        // An answer after the end of the lease is of no use. The unit of time is the same in both clocks.
-        let Ok(Ok(decision)) = tokio::time::timeout(Duration::from_micros(term), answer).await else { return };
+        // A lease that comes after its end is refunded at once. The unit of time is the same in both clocks.
+        let longest = CALL_DEADLINE.max(Duration::from_micros(term));
+        let Ok(Ok(decision)) = tokio::time::timeout(longest, answer).await else { return };
         let running = self.renewal.record(&shared, &decision, sent);
         let (digest, key) = (*digest, key.clone());
         self.is_answered = true;
@@ -150,7 +153,7 @@ impl Running {
             let charge = Charge::new(self.want.limit, &self.want.plan.stored, key).cost(left).refundable();
             shared.store.apply(Operation::Refund { taken_at: self.charged_at }, &[charge])
         };
-        let is_returned = matches!(tokio::time::timeout(REFUND_DEADLINE, answer).await, Ok(Ok(_)));
+        let is_returned = matches!(tokio::time::timeout(CALL_DEADLINE, answer).await, Ok(Ok(_)));
         let counts = &mut shared.leases.shard(digest).counts;
         *(if is_returned { &mut counts.units_returned } else { &mut counts.units_lost }) += left;
     }

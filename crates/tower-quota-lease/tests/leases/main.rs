@@ -8,6 +8,7 @@ mod exactness;
 mod fleet;
 mod requests;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,9 +23,14 @@ type Instance = Leased<Network<MemoryStore>, VirtualClock>;
 
 /// Makes a store, and an instance that asks it over a network.
 fn instance() -> (Arc<MemoryStore>, Instance) {
+    instance_over(Duration::from_micros(300)..Duration::from_micros(600))
+}
+
+/// Makes a store, and an instance that asks it over a network with these delays of each call and each answer.
+fn instance_over(delays: Range<Duration>) -> (Arc<MemoryStore>, Instance) {
     let clock = VirtualClock::start();
     let server = Arc::new(MemoryStore::with_clock(1_000, clock.clone()));
-    let network = Network::new(Arc::clone(&server), 1).delays(Duration::from_micros(300)..Duration::from_micros(600));
+    let network = Network::new(Arc::clone(&server), 1).delays(delays);
     // An instance's clock says nothing about the store's.
     let clock = clock.ahead_by(Duration::from_secs(1_000));
     (server, Leased::with_clock(network, LeaseOptions::default(), clock))

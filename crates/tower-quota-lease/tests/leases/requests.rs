@@ -7,7 +7,7 @@ use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::{self, run};
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 
-use crate::{CLIENT, LIMIT, check, instance, key, make_hot, pass, stored_units};
+use crate::{CLIENT, Instance, LIMIT, check, instance, instance_over, key, make_hot, pass, stored_units};
 
 /// Leased by its own numbers: nothing is refilled, and the units that are counted can be compared.
 const QUOTA: Quota = Quota::per_hour(100_000).fixed_window();
@@ -480,6 +480,45 @@ fn slow_quota_is_used_up_before_refusal() {
             };
             assert!(admitted >= 95, "{admitted}, {refused:?}");
         }
+    });
+}
+
+/// Asks 5,000 times, five times after each pause, and waits for no answer before. Returns how many are admitted.
+async fn ask_in_parallel(store: &Instance, quota: &Quota, pause: Duration) -> u64 {
+    let mut answers = Vec::new();
+    for _ in 0..1_000 {
+        answers.extend((0..5).map(|_| tokio::spawn(store.check(&[Charge::new(LIMIT, quota, &key(1))]))));
+        simulation::pass(pause).await;
+    }
+    let mut admitted = 0;
+    for answer in answers {
+        admitted += u64::from(answer.await.unwrap().unwrap().is_allowed());
+    }
+    admitted
+}
+
+/// Gets answers within 200 to 800 ms, while a lease lasts for 500 ms.
+#[test]
+fn late_lease_is_refunded() {
+    run(async {
+        let (server, store) = instance_over(Duration::from_millis(100)..Duration::from_millis(400));
+        let admitted = ask_in_parallel(&store, &QUOTA, Duration::from_millis(25)).await;
+        let leased = store.stats();
+        assert!(leased.renewals > 10 && leased.by_lease > 100, "{leased:?}");
+        assert!(store.close(Duration::from_secs(5)).await);
+        assert_eq!((store.stats().units_lost, stored_units(&server, &QUOTA, 1).await), (0, admitted));
+    });
+}
+
+#[test]
+fn lease_shorter_than_call_is_not_taken() {
+    run(async {
+        let (_, store) = instance_over(Duration::from_millis(3)..Duration::from_millis(4));
+        // A lease would last for 5 ms.
+        let quota = Quota::per_second(10_000).burst(1_000);
+        let admitted = ask_in_parallel(&store, &quota, Duration::from_millis(1)).await;
+        let stats = store.stats();
+        assert_eq!((admitted, stats.by_store, stats.renewals), (5_000, 5_000, 0), "{stats:?}");
     });
 }
 
