@@ -31,7 +31,7 @@ use tokio::task::JoinSet;
 use super::backend::{Backend, Verdict};
 use super::election::Address;
 use super::request::LinkRequest;
-use super::server::Dialer;
+use super::server::Server;
 
 /// The longest that the connected nodes may take to report the slots' owners.
 const SLOTS_TIMEOUT: Duration = Duration::from_millis(100);
@@ -144,7 +144,7 @@ impl Backend for Cluster {
     /// Makes a connection to any node: each has all announcements.
     async fn subscriber(&self) -> RedisResult<PubSub> {
         let (node, _) = self.first_to_answer().await?;
-        Dialer::new(node, self.node_timeout)?.subscriber().await
+        Server::new(node, self.node_timeout)?.subscriber().await
     }
 
     async fn run(connected: &mut Connected, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
@@ -222,7 +222,7 @@ fn has_moved(answer: &RedisResult<Value>) -> bool {
 
 /// Asks a node for the owners of the slots, on a connection of its own.
 async fn ask_node(node: ConnectionInfo, timeout: Duration) -> RedisResult<(ConnectionInfo, Owners)> {
-    let mut connection = Dialer::new(node.clone(), timeout)?.dial().await?;
+    let mut connection = Server::new(node.clone(), timeout)?.dial().await?;
     let slots = ask_for_slots().query_async(&mut connection).await?;
     Ok((node, owners_in(&slots)))
 }

@@ -96,7 +96,7 @@ impl Link {
     pub(crate) fn new(servers: Servers, LinkSettings { connect_timeout, runtime }: LinkSettings) -> RedisResult<Self> {
         Ok(match servers {
             Servers::One(server) => {
-                Self::Server(Arc::new(Reconnecting::new(Server::new(&server, connect_timeout)?, runtime)))
+                Self::Server(Arc::new(Reconnecting::new(Server::new(server, connect_timeout)?, runtime)))
             }
             Servers::Sentinels { sentinels, primary } => {
                 let sentinels = Sentinels::new(sentinels, primary, connect_timeout)?;

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use super::backend::Backend;
 use super::election::{self, Address, Report};
 use super::request::LinkRequest;
-use super::server::{Dialer, Server};
+use super::server::Server;
 
 /// A primary under this name, at whatever address.
 pub(crate) struct Sentinels {
@@ -62,7 +62,7 @@ pub(crate) struct Found {
 
 /// Asks one sentinel for the primary's address.
 async fn ask(sentinel: ConnectionInfo, name: String, timeout: Duration) -> RedisResult<Address> {
-    let mut connection = Dialer::new(sentinel, timeout)?.dial().await?;
+    let mut connection = Server::new(sentinel, timeout)?.dial().await?;
     let mut command = redis::cmd("SENTINEL");
     command.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
     let address: Option<Address> = command.query_async(&mut connection).await?;
@@ -72,7 +72,7 @@ async fn ask(sentinel: ConnectionInfo, name: String, timeout: Duration) -> Redis
 /// Connects to the server at this address, unless it reports that it is a replica.
 async fn connect(primary: ConnectionInfo, address: Address, timeout: Duration) -> RedisResult<Found> {
     let primary = super::at_address(primary, address.clone());
-    let mut connection = Dialer::new(primary, timeout)?.dial().await?;
+    let mut connection = Server::new(primary, timeout)?.dial().await?;
     match redis::cmd("ROLE").query_async(&mut connection).await {
         Ok(Value::Array(role)) if role.first() == Some(&Value::BulkString(b"slave".to_vec())) => {
             Err((ErrorKind::MasterNameNotFoundBySentinel, "what the sentinels name as primary is a replica").into())
@@ -101,7 +101,7 @@ impl Backend for Sentinels {
 
     async fn subscriber(&self) -> RedisResult<PubSub> {
         let primary = super::at_address(self.primary.clone(), self.find().await?.address);
-        Dialer::new(primary, self.connect_timeout / 2)?.subscriber().await
+        Server::new(primary, self.connect_timeout / 2)?.subscriber().await
     }
 
     async fn run(found: &mut Found, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {

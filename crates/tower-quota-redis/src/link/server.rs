@@ -11,21 +11,13 @@ use super::request::LinkRequest;
 /// Requests that may wait to be written. The client's default of 50 would make a burst wait.
 const QUEUE: usize = 1024;
 
-pub(crate) struct Server(Dialer);
-
-/// Makes connections with the settings that a limiter needs.
-pub(super) struct Dialer {
+/// Makes connections to a server with the settings that a limiter needs.
+pub(crate) struct Server {
     client: Client,
     config: AsyncConnectionConfig,
 }
 
 impl Server {
-    pub(super) fn new(server: &ConnectionInfo, connect_timeout: Duration) -> RedisResult<Self> {
-        Dialer::new(server.clone(), connect_timeout).map(Self)
-    }
-}
-
-impl Dialer {
     pub(super) fn new(address: ConnectionInfo, connect_timeout: Duration) -> RedisResult<Self> {
         #[cfg(feature = "tls")]
         super::tls::choose_cryptography();
@@ -39,15 +31,6 @@ impl Dialer {
             .set_pipeline_buffer_size(QUEUE);
         Ok(Self { client, config })
     }
-
-    pub(super) async fn dial(&self) -> RedisResult<MultiplexedConnection> {
-        self.client.get_multiplexed_async_connection_with_config(&self.config).await
-    }
-
-    /// Makes a connection for announcements.
-    pub(super) async fn subscriber(&self) -> RedisResult<PubSub> {
-        self.client.get_async_pubsub().await
-    }
 }
 
 impl Backend for Server {
@@ -58,11 +41,11 @@ impl Backend for Server {
     fn target(_connection: &MultiplexedConnection) {}
 
     async fn dial(&self) -> RedisResult<MultiplexedConnection> {
-        self.0.dial().await
+        self.client.get_multiplexed_async_connection_with_config(&self.config).await
     }
 
     async fn subscriber(&self) -> RedisResult<PubSub> {
-        self.0.subscriber().await
+        self.client.get_async_pubsub().await
     }
 
     async fn run(connection: &mut MultiplexedConnection, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
