@@ -45,10 +45,10 @@ pub(crate) fn bucket_used(old: &Quota, new: &Quota, used: u64) -> u64 {
 
 /// Returns the units used of a window or a log: of the old quota, `used` of `full` grains were, `grain` to a unit.
 fn units_used(used: u64, full: u64, grain: u64, new: &Quota) -> u64 {
-    let amount = used.abs_diff(full);
+    let (units, rest) = (used.abs_diff(full) / grain, used.abs_diff(full) % grain);
     match used > full {
-        true => new.capacity() + (amount / grain).min(MOST_COUNTED) + u64::from(amount % grain > 0),
-        false => new.capacity().saturating_sub(amount / grain),
+        true => new.capacity() + units.min(MOST_COUNTED) + u64::from(rest > 0),
+        false => new.capacity().saturating_sub(units),
     }
 }
 

@@ -116,7 +116,7 @@ impl<const W: usize> TableBucket<W> {
 /// a check can do nothing else meanwhile.
 #[inline]
 const fn first_word<const W: usize>(highest: u32) -> usize {
-    (highest - (TAG_BITS as u32 - 1)) as usize * W / TAG_BITS
+    (highest - HIGHEST.trailing_zeros()) as usize * W / TAG_BITS
 }
 
 /// Returns the tag of an entry: the bits of its hash that matter least to the choice of its buckets.
