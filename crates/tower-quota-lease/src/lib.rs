@@ -41,7 +41,10 @@
 //! | token bucket, GCRA | a capacity smaller by what is refilled in `T` | a twentieth of the burst at most, no rate |
 //! | fixed window | the same quota; a lease ends with its window | nothing |
 //! | sliding window, sliding log | a period longer by `T` | a hundredth of the rate at most |
-//! | leaky bucket; limits with penalties, counted refusals or a settled cost | the same quota; not leased | nothing |
+//! | leaky bucket; limits with penalties or counted refusals | the same quota; not leased | nothing |
+//!
+//! Requests that wait or whose cost is settled are not leased. They count by the stored quota as all requests of their
+//! limit, so that nothing is converted between them.
 //!
 //! `T` is half a second, and shorter where the third column would be exceeded: 50 ms for a bucket with
 //! a burst of one second. It is a tenth of a fixed window at most. A quota for which it would be under 5 ms is not leased, nor a bucket of

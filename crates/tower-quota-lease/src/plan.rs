@@ -96,19 +96,20 @@ impl Plans {
 
 /// Returns whether a charge may be taken from a lease, if its quota has a plan.
 pub(crate) fn is_leasable(charge: &Charge<'_>) -> bool {
+    // A settled cost is refunded exactly only where it was charged. A request that waits is refundable, too.
     !counts_itself(charge)
         && charge.units() > 0
         && !charge.is_shadow()
         && !charge.is_at_most()
-        && charge.max_wait_micros() == 0
+        && !charge.is_refundable()
 }
 
-/// Returns whether a limit counts each request by itself, so that the store counts by its own quota.
+/// Returns whether none of a limit's requests are leased, so that the store counts by the limit's own quota.
 ///
-/// Strikes and counted refusals belong to single requests, and a settled cost is refunded exactly only where it was
-/// charged.
+/// Strikes and counted refusals belong to single requests. What single requests of a limit ask for decides nothing here:
+/// all of them count by one quota.
 fn counts_itself(charge: &Charge<'_>) -> bool {
-    charge.is_exact() || charge.is_refundable() || charge.counts_refusals() || charge.penalised_by().is_some()
+    charge.is_exact() || charge.counts_refusals() || charge.penalised_by().is_some()
 }
 
 fn micros(span: Duration) -> u64 {
@@ -117,6 +118,8 @@ fn micros(span: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use tower_quota_core::Penalty;
+
     use super::*;
 
     const LONGEST: u64 = 100_000;
@@ -169,8 +172,21 @@ mod tests {
             let plan = plans.of(&Charge::new("minute", &quota, &key)).unwrap();
             assert_eq!(plan.asked, quota);
         }
-        let quota = Quota::per_minute(1_000);
-        assert_eq!(plans.of(&Charge::new("minute", &quota, &key).exact()), None);
-        assert_eq!(plans.of(&Charge::new("minute", &quota, &key).refundable()), None);
+    }
+
+    #[test]
+    fn plan_belongs_to_limit_not_request() {
+        let plans = Plans::new(Duration::from_millis(100));
+        let (quota, key, penalty) = (Quota::per_minute(1_000), tower_quota_core::Key::EVERYONE, Penalty::after(3));
+        let charge = Charge::new("minute", &quota, &key);
+        for limit in [charge.exact(), charge.exact().refundable(), charge.count_refusals(), charge.penalty(&penalty)] {
+            assert!(plans.of(&limit).is_none() && !is_leasable(&limit), "{limit:?}");
+        }
+        for request in [charge.refundable(), charge.max_wait(Duration::from_secs(1)), charge.at_most(), charge.cost(0)]
+        {
+            assert_eq!(plans.of(&request), plans.of(&charge), "{request:?}");
+            assert!(!is_leasable(&request), "{request:?}");
+        }
+        assert!(plans.of(&charge).is_some() && is_leasable(&charge));
     }
 }

@@ -101,6 +101,27 @@ fn refund_returns_units_to_lease_or_store() {
     });
 }
 
+/// Refunds requests that wait or are settled, while others of their limit are leased.
+#[test]
+fn waiting_request_is_refunded_beside_leases() {
+    run(async {
+        let (_, store) = instance();
+        // What a conversion between two quotas would take or give is seen before it is refilled.
+        let quota = Quota::per_hour(1_000_000).burst(10_000);
+        let client = key(1);
+        let plain = Charge::new(LIMIT, &quota, &client);
+        for request in [plain.refundable(), plain.max_wait(Duration::from_secs(1))] {
+            make_hot(&store, &quota, 1).await;
+            let mut decision = store.check(&[request.cost(4_000)]).await.unwrap();
+            assert!(store.check(&[plain.cost(500)]).await.unwrap().is_allowed());
+            let before = store.apply(Operation::Peek, &[plain]).await.unwrap().statuses()[0].remaining();
+            let refunded = store.apply(decision.refund().unwrap(), &[request.cost(4_000)]).await.unwrap();
+            let after = refunded.statuses()[0].remaining();
+            assert!(after >= before + 3_900, "{before}, {after}");
+        }
+    });
+}
+
 #[test]
 fn reset_forgets_leases() {
     run(async {

@@ -149,12 +149,14 @@ impl<S: Store> RateLimitHandle<S> {
             return Err(HandleError::NotGranted(limit.name));
         }
         // A refund needs an instant of the store's clock, and a counter under this quota: a plain refusal converts it,
-        // and counts nothing.
-        let refused = [Charge::new(limit.name, &quota, &key)];
-        let refused = self.shared.store().apply(Operation::Refuse, &refused);
+        // and counts nothing. A store that leases counts by the limit's own quota only what it never leases.
+        let (granted, mut refused) = (limit.charge(&quota, &key, units), Charge::new(limit.name, &quota, &key));
+        if granted.is_exact() || granted.counts_refusals() || granted.penalised_by().is_some() {
+            refused = refused.exact();
+        }
+        let refused = self.shared.store().apply(Operation::Refuse, &[refused]);
         let refused = within(self.shared.store_timeout(), refused).await?;
-        let operation = Operation::Refund { taken_at: refused.at() };
-        self.status(operation, limit.charge(&quota, &key, units)).await
+        self.status(Operation::Refund { taken_at: refused.at() }, granted).await
     }
 
     /// Refuses all requests of a client that this limit applies to, for this time, with 403.

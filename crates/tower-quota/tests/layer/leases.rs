@@ -2,7 +2,7 @@
 
 use http::Request;
 use tower::{Layer, ServiceExt};
-use tower_quota::{Leased, Limit, MemoryStore, Policy, Quota, RateLimitLayer};
+use tower_quota::{Leased, Limit, MemoryStore, Penalty, Policy, Quota, RateLimitLayer};
 
 use crate::fixture::Inner;
 
@@ -24,4 +24,19 @@ async fn hot_limit_is_leased_unless_exact() {
     let limit = || Limit::new("everyone", Quota::per_hour(100_000));
     assert!(decided_by_lease(limit()).await > 0);
     assert_eq!(decided_by_lease(limit().exact()).await, 0);
+}
+
+#[tokio::test]
+async fn grant_counts_as_its_limit_does() {
+    let quota = Quota::per_hour(1_000);
+    let limit = || Limit::new("everyone", quota).cost(400);
+    let penalty = Penalty::after(3);
+    for limit in [limit(), limit().exact(), limit().penalty(penalty), limit().count_refusals()] {
+        let layer = RateLimitLayer::new(Leased::new(MemoryStore::new()), Policy::new().limit(limit));
+        let response = layer.layer(Inner::default()).oneshot(Request::new(())).await.unwrap();
+        assert_eq!(response.status(), 200);
+        let before = layer.handle().peek("everyone", "").await.unwrap().remaining();
+        let after = layer.handle().grant("everyone", "", 300).await.unwrap().remaining();
+        assert_eq!(after, before + 300);
+    }
 }
