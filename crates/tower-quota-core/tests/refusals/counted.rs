@@ -48,7 +48,7 @@ fn carried_strikes_block_like_counted_ones() {
     }
 }
 
-/// Asks a limit with a penalty, of which more is left than a request costs, beside a limit that is used up.
+/// Asks a limit with a penalty and enough left, beside a limit that is used up.
 #[test]
 fn other_limits_refusal_gives_no_strike() {
     let penalty = Penalty::after(10).step(Duration::from_secs(60));

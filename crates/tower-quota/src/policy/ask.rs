@@ -40,7 +40,7 @@ fn drop_shadows(charges: &mut Charges<'_>) {
     charges.retain(|charge| !charge.is_shadow());
 }
 
-/// Bounds the waits of charges, so that the store refuses what cannot wait, without a refund afterwards.
+/// Bounds the waits of charges, so that the store refuses what cannot wait.
 ///
 /// A refusal must cost the client nothing. If a limit would count it or give a strike for it, the waits stay: the layer
 /// then refuses the request itself and refunds its turn.

@@ -102,7 +102,7 @@ impl BlockSet {
             || allowed.has_address(|| keys.client_ip.address(head))
     }
 
-    /// Returns whether any of the keys that the request sends is blocked, or they are too many to look at each.
+    /// Returns whether any key that the request sends is blocked, or whether there are too many.
     fn blocks(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> bool {
         let blocked = &self.entries.load().blocked;
         let is_blocked = |extractor: &Arc<dyn KeyExtractor>| {
