@@ -58,8 +58,11 @@
 //! * The clock of an instance must not stop for a time that the store's clock runs on: a virtual machine that is suspended
 //!   may spend what it has leased before, once, after it goes on.
 //! * A [`RefusalCache`](tower_quota_core::RefusalCache), as the layer has one, goes around this store and not into it.
-//! * The stored quota differs from the limit's. All instances must use leases for a limit, or none; a client that meets
-//!   both is counted correctly, but its counter is converted each time.
+//! * The stored quota differs from the limit's, by the length of a lease. All instances of one Redis must use leases with
+//!   one [`longest`](LeaseOptions::longest), or none. Otherwise a client that meets both kinds has its counter converted
+//!   each time. What it has used of a sliding window or log then counts from that instant again, so that it may be
+//!   refused for as long as it asks. A bucket is cut to the smaller burst, and may be exceeded by what is leased. Fixed
+//!   windows stay exact.
 //! * An instance that ends without [`close`](tower_quota_core::Store::close) loses its leased units until they refill.
 //! * After a reset, other instances may spend what they have leased before, for up to `T`.
 //! * Leases need a tokio runtime with its time driver. Outside of one, each request is an exact round trip.

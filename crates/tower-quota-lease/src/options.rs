@@ -20,6 +20,8 @@ impl LeaseOptions {
     ///
     /// Longer leases save calls. Shorter ones give up less of a burst, and lose less when an instance ends. A lease
     /// shorter than 5 ms is not taken, so zero turns leases off.
+    ///
+    /// All instances of one store need the same value: it decides by which quota the store counts.
     pub const fn longest(mut self, longest: Duration) -> Self {
         self.longest = longest;
         self
