@@ -174,7 +174,7 @@ impl KnownLimit {
             let (quota, mut retry) = (charge.quota(), self.until - now);
             let is_larger = view.least_units != self.cost || view.max_wait != self.max_wait;
             if is_larger && quota.algorithm().is_bucket() {
-                let used = self.used_grains(quota, now);
+                let used = self.used_grains(quota, now).saturating_add(self.missing_grains(quota));
                 if let Outcome::Refuse(longer) = bucket::judge(quota, used, view.least_units, view.max_wait) {
                     retry = retry.max(micros(longer));
                 }
@@ -187,6 +187,23 @@ impl KnownLimit {
     /// Returns the grains that are used of a bucket by this quota.
     const fn used_grains(&self, quota: &Quota, now: u64) -> u64 {
         self.full_at.saturating_sub(now).saturating_mul(quota.refill())
+    }
+
+    /// Returns the grains that the store has less than a bucket of this quota, by its last answer.
+    ///
+    /// A store that counts by a smaller burst has less left than its reset says. Less than a unit is only rounded off.
+    const fn missing_grains(&self, quota: &Quota) -> u64 {
+        let used = self.full_at.saturating_sub(self.sent).saturating_mul(quota.refill());
+        let known = used.saturating_add(self.remaining.saturating_mul(quota.grain()));
+        let missing = quota.capacity().saturating_mul(quota.grain()).saturating_sub(known);
+        if missing < quota.grain() { 0 } else { missing }
+    }
+
+    /// Returns whether a charge may be too large for a bucket that the store counts by a smaller burst.
+    pub(super) fn may_never_fit(&self, charge: &Charge<'_>, view: &ChargeView) -> bool {
+        let quota = charge.quota();
+        let needed = view.least_units.saturating_mul(quota.grain()).saturating_add(self.missing_grains(quota));
+        quota.algorithm().is_bucket() && needed > quota.capacity().saturating_mul(quota.grain())
     }
 
     /// Returns the status by the store's quota, as if every charge were admitted.
@@ -241,6 +258,30 @@ mod tests {
     use crate::key_hash::KeyHasher;
     use crate::name::Name;
     use crate::refusals::view::views;
+
+    /// Remembers a refusal of one unit, of a bucket of 1,000 a second with this many units left and used.
+    fn refusal_of(left: u64, used: u64, refused: u64, larger: u64) -> (Outcome, bool) {
+        let (quota, key) = (Quota::per_second(1_000), Key::EVERYONE);
+        let charge = Charge::new("second", &quota, &key);
+        let view_of = |cost| views(&[charge.cost(cost)], &KeyHasher::random())[0];
+        let outcome = Outcome::Refuse(Duration::from_millis(refused - left));
+        let left = Left::new(left, Duration::from_millis(used));
+        let status = LimitStatus { name: charge.name(), limit: 1_000, left, taken: 0, outcome, is_shadow: false };
+        let known = KnownLimit::new(&view_of(refused), &status, Timestamp::EPOCH, 7);
+        let view = ChargeView { fingerprint: known.fingerprint, ..view_of(larger) };
+        (known.status(&charge.cost(larger), &view, 7, u64::MAX).outcome, known.may_never_fit(&charge, &view))
+    }
+
+    #[test]
+    fn larger_cost_waits_by_what_is_left() {
+        let refused = |millis| Outcome::Refuse(Duration::from_millis(millis));
+        assert_eq!(refusal_of(50, 950, 60, 100), (refused(50), false));
+        assert_eq!(refusal_of(50, 950, 60, 1_000), (refused(950), false));
+        // The store counts by a burst of 950 units.
+        assert_eq!(refusal_of(0, 950, 1, 100), (refused(100), false));
+        assert_eq!(refusal_of(50, 900, 60, 950), (refused(900), false));
+        assert!(refusal_of(50, 900, 60, 951).1);
+    }
 
     #[test]
     fn share_has_no_more_than_is_left() {

@@ -183,7 +183,10 @@ impl<C: Clock> Memory<C> {
         let never_fits = |(charge, view): (&Charge<'_>, &ChargeView)| {
             !charge.is_shadow() && view.least_units > charge.quota().capacity()
         };
-        if charges.iter().zip(views).any(never_fits) {
+        let may_never_fit = |(charge, view, known): (&Charge<'_>, &ChargeView, KnownLimit)| {
+            !charge.is_shadow() && known.may_never_fit(charge, view)
+        };
+        if charges.iter().zip(views).any(never_fits) || known().any(may_never_fit) {
             return false;
         }
         let statuses = known().map(|(charge, view, known)| known.status(charge, view, now, max_age));

@@ -1,12 +1,15 @@
 //! Requests that are answered from memory, and their answers.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tower_quota_core::{BoxStore, Charge, Decision, Key, MemoryStore, Operation, Outcome, Quota, RefusalCache, Store};
+use tower_quota_core::{
+    BoxStore, Charge, Decision, Key, Left, LimitStatus, MemoryStore, Operation, Outcome, Quota, RefusalCache, Store,
+};
 use tower_quota_testkit::block_on;
 
-use crate::{Setting, client};
+use crate::{Setting, SharedStore, Unavailable, client};
 
 const MINUTE: Quota = Quota::per_minute(6);
 
@@ -279,4 +282,44 @@ fn boxed_and_shared_pointers_forward_is_shared() {
     assert!(!Arc::new(MemoryStore::new()).is_shared());
     let store = Setting::new().store;
     assert!(BoxStore::new(store.clone()).is_shared() && Arc::new(store).is_shared());
+}
+
+/// A store that counts by a smaller burst than it reports, as leases do.
+struct SmallerBurst(SharedStore);
+
+const SECOND: Quota = Quota::per_second(1_000);
+const SMALLER: Quota = SECOND.burst(950);
+
+impl Store for SmallerBurst {
+    type Error = Unavailable;
+    type Future = std::future::Ready<Result<Decision, Unavailable>>;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        let charges: Vec<_> = charges.iter().map(|charge| charge.with_quota(&SMALLER)).collect();
+        let answer = self.0.apply(operation, &charges).into_inner().map(|decision| {
+            let statuses = decision.statuses().iter().map(|status| {
+                let left = Left::new(status.remaining(), status.reset_after());
+                LimitStatus { limit: SECOND.capacity(), left, ..*status }
+            });
+            Decision::from_statuses(operation, decision.at(), statuses)
+        });
+        std::future::ready(answer)
+    }
+}
+
+#[test]
+fn larger_cost_waits_by_smaller_burst() {
+    let Setting { store, clock, .. } = Setting::new();
+    let cache = RefusalCache::with_clock(SmallerBurst(store.clone()), clock.clone());
+    let key = client(1);
+    let charges = |cost| [Charge::new("second", &SECOND, &key).cost(cost)];
+    let check = |cost| block_on(cache.check(&charges(cost))).unwrap();
+    assert!(check(900).is_allowed());
+    assert_eq!(check(60).outcome(), Outcome::Refuse(Duration::from_millis(10)));
+    let asked = store.calls.load(Ordering::Relaxed);
+    assert_eq!(check(500).outcome(), Outcome::Refuse(Duration::from_millis(450)));
+    assert_eq!(store.calls.load(Ordering::Relaxed), asked);
+    assert_eq!(check(951).outcome(), Outcome::Never);
+    clock.advance(Duration::from_millis(450));
+    assert!(check(500).is_allowed());
 }
