@@ -191,9 +191,16 @@ impl Pool {
     }
 
     /// Records an answer of the store. `cost` are the units that the call asked for.
+    ///
+    /// Answers may overtake each other: an older one says less. Of one instant, the later one has less left. A store
+    /// whose clock was set back is ignored only until its last answer is stale.
     pub(crate) fn observe(&mut self, status: &LimitStatus, cost: u64, answer: AnswerTimes) {
         let AnswerTimes { sent, received, at } = answer;
         self.round_trip = received.saturating_sub(sent);
+        let precedes = |seen: &Seen| at < seen.at || at == seen.at && status.remaining() > seen.remaining;
+        if self.seen.is_some_and(|seen| sent < self.stale_at(&seen) && precedes(&seen)) {
+            return;
+        }
         let mut seen = Seen {
             remaining: status.remaining(),
             at,
@@ -280,4 +287,32 @@ impl Demand {
 
 fn micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use tower_quota_core::{Charge, Key, Quota, Timestamp};
+
+    use super::*;
+    use crate::plan::Plans;
+
+    #[test]
+    fn older_answer_changes_nothing() {
+        let (quota, name) = (Quota::per_second(1_000), Name::new("second"));
+        let plan = Plans::new(Duration::from_millis(50)).of(&Charge::new(name, &quota, &Key::EVERYONE)).unwrap();
+        let mut pool = Pool::new(name, plan, 1);
+        let mut observe = |remaining, at, sent| {
+            let left = Left::new(remaining, Duration::from_millis(1));
+            let status = LimitStatus { name, limit: 1_000, left, taken: 1, outcome: Outcome::Allow, is_shadow: false };
+            let at = Timestamp::from_micros(at);
+            pool.observe(&status, 1, AnswerTimes { sent, received: sent + 400, at });
+            pool.seen.unwrap().remaining
+        };
+        assert_eq!(observe(500, 1_000, 90_000), 500);
+        assert_eq!(observe(600, 999, 89_999), 500, "an older one");
+        assert_eq!(observe(501, 1_000, 90_001), 500, "an earlier one of the same instant");
+        assert_eq!(observe(499, 1_000, 90_001), 499);
+        assert_eq!(observe(700, 1_001, 90_002), 700);
+        assert_eq!(observe(800, 7, 190_002), 800, "a clock that was set back");
+    }
 }
