@@ -251,7 +251,7 @@ impl<'a> Charge<'a> {
         self.cost > 0 && self.options.are_plain()
     }
 
-    /// Returns whether this is a [plain](Self::is_plain) charge, or would be if it was not [refundable](Self::refundable).
+    /// Returns whether this is a [plain](Self::is_plain) charge but for being refundable.
     #[must_use]
     pub const fn is_plain_or_refundable(&self) -> bool {
         self.cost > 0 && self.options.are_plain_without(ChargeOptions::REFUNDABLE)

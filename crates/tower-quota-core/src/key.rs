@@ -10,7 +10,7 @@ use crate::name::Name;
 /// Bytes that fit without an allocation: an IPv6 address, a UUID in text, most API keys.
 const INLINE: usize = 38;
 
-/// The first bytes of an IPv6 address that stands for an IPv4 address behind NAT64, before those of the latter.
+/// The prefix of IPv6 addresses that stand for IPv4 addresses behind NAT64 (RFC 6052).
 const NAT64: [u8; 12] = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /// The identity that is counted: bytes, and a scope that names their kind.

@@ -104,7 +104,7 @@ pub(crate) fn is_leasable(charge: &Charge<'_>) -> bool {
         && !charge.is_refundable()
 }
 
-/// Returns whether none of a limit's requests are leased, so that the store counts by the limit's own quota.
+/// Returns whether the store counts by the limit's own quota: none of its requests are leased.
 ///
 /// Strikes and counted refusals belong to single requests. What single requests of a limit ask for decides nothing here:
 /// all of them count by one quota.

@@ -22,7 +22,7 @@ impl Location {
     /// Reads a URL of a server, of sentinels or of a cluster.
     pub(crate) fn parse(url: &str, trust: Option<&[u8]>) -> Result<Self, RedisConfigError> {
         Self::parse_parts(url, trust).map_err(|error| match error {
-            // A part may end within the password, which could not be told from a host then.
+            // A part may end within the password, which then looks like a host.
             RedisConfigError::Url { source, .. } => RedisConfigError::Url { url: without_credentials(url), source },
             other => other,
         })

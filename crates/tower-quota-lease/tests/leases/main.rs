@@ -26,7 +26,7 @@ fn instance() -> (Arc<MemoryStore>, Instance) {
     instance_over(Duration::from_micros(300)..Duration::from_micros(600))
 }
 
-/// Makes a store, and an instance that asks it over a network with these delays of each call and each answer.
+/// Makes a store, and an instance that asks it over a network with these delays each way.
 fn instance_over(delays: Range<Duration>) -> (Arc<MemoryStore>, Instance) {
     let clock = VirtualClock::start();
     let server = Arc::new(MemoryStore::with_clock(1_000, clock.clone()));
