@@ -49,6 +49,9 @@ fn operations_admin_changes_client_limits() {
     example.expect(&get("/"), 403, &[]);
     operate("DELETE", "/blocks/minute/ann-12345", 204);
     operate("DELETE", "/blocks/minute/ann-12345", 404);
+    // A key frees no request of a blocked address.
+    example.expect(&ann(), 403, &[]);
+    operate("DELETE", "/blocks/minute/127.0.0.1", 204);
     example.expect(&ann(), 200, &["\"minute\";q=3"]);
 
     operate("PUT", "/per_minute/100", 204);
