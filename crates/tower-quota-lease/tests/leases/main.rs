@@ -6,6 +6,7 @@ mod accuracy;
 mod close;
 mod exactness;
 mod fleet;
+mod refusals;
 mod requests;
 
 use std::ops::Range;

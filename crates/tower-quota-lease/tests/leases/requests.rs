@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Key, MemoryStore, Operation, Outcome, Penalty, Quota, Store};
+use tower_quota_core::{Charge, Decision, Key, MemoryStore, Operation, Penalty, Quota, Store};
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::{self, run};
-use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 
 use crate::{CLIENT, Instance, LIMIT, check, instance, instance_over, key, make_hot, pass, stored_units};
 
@@ -217,128 +216,6 @@ fn only_lasting_or_large_demand_is_leased() {
 }
 
 #[test]
-fn crowd_at_empty_bucket_costs_few_calls() {
-    run(async {
-        let (_, store) = instance();
-        let quota = Quota::per_second(200);
-        let client = key(1);
-        let (mut refused, mut millis) = (None, 0);
-        for _ in 0..20_000 {
-            let decision = check(&store, &[Charge::new(LIMIT, &quota, &client)]).await;
-            if !decision.is_allowed() {
-                refused = Some(decision);
-                pass(1).await;
-                millis += 1;
-            }
-        }
-        // A lease of this quota lasts 50 ms. In a quarter of that, there is one call for it or for a request, and a refund.
-        let calls = store.store().calls();
-        assert!(calls <= 2 * millis / 12 + 50, "{calls} calls in {millis} ms, {:?}", store.stats());
-        let refused = refused.unwrap();
-        assert!(refused.retry_after().is_some_and(|wait| !wait.is_zero()));
-        assert_eq!(refused.statuses()[0].remaining(), 0);
-    });
-}
-
-#[test]
-fn returned_units_end_refusals() {
-    run(async {
-        let (_, store) = instance();
-        let quota = Quota::per_second(200);
-        let client = key(1);
-        let charges = [Charge::new(LIMIT, &quota, &client)];
-        make_hot(&store, &quota, 1).await;
-        let mut decision = Decision::default();
-        let mut leased_at = None;
-        // Refused often enough to be remembered.
-        while store.stats().refused_here < 10 {
-            let by_lease = store.stats().by_lease;
-            match store.check_at_once(&charges, &mut decision) {
-                true if decision.is_allowed() && store.stats().by_lease > by_lease => leased_at = Some(decision.at()),
-                true => {}
-                false => drop(store.check(&charges).await.unwrap()),
-            }
-        }
-        assert!(store.check_at_once(&charges, &mut decision) && !decision.is_allowed());
-        store.apply(Operation::Refund { taken_at: leased_at.unwrap() }, &charges).await.unwrap();
-        assert!(store.check_at_once(&charges, &mut decision) && decision.is_allowed(), "{decision:?}");
-        assert!(store.check_at_once(&charges, &mut decision) && !decision.is_allowed(), "{decision:?}");
-    });
-}
-
-#[test]
-fn refusals_of_long_ago_are_no_demand() {
-    run(async {
-        let (_, store) = instance();
-        let quota = Quota::per_second(200);
-        let client = key(1);
-        let charge = Charge::new(LIMIT, &quota, &client);
-        make_hot(&store, &quota, 1).await;
-        // Most of them by what is remembered of the refusal.
-        while store.stats().refused_here < 1_000 {
-            check(&store, &[charge]).await;
-        }
-        pass(3_600_000).await;
-        for cost in [1, 20, 40, 60] {
-            assert!(check(&store, &[charge.cost(cost)]).await.is_allowed(), "a cost of {cost}");
-        }
-    });
-}
-
-/// Asks for more than its leases hold, while the store has enough for all of it.
-#[test]
-fn hot_client_of_mixed_costs_is_admitted() {
-    run(async {
-        let (_, store) = instance();
-        let (quota, client) = (Quota::per_second(1_000), key(1));
-        for _ in 0..5 {
-            make_hot(&store, &quota, 1).await;
-            for cost in [150; 3].into_iter().chain([1; 100]) {
-                let decision = check(&store, &[Charge::new(LIMIT, &quota, &client).cost(cost)]).await;
-                assert!(decision.is_allowed(), "{decision:?}");
-            }
-            pass(1_000).await;
-        }
-    });
-}
-
-#[test]
-fn never_fitting_cost_has_no_retry_time() {
-    run(async {
-        let (_, store) = instance();
-        let (quota, client) = (Quota::per_second(1_000), key(1));
-        let charges = |units| [Charge::new(LIMIT, &quota, &client).cost(units)];
-        for cost in [1, 20] {
-            make_hot(&store, &quota, 1).await;
-            // The store counts by a burst of 950 units. The last of them are refused here, with a time.
-            while check(&store, &charges(cost)).await.is_allowed() {}
-            for _ in 0..5 {
-                let refused = check(&store, &charges(951)).await;
-                assert_eq!(refused.outcome(), Outcome::Never, "{refused:?}");
-                assert!(check(&store, &charges(900)).await.retry_after().is_some());
-                pass(1).await;
-            }
-        }
-    });
-}
-
-#[test]
-fn refused_large_cost_refuses_no_small_one() {
-    run(async {
-        let (_, store) = instance();
-        let client = key(1);
-        make_hot(&store, &QUOTA, 1).await;
-        let charges = |units| [Charge::new(LIMIT, &QUOTA, &client).cost(units)];
-        assert!(check(&store, &charges(90_000)).await.is_allowed());
-        assert!(!check(&store, &charges(90_000)).await.is_allowed());
-        // More than are leased.
-        for _ in 0..200 {
-            assert!(check(&store, &charges(1)).await.is_allowed());
-        }
-    });
-}
-
-#[test]
 fn observed_keys_are_bounded() {
     run(async {
         let store = Leased::with_options(MemoryStore::new(), LeaseOptions::default().keys(128));
@@ -410,96 +287,6 @@ fn cut_off_instance_reaches_store_error() {
             assert!(!store.check_at_once(&charges, &mut decision), "{decision:?}");
             tokio::spawn(store.check(&charges));
             pass(1).await;
-        }
-    });
-}
-
-const SECOND: Quota = Quota::per_second(200);
-
-/// Asks for a client of [`SECOND`] until it is refused without the store. Returns the store inside, too.
-async fn refused_here(charges: &[Charge<'_>]) -> (ScriptedStore, Leased<ScriptedStore, ManualClock>) {
-    let clock = ManualClock::default();
-    let server = ScriptedStore::with_clock(clock.clone());
-    let store = Leased::with_clock(server.clone(), LeaseOptions::default(), clock);
-    server.memory().check(&[charges[0].with_quota(&SECOND.burst(190)).cost(175)]).await.unwrap();
-    while store.stats().refused_here == 0 {
-        store.check(charges).await.unwrap();
-        pass(1).await;
-    }
-    (server, store)
-}
-
-/// Fails at once, before the last answer is old. Every request then gets its choice for a failure.
-#[test]
-fn failed_call_ends_short_refusals() {
-    run(async {
-        let client = key(1);
-        let charges = [Charge::new(LIMIT, &SECOND, &client)];
-        let (server, store) = refused_here(&charges).await;
-        server.set_default(ScriptedAnswer::error("gone"));
-        server.clock().advance(Duration::from_millis(13));
-        // The first one may be refused in favour of a lease, which fails.
-        let _ = store.check(&charges).await;
-        pass(1).await;
-        for _ in 0..5 {
-            let mut decision = Decision::default();
-            assert!(!store.check_at_once(&charges, &mut decision), "{decision:?}");
-            assert!(store.check(&charges).await.is_err());
-        }
-    });
-}
-
-/// Hangs up, which says nothing about the store: others are still refused by its last answer.
-#[test]
-fn cancelled_request_keeps_short_refusals() {
-    run(async {
-        let client = key(1);
-        let charges = [Charge::new(LIMIT, &SECOND, &client)];
-        let (server, store) = refused_here(&charges).await;
-        server.set_default(ScriptedAnswer::memory().held());
-        // A lease is asked for, and then, since its answer is held, an exact round trip.
-        for _ in 0..2 {
-            server.clock().advance(Duration::from_millis(13));
-            drop(store.check(&charges));
-        }
-        let (asked, mut decision) = (server.operations().len(), Decision::default());
-        assert!(store.check_at_once(&charges, &mut decision) && !decision.is_allowed(), "{decision:?}");
-        assert_eq!(server.operations().len(), asked);
-    });
-}
-
-#[test]
-fn refusal_shows_store_time_and_rest() {
-    run(async {
-        let (server, store) = instance();
-        let quota = Quota::per_second(1_000);
-        let client = key(1);
-        assert!(check(&store, &[Charge::new(LIMIT, &quota, &client).cost(950)]).await.is_allowed());
-        let refused = check(&store, &[Charge::new(LIMIT, &quota, &client).cost(40)]).await;
-        assert!(!refused.is_allowed());
-        assert!(refused.statuses()[0].remaining() < 40, "{refused:?}");
-        for _ in 0..3_000 {
-            let decision = check(&store, &[Charge::new(LIMIT, &quota, &client)]).await;
-            // As exactly as the time of a message allows.
-            assert!(decision.at() <= server.now() + Duration::from_millis(2), "{decision:?}");
-        }
-    });
-}
-
-#[test]
-fn slow_quota_is_used_up_before_refusal() {
-    run(async {
-        let (_, store) = instance();
-        for (number, quota) in [(1, Quota::per_hour(100)), (2, Quota::per_hour(100).fixed_window())] {
-            let (client, mut admitted) = (key(number), 0);
-            let refused = loop {
-                let decision = check(&store, &[Charge::new(LIMIT, &quota, &client)]).await;
-                if !decision.is_allowed() {
-                    break decision;
-                }
-                admitted += 1;
-            };
-            assert!(admitted >= 95, "{admitted}, {refused:?}");
         }
     });
 }
