@@ -57,9 +57,11 @@ impl Inner {
         let mut entries: SmallVec<[&mut Entry; 2]> = all.iter_mut().map(|checked_out| &mut checked_out.entry).collect();
         let decision = decide(operation, charges, clock, &mut entries, |charge| draft_of[charge]);
         drop(entries);
-        for (number, (draft, checked_out)) in drafts.iter().zip(all).enumerate() {
+        for (number, (draft, mut checked_out)) in drafts.iter().zip(all).enumerate() {
             let own = decision.statuses().iter().zip(&draft_of).filter(|(_, draft)| **draft == number);
             let mark = mark_of(&decision, own.map(|(status, _)| status));
+            // Only a refusal makes a promise. A peek writes nothing.
+            checked_out.is_cut &= operation != Operation::Peek && mark == Mark::Refused;
             let capacity = self.capacity_of(draft.table);
             let context = WriteContext { now: decision.at().as_micros(), capacity, together: &hashes };
             check_in(draft, checked_out, &mut tables[draft.guard], mark, &context);

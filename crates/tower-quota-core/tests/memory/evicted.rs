@@ -195,6 +195,12 @@ fn evicted_debt_is_cut_once() {
         let ask_again = || block_on(store.check(&[asked])).unwrap();
         block_on(store.apply(Operation::Charge, &[charge.cost(1_000)])).unwrap();
         ask(&store, &Quota::per_day(1), 1, 1);
+        let evicted = store.evicted();
+        for peek in [Operation::Peek, Operation::Check] {
+            let cost = u64::from(peek == Operation::Peek);
+            block_on(store.apply(peek, &[asked.cost(cost)])).unwrap();
+            assert_eq!(store.evicted(), evicted, "{peek:?} writes nothing");
+        }
         let retry = ask_again().retry_after().unwrap();
         assert_eq!(retry, Duration::from_millis(100));
         clock.advance(retry);
