@@ -22,7 +22,7 @@ pub use self::not_ready::NotReady;
 #[cfg(feature = "tokio")]
 pub use self::turn::Turn;
 pub use self::unknown_limit::UnknownLimit;
-use crate::charge::{Charge, Operation};
+use crate::charge::{Charge, Counter, Operation};
 use crate::decision::Decision;
 use crate::error::ConfigError;
 use crate::key::Key;
@@ -288,7 +288,9 @@ impl Limiter<MemoryStore> {
     pub fn check_n_now<K: AsKey + ?Sized>(&self, key: &K, cost: u64) -> Answer<'_> {
         if self.is_one_bucket {
             let NamedQuota { name, quota } = &self.first;
-            if let Some((used, is_allowed)) = self.store.check_bucket(*name, quota, &key.as_key(self.scope), cost) {
+            // The key is gone before the check, so that it needs no memory.
+            let hash = self.store.hash(&key.as_key(self.scope));
+            if let Some((used, is_allowed)) = self.store.check_bucket(hash, Counter { id: name.id(), quota }, cost) {
                 return Answer::of_bucket(quota, used, cost, is_allowed);
             }
         }

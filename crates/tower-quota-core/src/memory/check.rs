@@ -23,7 +23,6 @@ use crate::algorithm::bucket;
 use crate::charge::{Charge, Counter, Operation};
 use crate::decision::Decision;
 use crate::key::Key;
-use crate::name::Name;
 use crate::outcome::Outcome;
 use crate::quota::Quota;
 use crate::status::{Left, LimitStatus};
@@ -230,11 +229,17 @@ impl Inner {
 }
 
 impl MemoryStore {
+    /// Returns the hash that stands for a key in this store.
+    #[inline]
+    pub(crate) fn hash(&self, key: &Key<'_>) -> u64 {
+        self.inner.hash(key)
+    }
+
     /// Checks one plain charge in its row. Returns the grains used afterwards, and whether it is admitted. Returns
     /// `None`, and does nothing, when the row does not count the limit by this quota.
     #[inline]
-    pub(crate) fn check_bucket(&self, limit: Name, quota: &Quota, key: &Key<'_>, cost: u64) -> Option<(u64, bool)> {
-        self.inner.check_bucket(self.inner.hash(key), Counter { id: limit.id(), quota }, cost)
+    pub(crate) fn check_bucket(&self, hash: u64, counter: Counter<'_>, cost: u64) -> Option<(u64, bool)> {
+        self.inner.check_bucket(hash, counter, cost)
     }
 }
 

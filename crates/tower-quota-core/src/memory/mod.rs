@@ -151,7 +151,7 @@ struct Shard(Mutex<Table>);
 ///
 /// They are few enough to be moved in some tens of microseconds when the table grows, and enough that all tables fill
 /// about evenly.
-const ENTRIES_PER_TABLE: usize = if cfg!(loom) { 1 } else { 1_024 };
+const ENTRIES_PER_TABLE: usize = if cfg!(loom) { 1 } else { 4_096 };
 /// The most tables of a store.
 const MOST_TABLES: usize = 1 << 14;
 /// The most tables of a small store. Each has room for a few hundred entries, so that threads seldom collide.

@@ -7,7 +7,7 @@
 //! 2. Only if the first bucket was full at some time, which it notes, the second bucket is searched.
 //!
 //! When both buckets are full, some entry moves to its other bucket (see `cuckoo`). The table starts with one bucket and
-//! is rewritten when it grows: about a thousand entries in a store of the usual size.
+//! is rewritten when it grows: up to some four thousand entries in a store of the usual size.
 
 use std::collections::BTreeMap;
 
