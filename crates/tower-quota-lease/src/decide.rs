@@ -118,7 +118,7 @@ impl Request {
             renewals.want(Some(want), digest, charge.key());
         }
         let (refusal, serial) = (pool.refuses(now, units)?, pool.serial);
-        pool.note(now, units);
+        pool.note_refusal(now, units);
         shard.counts.refused_here += u64::from(!is_refused);
         // Of the pool as it is: another thread may change it as soon as the shard is released.
         let version = shared.leases.version(digest);
@@ -284,8 +284,9 @@ impl Asked {
 
     fn observe<S: Store, C: Clock>(&self, shared: &Shared<S, C>, status: &LimitStatus, times: AnswerTimes) {
         let Some(plan) = &self.plan else { return };
-        if let Some(pool) = shared.leases.shard(self.digest).pool(self.digest, self.limit, &plan.asked) {
-            pool.observe(status, self.units, times);
+        let shard = &mut *shared.leases.shard(self.digest);
+        if let Some(pool) = shard.pool(self.digest, self.limit, &plan.asked) {
+            shard.counts.units_under_admitted += pool.observe(status, self.units, times);
         }
     }
 }

@@ -121,10 +121,21 @@ impl Leases {
 
     /// Lets this thread remember a refusal.
     pub(crate) fn remember(&self, refusal: KnownRefusal, now: u64) {
-        if let Some(other) = self.remembered.remember(refusal)
-            && let Some(pool) = self.shard_to_take(other.digest).pool_of(other.digest, other.uncounted.serial)
-        {
-            pool.note_refused(now, &other.uncounted);
+        if let Some(other) = self.remembered.remember(refusal) {
+            self.note_refused(other.digest, &other.uncounted, now);
+        }
+    }
+
+    /// Lets pools count what threads have refused for them.
+    pub(crate) fn count_refused(&self, now: u64) {
+        for (digest, uncounted) in self.remembered.take_uncounted() {
+            self.note_refused(digest, &uncounted, now);
+        }
+    }
+
+    fn note_refused(&self, digest: u128, uncounted: &Uncounted, now: u64) {
+        if let Some(pool) = self.shard_to_take(digest).pool_of(digest, uncounted.serial) {
+            pool.note_refused(now, uncounted);
         }
     }
 
@@ -157,6 +168,7 @@ impl Leases {
         let position = match known {
             Some(position) => position,
             None => {
+                shard.counts.units_under_admitted += end_missed(pools.iter_mut(), now);
                 pools.retain(|pool| pool.is_live(now));
                 if pools.len() >= MOST_POOLS {
                     return None;
@@ -206,6 +218,11 @@ impl Shard {
         self.keys.values_mut().flatten()
     }
 
+    /// Counts the units that were refused here for nothing to clients who have not asked lately.
+    pub(crate) fn end_missed(&mut self, now: u64) {
+        self.counts.units_under_admitted += end_missed(self.keys.values_mut().flatten(), now);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.keys.len()
     }
@@ -217,8 +234,14 @@ impl Shard {
             return false;
         }
         self.swept_at = now;
+        self.end_missed(now);
         let before = self.keys.len();
         self.keys.retain(|_, pools| pools.iter().any(|pool| pool.is_live(now)));
         self.keys.len() < before
     }
+}
+
+/// Ends the count of what pools have refused for nothing, of those that are not used.
+fn end_missed<'p>(pools: impl IntoIterator<Item = &'p mut Pool>, now: u64) -> u64 {
+    pools.into_iter().map(|pool| pool.end_missed(now)).sum()
 }

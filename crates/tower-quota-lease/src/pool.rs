@@ -46,6 +46,9 @@ pub(crate) struct Pool {
     pause_until: u64,
     /// Says whether a lease is being asked for.
     is_asking: bool,
+    /// The units refused here that the store may have had, by its last answer. It has yet to show whether time made up
+    /// for them.
+    missed: u64,
 }
 
 /// The units asked for in the present span of one lease's time, and in the one before.
@@ -61,8 +64,8 @@ struct Demand {
 impl Pool {
     pub(crate) fn new(limit: Name, plan: Arc<Plan>, serial: u64) -> Self {
         let (grants, demand) = (Grants::default(), Demand::default());
-        let (seen, round_trip, refuse_until, pause_until, is_asking) = (None, 0, 0, 0, false);
-        Self { limit, plan, serial, grants, demand, seen, round_trip, refuse_until, pause_until, is_asking }
+        let (seen, round_trip, refuse_until, pause_until, is_asking, missed) = (None, 0, 0, 0, false, 0);
+        Self { limit, plan, serial, grants, demand, seen, round_trip, refuse_until, pause_until, is_asking, missed }
     }
 
     /// Records that a request asks for units. A cost that can never fit is no demand.
@@ -72,9 +75,19 @@ impl Pool {
         }
     }
 
-    /// Records requests that a thread has refused for this pool, unless they are older than a lease.
+    /// Records that a request is refused here.
+    pub(crate) fn note_refusal(&mut self, now: u64, cost: u64) {
+        self.note(now, cost);
+        self.missed = self.missed.saturating_add(cost);
+    }
+
+    /// Records requests that a thread has refused for this pool. Those older than a lease are no demand.
     pub(crate) fn note_refused(&mut self, now: u64, refused: &Uncounted) {
-        if refused.requests > 0 && refused.serial == self.serial && now < refused.last.saturating_add(self.plan.term) {
+        if refused.requests == 0 || refused.serial != self.serial {
+            return;
+        }
+        self.missed = self.missed.saturating_add(refused.units);
+        if now < refused.last.saturating_add(self.plan.term) {
             self.note_all(now, refused.requests, refused.units);
         }
     }
@@ -192,15 +205,19 @@ impl Pool {
 
     /// Records an answer of the store. `cost` are the units that the call asked for.
     ///
+    /// Returns the units that were refused here for nothing: the answer shows that the store has enough again.
+    ///
     /// Answers may overtake each other: an older one says less. Of one instant, the later one has less left. A store
     /// whose clock was set back is ignored only until its last answer is stale.
-    pub(crate) fn observe(&mut self, status: &LimitStatus, cost: u64, answer: AnswerTimes) {
+    pub(crate) fn observe(&mut self, status: &LimitStatus, cost: u64, answer: AnswerTimes) -> u64 {
         let AnswerTimes { sent, received, at } = answer;
         self.round_trip = received.saturating_sub(sent);
         let precedes = |seen: &Seen| at < seen.at || at == seen.at && status.remaining() > seen.remaining;
         if self.seen.is_some_and(|seen| sent < self.stale_at(&seen) && precedes(&seen)) {
-            return;
+            return 0;
         }
+        // The store, too, would have refused what is beyond this.
+        self.missed = self.missed.min(status.remaining().saturating_add(status.taken));
         let mut seen = Seen {
             remaining: status.remaining(),
             at,
@@ -216,6 +233,25 @@ impl Pool {
         if status.outcome.is_refusal() && self.is_short(sent, cost) {
             self.refuse_until = sent + self.plan.term / PAUSES;
         }
+        // While little is left, it goes to later requests, and as much is refused here as there would be without leases.
+        if self.is_little(status.remaining()) { 0 } else { core::mem::take(&mut self.missed) }
+    }
+
+    /// Returns the units that were refused here for nothing, if the client has not asked lately.
+    pub(crate) fn end_missed(&mut self, now: u64) -> u64 {
+        if self.is_live(now) { 0 } else { core::mem::take(&mut self.missed) }
+    }
+
+    /// Returns whether others may have missed the units of a lease that is over.
+    ///
+    /// `others_left` are the units that the store had besides them when they came back.
+    pub(crate) fn was_short(&self, others_left: u64) -> bool {
+        self.is_little(others_left) || self.seen.is_some_and(|seen| self.is_little(seen.remaining))
+    }
+
+    /// Returns whether this is less than a lease of this instance, or than time refills in one.
+    fn is_little(&self, remaining: u64) -> bool {
+        remaining < self.demand.expected().max(self.plan.refilled)
     }
 
     /// Forgets the last answer: the store has failed to give another.

@@ -73,11 +73,12 @@ impl Renewal {
             };
             pool.end_lease(sent, decision.is_allowed());
             let Some(status) = status else { continue };
-            pool.observe(status, want.units, times);
+            let missed = pool.observe(status, want.units, times);
             if granted > 0 {
                 let ends_at = pool.grant(granted, decision, status, sent);
                 running.push(Running { want: want.clone(), charged_at: decision.at(), ends_at });
             }
+            shard.counts.units_under_admitted += missed;
         }
         running.sort_by_key(|lease: &Running| lease.ends_at);
         running
@@ -153,8 +154,17 @@ impl Running {
             let charge = Charge::new(self.want.limit, &self.want.plan.stored, key).cost(left).refundable();
             shared.store.apply(Operation::Refund { taken_at: self.charged_at }, &[charge])
         };
-        let is_returned = matches!(tokio::time::timeout(CALL_DEADLINE, answer).await, Ok(Ok(_)));
-        let counts = &mut shared.leases.shard(digest).counts;
-        *(if is_returned { &mut counts.units_returned } else { &mut counts.units_lost }) += left;
+        let answer = tokio::time::timeout(CALL_DEADLINE, answer).await;
+        let shard = &mut *shared.leases.shard(digest);
+        let Ok(Ok(decision)) = answer else {
+            shard.counts.units_lost += left;
+            return;
+        };
+        shard.counts.units_returned += left;
+        let status = decision.status(self.want.limit.as_str());
+        let others_left = status.map_or(0, |status| status.remaining().saturating_sub(left));
+        if shard.pool_of(digest, self.want.serial).is_some_and(|pool| pool.was_short(others_left)) {
+            shard.counts.units_under_admitted += left;
+        }
     }
 }

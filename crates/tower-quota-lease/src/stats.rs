@@ -18,6 +18,21 @@ pub struct LeaseStats {
     pub units_returned: u64,
     /// Units that may have been charged and are not spent: the call for a lease or the refund failed. Time refills them.
     pub units_lost: u64,
+    /// Estimate of the units that exact round trips would have admitted in addition.
+    ///
+    /// It counts these units of each limit:
+    ///
+    /// 1. Those of requests that were refused here, which the store had after all. While little is left, none counts:
+    ///    what gathers in the store is admitted a moment later. When the store has enough again, or the client stops
+    ///    asking, this many count: what was refused here, at most what the store had at its last answer and what was
+    ///    refused since. What is refused just after a fixed window has begun counts even if the window is used up later.
+    /// 2. Those in [`units_returned`](Self::units_returned) that others may have missed: little was left beside them.
+    /// 3. All in [`units_lost`](Self::units_lost).
+    ///
+    /// The sum over all instances is a bound neither from above nor from below: no instance knows what others hold, and
+    /// two may count the same units. In tests with up to eight instances and one bucket, it is within two times what is
+    /// refilled in a lease. What the stored quota gives up, such as a twentieth of a burst, is not in it.
+    pub units_under_admitted: u64,
     /// Units that are held now.
     pub units_held: u64,
     /// Keys whose demand is observed now.
@@ -34,5 +49,6 @@ impl LeaseStats {
         self.units_leased += counts.units_leased;
         self.units_returned += counts.units_returned;
         self.units_lost += counts.units_lost;
+        self.units_under_admitted += counts.units_under_admitted;
     }
 }

@@ -31,11 +31,15 @@ pub(crate) struct Fleet {
 }
 
 /// The result of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// The admitted requests: when their units were spent, and how many.
     pub(crate) admitted: Vec<(Timestamp, u64)>,
+    /// All requests: when they were made, and their units.
+    pub(crate) offers: Vec<(Timestamp, u64)>,
     pub(crate) offered: u64,
+    /// The units that the instances say exact round trips would have admitted in addition.
+    pub(crate) under_admitted: u64,
     /// Calls to the store, in the background and for requests.
     pub(crate) calls: u64,
     pub(crate) requests: u64,
@@ -56,15 +60,18 @@ impl Fleet {
                 tokio::spawn(self.clone().instance(store, clock.clone(), number))
             })
             .collect();
-        let mut outcome = Outcome { admitted: Vec::new(), offered: 0, calls: 0, requests: 0 };
+        let mut outcome = Outcome::default();
         for task in tasks {
             let one = task.await.unwrap();
             outcome.admitted.extend(one.admitted);
+            outcome.offers.extend(one.offers);
             outcome.offered += one.offered;
+            outcome.under_admitted += one.under_admitted;
             outcome.calls += one.calls;
             outcome.requests += one.requests;
         }
         outcome.admitted.sort();
+        outcome.offers.sort();
         outcome
     }
 
@@ -72,7 +79,7 @@ impl Fleet {
     async fn instance(self, store: Instance, clock: VirtualClock, number: u64) -> Outcome {
         let mut random = Rng::with_seed(self.seed.wrapping_mul(31) + number);
         let started = clock.now();
-        let mut outcome = Outcome { admitted: Vec::new(), offered: 0, calls: 0, requests: 0 };
+        let mut outcome = Outcome::default();
         let mut waiting = tokio::task::JoinSet::new();
         // Planned in microseconds; the runtime's timer has milliseconds, so several may be due at once.
         let mut next = Duration::ZERO;
@@ -85,6 +92,7 @@ impl Fleet {
             let charges = [Charge::new(LIMIT, &self.quota, &charge).cost(units)];
             outcome.requests += 1;
             outcome.offered += units;
+            outcome.offers.push((clock.now(), units));
             let mut decision = Decision::default();
             if store.check_at_once(&charges, &mut decision) {
                 // Units of a lease are spent now, whenever they were charged.
@@ -103,6 +111,9 @@ impl Fleet {
             }
         }
         outcome.calls = store.store().calls();
+        // What is left of the leases returns, and the client is seen to be silent.
+        pass(2_000).await;
+        outcome.under_admitted = store.stats().units_under_admitted;
         outcome
     }
 
@@ -162,5 +173,15 @@ impl Outcome {
 
     pub(crate) fn admitted_units(&self) -> u64 {
         self.admitted.iter().map(|(_, units)| units).sum()
+    }
+
+    /// Returns the units that exact round trips admit of the same requests, by this quota.
+    pub(crate) fn exactly_admitted_units(&self, quota: &Quota) -> u64 {
+        let (mut entry, client) = (Entry::default(), key(0));
+        let admitted = self.offers.iter().filter(|(at, units)| {
+            let charge = Charge::new(LIMIT, quota, &client).cost(*units);
+            entry.decide(Operation::Check, &[charge], *at).is_allowed()
+        });
+        admitted.map(|(_, units)| units).sum()
     }
 }

@@ -8,6 +8,7 @@ mod exactness;
 mod fleet;
 mod refusals;
 mod requests;
+mod under_admission;
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -133,10 +133,10 @@ fn refused_large_cost_refuses_no_small_one() {
     });
 }
 
-const SECOND: Quota = Quota::per_second(200);
+pub(crate) const SECOND: Quota = Quota::per_second(200);
 
 /// Asks for a client of [`SECOND`] until it is refused without the store. Returns the store inside, too.
-async fn refused_here(charges: &[Charge<'_>]) -> (ScriptedStore, Leased<ScriptedStore, ManualClock>) {
+pub(crate) async fn refused_here(charges: &[Charge<'_>]) -> (ScriptedStore, Leased<ScriptedStore, ManualClock>) {
     let clock = ManualClock::default();
     let server = ScriptedStore::with_clock(clock.clone());
     let store = Leased::with_clock(server.clone(), LeaseOptions::default(), clock);
