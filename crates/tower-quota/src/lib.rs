@@ -186,6 +186,7 @@ mod describing;
 pub mod guide;
 mod handle;
 mod head;
+mod id_hasher;
 pub mod key;
 mod layer;
 mod limit;

@@ -36,7 +36,8 @@ const MOST_KEYS: usize = 4;
 
 impl Inner {
     /// Decides, and overwrites `decision` with the result.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a caller that knows the number of charges needs no branch for it")]
     pub(super) fn decide(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) {
         if operation != Operation::Check {
             *decision = self.decide_by_model(operation, charges);

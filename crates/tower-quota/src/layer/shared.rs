@@ -146,7 +146,8 @@ impl<S> Shared<S> {
     }
 
     /// Counts a sample of the requests for the busiest clients.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call would take as long as the sample")]
     pub(super) fn note_busy(&self, ask: &Ask<'_, '_>) {
         if self.settings.counts_busy && fastrand::u32(..).is_multiple_of(BUSY_SAMPLE) {
             let now = crate::clients::now();

@@ -1,7 +1,7 @@
 //! The counters and histograms of one policy.
 
 use core::fmt;
-use core::hash::{BuildHasherDefault, Hasher};
+use core::hash::BuildHasherDefault;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -18,6 +18,7 @@ use super::threads::{Row, ThreadCounts};
 use super::{MAX_CELLS, MAX_HISTOGRAMS, MAX_LIMITS, table};
 use crate::decided::Decided;
 use crate::head::RequestHead;
+use crate::id_hasher::IdHasher;
 use crate::limit::Limit;
 
 /// The label of what has none of its own.
@@ -348,23 +349,4 @@ fn add((counter, added): &mut (Option<Counter>, u64), count: &AtomicU64, registe
 #[expect(clippy::float_arithmetic, clippy::cast_precision_loss, reason = "a figure for operators")]
 fn share_left(status: &LimitStatus) -> f64 {
     status.remaining() as f64 / status.limit.max(1) as f64
-}
-
-/// Hashes the number of a name by itself: it is a hash already.
-#[derive(Default)]
-struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.0 = self.0 << 8 | u64::from(*byte));
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        // The map takes the top bits too.
-        self.0 = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
 }

@@ -6,14 +6,15 @@
 //! every client with more requests than that is remembered. Summaries are added as in Agarwal and others: Mergeable
 //! Summaries, 2012.
 
-use core::hash::BuildHasher;
+use core::hash::BuildHasherDefault;
 use std::collections::HashMap;
-use std::collections::hash_map::{Entry, RandomState};
+use std::collections::hash_map::Entry;
 use std::time::Instant;
 
-use tower_quota_core::{Key, Name};
+use tower_quota_core::{Key, KeyHasher, Name};
 
 use super::client::TopClient;
+use crate::id_hasher::IdHasher;
 
 /// Counts the requests of clients while a slice lasts.
 pub(super) struct Sketch {
@@ -21,8 +22,10 @@ pub(super) struct Sketch {
     /// A binary heap: no client has more requests than those at twice its position.
     heap: Vec<Counter>,
     /// The position of each client in the heap, by the hash of limit and key.
-    positions: HashMap<u64, usize>,
+    positions: Positions,
 }
+
+type Positions = HashMap<u64, usize, BuildHasherDefault<IdHasher>>;
 
 /// A client, and its hash.
 #[derive(Clone)]
@@ -41,19 +44,19 @@ pub(super) struct Summary {
 
 impl Sketch {
     pub(super) fn new(capacity: usize) -> Self {
-        Self { capacity, heap: Vec::new(), positions: HashMap::new() }
+        Self { capacity, heap: Vec::new(), positions: Positions::default() }
     }
 
     /// Counts requests of a client. The hasher is that of all sketches whose summaries are added.
     pub(super) fn count(
         &mut self,
-        hasher: &RandomState,
+        hasher: &KeyHasher,
         (limit, key): (Name, &Key<'_>),
         requests: u64,
         last: Instant,
         until: Instant,
     ) {
-        let hash = hasher.hash_one((limit.as_str(), key.scope().as_str(), key.as_bytes()));
+        let hash = ((hasher.digest(key) >> 64) as u64).wrapping_add(u64::from(limit.id()) << 32);
         let position = if let Some(&position) = self.positions.get(&hash) {
             let client = &mut self.heap[position].client;
             client.at_most += requests;
@@ -195,7 +198,7 @@ mod tests {
 
     /// Counts each slice of clients in a sketch, and adds the summaries.
     fn sum(slices: &[Vec<(u8, u64)>]) -> Vec<TopClient> {
-        let (hasher, now) = (RandomState::new(), crate::clients::now());
+        let (hasher, now) = (KeyHasher::random(), crate::clients::now());
         let summaries: Vec<Summary> = slices
             .iter()
             .map(|slice| {

@@ -2,10 +2,9 @@
 
 use core::time::Duration;
 use std::collections::VecDeque;
-use std::collections::hash_map::RandomState;
 use std::time::Instant;
 
-use tower_quota_core::{Key, Name};
+use tower_quota_core::{Key, KeyHasher, Name};
 
 use super::client::TopClient;
 use super::sketch::{Sketch, Summary};
@@ -34,7 +33,7 @@ pub enum TopWindow {
 
 /// The clients of the current slice, and of the ended ones.
 pub(super) struct Windows {
-    hasher: RandomState,
+    hasher: KeyHasher,
     current: Sketch,
     /// The end of the current slice.
     end: Instant,
@@ -48,7 +47,7 @@ pub(super) struct Windows {
 impl Windows {
     pub(super) fn new(now: Instant) -> Self {
         Self {
-            hasher: RandomState::new(),
+            hasher: KeyHasher::random(),
             current: Sketch::new(TopClient::MOST),
             end: now + SLICE,
             ended: 0,

@@ -1,6 +1,6 @@
 //! Addresses and networks, in the form in which they are compared and counted.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net};
 use tower_quota_core::{ConfigError, Key, Name};
@@ -13,12 +13,17 @@ const BEFORE_IPV4: u8 = 96;
 /// Returns an address in its own family: IPv4 if it is written as IPv6.
 ///
 /// [`Key::address`] knows the ways to write it so, and makes a key of four bytes of IPv4 only.
+#[inline]
 pub(crate) fn canonical(address: IpAddr) -> IpAddr {
-    if address.is_ipv4() {
-        return address;
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(v6) => canonical_v6(v6),
     }
-    let key = Key::address(const { Name::new("ip") }, address);
-    <[u8; 4]>::try_from(key.as_bytes()).map_or(address, IpAddr::from)
+}
+
+fn canonical_v6(address: Ipv6Addr) -> IpAddr {
+    let key = Key::address(const { Name::new("ip") }, address.into());
+    <[u8; 4]>::try_from(key.as_bytes()).map_or(address.into(), IpAddr::from)
 }
 
 /// Returns the network that a text names, [in its own family](canonical).
