@@ -30,6 +30,14 @@ const RATE_OF_EACH: u32 = 1_000;
 const MILLION: u32 = 1_000_000;
 /// Units a second of a client that sends a flood of requests.
 const FLOODED: u32 = 10;
+/// The quotas of a client that sends a flood of requests at a steady pace, and their names.
+const PACED: [(&str, Quota); 5] = [
+    ("1-a-second", quota(1)),
+    ("10-a-second", quota(FLOODED)),
+    ("fixed-window", Quota::per_second(FLOODED as u64).fixed_window()),
+    ("sliding-window", Quota::per_second(FLOODED as u64).sliding_window()),
+    ("sliding-log", Quota::per_second(FLOODED as u64).sliding_log()),
+];
 /// The time between two requests of a flood of 100,000 a second.
 const PACE: Duration = Duration::from_micros(10);
 
@@ -73,8 +81,10 @@ impl Targets {
             self.zipf(report).await?;
             self.steady(report).await?;
             self.refusal_flood(report).await?;
-            self.paced_flood(1, report).await?;
-            self.paced_flood(FLOODED, report).await
+            for (name, quota) in PACED {
+                self.paced_flood(name, quota, report).await?;
+            }
+            Ok(())
         })
     }
 
@@ -150,12 +160,12 @@ impl Targets {
         Ok(())
     }
 
-    /// Measures 100,000 requests a second of one client, behind a refusal cache. So many units a second are admitted.
+    /// Measures 100,000 requests a second of one client with this quota, behind a refusal cache.
     ///
     /// Requests do not wait for the answers of earlier ones.
-    async fn paced_flood(&self, units: u32, report: &mut Report) -> Result<(), Box<dyn Error>> {
-        let case = format!("distributed/refusal-flood-100k/{units}-a-second");
-        let cached = StorePath::new(Arc::new(RefusalCache::new(self.store().await?)), quota(units));
+    async fn paced_flood(&self, name: &str, quota: Quota, report: &mut Report) -> Result<(), Box<dyn Error>> {
+        let case = format!("distributed/refusal-flood-100k/{name}");
+        let cached = StorePath::new(Arc::new(RefusalCache::new(self.store().await?)), quota);
         let [mut rates, mut calls, mut cpu] = <[Vec<f64>; 3]>::default();
         for round in 0..=self.rounds {
             let (before, began) = (Meters::read(&[&self.server]), now());
