@@ -13,7 +13,7 @@ use proptest::test_runner::{Config, TestCaseResult, TestRunner};
 use tokio::runtime::Runtime;
 use tower_quota_core::{Algorithm, Charge, Decision, Entry, Key, Operation, Outcome, Penalty, Quota, Store, decide};
 use tower_quota_redis::{RedisStore, RedisStoreError};
-use tower_quota_testkit::{ManualClock, RedisServer};
+use tower_quota_testkit::{Fault, FaultProxy, ManualClock, RedisServer};
 
 use self::common::{look_at, options, user};
 
@@ -111,6 +111,47 @@ async fn refusal_stands_without_later_parts() {
     assert!(refusal.retry_after().is_some());
     assert_eq!(refusal.statuses().iter().map(|status| status.name.as_str()).collect::<Vec<_>>(), ["one"]);
     assert!(refusal.at() > tower_quota_core::Timestamp::EPOCH);
+}
+
+/// Cuts the connection at one place of the replies after another: in each part's answer, and in that to the refund.
+#[tokio::test]
+async fn unanswered_surplus_refund_is_not_repeated() {
+    /// Bytes between two cuts: fewer than a reply has.
+    const STEP: usize = 8;
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let (everyone, quota) = (Key::EVERYONE, Quota::per_hour(10));
+    let mut lost_refunds = 0;
+    for bytes in (1..).step_by(STEP) {
+        // With a clock that stands, nothing is refilled. Each cut meets keys and connections of its own.
+        let options = || {
+            let options = options().clock(ManualClock::default()).prefix(format!("cut:{bytes}"));
+            options.partitions(NonZeroUsize::new(64).unwrap())
+        };
+        let direct = options().connect(&server.url()).await.unwrap();
+        let store = options().connect(&proxy.url()).await.unwrap();
+        let ann = user("ann");
+        let (own, global) = (Charge::new("one", &quota, &ann), Charge::new("all", &quota, &everyone));
+        direct.apply(Operation::Charge, &[own.cost(4), global.cost(7)]).await.unwrap();
+        proxy.inflict(Fault::CutAfter(bytes));
+        let answer = store.check(&[own.cost(5).at_most(), global.cost(5).at_most()]).await;
+        let is_cut = proxy.fault().is_none();
+        proxy.heal();
+        if let Ok(mut decision) = answer {
+            lost_refunds += usize::from(is_cut);
+            let taken: Vec<u64> = decision.statuses().iter().map(|status| status.taken).collect();
+            let refund = decision.refund().unwrap();
+            direct.apply(refund, &[own.cost(taken[0]), global.cost(taken[1])]).await.unwrap();
+        }
+        let left = direct.check(&[own.cost(0), global.cost(0)]).await.unwrap();
+        let left: Vec<u64> = left.statuses().iter().map(|status| status.remaining()).collect();
+        assert!(left[0] <= 6 && left[1] <= 3, "{left:?} units are left, with a cut after {bytes} bytes");
+        if !is_cut {
+            assert_eq!(left, [6, 3], "nothing was lost");
+            break;
+        }
+    }
+    assert!(lost_refunds > 0, "no cut met the refund");
 }
 
 #[test]
