@@ -66,8 +66,9 @@ const CASES: &[Case] = &[
     ("tower_governor/refused", || Ok(requesting(behind_governor(Treatment::Refused, 1)?))),
 ];
 
-/// Cases that take a minute in valgrind, or need its fair scheduler: to be looked at by name.
+/// Cases that take a minute in valgrind, need its fair scheduler, or a Redis: to be looked at by name.
 const OTHERS: &[Case] = &[
+    ("layer/redis", beyond::through_redis),
     ("lease/hot", || beyond::leased(10_000_000)),
     ("lease/refused", || beyond::leased(100_000)),
     ("rules/10-rules", || rules::in_turn("10-rules")),

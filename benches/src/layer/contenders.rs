@@ -12,7 +12,7 @@ use tower::Layer;
 use tower_governor::GovernorLayer;
 use tower_governor::governor::GovernorConfigBuilder;
 use tower_governor::key_extractor::PeerIpKeyExtractor;
-use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
+use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, Store, key};
 
 use super::service::{Answering, Answers, Trivial};
 
@@ -41,15 +41,20 @@ impl Treatment {
     }
 }
 
-/// Creates tower-quota's layer with `limits` limits on the peer's address.
+/// Creates tower-quota's layer over a memory store, with `limits` limits on the peer's address.
 pub(crate) fn tower_quota(treatment: Treatment, limits: usize) -> RateLimitLayer<MemoryStore> {
+    tower_quota_over(MemoryStore::new(), treatment, limits)
+}
+
+/// Creates tower-quota's layer over a store, with `limits` limits on the peer's address.
+pub(crate) fn tower_quota_over<S: Store>(store: S, treatment: Treatment, limits: usize) -> RateLimitLayer<S> {
     let (burst, unit) = treatment.allowance();
     let quota = Quota::new(1, unit).burst(u64::from(burst));
     let policy = NAMES
         .iter()
         .take(limits)
         .fold(Policy::new(), |policy, name| policy.limit(Limit::new(*name, quota).by(key::client_ip())));
-    let layer = RateLimitLayer::new(MemoryStore::new(), policy);
+    let layer = RateLimitLayer::new(store, policy);
     match treatment {
         Treatment::Plain => layer.headers([]),
         Treatment::Headers | Treatment::Refused => layer,
