@@ -77,11 +77,11 @@ pub fn decide(
             true => entry.judge(charge, assessment.units, now),
             false => assessment.outcome,
         };
-        let (remaining, reset) = entry.left(charge, now);
+        let is_taken = operation == Operation::Check && !stays_out(assessment);
         LimitStatus {
             name: charge.name(),
             limit: charge.quota().capacity(),
-            left: Left::new(remaining, Duration::from_micros(reset)),
+            left: left(charge, if is_taken && !is_counted { assessment.units } else { 0 }, now, entry),
             outcome,
             taken: assessment.taken,
             is_shadow: charge.is_shadow(),
@@ -142,6 +142,22 @@ fn change(
         }),
     }
     Some(taken)
+}
+
+/// Returns what is left, and when the next request of a charge that has just taken `units` is admitted.
+///
+/// A refusal that has to be counted is left to the store, as is a request that would wait.
+fn left(charge: &Charge<'_>, units: u64, now: u64, entry: &Entry) -> Left {
+    let (remaining, reset) = entry.left(charge, now);
+    let left = Left::new(remaining, Duration::from_micros(reset));
+    let least = if charge.is_at_most() { units.min(1) } else { units };
+    if remaining >= least || charge.max_wait_micros() > 0 {
+        return left;
+    }
+    match entry.judge(charge, least, now) {
+        Outcome::Refuse(wait) => left.again_after(wait),
+        _ => left,
+    }
 }
 
 /// Adds a strike if this limit refuses; refusals by other limits are not counted.

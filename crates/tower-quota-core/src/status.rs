@@ -8,6 +8,7 @@ use crate::algorithm::bucket;
 use crate::name::Name;
 use crate::outcome::Outcome;
 use crate::quota::{MOST_GRAINS, Quota};
+use crate::time::micros;
 
 /// The status of one limit after a decision.
 #[derive(Clone, Copy)]
@@ -36,15 +37,38 @@ pub struct Left(Amount);
 
 #[derive(Clone, Copy)]
 enum Amount {
-    Known { remaining: u64, reset_after: Duration },
-    Bucket { used: u64, grain: u64, refill: u64 },
+    /// `again_after` counts the microseconds until as much fits again; 0 if that is now, or unknown.
+    Known {
+        remaining: u64,
+        reset_after: Duration,
+        again_after: u64,
+    },
+    Bucket {
+        used: u64,
+        grain: u64,
+        refill: u64,
+    },
 }
 
 impl Left {
     /// Makes the amount of this many units, and the time until nothing is used.
     #[must_use]
     pub const fn new(remaining: u64, reset_after: Duration) -> Self {
-        Self(Amount::Known { remaining, reset_after })
+        Self(Amount::Known { remaining, reset_after, again_after: 0 })
+    }
+
+    /// Adds the time until the limit admits as much again as it just has, if it does not now.
+    ///
+    /// A [`RefusalCache`](crate::RefusalCache) then refuses the next requests without asking the store. A bucket's own
+    /// state says it already.
+    #[must_use]
+    pub const fn again_after(self, wait: Duration) -> Self {
+        match self.0 {
+            Amount::Known { remaining, reset_after, .. } => {
+                Self(Amount::Known { remaining, reset_after, again_after: micros(wait) })
+            }
+            Amount::Bucket { .. } => self,
+        }
     }
 
     /// Makes the amount left of a bucket of which `used` [grains](Quota::grain) are taken.
@@ -93,16 +117,19 @@ impl LimitStatus {
         }
     }
 
-    /// Returns the time until this many units fit, if they do not fit now.
+    /// Returns the time until the limit admits another request of `units`, as many as it just has. `None` if it does now.
     ///
-    /// Only a bucket's own state says so: other statuses may be bounds, or those of a window that slides.
-    pub(crate) const fn fits_after(&self, units: u64) -> Option<Duration> {
-        let Amount::Bucket { used, grain, refill } = self.left.0 else { return None };
-        let used = used.saturating_add(units.saturating_mul(grain));
-        match used.saturating_sub(self.limit.saturating_mul(grain)) {
-            0 => None,
-            over => Some(Duration::from_micros(bucket::until_back(refill, over))),
-        }
+    /// The state of a bucket says so. Of other limits a store may say it ([`Left::again_after`]), or `None`.
+    #[must_use]
+    pub const fn admits_again_after(&self, units: u64) -> Option<Duration> {
+        let wait = match self.left.0 {
+            Amount::Known { again_after, .. } => again_after,
+            Amount::Bucket { used, grain, refill } => {
+                let used = used.saturating_add(units.saturating_mul(grain));
+                bucket::until_back(refill, used.saturating_sub(self.limit.saturating_mul(grain)))
+            }
+        };
+        if wait == 0 { None } else { Some(Duration::from_micros(wait)) }
     }
 
     /// Returns the time until nothing of the limit is used, if nothing else is charged.
@@ -145,7 +172,7 @@ impl fmt::Debug for LimitStatus {
 impl fmt::Debug for Left {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Amount::Known { remaining, reset_after } => write!(f, "Left({remaining}, {reset_after:?})"),
+            Amount::Known { remaining, reset_after, .. } => write!(f, "Left({remaining}, {reset_after:?})"),
             Amount::Bucket { used, grain, refill } => write!(f, "Left({used} taken of {grain}, back at {refill})"),
         }
     }

@@ -40,6 +40,30 @@ async fn flood_costs_one_call_a_second() {
     assert!(calls <= allowed, "{calls} calls instead of {allowed}");
 }
 
+/// Takes all units: the answer says when as much fits again, which Redis calculates for every algorithm.
+#[tokio::test]
+async fn admission_of_last_unit_is_remembered() {
+    let server = RedisServer::start();
+    let (store, client) = (store_on(&server).await, user("ann"));
+    let cache = RefusalCache::new(store.clone());
+    let quotas = [HOUR, HOUR.gcra(), HOUR.fixed_window(), HOUR.sliding_window(), HOUR.sliding_log()];
+    for (number, quota) in quotas.into_iter().enumerate() {
+        for (name, options) in [("plain", 0), ("refundable", 1), ("at most", 2)] {
+            let name = format!("{name} {number}");
+            let charge = Charge::new(name.clone(), &quota, &client);
+            let charge = [charge, charge.refundable(), charge.at_most()][options];
+            assert!(cache.check(&[charge.cost(HOUR.capacity())]).await.unwrap().is_allowed());
+            let before = store.stats().calls;
+            let charge = charge.cost(if options == 2 { 1 } else { HOUR.capacity() });
+            let known = cache.check(&[charge]).await.unwrap().retry_after().unwrap();
+            assert_eq!(store.stats().calls, before, "{name}: {quota:?}");
+            let exact = store.check(&[charge]).await.unwrap().retry_after().unwrap();
+            // The first counts from before the call that took the units.
+            assert!(known.abs_diff(exact) < Duration::from_secs(30), "{name}: {known:?}, {exact:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn counted_flood_costs_ten_calls_a_second() {
     let (server, penalty) = (RedisServer::start(), Penalty::after(5).step(Duration::from_secs(60)));

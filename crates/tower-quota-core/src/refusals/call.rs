@@ -12,7 +12,6 @@ use super::view::Views;
 use crate::charge::{Charge, Operation};
 use crate::clock::Clock;
 use crate::decision::Decision;
-use crate::outcome::Outcome;
 
 /// A call of the store under way. Its end is noted when it is answered, fails or is dropped.
 pub(super) struct TrackedCall<C: Clock> {
@@ -49,10 +48,13 @@ impl<C: Clock> TrackedCall<C> {
             return;
         }
         self.is_over = true;
-        // All limits of a refused request are remembered, so that the next answer can report them.
-        let is_kept = matches!(decision.outcome(), Outcome::Refuse(_)) || self.memory.remembers_statuses();
-        for ((view, generation), status) in self.views.iter().zip(&self.generations).zip(decision.statuses()) {
-            let limit = KnownLimit::new(view, status, decision.at(), self.sent);
+        let limits = self.views.iter().zip(decision.statuses());
+        let limits = limits.map(|(view, status)| KnownLimit::new(view, status, decision.at(), self.sent));
+        let limits: SmallVec<[KnownLimit; 4]> = limits.collect();
+        // If one refuses, all limits of the request are remembered, so that the next answer can report them.
+        let is_kept = self.memory.remembers_statuses() || limits.iter().any(|limit| limit.is_refusal_at(self.sent));
+        let answers = limits.into_iter().zip(decision.statuses());
+        for ((view, generation), (limit, status)) in self.views.iter().zip(&self.generations).zip(answers) {
             let answer = LimitAnswer { limit, outcome: status.outcome, is_kept };
             self.memory.end(view, false, *generation, Some(answer));
         }

@@ -95,7 +95,7 @@ impl KnownLimit {
         let retry = match status.outcome {
             Outcome::Refuse(retry) => Some(retry),
             // It has taken what the next request would need.
-            Outcome::Allow if view.max_wait == 0 => status.fits_after(view.least_units),
+            Outcome::Allow if view.max_wait == 0 => status.admits_again_after(view.least_units),
             _ => None,
         };
         let until = retry.map_or(0, |retry| sent.saturating_add(micros(retry)));
@@ -140,13 +140,13 @@ impl KnownLimit {
         (self.limit, self.remaining, self.full_at) = (later.limit, later.remaining, later.full_at);
     }
 
-    /// Returns how many requests of a bucket's charge fit now, by what is known: other calls may have changed that.
+    /// Returns how many requests of a charge fit now, by what is known: other calls may have changed that.
     ///
-    /// What a window admits says nothing about the next request.
+    /// Of a window that slides it is a lower bound.
     pub(super) fn fitting(&self, charge: &Charge<'_>, view: &ChargeView, now: u64) -> Option<u64> {
         let is_comparable = self.fingerprint == view.fingerprint && !charge.is_shadow() && view.max_wait == 0;
         let could_fit = view.least_units <= charge.quota().capacity();
-        if is_comparable && could_fit && charge.quota().algorithm().is_bucket() {
+        if is_comparable && could_fit {
             self.aged_status(charge, now).remaining().checked_div(view.least_units)
         } else {
             None
@@ -211,11 +211,13 @@ impl KnownLimit {
         let quota = charge.quota();
         let mut status = LimitStatus::of_bucket(charge.name(), quota, self.used_grains(quota, now), 0);
         if quota.algorithm().is_bucket() {
-            // The store may count by a smaller burst, and then has less left.
+            // The store may count by a smaller burst, and then has less left. The time until full is rounded up, so
+            // that it may say a unit less than was left.
             let refilled = now.saturating_sub(self.sent).saturating_mul(quota.refill()) / quota.grain();
             let most = self.remaining.saturating_add(refilled).saturating_add(1);
-            if quota.capacity() == self.limit && status.remaining() > most {
-                status.left = Left::new(most, status.reset_after());
+            let remaining = status.remaining().clamp(self.remaining, most);
+            if quota.capacity() == self.limit && status.remaining() != remaining {
+                status.left = Left::new(remaining, status.reset_after());
             }
         } else {
             let reset = self.full_at.saturating_sub(now);

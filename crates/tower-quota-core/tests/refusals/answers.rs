@@ -156,7 +156,6 @@ fn partial_grants_and_waits_are_distinguished() {
     assert_eq!(setting.check(&[charge.cost(3)]).outcome(), Outcome::Refuse(Duration::from_secs(10)));
     // Two units are left, so a partial grant gets them.
     assert!(setting.watch(&[charge.cost(3).at_most()]).1);
-    assert!(setting.watch(&[charge.cost(3).at_most()]).1);
     assert!(!setting.watch(&[charge.cost(3).at_most()]).1);
     assert!(!setting.watch(&[charge]).1);
     let patient = charge.max_wait(Duration::from_secs(10));

@@ -243,27 +243,31 @@ fn other_costs_and_quotas_are_not_shared() {
 }
 
 #[test]
-fn requests_of_a_window_ask_themselves() {
-    // Half of the window before still counts, but the last answer does not say how many units that leaves.
-    let setting = Exhausted::new(MINUTE.sliding_window(), 9);
+fn returned_unit_of_a_window_costs_one_call() {
+    let setting = Exhausted::new(MINUTE.sliding_window(), 0);
+    let retry = block_on(setting.begin(1)).unwrap().retry_after().unwrap();
+    setting.store.clock().advance(retry);
     let before = setting.asked();
-    let answers = [(); 4].map(|()| setting.start());
-    assert_eq!(setting.asked(), before + 4);
+    let answers: Vec<Answer> = (0..9).map(|_| setting.start()).collect();
     setting.store.release();
-    assert_eq!(answers.map(is_allowed), [true, true, true, false]);
+    let allowed = answers.into_iter().map(is_allowed).filter(|is_allowed| *is_allowed).count();
+    assert_eq!((allowed, setting.asked() - before), (1, 1));
 }
 
-/// Windows do not say when the next unit fits: after an admission the store is asked once more.
+/// Takes the last unit: the answer says when the next one fits.
 #[test]
-fn exhausted_window_is_known_from_a_refusal() {
+fn exhausted_window_is_known_from_an_admission() {
     for quota in [MINUTE.sliding_window(), MINUTE.sliding_log(), MINUTE.fixed_window()] {
         let setting = Exhausted::new(quota, 0);
         setting.store.set_default(ScriptedAnswer::memory());
         setting.store.clock().advance(UNIT * 12);
-        for (cost, asks) in [(6, true), (1, true), (1, false)] {
-            let before = setting.asked();
-            block_on(setting.begin(cost)).unwrap();
-            assert_eq!(setting.asked() > before, asks, "{quota:?}");
+        for cost in [5, 1] {
+            assert!(is_allowed(setting.begin(cost)));
         }
+        let (before, key) = (setting.asked(), client(1));
+        let Ok(expected) =
+            setting.store.memory().apply(Operation::Peek, &[Charge::new("minute", &quota, &key)]).into_inner();
+        assert_eq!(block_on(setting.begin(1)).unwrap().outcome(), expected.outcome(), "{quota:?}");
+        assert_eq!(setting.asked(), before, "{quota:?}");
     }
 }

@@ -120,11 +120,18 @@ local function decide(template, place)
     local counted = entries[charge.client]
     local verdict, micros = verdicts[i][1], verdicts[i][2]
     local stays_out = refused or verdict ~= ADMIT
-    if stays_out and (has(charge.flags, COUNTS_REFUSALS) or charge.strikes) then
+    local is_counted = has(charge.flags, COUNTS_REFUSALS) or charge.strikes
+    if stays_out and is_counted then
       -- A refusal that was counted may have changed what the limit says.
       verdict, micros = entry.judge(counted, charge, units[i], now)
     end
     local left, reset = entry.left(counted, charge, now)
+    local least = has(charge.flags, AT_MOST) and min(units[i], 1) or units[i]
+    if operation == CHECK and not stays_out and not is_counted and left < least and charge.max_wait == 0 then
+      -- When the next request of this kind is admitted. A refusal that has to be counted is left to this script.
+      local next_verdict, next_fits = entry.judge(counted, charge, least, now)
+      micros = next_verdict == REFUSE and next_fits or 0
+    end
     reply[i + 1] = pack('<I7I7BI7I7', left, reset, verdict, micros, taken[i])
   end
   -- Only what has been decided without an error is kept.

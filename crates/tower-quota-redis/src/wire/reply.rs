@@ -53,12 +53,17 @@ impl<'a> Reply<'a> {
         self.decision(template, template.operation, |rest, part| {
             let remaining = read_u56(rest).filter(|&remaining| remaining <= part.quota.capacity())?;
             let reset_after = Duration::from_micros(read_u56(rest)?);
-            let verdict = byte(rest)?;
-            let outcome = outcome(verdict, read_u56(rest)?)?;
+            let (verdict, micros) = (byte(rest)?, read_u56(rest)?);
+            let left = Left::new(remaining, reset_after);
+            // The answer to a request that would not wait says when the next one is admitted.
+            let (left, outcome) = match verdict {
+                ADMIT if part.max_wait_micros == 0 => (left.again_after(Duration::from_micros(micros)), Outcome::Allow),
+                _ => (left, outcome(verdict, micros)?),
+            };
             Some(LimitStatus {
                 name: part.name,
                 limit: part.quota.capacity(),
-                left: Left::new(remaining, reset_after),
+                left,
                 outcome,
                 taken: read_u56(rest)?,
                 is_shadow: part.is_shadow,

@@ -1,6 +1,8 @@
 //! One random trace, run on a store beside the model.
 
-use tower_quota_core::{Charge, Clock, Decision, Key, Operation, Store, Timestamp};
+use std::time::Duration;
+
+use tower_quota_core::{Charge, Clock, Decision, Key, LimitStatus, Operation, Store, Timestamp};
 
 use super::Differential;
 use super::plan::{KEYS, Plan, Step, keys};
@@ -120,11 +122,19 @@ impl<S: Store> Comparison<'_, S> {
         let expected: Vec<Decision> =
             requests.iter().map(|(operation, charges)| self.model.apply(*operation, charges, now)).collect();
         let decided = requests.iter().map(|(operation, charges)| self.store.apply(*operation, charges));
-        for (expected, found) in expected.into_iter().zip(join::all(decided).await) {
+        let found = join::all(decided).await;
+        for ((expected, (_, charges)), found) in expected.into_iter().zip(&requests).zip(found) {
             let step = format!("step {}", self.past.len());
             let found = found.map_err(|error| Failure::new(&step, format!("the store failed: {error}")))?;
             if found != expected {
                 return Err(Failure::new(&step, format!("the model says\n{expected:#?}\nand the store\n{found:#?}")));
+            }
+            let (expected, given) = (next_admissions(&expected, charges), next_admissions(&found, charges));
+            if expected.iter().zip(&given).any(|(expected, given)| given.is_some() && given != expected) {
+                let reason = format!(
+                    "by the model the limits admit as much again after\n{expected:?}\nand by the store\n{given:?}"
+                );
+                return Err(Failure::new(&step, reason));
             }
             self.past.push(found);
         }
@@ -145,4 +155,13 @@ impl<S: Store> Comparison<'_, S> {
         }
         Ok(())
     }
+}
+
+/// Returns the time until each limit admits what it just has once more, where a decision says so.
+fn next_admissions(decision: &Decision, charges: &[Charge<'_>]) -> Vec<Option<Duration>> {
+    let again = |(status, charge): (&LimitStatus, &Charge<'_>)| {
+        let least = if charge.is_at_most() { 1 } else { charge.units() };
+        status.admits_again_after(least).filter(|_| status.taken > 0)
+    };
+    decision.statuses().iter().zip(charges).map(again).collect()
 }
