@@ -106,7 +106,7 @@ impl<const W: usize> TableBucket<W> {
     /// Returns the row that begins with a word.
     #[inline]
     pub(super) fn row_at(&mut self, word: usize) -> Option<&mut [u64; W]> {
-        self.rows.as_flattened_mut().get_mut(word..)?.first_chunk_mut()
+        self.rows.as_flattened_mut().get_mut(word..word + W)?.try_into().ok()
     }
 }
 
