@@ -8,21 +8,29 @@ use proptest::prelude::*;
 use tower_quota_core::{Algorithm, Quota};
 use tower_quota_testkit::simulation::run;
 
+use crate::audit::audit;
 use crate::fleet::Fleet;
+use crate::mixed::{Flood, MOST_UNITS, Mixed};
 
 /// Draws quotas that are leased. A bucket is full again soon after a lease was taken from it.
 fn quota() -> impl Strategy<Value = Quota> {
-    let algorithms = prop::sample::select(
-        Algorithm::ALL.into_iter().filter(|one| *one != Algorithm::LeakyBucket).collect::<Vec<_>>(),
-    );
     let periods = prop::sample::select(vec![700_u64, 1_000, 2_000]);
-    (100..1_000_u64, periods, algorithms, 100..1_500_u64).prop_map(|(units, period, algorithm, burst)| {
-        let quota = Quota::new(units, Duration::from_millis(period)).try_algorithm(algorithm).unwrap();
-        match algorithm {
-            Algorithm::TokenBucket | Algorithm::Gcra => quota.try_burst(burst).unwrap(),
-            _ => quota,
-        }
+    (100..1_000_u64, periods, leasable_algorithm(), 100..1_500_u64).prop_map(|(units, period, algorithm, burst)| {
+        with_burst(Quota::new(units, Duration::from_millis(period)).try_algorithm(algorithm).unwrap(), burst)
     })
+}
+
+fn leasable_algorithm() -> impl Strategy<Value = Algorithm> {
+    let algorithms = Algorithm::ALL.into_iter().filter(|one| *one != Algorithm::LeakyBucket);
+    prop::sample::select(algorithms.collect::<Vec<_>>())
+}
+
+/// Sets the burst of a bucket. Windows have none.
+fn with_burst(quota: Quota, burst: u64) -> Quota {
+    match quota.algorithm() {
+        Algorithm::TokenBucket | Algorithm::Gcra => quota.try_burst(burst).unwrap(),
+        _ => quota,
+    }
 }
 
 /// Draws floods, after calm times in which the instances hold leases and the quota is nearly full.
@@ -62,12 +70,77 @@ fn fleet() -> impl Strategy<Value = Fleet> {
     )
 }
 
+/// Draws a quota that is leased. This many units a second are a load of some 15 to 100 %.
+fn loaded_quota(units_per_second: u64) -> impl Strategy<Value = Quota> {
+    let periods = prop::sample::select(vec![700_u64, 1_000, 2_000, 2_000]);
+    (periods, leasable_algorithm(), 15..100_u64, 60..200_u64).prop_map(move |(period, algorithm, load, burst)| {
+        let units = (units_per_second * period / 10 / load).clamp(200, 2_000);
+        let quota = Quota::new(units, Duration::from_millis(period)).try_algorithm(algorithm).unwrap();
+        with_burst(quota, units * burst / 100)
+    })
+}
+
+/// Draws fleets whose requests have several limits on two keys, costs, refunds and resets.
+///
+/// A lease lasts 7 to 200 ms, and a third of the networks are so slow that answers may come after the end of their lease.
+fn mixed_in_calm() -> impl Strategy<Value = Mixed> {
+    (1..=4_u64, 1_000..6_000_u64).prop_flat_map(|(instances, gap)| {
+        let quota = || loaded_quota(instances * 1_000_000 * MOST_UNITS / 2 / gap);
+        let quotas = ([quota(), quota(), quota()], prop::sample::select(vec![20_u64, 500, 500]));
+        let delay = prop_oneof![2 => 200..3_000_u64, 1 => 3_000..60_000_u64];
+        let network = (delay, prop_oneof![3 => Just(0_u8), 1 => 1..5_u8]);
+        let requests =
+            (prop::sample::select(vec![7_u8, 7, 7, 3, 5, 6]), prop_oneof![Just(0_u8), 1..8_u8], any::<bool>());
+        (quotas, network, requests, any::<u64>()).prop_map(
+            move |((quotas, longest), (delay, loss_percent), (limits, refund_percent, resets), seed)| Mixed {
+                quotas,
+                longest: Duration::from_millis(longest),
+                instances,
+                gap,
+                limits,
+                span: Duration::from_secs(5),
+                delay: Duration::from_micros(delay),
+                loss_percent,
+                floods: Vec::new(),
+                refund_percent,
+                resets,
+                seed,
+            },
+        )
+    })
+}
+
+/// Adds floods. Some of them come again when what was spent in the first one leaves a log.
+fn mixed() -> impl Strategy<Value = Mixed> {
+    mixed_in_calm().prop_flat_map(|fleet| {
+        // With more than one limit, the smallest one refuses.
+        let limits = prop::sample::select(vec![1_u8, 2, 4, 1, 2, 4, 1, 2, 4, 3, 5, 6, 7]);
+        let client = prop_oneof![4 => Just(0_u64), 1 => Just(1)];
+        let quotas = fleet.quotas;
+        let flood = (limits, client, any::<bool>()).prop_flat_map(move |(limits, client, is_repeated)| {
+            let quota = quotas[limits.trailing_zeros() as usize];
+            floods(quota).prop_map(move |times| {
+                let again = times.iter().filter(|_| is_repeated).map(|time| {
+                    let (start, around) = (time.start + quota.period(), Duration::from_millis(20));
+                    start - around..start + around
+                });
+                let times = again.chain(times.iter().cloned());
+                times.map(|time| Flood { time, client, limits }).collect::<Vec<_>>()
+            })
+        });
+        let with_floods = (Just(fleet), prop::collection::vec(flood, 1..3));
+        with_floods.prop_map(|(fleet, floods)| Mixed { floods: floods.concat(), ..fleet })
+    })
+}
+
+/// Runs this part of the usual cases: each is seconds of a fleet.
+fn cases(part: u32) -> ProptestConfig {
+    let usual = ProptestConfig::default();
+    ProptestConfig { cases: usual.cases / part, failure_persistence: None, ..usual }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: ProptestConfig::default().cases / 2,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(2))]
 
     /// Replays the units on the limit's own quota, at the instants at which they were spent. All of them must fit.
     #[test]
@@ -80,5 +153,16 @@ proptest! {
             }
             _ => prop_assert_eq!(outcome.first_over(&fleet.quota), None),
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(3))]
+
+    /// Audits requests of several limits, keys and costs, with refunds, resets and late answers.
+    #[test]
+    fn mixed_requests_fit_into_quotas(fleet in mixed()) {
+        let run = run(fleet.run());
+        prop_assert_eq!(audit(&fleet, &run), Ok(()));
     }
 }

@@ -3,9 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "what a test calls may fail like a test")]
 
 mod accuracy;
+mod audit;
 mod close;
 mod exactness;
 mod fleet;
+mod mixed;
+mod recorder;
 mod refusals;
 mod requests;
 mod under_admission;

@@ -1,0 +1,282 @@
+//! The check of a run: whether all that was spent fits into the quotas.
+//!
+//! Only the store's calls and the admitted requests are looked at, not what an instance says about its leases.
+//!
+//! 1. Every unit that an instance spends without the store was charged by a lease of that instance, no more than a
+//!    lease's time before, and no unit of a lease is spent twice.
+//! 2. What all instances have spent of a counter is replayed on the limit's own quota and must fit, in any interval.
+//!
+//! Refunds: a refunded request counts as if it had never been made, before its refund and after. What it was charged is
+//! back, and no more than that: if a refund gives more, the requests that are not refunded exceed the quota.
+//!
+//! Resets: an interval is cut at a reset. What was charged before it counts to the part before, also if it is spent a
+//! lease's time later at most: other instances do not know of the reset. They refund the rest of such leases to a
+//! counter that has forgotten the charge. A bucket and a log give nothing back for that. A window does, and may admit as
+//! much in addition: at most what the instances held at the reset.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use tower_quota_core::{Algorithm, Charge, Entry, Key, Operation, Quota, Timestamp};
+
+use crate::LIMIT;
+use crate::mixed::{Admitted, COUNTERS, Mixed, Run, limit_of};
+use crate::recorder::Call;
+
+/// Units of a counter that were charged by a lease.
+#[derive(Debug)]
+struct Leased {
+    charged: Spent,
+    ends_at: u64,
+}
+
+/// Units of a counter that were spent, or charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Spent {
+    /// The number of resets before they were charged.
+    part: usize,
+    at: u64,
+    units: u64,
+}
+
+/// Finds the first thing that is wrong with a run.
+pub(crate) fn audit(fleet: &Mixed, run: &Run) -> Result<(), String> {
+    (0..COUNTERS).try_for_each(|counter| Audit::new(fleet, run, counter).run())
+}
+
+/// The check of one counter.
+struct Audit<'r> {
+    run: &'r Run,
+    quota: Quota,
+    counter: usize,
+    /// The time of a lease, in microseconds.
+    term: u64,
+    /// The calls about this counter, with the number of resets before each.
+    calls: Vec<(usize, &'r Call)>,
+    resets: Vec<(usize, &'r Call)>,
+}
+
+impl<'r> Audit<'r> {
+    fn new(fleet: &Mixed, run: &'r Run, counter: usize) -> Self {
+        let quota = fleet.quotas[limit_of(counter)];
+        let mut part = 0;
+        let about = run.calls.iter().filter(|call| call.charges.iter().any(|(number, _)| *number == counter));
+        let calls = about.map(|call| {
+            part += usize::from(call.operation == Operation::Reset);
+            (part, call)
+        });
+        let calls: Vec<(usize, &Call)> = calls.collect();
+        let resets = calls.iter().copied().filter(|(_, call)| call.operation == Operation::Reset).collect();
+        Self { run, quota, counter, term: longest_lease(&quota, fleet.longest), calls, resets }
+    }
+
+    fn run(&self) -> Result<(), String> {
+        let by_request: HashMap<u64, Spent> =
+            self.charges().filter_map(|(part, call)| Some((call.caller.request?, self.charged(part, call)))).collect();
+        let refunds = self.calls.iter().filter(|(_, call)| matches!(call.operation, Operation::Refund { .. }));
+        let refunded: HashSet<u64> = refunds.filter_map(|(_, call)| call.caller.request).collect();
+        let instances = self.run.admitted.iter().map(|request| request.instance + 1).max().unwrap_or(0);
+        let mut spent = Vec::new();
+        for instance in 0..instances {
+            let requests = self.run.admitted.iter().filter(|request| request.instance == instance);
+            let mut from_leases = Vec::new();
+            let mut leased = self.leases(instance);
+            for request in requests {
+                let Some(units) = self.units(request) else { continue };
+                match (by_request.get(&request.id), request.is_refunded) {
+                    (Some(charged), false) => spent.push(*charged),
+                    (None, false) => from_leases.push((request.at.as_micros(), units)),
+                    // The store was not asked for the refund: the units are in a lease that was charged at the same
+                    // instant as another limit of the request.
+                    (Some(charged), true) if !refunded.contains(&request.id) => {
+                        leased.push(self.lease(*charged, u64::MAX));
+                    }
+                    (_, true) => {}
+                }
+            }
+            self.match_leases(&mut leased, from_leases, &mut spent)?;
+        }
+        spent.sort();
+        for part in spent.chunk_by(|one, other| one.part == other.part) {
+            self.fits(part)?;
+        }
+        self.no_refund_across_own_reset()
+    }
+
+    fn charges(&self) -> impl Iterator<Item = (usize, &'r Call)> {
+        self.calls.iter().copied().filter(|(_, call)| call.operation == Operation::Check && call.is_allowed)
+    }
+
+    fn units(&self, request: &Admitted) -> Option<u64> {
+        request.asked.units().find(|(counter, _)| *counter == self.counter).map(|(_, units)| units)
+    }
+
+    fn charged(&self, part: usize, call: &Call) -> Spent {
+        let units = call.charges.iter().filter(|(counter, _)| *counter == self.counter).map(|(_, units)| units).sum();
+        Spent { part, at: call.at.as_micros(), units }
+    }
+
+    /// Returns the leases of an instance. Its own reset of the counter ends them.
+    fn leases(&self, instance: u64) -> Vec<Leased> {
+        let leases = self.charges().map(|(part, call)| (part, call, call.caller));
+        let leases = leases.filter(|(_, _, caller)| caller.instance == instance && caller.request.is_none());
+        let leases = leases.map(|(part, call, caller)| {
+            let resets = self.resets.iter().map(|(_, reset)| reset.caller);
+            let own_after = resets.filter(|reset| reset.instance == instance && reset.sent > caller.sent);
+            let reset = own_after.map(|reset| reset.sent).min();
+            // Nothing is known about the order of one instant.
+            self.lease(self.charged(part, call), reset.map_or(u64::MAX, |reset| reset.as_micros() + 1))
+        });
+        leases.collect()
+    }
+
+    fn lease(&self, charged: Spent, ends_at: u64) -> Leased {
+        let mut ends_at = ends_at.min(charged.at + self.term);
+        if self.quota.algorithm() == Algorithm::FixedWindow {
+            ends_at = ends_at.min((self.window(charged.at) + 1) * self.period());
+        }
+        Leased { charged, ends_at }
+    }
+
+    /// Finds a charge for each unit that was spent without the store: the one that ends first.
+    fn match_leases(
+        &self,
+        leased: &mut [Leased],
+        mut from_leases: Vec<(u64, u64)>,
+        spent: &mut Vec<Spent>,
+    ) -> Result<(), String> {
+        leased.sort_by_key(|lease| lease.charged.at);
+        from_leases.sort_unstable();
+        let mut first = 0;
+        for (at, mut units) in from_leases {
+            while first < leased.len() && (leased[first].ends_at <= at || leased[first].charged.units == 0) {
+                first += 1;
+            }
+            while units > 0 {
+                let live = |lease: &&mut Leased| lease.charged.units > 0 && at < lease.ends_at;
+                let so_far = leased.partition_point(|lease| lease.charged.at <= at);
+                let live: Vec<&mut Leased> = leased[first..so_far].iter_mut().filter(live).collect();
+                let is_clear = live.windows(2).all(|two| two[0].charged.part == two[1].charged.part);
+                let Some(lease) = live.into_iter().min_by_key(|lease| lease.ends_at) else {
+                    let Self { quota, counter, term, .. } = self;
+                    return Err(format!(
+                        "{units} units of {counter} were spent at {at} and not charged within {term} us: {quota:?}"
+                    ));
+                };
+                let taken = lease.charged.units.min(units);
+                lease.charged.units -= taken;
+                units -= taken;
+                // With leases from before a reset and after it, nothing tells which one is spent.
+                if is_clear {
+                    spent.push(Spent { at, units: taken, ..lease.charged });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what was spent between two resets against the limit's own quota.
+    fn fits(&self, spent: &[Spent]) -> Result<(), String> {
+        let part = spent.first().map_or(0, |spent| spent.part);
+        let over = match self.quota.algorithm() {
+            Algorithm::FixedWindow => self.first_full_window(spent, part),
+            Algorithm::SlidingWindow => self.first_full_period(spent, part),
+            _ => self.first_refused(spent),
+        };
+        over.map_or(Ok(()), |spent| Err(format!("{spent:?} of counter {} is over {:?}", self.counter, self.quota)))
+    }
+
+    fn first_refused<'s>(&self, spent: &'s [Spent]) -> Option<&'s Spent> {
+        let (mut entry, client) = (Entry::default(), Key::EVERYONE);
+        spent.iter().find(|spent| {
+            let charge = Charge::new(LIMIT, &self.quota, &client).cost(spent.units);
+            !entry.decide(Operation::Check, &[charge], Timestamp::from_micros(spent.at)).is_allowed()
+        })
+    }
+
+    fn first_full_window<'s>(&self, spent: &'s [Spent], part: usize) -> Option<&'s Spent> {
+        let mut most = HashMap::new();
+        for (charged_at, units) in self.refunds_across_resets(part) {
+            *most.entry(self.window(charged_at)).or_insert(self.quota.units()) += units;
+        }
+        spent.iter().find(|spent| {
+            let left = most.entry(self.window(spent.at)).or_insert(self.quota.units());
+            let is_over = *left < spent.units;
+            *left = left.saturating_sub(spent.units);
+            is_over
+        })
+    }
+
+    /// Finds the first unit that is more than a sliding window promises, with leases and without.
+    fn first_full_period<'s>(&self, spent: &'s [Spent], part: usize) -> Option<&'s Spent> {
+        let returned: u64 = self.refunds_across_resets(part).map(|(_, units)| units).sum();
+        let (mut sum, mut first) = (0, 0);
+        spent.iter().find(|one| {
+            sum += one.units;
+            while one.at - spent[first].at >= self.period() {
+                sum -= spent[first].units;
+                first += 1;
+            }
+            sum > 2 * self.quota.units() + returned
+        })
+    }
+
+    /// Returns the refunds of leases that a reset has wiped out: when these were charged, and how many units came back.
+    fn refunds_across_resets(&self, part: usize) -> impl Iterator<Item = (u64, u64)> {
+        let refunds = self.calls.iter().filter(move |(in_part, _)| *in_part == part);
+        refunds.filter_map(move |(_, call)| {
+            let Operation::Refund { taken_at } = call.operation else { return None };
+            let is_wiped = call.caller.request.is_none() && self.resets_before(part).any(|reset| reset.at >= taken_at);
+            is_wiped.then(|| (taken_at.as_micros(), self.charged(part, call).units))
+        })
+    }
+
+    fn resets_before(&self, part: usize) -> impl Iterator<Item = &'r Call> {
+        self.resets.iter().filter(move |(number, _)| *number <= part).map(|(_, reset)| *reset)
+    }
+
+    /// Checks that an instance refunds no lease that it had before its own reset.
+    fn no_refund_across_own_reset(&self) -> Result<(), String> {
+        let after_reset = self.calls.iter().filter(|(part, _)| *part > 0);
+        for (part, call) in after_reset {
+            let Operation::Refund { taken_at } = call.operation else { continue };
+            if call.caller.request.is_some() {
+                continue;
+            }
+            let instance = call.caller.instance;
+            let mut resets = self.resets_before(*part).filter(|reset| reset.caller.instance == instance);
+            let asked = self.charges().map(|(_, charge)| charge);
+            let asked = asked.filter(|charge| charge.caller.instance == instance && charge.at == taken_at);
+            let Some(asked) = asked.map(|charge| charge.caller.sent).max() else { continue };
+            if let Some(reset) = resets.find(|reset| asked < reset.caller.sent && reset.caller.sent < call.caller.sent)
+            {
+                return Err(format!("{call:?} refunds what {reset:?} has forgotten"));
+            }
+        }
+        Ok(())
+    }
+
+    fn period(&self) -> u64 {
+        micros(self.quota.period())
+    }
+
+    /// Returns the number of a fixed window.
+    fn window(&self, instant: u64) -> u64 {
+        instant / self.period()
+    }
+}
+
+/// Returns the time of a lease, as the crate's page says it.
+fn longest_lease(quota: &Quota, longest: Duration) -> u64 {
+    let period = micros(quota.period());
+    let longest_of_quota = match quota.algorithm() {
+        Algorithm::TokenBucket | Algorithm::Gcra => quota.capacity() / 20 * period / quota.units(),
+        Algorithm::FixedWindow => period / 10,
+        _ => period / 100,
+    };
+    longest_of_quota.min(micros(longest))
+}
+
+fn micros(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap()
+}
