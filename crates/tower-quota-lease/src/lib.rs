@@ -64,7 +64,8 @@
 //!   refused for as long as it asks. A bucket is cut to the smaller burst, and may be exceeded by what is leased. Fixed
 //!   windows stay exact.
 //! * An instance that ends without [`close`](tower_quota_core::Store::close) loses its leased units until they refill.
-//! * After a reset, other instances may spend what they have leased before, for up to `T`.
+//! * After a reset, other instances may spend what they have leased before, for up to `T`. What is left then is refunded,
+//!   and a window that has forgotten the charge admits that much more.
 //! * Leases need a tokio runtime with its time driver. Outside of one, each request is an exact round trip.
 //! * A limit of which every unit counts opts out by [`Charge::exact`](tower_quota_core::Charge::exact).
 
