@@ -21,7 +21,7 @@ use tower_quota_core::{Algorithm, Charge, Entry, Key, Operation, Quota, Timestam
 
 use crate::LIMIT;
 use crate::mixed::{Admitted, COUNTERS, Mixed, Run, limit_of};
-use crate::recorder::Call;
+use crate::recorder::{Call, Caller};
 
 /// Units of a counter that were charged by a lease.
 #[derive(Debug)]
@@ -237,20 +237,22 @@ impl<'r> Audit<'r> {
 
     /// Checks that an instance refunds no lease that it had before its own reset.
     fn no_refund_across_own_reset(&self) -> Result<(), String> {
-        let after_reset = self.calls.iter().filter(|(part, _)| *part > 0);
+        // Of each instance, the leases by the instant of their charge.
+        let mut leases: HashMap<(u64, Timestamp), Timestamp> = HashMap::new();
+        for (_, charge) in self.charges() {
+            let asked = leases.entry((charge.caller.instance, charge.at)).or_insert(charge.caller.sent);
+            *asked = charge.caller.sent.max(*asked);
+        }
+        let after_reset = self.calls.iter().filter(|(part, call)| *part > 0 && call.caller.request.is_none());
         for (part, call) in after_reset {
             let Operation::Refund { taken_at } = call.operation else { continue };
-            if call.caller.request.is_some() {
-                continue;
-            }
             let instance = call.caller.instance;
-            let mut resets = self.resets_before(*part).filter(|reset| reset.caller.instance == instance);
-            let asked = self.charges().map(|(_, charge)| charge);
-            let asked = asked.filter(|charge| charge.caller.instance == instance && charge.at == taken_at);
-            let Some(asked) = asked.map(|charge| charge.caller.sent).max() else { continue };
-            if let Some(reset) = resets.find(|reset| asked < reset.caller.sent && reset.caller.sent < call.caller.sent)
-            {
-                return Err(format!("{call:?} refunds what {reset:?} has forgotten"));
+            let Some(asked) = leases.get(&(instance, taken_at)) else { continue };
+            let mut resets = self.resets_before(*part).map(|reset| reset.caller);
+            let is_wiped =
+                |reset: &Caller| reset.instance == instance && *asked < reset.sent && reset.sent < call.caller.sent;
+            if resets.any(|reset| is_wiped(&reset)) {
+                return Err(format!("{call:?} refunds what a reset of its instance has forgotten"));
             }
         }
         Ok(())
