@@ -4,7 +4,8 @@
 //!
 //! 1. Every unit that an instance spends without the store was charged by a lease of that instance, no more than a
 //!    lease's time before, and no unit of a lease is spent twice.
-//! 2. What all instances have spent of a counter is replayed on the limit's own quota and must fit, in any interval.
+//! 2. What an instance returns of its leases it has not spent, limit by limit.
+//! 3. What all instances have spent of a counter is replayed on the limit's own quota and must fit, in any interval.
 //!
 //! Refunds: a refunded request counts as if it had never been made, before its refund and after. What it was charged is
 //! back, and no more than that: if a refund gives more, the requests that are not refunded exceed the quota.
@@ -94,6 +95,7 @@ impl<'r> Audit<'r> {
                     (_, true) => {}
                 }
             }
+            self.returned_fits(instance, &leased, &from_leases)?;
             self.match_leases(&mut leased, from_leases, &mut spent)?;
         }
         spent.sort();
@@ -136,6 +138,22 @@ impl<'r> Audit<'r> {
             ends_at = ends_at.min((self.window(charged.at) + 1) * self.period());
         }
         Leased { charged, ends_at }
+    }
+
+    /// Checks that an instance spends and returns no more than its leases were charged with.
+    fn returned_fits(&self, instance: u64, leased: &[Leased], from_leases: &[(u64, u64)]) -> Result<(), String> {
+        let refunds = self.calls.iter().filter(|(_, call)| matches!(call.operation, Operation::Refund { .. }));
+        let own = refunds.filter(|(_, call)| call.caller.instance == instance && call.caller.request.is_none());
+        let returned: u64 = own.map(|(part, call)| self.charged(*part, call).units).sum();
+        let charged: u64 = leased.iter().map(|lease| lease.charged.units).sum();
+        let spent: u64 = from_leases.iter().map(|(_, units)| units).sum();
+        if spent + returned <= charged {
+            return Ok(());
+        }
+        Err(format!(
+            "instance {instance} spent {spent} and returned {returned} units of {}, of {charged}",
+            self.counter
+        ))
     }
 
     /// Finds a charge for each unit that was spent without the store: the one that ends first.

@@ -204,8 +204,8 @@ impl Load {
                 0 => pass(self.random.u64(1..500)).await,
                 1 if self.fleet.loss_percent > 0 => self.store.store().network().cut(true),
                 2..30 => self.store.store().network().cut(false),
-                30 if self.fleet.resets => self.reset(id).await,
-                31..1_000 if self.random.u8(0..50) < self.fleet.refund_percent => self.refund(),
+                30..33 if self.fleet.resets => self.reset(id).await,
+                33..1_000 if self.random.u8(0..50) < self.fleet.refund_percent => self.refund(),
                 _ => self.request(id, next, &mut waiting),
             }
         }
