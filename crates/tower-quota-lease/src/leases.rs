@@ -121,21 +121,10 @@ impl Leases {
 
     /// Lets this thread remember a refusal.
     pub(crate) fn remember(&self, refusal: KnownRefusal, now: u64) {
-        if let Some(other) = self.remembered.remember(refusal) {
-            self.note_refused(other.digest, &other.uncounted, now);
-        }
-    }
-
-    /// Lets pools count what threads have refused for them.
-    pub(crate) fn count_refused(&self, now: u64) {
-        for (digest, uncounted) in self.remembered.take_uncounted() {
-            self.note_refused(digest, &uncounted, now);
-        }
-    }
-
-    fn note_refused(&self, digest: u128, uncounted: &Uncounted, now: u64) {
-        if let Some(pool) = self.shard_to_take(digest).pool_of(digest, uncounted.serial) {
-            pool.note_refused(now, uncounted);
+        if let Some(other) = self.remembered.remember(refusal)
+            && let Some(pool) = self.shard_to_take(other.digest).pool_of(other.digest, other.uncounted.serial)
+        {
+            pool.note_refused(now, &other.uncounted);
         }
     }
 

@@ -238,8 +238,17 @@ impl Pool {
     }
 
     /// Returns the units that were refused here for nothing, if the client has not asked lately.
+    ///
+    /// They are at most what the store had at its last answer and what was refilled until the client was silent.
     pub(crate) fn end_missed(&mut self, now: u64) -> u64 {
-        if self.is_live(now) { 0 } else { core::mem::take(&mut self.missed) }
+        if self.is_live(now) {
+            return 0;
+        }
+        let most = match (self.plan.refilled, self.seen) {
+            (0, _) | (_, None) => self.plan.stored.capacity(),
+            (refilled, Some(seen)) => seen.remaining.saturating_add(2 * refilled),
+        };
+        core::mem::take(&mut self.missed).min(most)
     }
 
     /// Returns whether others may have missed the units of a lease that is over.
@@ -332,16 +341,25 @@ mod tests {
     use super::*;
     use crate::plan::Plans;
 
+    const NAME: Name = Name::new("second");
+
+    fn pool() -> Pool {
+        let quota = Quota::per_second(1_000);
+        let plan = Plans::new(Duration::from_millis(50)).of(&Charge::new(NAME, &quota, &Key::EVERYONE)).unwrap();
+        Pool::new(NAME, plan, 1)
+    }
+
+    fn status(remaining: u64) -> LimitStatus {
+        let left = Left::new(remaining, Duration::from_millis(1));
+        LimitStatus { name: NAME, limit: 1_000, left, taken: 1, outcome: Outcome::Allow, is_shadow: false }
+    }
+
     #[test]
     fn older_answer_changes_nothing() {
-        let (quota, name) = (Quota::per_second(1_000), Name::new("second"));
-        let plan = Plans::new(Duration::from_millis(50)).of(&Charge::new(name, &quota, &Key::EVERYONE)).unwrap();
-        let mut pool = Pool::new(name, plan, 1);
+        let mut pool = pool();
         let mut observe = |remaining, at, sent| {
-            let left = Left::new(remaining, Duration::from_millis(1));
-            let status = LimitStatus { name, limit: 1_000, left, taken: 1, outcome: Outcome::Allow, is_shadow: false };
             let at = Timestamp::from_micros(at);
-            pool.observe(&status, 1, AnswerTimes { sent, received: sent + 400, at });
+            pool.observe(&status(remaining), 1, AnswerTimes { sent, received: sent + 400, at });
             pool.seen.unwrap().remaining
         };
         assert_eq!(observe(500, 1_000, 90_000), 500);
@@ -350,5 +368,17 @@ mod tests {
         assert_eq!(observe(499, 1_000, 90_001), 499);
         assert_eq!(observe(700, 1_001, 90_002), 700);
         assert_eq!(observe(800, 7, 190_002), 800, "a clock that was set back");
+    }
+
+    #[test]
+    fn ended_flood_misses_no_more_than_store_had() {
+        let mut pool = pool();
+        let at = Timestamp::from_micros(1);
+        pool.observe(&status(2), 1, AnswerTimes { sent: 1_000, received: 1_400, at });
+        (0..10_000).for_each(|_| pool.note_refusal(1_500, 1));
+        assert_eq!(pool.end_missed(2_000), 0, "the client may ask again");
+        // Two units, and what is refilled in two leases.
+        assert_eq!(pool.end_missed(200_000), 102);
+        assert_eq!(pool.end_missed(200_000), 0);
     }
 }

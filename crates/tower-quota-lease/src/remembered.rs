@@ -53,13 +53,6 @@ pub(crate) struct Uncounted {
     pub(crate) last: u64,
 }
 
-impl Uncounted {
-    /// Returns the requests, which are counted now.
-    const fn take(&mut self) -> Self {
-        core::mem::replace(self, Self { serial: self.serial, requests: 0, units: 0, last: 0 })
-    }
-}
-
 /// The version of a shard, in a line of its own: it is read by each request, and rarely written.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -97,7 +90,7 @@ impl Remembered {
         }
         let uncounted = &mut known.uncounted;
         if known.version != version || now >= known.refusal.known_until || units < known.cost {
-            return Err(uncounted.take());
+            return Err(core::mem::replace(uncounted, Uncounted { serial: uncounted.serial, ..Uncounted::default() }));
         }
         uncounted.requests = uncounted.requests.saturating_add(1);
         uncounted.units = uncounted.units.saturating_add(units);
@@ -116,17 +109,6 @@ impl Remembered {
         }
         let place = refusals.get_mut(way(refusal.digest, refusal.refusal.limit))?;
         place.replace(refusal).filter(|known| known.uncounted.requests > 0)
-    }
-
-    /// Returns the requests that pools have yet to count, with their keys.
-    pub(crate) fn take_uncounted(&self) -> Vec<(u128, Uncounted)> {
-        let mut taken = Vec::new();
-        for Place(known) in &self.0 {
-            let mut known = known.lock();
-            let refusals = known.refusals.iter_mut().flatten().filter(|known| known.uncounted.requests > 0);
-            taken.extend(refusals.map(|known| (known.digest, known.uncounted.take())));
-        }
-        taken
     }
 
     /// Returns the requests that were refused by what is remembered.

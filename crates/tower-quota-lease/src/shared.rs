@@ -54,7 +54,6 @@ impl<S: Store, C: Clock> Shared<S, C> {
     pub(crate) fn stats(&self) -> LeaseStats {
         let (mut stats, now) = (LeaseStats::default(), self.now());
         stats.refused_here = self.leases.refused();
-        self.leases.count_refused(now);
         for mut shard in self.leases.shards() {
             shard.end_missed(now);
             stats.add(&shard.counts);

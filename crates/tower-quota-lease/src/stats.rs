@@ -30,8 +30,9 @@ pub struct LeaseStats {
     /// 3. All in [`units_lost`](Self::units_lost).
     ///
     /// The sum over all instances is a bound neither from above nor from below: no instance knows what others hold, and
-    /// two may count the same units. In tests with up to eight instances and one bucket, it is within two times what is
-    /// refilled in a lease. What the stored quota gives up, such as a twentieth of a burst, is not in it.
+    /// the same units may be counted twice, by two instances or as refused and as returned. In tests with one bucket, up
+    /// to eight instances and up to four times the quota, it is within two times what is refilled in a lease. What the
+    /// stored quota gives up, such as a twentieth of a burst, is not in it.
     pub units_under_admitted: u64,
     /// Units that are held now.
     pub units_held: u64,

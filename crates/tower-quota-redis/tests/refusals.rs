@@ -7,7 +7,7 @@ mod common;
 use std::time::Duration;
 
 use tower_quota_core::{Charge, Clock, Limiter, MonotonicClock, Operation, Penalty, Quota, RefusalCache, Store};
-use tower_quota_testkit::RedisServer;
+use tower_quota_testkit::{ManualClock, RedisServer};
 
 use self::common::{store_on, user};
 
@@ -43,8 +43,9 @@ async fn flood_costs_one_call_a_second() {
 /// Takes all units: the answer says when as much fits again, which Redis calculates for every algorithm.
 #[tokio::test]
 async fn admission_of_last_unit_is_remembered() {
-    let server = RedisServer::start();
-    let (store, client) = (store_on(&server).await, user("ann"));
+    let (server, client) = (RedisServer::start(), user("ann"));
+    // No window ends between two calls.
+    let store = common::options().clock(ManualClock::default()).connect(&server.url()).await.unwrap();
     let cache = RefusalCache::new(store.clone());
     let quotas = [HOUR, HOUR.gcra(), HOUR.fixed_window(), HOUR.sliding_window(), HOUR.sliding_log()];
     for (number, quota) in quotas.into_iter().enumerate() {

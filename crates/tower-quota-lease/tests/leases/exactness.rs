@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use proptest::bool;
 use proptest::prelude::*;
-use tower_quota_core::{Algorithm, Quota};
+use tower_quota_core::{Algorithm, Operation, Quota};
 use tower_quota_testkit::simulation::run;
 
 use crate::audit::audit;
 use crate::fleet::Fleet;
 use crate::mixed::{Flood, MOST_UNITS, Mixed};
+use crate::recorder::Call;
 
 /// Draws quotas that are leased. A bucket is full again soon after a lease was taken from it.
 fn quota() -> impl Strategy<Value = Quota> {
@@ -165,4 +166,39 @@ proptest! {
         let run = run(fleet.run());
         prop_assert_eq!(audit(&fleet, &run), Ok(()));
     }
+}
+
+/// Runs a fleet whose audit has all of it to look at: leases, refunds, resets, and what is spent without the store.
+#[test]
+fn mixed_requests_use_what_is_audited() {
+    let quota = Quota::per_second(1_000);
+    let fleet = Mixed {
+        quotas: [quota, quota.fixed_window(), quota.sliding_log()],
+        longest: Duration::from_millis(500),
+        instances: 2,
+        gap: 3_000,
+        limits: 7,
+        span: Duration::from_secs(5),
+        delay: Duration::from_millis(2),
+        loss_percent: 0,
+        floods: Vec::new(),
+        refund_percent: 7,
+        resets: true,
+        seed: 1,
+    };
+    let run = run(fleet.run());
+    assert_eq!(audit(&fleet, &run), Ok(()));
+    let calls = |is_of: &dyn Fn(&Call) -> bool| run.calls.iter().filter(|call| is_of(call)).count();
+    let leases = calls(&|call| call.caller.request.is_none() && call.operation == Operation::Check);
+    let returned = calls(&|call| call.caller.request.is_none() && matches!(call.operation, Operation::Refund { .. }));
+    let refunds = calls(&|call| call.caller.request.is_some() && matches!(call.operation, Operation::Refund { .. }));
+    let resets = calls(&|call| call.operation == Operation::Reset);
+    let was_decided =
+        |id| run.calls.iter().any(|call| call.caller.request == Some(id) && call.operation == Operation::Check);
+    let spent_here = run.admitted.iter().filter(|request| !was_decided(request.id)).count();
+    let least = [leases, returned, refunds, resets, spent_here].into_iter().min();
+    assert!(
+        least > Some(0),
+        "{leases} leases, {returned} returned, {refunds} refunds, {resets} resets, {spent_here} here"
+    );
 }

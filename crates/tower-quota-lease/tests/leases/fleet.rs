@@ -85,7 +85,7 @@ impl Fleet {
         let mut next = Duration::ZERO;
         while next < self.span {
             next += Duration::from_micros(random.u64(0..=2 * self.gap_at(next)));
-            self.wait_until(started + next, &clock).await;
+            wait_until(started + next, &clock).await;
             self.disturb(&mut random, &store).await;
             let units = random.u64(1..=self.most_units);
             let charge = key(0);
@@ -122,15 +122,7 @@ impl Fleet {
     /// A flood brings the capacity of the quota in each of its first three milliseconds, then in each 100 ms.
     fn gap_at(&self, instant: Duration) -> u64 {
         let Some(flood) = self.floods.iter().find(|flood| flood.contains(&instant)) else { return self.gap };
-        let span = if instant < flood.start + Duration::from_millis(3) { 500 } else { 50_000 };
-        (span * self.instances * (1 + self.most_units) / self.quota.capacity()).max(5)
-    }
-
-    async fn wait_until(&self, instant: Timestamp, clock: &VirtualClock) {
-        let wait = instant.since(clock.now());
-        if wait >= Duration::from_millis(1) {
-            simulation::pass(wait).await;
-        }
+        flood_gap(instant - flood.start, self.instances * (1 + self.most_units), self.quota.capacity())
     }
 
     /// Pauses the instance now and then, cuts it off, or lets it rest until it is cold.
@@ -144,6 +136,23 @@ impl Fleet {
             2..20 => store.store().cut(false),
             _ => {}
         }
+    }
+}
+
+/// Returns the time between two requests so long after the start of a flood.
+///
+/// The requests that the instances make in each half of a millisecond, for three of them, and then in each 50 ms, cost the
+/// capacity. `units` is the cost of one request of each instance.
+pub(crate) fn flood_gap(since_start: Duration, units: u64, capacity: u64) -> u64 {
+    let span = if since_start < Duration::from_millis(3) { 500 } else { 50_000 };
+    (span * units / capacity).max(5)
+}
+
+/// Waits until an instant, or within the millisecond before it: the runtime's timer has no shorter ones.
+pub(crate) async fn wait_until(instant: Timestamp, clock: &VirtualClock) {
+    let wait = instant.since(clock.now());
+    if wait >= Duration::from_millis(1) {
+        simulation::pass(wait).await;
     }
 }
 

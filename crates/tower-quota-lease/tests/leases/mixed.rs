@@ -9,8 +9,9 @@ use fastrand::Rng;
 use tokio::task::JoinSet;
 use tower_quota_core::{Charge, Clock, Decision, Key, MemoryStore, Name, Operation, Quota, Store, Timestamp};
 use tower_quota_lease::{LeaseOptions, Leased};
-use tower_quota_testkit::simulation::{self, Network, VirtualClock};
+use tower_quota_testkit::simulation::{Network, VirtualClock};
 
+use crate::fleet::{flood_gap, wait_until};
 use crate::recorder::{Call, Link, Recorder};
 use crate::{key, pass};
 
@@ -162,17 +163,13 @@ impl Mixed {
         self.floods.iter().find(|flood| flood.time.contains(&instant))
     }
 
-    /// Returns the mean time between two requests.
-    ///
-    /// A flood brings the capacity of one of its limits in each half of a millisecond, for three of them, and then in
-    /// each 50 ms.
+    /// Returns the mean time between two requests. A flood brings the capacity of the first of its limits.
     fn gap_at(&self, instant: Duration) -> u64 {
         let Some(flood) = self.flood_at(instant) else { return self.gap };
         let limit = (0..LIMITS).find(|limit| flood.limits & 1 << limit != 0).unwrap();
-        let span = if instant < flood.time.start + Duration::from_millis(3) { 500 } else { 50_000 };
         let capacity = self.quotas[limit].capacity();
         let mean_units = (3 * (1 + MOST_UNITS) + 1 + capacity / FLOOD_SHARE) / 8;
-        (span * self.instances * mean_units / capacity).max(5)
+        flood_gap(instant - flood.time.start, self.instances * mean_units, capacity)
     }
 }
 
@@ -195,10 +192,7 @@ impl Load {
         let mut next = Duration::ZERO;
         while next < self.fleet.span {
             next += Duration::from_micros(self.random.u64(0..=2 * self.fleet.gap_at(next)));
-            let wait = (started + next).since(self.clock.now());
-            if wait >= Duration::from_millis(1) {
-                simulation::pass(wait).await;
-            }
+            wait_until(started + next, &self.clock).await;
             id += 1;
             match self.random.u32(0..2_000) {
                 0 => pass(self.random.u64(1..500)).await,
