@@ -205,3 +205,46 @@ fn assess(
     };
     charges.iter().enumerate().map(assessment).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Key;
+    use crate::penalty::Penalty;
+    use crate::quota::Quota;
+
+    static BUCKET: Quota = Quota::per_minute(6);
+    static MINUTE: Quota = BUCKET.sliding_log();
+    static EVERYONE: Key<'_> = Key::EVERYONE;
+    static PENALTY: Penalty = Penalty::after(2);
+
+    /// Returns what the answers say of the next request: to one that leaves a unit, and to this one 20 s later.
+    fn again_after(operation: Operation, last: Charge<'_>) -> [Option<Duration>; 2] {
+        let (charge, mut entry) = (Charge::new("minute", last.quota(), &EVERYONE), Entry::default());
+        let mut decide = |operation, charge, seconds: u64| {
+            let decision = entry.decide(operation, &[charge], Timestamp::from_micros(seconds * 1_000_000));
+            decision.statuses()[0].admits_again_after(1)
+        };
+        [decide(Operation::Check, charge.cost(5), 1), decide(operation, last, 21)]
+    }
+
+    #[test]
+    fn admission_says_when_next_request_fits() {
+        let (charge, soon) = (Charge::new("minute", &MINUTE, &EVERYONE), Some(Duration::from_secs(40)));
+        assert_eq!(again_after(Operation::Check, charge), [None, soon]);
+        // The next one is admitted with a single unit.
+        assert_eq!(again_after(Operation::Check, charge.cost(5).at_most()), [None, soon]);
+        // A bucket admits the next one now, with a wait.
+        let bucket = charge.with_quota(&BUCKET);
+        assert_eq!(again_after(Operation::Check, bucket.cost(3)), [None, Some(Duration::from_secs(30))]);
+        assert_eq!(again_after(Operation::Check, bucket.cost(3).max_wait(Duration::from_secs(60))), [None, None]);
+        // The store has to count these.
+        assert_eq!(again_after(Operation::Check, charge.count_refusals()), [None, None]);
+        assert_eq!(again_after(Operation::Check, charge.penalty(&PENALTY)), [None, None]);
+        // Refused: the outcome says it.
+        assert_eq!(again_after(Operation::Check, charge.cost(2)), [None, None]);
+        for operation in [Operation::Peek, Operation::Refuse, Operation::Charge, Operation::Reset] {
+            assert_eq!(again_after(operation, charge), [None, None], "{operation:?}");
+        }
+    }
+}

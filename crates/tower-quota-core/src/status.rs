@@ -123,6 +123,9 @@ impl LimitStatus {
     #[must_use]
     pub const fn admits_again_after(&self, units: u64) -> Option<Duration> {
         let wait = match self.left.0 {
+            Amount::Known { remaining, .. } if remaining >= units => 0,
+            // Admitted also by a bucket that owes units to requests that wait.
+            Amount::Bucket { .. } if units == 0 => 0,
             Amount::Known { again_after, .. } => again_after,
             Amount::Bucket { used, grain, refill } => {
                 let used = used.saturating_add(units.saturating_mul(grain));
@@ -175,5 +178,18 @@ impl fmt::Debug for Left {
             Amount::Known { remaining, reset_after, .. } => write!(f, "Left({remaining}, {reset_after:?})"),
             Amount::Bucket { used, grain, refill } => write!(f, "Left({used} taken of {grain}, back at {refill})"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bucket_in_debt_admits_no_units() {
+        let quota = Quota::per_minute(6);
+        let status = LimitStatus::of_bucket("minute".into(), &quota, 8 * quota.grain(), 0);
+        let again = [0, 1].map(|units| status.admits_again_after(units));
+        assert_eq!((status.outcome, again), (Outcome::Allow, [None, Some(Duration::from_secs(30))]));
     }
 }

@@ -203,8 +203,9 @@ impl Request {
             Part::Refused(status, _) => Some(*status),
             Part::Asked(asked) => answers.next().map(|status| {
                 asked.observe(shared, status, times);
-                // By the stored quota, which may be smaller than the limit's.
-                let left = Left::new(status.remaining(), status.reset_after());
+                // A plan's stored quota may be smaller than the limit's: of the limit only these two numbers hold.
+                let bounds = || Left::new(status.remaining(), status.reset_after());
+                let left = if asked.plan.is_some() { bounds() } else { status.left };
                 LimitStatus { limit: asked.capacity, left, ..*status }
             }),
         });

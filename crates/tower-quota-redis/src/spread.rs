@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
-use tower_quota_core::{Charge, Decision, Key, LimitStatus, Operation, Timestamp};
+use tower_quota_core::{Charge, Decision, Key, Left, LimitStatus, Operation, Timestamp};
 
 use crate::batch::Batcher;
 use crate::error::RedisStoreError;
@@ -167,7 +167,10 @@ impl Spread {
             let statuses = part.charges(answer).enumerate().map(|(position, (charge, before))| {
                 // Without an answer, too: the refund may have been made, and what is refunded twice is created.
                 let taken = before.taken - surplus(charge, before);
-                let after = after.as_ref().map_or(*before, |after| after.statuses()[position]);
+                // What is left is then a lower bound, of which nothing more is known.
+                let left = Left::new(before.remaining(), before.reset_after());
+                let unknown = LimitStatus { left, ..*before };
+                let after = after.as_ref().map_or(unknown, |after| after.statuses()[position]);
                 LimitStatus { outcome: before.outcome, taken, ..after }
             });
             *answer = Decision::from_statuses(Operation::Check, answer.at(), statuses);

@@ -89,7 +89,8 @@
 //! The store is chosen at run time, one limit counts by the tenant that an outer layer attaches, costs differ, uploads
 //! are queued, refusals are plain text, and a handler reads the remaining units:
 //!
-//! ```
+#![cfg_attr(feature = "axum", doc = "```")]
+#![cfg_attr(not(feature = "axum"), doc = "```ignore")]
 //! use axum::{Router, routing::get};
 //! use http::Method;
 //! use std::time::Duration;

@@ -49,7 +49,7 @@ impl<C: Clock> TrackedCall<C> {
         }
         self.is_over = true;
         let limits = self.views.iter().zip(decision.statuses());
-        let limits = limits.map(|(view, status)| KnownLimit::new(view, status, decision.at(), self.sent));
+        let limits = limits.map(|(view, status)| KnownLimit::new(view, status, decision, self.sent));
         let limits: SmallVec<[KnownLimit; 4]> = limits.collect();
         // If one refuses, all limits of the request are remembered, so that the next answer can report them.
         let is_kept = self.memory.remembers_statuses() || limits.iter().any(|limit| limit.is_refusal_at(self.sent));

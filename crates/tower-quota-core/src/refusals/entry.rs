@@ -6,6 +6,7 @@ use super::uncounted::Uncounted;
 use super::view::{ChargeView, Tag};
 use crate::algorithm::bucket;
 use crate::charge::Charge;
+use crate::decision::Decision;
 use crate::outcome::Outcome;
 use crate::quota::Quota;
 use crate::status::{Left, LimitStatus};
@@ -37,6 +38,9 @@ pub(super) struct KnownLimit {
     pub(super) called: u64,
     pub(super) uncounted: Uncounted,
 }
+
+/// The time for which a refusal is used while the store answers, in microseconds, unless a cache is given another age.
+const USED: u64 = 1_000_000;
 
 /// The words of an entry. With their version they fill two cache lines.
 pub(super) const WORDS: usize = 15;
@@ -91,11 +95,15 @@ impl KnownLimit {
     }
 
     /// Makes the memory of a status that the store answered to a call that was sent at `sent`.
-    pub(super) fn new(view: &ChargeView, status: &LimitStatus, at: Timestamp, sent: u64) -> Self {
+    ///
+    /// An admitted request has taken what the next one may need.
+    pub(super) fn new(view: &ChargeView, status: &LimitStatus, decision: &Decision, sent: u64) -> Self {
         let retry = match status.outcome {
             Outcome::Refuse(retry) => Some(retry),
-            // It has taken what the next request would need.
-            Outcome::Allow if view.max_wait == 0 => status.admits_again_after(view.least_units),
+            // A request that would wait is admitted with a later turn.
+            Outcome::Allow if decision.is_allowed() && view.max_wait == 0 => {
+                status.admits_again_after(view.least_units)
+            }
             _ => None,
         };
         let until = retry.map_or(0, |retry| sent.saturating_add(micros(retry)));
@@ -103,7 +111,7 @@ impl KnownLimit {
             tag: view.tag,
             fingerprint: view.fingerprint,
             sent,
-            at,
+            at: decision.at(),
             until,
             cost: view.least_units,
             max_wait: view.max_wait,
@@ -130,9 +138,16 @@ impl KnownLimit {
         self.sent <= now && now < self.until
     }
 
-    /// Returns the order in which entries give way: statuses, then refusals that run out soonest.
-    pub(super) const fn rank(&self, now: u64) -> (u64, u64) {
-        (if self.is_refusal_at(now) { self.until } else { 0 }, self.sent)
+    /// Returns the order in which entries give way.
+    ///
+    /// First go statuses, then refusals that only an outage would use, then those that are used for the shortest time.
+    pub(super) fn rank(&self, now: u64) -> (u8, u64, u64) {
+        let used_until = self.until.min(self.sent.saturating_add(USED));
+        match self.is_refusal_at(now) {
+            true if now < used_until => (2, used_until, self.until),
+            true => (1, self.until, self.sent),
+            false => (0, self.sent, 0),
+        }
     }
 
     /// Takes the numbers of a later status, and keeps the refusal.
@@ -142,11 +157,16 @@ impl KnownLimit {
 
     /// Returns how many requests of a charge fit now, by what is known: other calls may have changed that.
     ///
-    /// Of a window that slides it is a lower bound.
+    /// Nothing is known of a window whose units have come back for longer than one of them takes.
     pub(super) fn fitting(&self, charge: &Charge<'_>, view: &ChargeView, now: u64) -> Option<u64> {
         let is_comparable = self.fingerprint == view.fingerprint && !charge.is_shadow() && view.max_wait == 0;
         let could_fit = view.least_units <= charge.quota().capacity();
-        if is_comparable && could_fit {
+        // The mean time in which as much comes back.
+        let unit = (charge.quota().period_micros() / charge.quota().units()).saturating_mul(view.least_units);
+        // When a cost fits says nothing of smaller ones.
+        let known_at = if self.cost <= view.least_units { self.until } else { self.sent };
+        let is_current = charge.quota().algorithm().is_bucket() || now.saturating_sub(known_at) < unit;
+        if is_comparable && could_fit && is_current {
             self.aged_status(charge, now).remaining().checked_div(view.least_units)
         } else {
             None
@@ -256,10 +276,15 @@ impl KnownLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::charge::Operation;
     use crate::key::Key;
     use crate::key_hash::KeyHasher;
     use crate::name::Name;
     use crate::refusals::view::views;
+
+    fn of(status: LimitStatus) -> Decision {
+        Decision::from_statuses(Operation::Check, Timestamp::EPOCH, [status])
+    }
 
     /// Remembers a refusal of one unit, of a bucket of 1,000 a second with this many units left and used.
     fn refusal_of(left: u64, used: u64, refused: u64, larger: u64) -> (Outcome, bool) {
@@ -269,7 +294,7 @@ mod tests {
         let outcome = Outcome::Refuse(Duration::from_millis(refused - left));
         let left = Left::new(left, Duration::from_millis(used));
         let status = LimitStatus { name: charge.name(), limit: 1_000, left, taken: 0, outcome, is_shadow: false };
-        let known = KnownLimit::new(&view_of(refused), &status, Timestamp::EPOCH, 7);
+        let known = KnownLimit::new(&view_of(refused), &status, &of(status), 7);
         let view = ChargeView { fingerprint: known.fingerprint, ..view_of(larger) };
         (known.status(&charge.cost(larger), &view, 7, u64::MAX).outcome, known.may_never_fit(&charge, &view))
     }
@@ -293,7 +318,7 @@ mod tests {
         // The store counts by a burst of 950 units, which are used up.
         let left = Left::new(0, Duration::from_millis(950));
         let status = LimitStatus { name, limit: 1_000, left, taken: 0, outcome: Outcome::Allow, is_shadow: false };
-        let known = KnownLimit::new(&view, &status, Timestamp::EPOCH, 7);
+        let known = KnownLimit::new(&view, &status, &of(status), 7);
         for (micros, left) in [(0, 0), (500, 1), (10_000, 10), (940_000, 940), (950_000, 1_000)] {
             assert_eq!(known.share_status(&charge, 7 + micros).remaining(), left, "after {micros} us");
         }

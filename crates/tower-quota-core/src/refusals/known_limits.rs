@@ -45,7 +45,7 @@ impl KnownLimits {
 
     /// Writes the entry of a limit: over the one that has its tag, into a free place, or over that of the lowest rank.
     ///
-    /// Returns the entry of another limit that has given way.
+    /// A mere status takes the place of no refusal. Returns the entry of another limit that has given way.
     pub(super) fn put(&self, fresh: &KnownLimit, now: u64) -> Option<KnownLimit> {
         let entries = self.0.get_or_init(|| Box::new(core::array::from_fn(|_| Place(SequenceLock::new()))));
         let tagged = |tag| entries.iter().find(move |entry| entry.tag() == tag);
@@ -56,6 +56,9 @@ impl KnownLimits {
         let known =
             entries.iter().filter_map(|entry| Some((entry, KnownLimit::of_words(entry.tag(), entry.0.words())?)));
         let (place, oldest) = known.min_by_key(|(_, known)| known.rank(now))?;
+        if oldest.is_refusal_at(now) && !fresh.is_refusal_at(now) {
+            return None;
+        }
         place.0.replace(fresh.words());
         Some(oldest)
     }
@@ -82,7 +85,8 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
-    use crate::charge::Charge;
+    use crate::charge::{Charge, Operation};
+    use crate::decision::Decision;
     use crate::key::Key;
     use crate::key_hash::KeyHasher;
     use crate::name::Name;
@@ -104,7 +108,8 @@ mod tests {
             let outcome = Outcome::Refuse(Duration::from_micros(7));
             let left = Left::new(0, Duration::from_micros(9));
             let status = LimitStatus { name: Name::new("minute"), limit: 6, left, taken: 0, outcome, is_shadow: false };
-            KnownLimit::new(view, &status, Timestamp::from_micros(sent), sent)
+            let decision = Decision::from_statuses(Operation::Check, Timestamp::from_micros(sent), [status]);
+            KnownLimit::new(view, &status, &decision, sent)
         };
         let known = KnownLimits::default();
         let read_many = || {

@@ -16,8 +16,8 @@
 //! it was decided. More units used meanwhile only prolong that. Units given back, and other quotas, shorten it: those of
 //! this process end the memory at once, those of other processes within the [bound](RefusalCache::max_age).
 //!
-//! An admission that leaves a bucket too little for the next request says the same: from a bucket's state follows when
-//! the cost fits again.
+//! An admission that leaves a limit too little for the next request says the same: from a bucket's state follows when
+//! the cost fits again, and of a window the store says it.
 //!
 //! | file | has |
 //! |---|---|
@@ -95,13 +95,14 @@ struct Waits {
 /// # What is answered
 ///
 /// * A request is refused from memory if one of its limits is known to refuse its cost, a smaller cost or a longer
-///   accepted wait. A bucket is also known to refuse a cost from the admission that took its last units. The remaining
-///   time falls as time passes. A limit of which nothing is remembered has no status then.
+///   accepted wait. It is also known to refuse a cost from the admission that took its last units, if the store says
+///   when as much fits again. The remaining time falls as time passes. A limit of which nothing is remembered has no
+///   status then.
 /// * When a unit comes back, one request asks for it. Others of its client wait for that answer, and ask the store only
 ///   if it leaves something for them: a flood costs a call or two for each unit. For as many units as came back, as
 ///   many requests ask. A call is joined for 20 ms: a slower store gets one more in each 20 ms. A request waits for two
-///   answers at most, and for none after one that failed, so it may take three times the store's deadline. Windows do
-///   not say when the next unit comes back: their requests all ask.
+///   answers at most, and for none after one that failed, so it may take three times the store's deadline. Once more
+///   than one unit of a window may have come back, its requests all ask.
 /// * Everything else asks the store: smaller costs, other quotas of the limit, costs above the capacity, peeks.
 /// * A refusal is used for at most [`max_age`](Self::max_age), counted from before the call was sent. In this time a
 ///   refund or a reset by another process is not seen. Those through this wrapper and its clones are seen at once.
@@ -181,7 +182,7 @@ impl<S, C: Clock + Clone> RefusalCache<S, C> {
     /// Sets how many limits of a key are remembered, each in about 140 bytes, eight of them at a time. The default is
     /// 16,384.
     ///
-    /// Statuses give way first, then the refusals that run out soonest. With 0 nothing is remembered. The cache starts
+    /// Statuses give way first, then the refusals that are used for the shortest time. With 0 nothing is remembered. The cache starts
     /// empty and is no longer shared with its clones.
     #[must_use]
     pub fn capacity(self, limits: usize) -> Self {

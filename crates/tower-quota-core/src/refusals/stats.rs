@@ -10,7 +10,7 @@ use crate::sync::thread_place;
 pub struct RefusalStats {
     /// Requests that were refused from memory, while the store was not asked.
     pub answered: u64,
-    /// Refusals of a limit that were remembered. A refusal that is renewed counts again.
+    /// Refusals of a limit that were remembered, and admissions that took its last units. Each renewal counts again.
     pub remembered: u64,
     /// Refusals that gave way to others before they had run out.
     pub evicted: u64,

@@ -95,10 +95,14 @@ mod tests {
         let read_many = || {
             let (mut last, mut readings) = (0, 0);
             while readings < READINGS {
-                let Some(words) = lock.read(Words::all) else { continue };
+                let Some(words) = lock.read(Words::all) else {
+                    // The writer may wait for this processor.
+                    std::thread::yield_now();
+                    continue;
+                };
                 assert!(words.iter().all(|word| *word == words[0]), "{words:?}");
                 assert!(last <= words[0], "{} after {last}", words[0]);
-                // Readings of another version than the one before. Without one the writer may wait for this processor.
+                // Readings of another version than the one before.
                 match last < words[0] {
                     true => readings += 1,
                     false => std::thread::yield_now(),

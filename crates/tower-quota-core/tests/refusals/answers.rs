@@ -230,26 +230,6 @@ fn peek_asks_and_keeps_refusal() {
 }
 
 #[test]
-fn full_table_evicts_what_ends_first() {
-    let setting = Setting::new();
-    let cache = RefusalCache::with_clock(setting.store.clone(), setting.clock.clone()).capacity(8);
-    let setting = Setting { cache, ..setting };
-    let hour = Quota::per_hour(1);
-    let keys: Vec<Key<'_>> = (0..12).map(client).collect();
-    let quotas = [MINUTE.burst(1), hour];
-    for (key, quota) in keys.iter().zip(std::iter::repeat_n(&quotas[1], 4).chain(std::iter::repeat(&quotas[0]))) {
-        setting.check(&[Charge::new("limit", quota, key)]);
-        setting.check(&[Charge::new("limit", quota, key)]);
-    }
-    assert_eq!((setting.cache.stats().remembered, setting.cache.stats().evicted), (12, 4));
-    assert!(keys[..4].iter().all(|key| !setting.watch(&[Charge::new("limit", &hour, key)]).1));
-    let nothing = RefusalCache::with_clock(setting.store.clone(), setting.clock.clone()).capacity(0);
-    let setting = Setting { cache: nothing, ..setting };
-    assert!(setting.watch(&[Charge::new("limit", &hour, &keys[0])]).1);
-    assert!(setting.watch(&[Charge::new("limit", &hour, &keys[0])]).1);
-}
-
-#[test]
 fn max_age_of_zero_asks_each_time() {
     let setting = Setting::new();
     let cache = setting.cache.clone().max_age(Duration::ZERO);

@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod admissions;
 mod answers;
 mod conforming;
 mod counted;
 mod exact;
+mod full_table;
 mod in_flight;
 mod outages;
 mod sharing;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Left, LimitStatus, Operation, Outcome, Quota, RefusalCache, Store};
+use tower_quota_core::{Charge, Decision, Key, Left, LimitStatus, Operation, Outcome, Quota, RefusalCache, Store};
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedError, ScriptedStore, SharedStore, block_on};
 
 use crate::client;
@@ -243,6 +243,16 @@ fn other_costs_and_quotas_are_not_shared() {
 }
 
 #[test]
+fn impossible_costs_are_not_shared() {
+    let setting = Exhausted::new(MINUTE, 1);
+    let before = setting.asked();
+    let answers = [setting.begin(7), setting.begin(7)];
+    assert_eq!(setting.asked(), before + 2);
+    setting.store.release();
+    assert!(answers.into_iter().all(|answer| block_on(answer).unwrap().outcome() == Outcome::Never));
+}
+
+#[test]
 fn returned_unit_of_a_window_costs_one_call() {
     let setting = Exhausted::new(MINUTE.sliding_window(), 0);
     let retry = block_on(setting.begin(1)).unwrap().retry_after().unwrap();
@@ -270,4 +280,46 @@ fn exhausted_window_is_known_from_an_admission() {
         assert_eq!(block_on(setting.begin(1)).unwrap().outcome(), expected.outcome(), "{quota:?}");
         assert_eq!(setting.asked(), before, "{quota:?}");
     }
+}
+
+/// Lets more come back than the memory can know of: one call at a time would make the others wait for nothing.
+#[test]
+fn returned_units_of_a_window_are_asked_for_at_once() {
+    for quota in [MINUTE.sliding_window(), MINUTE.sliding_log()] {
+        let setting = Exhausted::new(quota, 12);
+        setting.store.set_default(ScriptedAnswer::memory());
+        for _ in 0..6 {
+            assert!(is_allowed(setting.begin(1)));
+            setting.store.clock().advance(UNIT);
+        }
+        setting.store.clock().advance(UNIT * 3);
+        setting.store.set_default(ScriptedAnswer::memory().held());
+        let before = setting.asked();
+        let answers: Vec<Answer> = (0..3).map(|_| setting.start()).collect();
+        assert_eq!(setting.asked() - before, 3, "{quota:?}");
+        setting.store.release();
+        assert!(answers.into_iter().all(is_allowed), "{quota:?}");
+    }
+}
+
+/// Sends requests of many clients, who have a window in common of which only an old status is known.
+#[test]
+fn common_window_makes_no_client_wait() {
+    let setting = Exhausted::new(MINUTE, 0);
+    let (everyone, second) = (Key::EVERYONE, Quota::per_second(1_000).sliding_window());
+    setting.cache.remember_statuses(true);
+    setting.store.set_default(ScriptedAnswer::memory());
+    let check = |number, cost| -> Answer {
+        let key = client(number);
+        let all = Charge::new("all", &second, &everyone).cost(cost);
+        Box::pin(setting.cache.check(&[all, Charge::new("minute", &MINUTE, &key)]))
+    };
+    assert!(is_allowed(check(2, 995)));
+    setting.store.clock().advance(Duration::from_millis(1_600));
+    setting.store.set_default(ScriptedAnswer::memory().held());
+    let before = setting.asked();
+    let answers: Vec<Answer> = (100..200).map(|number| check(number, 1)).collect();
+    assert_eq!(setting.asked() - before, 100);
+    setting.store.release();
+    assert!(answers.into_iter().all(is_allowed));
 }

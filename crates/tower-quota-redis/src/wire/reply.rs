@@ -52,12 +52,12 @@ impl<'a> Reply<'a> {
     fn statuses(&mut self, template: &Template) -> Option<Decision> {
         self.decision(template, template.operation, |rest, part| {
             let remaining = read_u56(rest).filter(|&remaining| remaining <= part.quota.capacity())?;
-            let reset_after = Duration::from_micros(read_u56(rest)?);
-            let (verdict, micros) = (byte(rest)?, read_u56(rest)?);
-            let left = Left::new(remaining, reset_after);
-            // The answer to a request that would not wait says when the next one is admitted.
-            let (left, outcome) = match verdict {
-                ADMIT if part.max_wait_micros == 0 => (left.again_after(Duration::from_micros(micros)), Outcome::Allow),
+            let (reset, verdict, micros) = (read_u56(rest)?, byte(rest)?, read_u56(rest)?);
+            let left = Left::new(remaining, Duration::from_micros(reset));
+            let (left, outcome) = match (verdict, part.max_wait_micros) {
+                // The answer to a request that would not wait says when the next one is admitted.
+                (ADMIT, 0) if micros <= reset => (left.again_after(Duration::from_micros(micros)), Outcome::Allow),
+                (ADMIT, 0) => return None,
                 _ => (left, outcome(verdict, micros)?),
             };
             Some(LimitStatus {

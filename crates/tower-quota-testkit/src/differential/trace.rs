@@ -159,9 +159,13 @@ impl<S: Store> Comparison<'_, S> {
 
 /// Returns the time until each limit admits what it just has once more, where a decision says so.
 fn next_admissions(decision: &Decision, charges: &[Charge<'_>]) -> Vec<Option<Duration>> {
+    // A request that waits gets a later turn, and a refusal that is counted changes what comes after it.
+    let is_final = |charge: &Charge<'_>| {
+        charge.max_wait_micros() == 0 && !charge.counts_refusals() && charge.penalised_by().is_none()
+    };
     let again = |(status, charge): (&LimitStatus, &Charge<'_>)| {
         let least = if charge.is_at_most() { 1 } else { charge.units() };
-        status.admits_again_after(least).filter(|_| status.taken > 0)
+        status.admits_again_after(least).filter(|_| status.taken > 0 && is_final(charge))
     };
     decision.statuses().iter().zip(charges).map(again).collect()
 }

@@ -87,7 +87,7 @@ metrics! {
     CACHE_ANSWERED = Counter "tower_quota_refusal_cache_answered_total" "{request}" ["layer"] NONE
         "Requests that were refused from memory, while the shared store was not asked.";
     CACHE_REMEMBERED = Counter "tower_quota_refusal_cache_remembered_total" "{refusal}" ["layer"] NONE
-        "Refusals of the shared store that were remembered.";
+        "Refusals of the shared store that were remembered, and admissions that took the last units of a limit.";
     CACHE_EVICTED = Counter "tower_quota_refusal_cache_evicted_total" "{refusal}" ["layer"] NONE
         "Remembered refusals that gave way to others.";
     MEMORY_ENTRIES = Gauge "tower_quota_memory_entries" "{entry}" ["store"] NONE
