@@ -39,7 +39,7 @@ pub(super) struct KnownLimit {
     pub(super) uncounted: Uncounted,
 }
 
-/// The time for which a refusal is used while the store answers, in microseconds, unless a cache is given another age.
+/// The default of the time for which a refusal is used while the store answers, in microseconds.
 const USED: u64 = 1_000_000;
 
 /// The words of an entry. With their version they fill two cache lines.

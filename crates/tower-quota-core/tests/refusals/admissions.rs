@@ -1,4 +1,4 @@
-//! What an admission says of the next request, and when it says nothing.
+//! Admissions that say nothing of the next request.
 
 use std::time::Duration;
 

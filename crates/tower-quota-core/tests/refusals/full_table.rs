@@ -1,4 +1,4 @@
-//! A table that is full: what gives way.
+//! Refusals and statuses that give way in a full table.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::{Setting, client};
 
 const MINUTE: Quota = Quota::per_minute(6);
 
-/// A cache that has room for eight limits.
+/// Makes a cache that has room for eight limits.
 fn setting() -> Setting {
     let setting = Setting::new();
     let cache = RefusalCache::with_clock(setting.store.clone(), setting.clock.clone()).capacity(8);
