@@ -204,8 +204,10 @@ impl Request {
             Part::Asked(asked) => answers.next().map(|status| {
                 asked.observe(shared, status, times);
                 // A plan's stored quota may be smaller than the limit's: of the limit only these two numbers hold.
-                let bounds = || Left::new(status.remaining(), status.reset_after());
-                let left = if asked.plan.is_some() { bounds() } else { status.left };
+                let left = match &asked.plan {
+                    Some(_) => Left::new(status.remaining(), status.reset_after()),
+                    None => status.left,
+                };
                 LimitStatus { limit: asked.capacity, left, ..*status }
             }),
         });

@@ -40,7 +40,7 @@ pub(super) struct KnownLimit {
 }
 
 /// The default of the time for which a refusal is used while the store answers, in microseconds.
-const USED: u64 = 1_000_000;
+pub(super) const USED: u64 = 1_000_000;
 
 /// The words of an entry. With their version they fill two cache lines.
 pub(super) const WORDS: usize = 15;

@@ -139,7 +139,7 @@ impl<S: Store> RefusalCache<S> {
 
 impl<S, C> RefusalCache<S, C> {
     /// The default of [`max_age`](Self::max_age): one second.
-    pub const DEFAULT_MAX_AGE: Duration = Duration::from_secs(1);
+    pub const DEFAULT_MAX_AGE: Duration = Duration::from_micros(entry::USED);
     /// The default of [`capacity`](Self::capacity): 16,384 limits of a key.
     pub const DEFAULT_CAPACITY: usize = 16_384;
 
@@ -182,8 +182,8 @@ impl<S, C: Clock + Clone> RefusalCache<S, C> {
     /// Sets how many limits of a key are remembered, each in about 140 bytes, eight of them at a time. The default is
     /// 16,384.
     ///
-    /// Statuses give way first, then the refusals that are used for the shortest time. With 0 nothing is remembered. The cache starts
-    /// empty and is no longer shared with its clones.
+    /// Statuses give way first, then the refusals that are used for the shortest time. With 0 nothing is remembered.
+    /// The cache starts empty and is no longer shared with its clones.
     #[must_use]
     pub fn capacity(self, limits: usize) -> Self {
         let mut memory = Memory::new(self.memory.clock.clone(), limits);

@@ -284,7 +284,7 @@ fn exhausted_window_is_known_from_an_admission() {
 
 /// Lets more come back than the memory can know of: one call at a time would make the others wait for nothing.
 #[test]
-fn returned_units_of_a_window_are_asked_for_at_once() {
+fn window_with_units_back_is_asked_at_once() {
     for quota in [MINUTE.sliding_window(), MINUTE.sliding_log()] {
         let setting = Exhausted::new(quota, 12);
         setting.store.set_default(ScriptedAnswer::memory());
