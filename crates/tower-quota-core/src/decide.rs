@@ -146,12 +146,12 @@ fn change(
 
 /// Returns what is left, and when the next request of a charge that has just taken `units` is admitted.
 ///
-/// A refusal that has to be counted is left to the store, as is a request that would wait.
+/// A refusal that has to be counted is left to the store.
 fn left(charge: &Charge<'_>, units: u64, now: u64, entry: &Entry) -> Left {
     let (remaining, reset) = entry.left(charge, now);
     let left = Left::new(remaining, Duration::from_micros(reset));
     let least = if charge.is_at_most() { units.min(1) } else { units };
-    if remaining >= least || charge.max_wait_micros() > 0 {
+    if remaining >= least {
         return left;
     }
     match entry.judge(charge, least, now) {
@@ -218,33 +218,36 @@ mod tests {
     static EVERYONE: Key<'_> = Key::EVERYONE;
     static PENALTY: Penalty = Penalty::after(2);
 
-    /// Returns what the answers say of the next request: to one that leaves a unit, and to this one 20 s later.
-    fn again_after(operation: Operation, last: Charge<'_>) -> [Option<Duration>; 2] {
+    /// Takes five of six units, and returns what the answer to a request 20 s later says of the next such request.
+    fn again_after(operation: Operation, last: Charge<'_>) -> Option<Duration> {
         let (charge, mut entry) = (Charge::new("minute", last.quota(), &EVERYONE), Entry::default());
-        let mut decide = |operation, charge, seconds: u64| {
-            let decision = entry.decide(operation, &[charge], Timestamp::from_micros(seconds * 1_000_000));
-            decision.statuses()[0].admits_again_after(1)
-        };
-        [decide(Operation::Check, charge.cost(5), 1), decide(operation, last, 21)]
+        entry.decide(Operation::Check, &[charge.cost(5)], Timestamp::from_micros(1_000_000));
+        let decision = entry.decide(operation, &[last], Timestamp::from_micros(21_000_000));
+        decision.statuses()[0].admits_again_after(last.units())
     }
 
     #[test]
     fn admission_says_when_next_request_fits() {
         let (charge, soon) = (Charge::new("minute", &MINUTE, &EVERYONE), Some(Duration::from_secs(40)));
-        assert_eq!(again_after(Operation::Check, charge), [None, soon]);
+        assert_eq!(again_after(Operation::Check, charge), soon);
         // The next one is admitted with a single unit.
-        assert_eq!(again_after(Operation::Check, charge.cost(5).at_most()), [None, soon]);
-        // A bucket admits the next one now, with a wait.
-        let bucket = charge.with_quota(&BUCKET);
-        assert_eq!(again_after(Operation::Check, bucket.cost(3)), [None, Some(Duration::from_secs(30))]);
-        assert_eq!(again_after(Operation::Check, bucket.cost(3).max_wait(Duration::from_secs(60))), [None, None]);
+        assert_eq!(again_after(Operation::Check, charge.cost(5).at_most()), soon);
         // The store has to count these.
-        assert_eq!(again_after(Operation::Check, charge.count_refusals()), [None, None]);
-        assert_eq!(again_after(Operation::Check, charge.penalty(&PENALTY)), [None, None]);
+        assert_eq!(again_after(Operation::Check, charge.count_refusals()), None);
+        assert_eq!(again_after(Operation::Check, charge.penalty(&PENALTY)), None);
         // Refused: the outcome says it.
-        assert_eq!(again_after(Operation::Check, charge.cost(2)), [None, None]);
+        assert_eq!(again_after(Operation::Check, charge.cost(2)), None);
         for operation in [Operation::Peek, Operation::Refuse, Operation::Charge, Operation::Reset] {
-            assert_eq!(again_after(operation, charge), [None, None], "{operation:?}");
+            assert_eq!(again_after(operation, charge), None, "{operation:?}");
+        }
+    }
+
+    #[test]
+    fn next_request_may_wait() {
+        let charge = Charge::new("minute", &BUCKET, &EVERYONE).cost(3);
+        for (longest, again) in [(0, Some(30)), (5, Some(25)), (60, None)] {
+            let patient = charge.max_wait(Duration::from_secs(longest));
+            assert_eq!(again_after(Operation::Check, patient), again.map(Duration::from_secs));
         }
     }
 }

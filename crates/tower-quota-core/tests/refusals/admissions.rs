@@ -5,7 +5,7 @@ use std::time::Duration;
 use tower_quota_core::{Charge, Key, Left, LimitStatus, Outcome, Quota, RefusalCache, Store};
 use tower_quota_testkit::{ScriptedAnswer, ScriptedStore, SharedStore, block_on};
 
-use crate::{Setting, client};
+use crate::client;
 
 /// Answers that one limit has taken its last unit, and that another one refuses: a refund may be under way.
 #[test]
@@ -27,15 +27,18 @@ fn taken_units_of_a_refused_request_say_nothing() {
     assert_eq!(store.operations().len(), 2);
 }
 
-/// Admits requests that wait for their turns: each would be refused if it could not wait.
+/// Answers with the state of a bucket, whose last unit was taken: the next request is admitted with a wait.
 #[test]
-fn admission_with_a_wait_says_nothing() {
-    let (setting, quota, key) = (Setting::new(), Quota::per_second(10), client(1));
+fn bucket_refuses_no_request_that_may_wait() {
+    let (store, quota, key) = (ScriptedStore::new(), Quota::per_second(10), client(1));
+    let cache = RefusalCache::with_clock(SharedStore(store.clone()), store.clock().clone());
     let charge = Charge::new("second", &quota, &key);
-    setting.check(&[charge.cost(10)]);
-    let patient = charge.max_wait(Duration::from_millis(100));
-    assert!(setting.check(&[patient]).is_allowed());
-    setting.clock.advance(Duration::from_millis(100));
-    let (decision, was_asked) = setting.watch(&[patient]);
-    assert!(was_asked && decision.is_allowed());
+    let taken = LimitStatus::of_bucket("second".into(), &quota, 9 * quota.grain(), 1);
+    let used = LimitStatus { left: Left::of_bucket(&quota, 10 * quota.grain()), taken: 1, ..taken };
+    for (asked, charge) in [(2, charge.max_wait(Duration::from_millis(100))), (3, charge)] {
+        store.push(ScriptedAnswer::statuses([used]));
+        assert!(block_on(cache.check(&[charge])).unwrap().is_allowed());
+        block_on(cache.check(&[charge])).unwrap();
+        assert_eq!(store.operations().len(), asked);
+    }
 }
