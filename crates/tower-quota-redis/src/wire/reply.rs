@@ -156,6 +156,8 @@ mod tests {
         }
         assert_eq!(Reply::new(&reply(2, 3)).next(&template()), Err(Unreadable::Reply), "no such verdict");
         assert_eq!(Reply::new(&reply(4, ADMIT)).next(&template()), Err(Unreadable::Reply), "more than the capacity");
+        let late = [&complete[..23], &[255; 7], &complete[30..]].concat();
+        assert_eq!(Reply::new(&late).next(&template()), Err(Unreadable::Reply), "as much fits after the reset");
         assert_eq!(Reply::new(&[9; 60]).next(&template()), Err(Unreadable::Reply), "no such answer");
     }
 
