@@ -218,7 +218,7 @@ mod tests {
     static EVERYONE: Key<'_> = Key::EVERYONE;
     static PENALTY: Penalty = Penalty::after(2);
 
-    /// Takes five of six units, and returns what the answer to a request 20 s later says of the next such request.
+    /// Takes five of six units, and returns what the answer to a request 20 s later says of the next one.
     fn again_after(operation: Operation, last: Charge<'_>) -> Option<Duration> {
         let (charge, mut entry) = (Charge::new("minute", last.quota(), &EVERYONE), Entry::default());
         entry.decide(Operation::Check, &[charge.cost(5)], Timestamp::from_micros(1_000_000));
