@@ -37,10 +37,11 @@ pub struct Left(Amount);
 
 #[derive(Clone, Copy)]
 enum Amount {
-    /// `again_after` counts the microseconds until as much fits again; 0 if that is now, or unknown.
+    /// Times in microseconds: three words, as a bucket has. `again_after` is the time until as much fits again; 0 if that
+    /// is now, or unknown.
     Known {
         remaining: u64,
-        reset_after: Duration,
+        reset_after: u64,
         again_after: u64,
     },
     Bucket {
@@ -51,10 +52,10 @@ enum Amount {
 }
 
 impl Left {
-    /// Makes the amount of this many units, and the time until nothing is used.
+    /// Makes the amount of this many units, and the time until nothing is used, in full microseconds.
     #[must_use]
     pub const fn new(remaining: u64, reset_after: Duration) -> Self {
-        Self(Amount::Known { remaining, reset_after, again_after: 0 })
+        Self(Amount::Known { remaining, reset_after: micros(reset_after), again_after: 0 })
     }
 
     /// Adds the time until the limit admits as much again as it just has, if it does not now.
@@ -138,10 +139,10 @@ impl LimitStatus {
     /// Returns the time until nothing of the limit is used, if nothing else is charged.
     #[must_use]
     pub const fn reset_after(&self) -> Duration {
-        match self.left.0 {
+        Duration::from_micros(match self.left.0 {
             Amount::Known { reset_after, .. } => reset_after,
-            Amount::Bucket { used, refill, .. } => Duration::from_micros(bucket::until_back(refill, used)),
-        }
+            Amount::Bucket { used, refill, .. } => bucket::until_back(refill, used),
+        })
     }
 }
 
@@ -175,7 +176,7 @@ impl fmt::Debug for LimitStatus {
 impl fmt::Debug for Left {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Amount::Known { remaining, reset_after, .. } => write!(f, "Left({remaining}, {reset_after:?})"),
+            Amount::Known { remaining, reset_after, .. } => write!(f, "Left({remaining}, {reset_after} us)"),
             Amount::Bucket { used, grain, refill } => write!(f, "Left({used} taken of {grain}, back at {refill})"),
         }
     }
