@@ -62,25 +62,6 @@ pub(crate) fn read_short(rest: &mut &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn short(number: u64) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        push_short(&mut bytes, number);
-        bytes
-    }
-
-    #[test]
-    fn short_number_is_read_as_written() {
-        let round = (0..16).map(|zeros| 10_u64.pow(zeros));
-        for number in round.flat_map(|round| [round - 1, round, 3 * round, 7 * round + 1]).chain([(1 << 53) - 1]) {
-            let bytes = short(number);
-            let mut rest = &bytes[..];
-            assert_eq!(read_short(&mut rest), Some(number));
-            assert!(rest.is_empty(), "{number}");
-        }
-        let lengths = [0, 15, 16, 10_000_000, 60_000_000, 604_800_000_000].map(|number| short(number).len());
-        assert_eq!(lengths, [1, 1, 2, 1, 1, 3]);
-    }
-
     #[test]
     fn number_has_one_short_form() {
         // 10 with its zero, nothing with a zero left out, and more than a number may be.

@@ -1,9 +1,9 @@
-//! The memory store and the model agree on random traces: alone, boxed, and while other keys come and go.
+//! The memory store and the model agree on random traces: alone, and while other keys come and go.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tower_quota_core::{BoxStore, Charge, Key, MemoryStore, Name, Operation, Quota, Store};
+use tower_quota_core::{Charge, Key, MemoryStore, Name, Operation, Quota, Store};
 use tower_quota_testkit::block_on;
 use tower_quota_testkit::differential::Differential;
 
@@ -23,14 +23,6 @@ fn memory_store_agrees_with_model() {
         block_on(trace.compare(&store))?;
         assert_eq!(store.evicted(), 0);
         Ok(())
-    });
-}
-
-#[test]
-fn boxed_store_agrees_with_model() {
-    Differential::new().cases(50).bursts().regressions(REGRESSIONS).run(|trace| {
-        let store = BoxStore::new(MemoryStore::with_clock(1_000, trace.clock()));
-        block_on(trace.compare(&store))
     });
 }
 

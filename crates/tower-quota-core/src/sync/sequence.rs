@@ -119,14 +119,4 @@ mod tests {
             }
         });
     }
-
-    #[test]
-    fn closed_words_are_not_read() {
-        let lock = SequenceLock::<2>::closed();
-        assert_eq!(lock.read(Words::all), None);
-        lock.replace([1, 2]);
-        assert_eq!(lock.read(|words| (words.get(0), words.get(1))), Some((1, 2)));
-        lock.close();
-        assert_eq!(lock.read(Words::all), None);
-    }
 }

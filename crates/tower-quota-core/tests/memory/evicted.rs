@@ -77,18 +77,6 @@ fn evicted_client_waits_for_spent_limit_only() {
     assert!(admitted.statuses()[1].remaining() >= 9_998);
 }
 
-#[test]
-fn client_evicted_for_a_minute_is_admitted() {
-    let (store, clock) = store(1);
-    ask_both(&store, 0);
-    assert!(!ask_both(&store, 0).is_allowed());
-    ask_both(&store, 1);
-    clock.advance(Duration::from_secs(60));
-    let admitted = ask_both(&store, 0);
-    assert!(admitted.is_allowed());
-    assert!(admitted.statuses()[1].remaining() >= 9_998);
-}
-
 /// Covers a limit that is new to the row, and was spent before the row existed.
 #[test]
 fn spent_limit_is_remembered_beside_a_row() {
@@ -148,17 +136,6 @@ fn peek_of_evicted_client_writes_nothing() {
     assert!(after.filter_hits > before.filter_hits);
     after.filter_hits = before.filter_hits;
     assert_eq!(after, before);
-}
-
-#[test]
-fn evicted_shadow_limit_refuses_no_request() {
-    let (store, _) = store(1);
-    let quota = Quota::per_hour(1);
-    let key = Key::number(CLIENT, 0);
-    let shadow = [Charge::new(LIMIT, &quota, &key).shadow()];
-    check(&store, &shadow);
-    ask(&store, &quota, 1, 1);
-    assert!(check(&store, &shadow).is_allowed());
 }
 
 #[test]

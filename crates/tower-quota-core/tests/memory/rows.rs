@@ -7,18 +7,6 @@ use tower_quota_core::{Charge, Entry, Key, Operation, Quota, Timestamp};
 use crate::{CLIENT, LIMIT, ask, check, store};
 
 #[test]
-fn more_quotas_than_numbers_are_counted() {
-    let (store, _) = store(5_000);
-    for round in 1..=3 {
-        for limit in 0..2_500 {
-            let quota = Quota::per_hour(10 + limit);
-            assert_eq!(ask(&store, &quota, limit, 1).statuses()[0].remaining(), 10 + limit - round, "limit {limit}");
-        }
-    }
-    assert_eq!(store.len(), 2_500);
-}
-
-#[test]
 fn windows_of_millions_are_counted() {
     let (store, clock) = store(10);
     let quota = Quota::per_hour(9_000_000).sliding_window();

@@ -82,28 +82,45 @@ proptest! {
         prop_assert!(after - before >= cost.min(units / 2 - 1), "{} of {}", after - before, cost);
     }
 
-    /// Asserts that a refund of the last charge, at any later time, undoes it.
+    /// Asserts that a refund of the last charge, at once or at any later time, undoes it.
     #[test]
-    fn refund_of_the_last_charge_undoes_it(quota in quota(), trace in requests(20), pause in magnitude(1, 1 << 40)) {
+    fn refund_of_the_last_charge_undoes_it(
+        quota in quota(),
+        trace in requests(20),
+        pause in magnitude(1, 1 << 40),
+        goes_on_refunded in any::<bool>(),
+    ) {
         let mut play = Play::new(quota);
         for request in trace {
             let cost = play.arrive(request);
             let before = play.entry.clone();
-            if !play.check(cost).is_allowed() || play.entry.at() != Timestamp::from_micros(play.now) {
-                continue;
-            }
-            let later = Timestamp::from_micros(play.now + pause);
+            let mut decision = play.check(cost);
+            let Some(refund) = decision.refund() else { continue };
             let charge = [Charge::new("limit", &quota, &KEY).cost(cost)];
-            let mut after = play.entry.clone();
-            after.decide(Operation::Refund { taken_at: Timestamp::from_micros(play.now) }, &charge, later);
             let peek = [Charge::new("limit", &quota, &KEY).cost(0)];
-            let left = |mut entry: Entry| entry.decide(Operation::Check, &peek, later).statuses()[0].remaining();
-            let (given, wanted) = (left(after), left(before.clone()));
-            if quota.algorithm().is_bucket() && before.full_at() > Timestamp::from_micros(play.now) {
-                // Another charge was still being refilled. Units that time has refilled are not given back again.
-                prop_assert!(given <= wanted);
-            } else {
-                prop_assert_eq!(given, wanted);
+            let status = |entry: &Entry, at| entry.clone().decide(Operation::Check, &peek, at).statuses()[0];
+
+            let now = Timestamp::from_micros(play.now);
+            let mut refunded = play.entry.clone();
+            refunded.decide(refund, &charge, now);
+            let (given, wanted) = (status(&refunded, now), status(&before, now));
+            prop_assert_eq!(given.remaining(), wanted.remaining());
+            prop_assert_eq!(given.reset_after(), wanted.reset_after());
+
+            if play.entry.at() == now {
+                let later = Timestamp::from_micros(play.now + pause);
+                let mut after = play.entry.clone();
+                after.decide(refund, &charge, later);
+                let (given, wanted) = (status(&after, later).remaining(), status(&before, later).remaining());
+                if quota.algorithm().is_bucket() && before.full_at() > now {
+                    // Another charge was still being refilled. Units that time has refilled are not given back again.
+                    prop_assert!(given <= wanted);
+                } else {
+                    prop_assert_eq!(given, wanted);
+                }
+            }
+            if goes_on_refunded {
+                play.entry = refunded;
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Properties of refusals, peeks, orders of limits and backward clocks, which change nothing.
 
 use proptest::collection::vec;
-use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, proptest};
+use proptest::prelude::{Just, Strategy, prop_assert_eq, proptest};
 use tower_quota_core::{Charge, Decision, Entry, Key, Name, Operation, Quota, Timestamp, decide};
 
 use super::trace::{Play, quota, requests};
@@ -104,26 +104,6 @@ proptest! {
             prop_assert_eq!(&decision, &expected);
             if decision.is_allowed() {
                 latest = steady.now;
-            }
-        }
-    }
-
-    #[test]
-    fn immediate_refund_undoes_the_charge(quota in quota(), trace in requests(30), extra in any::<bool>()) {
-        let mut play = Play::new(quota);
-        for request in trace {
-            let cost = play.arrive(request);
-            let before = play.peek_at(play.now, play.charge(0));
-            let mut decision = play.check(cost);
-            let Some(refund) = decision.refund() else { continue };
-            let mut refunded = play.entry.clone();
-            let charge = [play.charge(cost)];
-            let after = refunded.decide(refund, &charge, Timestamp::from_micros(play.now));
-            prop_assert_eq!(before.statuses()[0].remaining(), after.statuses()[0].remaining());
-            prop_assert_eq!(before.statuses()[0].reset_after(), after.statuses()[0].reset_after());
-            prop_assert!(decision.refund().is_none());
-            if extra {
-                play.entry = refunded;
             }
         }
     }

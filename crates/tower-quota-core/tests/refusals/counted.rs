@@ -5,9 +5,7 @@ use std::time::Duration;
 use tower_quota_core::{Charge, Operation, Outcome, Penalty, Quota, Store};
 use tower_quota_testkit::block_on;
 
-use crate::{Setting, client};
-
-const MINUTE: Quota = Quota::per_minute(6);
+use crate::{MINUTE, Setting, client};
 
 #[test]
 fn counted_refusals_ask_ten_times_a_second() {

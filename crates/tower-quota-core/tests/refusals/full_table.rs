@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use tower_quota_core::{Charge, Key, Quota, RefusalCache};
 
-use crate::{Setting, client};
-
-const MINUTE: Quota = Quota::per_minute(6);
+use crate::{MINUTE, Setting, client};
 
 /// Makes a cache that has room for eight limits.
 fn setting() -> Setting {

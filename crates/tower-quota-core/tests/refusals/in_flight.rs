@@ -3,9 +3,7 @@
 use tower_quota_core::{Charge, Operation, Quota, RefusalCache, Store, Timestamp};
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore, SharedStore, block_on};
 
-use crate::{client, poll_once};
-
-const MINUTE: Quota = Quota::per_minute(6);
+use crate::{MINUTE, client, poll_once};
 
 fn setting() -> (RefusalCache<SharedStore<ScriptedStore>, ManualClock>, ScriptedStore) {
     let store = ScriptedStore::new();

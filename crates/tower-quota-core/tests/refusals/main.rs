@@ -16,10 +16,11 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use tower_quota_core::{Charge, Decision, Key, MemoryStore, Name, Operation, RefusalCache, Store};
+use tower_quota_core::{Charge, Decision, Key, MemoryStore, Name, Operation, Quota, RefusalCache, Store};
 use tower_quota_testkit::{ManualClock, block_on};
 
 const CLIENT: Name = Name::new("client");
+const MINUTE: Quota = Quota::per_minute(6);
 
 /// A store that other processes could share, made of one in memory.
 #[derive(Clone, Debug, Default)]
@@ -29,25 +30,14 @@ struct SharedStore {
     fails: Arc<AtomicBool>,
 }
 
-#[derive(Debug)]
-struct Unavailable;
-
-impl std::fmt::Display for Unavailable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("unavailable")
-    }
-}
-
-impl std::error::Error for Unavailable {}
-
 impl Store for SharedStore {
-    type Error = Unavailable;
-    type Future = std::future::Ready<Result<Decision, Unavailable>>;
+    type Error = std::io::Error;
+    type Future = std::future::Ready<std::io::Result<Decision>>;
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         self.calls.fetch_add(1, Ordering::Relaxed);
         if self.fails.load(Ordering::Relaxed) {
-            return std::future::ready(Err(Unavailable));
+            return std::future::ready(Err(std::io::Error::other("unavailable")));
         }
         let Ok(decision) = self.memory.apply(operation, charges).into_inner();
         std::future::ready(Ok(decision))

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Limiter, Quota, Store};
+use tower_quota_core::{Charge, Limiter, Store};
 use tower_quota_testkit::block_on;
 
-use crate::{Setting, client};
-
-const MINUTE: Quota = Quota::per_minute(6);
+use crate::{MINUTE, Setting, client};
 
 #[test]
 fn outage_keeps_refusal_until_it_ends() {

@@ -11,9 +11,8 @@ use std::time::Duration;
 use tower_quota_core::{Charge, Decision, Key, Left, LimitStatus, Operation, Outcome, Quota, RefusalCache, Store};
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedError, ScriptedStore, SharedStore, block_on};
 
-use crate::client;
+use crate::{MINUTE, client};
 
-const MINUTE: Quota = Quota::per_minute(6);
 const UNIT: Duration = Duration::from_secs(10);
 
 type Answer = Pin<Box<dyn Future<Output = Result<Decision, ScriptedError>> + Send>>;
