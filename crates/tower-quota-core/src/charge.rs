@@ -1,9 +1,13 @@
 //! Charges: what a request takes from its limits, as data that any store can decide on.
 
+mod options;
+mod owned;
+
 use core::time::Duration;
 
+use self::options::ChargeOptions;
+pub use self::owned::OwnedCharge;
 use crate::algorithm::longest_wait;
-use crate::charge_options::ChargeOptions;
 use crate::key::Key;
 use crate::name::Name;
 use crate::penalty::Penalty;
@@ -156,7 +160,7 @@ impl<'a> Charge<'a> {
     }
 
     /// Adds options.
-    pub(crate) const fn with(mut self, options: ChargeOptions) -> Self {
+    const fn with(mut self, options: ChargeOptions) -> Self {
         self.options = self.options.with(options);
         self
     }
@@ -200,16 +204,6 @@ impl<'a> Charge<'a> {
         asked.min(longest_wait(self.quota))
     }
 
-    /// Returns the longest wait that was asked for.
-    pub(crate) const fn longest_wait(&self) -> Option<Duration> {
-        self.max_wait
-    }
-
-    /// Returns the options.
-    pub(crate) const fn options(&self) -> ChargeOptions {
-        self.options
-    }
-
     /// Returns whether a bucket prepares for a refund: on request, or because requests wait.
     #[must_use]
     pub fn is_refundable(&self) -> bool {
@@ -248,7 +242,7 @@ impl<'a> Charge<'a> {
     #[must_use]
     #[inline]
     pub const fn is_plain(&self) -> bool {
-        self.cost > 0 && self.options.are_plain()
+        self.cost > 0 && self.options.are_plain_without(ChargeOptions::PLAIN)
     }
 
     /// Returns whether this is a [plain](Self::is_plain) charge but for being refundable.

@@ -32,10 +32,10 @@ pub struct LimitStatus {
 /// The units left of a limit, and the time until it is full.
 ///
 /// A bucket's are computed when they are read, because most requests never read them.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Left(Amount);
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Amount {
     /// Times in microseconds: three words, as a bucket has. `again_after` is the time until as much fits again; 0 if that
     /// is now, or unknown.
@@ -170,15 +170,6 @@ impl fmt::Debug for LimitStatus {
             .field("outcome", &self.outcome)
             .field("is_shadow", &self.is_shadow)
             .finish()
-    }
-}
-
-impl fmt::Debug for Left {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Amount::Known { remaining, reset_after, .. } => write!(f, "Left({remaining}, {reset_after} us)"),
-            Amount::Bucket { used, grain, refill } => write!(f, "Left({used} taken of {grain}, back at {refill})"),
-        }
     }
 }
 

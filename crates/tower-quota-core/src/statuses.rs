@@ -8,7 +8,7 @@ use crate::status::LimitStatus;
 /// The statuses of a decision, up to three of them without an allocation.
 ///
 /// A known number of statuses is written in place. A vector would have to check its length first.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Statuses {
     None,
     One([LimitStatus; 1]),
@@ -56,14 +56,6 @@ impl Deref for Statuses {
         }
     }
 }
-
-impl PartialEq for Statuses {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl Eq for Statuses {}
 
 impl fmt::Debug for Statuses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

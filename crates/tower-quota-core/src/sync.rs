@@ -146,6 +146,21 @@ pub fn thread_place() -> usize {
     })
 }
 
+/// Runs a model in every order, and prints how many there are.
+#[cfg(all(test, loom))]
+pub(crate) fn every_order(name: &str, model: impl Fn() + Send + Sync + 'static) {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+
+    let orders = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&orders);
+    loom::model(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        model();
+    });
+    println!("{name}: {} orders", orders.load(Ordering::Relaxed));
+}
+
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {

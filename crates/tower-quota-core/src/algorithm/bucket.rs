@@ -224,12 +224,6 @@ pub(crate) const fn units_left(capacity: u64, grain: u64, used: u64) -> u64 {
     }
 }
 
-/// Returns the microseconds until nothing is used.
-#[inline]
-pub(crate) const fn reset(quota: &Quota, used: u64) -> u64 {
-    until_back(quota.refill(), used)
-}
-
 /// Returns the microseconds until `used` grains are back, at `refill` grains a microsecond.
 #[inline]
 pub(crate) const fn until_back(refill: u64, used: u64) -> u64 {
@@ -256,17 +250,6 @@ pub(super) fn taken(quota: &Quota, used: u64, cost: u64) -> u64 {
 pub(super) fn penalised(quota: &Quota, used: u64, cost: u64) -> u64 {
     let empty = quota.capacity() * quota.grain();
     used.max(taken(quota, used, cost).min(empty))
-}
-
-/// Returns the microseconds until a debt is paid; 0 where there is none.
-pub(super) fn until_paid(quota: &Quota, used: u64) -> u64 {
-    used.saturating_sub(quota.capacity() * quota.grain()).div_ceil(quota.refill())
-}
-
-/// Returns the grains used with one unit more, down to `most_debt` units of debt.
-pub(super) fn struck(quota: &Quota, used: u64, most_debt: u64) -> u64 {
-    let deepest = (quota.capacity() + most_debt) * quota.grain();
-    used.max((used + quota.grain()).min(deepest))
 }
 
 #[cfg(test)]

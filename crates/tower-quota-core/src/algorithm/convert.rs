@@ -28,7 +28,7 @@ pub(super) fn convert(state: &State, old: &Quota, new: &Quota, now: u64) -> Stat
     if old.has_windows_of(new) {
         return state;
     }
-    let (used, grain) = state.counting().used(old, now);
+    let (used, grain) = state.used(old, now);
     match State::fresh(new, now) {
         State::Bucket(_) => State::Bucket(Bucket::new(new, grains_used(used, old.capacity() * grain, grain, new), now)),
         mut fresh => {

@@ -10,6 +10,7 @@
 //! bucket at one rate as far back as they reach. (A charge in the microsecond of a conversion counts as later.)
 
 use crate::quota::{MOST_USED, Quota};
+use crate::time::micros;
 
 /// The least grains used in two spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Lows {
 
     /// Starts a new span at `now` if the present one is long enough.
     pub(super) fn pass(self, quota: &Quota, used: u64, now: u64) -> Self {
-        match now.saturating_sub(self.since) < horizon(quota) {
+        match now.saturating_sub(self.since) < micros(quota.window()) {
             true => self,
             false => Self { since: now, low: used, low_before: (self.low + 1).min(MOST_USED) },
         }
@@ -45,7 +46,7 @@ impl Lows {
     pub(super) fn since(self, quota: &Quota, instant: u64) -> Option<u64> {
         if instant >= self.since {
             Some(self.low)
-        } else if instant.saturating_add(horizon(quota)) >= self.since {
+        } else if instant.saturating_add(micros(quota.window())) >= self.since {
             Some(self.low.min(self.low_before.checked_sub(1)?))
         } else {
             None
@@ -60,9 +61,4 @@ impl Lows {
         };
         Self { since: self.since, low: self.low.saturating_sub(grains), low_before }
     }
-}
-
-/// Returns the microseconds that an empty bucket takes to fill.
-fn horizon(quota: &Quota) -> u64 {
-    (quota.capacity() * quota.grain()).div_ceil(quota.refill())
 }

@@ -12,10 +12,11 @@ mod lows;
 mod sliding_log;
 mod sliding_window;
 
+use core::ops::{Deref, DerefMut};
+
 pub(crate) use self::bucket::{Bucket, longest_wait};
 pub(crate) use self::convert::bucket_used;
-use self::counting::Counting;
-pub(crate) use self::counting::Refund;
+pub(crate) use self::counting::{Counting, Refund};
 use self::fixed_window::FixedWindow;
 pub use self::fixed_window::MOST_COUNTED;
 use self::sliding_log::SlidingLog;
@@ -57,13 +58,21 @@ macro_rules! kinds {
                 }
             }
 
-            fn counting(&self) -> &dyn Counting {
+        }
+
+        /// A state is used as a [`Counting`] of its kind.
+        impl Deref for State {
+            type Target = dyn Counting;
+
+            fn deref(&self) -> &Self::Target {
                 match self {
                     $(Self::$kind(state) => state,)*
                 }
             }
+        }
 
-            fn counting_mut(&mut self) -> &mut dyn Counting {
+        impl DerefMut for State {
+            fn deref_mut(&mut self) -> &mut Self::Target {
                 match self {
                     $(Self::$kind(state) => state,)*
                 }
@@ -88,7 +97,7 @@ impl State {
         match cost {
             0 => Outcome::Allow,
             cost if cost > quota.capacity() => Outcome::Never,
-            cost => self.counting().judge(quota, now, cost, max_wait),
+            cost => (**self).judge(quota, now, cost, max_wait),
         }
     }
 
@@ -97,36 +106,7 @@ impl State {
     /// The time holds if nothing else is charged.
     #[must_use]
     pub(crate) fn left(&self, quota: &Quota, now: u64) -> (u64, u64) {
-        (self.counting().remaining(quota, now), self.full_at(quota).saturating_sub(now))
-    }
-
-    /// Returns the instant from which nothing is used any more, if nothing else is charged.
-    #[must_use]
-    pub(crate) fn full_at(&self, quota: &Quota) -> u64 {
-        self.counting().full_at(quota)
-    }
-
-    /// Appends the stored form, without the instant at which it is full.
-    pub(crate) fn encode(&self, quota: &Quota, bytes: &mut Vec<u8>) {
-        self.counting().encode(quota, bytes);
-    }
-
-    /// Returns the state as one word; see [`Counting::packed`].
-    pub(crate) fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
-        self.counting().packed(quota, at)
-    }
-
-    /// Drops the units that no longer count at `now`.
-    pub(crate) fn advance(&mut self, quota: &Quota, now: u64) {
-        self.counting_mut().advance(quota, now);
-    }
-
-    /// Takes `cost` units from a state that was advanced to `now`, whether they fit or not.
-    ///
-    /// Units that do not fit are a debt. Returns the units recorded, which are fewer than the cost if the state cannot
-    /// count more.
-    pub(crate) fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64 {
-        self.counting_mut().take(quota, now, cost)
+        (self.remaining(quota, now), self.full_at(quota).saturating_sub(now))
     }
 
     /// Makes later charges refundable exactly. Only buckets have to prepare for this.
@@ -141,11 +121,6 @@ impl State {
         matches!(self, Self::Bucket(Bucket { lows: Some(_), .. }))
     }
 
-    /// Gives back some of a charge, in a state that was advanced to `now`.
-    pub(crate) fn refund(&mut self, quota: &Quota, now: u64, refund: Refund) {
-        self.counting_mut().refund(quota, now, refund);
-    }
-
     /// Takes up to `cost` units for a refused request, if refusals count. Never goes into debt.
     ///
     /// The state was advanced to `now`.
@@ -153,7 +128,8 @@ impl State {
         match self {
             Self::Bucket(bucket) => bucket.change(quota, now, |used| bucket::penalised(quota, used, cost)),
             _ => {
-                self.take(quota, now, cost.min(self.left(quota, now).0));
+                let left = self.remaining(quota, now);
+                self.take(quota, now, cost.min(left));
             }
         }
     }
@@ -161,7 +137,10 @@ impl State {
     /// Returns the microseconds until a bucket of strikes has paid its debt; 0 where there is none.
     pub(crate) fn until_paid(&self, quota: &Quota, now: u64) -> u64 {
         match self {
-            Self::Bucket(bucket) => bucket::until_paid(quota, bucket.used_grains(quota, now)),
+            Self::Bucket(bucket) => {
+                let debt = bucket.used_grains(quota, now).saturating_sub(quota.capacity() * quota.grain());
+                bucket::until_back(quota.refill(), debt)
+            }
             _ => 0,
         }
     }
@@ -169,7 +148,8 @@ impl State {
     /// Takes one unit of a bucket of strikes, into debt, but no deeper than `most_debt` units.
     pub(crate) fn strike(&mut self, quota: &Quota, now: u64, most_debt: u64) {
         if let Self::Bucket(bucket) = self {
-            bucket.change(quota, now, |used| bucket::struck(quota, used, most_debt));
+            let deepest = (quota.capacity() + most_debt) * quota.grain();
+            bucket.change(quota, now, |used| used.max((used + quota.grain()).min(deepest)));
         }
     }
 

@@ -1,24 +1,14 @@
 //! Every order in which threads can read and replace a line, by loom. Run by `scripts/contention`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use loom::thread;
 
 use super::counter::TimeSource;
 use super::line::{Line, Rate};
 use super::machine::Machine;
-
-/// Runs a model in every order, and prints how many there are.
-fn every_order(name: &str, model: impl Fn() + Send + Sync + 'static) {
-    let orders = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&orders);
-    loom::model(move || {
-        counted.fetch_add(1, Ordering::Relaxed);
-        model();
-    });
-    println!("{name}: {} orders", orders.load(Ordering::Relaxed));
-}
+use crate::sync::every_order;
 
 /// A comparison, and the rate that was measured with it.
 type Published = (u64, u64, Rate);

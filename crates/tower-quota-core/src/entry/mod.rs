@@ -177,30 +177,30 @@ impl Entry {
     }
 
     /// Returns the slot of a counter. A slot that is full again is the same as none.
-    fn slot(&self, id: u32, now: u64) -> Option<(usize, &Slot)> {
-        self.slots.iter().enumerate().find(|(_, slot)| slot.limit == id && slot.full_at() > now)
+    fn slot(&self, id: u32, now: u64) -> Option<&Slot> {
+        self.slots.iter().find(|slot| slot.limit == id && slot.full_at() > now)
     }
 
     /// Returns the state of a counter, under the quota that is asked.
     fn state_for(&self, counter: Counter<'_>, now: u64) -> Cow<'_, State> {
         match self.slot(counter.id, now) {
-            Some((_, slot)) if slot.quota.counts_like(counter.quota) => Cow::Borrowed(&slot.state),
-            Some((_, slot)) => Cow::Owned(slot.state.convert(&slot.quota, counter.quota, now)),
+            Some(slot) if slot.quota == counter.quota.reduced() => Cow::Borrowed(&slot.state),
+            Some(slot) => Cow::Owned(slot.state.convert(&slot.quota, counter.quota, now)),
             None => Cow::Owned(State::fresh(counter.quota, now)),
         }
     }
 
     /// Returns whether a counter is stored under another quota.
     pub(crate) fn has_other_quota(&self, counter: Counter<'_>, now: u64) -> bool {
-        self.slot(counter.id, now).is_some_and(|(_, slot)| !slot.quota.counts_like(counter.quota))
+        self.slot(counter.id, now).is_some_and(|slot| slot.quota != counter.quota.reduced())
     }
 
     /// Returns whether a charge of this counter may be refunded here.
     ///
     /// The counter must be stored, and counted by the same quota or in the same windows.
     pub(crate) fn may_refund(&self, counter: Counter<'_>, now: u64) -> bool {
-        let counts_it = |quota: &Quota| quota.counts_like(counter.quota) || quota.has_windows_of(counter.quota);
-        self.slot(counter.id, now).is_some_and(|(_, slot)| counts_it(&slot.quota))
+        let counts_it = |quota: &Quota| *quota == counter.quota.reduced() || quota.has_windows_of(counter.quota);
+        self.slot(counter.id, now).is_some_and(|slot| counts_it(&slot.quota))
     }
 
     /// Changes the state of a counter at `now`, in its place.

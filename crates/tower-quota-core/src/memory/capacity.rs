@@ -4,9 +4,9 @@ use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 
 /// A counter of places. `taken` never exceeds `capacity`: a place is claimed before an entry is kept in it.
 pub(super) struct Capacity {
-    capacity: usize,
+    pub(super) capacity: usize,
     /// The part of one table.
-    share: usize,
+    pub(super) share: usize,
     taken: AtomicUsize,
     evicted: AtomicU64,
     evicted_limited: AtomicU64,
@@ -38,15 +38,6 @@ impl Capacity {
         if is_limited {
             self.evicted_limited.fetch_add(1, Ordering::Relaxed);
         }
-    }
-
-    pub(super) const fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    /// Returns a table's part of the capacity.
-    pub(super) const fn share(&self) -> usize {
-        self.share
     }
 
     pub(super) fn taken(&self) -> usize {

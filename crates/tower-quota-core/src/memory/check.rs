@@ -61,7 +61,7 @@ impl Inner {
         if !charges.iter().all(|charge| charge.is_plain()) {
             return self.check_by_model(&charges, decision);
         }
-        let hash = self.hash(charges[0].key());
+        let hash = self.seed.hash(charges[0].key());
         let number = self.table_of(hash);
         // The time is read while the row is being fetched.
         if N == 1 {
@@ -109,25 +109,6 @@ impl Inner {
         is_done
     }
 
-    /// Checks a plain charge of one key in its narrow row, if that counts the limit.
-    #[inline]
-    fn check_bucket(&self, hash: u64, counter: Counter<'_>, cost: u64) -> Option<(u64, bool)> {
-        let number = self.table_of(hash);
-        self.prefetches[number].fetch::<NARROW>(hash);
-        let now = self.time.now().as_micros();
-        let mut guard = locked(&self.tables[number].0);
-        let table = &mut *guard;
-        table.interned.prefetch::<1>();
-        let Buckets::Narrow(buckets) = &mut table.buckets else { return None };
-        let (row, quota) = (RowMut(row_of(buckets, hash)?), counter.quota);
-        let elapsed = now.checked_sub(row.read().at())?;
-        if cost == 0 || !table.interned.is_bucket_of(row.read().number(0), counter) {
-            return None;
-        }
-        let used = bucket::refilled(quota, row.read().value(0), elapsed);
-        Some(charge_row(row, quota, used, cost, now))
-    }
-
     /// Checks `N` charges of one key on a draft of its row.
     #[inline(never)]
     fn check_draft<const N: usize>(
@@ -167,7 +148,7 @@ impl Inner {
         let (mut drafts, mut hashes, mut keys) = ([Draft::default(); MOST_KEYS], [0; MOST_KEYS], 0);
         let mut asked = [DraftCharge::default(); MOST_CHARGES];
         for (charge, asked) in charges.iter().zip(&mut asked) {
-            let hash = self.hash(charge.key());
+            let hash = self.seed.hash(charge.key());
             asked.draft = hashes[..keys].iter().position(|known| *known == hash).unwrap_or(keys);
             if asked.draft == keys {
                 *hashes.get_mut(keys)? = hash;
@@ -233,14 +214,29 @@ impl MemoryStore {
     /// Returns the hash that stands for a key in this store.
     #[inline]
     pub(crate) fn hash(&self, key: &Key<'_>) -> u64 {
-        self.inner.hash(key)
+        self.inner.seed.hash(key)
     }
 
-    /// Checks one plain charge in its row. Returns the grains used afterwards, and whether it is admitted. Returns
-    /// `None`, and does nothing, when the row does not count the limit by this quota.
+    /// Checks one plain charge in its narrow row. Returns the grains used afterwards, and whether it is admitted.
+    ///
+    /// Returns `None`, and does nothing, when the row does not count the limit by this quota.
     #[inline]
     pub(crate) fn check_bucket(&self, hash: u64, counter: Counter<'_>, cost: u64) -> Option<(u64, bool)> {
-        self.inner.check_bucket(hash, counter, cost)
+        let inner = &*self.inner;
+        let number = inner.table_of(hash);
+        inner.prefetches[number].fetch::<NARROW>(hash);
+        let now = inner.time.now().as_micros();
+        let mut guard = locked(&inner.tables[number].0);
+        let table = &mut *guard;
+        table.interned.prefetch::<1>();
+        let Buckets::Narrow(buckets) = &mut table.buckets else { return None };
+        let (row, quota) = (RowMut(row_of(buckets, hash)?), counter.quota);
+        let elapsed = now.checked_sub(row.read().at())?;
+        if cost == 0 || !table.interned.is_bucket_of(row.read().number(0), counter) {
+            return None;
+        }
+        let used = bucket::refilled(quota, row.read().value(0), elapsed);
+        Some(charge_row(row, quota, used, cost, now))
     }
 }
 

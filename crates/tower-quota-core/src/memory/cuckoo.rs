@@ -163,7 +163,7 @@ fn rows_of(bucket: usize) -> core::ops::Range<usize> {
 /// wide ones, which are larger, it is 85 of 100.
 const fn full_size(is_wide: bool, capacity: &Capacity) -> usize {
     let percent = if is_wide { 85 } else { 76 };
-    (capacity.share() * 100 / percent).div_ceil(ROWS) + 1
+    (capacity.share * 100 / percent).div_ceil(ROWS) + 1
 }
 
 /// Returns the buckets for which memory is reserved: those of a full store and a small step more.

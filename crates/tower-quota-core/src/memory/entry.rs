@@ -101,7 +101,7 @@ impl Row<'_> {
         for count in self.counts() {
             let Some(quota) = interned.quota(count.number) else { continue };
             let (is_spent, reset) = if quota.refill() > 0 {
-                (bucket::is_spent(quota, count.value), bucket::reset(quota, count.value))
+                (bucket::is_spent(quota, count.value), bucket::until_back(quota.refill(), count.value))
             } else {
                 let (remaining, reset) = State::unpacked(count.value, quota, at).left(quota, at);
                 (remaining == 0, reset)

@@ -227,7 +227,7 @@ impl MemoryStore {
         let capacity = &self.inner.capacity;
         let mut stats = MemoryStats {
             entries: self.len(),
-            capacity: capacity.capacity(),
+            capacity: capacity.capacity,
             evicted: capacity.evicted(),
             evicted_limited: capacity.evicted_limited(),
             filter_hits: 0,
@@ -261,12 +261,6 @@ impl MemoryStore {
 }
 
 impl Inner {
-    /// Returns the hash that stands for a key.
-    #[inline]
-    fn hash(&self, key: &Key<'_>) -> u64 {
-        self.seed.hash(key)
-    }
-
     /// Returns the number of the table that an entry is in.
     fn table_of(&self, hash: u64) -> usize {
         let shared = self.tables.len() - 1;
@@ -321,7 +315,7 @@ impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryStore")
             .field("len", &self.len())
-            .field("capacity", &self.inner.capacity.capacity())
+            .field("capacity", &self.inner.capacity.capacity)
             .finish()
     }
 }

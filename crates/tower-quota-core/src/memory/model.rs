@@ -32,7 +32,7 @@ impl Inner {
         let (mut drafts, mut hashes) = (SmallVec::<[Draft; 2]>::new(), SmallVec::<[u64; 2]>::new());
         let mut draft_of = SmallVec::<[usize; 4]>::new();
         for charge in charges {
-            let hash = self.hash(charge.key());
+            let hash = self.seed.hash(charge.key());
             draft_of.push(hashes.iter().position(|known| *known == hash).unwrap_or_else(|| {
                 drafts.push(Draft::new(hash, self.table_of(hash)));
                 hashes.push(hash);

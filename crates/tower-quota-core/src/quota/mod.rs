@@ -370,16 +370,6 @@ impl Quota {
         Some(Self { algorithm, anchor, units, period, capacity, burst_given: algorithm.is_bucket(), grain, refill })
     }
 
-    /// Returns whether state counted by `other` can be read as counted by this quota, without conversion.
-    pub(crate) fn counts_like(&self, other: &Self) -> bool {
-        let same_state = self.algorithm.state_code() == other.algorithm.state_code();
-        same_state
-            && self.capacity == other.capacity
-            && self.grain == other.grain
-            && self.refill == other.refill
-            && (self.algorithm.is_bucket() || self.period == other.period && self.anchor == other.anchor)
-    }
-
     /// Returns whether both count the same windows in the same steps, of any number of units: no bucket does.
     pub(crate) fn has_windows_of(&self, other: &Self) -> bool {
         !self.algorithm.is_bucket()

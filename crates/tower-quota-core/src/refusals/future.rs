@@ -5,6 +5,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
+use futures_util::future::Either;
 use pin_project_lite::pin_project;
 
 use crate::decision::Decision;
@@ -20,29 +21,21 @@ pin_project! {
         S: Store,
     {
         #[pin]
-        source: Source<S::Future, BoxAnswer<S>>,
+        source: Either<S::Future, BoxAnswer<S>>,
     }
 }
 
 type BoxAnswer<S> = Pin<Box<dyn Future<Output = Result<Decision, <S as Store>::Error>> + Send>>;
 
-pin_project! {
-    #[project = SourceProjection]
-    enum Source<F, B> {
-        Direct { #[pin] answer: F },
-        Tracked { answer: B },
-    }
-}
-
 impl<S: Store> RefusalFuture<S> {
     /// Passes on the answer of the store.
     pub(super) const fn direct(answer: S::Future) -> Self {
-        Self { source: Source::Direct { answer } }
+        Self { source: Either::Left(answer) }
     }
 
     /// Boxes an answer that the cache takes part in.
     pub(super) fn tracked(answer: impl Future<Output = Result<Decision, S::Error>> + Send + 'static) -> Self {
-        Self { source: Source::Tracked { answer: Box::pin(answer) } }
+        Self { source: Either::Right(Box::pin(answer)) }
     }
 }
 
@@ -50,10 +43,7 @@ impl<S: Store> Future for RefusalFuture<S> {
     type Output = Result<Decision, S::Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.project().source.project() {
-            SourceProjection::Direct { answer } => answer.poll(cx),
-            SourceProjection::Tracked { answer } => answer.as_mut().poll(cx),
-        }
+        self.project().source.poll(cx)
     }
 }
 

@@ -6,10 +6,11 @@ use std::sync::atomic::AtomicU64;
 
 use loom::thread;
 
-use super::{NOW, every_order, store};
+use super::{NOW, store};
 use crate::charge::Operation;
 use crate::memory::contention::history::{Call, ChargeSpec, EVERYONE, Entries, Request, explain};
 use crate::quota::Quota;
+use crate::sync::every_order;
 
 const TWO: Quota = Quota::per_hour(2);
 

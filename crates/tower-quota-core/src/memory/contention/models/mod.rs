@@ -3,9 +3,6 @@
 mod answers;
 mod places;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use crate::clock::Clock;
 use crate::memory::MemoryStore;
 use crate::time::Timestamp;
@@ -24,15 +21,4 @@ impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         NOW
     }
-}
-
-/// Runs a model in every order, and prints how many there are.
-fn every_order(name: &str, model: impl Fn() + Send + Sync + 'static) {
-    let orders = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&orders);
-    loom::model(move || {
-        counted.fetch_add(1, Ordering::Relaxed);
-        model();
-    });
-    println!("{name}: {} orders", orders.load(Ordering::Relaxed));
 }

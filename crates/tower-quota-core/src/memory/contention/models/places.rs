@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use super::{every_order, store};
+use super::store;
 use crate::charge::Charge;
 use crate::decision::Decision;
 use crate::key::Key;
@@ -13,6 +13,7 @@ use crate::memory::capacity::Capacity;
 use crate::memory::contention::history::key;
 use crate::quota::Quota;
 use crate::store::Store;
+use crate::sync::every_order;
 
 /// A quota that one request spends: a store that evicts the entry has to remember that its client is limited.
 const ONE: Quota = Quota::per_hour(1);
@@ -25,7 +26,7 @@ fn is_admitted(store: &MemoryStore, client: usize) -> bool {
 
 /// Returns a client in another table than client 0.
 fn client_in_other_table(store: &MemoryStore) -> usize {
-    let table = |client| store.inner.table_of(store.inner.hash(&key(client)));
+    let table = |client| store.inner.table_of(store.hash(&key(client)));
     (10..).find(|&client| table(client) != table(0)).unwrap()
 }
 

@@ -6,23 +6,23 @@ use core::fmt;
 ///
 /// They are one byte: a service writes a charge for each limit of each request.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ChargeOptions(u8);
+pub(super) struct ChargeOptions(u8);
 
 impl ChargeOptions {
     /// No option.
-    pub(crate) const PLAIN: Self = Self(0);
+    pub(super) const PLAIN: Self = Self(0);
     /// The store itself decides. Such a charge may still be plain.
-    pub(crate) const EXACT: Self = Self(1);
+    pub(super) const EXACT: Self = Self(1);
     /// Refused requests are charged too.
-    pub(crate) const COUNTS_REFUSALS: Self = Self(1 << 1);
+    pub(super) const COUNTS_REFUSALS: Self = Self(1 << 1);
     /// A shadow, which is evaluated and not enforced.
-    pub(crate) const SHADOW: Self = Self(1 << 2);
+    pub(super) const SHADOW: Self = Self(1 << 2);
     /// A check takes as many units as are left.
-    pub(crate) const AT_MOST: Self = Self(1 << 3);
+    pub(super) const AT_MOST: Self = Self(1 << 3);
     /// A bucket prepares for a refund.
-    pub(crate) const REFUNDABLE: Self = Self(1 << 4);
+    pub(super) const REFUNDABLE: Self = Self(1 << 4);
     /// Something else makes it other than plain: its algorithm, its longest wait or its penalty.
-    pub(crate) const SPECIAL: Self = Self(1 << 5);
+    pub(super) const SPECIAL: Self = Self(1 << 5);
 
     const NAMES: [(Self, &'static str); 6] = [
         (Self::EXACT, "exact"),
@@ -35,25 +35,19 @@ impl ChargeOptions {
 
     /// Adds other options.
     #[inline]
-    pub(crate) const fn with(self, others: Self) -> Self {
+    pub(super) const fn with(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
 
     /// Returns whether an option is on.
     #[inline]
-    pub(crate) const fn has(self, option: Self) -> bool {
+    pub(super) const fn has(self, option: Self) -> bool {
         self.0 & option.0 != 0
-    }
-
-    /// Returns whether a charge with these options may be plain.
-    #[inline]
-    pub(crate) const fn are_plain(self) -> bool {
-        self.are_plain_without(Self::EXACT)
     }
 
     /// Returns whether a charge may be plain if it is not for these options.
     #[inline]
-    pub(crate) const fn are_plain_without(self, others: Self) -> bool {
+    pub(super) const fn are_plain_without(self, others: Self) -> bool {
         self.0 & !others.with(Self::EXACT).0 == 0
     }
 }

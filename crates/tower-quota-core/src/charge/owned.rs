@@ -2,8 +2,7 @@
 
 use core::time::Duration;
 
-use crate::charge::Charge;
-use crate::charge_options::ChargeOptions;
+use super::{Charge, ChargeOptions};
 use crate::key::Key;
 use crate::name::Name;
 use crate::penalty::Penalty;
@@ -27,8 +26,8 @@ pub struct OwnedCharge {
     quota: Quota,
     key: Key<'static>,
     cost: u64,
-    max_wait: Option<Duration>,
     penalty: Option<Penalty>,
+    max_wait: Option<Duration>,
     options: ChargeOptions,
 }
 
@@ -49,27 +48,23 @@ impl OwnedCharge {
     /// Returns the charge itself, borrowing from this.
     #[must_use]
     pub fn as_charge(&self) -> Charge<'_> {
-        let mut charge = Charge::new(self.name, &self.quota, &self.key).cost(self.cost);
-        if let Some(longest) = self.max_wait {
-            charge = charge.max_wait(longest);
+        let Self { name, quota, key, cost, penalty, max_wait, options } = self;
+        Charge {
+            name: *name,
+            quota,
+            key,
+            cost: *cost,
+            penalty: penalty.as_ref(),
+            max_wait: *max_wait,
+            options: *options,
         }
-        if let Some(penalty) = &self.penalty {
-            charge = charge.penalty(penalty);
-        }
-        charge.with(self.options)
     }
 }
 
 impl From<&Charge<'_>> for OwnedCharge {
     fn from(charge: &Charge<'_>) -> Self {
-        Self {
-            name: charge.name(),
-            quota: *charge.quota(),
-            key: Key::owned(charge.key().scope(), charge.key().as_bytes()),
-            cost: charge.units(),
-            max_wait: charge.longest_wait(),
-            penalty: charge.penalised_by().copied(),
-            options: charge.options(),
-        }
+        let Charge { name, quota, key, cost, penalty, max_wait, options } = *charge;
+        let key = Key::owned(key.scope(), key.as_bytes());
+        Self { name, quota: *quota, key, cost, penalty: penalty.copied(), max_wait, options }
     }
 }
