@@ -1,6 +1,5 @@
 //! Drafts: one key's counts, copied from their row while a request is decided.
 
-use super::capacity::Capacity;
 use super::entry::spent_until;
 use super::insert::{Content, WriteContext};
 use super::row::{Count, MOST_LIMITS, Mark};
@@ -11,12 +10,9 @@ use crate::charge::Charge;
 /// The counts of a key as of the request. The table changes only in [`write`](Self::write).
 #[derive(Clone, Copy, Default)]
 pub(super) struct Draft {
-    pub(super) hash: u64,
-    pub(super) table: usize,
-    /// The position of the table's guard among those of the request.
-    pub(super) guard: usize,
+    hash: u64,
     /// The row, if the key has one.
-    pub(super) position: Option<usize>,
+    position: Option<usize>,
     counts: [Count; MOST_LIMITS],
     limits: usize,
     /// The limits that the request asked, a bit for each position.
@@ -26,8 +22,6 @@ pub(super) struct Draft {
     /// Says whether the row changes also if the request is refused: a count was converted to another quota, or is
     /// spent for less time than the evicted filter says.
     must_be_written: bool,
-    /// Says whether a limit is new to the row.
-    has_new: bool,
     /// Says whether one of its limits refuses the request.
     refuses: bool,
 }
@@ -35,8 +29,6 @@ pub(super) struct Draft {
 /// The position and the used grains of one charge's limit.
 #[derive(Clone, Copy, Default)]
 pub(super) struct DraftCharge {
-    /// The draft of its key.
-    pub(super) draft: usize,
     /// The position of its limit in the draft.
     position: usize,
     /// Grains used: before the charge, and with it once it is taken.
@@ -44,27 +36,12 @@ pub(super) struct DraftCharge {
 }
 
 impl Draft {
-    pub(super) fn new(hash: u64, table: usize) -> Self {
-        Self { hash, table, ..Self::default() }
-    }
-
-    /// Finds the row of the key. Returns its instant, or 0 if there is none.
-    ///
-    /// A row that is too far ahead of the clock to be true is dropped.
-    #[inline]
-    pub(super) fn find(&mut self, table: &mut Table, clock: u64, capacity: &Capacity) -> u64 {
-        self.position = table.find(self.hash);
-        let at = self.position.map_or(0, |position| table.row(position).at());
-        if at > clock && self.position.is_some_and(|position| !table.is_trusted(position, clock)) {
-            table.forget(self.hash, capacity);
-            self.position = None;
-            return 0;
-        }
-        at
+    /// Makes the draft of a key whose row is at this position, if it has one.
+    pub(super) fn new(hash: u64, position: Option<usize>) -> Self {
+        Self { hash, position, ..Self::default() }
     }
 
     /// Reads the counts of the row as of `now`. Returns `None` if the model has to decide.
-    #[inline]
     pub(super) fn load(&mut self, table: &Table, now: u64) -> Option<()> {
         let Some(position) = self.position else { return Some(()) };
         let row = table.row(position);
@@ -90,7 +67,6 @@ impl Draft {
     ///
     /// 1. The limit is among the counts. If it is counted by another quota, the count is converted.
     /// 2. Otherwise it gets a new position. Its count comes from the evicted filter, or is 0.
-    #[inline]
     pub(super) fn judge(
         &mut self,
         table: &mut Table,
@@ -117,7 +93,6 @@ impl Draft {
         self.asked |= 1 << position;
         let count = &mut self.counts[position];
         if found.is_none() {
-            self.has_new = true;
             count.value = 0;
             if let Some(until) = table.evicted_until((self.hash, counter.id), now) {
                 let full = charge.quota().capacity() * charge.quota().grain();
@@ -138,14 +113,12 @@ impl Draft {
     }
 
     /// Takes a charge's units.
-    #[inline]
     pub(super) fn take(&mut self, charge: &Charge<'_>, asked: &mut DraftCharge) {
         asked.used += charge.units() * charge.quota().grain();
         self.counts[asked.position].value = asked.used;
     }
 
     /// Writes the counts into the table if the request has changed them.
-    #[inline]
     pub(super) fn write(&self, table: &mut Table, is_admitted: bool, context: &WriteContext<'_>) {
         let mark = match (is_admitted, self.refuses) {
             (true, _) => Mark::Charged,
@@ -157,13 +130,6 @@ impl Draft {
             if let Some(position) = self.position.filter(|&position| table.row(position).hash() == self.hash) {
                 table.row_mut(position).mark(mark);
             }
-            return;
-        }
-        let counts_something = self.counts.iter().any(|count| count.value > 0);
-        if let (Some(position), false) = (self.position, self.has_new)
-            && counts_something
-            && table.rewrite_row(position, self.hash, &self.counts[..self.limits], mark, context.now)
-        {
             return;
         }
         if self.restored != 0 {

@@ -60,7 +60,7 @@ impl Table {
         let (mut least, mut candidates) = (None, 0);
         'search: for bucket in (first..self.len()).chain(0..first).take(MOST_SEARCHED) {
             for (row, words) in self.rows_in(bucket).enumerate() {
-                if words.is_free() || context.together.contains(&words.hash()) {
+                if words.is_free() || context.together.iter().any(|place| place.hash == words.hash()) {
                     continue;
                 }
                 let cost = self.cost(words);

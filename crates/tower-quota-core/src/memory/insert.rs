@@ -1,7 +1,9 @@
 //! Writing an entry: into its row, into a new row, or beside the rows.
 
 use super::capacity::Capacity;
+use super::entry::Counts;
 use super::filter::EvictedFilter;
+use super::place::Place;
 use super::row::{Count, Mark};
 use super::table::Table;
 use crate::charge::Charge;
@@ -11,8 +13,8 @@ use crate::entry::Entry;
 pub(super) struct WriteContext<'a> {
     pub(super) now: u64,
     pub(super) capacity: &'a Capacity,
-    /// The hashes of the request's keys, none of which is evicted for another.
-    pub(super) together: &'a [u64],
+    /// The keys of the request, none of which is evicted for another.
+    pub(super) together: &'a [Place],
 }
 
 /// The part of an entry that is written.
@@ -73,21 +75,25 @@ impl Table {
     /// Gives a new key a row of full limits, for a first request that they admit.
     ///
     /// Returns `None` if they do not admit it, if a limit was spent when the key was evicted, or if there is no place.
-    pub(super) fn open<const N: usize>(
+    pub(super) fn open<'c>(
         &mut self,
         hash: u64,
-        charges: [&Charge<'_>; N],
+        charges: impl Iterator<Item = &'c Charge<'c>>,
         context: &WriteContext<'_>,
     ) -> Option<usize> {
-        let mut counts = [Count::default(); N];
-        for (limit, charge) in charges.into_iter().enumerate() {
+        let mut counts = Counts::new();
+        for charge in charges {
             let counter = charge.counter();
-            let is_named_twice = charges[..limit].iter().any(|other| other.counter().id == counter.id);
             let is_spent = |filter: &mut EvictedFilter| filter.until((hash, counter.id), context.now).is_some();
-            if is_named_twice || charge.units() > charge.quota().capacity() || self.filter().is_some_and(is_spent) {
+            if charge.units() > charge.quota().capacity() || self.filter().is_some_and(is_spent) {
                 return None;
             }
-            counts[limit].number = self.interned.number_of_bucket(counter)?;
+            let number = self.interned.number_of_bucket(counter)?;
+            // A limit that is named twice is left to the model.
+            if counts.iter().any(|other| self.interned.is_limit(other.number, counter.id)) {
+                return None;
+            }
+            counts.push(Count { number, value: 0 });
         }
         if !self.is_wide_enough(&counts) {
             self.widen(context);
@@ -97,24 +103,6 @@ impl Table {
         row.set_at(context.now);
         row.set_counts(&counts);
         Some(position)
-    }
-
-    /// Replaces the counts of a row that has as many limits.
-    ///
-    /// Returns false if the row has moved or is too narrow.
-    #[inline]
-    pub(super) fn rewrite_row(&mut self, position: usize, hash: u64, counts: &[Count], mark: Mark, at: u64) -> bool {
-        let fits = self.is_wide_enough(counts) && self.row(position).hash() == hash;
-        if fits {
-            let mut row = self.row_mut(position);
-            row.set_at(at);
-            row.mark(mark);
-            for (limit, count) in counts.iter().enumerate() {
-                row.set_number(limit, count.number);
-                row.set_value(limit, count.value);
-            }
-        }
-        fits
     }
 
     /// Notes that a limit that was found in the evicted filter is counted in a row from here on.

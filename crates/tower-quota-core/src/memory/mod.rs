@@ -2,10 +2,11 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `check` | plain checks: one key in its row, or any keys on drafts |
+//! | `check` | plain checks of one key, in its row |
+//! | `several` | plain checks of any limits of any keys: in their rows, or on drafts |
 //! | `draft` | one key's counts while a request is decided |
 //! | `model` | every other decision, by the model |
-//! | `locks` | the tables of a request, locked in their order |
+//! | `place` | the keys of a request, and their tables, locked in their order |
 //! | `table`, `bucket`, `row` | the layout: rows of an entry each, five to a bucket, buckets in tables |
 //! | `cuckoo`, `evict`, `insert` | a row for a new entry, found, made or taken from another |
 //! | `filter` | limits that were spent when their entry was evicted |
@@ -39,11 +40,12 @@ mod fetch;
 mod filter;
 mod insert;
 mod interned;
-mod locks;
 mod model;
+mod place;
 mod prefetch;
 mod recycle;
 mod row;
+mod several;
 mod stats;
 mod table;
 

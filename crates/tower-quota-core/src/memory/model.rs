@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use super::Inner;
-use super::draft::Draft;
 use super::insert::{Content, WriteContext};
+use super::place::{Keys, Place};
 use super::row::Mark;
 use super::table::Table;
 use crate::charge::{Charge, Operation};
@@ -29,43 +29,34 @@ struct CheckedOut {
 impl Inner {
     #[inline(never)] // Its stack is large, and rarely needed.
     pub(super) fn decide_by_model(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
-        let (mut drafts, mut hashes) = (SmallVec::<[Draft; 2]>::new(), SmallVec::<[u64; 2]>::new());
-        let mut draft_of = SmallVec::<[usize; 4]>::new();
-        for charge in charges {
-            let hash = self.seed.hash(charge.key());
-            draft_of.push(hashes.iter().position(|known| *known == hash).unwrap_or_else(|| {
-                drafts.push(Draft::new(hash, self.table_of(hash)));
-                hashes.push(hash);
-                hashes.len() - 1
-            }));
-        }
-        let mut tables = self.lock(&mut drafts);
+        let Keys { mut places, of } = self.keys_of(charges);
+        let mut tables = self.lock(&mut places);
         let clock = self.time.now();
         let mut all = SmallVec::<[CheckedOut; 2]>::new();
-        for (number, draft) in drafts.iter_mut().enumerate() {
-            let table = &mut *tables[draft.guard];
-            draft.find(table, clock.as_micros(), self.capacity_of(draft.table));
-            let own = charges.iter().zip(&draft_of).filter(|(_, draft)| **draft == number).map(|(charge, _)| charge);
+        for (number, place) in places.iter_mut().enumerate() {
+            let table = &mut *tables[place.guard];
+            place.row = table.find_trusted(place.hash, clock.as_micros(), self.capacity_of(place.table));
+            let own = charges.iter().zip(&of).filter(|(_, key)| **key == number).map(|(charge, _)| charge);
             if operation == Operation::Reset
                 && let Some(filter) = table.filter()
             {
                 // A reset forgets strikes, also where the charge does not name their penalty.
-                own.clone().for_each(|charge| filter.forget((draft.hash, charge.name().strikes_id())));
+                own.clone().for_each(|charge| filter.forget((place.hash, charge.name().strikes_id())));
             }
-            all.push(check_out(draft, table, own, clock));
+            all.push(check_out(place, table, own, clock));
         }
         let mut entries: SmallVec<[&mut Entry; 2]> = all.iter_mut().map(|checked_out| &mut checked_out.entry).collect();
-        let decision = decide(operation, charges, clock, &mut entries, |charge| draft_of[charge]);
+        let decision = decide(operation, charges, clock, &mut entries, |charge| of[charge]);
         drop(entries);
-        for (number, (draft, mut checked_out)) in drafts.iter().zip(all).enumerate() {
-            let own = decision.statuses().iter().zip(&draft_of).filter(|(_, draft)| **draft == number);
+        for (number, (place, mut checked_out)) in places.iter().zip(all).enumerate() {
+            let own = decision.statuses().iter().zip(&of).filter(|(_, key)| **key == number);
             let mark = mark_of(&decision, own.map(|(status, _)| status));
             // Only a refusal makes a promise. A peek writes nothing.
             checked_out.is_cut &= operation != Operation::Peek && mark == Mark::Refused;
-            let capacity = self.capacity_of(draft.table);
-            let context = WriteContext { now: decision.at().as_micros(), capacity, together: &hashes };
-            check_in(draft, checked_out, &mut tables[draft.guard], mark, &context);
-            self.finish(draft.table, &mut tables[draft.guard]);
+            let capacity = self.capacity_of(place.table);
+            let context = WriteContext { now: decision.at().as_micros(), capacity, together: &places };
+            check_in(place, checked_out, &mut tables[place.guard], mark, &context);
+            self.finish(place.table, &mut tables[place.guard]);
         }
         decision
     }
@@ -73,31 +64,31 @@ impl Inner {
 
 /// Takes an entry out of its table, and restores limits that were spent when it was evicted.
 fn check_out<'c>(
-    draft: &Draft,
+    place: &Place,
     table: &mut Table,
     charges: impl Iterator<Item = &'c Charge<'c>>,
     clock: Timestamp,
 ) -> CheckedOut {
-    let mut entry = draft.position.map_or_else(Entry::default, |position| table.check_out(position));
+    let mut entry = place.row.map_or_else(Entry::default, |position| table.check_out(position));
     let now = clock.max(entry.at()).as_micros();
     let (mut restored, mut is_cut) = (SmallVec::new(), false);
     let strikes = |charge: &'c Charge<'c>| charge.strikes().map(|(counter, _)| (counter, true));
     for (counter, is_strikes) in charges.flat_map(|charge| [Some((charge.counter(), false)), strikes(charge)]).flatten()
     {
         let is_counted = entry.slots.iter().any(|slot| slot.limit == counter.id);
-        let until = if is_counted { None } else { table.evicted_until((draft.hash, counter.id), now) };
+        let until = if is_counted { None } else { table.evicted_until((place.hash, counter.id), now) };
         if let Some(slot) = until.and_then(|until| Slot::spent(counter, is_strikes, until, now)) {
             entry.slots.push(slot.value);
             restored.push(counter.id);
             is_cut |= slot.is_cut;
         }
     }
-    let before = draft.position.is_none().then(|| entry.clone());
+    let before = place.row.is_none().then(|| entry.clone());
     CheckedOut { entry, before, restored, is_cut }
 }
 
 /// Puts an entry back, unless it has no row and has not changed.
-fn check_in(draft: &Draft, checked_out: CheckedOut, table: &mut Table, mark: Mark, context: &WriteContext<'_>) {
+fn check_in(place: &Place, checked_out: CheckedOut, table: &mut Table, mark: Mark, context: &WriteContext<'_>) {
     let CheckedOut { mut entry, before, restored, is_cut } = checked_out;
     if !is_cut && before.is_some_and(|before| before == entry) {
         return;
@@ -107,12 +98,12 @@ fn check_in(draft: &Draft, checked_out: CheckedOut, table: &mut Table, mark: Mar
         entry.at = entry.at.max(context.now);
     }
     if let Some(filter) = table.filter() {
-        restored.into_iter().for_each(|limit| filter.forget((draft.hash, limit)));
+        restored.into_iter().for_each(|limit| filter.forget((place.hash, limit)));
     }
     if entry.is_empty() {
-        return table.forget(draft.hash, context.capacity);
+        return table.forget(place.hash, context.capacity);
     }
-    let key = (draft.hash, draft.position);
+    let key = (place.hash, place.row);
     match table.counts_of(&entry) {
         Some(counts) => table.write(key, Content::Counts(entry.at().as_micros(), &counts), mark, context),
         None => table.write(key, Content::Entry(&mut entry), mark, context),

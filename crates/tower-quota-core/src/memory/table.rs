@@ -40,6 +40,14 @@ macro_rules! either {
 }
 pub(super) use either;
 
+impl Buckets {
+    /// Returns a row, to be changed in all but its hash.
+    pub(super) fn row_mut(&mut self, position: usize) -> RowMut<'_> {
+        let (bucket, row) = (position / ROWS, position % ROWS);
+        either!(self, buckets => RowMut(buckets[bucket].row_mut(row)))
+    }
+}
+
 pub(super) struct Table {
     pub(super) buckets: Buckets,
     /// The limits of its rows.
@@ -66,6 +74,16 @@ impl Table {
         either!(&self.buckets, buckets => find(buckets, hash))
     }
 
+    /// Returns the position of an entry's row, unless it is too far ahead of the clock to be true. Such a row is dropped.
+    pub(super) fn find_trusted(&mut self, hash: u64, clock: u64, capacity: &Capacity) -> Option<usize> {
+        let position = self.find(hash)?;
+        if self.is_trusted(position, clock) {
+            return Some(position);
+        }
+        self.forget(hash, capacity);
+        None
+    }
+
     /// Returns the two buckets that an entry may be in. They may be the same.
     pub(super) fn homes(&self, hash: u64) -> [usize; 2] {
         [first_home(hash, self.len()), second_home(hash, self.len())]
@@ -87,8 +105,7 @@ impl Table {
 
     /// Returns a row, to be changed in all but its hash.
     pub(super) fn row_mut(&mut self, position: usize) -> RowMut<'_> {
-        let (bucket, row) = (position / ROWS, position % ROWS);
-        either!(&mut self.buckets, buckets => RowMut(buckets[bucket].row_mut(row)))
+        self.buckets.row_mut(position)
     }
 
     /// Gives a row to a key, or makes it free.
