@@ -2,10 +2,11 @@
 //!
 //! Nearly all requests are such checks. The first way that fits is taken:
 //!
-//! 1. If the row of the only key counts the limits of the request, in their order, the check is decided in the row. Other
-//!    limits of the row make no difference.
+//! 1. If the row of the only key counts all limits of the request, the check is decided in the row. The order of the
+//!    limits, other limits of the row and changed quotas make no difference.
 //! 2. A new key gets a row of full limits, if they admit its request.
-//! 3. Other checks are those of `several`: limits in another order or with changed quotas, and several keys.
+//! 3. Other checks are those of `several`: several keys, and limits that are new to a row or were spent when it was
+//!    evicted.
 
 use core::time::Duration;
 
@@ -81,17 +82,13 @@ impl Inner {
                 row_of(buckets, hash).map(|words| check_row(words, charges, now, &table.interned, decision))
             }
         };
-        match found {
-            Some(true) => {}
-            Some(false) => {
-                drop(guard);
-                self.check_several(charges, decision);
-            }
-            None if self.check_new(charges, (hash, number), now, table, decision) => {}
-            None => {
-                drop(guard);
-                self.check_at_length(charges, decision);
-            }
+        let is_done = match found {
+            Some(is_done) => is_done,
+            None => self.check_new(charges, (hash, number), now, table, decision),
+        };
+        if !is_done {
+            drop(guard);
+            self.check_at_length(charges, decision);
         }
     }
 
@@ -167,7 +164,7 @@ fn check_row<const W: usize, const N: usize>(
     for limit in 0..N {
         let charge = charges[limit];
         if !interned.is_bucket_of(row.read().number(limit), charge.counter()) {
-            return false;
+            return check_row_in_any_order(words, charges, now, interned, decision);
         }
         let used = bucket::refilled(charge.quota(), row.read().value(limit), now - from);
         is_admitted &= bucket::holds(charge.quota(), used, charge.units());
@@ -178,12 +175,9 @@ fn check_row<const W: usize, const N: usize>(
         refuse_in_row(row, charges, used, now, decision);
         return true;
     }
-    if W == WIDE && row.read().limits() != N {
-        let others = Others { asked: (1 << N) - 1, interned };
-        if others.have_windows(row.read()) {
-            return false;
-        }
-        others.advance(&mut row, now);
+    let has_others = W == WIDE && row.read().limits() != N;
+    if has_others && !advance_others(&mut row, Others { asked: (1 << N) - 1, interned }, now) {
+        return false;
     }
     for (limit, after) in after.into_iter().enumerate() {
         row.set_value(limit, after);
@@ -192,6 +186,57 @@ fn check_row<const W: usize, const N: usize>(
     row.mark(Mark::Charged);
     let statuses = Statuses::from_fn(N, |limit| charges[limit].admitted(after[limit]));
     decision.admit(Timestamp::from_micros(now), statuses);
+    true
+}
+
+/// Makes the decision in a row that has the limits in another order, or counts them by other quotas.
+///
+/// The row then counts by the charges' quotas. A refusal that changes a quota is left to `several`.
+#[cold]
+#[inline(never)]
+fn check_row_in_any_order<const W: usize, const N: usize>(
+    words: &mut [u64; W],
+    charges: [&Charge<'_>; N],
+    now: u64,
+    interned: &Interned,
+    decision: &mut Decision,
+) -> bool {
+    let mut row = RowMut(words);
+    let elapsed = now - row.read().at();
+    let (mut numbers, mut used, mut positions) = ([0; N], [0; N], [0; N]);
+    let (mut asked, mut is_admitted, mut is_converted) = (0_u32, true, false);
+    for limit in 0..N {
+        let charge = charges[limit];
+        let Some(position) = interned.position(row.read(), charge.counter().id) else { return false };
+        let known = row.read().count(position);
+        let Some(count) = interned.count_for(charge.counter(), known, elapsed) else { return false };
+        is_converted |= count.number != known.number;
+        is_admitted &= bucket::holds(charge.quota(), count.value, charge.units());
+        (numbers[limit], used[limit], positions[limit]) = (count.number, count.value, position);
+        asked |= 1 << position;
+    }
+    // The request has the same limit twice: the model counts both together.
+    if asked.count_ones() as usize != N {
+        return false;
+    }
+    if !is_admitted {
+        // A refusal that converts a count may leave nothing used: a draft drops such a row.
+        if !is_converted {
+            refuse_in_row(row, charges, used, now, decision);
+        }
+        return !is_converted;
+    }
+    if !advance_others(&mut row, Others { asked, interned }, now) {
+        return false;
+    }
+    for limit in 0..N {
+        used[limit] += charges[limit].units() * charges[limit].quota().grain();
+        row.set_number(positions[limit], numbers[limit]);
+        row.set_value(positions[limit], used[limit]);
+    }
+    row.set_at(now);
+    row.mark(Mark::Charged);
+    conclude(decision, now, true, N, |limit| (charges[limit], used[limit]));
     true
 }
 
@@ -239,6 +284,17 @@ pub(super) fn conclude<'c>(
         return decision.admit(at, Statuses::from_fn(charges, |limit| charge(limit).0.admitted(charge(limit).1)));
     }
     decision.refuse(at, Statuses::from_fn(charges, |limit| charge(limit).0.refused(charge(limit).1)));
+}
+
+/// Moves the limits that are not asked to `now`. Does nothing if there is a window.
+#[cold]
+#[inline(never)]
+fn advance_others(row: &mut RowMut<'_>, others: Others<'_>, now: u64) -> bool {
+    let are_buckets = !others.have_windows(row.read());
+    if are_buckets {
+        others.advance(row, now);
+    }
+    are_buckets
 }
 
 /// The limits of a row that the request does not ask.

@@ -1,10 +1,9 @@
 //! Writing an entry: into its row, into a new row, or beside the rows.
 
 use super::capacity::Capacity;
-use super::entry::Counts;
 use super::filter::EvictedFilter;
 use super::place::Place;
-use super::row::{Count, Mark};
+use super::row::{Count, MOST_LIMITS, Mark};
 use super::table::Table;
 use crate::charge::Charge;
 use crate::entry::Entry;
@@ -75,33 +74,33 @@ impl Table {
     /// Gives a new key a row of full limits, for a first request that they admit.
     ///
     /// Returns `None` if they do not admit it, if a limit was spent when the key was evicted, or if there is no place.
+    #[inline]
     pub(super) fn open<'c>(
         &mut self,
         hash: u64,
         charges: impl Iterator<Item = &'c Charge<'c>>,
         context: &WriteContext<'_>,
     ) -> Option<usize> {
-        let mut counts = Counts::new();
+        let (mut counts, mut ids, mut limits) = ([Count::default(); MOST_LIMITS], [0; MOST_LIMITS], 0);
         for charge in charges {
             let counter = charge.counter();
+            let is_named_twice = ids[..limits].contains(&counter.id);
             let is_spent = |filter: &mut EvictedFilter| filter.until((hash, counter.id), context.now).is_some();
-            if charge.units() > charge.quota().capacity() || self.filter().is_some_and(is_spent) {
+            if is_named_twice || charge.units() > charge.quota().capacity() || self.filter().is_some_and(is_spent) {
                 return None;
             }
-            let number = self.interned.number_of_bucket(counter)?;
-            // A limit that is named twice is left to the model.
-            if counts.iter().any(|other| self.interned.is_limit(other.number, counter.id)) {
-                return None;
-            }
-            counts.push(Count { number, value: 0 });
+            counts[limits].number = self.interned.number_of_bucket(counter)?;
+            ids[limits] = counter.id;
+            limits += 1;
         }
-        if !self.is_wide_enough(&counts) {
+        let counts = &counts[..limits];
+        if !self.is_wide_enough(counts) {
             self.widen(context);
         }
         let position = self.place(hash, context)?;
         let mut row = self.row_mut(position);
         row.set_at(context.now);
-        row.set_counts(&counts);
+        row.set_counts(counts);
         Some(position)
     }
 

@@ -105,18 +105,23 @@ impl Interned {
     /// Returns the count of a charge's limit after this many microseconds, by the charge's quota.
     ///
     /// Returns `None` if either quota is a window, or if the charge's quota has no number yet.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "most limits are counted by the charge's quota")]
     pub(super) fn count_for(&self, counter: Counter<'_>, known: Count, elapsed: u64) -> Option<Count> {
         let value = known.value.saturating_sub(elapsed.saturating_mul(self.refill(known.number)));
-        if self.is_bucket_of(known.number, counter) {
-            return Some(Count { value, ..known });
-        }
+        let count = Count { value, ..known };
+        if self.is_bucket_of(known.number, counter) { Some(count) } else { self.converted(counter, count) }
+    }
+
+    /// Returns a count by another quota.
+    #[inline(never)]
+    fn converted(&self, counter: Counter<'_>, count: Count) -> Option<Count> {
         let number = self.known_bucket(counter)?;
-        let value = match self.quota(known.number)? {
+        let value = match self.quota(count.number)? {
             // An unused limit is unused by any quota.
-            _ if value == 0 => 0,
+            _ if count.value == 0 => 0,
             old if old.refill() == 0 => return None,
-            old => bucket_used(old, counter.quota, value),
+            old => bucket_used(old, counter.quota, count.value),
         };
         Some(Count { number, value })
     }

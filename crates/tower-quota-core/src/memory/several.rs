@@ -61,15 +61,14 @@ impl Inner {
             let Some(next) = waiting.min_by_key(|&limit| numbers[limit]) else { break };
             tables[next] = Some(locked(&self.tables[numbers[next]].0));
         }
-        let capacities = numbers.map(|number| self.capacity_of(number));
-        let request = RowsRequest { charges, keys, hashes, capacities, now };
+        let request = RowsRequest { charges, keys, hashes, now };
         let mut has_opened = false;
         let is_decided = loop {
             match request.decide(&mut tables, decision) {
                 Some(Step::Open) => has_opened = true,
                 step => break step.is_some(),
             }
-            if request.open(&mut tables).is_none() {
+            if request.open(&mut tables, |key| self.capacity_of(numbers[key])).is_none() {
                 break false;
             }
         };
@@ -141,7 +140,6 @@ struct RowsRequest<'c, const N: usize> {
     /// The first charge of each charge's key.
     keys: [usize; N],
     hashes: [u64; N],
-    capacities: [&'c Capacity; N],
     now: u64,
 }
 
@@ -180,15 +178,11 @@ impl<const N: usize> RowsRequest<'_, N> {
                 }
                 Some((row, interned)) => {
                     let (row, elapsed) = (row.read(), now.checked_sub(row.read().at())?);
-                    if next < row.limits() && interned.is_bucket_of(row.number(next), counter) {
-                        let value = bucket::refilled(charge.quota(), row.value(next), elapsed);
-                        (next, Count { value, ..row.count(next) })
-                    } else {
-                        let position = interned.position(row, counter.id)?;
-                        let count = interned.count_for(counter, row.count(position), elapsed)?;
-                        converted |= u32::from(count.number != row.number(position)) << limit;
-                        (position, count)
-                    }
+                    let is_next = next < row.limits() && interned.is_limit(row.number(next), counter.id);
+                    let position = if is_next { next } else { interned.position(row, counter.id)? };
+                    let count = interned.count_for(counter, row.count(position), elapsed)?;
+                    converted |= u32::from(count.number != row.number(position)) << limit;
+                    (position, count)
                 }
             };
             // The request has the same limit twice: the model counts both together.
@@ -260,12 +254,16 @@ impl<const N: usize> RowsRequest<'_, N> {
 
     /// Gives new keys rows of full limits.
     #[inline(never)]
-    fn open(&self, tables: &mut [Option<MutexGuard<'_, Table>>; N]) -> Option<()> {
+    fn open<'a>(
+        &self,
+        tables: &mut [Option<MutexGuard<'_, Table>>; N],
+        capacity_of: impl Fn(usize) -> &'a Capacity,
+    ) -> Option<()> {
         for (key, table) in tables.iter_mut().enumerate() {
             let place = Place { hash: self.hashes[key], ..Place::default() };
             let Some(table) = table.as_deref_mut().filter(|table| table.find(place.hash).is_none()) else { continue };
             let own = (0..N).filter(|&limit| self.keys[limit] == key).map(|limit| self.charges[limit]);
-            let context = WriteContext { now: self.now, capacity: self.capacities[key], together: &[place] };
+            let context = WriteContext { now: self.now, capacity: capacity_of(key), together: &[place] };
             table.open(place.hash, own, &context)?;
         }
         Some(())
