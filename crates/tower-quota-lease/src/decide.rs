@@ -128,11 +128,14 @@ impl Request {
     }
 
     /// Returns whether leases admit the request or refuse it; `None` if the store has to be asked.
+    ///
+    /// It is also asked about a request without charges: the instant of the answer is the store's.
     pub(crate) fn outcome(&self) -> Option<bool> {
         if self.parts.iter().any(|part| matches!(part, Part::Refused(..))) {
             return Some(false);
         }
-        self.parts.iter().all(|part| matches!(part, Part::Leased(..))).then_some(true)
+        let are_leased = self.parts.iter().all(|part| matches!(part, Part::Leased(..)));
+        (are_leased && !self.parts.is_empty()).then_some(true)
     }
 
     /// Returns the decision that is made without the store.

@@ -54,11 +54,19 @@ impl Grants {
         charged_at
     }
 
-    /// Puts units back into the lease that they were charged with. Returns whether it goes on.
-    pub(crate) fn put_back(&mut self, now: u64, units: u64, charged_at: Timestamp) -> bool {
-        let grant = self.0.iter_mut().find(|grant| grant.charged_at == charged_at && now < grant.ends_at);
-        // A refund of more than was taken mints nothing.
-        grant.map(|grant| grant.units = grant.units.saturating_add(units).min(grant.charged)).is_some()
+    /// Puts units back into the leases that they were charged with, of which this is the first. Returns whether it goes on.
+    pub(crate) fn put_back(&mut self, now: u64, mut units: u64, charged_at: Timestamp) -> bool {
+        let is_live = |grant: &Grant| now < grant.ends_at;
+        if !self.0.iter().any(|grant| grant.charged_at == charged_at && is_live(grant)) {
+            return false;
+        }
+        for grant in self.0.iter_mut().filter(|grant| grant.charged_at >= charged_at && is_live(grant)) {
+            // A refund of more than was taken mints nothing.
+            let back = units.min(grant.charged - grant.units);
+            grant.units += back;
+            units -= back;
+        }
+        true
     }
 
     /// Returns whether another grant has room. A spent grant makes room, and one that has ended.
@@ -130,6 +138,18 @@ mod tests {
         // Nothing waits for the end of a grant whose runtime has ended.
         grants.add(160, grant(1, 150, 250));
         assert_eq!(grants.0.len(), 1);
+    }
+
+    #[test]
+    fn units_of_two_leases_return_to_both() {
+        let mut grants = Grants::default();
+        grants.add(20, grant(2, 10, 110));
+        grants.add(70, grant(5, 60, 160));
+        assert!(grants.take(70, 1).is_some());
+        let charged_at = grants.take(70, 3).unwrap();
+        assert_eq!(grants.units(70), 3);
+        assert!(grants.put_back(80, 3, charged_at));
+        assert_eq!(grants.units(80), 6);
     }
 
     #[test]

@@ -158,11 +158,10 @@ impl<S: Store, C: Clock> Store for Leased<S, C> {
             return self.shared.store.close(deadline).await;
         }
         let started = self.shared.now();
-        if tokio::time::timeout(deadline, self.shared.close()).await.is_err() {
-            return false;
-        }
+        let have_ended = tokio::time::timeout(deadline, self.shared.close()).await.is_ok();
         let elapsed = Duration::from_micros(self.shared.now().saturating_sub(started));
-        self.shared.store.close(deadline.saturating_sub(elapsed)).await
+        // It closes without their refunds, too: later requests must not reach it.
+        self.shared.store.close(deadline.saturating_sub(elapsed)).await && have_ended
     }
 }
 

@@ -1,25 +1,54 @@
 //! The end of an instance, and of its leases.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Quota, Store};
-use tower_quota_testkit::simulation::run;
+use tower_quota_core::{Charge, MemoryStore, Operation, Quota, Store};
+use tower_quota_lease::{LeaseOptions, Leased};
+use tower_quota_testkit::simulation::{Network, VirtualClock, run};
 
 use crate::{LIMIT, check, instance, key, make_hot, pass, stored_units};
 
 /// Leased by its own numbers: nothing is refilled, and the units that are counted can be compared.
 const QUOTA: Quota = Quota::per_hour(100_000).fixed_window();
 
+/// A store behind a network, which notes that it was closed.
+struct Closable {
+    network: Network<MemoryStore>,
+    is_closed: Arc<AtomicBool>,
+}
+
+impl Store for Closable {
+    type Error = <Network<MemoryStore> as Store>::Error;
+    type Future = <Network<MemoryStore> as Store>::Future;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        self.network.apply(operation, charges)
+    }
+
+    async fn close(&self, _: Duration) -> bool {
+        self.is_closed.store(true, Ordering::Relaxed);
+        true
+    }
+}
+
 #[test]
-fn close_returns_unspent_units() {
+fn store_inside_is_closed_also_without_refunds() {
     run(async {
-        let (server, store) = instance();
-        let admitted = make_hot(&store, &QUOTA, 1).await;
-        assert!(store.stats().units_held > 0);
-        assert!(stored_units(&server, &QUOTA, 1).await > admitted);
-        assert!(store.close(Duration::from_secs(5)).await);
-        assert_eq!(stored_units(&server, &QUOTA, 1).await, admitted);
-        assert_eq!(store.stats().units_held, 0);
+        for is_cut in [false, true] {
+            let (clock, is_closed) = (VirtualClock::start(), Arc::<AtomicBool>::default());
+            let server = Arc::new(MemoryStore::with_clock(1_000, clock.clone()));
+            let network = Network::new(Arc::clone(&server), 1);
+            let inside = Closable { network, is_closed: Arc::clone(&is_closed) };
+            let store = Leased::with_clock(inside, LeaseOptions::default(), clock);
+            let admitted = make_hot(&store, &QUOTA, 1).await;
+            assert!(stored_units(&server, &QUOTA, 1).await > admitted);
+            store.store().network.cut(is_cut);
+            assert_eq!(store.close(Duration::from_millis(100)).await, !is_cut);
+            assert!(is_closed.load(Ordering::Relaxed));
+            assert_eq!(stored_units(&server, &QUOTA, 1).await == admitted, !is_cut, "the rest is returned");
+        }
     });
 }
 

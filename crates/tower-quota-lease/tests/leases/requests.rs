@@ -29,6 +29,16 @@ fn several_limits_are_leased_in_one_call() {
 }
 
 #[test]
+fn request_without_charges_asks_the_store() {
+    run(async {
+        let (server, store) = instance();
+        let decision = check(&store, &[]).await;
+        assert!(decision.is_allowed());
+        assert!(decision.at() <= server.now(), "{}", decision.at());
+    });
+}
+
+#[test]
 fn leased_and_cold_limits_charge_together() {
     run(async {
         let (server, store) = instance();
