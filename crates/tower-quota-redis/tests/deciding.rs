@@ -67,7 +67,8 @@ async fn refusals_and_peeks_write_nothing() {
     let (one, many) = (Quota::per_hour(1), Quota::per_hour(10));
     let both = [Charge::new("ann's", &one, &ann), Charge::new("bob's", &many, &bob)];
     assert!(store.check(&both).await.unwrap().is_allowed());
-    let sets = calls(&server, "set");
+    let sets = calls(&server, "psetex");
+    assert!(sets > 0);
 
     let refused = store.check(&both).await.unwrap();
     assert!(!refused.is_allowed());
@@ -76,7 +77,7 @@ async fn refusals_and_peeks_write_nothing() {
     store.check(&[both[0].cost(0), both[1].cost(0)]).await.unwrap();
     let peeked = store.apply(Operation::Peek, &both).await.unwrap();
     assert!(!peeked.is_allowed());
-    assert_eq!(calls(&server, "set"), sets);
+    assert_eq!(calls(&server, "psetex"), sets);
 
     store.apply(Operation::Reset, &both).await.unwrap();
     assert_eq!(entries(&server), [], "a client of which nothing is used has no key");

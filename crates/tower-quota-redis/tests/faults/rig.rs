@@ -27,9 +27,15 @@ const MARGIN: Duration = Duration::from_millis(50);
 const RECOVERY: Duration = Duration::from_secs(1);
 const STEPS: u32 = 10;
 const WORKERS: usize = 8;
+/// Keys of recoveries: so many that all partitions have some.
+const OTHERS: u32 = 256;
 
 /// Held by each test, so that faults do not overlap and the figures of each are its own.
 static ALONE: Mutex<()> = Mutex::const_new(());
+
+fn other(number: u32) -> Key<'static> {
+    key(&format!("other {number}"))
+}
 
 pub(crate) async fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().await
@@ -78,10 +84,16 @@ impl Trial {
     /// Returns the longest recovery of keys in all partitions of a cluster.
     pub(crate) async fn recovery_of_all(&self, since: Timestamp) -> Duration {
         let mut longest = Duration::ZERO;
-        for i in 0..256 {
-            longest = longest.max(self.recovery_for(&key(&format!("other {i}")), since).await);
+        for i in 0..OTHERS {
+            longest = longest.max(self.recovery_for(&other(i), since).await);
         }
         longest
+    }
+
+    /// Returns the names of the keys under load, and of those that recoveries ask for.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let keys = [key("capped"), key("counted")].into_iter().chain((0..OTHERS).map(other));
+        keys.map(|key| self.store.key_of(&key)).collect()
     }
 
     async fn recovery_for(&self, key: &Key<'_>, since: Timestamp) -> Duration {
