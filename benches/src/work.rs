@@ -14,7 +14,7 @@ use crate::memory::Visit;
 use crate::memory::contender::Contender;
 use crate::memory::governor::{self, governor};
 use crate::memory::limiter::limiter;
-use crate::memory::ours::{TowerQuota, mixed, quotas_in_turn};
+use crate::memory::ours::{TowerQuota, WithEveryone, mixed, quotas_in_turn};
 use crate::memory::quota::quota;
 use crate::rules;
 use crate::timing::Step;
@@ -33,6 +33,8 @@ const CASES: &[Case] = &[
     ("memory/3-limits/refused", || Ok(asking(ours::<3>(Visit::Refused), ONE))),
     ("memory/mixed", || Ok(asking(mixed(), ONE))),
     ("memory/quotas-in-turn", || Ok(asking(quotas_in_turn(), ONE))),
+    ("memory/with-everyone", || Ok(asking(WithEveryone::new(), ONE))),
+    ("memory/with-everyone/new", || Ok(asking(WithEveryone::new(), NEW))),
     ("limiter/1-limit", || Ok(asking(limiter(Visit::Used.allowances(1)), ONE))),
     ("limiter/1-limit/refilled", || Ok(asking(limiter(Visit::Refilled.allowances(1)), IN_TURN))),
     ("layer/plain", || Ok(requesting(behind_tower_quota(Treatment::Plain, 1)))),
@@ -54,6 +56,7 @@ const CASES: &[Case] = &[
     ("governor/3-limits/refilled", || Ok(asking(governor::<u64>(Visit::Refilled.allowances(3)), IN_TURN))),
     ("governor/3-limits/new", || Ok(asking(governor::<u64>(Visit::Used.allowances(3)), NEW))),
     ("governor/mixed", || Ok(asking(governor::mixed::<u64>(), ONE))),
+    ("governor/with-everyone", || Ok(asking(governor::with_everyone::<u64>(), ONE))),
     ("quota/1-limit", || Ok(asking(quota::<u64>(Visit::Used.allowances(1)), ONE))),
     ("quota/1-limit/refilled", || Ok(asking(quota::<u64>(Visit::Refilled.allowances(1)), IN_TURN))),
     ("quota/1-limit/new", || Ok(asking(quota::<u64>(Visit::Used.allowances(1)), NEW))),

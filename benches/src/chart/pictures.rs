@@ -95,6 +95,12 @@ const MEMORY: &[Picture] = &[
         "memory",
         &["mixed/u64/10k", "quotas-in-turn/u64/10k"],
     ),
+    checks(
+        "memory-with-everyone",
+        "A limit of each key and one of all requests",
+        "memory/with-everyone/u64",
+        &["hot", "10k", "1m"],
+    ),
     checks("memory-two-threads-1-limit", "Two threads, one limit", "memory/two-threads/1-limit", USED),
     checks("memory-two-threads-3-limits", "Two threads, three limits", "memory/two-threads/3-limits", USED),
     taken("memory-bytes-1-limit", "Memory, one limit", "bytes per key", "bytes", "memory/bytes/1-limit", BYTES),

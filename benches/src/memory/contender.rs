@@ -38,6 +38,15 @@ impl<K, C: Contender<K>> Contender<K> for Each<C> {
     }
 }
 
+/// Two limiters that both have to admit a request.
+pub(crate) struct Both<A, B>(pub(crate) A, pub(crate) B);
+
+impl<K, A: Contender<K>, B: Contender<K>> Contender<K> for Both<A, B> {
+    fn admits(&self, key: &K) -> bool {
+        self.0.admits(key) && self.1.admits(key)
+    }
+}
+
 /// Two ways to ask the same counters: one request in `every`, drawn at random, takes the second way.
 pub(crate) struct Mix<A, B> {
     first: A,

@@ -8,10 +8,11 @@ use std::time::Duration;
 use governor::clock::{Clock, DefaultClock, QuantaUpkeepClock};
 use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
+use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 
-use super::allowance::{Allowance, Visit};
-use super::contender::{Contender, Each, Mix};
+use super::allowance::{Allowance, EVERYONE, Visit};
+use super::contender::{Both, Contender, Each, Mix};
 use super::keys::Keyed;
 
 /// One limit, on one of governor's clocks.
@@ -33,6 +34,20 @@ pub(crate) fn upkept<K: Keyed>(
     Ok(Each::new(allowances, |allowance| Governor::new(allowance, clock.clone())))
 }
 
+/// One limit of all requests together.
+pub(crate) struct OfEveryone(RateLimiter<NotKeyed, InMemoryState, DefaultClock>);
+
+impl<K> Contender<K> for OfEveryone {
+    fn admits(&self, _: &K) -> bool {
+        self.0.check().is_ok()
+    }
+}
+
+/// Creates a limiter of each key, and one of all requests together.
+pub(crate) fn with_everyone<K: Keyed>() -> Both<Each<Governor<K, DefaultClock>>, OfEveryone> {
+    Both(governor(Visit::Used.allowances(1)), OfEveryone(RateLimiter::direct(quota_of(&EVERYONE))))
+}
+
 type Shared<K> = Each<Arc<Governor<K, DefaultClock>>>;
 
 /// Creates a limiter of which nine in ten requests ask three limits, and one in ten a fourth too.
@@ -47,11 +62,14 @@ static UPKEEP: LazyLock<Result<QuantaUpkeepClock, String>> =
 
 impl<K: Keyed, C: Clock> Governor<K, C> {
     fn new(allowance: &Allowance, clock: C) -> Self {
-        let burst = NonZeroU32::new(allowance.burst).unwrap_or(NonZeroU32::MIN);
-        // The interval is not zero, so there is a quota.
-        let quota = Quota::with_period(allowance.unit()).unwrap_or(Quota::per_second(burst)).allow_burst(burst);
-        Self(RateLimiter::new(quota, DefaultKeyedStateStore::default(), clock))
+        Self(RateLimiter::new(quota_of(allowance), DefaultKeyedStateStore::default(), clock))
     }
+}
+
+fn quota_of(allowance: &Allowance) -> Quota {
+    let burst = NonZeroU32::new(allowance.burst).unwrap_or(NonZeroU32::MIN);
+    // The interval is not zero, so there is a quota.
+    Quota::with_period(allowance.unit()).unwrap_or(Quota::per_second(burst)).allow_burst(burst)
 }
 
 impl<K: Keyed, C: Clock + Send + Sync> Contender<K> for Governor<K, C>

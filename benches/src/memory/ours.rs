@@ -1,8 +1,8 @@
 //! `MemoryStore`, through its public `check`.
 
-use tower_quota_core::{Charge, MemoryStore, Name, Quota, Store};
+use tower_quota_core::{Charge, Key, MemoryStore, Name, Quota, Store};
 
-use super::allowance::{Allowance, OLD, Visit};
+use super::allowance::{Allowance, EVERYONE, OLD, Visit};
 use super::contender::{Contender, Mix};
 use super::keys::Keyed;
 
@@ -15,14 +15,7 @@ pub(crate) struct TowerQuota<const LIMITS: usize> {
 impl<const LIMITS: usize> TowerQuota<LIMITS> {
     /// Creates a limiter on a clone of this store, which shares its counters.
     pub(crate) fn new(store: MemoryStore, allowances: &[Allowance]) -> Self {
-        Self {
-            store,
-            limits: std::array::from_fn(|limit| {
-                let allowance = &allowances[limit];
-                let quota = Quota::new(u64::from(allowance.units), allowance.period).burst(u64::from(allowance.burst));
-                (Name::new(allowance.name), quota)
-            }),
-        }
+        Self { store, limits: std::array::from_fn(|limit| limit_of(&allowances[limit])) }
     }
 }
 
@@ -33,6 +26,35 @@ impl<K: Keyed, const LIMITS: usize> Contender<K> for TowerQuota<LIMITS> {
             std::array::from_fn(|limit| Charge::new(self.limits[limit].0, &self.limits[limit].1, &key));
         self.store.check(&charges).into_inner().is_ok_and(|decision| decision.is_allowed())
     }
+}
+
+/// A limit on the key and one on all requests together, decided together.
+pub(crate) struct WithEveryone {
+    store: MemoryStore,
+    own: (Name, Quota),
+    everyone: (Name, Quota),
+}
+
+impl WithEveryone {
+    pub(crate) fn new() -> Self {
+        let store = MemoryStore::new();
+        Self { store, own: limit_of(&Visit::Used.allowances(1)[0]), everyone: limit_of(&EVERYONE) }
+    }
+}
+
+impl<K: Keyed> Contender<K> for WithEveryone {
+    fn admits(&self, key: &K) -> bool {
+        let key = key.as_key();
+        let own = Charge::new(self.own.0, &self.own.1, &key);
+        let everyone = Key::EVERYONE;
+        let charges = [own, Charge::new(self.everyone.0, &self.everyone.1, &everyone)];
+        self.store.check(&charges).into_inner().is_ok_and(|decision| decision.is_allowed())
+    }
+}
+
+fn limit_of(allowance: &Allowance) -> (Name, Quota) {
+    let quota = Quota::new(u64::from(allowance.units), allowance.period).burst(u64::from(allowance.burst));
+    (Name::new(allowance.name), quota)
 }
 
 /// Creates a limiter of which nine in ten requests ask three limits, and one in ten a fourth too.
