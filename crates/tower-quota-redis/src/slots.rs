@@ -76,16 +76,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn partitions_are_even_over_nodes() {
-        for (partitions, nodes) in [(6, 3), (6, 6), (64, 3), (64, 6)] {
-            let mut held = vec![0; nodes];
-            for tag in tags(partitions) {
-                held[slot(tag.as_bytes()) * nodes / SLOTS] += 1;
-            }
-            let (least, most) = (held.iter().min().unwrap(), held.iter().max().unwrap());
-            assert!(most - least <= usize::from(!partitions.is_multiple_of(nodes)), "{held:?}");
-        }
-    }
 }

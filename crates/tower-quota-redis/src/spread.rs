@@ -73,7 +73,7 @@ impl Spread {
     }
 
     /// Fails if a breaker is open and units would be taken for nothing. Puts parts first whose server is in doubt.
-    pub(crate) fn ask_breakers(&mut self, batchers: &[Batcher]) -> Result<(), RedisStoreError> {
+    pub(crate) fn ask_breakers(&mut self, batchers: &[Arc<Batcher>]) -> Result<(), RedisStoreError> {
         if self.operation == Operation::Check
             && let Some(error) = self.parts.iter().find_map(|part| batchers[part.partition].refusal())
         {
@@ -84,7 +84,7 @@ impl Spread {
     }
 
     /// Decides, and refunds what was taken if the caller no longer waits for the answer.
-    pub(crate) async fn decide(self, batchers: Arc<[Batcher]>, answer: oneshot::Sender<Answer>) {
+    pub(crate) async fn decide(self, batchers: Arc<[Arc<Batcher>]>, answer: oneshot::Sender<Answer>) {
         let mut answers = Vec::with_capacity(self.parts.len());
         let outcome = self.ask(&batchers, &mut answers).await;
         let is_kept = outcome.is_ok();
@@ -94,7 +94,7 @@ impl Spread {
         }
     }
 
-    async fn ask(&self, batchers: &[Batcher], answers: &mut Vec<Decision>) -> Answer {
+    async fn ask(&self, batchers: &[Arc<Batcher>], answers: &mut Vec<Decision>) -> Answer {
         let (mut is_refused, mut first_error) = (false, None);
         for part in &self.parts {
             let question = match (is_refused, self.common_units(answers)) {
@@ -147,14 +147,14 @@ impl Spread {
     }
 
     /// Refunds what the parts that have been asked took.
-    async fn refund(&self, batchers: &[Batcher], answers: &[Decision]) {
+    async fn refund(&self, batchers: &[Arc<Batcher>], answers: &[Decision]) {
         for (part, answer) in self.parts.iter().zip(answers) {
             part.refund(batchers, answer, |_, status| status.taken).await;
         }
     }
 
     /// Refunds what charges that take at most their cost have taken beyond what all of them have.
-    async fn level(&self, batchers: &[Batcher], answers: &mut [Decision], most: u64) {
+    async fn level(&self, batchers: &[Arc<Batcher>], answers: &mut [Decision], most: u64) {
         for (part, answer) in self.parts.iter().zip(answers) {
             let surplus = |charge: &ChargeTemplate, status: &LimitStatus| match charge.is_at_most {
                 true => status.taken.saturating_sub(most),
@@ -178,7 +178,7 @@ impl Spread {
     }
 
     /// Refunds what the parts that have been asked took, and turns their answers into refusals.
-    async fn turn_into_refusals(&self, batchers: &[Batcher], answers: &mut [Decision]) {
+    async fn turn_into_refusals(&self, batchers: &[Arc<Batcher>], answers: &mut [Decision]) {
         for (part, answer) in self.parts.iter().zip(answers) {
             if let Some(refusal) = part.turn_into_refusal(batchers, answer).await {
                 *answer = refusal;
@@ -211,7 +211,7 @@ impl Part {
     /// too little is admitted, never too much.
     async fn refund(
         &self,
-        batchers: &[Batcher],
+        batchers: &[Arc<Batcher>],
         answer: &Decision,
         units: impl Fn(&ChargeTemplate, &LimitStatus) -> u64,
     ) -> Option<Decision> {
@@ -220,7 +220,7 @@ impl Part {
     }
 
     /// Refunds what this part took, and returns its answer to a request that another part refuses.
-    async fn turn_into_refusal(&self, batchers: &[Batcher], answer: &Decision) -> Option<Decision> {
+    async fn turn_into_refusal(&self, batchers: &[Arc<Batcher>], answer: &Decision) -> Option<Decision> {
         let mut after = self.refund(batchers, answer, |_, status| status.taken).await?;
         let counts = self.question.counts_refusals();
         if counts {

@@ -7,7 +7,6 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tower_quota_core::{Charge, Decision, Key, Operation, Store};
 
@@ -56,14 +55,12 @@ pub struct RedisStore {
 
 struct Inner {
     /// The batchers, one for each partition.
-    batchers: Arc<[Batcher]>,
+    batchers: Arc<[Arc<Batcher>]>,
     keys: KeyNames,
     deadline: Duration,
     server: Arc<str>,
     location: Location,
-    connect_timeout: Duration,
-    /// The runtime for calls; that of each caller if there is none.
-    runtime: Option<Handle>,
+    settings: LinkSettings,
     errors: ErrorCounters,
     is_closed: AtomicBool,
     /// Refunds, settlements and decisions over several partitions that may outlive their callers.
@@ -89,7 +86,7 @@ impl RedisStore {
     }
 
     pub(crate) fn new(
-        batchers: Arc<[Batcher]>,
+        batchers: Arc<[Arc<Batcher>]>,
         keys: KeyNames,
         deadline: Duration,
         server: Arc<str>,
@@ -102,8 +99,7 @@ impl RedisStore {
             deadline,
             server,
             location,
-            connect_timeout: settings.connect_timeout,
-            runtime: settings.runtime,
+            settings,
             errors: ErrorCounters::default(),
             is_closed: AtomicBool::new(false),
             detached: Arc::default(),
@@ -122,8 +118,7 @@ impl RedisStore {
         if matches!(inner.location.servers, Servers::Pool(_)) {
             return Err(RedisConfigError::PoolAddress);
         }
-        let settings = LinkSettings { connect_timeout: inner.connect_timeout, runtime: inner.runtime.clone() };
-        RedisConnection::to(&inner.location, settings, Arc::clone(&inner.server), deadline)
+        RedisConnection::to(&inner.location, inner.settings.clone(), Arc::clone(&inner.server), deadline)
     }
 
     /// Returns figures of this store and its clones: what they have done, and what they are doing.
@@ -205,10 +200,7 @@ impl Inner {
             spread.decide(batchers, answer).await;
             drop(detached);
         };
-        match &self.runtime {
-            Some(runtime) => drop(runtime.spawn(deciding)),
-            None => drop(tokio::spawn(deciding)),
-        }
+        self.settings.spawn(deciding);
         match tokio::time::timeout(self.deadline, answered).await {
             Ok(Ok(outcome)) => outcome,
             // Late, or stopped with the runtime.
@@ -219,7 +211,7 @@ impl Inner {
     #[expect(clippy::disallowed_methods, reason = "a store that is being closed waits for what is under way")]
     async fn until_idle(&self) {
         // What is counted here is in a queue before it ends, so it is looked at first.
-        while self.detached.load(Ordering::SeqCst) > 0 || !self.batchers.iter().all(Batcher::is_idle) {
+        while self.detached.load(Ordering::SeqCst) > 0 || !self.batchers.iter().all(|batcher| batcher.is_idle()) {
             tokio::time::sleep(CLOSE_POLL).await;
         }
     }

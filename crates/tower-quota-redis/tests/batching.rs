@@ -8,24 +8,14 @@ use std::num::NonZeroU32;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use tokio::task::JoinHandle;
-use tower_quota_core::{Charge, Clock, Decision, MonotonicClock, Quota, Store};
+use tower_quota_core::{Charge, Clock, MonotonicClock, Store};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::RedisServer;
 
-use self::common::{calls, options, store_on, until_answered, user};
+use self::common::{Asked, HOUR, ask, calls, options, store_on, until_answered, user};
 
-const HOUR: Quota = Quota::per_hour(1_000);
 /// The time that a slow machine may take beyond a deadline.
 const MARGIN: Duration = Duration::from_secs(10);
-
-type Asked = JoinHandle<Result<Decision, RedisStoreError>>;
-
-/// Asks without waiting for the answer. These tests run on one thread: what is asked first is sent first.
-fn ask(store: &RedisStore, name: &str) -> Asked {
-    let user = user(name);
-    tokio::spawn(store.check(&[Charge::new("hour", &HOUR, &user)]))
-}
 
 async fn left(asked: Asked) -> u64 {
     asked.await.unwrap().unwrap().statuses()[0].remaining()
@@ -80,23 +70,6 @@ async fn decisions_of_one_call_count_in_order() {
     let asked: Vec<Asked> = (0..300).map(|_| ask(&store, "ann")).collect();
     for (i, asked) in (0..).zip(asked) {
         assert_eq!(left(asked).await, 999 - i);
-    }
-}
-
-#[tokio::test]
-async fn unreadable_state_fails_only_its_own_decisions() {
-    let server = RedisServer::start();
-    let store = options().readable_keys(true).connect(&server.url()).await.unwrap();
-    server.command(&format!("SET {} nonsense", store.key_of(&user("eve")))).unwrap();
-    let asked: Vec<(bool, Asked)> = (0..60)
-        .map(|i| (i % 3 == 0, i))
-        .map(|(is_eve, i)| (is_eve, ask(&store, &if is_eve { "eve".to_owned() } else { format!("user {i}") })))
-        .collect();
-    for (is_eve, asked) in asked {
-        match asked.await.unwrap() {
-            Ok(decision) => assert!(!is_eve && decision.statuses()[0].remaining() == 999, "{decision:?}"),
-            Err(error) => assert!(is_eve && matches!(error, RedisStoreError::State { .. }), "{error:?}"),
-        }
     }
 }
 

@@ -7,23 +7,14 @@ mod common;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use tokio::task::JoinHandle;
-use tower_quota_core::{Charge, Decision, Key, Quota, Store};
-use tower_quota_redis::{RedisStore, RedisStoreError};
+use tower_quota_core::{Charge, Key, Quota, Store};
+use tower_quota_redis::RedisStoreError;
 use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
-use self::common::{TEST_TIMEOUT, options, store_on, until_answered, user};
+use self::common::{Asked, HOUR, TEST_TIMEOUT, ask, options, store_on, until_answered, user};
 
-const HOUR: Quota = Quota::per_hour(1_000);
 const ONE: Quota = Quota::per_hour(1);
 const SHORT: Duration = Duration::from_millis(100);
-
-type Asked = JoinHandle<Result<Decision, RedisStoreError>>;
-
-fn ask(store: &RedisStore, name: &str) -> Asked {
-    let user = user(name);
-    tokio::spawn(store.check(&[Charge::new("hour", &HOUR, &user)]))
-}
 
 async fn pass_turns() {
     for _ in 0..10 {

@@ -4,14 +4,10 @@
 
 mod common;
 
-use std::sync::Arc;
-use std::time::Duration;
+use tower_quota_core::{Charge, Key, Operation, Quota, Store, Timestamp};
+use tower_quota_testkit::RedisServer;
 
-use tower_quota_core::{Charge, Clock, Key, Operation, Outcome, Quota, Store, Timestamp};
-use tower_quota_redis::RedisStoreError;
-use tower_quota_testkit::{ManualClock, RedisServer};
-
-use self::common::{calls, entries, look_at, options, store_on, user};
+use self::common::{calls, entries, look_at, store_on, user};
 
 const SECOND: Quota = Quota::per_second(10).burst(20);
 const MINUTE: Quota = Quota::per_minute(100);
@@ -83,45 +79,6 @@ async fn refusals_and_peeks_write_nothing() {
     assert_eq!(entries(&server), [], "a client of which nothing is used has no key");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn concurrent_decisions_admit_exact_quota() {
-    let server = RedisServer::start();
-    let store = store_on(&server).await;
-    let quota = Arc::new(Quota::per_hour(100).fixed_window().from_first_request());
-    let checks: Vec<_> = (0..2_000)
-        .map(|_| {
-            let (store, quota) = (store.clone(), Arc::clone(&quota));
-            tokio::spawn(async move {
-                let ann = user("ann");
-                store.check(&[Charge::new("hour", &quota, &ann)]).await.unwrap().is_allowed()
-            })
-        })
-        .collect();
-    let mut admitted = 0;
-    for check in checks {
-        admitted += u32::from(check.await.unwrap());
-    }
-    assert_eq!(admitted, 100);
-    assert_eq!(entries(&server).len(), 1);
-}
-
-#[tokio::test]
-async fn flushed_script_is_sent_again() {
-    let server = RedisServer::start();
-    let store = store_on(&server).await;
-    let ann = user("ann");
-    let quota = Quota::per_hour(10);
-    for left in (0..10).rev() {
-        if left % 3 == 0 {
-            server.command("SCRIPT FLUSH").unwrap();
-        }
-        let decision = store.check(&[Charge::new("hour", &quota, &ann)]).await.unwrap();
-        assert_eq!(decision.statuses()[0].remaining(), left);
-    }
-    // The server did not know the script at first and was made to forget it four times, one of them before the first.
-    assert_eq!(calls(&server, "eval"), 4);
-}
-
 #[tokio::test]
 async fn decisions_use_server_time() {
     let server = RedisServer::start();
@@ -135,48 +92,6 @@ async fn decisions_use_server_time() {
     let before = time();
     let decision = store.check(&[Charge::new("second", &SECOND, &ann)]).await.unwrap();
     assert!(before <= decision.at() && decision.at() <= time());
-}
-
-#[tokio::test]
-async fn given_clock_replaces_server_clock() {
-    let server = RedisServer::start();
-    let clock = ManualClock::default();
-    let store = options().clock(clock.clone()).connect(&server.url()).await.unwrap();
-    let ann = user("ann");
-    let quota = Quota::per_second(1);
-    let charges = [Charge::new("second", &quota, &ann)];
-
-    let first = store.check(&charges).await.unwrap();
-    assert_eq!((first.outcome(), first.at()), (Outcome::Allow, clock.now()));
-    let second = store.check(&charges).await.unwrap();
-    assert_eq!(second.outcome(), Outcome::Refuse(Duration::from_secs(1)));
-    clock.advance(Duration::from_micros(999_999));
-    assert_eq!(store.check(&charges).await.unwrap().outcome(), Outcome::Refuse(Duration::from_micros(1)));
-    clock.advance(Duration::from_micros(1));
-    assert_eq!(store.check(&charges).await.unwrap().outcome(), Outcome::Allow);
-    assert_eq!(entries(&server).len(), 1);
-}
-
-#[tokio::test]
-async fn prefixes_and_secrets_separate_stores() {
-    let server = RedisServer::start();
-    let ann = user("ann");
-    let quota = Quota::per_hour(1);
-    let charges = [Charge::new("hour", &quota, &ann)];
-    let url = server.url();
-    for options in [
-        options(),
-        options().prefix("shop"),
-        options().secret("a secret of sixteen bytes at least"),
-        options().readable_keys(true),
-    ] {
-        let store = options.connect(&url).await.unwrap();
-        assert!(store.check(&charges).await.unwrap().is_allowed());
-        assert!(!store.clone().check(&charges).await.unwrap().is_allowed());
-    }
-    let keys = entries(&server);
-    assert_eq!(keys.len(), 4);
-    assert!(keys.iter().any(|(name, _)| name.starts_with("quota:4:{") && name.ends_with("}:user:ann")), "{keys:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -194,26 +109,6 @@ async fn dropped_requests_leave_others_alone() {
     }
     let left = store.check(&[Charge::new("hour", &quota, &ann)]).await.unwrap().statuses()[0].remaining();
     assert!((699..=999).contains(&left), "{left}");
-}
-
-#[tokio::test]
-async fn server_without_memory_charges_nothing() {
-    let server = RedisServer::start_with(&["--maxmemory-policy", "noeviction"]);
-    let store = store_on(&server).await;
-    let (ann, bob) = (user("ann"), user("bob"));
-    let quota = Quota::per_hour(10);
-    let charges = [Charge::new("hour", &quota, &ann), Charge::new("hour", &quota, &bob)];
-    store.check(&charges).await.unwrap();
-
-    server.command("CONFIG SET maxmemory 1").unwrap();
-    let error = store.check(&charges).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Refused { .. }), "{error:?}");
-    assert!(error.is_transient(), "{error:?}");
-    assert!(error.to_string().contains(&format!("127.0.0.1:{}", server.port())), "{error}");
-
-    server.command("CONFIG SET maxmemory 0").unwrap();
-    let decision = store.check(&charges).await.unwrap();
-    assert!(decision.statuses().iter().all(|status| status.remaining() == 8), "{decision:?}");
 }
 
 #[tokio::test]

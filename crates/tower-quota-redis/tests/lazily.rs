@@ -6,21 +6,13 @@ mod common;
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Quota, Store};
-use tower_quota_redis::{RedisConfigError, RedisOptions, RedisStore, RedisStoreError};
+use tower_quota_redis::{RedisOptions, RedisStoreError};
 use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisSentinel, RedisServer};
 
-use self::common::{TEST_TIMEOUT, options, until_answered, user};
-
-const HOUR: Quota = Quota::per_hour(1_000);
+use self::common::{TEST_TIMEOUT, check, options, until_answered};
 
 fn lazily() -> RedisOptions {
     options().connect_lazily()
-}
-
-async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
-    let ann = user("ann");
-    Ok(store.check(&[Charge::new("hour", &HOUR, &ann)]).await?.statuses()[0].remaining())
 }
 
 #[tokio::test]
@@ -84,16 +76,4 @@ async fn late_sentinels_and_clusters_are_found() {
     assert!(check(&store).await.is_err());
     proxies.iter().for_each(FaultProxy::heal);
     until_answered(&store).await;
-}
-
-#[tokio::test]
-async fn invalid_configuration_is_an_error_at_once() {
-    for url in ["http://host/", "host", "redis://host:port/"] {
-        let error = lazily().connect(url).await.unwrap_err();
-        assert!(matches!(error, RedisStoreError::Config(RedisConfigError::Url { .. })), "{url}: {error:?}");
-    }
-    let error = lazily().deadline(Duration::ZERO).connect("redis://host/").await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Config(RedisConfigError::ZeroDeadline)), "{error:?}");
-    assert!(lazily().cluster(["redis://host/", "rediss://host/"]).await.is_err());
-    assert!(lazily().sentinel(Vec::<String>::new(), "mymaster").await.is_err());
 }

@@ -5,24 +5,15 @@
 mod common;
 
 use core::num::NonZeroU32;
-use std::time::Duration;
 
 use deadpool_redis::{Config, Pool, Runtime};
-use tower_quota_core::{Charge, Quota, Store};
-use tower_quota_redis::{RedisStore, RedisStoreError};
-use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
+use tower_quota_redis::RedisStoreError;
+use tower_quota_testkit::RedisServer;
 
-use self::common::{calls, options, until_answered, user};
-
-const HOUR: Quota = Quota::per_hour(1_000);
+use self::common::{calls, check, options, until_answered};
 
 fn pool(url: &str) -> Pool {
     Config::from_url(url).builder().unwrap().max_size(1).runtime(Runtime::Tokio1).build().unwrap()
-}
-
-async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
-    let ann = user("ann");
-    Ok(store.check(&[Charge::new("hour", &HOUR, &ann)]).await?.statuses()[0].remaining())
 }
 
 #[tokio::test]
@@ -41,19 +32,6 @@ async fn pooled_connection_is_checked_once() {
     while pool.status().available == 0 {
         tokio::task::yield_now().await;
     }
-}
-
-#[tokio::test]
-async fn handshake_longer_than_the_deadline_succeeds() {
-    const DEADLINE: Duration = Duration::from_millis(100);
-    let server = RedisServer::start();
-    let proxy = FaultProxy::to(server.port());
-    proxy.inflict(Fault::SlowStart(3 * DEADLINE));
-    // Without a breaker, each decision waits for the connection.
-    let store = options().deadline(DEADLINE).breaker(NonZeroU32::MAX).pool(pool(&proxy.url())).unwrap();
-    let error = check(&store).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Deadline { .. }), "{error:?}");
-    until_answered(&store).await;
 }
 
 #[tokio::test]

@@ -4,18 +4,11 @@
 
 mod common;
 
-use tower_quota_core::{Charge, Operation, Quota, Store};
+use tower_quota_core::{Charge, Operation, Store};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer};
 
-use self::common::{options, user};
-
-const QUOTA: Quota = Quota::per_hour(100);
-
-async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
-    let ann = user("ann");
-    Ok(store.check(&[Charge::new("hour", &QUOTA, &ann)]).await?.statuses()[0].remaining())
-}
+use self::common::{HOUR, check, options, user};
 
 /// Creates a user with the documented rights and further ones, which must be documented too.
 fn grant(server: &RedisServer, further: &str) {
@@ -29,14 +22,14 @@ fn grant(server: &RedisServer, further: &str) {
 /// Resets, checks, peeks and refunds.
 async fn each_operation(store: &RedisStore) {
     let ann = user("ann");
-    let charge = Charge::new("hour", &QUOTA, &ann);
+    let charge = Charge::new("hour", &HOUR, &ann);
     store.apply(Operation::Reset, &[charge]).await.unwrap();
-    assert_eq!(check(store).await.unwrap(), 99);
+    assert_eq!(check(store).await.unwrap(), 999);
     let mut taken = store.check(&[charge]).await.unwrap();
     let peeked = store.check(&[charge.cost(0)]).await.unwrap();
-    assert_eq!(peeked.statuses()[0].remaining(), 98);
+    assert_eq!(peeked.statuses()[0].remaining(), 998);
     let refunded = store.apply(taken.refund().unwrap(), &[charge]).await.unwrap();
-    assert_eq!(refunded.statuses()[0].remaining(), 99);
+    assert_eq!(refunded.statuses()[0].remaining(), 999);
 }
 
 // Managed services give their users no more rights than these.
@@ -56,23 +49,23 @@ async fn documented_rights_suffice_for_a_server() {
     let address = format!("redis://limiter:password@127.0.0.1:{}", server.port());
     grant(&server, "");
     let store = options().connect(&format!("{address}/")).await.unwrap();
-    assert_eq!(check(&store).await.unwrap(), 99);
+    assert_eq!(check(&store).await.unwrap(), 999);
     let ann = user("ann");
     each_operation(&store).await;
 
     assert!(options().connect(&format!("{address}/3")).await.is_err());
     grant(&server, "+select");
-    assert_eq!(check(&options().connect(&format!("{address}/3")).await.unwrap()).await.unwrap(), 99);
+    assert_eq!(check(&options().connect(&format!("{address}/3")).await.unwrap()).await.unwrap(), 999);
 
     grant(&server, "+hello");
     let store = options().connect(&format!("{address}/?protocol=resp3")).await.unwrap();
-    assert_eq!(check(&store).await.unwrap(), 98);
+    assert_eq!(check(&store).await.unwrap(), 998);
 
     for (needed, charge) in [
-        ("time", Charge::new("hour", &QUOTA, &ann)),
-        ("mget", Charge::new("hour", &QUOTA, &ann)),
-        ("psetex", Charge::new("hour", &QUOTA, &ann)),
-        ("evalsha", Charge::new("hour", &QUOTA, &ann)),
+        ("time", Charge::new("hour", &HOUR, &ann)),
+        ("mget", Charge::new("hour", &HOUR, &ann)),
+        ("psetex", Charge::new("hour", &HOUR, &ann)),
+        ("evalsha", Charge::new("hour", &HOUR, &ann)),
     ] {
         server.command(&format!("ACL SETUSER limiter -{needed}")).unwrap();
         let error = store.check(&[charge]).await.unwrap_err();
@@ -80,7 +73,7 @@ async fn documented_rights_suffice_for_a_server() {
         server.command(&format!("ACL SETUSER limiter +{needed}")).unwrap();
     }
     server.command("ACL SETUSER limiter -del").unwrap();
-    assert!(store.apply(Operation::Reset, &[Charge::new("hour", &QUOTA, &ann)]).await.is_err());
+    assert!(store.apply(Operation::Reset, &[Charge::new("hour", &HOUR, &ann)]).await.is_err());
 
     let error = check(&options().prefix("other").connect(&format!("{address}/")).await.unwrap()).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(), "{error:?}");
@@ -95,8 +88,8 @@ async fn documented_rights_suffice_behind_a_pool() {
     // So that the store gets a connection that was used before, which the pool checks.
     drop(pool.get().await.unwrap());
     let store = options().pool(pool).unwrap();
-    assert_eq!(check(&store).await.unwrap(), 99);
-    assert_eq!(check(&store).await.unwrap(), 98);
+    assert_eq!(check(&store).await.unwrap(), 999);
+    assert_eq!(check(&store).await.unwrap(), 998);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -107,7 +100,7 @@ async fn documented_rights_suffice_for_a_cluster() {
     let store = options().cluster(urls).await.unwrap();
     for i in 0..50 {
         let key = user(&format!("user {i}"));
-        assert!(store.check(&[Charge::new("hour", &QUOTA, &key)]).await.unwrap().is_allowed());
+        assert!(store.check(&[Charge::new("hour", &HOUR, &key)]).await.unwrap().is_allowed());
     }
 }
 
@@ -124,7 +117,7 @@ async fn documented_rights_suffice_under_sentinels() {
     };
     let primary = format!("redis://limiter:password@{}/", RedisSentinel::MASTER_NAME);
     let store = options().sentinel(as_finder("password"), &primary).await.unwrap();
-    assert_eq!(check(&store).await.unwrap(), 99);
+    assert_eq!(check(&store).await.unwrap(), 999);
 
     let error = options().sentinel(as_finder("guess"), &primary).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(), "{error:?}");

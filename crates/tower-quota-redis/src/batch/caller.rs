@@ -1,19 +1,17 @@
 //! Makes the calls of one partition.
 
-use core::future::Future;
 use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
 
 use redis::Value;
-use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tower_quota_core::{Clock, Decision, Timestamp};
 
 use super::call_span::CallEnd;
 use super::queue::NotSent;
 use crate::error::RedisStoreError;
-use crate::link::{CallError, Link};
+use crate::link::{CallError, Link, LinkSettings};
 use crate::question::Question;
 use crate::wire::{Reply, Request, Unreadable};
 
@@ -28,8 +26,8 @@ pub(crate) struct Caller {
     pub(crate) server: Arc<str>,
     /// In-flight slots that all partitions share. They keep the partitions from sending many small calls.
     pub(crate) shared_slots: Arc<Semaphore>,
-    /// The runtime for calls; that of each decision's caller if there is none.
-    pub(crate) runtime: Option<Handle>,
+    /// The settings of the connections, whose runtime makes the calls.
+    pub(crate) settings: LinkSettings,
 }
 
 impl Caller {
@@ -64,14 +62,6 @@ impl Caller {
             Unreadable::State => RedisStoreError::State { server: Arc::clone(&self.server) },
             Unreadable::Reply => RedisStoreError::Garbled { server: Arc::clone(&self.server), source: None },
         })
-    }
-
-    /// Spawns a task on the runtime for calls.
-    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        match &self.runtime {
-            Some(runtime) => drop(runtime.spawn(task)),
-            None => drop(tokio::spawn(task)),
-        }
     }
 
     pub(super) fn not_sent(&self, reason: NotSent) -> RedisStoreError {

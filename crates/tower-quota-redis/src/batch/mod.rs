@@ -52,10 +52,6 @@ use crate::wire::Reply;
 
 /// Takes decisions about the keys of one partition.
 pub(crate) struct Batcher {
-    shared: Arc<Partition>,
-}
-
-struct Partition {
     caller: Caller,
     queue: Mutex<Queue>,
 }
@@ -72,16 +68,16 @@ struct Asked {
 
 impl Batcher {
     /// Creates a batcher with `slots` calls under way at once.
-    pub(crate) fn new(caller: Caller, slots: usize, breaker: Breaker) -> Self {
+    pub(crate) fn new(caller: Caller, slots: usize, breaker: Breaker) -> Arc<Self> {
         let queue = Mutex::new(Queue::new(slots, caller.deadline, breaker));
-        Self { shared: Arc::new(Partition { caller, queue }) }
+        Arc::new(Self { caller, queue })
     }
 
     /// Decides, within the deadline. Fails at once while the breaker is open, and when an answer would come too late.
-    pub(crate) async fn decide(&self, question: Question) -> Outcome {
-        let caller = &self.shared.caller;
+    pub(crate) async fn decide(self: &Arc<Self>, question: Question) -> Outcome {
+        let caller = &self.caller;
         let is_refund = matches!(question.template.operation, Operation::Refund { .. });
-        let asked = match self.shared.ask(question, now()) {
+        let asked = match self.ask(question, now()) {
             Ok(asked) => asked,
             Err(reason) => {
                 if reason == NotSent::Overloaded {
@@ -93,7 +89,7 @@ impl Batcher {
         };
         let answered = async {
             match asked.slot {
-                Some(slot) => Direct::new(Partition::drain(slot)).until(asked.answered).await,
+                Some(slot) => Direct::new(Batcher::drain(slot)).until(asked.answered).await,
                 None => asked.answered.await,
             }
         };
@@ -102,37 +98,33 @@ impl Batcher {
             // The runtime that the call was made on was shut down under it.
             Ok(Err(_)) => Err(caller.cut_short()),
             // A refund that still waits will be sent.
-            Err(_) if !is_refund && self.shared.lock().is_waiting(asked.ticket) => {
-                Err(caller.not_sent(NotSent::Overloaded))
-            }
+            Err(_) if !is_refund && self.lock().is_waiting(asked.ticket) => Err(caller.not_sent(NotSent::Overloaded)),
             Err(_) => Err(caller.too_late()),
         }
     }
 
     /// Returns whether the breaker is closed.
     pub(crate) fn is_closed(&self) -> bool {
-        self.shared.lock().breaker().is_closed()
+        self.lock().breaker.is_closed()
     }
 
     /// Returns the error that a decision would end in without being sent, if the breaker is open.
     pub(crate) fn refusal(&self) -> Option<RedisStoreError> {
-        let is_admitted = self.shared.lock_to_admit().breaker().would_admit(now());
-        (!is_admitted).then(|| self.shared.caller.not_sent(NotSent::BreakerOpen))
+        let is_admitted = self.lock_to_admit().breaker.would_admit(now());
+        (!is_admitted).then(|| self.caller.not_sent(NotSent::BreakerOpen))
     }
 
     /// Returns whether nothing waits and nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
-        let queue = self.shared.lock();
+        let queue = self.lock();
         queue.len() == 0 && queue.calls_under_way() == 0
     }
 
     /// Adds the figures of this partition.
     pub(crate) fn add_to(&self, stats: &mut RedisStats) {
-        self.shared.lock().add_to(stats);
+        self.lock().add_to(stats);
     }
-}
 
-impl Partition {
     /// Has a question sent, in a call of its own if a slot is free.
     fn ask(self: &Arc<Self>, question: Question, now: Instant) -> Result<Asked, NotSent> {
         let operation = question.template.operation;
@@ -144,13 +136,13 @@ impl Partition {
             let ticket = queue.push(pending);
             let is_busy = self.caller.shared_slots.available_permits() == 0;
             // A caller on another runtime would make timers there, which may end before the call.
-            let is_elsewhere = self.caller.runtime.is_some();
+            let is_elsewhere = self.caller.settings.runtime.is_some();
             let direct = if is_busy || is_elsewhere { None } else { queue.take_direct_slot() };
             let slot = if direct.is_none() && queue.has_work() { queue.take_slot() } else { None };
             (ticket, direct, slot)
         };
         if let Some(number) = slot {
-            self.caller.spawn(Self::drain(Slot::new(self, number)));
+            self.caller.settings.spawn(Self::drain(Slot::new(self, number)));
         }
         Ok(Asked { ticket, answered, slot: direct.map(|number| Slot::direct(self, number)) })
     }
@@ -173,7 +165,7 @@ impl Partition {
     /// Waits for one of the slots that all partitions share. A partition whose server has just failed does without: its
     /// calls take a deadline each, and the others' must not wait for them.
     async fn shared_slot(&self) -> Option<SemaphorePermit<'_>> {
-        let has_failed = self.lock().breaker().has_failed();
+        let has_failed = self.lock().breaker.has_failed();
         if has_failed { None } else { self.caller.shared_slots.acquire().await.ok() }
     }
 
@@ -206,10 +198,10 @@ impl Partition {
     /// Locks the queue for a decision that arrives. One that finds other servers than those that failed need not wait.
     fn lock_to_admit(&self) -> MutexGuard<'_, Queue> {
         let mut queue = self.lock();
-        if !queue.breaker().is_closed()
+        if !queue.breaker.is_closed()
             && let Some(since) = self.caller.target_since()
         {
-            queue.server_changed(since);
+            queue.breaker.server_changed(since);
         }
         queue
     }

@@ -34,7 +34,7 @@ pub(super) struct Queue {
     direct_weight: usize,
     weight_under_way: usize,
     flow: Flow,
-    breaker: Breaker,
+    pub(super) breaker: Breaker,
     decisions: u64,
     calls: u64,
     /// Times that the breaker has opened and closed.
@@ -83,15 +83,6 @@ impl Queue {
             openings: 0,
             closings: 0,
         }
-    }
-
-    pub(super) fn breaker(&self) -> &Breaker {
-        &self.breaker
-    }
-
-    /// Notes the instant since which calls go to another server than before.
-    pub(super) fn server_changed(&mut self, since: Instant) {
-        self.breaker.server_changed(since);
     }
 
     /// Returns how many decisions wait.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use super::Partition;
+use super::Batcher;
 use super::call_span::{CallEnd, CallSpan};
 use super::caller::now;
 use super::queue::NotSent;
 
 /// The right to have a call under way. Dropped, it passes to what waits, or is free for the next decision.
 pub(super) struct Slot {
-    pub(super) shared: Arc<Partition>,
+    pub(super) shared: Arc<Batcher>,
     pub(super) number: usize,
     /// Says whether a caller makes the call: one that stops polling must not keep others waiting.
     pub(super) is_direct: bool,
@@ -20,11 +20,11 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub(super) fn new(shared: &Arc<Partition>, number: usize) -> Self {
+    pub(super) fn new(shared: &Arc<Batcher>, number: usize) -> Self {
         Self { shared: Arc::clone(shared), number, is_direct: false, call: None }
     }
 
-    pub(super) fn direct(shared: &Arc<Partition>, number: usize) -> Self {
+    pub(super) fn direct(shared: &Arc<Batcher>, number: usize) -> Self {
         Self { shared: Arc::clone(shared), number, is_direct: true, call: None }
     }
 
@@ -47,13 +47,13 @@ impl Drop for Slot {
         };
         // The task takes the slot only when it runs: a runtime that is shutting down drops it at once, and with a slot
         // in it that would go on without end.
-        let runtime = self.shared.caller.runtime.clone().or_else(|| Handle::try_current().ok());
+        let runtime = self.shared.caller.settings.runtime.clone().or_else(|| Handle::try_current().ok());
         if let (true, Some(runtime)) = (has_work, runtime) {
             let shared = Arc::clone(&self.shared);
             runtime.spawn(async move {
                 let slot = shared.lock().take_slot();
                 if let Some(number) = slot {
-                    Partition::drain(Slot::new(&shared, number)).await;
+                    Batcher::drain(Slot::new(&shared, number)).await;
                 }
             });
         }

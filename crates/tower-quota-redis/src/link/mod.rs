@@ -60,6 +60,14 @@ pub(crate) struct LinkSettings {
 impl LinkSettings {
     /// The longest that an attempt to connect may take, by default.
     pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+    /// Spawns a task on the runtime.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        match &self.runtime {
+            Some(runtime) => drop(runtime.spawn(task)),
+            None => drop(tokio::spawn(task)),
+        }
+    }
 }
 
 /// The servers that a link leads to.

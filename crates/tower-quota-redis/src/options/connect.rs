@@ -161,7 +161,7 @@ impl RedisOptions {
                     clock: self.clock.clone(),
                     server: Arc::clone(&server),
                     shared_slots: Arc::clone(&shared_slots),
-                    runtime: self.runtime.clone(),
+                    settings: settings.clone(),
                 };
                 Batcher::new(caller, links.len() * slots, Breaker::new(self.failures, self.deadline))
             })

@@ -74,10 +74,10 @@ impl RedisOptions {
 
     /// Sets the longest that an attempt to connect may take; 5 s by default.
     ///
-    /// It bounds how long the constructors wait, and attempts in the background: decisions wait for those no longer
-    /// than their deadline. A handshake under TLS may well take longer than a deadline, the more so when many instances
+    /// It bounds how long the constructors wait, all their connections together, and attempts in the background:
+    /// decisions wait for those no longer than their deadline. A handshake under TLS may well take longer than a deadline, the more so when many instances
     /// connect at once. Half of it is for asking sentinels, the other half for connecting to the primary they name;
-    /// each node of a cluster has a quarter. The deadline counts instead if it is longer.
+    /// each node of a cluster has a quarter. Attempts in the background take up to the deadline if that is longer.
     #[must_use]
     pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
@@ -137,7 +137,7 @@ impl RedisOptions {
 
     /// Sets into how many parts the keys are divided, each of which one node of a cluster holds: 12 in a cluster by
     /// default, and 1 elsewhere. A cluster of more than six primaries is used evenly with several for each. All
-    /// instances must agree, and a change of it starts all counts afresh.
+    /// instances must agree, and a change of it starts nearly all counts afresh.
     ///
     /// Keys in one partition are decided on in one step. A policy that counts keys in several, such as a client and
     /// everyone, is decided on part by part, global limits last, and what was taken is refunded when a later part

@@ -25,7 +25,7 @@ function convert.state(state, old, new, now)
     for name, value in pairs(state) do
       moved[name] = value
     end
-    advance(old, moved, now)
+    ALGORITHMS[old.kind].advance(old, moved, now)
     if has_windows_of(old, new) then
       return moved
     end
@@ -34,7 +34,7 @@ function convert.state(state, old, new, now)
   if new.kind == BUCKET then
     return bucket.set(new, {}, converted_used(used, conversion_from(old.capacity, grain), new.capacity, new.grain), now)
   end
-  local converted = fresh(new, now)
+  local converted = ALGORITHMS[new.kind].fresh(new, now)
   take(new, converted, now, convert.to_units(used, old.capacity, grain, new))
   return converted
 end

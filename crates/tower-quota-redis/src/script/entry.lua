@@ -90,7 +90,7 @@ end
 function entry.state_for(self, counter, now)
   local slot = entry.slot(self, counter, now)
   if not slot then
-    return fresh(counter.quota, now)
+    return ALGORITHMS[counter.quota.kind].fresh(counter.quota, now)
   elseif slot.quota == counter.quota or counts_like(slot.quota, counter.quota) then
     return slot.state
   end
@@ -120,12 +120,12 @@ end
 -- none left while the client is blocked.
 function entry.left(self, charge, now)
   local state = entry.state_for(self, charge, now)
-  local reset = saturating_sub(full_at_of(charge.quota, state), now)
+  local reset = saturating_sub(ALGORITHMS[charge.quota.kind].full_at(charge.quota, state), now)
   local blocked = entry.blocked(self, charge, now)
   if blocked > 0 then
     return 0, max(reset, blocked)
   end
-  return remaining(charge.quota, state, now), reset
+  return ALGORITHMS[charge.quota.kind].remaining(charge.quota, state, now), reset
 end
 
 -- Returns whether a counter is stored under another quota.
@@ -145,13 +145,13 @@ end
 function entry.edit(self, counter, now, change, units, argument)
   local quota, slot = counter.quota, self.slot_of[counter.id]
   local state = entry.state_for(self, counter, now)
-  advance(quota, state, now)
+  ALGORITHMS[quota.kind].advance(quota, state, now)
   local result = change and change(quota, state, now, units, argument)
   if not slot then
     slot = { id = counter.id }
     self.slots[#self.slots + 1], self.slot_of[counter.id] = slot, slot
   end
-  slot.quota, slot.state, slot.full_at = quota, state, full_at_of(quota, state)
+  slot.quota, slot.state, slot.full_at = quota, state, ALGORITHMS[quota.kind].full_at(quota, state)
   local head = counter.head
   if quota.kind == BUCKET and state.since then
     head = sub(head, 1, 4) .. string.char(BUCKET + WATCHED) .. sub(head, 6)

@@ -30,10 +30,6 @@ local function has_windows_of(one, other)
     and one.offset == other.offset
 end
 
-local function fresh(quota, now)
-  return ALGORITHMS[quota.kind].fresh(quota, now)
-end
-
 local function judge(quota, state, now, cost, max_wait, queues)
   if cost == 0 then
     return ADMIT, 0
@@ -42,19 +38,6 @@ local function judge(quota, state, now, cost, max_wait, queues)
     return NEVER, 0
   end
   return ALGORITHMS[quota.kind].judge(quota, state, now, cost, max_wait, queues)
-end
-
-local function remaining(quota, state, now)
-  return ALGORITHMS[quota.kind].remaining(quota, state, now)
-end
-
-local function full_at_of(quota, state)
-  return ALGORITHMS[quota.kind].full_at(quota, state)
-end
-
--- Moves windows and logs to `now`: expired units are dropped.
-local function advance(quota, state, now)
-  ALGORITHMS[quota.kind].advance(quota, state, now)
 end
 
 -- Returns the units recorded: less than the cost where the state counts no more.
@@ -75,7 +58,7 @@ local function penalise(quota, state, now, cost)
   if quota.kind == BUCKET then
     bucket.penalise(quota, state, now, cost)
   else
-    take(quota, state, now, min(cost, remaining(quota, state, now)))
+    take(quota, state, now, min(cost, ALGORITHMS[quota.kind].remaining(quota, state, now)))
   end
 end
 

@@ -6,8 +6,9 @@
 use std::time::Duration;
 
 use redis::{Client, Connection};
-use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Name, Quota, Store};
-use tower_quota_redis::{RedisOptions, RedisStore};
+use tokio::task::JoinHandle;
+use tower_quota_core::{Charge, Clock, Decision, Key, MonotonicClock, Name, Quota, Store};
+use tower_quota_redis::{RedisOptions, RedisStore, RedisStoreError};
 use tower_quota_testkit::RedisServer;
 
 /// A deadline that only a broken test reaches. No result depends on the machine's speed.
@@ -23,6 +24,23 @@ pub(crate) async fn store_on(server: &RedisServer) -> RedisStore {
 
 pub(crate) fn user(name: &str) -> Key<'static> {
     Key::owned(Name::new("user"), name)
+}
+
+pub(crate) const HOUR: Quota = Quota::per_hour(1_000);
+
+/// Checks one unit of a client of `HOUR`. Returns how many are left.
+pub(crate) async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
+    let ann = user("ann");
+    Ok(store.check(&[Charge::new("hour", &HOUR, &ann)]).await?.statuses()[0].remaining())
+}
+
+/// A decision that is asked for and may be answered later.
+pub(crate) type Asked = JoinHandle<Result<Decision, RedisStoreError>>;
+
+/// Asks without waiting for the answer. On one thread, what is asked first is sent first.
+pub(crate) fn ask(store: &RedisStore, name: &str) -> Asked {
+    let user = user(name);
+    tokio::spawn(store.check(&[Charge::new("hour", &HOUR, &user)]))
 }
 
 /// Checks at no cost until there is an answer.
