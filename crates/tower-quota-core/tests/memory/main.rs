@@ -1,5 +1,6 @@
 //! The memory store, seen from outside.
 
+mod everyone;
 mod evicted;
 mod pressure;
 mod rows;

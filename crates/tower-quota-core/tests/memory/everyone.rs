@@ -1,0 +1,87 @@
+//! A limit of all requests beside one of each client: requests of two keys, decided in their rows.
+
+use std::time::Duration;
+
+use tower_quota_core::{Charge, Decision, Entry, Key, MemoryStore, Operation, Quota, decide};
+
+use crate::{CLIENT, LIMIT, ask, check, left, store};
+
+const EVERYONE: &str = "everyone";
+const HOUR: Quota = Quota::per_hour(3);
+const MANY: Quota = Quota::per_hour(1_000_000);
+
+/// Checks `cost` units of a client, and one of everyone.
+fn ask_both(store: &MemoryStore, client: u64, cost: u64, everyone: &Quota) -> Decision {
+    let (key, all) = (Key::number(CLIENT, client), Key::EVERYONE);
+    check(store, &[Charge::new(LIMIT, &HOUR, &key).cost(cost), Charge::new(EVERYONE, everyone, &all)])
+}
+
+/// Uses up the limit of everyone.
+fn exhaust(store: &MemoryStore, everyone: &Quota) {
+    let all = Key::EVERYONE;
+    while check(store, &[Charge::new(EVERYONE, everyone, &all)]).is_allowed() {}
+}
+
+#[test]
+fn evicted_client_is_refused_by_its_own_limit_too() {
+    let (store, _) = store(1);
+    assert!(ask_both(&store, 0, 3, &MANY).is_allowed());
+    ask(&store, &HOUR, 1, 1);
+    assert_eq!(store.stats().evicted_limited, 1);
+    let everyone = Quota::per_second(1);
+    exhaust(&store, &everyone);
+    let refused = ask_both(&store, 0, 1, &everyone);
+    assert!(refused.retry_after() > Some(Duration::from_secs(60)), "{refused:?}");
+    assert_eq!(refused.statuses()[0].remaining(), 0);
+}
+
+#[test]
+fn least_used_client_is_evicted_first() {
+    let (store, _) = store(2);
+    assert!(ask_both(&store, 0, 1, &MANY).is_allowed());
+    assert!(ask_both(&store, 0, 1, &MANY).is_allowed());
+    assert!(ask_both(&store, 1, 1, &MANY).is_allowed());
+    assert!(ask_both(&store, 2, 1, &MANY).is_allowed());
+    assert_eq!((left(&store, &HOUR, 0), left(&store, &HOUR, 1), left(&store, &HOUR, 2)), (1, 3, 2));
+}
+
+/// Covers clients that have units left: the last request of one asked for more, that of the other met everyone's limit.
+#[test]
+fn refused_client_stays_and_one_that_met_others_limit_goes() {
+    let (store, _) = store(2);
+    for client in [0, 1] {
+        assert!(ask_both(&store, client, 1, &MANY).is_allowed());
+    }
+    assert!(!ask_both(&store, 0, 3, &MANY).is_allowed());
+    let everyone = Quota::per_hour(1);
+    exhaust(&store, &everyone);
+    assert!(!ask_both(&store, 1, 1, &everyone).is_allowed());
+    ask(&store, &HOUR, 2, 1);
+    assert_eq!((left(&store, &HOUR, 0), left(&store, &HOUR, 1)), (2, 3));
+}
+
+#[test]
+fn limit_named_twice_is_decided_like_the_model() {
+    let (store, _) = store(10);
+    let everyone = Quota::per_hour(1);
+    exhaust(&store, &everyone);
+    let (key, all) = (Key::number(CLIENT, 0), Key::EVERYONE);
+    let own = Charge::new(LIMIT, &HOUR, &key).cost(2);
+    let charges = [own, own, Charge::new(EVERYONE, &everyone, &all)];
+    let (mut client, mut both) = (Entry::default(), Entry::default());
+    both.decide(Operation::Check, &charges[2..], store.now());
+    let expected = decide(Operation::Check, &charges, store.now(), &mut [&mut client, &mut both], |charge| charge / 2);
+    assert_eq!(check(&store, &charges), expected);
+}
+
+/// Uses a new quota for each new client: numbers of unused ones are used again.
+#[test]
+fn new_clients_with_quotas_of_their_own_leave_few_definitions() {
+    let (store, _) = store(20);
+    for client in 0..5_000 {
+        let (quota, key, all) = (Quota::per_hour(10 + client), Key::number(CLIENT, client), Key::EVERYONE);
+        let charges = [Charge::new(LIMIT, &quota, &key), Charge::new(EVERYONE, &MANY, &all)];
+        assert!(check(&store, &charges).is_allowed());
+    }
+    assert!(store.stats().definitions < 500, "{:?}", store.stats());
+}
