@@ -172,9 +172,7 @@ impl<const N: usize> RowsRequest<'_, N> {
                 // The limits of a new key are full, unless it was evicted.
                 None => {
                     has_new = true;
-                    let is_named_twice =
-                        (0..limit).any(|other| charges[other].counter().id == counter.id && keys[other] == key);
-                    (if is_named_twice { 0 } else { next }, Count::default())
+                    (next, Count::default())
                 }
                 Some((row, interned)) => {
                     let (row, elapsed) = (row.read(), now.checked_sub(row.read().at())?);

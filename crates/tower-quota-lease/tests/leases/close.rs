@@ -4,14 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tower_quota_core::{Charge, MemoryStore, Operation, Quota, Store};
+use tower_quota_core::{Charge, MemoryStore, Operation, Store};
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::{Network, VirtualClock, run};
 
-use crate::{LIMIT, check, instance, key, make_hot, pass, stored_units};
-
-/// Leased by its own numbers: nothing is refilled, and the units that are counted can be compared.
-const QUOTA: Quota = Quota::per_hour(100_000).fixed_window();
+use crate::{LIMIT, QUOTA, check, instance, key, make_hot, pass, stored_units};
 
 /// A store behind a network, which notes that it was closed.
 struct Closable {
@@ -85,6 +82,7 @@ fn cut_network_loses_what_was_leased() {
         pass(3_000).await;
         let stats = store.stats();
         assert!(stats.units_lost > 0);
+        assert_eq!(stats.units_under_admitted, stats.units_lost);
         assert_eq!(stored_units(&server, &QUOTA, 1).await, admitted + stats.units_lost);
     });
 }

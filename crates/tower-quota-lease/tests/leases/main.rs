@@ -24,6 +24,9 @@ use tower_quota_testkit::simulation::{self, Network, VirtualClock};
 const CLIENT: Name = Name::new("client");
 const LIMIT: Name = Name::new("limit");
 
+/// Leased by its own numbers: nothing is refilled, and the units that are counted can be compared.
+const QUOTA: Quota = Quota::per_hour(100_000).fixed_window();
+
 type Instance = Leased<Network<MemoryStore>, VirtualClock>;
 
 /// Makes a store, and an instance that asks it over a network.

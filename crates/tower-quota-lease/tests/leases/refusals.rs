@@ -7,7 +7,7 @@ use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::run;
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 
-use crate::{LIMIT, check, instance, key, make_hot, pass};
+use crate::{LIMIT, QUOTA, check, instance, key, make_hot, pass};
 
 #[test]
 fn crowd_at_empty_bucket_costs_few_calls() {
@@ -78,8 +78,6 @@ fn refusals_of_long_ago_are_no_demand() {
     });
 }
 
-const HOUR: Quota = Quota::per_hour(100_000).fixed_window();
-
 /// Asks for more than its leases hold, while the store has enough for all of it.
 #[test]
 fn hot_client_of_mixed_costs_is_admitted() {
@@ -122,8 +120,8 @@ fn refused_large_cost_refuses_no_small_one() {
     run(async {
         let (_, store) = instance();
         let client = key(1);
-        make_hot(&store, &HOUR, 1).await;
-        let charges = |units| [Charge::new(LIMIT, &HOUR, &client).cost(units)];
+        make_hot(&store, &QUOTA, 1).await;
+        let charges = |units| [Charge::new(LIMIT, &QUOTA, &client).cost(units)];
         assert!(check(&store, &charges(90_000)).await.is_allowed());
         assert!(!check(&store, &charges(90_000)).await.is_allowed());
         // More than are leased.

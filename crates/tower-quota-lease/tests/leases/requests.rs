@@ -6,10 +6,7 @@ use tower_quota_core::{Charge, Decision, Key, MemoryStore, Operation, Penalty, Q
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::{self, run};
 
-use crate::{CLIENT, Instance, LIMIT, check, instance, instance_over, key, make_hot, pass, stored_units};
-
-/// Leased by its own numbers: nothing is refilled, and the units that are counted can be compared.
-const QUOTA: Quota = Quota::per_hour(100_000).fixed_window();
+use crate::{CLIENT, Instance, LIMIT, QUOTA, check, instance, instance_over, key, make_hot, pass, stored_units};
 
 #[test]
 fn several_limits_are_leased_in_one_call() {
