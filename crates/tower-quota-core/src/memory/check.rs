@@ -13,7 +13,7 @@ use core::time::Duration;
 use super::bucket::ROWS;
 use super::insert::WriteContext;
 use super::interned::Interned;
-use super::place::Place;
+use super::place::KeyPlace;
 use super::row::{Mark, NARROW, Row, RowMut, WIDE};
 use super::table::{Buckets, Table, either, row_of};
 use super::{Inner, MemoryStore};
@@ -102,8 +102,11 @@ impl Inner {
         table: &mut Table,
         decision: &mut Decision,
     ) -> bool {
-        let context =
-            WriteContext { now, capacity: self.capacity_of(number), together: &[Place { hash, ..Place::default() }] };
+        let context = WriteContext {
+            now,
+            capacity: self.capacity_of(number),
+            together: &[KeyPlace { hash, ..KeyPlace::default() }],
+        };
         let Some(position) = table.open(hash, charges.into_iter(), &context) else { return false };
         let (bucket, row) = (position / ROWS, position % ROWS);
         let is_done = either!(&mut table.buckets, buckets => check_row(buckets[bucket].row_mut(row), charges, now, &table.interned, decision));

@@ -2,7 +2,7 @@
 
 use super::capacity::Capacity;
 use super::filter::EvictedFilter;
-use super::place::Place;
+use super::place::KeyPlace;
 use super::row::{Count, MOST_LIMITS, Mark};
 use super::table::Table;
 use crate::charge::Charge;
@@ -13,7 +13,7 @@ pub(super) struct WriteContext<'a> {
     pub(super) now: u64,
     pub(super) capacity: &'a Capacity,
     /// The keys of the request, none of which is evicted for another.
-    pub(super) together: &'a [Place],
+    pub(super) together: &'a [KeyPlace],
 }
 
 /// The part of an entry that is written.

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::Inner;
 use super::insert::{Content, WriteContext};
-use super::place::{Keys, Place};
+use super::place::{KeyPlace, Keys};
 use super::row::Mark;
 use super::table::Table;
 use crate::charge::{Charge, Operation};
@@ -64,7 +64,7 @@ impl Inner {
 
 /// Takes an entry out of its table, and restores limits that were spent when it was evicted.
 fn check_out<'c>(
-    place: &Place,
+    place: &KeyPlace,
     table: &mut Table,
     charges: impl Iterator<Item = &'c Charge<'c>>,
     clock: Timestamp,
@@ -88,7 +88,7 @@ fn check_out<'c>(
 }
 
 /// Puts an entry back, unless it has no row and has not changed.
-fn check_in(place: &Place, checked_out: CheckedOut, table: &mut Table, mark: Mark, context: &WriteContext<'_>) {
+fn check_in(place: &KeyPlace, checked_out: CheckedOut, table: &mut Table, mark: Mark, context: &WriteContext<'_>) {
     let CheckedOut { mut entry, before, restored, is_cut } = checked_out;
     if !is_cut && before.is_some_and(|before| before == entry) {
         return;

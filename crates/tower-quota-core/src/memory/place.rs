@@ -12,7 +12,7 @@ pub(super) type Guards<'a> = SmallVec<[MutexGuard<'a, Table>; 2]>;
 
 /// The place of one key.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Place {
+pub(super) struct KeyPlace {
     pub(super) hash: u64,
     /// The number of its table.
     pub(super) table: usize,
@@ -24,7 +24,7 @@ pub(super) struct Place {
 
 /// The keys of a request, each once.
 pub(super) struct Keys {
-    pub(super) places: SmallVec<[Place; 2]>,
+    pub(super) places: SmallVec<[KeyPlace; 2]>,
     /// The key of each charge.
     pub(super) of: SmallVec<[usize; 4]>,
 }
@@ -38,7 +38,7 @@ impl Inner {
             let hash = self.seed.hash(charge.key());
             let known = keys.places.iter().position(|place| place.hash == hash);
             let key = known.unwrap_or_else(|| {
-                keys.places.push(Place { hash, table: self.table_of(hash), ..Place::default() });
+                keys.places.push(KeyPlace { hash, table: self.table_of(hash), ..KeyPlace::default() });
                 keys.places.len() - 1
             });
             keys.of.push(key);
@@ -49,7 +49,7 @@ impl Inner {
     /// Locks the tables of all keys, each once and in their order.
     ///
     /// With one order, two requests never wait for each other.
-    pub(super) fn lock(&self, places: &mut [Place]) -> Guards<'_> {
+    pub(super) fn lock(&self, places: &mut [KeyPlace]) -> Guards<'_> {
         let mut guards = Guards::new();
         let mut next = places.iter().map(|place| place.table).min();
         while let Some(table) = next {

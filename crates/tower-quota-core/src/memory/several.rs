@@ -11,7 +11,7 @@ use super::check::{Others, conclude};
 use super::draft::{Draft, DraftCharge};
 use super::insert::WriteContext;
 use super::interned::Interned;
-use super::place::{Keys, Place};
+use super::place::{KeyPlace, Keys};
 use super::row::{Count, Mark, NARROW, RowMut, WIDE};
 use super::table::{Buckets, Table, row_of};
 use crate::algorithm::bucket;
@@ -65,8 +65,8 @@ impl Inner {
         let mut has_opened = false;
         let is_decided = loop {
             match request.decide(&mut tables, decision) {
-                Some(Step::Open) => has_opened = true,
-                step => break step.is_some(),
+                Some(Attempt::NeedsRows) => has_opened = true,
+                attempt => break attempt.is_some(),
             }
             if request.open(&mut tables, |key| self.capacity_of(numbers[key])).is_none() {
                 break false;
@@ -143,11 +143,11 @@ struct RowsRequest<'c, const N: usize> {
     now: u64,
 }
 
-/// What was done for a request.
-enum Step {
+/// The result of an attempt to decide in rows.
+enum Attempt {
     Decided,
-    /// Nothing: new keys must get rows, after which it is decided like others.
-    Open,
+    /// Nothing was done: new keys must get rows, after which it is decided like others.
+    NeedsRows,
 }
 
 /// A row, and the numbers of its table's limits.
@@ -159,7 +159,7 @@ impl<const N: usize> RowsRequest<'_, N> {
     /// The rows then count by the charges' quotas. Returns `None` when a row does not count all of its limits, and for a
     /// refusal that changes a quota.
     #[inline]
-    fn decide(&self, tables: &mut [Option<MutexGuard<'_, Table>>; N], decision: &mut Decision) -> Option<Step> {
+    fn decide(&self, tables: &mut [Option<MutexGuard<'_, Table>>; N], decision: &mut Decision) -> Option<Attempt> {
         let Self { charges, keys, now, .. } = *self;
         let has_filter = tables.iter().flatten().any(|table| table.rare.is_some());
         let mut rows = self.rows(tables);
@@ -203,7 +203,7 @@ impl<const N: usize> RowsRequest<'_, N> {
                 row.mark(if is_refused { Mark::Refused } else { Mark::Neither });
             }
             conclude(decision, now, false, N, |limit| (charges[limit], counts[limit].value));
-            return Some(Step::Decided);
+            return Some(Attempt::Decided);
         }
         for (row, asked) in rows.iter().zip(asked) {
             let Some((row, interned)) = row else { continue };
@@ -212,7 +212,7 @@ impl<const N: usize> RowsRequest<'_, N> {
             }
         }
         if has_new {
-            return Some(Step::Open);
+            return Some(Attempt::NeedsRows);
         }
         for (row, asked) in rows.iter_mut().zip(asked) {
             let Some((row, interned)) = row else { continue };
@@ -232,7 +232,7 @@ impl<const N: usize> RowsRequest<'_, N> {
         }
         let statuses = Statuses::from_fn(N, |limit| charges[limit].admitted(counts[limit].value));
         decision.admit(Timestamp::from_micros(now), statuses);
-        Some(Step::Decided)
+        Some(Attempt::Decided)
     }
 
     /// Returns the rows of the keys.
@@ -258,7 +258,7 @@ impl<const N: usize> RowsRequest<'_, N> {
         capacity_of: impl Fn(usize) -> &'a Capacity,
     ) -> Option<()> {
         for (key, table) in tables.iter_mut().enumerate() {
-            let place = Place { hash: self.hashes[key], ..Place::default() };
+            let place = KeyPlace { hash: self.hashes[key], ..KeyPlace::default() };
             let Some(table) = table.as_deref_mut().filter(|table| table.find(place.hash).is_none()) else { continue };
             let own = (0..N).filter(|&limit| self.keys[limit] == key).map(|limit| self.charges[limit]);
             let context = WriteContext { now: self.now, capacity: capacity_of(key), together: &[place] };
