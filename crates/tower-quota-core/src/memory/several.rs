@@ -6,11 +6,10 @@
 use smallvec::SmallVec;
 
 use super::Inner;
-use super::capacity::Capacity;
 use super::check::{Others, conclude};
 use super::draft::{Draft, DraftCharge};
+use super::filter::EvictedFilter;
 use super::insert::WriteContext;
-use super::interned::Interned;
 use super::place::{KeyPlace, Keys};
 use super::row::{Count, Mark, NARROW, RowMut, WIDE};
 use super::table::{Buckets, Table, row_of};
@@ -18,7 +17,7 @@ use crate::algorithm::bucket;
 use crate::charge::{Charge, Operation};
 use crate::decision::Decision;
 use crate::statuses::Statuses;
-use crate::sync::{MutexGuard, locked};
+use crate::sync::locked;
 use crate::time::Timestamp;
 
 /// The most charges that are decided on drafts.
@@ -28,7 +27,7 @@ impl Inner {
     /// Checks `N` charges of any keys.
     #[inline(never)]
     pub(super) fn check_several<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) {
-        if !charges.iter().all(|charge| charge.is_plain()) || !self.check_rows(charges, decision) {
+        if !charges.iter().all(|charge| charge.is_plain()) || self.check_rows(charges, decision).is_none() {
             self.check_at_length(charges, decision);
         }
     }
@@ -37,47 +36,48 @@ impl Inner {
     ///
     /// Does nothing when a row does not count all of its limits, or when two of the keys are in one table.
     #[inline]
-    fn check_rows<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) -> bool {
-        let (mut hashes, mut numbers, mut keys) = ([0; N], [0; N], [0; N]);
-        for limit in 0..N {
-            let is_same = |other: &usize| core::ptr::eq(charges[*other].key(), charges[limit].key());
-            keys[limit] = (0..limit).find(is_same).unwrap_or(limit);
-            if keys[limit] == limit {
-                hashes[limit] = self.seed.hash(charges[limit].key());
-                numbers[limit] = self.table_of(hashes[limit]);
-                self.prefetches[numbers[limit]].fetch::<NARROW>(hashes[limit]);
+    fn check_rows<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) -> Option<()> {
+        let (mut keys, mut count) = ([KeyPart::default(); N], 0);
+        for (limit, charge) in charges.into_iter().enumerate() {
+            let is_same = |key: &KeyPart| core::ptr::eq(charges[key.first()].key(), charge.key());
+            let key = keys[..count].iter().position(is_same).unwrap_or(count);
+            if key == count {
+                let hash = self.seed.hash(charge.key());
+                let number = self.table_of(hash);
+                self.prefetches[number].fetch::<NARROW>(hash);
+                keys[key] = KeyPart { hash, number, limits: 0 };
+                count += 1;
+            }
+            keys[key].limits |= 1 << limit;
+        }
+        let keys = &mut keys[..count];
+        // In the order of their tables, so that two requests never wait for each other.
+        for last in 1..count {
+            let mut key = last;
+            while key > 0 && keys[key - 1].number > keys[key].number {
+                keys.swap(key - 1, key);
+                key -= 1;
             }
         }
-        let is_key = |limit: usize| keys[limit] == limit;
-        let share_table = |limit: usize| (0..limit).any(|other| is_key(other) && numbers[other] == numbers[limit]);
-        if (1..N).any(|limit| is_key(limit) && share_table(limit)) {
-            return false;
+        if keys.windows(2).any(|pair| pair[0].number == pair[1].number) {
+            return None;
         }
         let now = self.time.now().as_micros();
-        let mut tables = [const { None }; N];
-        // In the order of the tables, so that two requests never wait for each other.
-        for _ in 0..N {
-            let waiting = (0..N).filter(|&limit| is_key(limit) && tables[limit].is_none());
-            let Some(next) = waiting.min_by_key(|&limit| numbers[limit]) else { break };
-            tables[next] = Some(locked(&self.tables[numbers[next]].0));
+        let (request, mut used) = (RowsRequest { inner: self, charges, keys, now }, [0; N]);
+        let mut verdict = request.decide(0, Judged::default(), &mut used)?;
+        if verdict == Verdict::NeedsRows {
+            // Another thread may take them away again.
+            verdict = request.decide(0, Judged::default(), &mut used)?;
         }
-        let request = RowsRequest { charges, keys, hashes, now };
-        let mut has_opened = false;
-        let is_decided = loop {
-            match request.decide(&mut tables, decision) {
-                Some(Attempt::NeedsRows) => has_opened = true,
-                attempt => break attempt.is_some(),
+        match verdict {
+            Verdict::Admitted => {
+                let statuses = Statuses::from_fn(N, |limit| charges[limit].admitted(used[limit]));
+                decision.admit(Timestamp::from_micros(now), statuses);
             }
-            if request.open(&mut tables, |key| self.capacity_of(numbers[key])).is_none() {
-                break false;
-            }
-        };
-        if has_opened {
-            for (table, number) in tables.iter_mut().zip(numbers) {
-                table.as_deref_mut().into_iter().for_each(|table| self.finish(number, table));
-            }
+            Verdict::Refused => conclude(decision, now, false, N, |limit| (charges[limit], used[limit])),
+            Verdict::NeedsRows => return None,
         }
-        is_decided
+        Some(())
     }
 
     /// Checks charges of which a row does not count some limit.
@@ -134,142 +134,156 @@ impl Inner {
     }
 }
 
-/// A request whose keys are in tables of their own. The first charge of each key stands for the key.
-struct RowsRequest<'c, const N: usize> {
-    charges: [&'c Charge<'c>; N],
-    /// The first charge of each charge's key.
-    keys: [usize; N],
-    hashes: [u64; N],
+/// A request whose keys are in tables of their own.
+struct RowsRequest<'a, const N: usize> {
+    inner: &'a Inner,
+    charges: [&'a Charge<'a>; N],
+    /// In the order of their tables.
+    keys: &'a [KeyPart],
     now: u64,
 }
 
-/// The result of an attempt to decide in rows.
-enum Attempt {
-    Decided,
-    /// Nothing was done: new keys must get rows, after which it is decided like others.
+/// A key of a request.
+#[derive(Clone, Copy, Default)]
+struct KeyPart {
+    hash: u64,
+    /// The number of its table.
+    number: usize,
+    /// Its limits, a bit for each charge.
+    limits: u32,
+}
+
+impl KeyPart {
+    /// Returns its first charge.
+    const fn first(self) -> usize {
+        self.limits.trailing_zeros() as usize
+    }
+}
+
+/// The keys that were judged so far.
+#[derive(Clone, Copy, Default)]
+struct Judged {
+    is_refused: bool,
+    /// Says whether a count has to be converted to another quota.
+    is_converted: bool,
+    /// Says whether a key has no row yet.
+    has_new: bool,
+}
+
+/// The decision on all keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Admitted,
+    Refused,
+    /// New keys must get rows, after which the request is decided like others.
     NeedsRows,
 }
 
-/// A row, and the numbers of its table's limits.
-type KeyRow<'t> = (RowMut<'t>, &'t Interned);
-
 impl<const N: usize> RowsRequest<'_, N> {
-    /// Makes the decision, or does nothing when new keys must get rows first.
+    /// Judges the keys from this one on, and changes their rows by the decision on all of them.
     ///
-    /// The rows then count by the charges' quotas. Returns `None` when a row does not count all of its limits, and for a
-    /// refusal that changes a quota.
-    #[inline]
-    fn decide(&self, tables: &mut [Option<MutexGuard<'_, Table>>; N], decision: &mut Decision) -> Option<Attempt> {
-        let Self { charges, keys, now, .. } = *self;
-        let has_filter = tables.iter().flatten().any(|table| table.rare.is_some());
-        let mut rows = self.rows(tables);
-        let (mut counts, mut positions, mut asked) = ([Count::default(); N], [0; N], [0_u32; N]);
-        let (mut is_admitted, mut converted, mut has_new) = (true, 0_u32, false);
-        for limit in 0..N {
-            let (charge, key) = (charges[limit], keys[limit]);
-            let (counter, next) = (charge.counter(), asked[key].trailing_ones() as usize);
-            (positions[limit], counts[limit]) = match &rows[key] {
-                // The limits of a new key are full, unless it was evicted.
-                None => {
-                    has_new = true;
-                    (next, Count::default())
-                }
-                Some((row, interned)) => {
-                    let (row, elapsed) = (row.read(), now.checked_sub(row.read().at())?);
-                    let is_next = next < row.limits() && interned.is_limit(row.number(next), counter.id);
-                    let position = if is_next { next } else { interned.position(row, counter.id)? };
-                    let count = interned.count_for(counter, row.count(position), elapsed)?;
-                    converted |= u32::from(count.number != row.number(position)) << limit;
-                    (position, count)
-                }
-            };
+    /// Each key is judged before the next one is locked, and changed once the last one was judged. The rows then count by
+    /// the charges' quotas. `used` gets the grains used of each limit, with the charges if these are admitted. Returns
+    /// `None`, and has changed nothing, when a row does not count all of its limits, and for a refusal that changes a quota.
+    fn decide(&self, key: usize, mut judged: Judged, used: &mut [u64; N]) -> Option<Verdict> {
+        let Some(part) = self.keys.get(key) else { return judged.verdict() };
+        let mut table = locked(&self.inner.tables[part.number].0);
+        let table = &mut *table;
+        let words = match &mut table.buckets {
+            Buckets::Narrow(buckets) => row_of(buckets, part.hash).map(<[u64; NARROW]>::as_mut_slice),
+            Buckets::Wide(buckets) => row_of(buckets, part.hash).map(<[u64; WIDE]>::as_mut_slice),
+        };
+        let Some(words) = words else { return self.decide_new(key, judged, used, table) };
+        let (mut row, interned) = (RowMut(words), &table.interned);
+        let elapsed = self.now.checked_sub(row.read().at())?;
+        let (mut counts, mut positions, mut asked, mut refuses) = ([Count::default(); N], [0; N], 0_u32, false);
+        for limit in self.limits_of(part) {
+            let (charge, counter) = (self.charges[limit], self.charges[limit].counter());
+            let next = asked.trailing_ones() as usize;
+            let is_next = next < row.read().limits() && interned.is_limit(row.read().number(next), counter.id);
+            let position = if is_next { next } else { interned.position(row.read(), counter.id)? };
             // The request has the same limit twice: the model counts both together.
-            if asked[key] >> positions[limit] & 1 != 0 {
+            if asked >> position & 1 != 0 {
                 return None;
             }
-            asked[key] |= 1 << positions[limit];
-            is_admitted &= bucket::holds(charge.quota(), counts[limit].value, charge.units());
-        }
-        if !is_admitted {
-            // A refusal that converts a count may leave nothing used: the draft drops such a row.
-            if converted != 0 || has_new && has_filter {
-                return None;
+            asked |= 1 << position;
+            let known = row.read().count(position);
+            let count = interned.count_for(counter, known, elapsed)?;
+            judged.is_converted |= count.number != known.number;
+            if !bucket::holds(charge.quota(), count.value, charge.units()) {
+                judged.is_refused = true;
+                refuses |= bucket::refuses(charge.quota(), count.value, charge.units());
             }
-            for (key, row) in rows.iter_mut().enumerate() {
-                let Some((row, _)) = row else { continue };
-                let refuses =
-                    |limit: usize| bucket::refuses(charges[limit].quota(), counts[limit].value, charges[limit].units());
-                let is_refused = (0..N).any(|limit| keys[limit] == key && refuses(limit));
-                row.mark(if is_refused { Mark::Refused } else { Mark::Neither });
+            (counts[limit], positions[limit], used[limit]) = (count, position, count.value);
+        }
+        let has_others = asked != (1 << row.read().limits()) - 1;
+        let others = Others { asked, interned };
+        if has_others && others.have_windows(row.read()) {
+            return None;
+        }
+        let verdict = self.decide(key + 1, judged, used)?;
+        match verdict {
+            Verdict::Admitted => {
+                if has_others {
+                    others.advance(&mut row, self.now);
+                }
+                for limit in self.limits_of(part) {
+                    used[limit] += self.charges[limit].units() * self.charges[limit].quota().grain();
+                    if judged.is_converted {
+                        row.set_number(positions[limit], counts[limit].number);
+                    }
+                    row.set_value(positions[limit], used[limit]);
+                }
+                row.set_at(self.now);
+                row.mark(Mark::Charged);
             }
-            conclude(decision, now, false, N, |limit| (charges[limit], counts[limit].value));
-            return Some(Attempt::Decided);
+            Verdict::Refused => row.mark(if refuses { Mark::Refused } else { Mark::Neither }),
+            Verdict::NeedsRows => {}
         }
-        for (row, asked) in rows.iter().zip(asked) {
-            let Some((row, interned)) = row else { continue };
-            if has_others(row, asked) && (Others { asked, interned }).have_windows(row.read()) {
-                return None;
-            }
-        }
-        if has_new {
-            return Some(Attempt::NeedsRows);
-        }
-        for (row, asked) in rows.iter_mut().zip(asked) {
-            let Some((row, interned)) = row else { continue };
-            if has_others(row, asked) {
-                Others { asked, interned }.advance(row, now);
-            }
-            row.set_at(now);
-            row.mark(Mark::Charged);
-        }
-        for limit in 0..N {
-            let Some((row, _)) = &mut rows[keys[limit]] else { continue };
-            counts[limit].value += charges[limit].units() * charges[limit].quota().grain();
-            if converted >> limit & 1 != 0 {
-                row.set_number(positions[limit], counts[limit].number);
-            }
-            row.set_value(positions[limit], counts[limit].value);
-        }
-        let statuses = Statuses::from_fn(N, |limit| charges[limit].admitted(counts[limit].value));
-        decision.admit(Timestamp::from_micros(now), statuses);
-        Some(Attempt::Decided)
+        Some(verdict)
     }
 
-    /// Returns the rows of the keys.
-    #[inline]
-    fn rows<'t>(&self, tables: &'t mut [Option<MutexGuard<'_, Table>>; N]) -> [Option<KeyRow<'t>>; N] {
-        let mut rows = [const { None }; N];
-        for ((row, table), hash) in rows.iter_mut().zip(tables).zip(self.hashes) {
-            let Some(table) = table.as_deref_mut() else { continue };
-            let words = match &mut table.buckets {
-                Buckets::Narrow(buckets) => row_of(buckets, hash).map(<[u64; NARROW]>::as_mut_slice),
-                Buckets::Wide(buckets) => row_of(buckets, hash).map(<[u64; WIDE]>::as_mut_slice),
-            };
-            *row = words.map(|words| (RowMut(words), &table.interned));
-        }
-        rows
-    }
-
-    /// Gives new keys rows of full limits.
+    /// Judges a key without a row, whose limits are full unless it was evicted, and those after it.
+    #[cold]
     #[inline(never)]
-    fn open<'a>(
-        &self,
-        tables: &mut [Option<MutexGuard<'_, Table>>; N],
-        capacity_of: impl Fn(usize) -> &'a Capacity,
-    ) -> Option<()> {
-        for (key, table) in tables.iter_mut().enumerate() {
-            let place = KeyPlace { hash: self.hashes[key], ..KeyPlace::default() };
-            let Some(table) = table.as_deref_mut().filter(|table| table.find(place.hash).is_none()) else { continue };
-            let own = (0..N).filter(|&limit| self.keys[limit] == key).map(|limit| self.charges[limit]);
-            let context = WriteContext { now: self.now, capacity: capacity_of(key), together: &[place] };
-            table.open(place.hash, own, &context)?;
+    fn decide_new(&self, key: usize, mut judged: Judged, used: &mut [u64; N], table: &mut Table) -> Option<Verdict> {
+        let part = self.keys[key];
+        for limit in self.limits_of(&part) {
+            let charge = self.charges[limit];
+            let is_spent =
+                |filter: &mut EvictedFilter| filter.until((part.hash, charge.counter().id), self.now).is_some();
+            if table.filter().is_some_and(is_spent) {
+                return None;
+            }
+            judged.is_refused |= !bucket::holds(charge.quota(), 0, charge.units());
+            used[limit] = 0;
         }
-        Some(())
+        let verdict = self.decide(key + 1, Judged { has_new: true, ..judged }, used)?;
+        if verdict == Verdict::NeedsRows {
+            let place = KeyPlace { hash: part.hash, ..KeyPlace::default() };
+            let context =
+                WriteContext { now: self.now, capacity: self.inner.capacity_of(part.number), together: &[place] };
+            table.open(part.hash, self.limits_of(&part).map(|limit| self.charges[limit]), &context)?;
+            self.inner.finish(part.number, table);
+        }
+        Some(verdict)
+    }
+
+    fn limits_of(&self, part: &KeyPart) -> impl Iterator<Item = usize> + use<N> {
+        let limits = part.limits;
+        (0..N).filter(move |limit| limits >> limit & 1 != 0)
     }
 }
 
-/// Returns whether a row has limits that the request does not ask.
-#[inline]
-fn has_others(row: &RowMut<'_>, asked: u32) -> bool {
-    asked != (1 << row.read().limits()) - 1
+impl Judged {
+    /// Returns the decision, once all keys were judged.
+    const fn verdict(self) -> Option<Verdict> {
+        match self {
+            // It may leave nothing used: a draft drops such a row.
+            Self { is_refused: true, is_converted: true, .. } => None,
+            Self { is_refused: true, .. } => Some(Verdict::Refused),
+            Self { has_new: true, .. } => Some(Verdict::NeedsRows),
+            _ => Some(Verdict::Admitted),
+        }
+    }
 }
