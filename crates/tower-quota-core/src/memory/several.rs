@@ -16,10 +16,13 @@ use super::table::{Buckets, Table, row_of};
 use crate::algorithm::bucket;
 use crate::charge::{Charge, Operation};
 use crate::decision::Decision;
+use crate::entry::TRUSTED_LEAD;
 use crate::statuses::Statuses;
 use crate::sync::locked;
 use crate::time::Timestamp;
 
+/// The attempts to decide in rows, while other threads change them or take them away.
+const MOST_ATTEMPTS: usize = 4;
 /// The most charges that are decided on drafts.
 const MOST_CHARGES: usize = 8;
 
@@ -62,22 +65,25 @@ impl Inner {
         if keys.windows(2).any(|pair| pair[0].number == pair[1].number) {
             return None;
         }
-        let now = self.time.now().as_micros();
-        let (request, mut used) = (RowsRequest { inner: self, charges, keys, now }, [0; N]);
-        let mut verdict = request.decide(0, Judged::default(), &mut used)?;
-        if verdict == Verdict::NeedsRows {
-            // Another thread may take them away again.
-            verdict = request.decide(0, Judged::default(), &mut used)?;
-        }
-        match verdict {
-            Verdict::Admitted => {
-                let statuses = Statuses::from_fn(N, |limit| charges[limit].admitted(used[limit]));
-                decision.admit(Timestamp::from_micros(now), statuses);
+        let clock = self.time.now().as_micros();
+        let (mut request, mut used) = (RowsRequest { inner: self, charges, keys, now: clock }, [0; N]);
+        for _ in 0..MOST_ATTEMPTS {
+            match request.decide(0, Judged::default(), &mut used)? {
+                Verdict::Admitted => {
+                    let statuses = Statuses::from_fn(N, |limit| charges[limit].admitted(used[limit]));
+                    decision.admit(Timestamp::from_micros(request.now), statuses);
+                    return Some(());
+                }
+                Verdict::Refused => {
+                    conclude(decision, request.now, false, N, |limit| (charges[limit], used[limit]));
+                    return Some(());
+                }
+                Verdict::Ahead(at) if at - clock <= TRUSTED_LEAD => request.now = at,
+                Verdict::Ahead(_) => return None,
+                Verdict::NeedsRows => {}
             }
-            Verdict::Refused => conclude(decision, now, false, N, |limit| (charges[limit], used[limit])),
-            Verdict::NeedsRows => return None,
         }
-        Some(())
+        None
     }
 
     /// Checks charges of which a row does not count some limit.
@@ -177,6 +183,8 @@ enum Verdict {
     Refused,
     /// New keys must get rows, after which the request is decided like others.
     NeedsRows,
+    /// A row is of this instant, after the request's: another thread was faster. The request has to be decided as of it.
+    Ahead(u64),
 }
 
 impl<const N: usize> RowsRequest<'_, N> {
@@ -195,7 +203,7 @@ impl<const N: usize> RowsRequest<'_, N> {
         };
         let Some(words) = words else { return self.decide_new(key, judged, used, table) };
         let (mut row, interned) = (RowMut(words), &table.interned);
-        let elapsed = self.now.checked_sub(row.read().at())?;
+        let Some(elapsed) = self.now.checked_sub(row.read().at()) else { return Some(Verdict::Ahead(row.read().at())) };
         let (mut counts, mut positions, mut asked, mut refuses) = ([Count::default(); N], [0; N], 0_u32, false);
         for limit in self.limits_of(part) {
             let (charge, counter) = (self.charges[limit], self.charges[limit].counter());
@@ -238,7 +246,7 @@ impl<const N: usize> RowsRequest<'_, N> {
                 row.mark(Mark::Charged);
             }
             Verdict::Refused => row.mark(if refuses { Mark::Refused } else { Mark::Neither }),
-            Verdict::NeedsRows => {}
+            Verdict::NeedsRows | Verdict::Ahead(_) => {}
         }
         Some(verdict)
     }
