@@ -103,6 +103,12 @@ const MEMORY: &[Picture] = &[
     ),
     checks("memory-two-threads-1-limit", "Two threads, one limit", "memory/two-threads/1-limit", USED),
     checks("memory-two-threads-3-limits", "Two threads, three limits", "memory/two-threads/3-limits", USED),
+    checks(
+        "memory-two-threads-with-everyone",
+        "Two threads, a limit of each key and one of all requests",
+        "memory/two-threads/with-everyone",
+        &["hot", "10k", "1m"],
+    ),
     taken("memory-bytes-1-limit", "Memory, one limit", "bytes per key", "bytes", "memory/bytes/1-limit", BYTES),
     taken("memory-bytes-3-limits", "Memory, three limits", "bytes per key", "bytes", "memory/bytes/3-limits", BYTES),
 ];

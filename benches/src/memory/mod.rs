@@ -149,11 +149,10 @@ impl Bench {
             let all: Contenders<u64> =
                 vec![(TOWER_QUOTA, Box::new(WithEveryone::new())), (GOVERNOR, Box::new(governor::with_everyone()))];
             all.iter().for_each(|(_, contender)| fill(&**contender, traffic.keys()));
-            self.case(
-                &format!("memory/with-everyone/u64/{name}"),
-                &all,
-                Load { traffic, visit: Visit::Used, threads: 1 },
-            )?;
+            for (group, threads) in [("with-everyone/u64", 1), ("two-threads/with-everyone", 2)] {
+                let load = Load { traffic, visit: Visit::Used, threads };
+                self.case(&format!("memory/{group}/{name}"), &all, load)?;
+            }
         }
         Ok(())
     }
