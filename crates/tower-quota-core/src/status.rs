@@ -52,7 +52,9 @@ enum Amount {
 }
 
 impl Left {
-    /// Makes the amount of this many units, and the time until nothing is used, in full microseconds.
+    /// Makes the amount of this many units, and the time until nothing is used.
+    ///
+    /// The time counts in full microseconds, up to half a million years.
     #[must_use]
     pub const fn new(remaining: u64, reset_after: Duration) -> Self {
         Self(Amount::Known { remaining, reset_after: micros(reset_after), again_after: 0 })
