@@ -63,18 +63,24 @@ fn refused_client_stays_and_one_that_met_others_limit_goes() {
     assert_eq!((left(&store, &HOUR, 0), left(&store, &HOUR, 1)), (2, 3));
 }
 
+/// Covers a request with one limit twice, which no policy makes: of a new client and of a known one.
 #[test]
 fn limit_named_twice_is_decided_like_the_model() {
-    let (store, _) = store(10);
-    let everyone = Quota::per_hour(1);
-    exhaust(&store, &everyone);
-    let (key, all) = (Key::number(CLIENT, 0), Key::EVERYONE);
-    let own = Charge::new(LIMIT, &HOUR, &key).cost(2);
-    let charges = [own, own, Charge::new(EVERYONE, &everyone, &all)];
-    let (mut client, mut both) = (Entry::default(), Entry::default());
-    both.decide(Operation::Check, &charges[2..], store.now());
-    let expected = decide(Operation::Check, &charges, store.now(), &mut [&mut client, &mut both], |charge| charge / 2);
-    assert_eq!(check(&store, &charges), expected);
+    for everyone in [Quota::per_hour(1), MANY] {
+        let (store, clock) = store(10);
+        let (key, all) = (Key::number(CLIENT, 0), Key::EVERYONE);
+        check(&store, &[Charge::new(EVERYONE, &everyone, &all)]);
+        let own = Charge::new(LIMIT, &HOUR, &key);
+        let charges = [own, own, Charge::new(EVERYONE, &everyone, &all)];
+        let (mut client, mut both) = (Entry::default(), Entry::default());
+        both.decide(Operation::Check, &charges[2..], store.now());
+        for step in 0..5 {
+            let mut entries = [&mut client, &mut both];
+            let expected = decide(Operation::Check, &charges, store.now(), &mut entries, |charge| charge / 2);
+            assert_eq!(check(&store, &charges), expected, "{everyone:?}, {step}");
+            clock.advance(Duration::from_secs(500));
+        }
+    }
 }
 
 /// Uses a new quota for each new client: numbers of unused ones are used again.
