@@ -49,7 +49,7 @@ fn least_used_client_is_evicted_first() {
 
 /// Covers clients that have units left: the last request of one asked for more, that of the other met everyone's limit.
 #[test]
-fn refused_client_stays_and_one_that_met_others_limit_goes() {
+fn client_refused_by_its_own_limit_stays() {
     let (store, _) = store(2);
     // The one that goes was used more often.
     for client in [0, 1, 1] {
@@ -85,7 +85,7 @@ fn limit_named_twice_is_decided_like_the_model() {
 
 /// Uses a new quota for each new client: numbers of unused ones are used again.
 #[test]
-fn new_clients_with_quotas_of_their_own_leave_few_definitions() {
+fn new_clients_leave_few_definitions() {
     let (store, _) = store(20);
     for client in 0..5_000 {
         let (quota, key, all) = (Quota::per_hour(10 + client), Key::number(CLIENT, client), Key::EVERYONE);
