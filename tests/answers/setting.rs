@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::io;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, Version};
@@ -79,6 +80,8 @@ impl Case {
         let store = FailingOrMemory { memory: MemoryStore::with_clock(10, clock.clone()), fails: self.fails };
         let layer = RateLimitLayer::new(store, self.policy.clone())
             .local_store(MemoryStore::with_clock(10, clock))
+            // It would tell waits by the machine's clock.
+            .refusal_cache(Duration::ZERO)
             .protocol(Protocol::Both);
         let service = layer.layer(service_fn(|_: Request<()>| {
             ready(Ok::<_, Infallible>(Response::new(Full::from(Bytes::from_static(b"the service's own")))))

@@ -11,7 +11,7 @@ use tower_quota::{
     HeaderStyle, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Quota, RateLimitHandle, RateLimitLayer,
     RequestHead, Store, key, metrics, when,
 };
-use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
+use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 
 use crate::recorder::{recording, samples};
 
@@ -112,7 +112,8 @@ fn queued_and_impossible_requests_are_counted() {
         let policy = Policy::new()
             .limit(Limit::new("turns", one).when(when::path("/login")))
             .limit(Limit::new("units", Quota::per_second(2)).cost_with(|_| 3).when(when::not(when::path("/login"))));
-        let layer = RateLimitLayer::new(MemoryStore::new(), policy);
+        // The clock stands still, so that the turns of requests are taken however long these are on their way.
+        let layer = RateLimitLayer::new(MemoryStore::with_clock(10, ManualClock::default()), policy);
         let handle = layer.handle();
         let app = app(layer);
         send(&app, "/login", None).await;
@@ -121,8 +122,8 @@ fn queued_and_impossible_requests_are_counted() {
         handle.publish_metrics("api");
     });
     let samples = samples(&scrape);
-    assert!(samples["tower_quota_decisions_total{limit=\"turns\",route=\"/login\",outcome=\"queued\"}"] >= 2.0);
-    assert!(samples["tower_quota_requests_total{route=\"/login\",outcome=\"queued\"}"] >= 2.0);
+    assert_eq!(samples["tower_quota_decisions_total{limit=\"turns\",route=\"/login\",outcome=\"queued\"}"], 3.0);
+    assert_eq!(samples["tower_quota_requests_total{route=\"/login\",outcome=\"queued\"}"], 3.0);
     assert_eq!(samples["tower_quota_requests_total{route=\"/users/{id}\",outcome=\"never\"}"], 1.0);
     assert_eq!(samples["tower_quota_decisions_total{limit=\"units\",route=\"/users/{id}\",outcome=\"never\"}"], 1.0);
 }
