@@ -13,12 +13,10 @@ use crate::renewal::Renewal;
 use crate::shared::Shared;
 use crate::want::{Want, has_runtime};
 
-/// A request has a few charges.
-type Few<T> = SmallVec<[T; 3]>;
-
 /// A request that is being decided.
 pub(crate) struct Request {
-    parts: Few<Part>,
+    /// One for each charge. More than one would be moved with every request.
+    parts: SmallVec<[Part; 1]>,
     /// The instant by this instance, before anything was asked.
     now: u64,
     /// Says whether the store is open. Otherwise each request is an exact round trip.
@@ -58,10 +56,10 @@ struct Asked {
 }
 
 impl Request {
-    /// Makes a request without parts, to be [filled](Self::take) in place because it is large.
+    /// Makes a request of this many charges, to be [filled](Self::take) in place because it is large.
     #[inline]
-    pub(crate) fn new<S: Store, C: Clock>(shared: &Shared<S, C>) -> Self {
-        Self { parts: SmallVec::new(), now: shared.now(), is_open: !shared.is_closed() }
+    pub(crate) fn new<S: Store, C: Clock>(shared: &Shared<S, C>, charges: usize) -> Self {
+        Self { parts: SmallVec::with_capacity(charges), now: shared.now(), is_open: !shared.is_closed() }
     }
 
     /// Takes the charges of a request from leases, as far as these hold enough.
@@ -158,7 +156,7 @@ impl Request {
         &'c mut self,
         shared: &Arc<Shared<S, C>>,
         charges: &'c [Charge<'c>],
-    ) -> Few<Charge<'c>> {
+    ) -> SmallVec<[Charge<'c>; 3]> {
         let mut renewals = Renewals::default();
         let can_lease = self.is_open && has_runtime();
         let mut by_store = 1;
@@ -214,7 +212,6 @@ impl Request {
                 LimitStatus { limit: asked.capacity, left, ..*status }
             }),
         });
-        let statuses: Few<LimitStatus> = statuses.collect();
         Decision::from_statuses(Operation::Check, self.charged_at().min(answer.at()), statuses)
     }
 
@@ -314,6 +311,9 @@ impl Renewals {
     }
 
     fn spawn<S: Store, C: Clock>(self, shared: &Arc<Shared<S, C>>) {
-        self.0.into_iter().for_each(|renewal| renewal.spawn(shared));
+        // Most requests need none, and pay for no iterator.
+        if !self.0.is_empty() {
+            self.0.into_iter().for_each(|renewal| renewal.spawn(shared));
+        }
     }
 }

@@ -75,7 +75,7 @@ impl<S: Store, C: Clock> Leased<S, C> {
     }
 
     fn check(&self, charges: &[Charge<'_>]) -> <Self as Store>::Future {
-        let mut request = Request::new(&self.shared);
+        let mut request = Request::new(&self.shared, charges.len());
         request.take(&self.shared, charges);
         if let Some(is_admitted) = request.outcome() {
             let decision = request.conclude(&self.shared, is_admitted);
@@ -84,17 +84,15 @@ impl<S: Store, C: Clock> Leased<S, C> {
         let asked = request.begin_call(&self.shared, charges);
         let answer = self.shared.store.check(&asked);
         drop(asked);
-        let mut held = Held { shared: Arc::clone(&self.shared), request: Some(request) };
+        let mut held = Held { shared: Arc::clone(&self.shared), request, is_complete: false };
         Box::pin(async move {
             let answer = answer.await;
-            // From here on the request is complete: what it holds is spent or put back.
-            let request = held.request.take();
+            // From here on, what the request holds is spent or put back.
+            held.is_complete = true;
             match answer {
-                Ok(answer) => {
-                    Ok(request.map_or_else(Decision::default, |request| request.complete(&held.shared, &answer)))
-                }
+                Ok(answer) => Ok(held.request.complete(&held.shared, &answer)),
                 Err(error) => {
-                    request.inspect(|request| request.abandon(&held.shared));
+                    held.request.abandon(&held.shared);
                     Err(error)
                 }
             }
@@ -105,13 +103,14 @@ impl<S: Store, C: Clock> Leased<S, C> {
 /// Puts the units of a request back if its answer is no longer waited for. That says nothing about the store.
 struct Held<S: Store, C: Clock> {
     shared: Arc<Shared<S, C>>,
-    request: Option<Request>,
+    request: Request,
+    is_complete: bool,
 }
 
 impl<S: Store, C: Clock> Drop for Held<S, C> {
     fn drop(&mut self) {
-        if let Some(request) = self.request.take() {
-            request.put_back(&self.shared);
+        if !self.is_complete {
+            self.request.put_back(&self.shared);
         }
     }
 }
@@ -136,7 +135,7 @@ impl<S: Store, C: Clock> Store for Leased<S, C> {
     }
 
     fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
-        let mut request = Request::new(&self.shared);
+        let mut request = Request::new(&self.shared, charges.len());
         request.take(&self.shared, charges);
         let Some(is_admitted) = request.outcome() else {
             request.put_back(&self.shared);
@@ -195,7 +194,6 @@ impl<S: Store, C: Clock> Shared<S, C> {
             let answer = answer.await?;
             let mut answers = answer.statuses().iter().copied();
             let statuses = put_back.into_iter().filter_map(|status| status.or_else(|| answers.next()));
-            let statuses: SmallVec<[LimitStatus; 3]> = statuses.collect();
             Ok(Decision::from_statuses(operation, answer.at(), statuses))
         })
     }
