@@ -181,7 +181,7 @@ impl fmt::Display for ConfigError {
                  units or fewer instances"
             ),
             Self::DuplicateLimit(name) => {
-                write!(f, "two limits of one policy are named {name:?}: give each a name of its own")
+                write!(f, "two limits are named {name:?}: give each a name of its own")
             }
             Self::CollidingNames(one, other) => {
                 write!(f, "the names {one:?} and {other:?} are stored under the same number: rename one")

@@ -19,8 +19,8 @@ pub(crate) struct Request {
     parts: SmallVec<[Part; 1]>,
     /// The instant by this instance, before anything was asked.
     now: u64,
-    /// Says whether the store is open. Otherwise each request is an exact round trip.
-    is_open: bool,
+    /// Says whether it may be decided from leases. Otherwise it is an exact round trip.
+    is_leasable: bool,
 }
 
 /// One charge of a request.
@@ -56,10 +56,12 @@ struct Asked {
 }
 
 impl Request {
-    /// Makes a request of this many charges, to be [filled](Self::take) in place because it is large.
+    /// Makes a request of these charges, to be [filled](Self::take) in place because it is large.
     #[inline]
-    pub(crate) fn new<S: Store, C: Clock>(shared: &Shared<S, C>, charges: usize) -> Self {
-        Self { parts: SmallVec::with_capacity(charges), now: shared.now(), is_open: !shared.is_closed() }
+    pub(crate) fn new<S: Store, C: Clock>(shared: &Shared<S, C>, charges: &[Charge<'_>]) -> Self {
+        // A refund is of one instant, and leased units were charged before those of the limits that the store decides.
+        let is_leasable = !shared.is_closed() && !charges.iter().any(Charge::is_refundable);
+        Self { parts: SmallVec::with_capacity(charges.len()), now: shared.now(), is_leasable }
     }
 
     /// Takes the charges of a request from leases, as far as these hold enough.
@@ -76,7 +78,7 @@ impl Request {
     fn part<S: Store, C: Clock>(&self, shared: &Shared<S, C>, charge: &Charge<'_>, renewals: &mut Renewals) -> Part {
         let (units, limit) = (charge.units(), charge.name());
         let digest = shared.leases.digest(charge.key());
-        if self.is_open
+        if self.is_leasable
             && is_leasable(charge)
             && let Some(part) = self.part_of_pool(shared, charge, digest, renewals)
         {
@@ -158,7 +160,7 @@ impl Request {
         charges: &'c [Charge<'c>],
     ) -> SmallVec<[Charge<'c>; 3]> {
         let mut renewals = Renewals::default();
-        let can_lease = self.is_open && has_runtime();
+        let can_lease = self.is_leasable && has_runtime();
         let mut by_store = 1;
         for (part, charge) in self.parts.iter_mut().zip(charges) {
             let Part::Asked(asked) = part else { continue };

@@ -91,9 +91,9 @@ impl Grants {
         self.0.iter().filter(|grant| grant.is_live(now)).map(|grant| grant.ends_at).min().unwrap_or(u64::MAX)
     }
 
-    /// Returns whether no grant has units to spend.
-    pub(crate) fn are_over(&self, now: u64) -> bool {
-        !self.0.iter().any(|grant| grant.is_live(now))
+    /// Returns whether a grant has units that are to be spent or refunded.
+    pub(crate) fn have_units(&self) -> bool {
+        self.0.iter().any(|grant| grant.units > 0)
     }
 }
 
@@ -119,11 +119,11 @@ mod tests {
     fn ended_grant_is_not_spent() {
         let mut grants = Grants::default();
         grants.add(20, grant(4, 10, 110));
-        assert_eq!((grants.units(109), grants.units(110)), (4, 0));
+        assert_eq!((grants.units(109), grants.units(110), grants.have_units()), (4, 0, true));
         assert_eq!(grants.take(110, 1), None);
         assert!(!grants.put_back(110, 1, Timestamp::from_micros(10)));
         assert_eq!(grants.remove(Timestamp::from_micros(10), 110), 4);
-        assert!(grants.are_over(50));
+        assert!(!grants.have_units());
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl<S: Store, C: Clock> Leased<S, C> {
     }
 
     fn check(&self, charges: &[Charge<'_>]) -> <Self as Store>::Future {
-        let mut request = Request::new(&self.shared, charges.len());
+        let mut request = Request::new(&self.shared, charges);
         request.take(&self.shared, charges);
         if let Some(is_admitted) = request.outcome() {
             let decision = request.conclude(&self.shared, is_admitted);
@@ -135,7 +135,7 @@ impl<S: Store, C: Clock> Store for Leased<S, C> {
     }
 
     fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
-        let mut request = Request::new(&self.shared, charges.len());
+        let mut request = Request::new(&self.shared, charges);
         request.take(&self.shared, charges);
         let Some(is_admitted) = request.outcome() else {
             request.put_back(&self.shared);

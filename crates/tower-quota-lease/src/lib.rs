@@ -43,8 +43,8 @@
 //! | sliding window, sliding log | a period longer by `T` | a hundredth of the rate at most |
 //! | leaky bucket; limits with penalties or counted refusals | the same quota; not leased | nothing |
 //!
-//! Requests that wait or whose cost is settled are not leased. They count by the stored quota as all requests of their
-//! limit, so that nothing is converted between them.
+//! Requests that wait or whose cost is settled are not leased, nor are their other limits: a refund is of one instant.
+//! They count by the stored quota as all requests of their limit, so that nothing is converted between them.
 //!
 //! `T` is half a second, and shorter where the third column would be exceeded: 50 ms for a bucket with
 //! a burst of one second. It is a tenth of a fixed window at most. A quota for which it would be under 5 ms is not leased, nor a bucket of
@@ -66,7 +66,16 @@
 //! * An instance that ends without [`close`](tower_quota_core::Store::close) loses its leased units until they refill.
 //! * After a reset, other instances may spend what they have leased before, for up to `T`. What is left then is refunded,
 //!   and a window that has forgotten the charge admits that much more.
-//! * Leases need a tokio runtime with its time driver. Outside of one, each request is an exact round trip.
+//! * Leases need a tokio runtime with its time driver. Outside of a runtime, each request is an exact round trip, if the
+//!   store inside can decide there; in one without that driver, requests panic.
+//! * A lease lives on the runtime of the request that asked for it, and is lost with it: a program that makes a runtime for
+//!   each job gains nothing from leases.
+//! * [`retry_after`](tower_quota_core::Decision::retry_after) is no promise where little is left: a client that comes back
+//!   within a quarter of a lease after another request may find that a lease is asked for in its place. One that waits
+//!   for longer is admitted, if no other takes the units.
+//! * A request that a lease and the store admitted together has the lease's instant. If it is refunded without being
+//!   [`refundable`](tower_quota_core::Charge::refundable), a log that is not leased, or a window that began since, gives
+//!   nothing back.
 //! * A limit of which every unit counts opts out by [`Charge::exact`](tower_quota_core::Charge::exact).
 
 #![forbid(unsafe_code)]

@@ -3,13 +3,13 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::{Decision, Left, LimitStatus, Name, Outcome};
+use tower_quota_core::{Decision, Left, LimitStatus, Name, Outcome, Timestamp};
 
 use crate::grant::{Grant, Grants};
 use crate::plan::Plan;
 use crate::refusal::{AnswerTimes, PoolRefusal, Seen};
 use crate::remembered::Uncounted;
-use crate::want::{Want, has_runtime};
+use crate::want::{Want, call_deadline, has_runtime};
 
 /// The requests within a lease's time from which a key is leased.
 ///
@@ -26,6 +26,8 @@ const HOT_AT_ONCE: u32 = 64;
 const SMALLEST: u64 = 2;
 /// The part of a lease for which an instance does not ask again after a short or refused one.
 const PAUSES: u64 = 4;
+/// The leases' times for which no lease is asked for after one was lost.
+const PAUSE_AFTER_LOSS: u64 = 16;
 
 /// The units and the observations of one limit of one key.
 #[derive(Debug)]
@@ -44,8 +46,8 @@ pub(crate) struct Pool {
     refuse_until: u64,
     /// The instant until which no lease is asked for.
     pause_until: u64,
-    /// Says whether a lease is being asked for.
-    is_asking: bool,
+    /// The instant until which a lease is being asked for. A runtime that stands still does not end the call before.
+    asking_until: u64,
     /// The units refused here that the store may have had, by its last answer. It has yet to show whether time made up
     /// for them.
     missed: u64,
@@ -55,6 +57,8 @@ pub(crate) struct Pool {
 #[derive(Clone, Copy, Debug, Default)]
 struct Demand {
     started: u64,
+    /// The instant of the last request.
+    last: u64,
     units: u64,
     requests: u32,
     units_before: u64,
@@ -64,8 +68,8 @@ struct Demand {
 impl Pool {
     pub(crate) fn new(limit: Name, plan: Arc<Plan>, serial: u64) -> Self {
         let (grants, demand) = (Grants::default(), Demand::default());
-        let (seen, round_trip, refuse_until, pause_until, is_asking, missed) = (None, 0, 0, 0, false, 0);
-        Self { limit, plan, serial, grants, demand, seen, round_trip, refuse_until, pause_until, is_asking, missed }
+        let (seen, round_trip, refuse_until, pause_until, asking_until, missed) = (None, 0, 0, 0, 0, 0);
+        Self { limit, plan, serial, grants, demand, seen, round_trip, refuse_until, pause_until, asking_until, missed }
     }
 
     /// Records that a request asks for units. A cost that can never fit is no demand.
@@ -94,6 +98,7 @@ impl Pool {
 
     fn note_all(&mut self, now: u64, requests: u32, units: u64) {
         self.demand.advance(now, self.plan.term);
+        self.demand.last = now;
         self.demand.units = self.demand.units.saturating_add(units);
         self.demand.requests = self.demand.requests.saturating_add(requests);
     }
@@ -106,7 +111,8 @@ impl Pool {
 
     /// Returns whether the pool has been used lately, or waits for an answer.
     pub(crate) fn is_live(&self, now: u64) -> bool {
-        self.is_asking || !self.grants.are_over(now) || now < self.demand.started.saturating_add(2 * self.plan.term)
+        let was_used = now < self.demand.started.saturating_add(2 * self.plan.term);
+        was_used || now < self.asking_until || self.grants.have_units()
     }
 
     /// Returns whether it has refused requests that threads may remember.
@@ -133,7 +139,9 @@ impl Pool {
     ///
     /// The request itself is refused: what it would take from the store is in the lease.
     pub(crate) fn next_short_lease(&mut self, now: u64, cost: u64) -> Option<Want> {
-        if now < self.refuse_until || !self.is_refilled_soon() || !self.is_short(now, cost) {
+        // A client that has waited, as it was asked to, is no crowd that would use a lease up.
+        let is_crowd = now < self.demand.last + self.plan.term / PAUSES;
+        if !is_crowd || now < self.refuse_until || !self.is_refilled_soon() || !self.is_short(now, cost) {
             return None;
         }
         let want = self.next_lease(now)?;
@@ -175,7 +183,7 @@ impl Pool {
     /// Returns the lease that should be asked for now, if it can be, and counts it as asked for.
     pub(crate) fn next_lease(&mut self, now: u64) -> Option<Want> {
         let units = self.due(now).filter(|_| has_runtime())?;
-        self.is_asking = true;
+        self.asking_until = now + call_deadline(self.plan.term);
         Some(Want { limit: self.limit, plan: Arc::clone(&self.plan), serial: self.serial, units })
     }
 
@@ -188,7 +196,7 @@ impl Pool {
     fn due(&self, now: u64) -> Option<u64> {
         let (held, expected) = (self.grants.units(now), self.demand.expected().saturating_mul(3) / 4);
         let is_due = self.is_hot(now) && held.saturating_mul(2) < expected && self.grants.have_room(now);
-        if !is_due || self.is_asking || self.is_too_slow() || now < self.pause_until {
+        if !is_due || now < self.asking_until || self.is_too_slow() || now < self.pause_until {
             return None;
         }
         let units = (expected - held).min(self.seen?.remaining / 2);
@@ -197,10 +205,21 @@ impl Pool {
 
     /// Ends the call for a lease, without a new one for a quarter of its time unless it was granted.
     pub(crate) fn end_lease(&mut self, now: u64, is_granted: bool) {
-        self.is_asking = false;
+        self.asking_until = 0;
         if !is_granted {
             self.pause_until = now + self.plan.term / PAUSES;
         }
+    }
+
+    /// Removes a lease whose runtime has ended, and returns the units that are lost with it.
+    ///
+    /// The next ones would probably be lost, too: a program that makes a runtime for each job asks for few.
+    pub(crate) fn lose_lease(&mut self, now: u64, charged_at: Timestamp, ends_at: u64) -> u64 {
+        let lost = self.grants.remove(charged_at, ends_at);
+        if lost > 0 {
+            self.pause_until = now + PAUSE_AFTER_LOSS * self.plan.term;
+        }
+        lost
     }
 
     /// Records an answer of the store. `cost` are the units that the call asked for.
@@ -320,7 +339,7 @@ impl Demand {
         if elapsed >= span {
             let is_next = elapsed < span.saturating_mul(2);
             let (units_before, requests_before) = if is_next { (self.units, self.requests) } else { (0, 0) };
-            *self = Self { started: now, units: 0, requests: 0, units_before, requests_before };
+            *self = Self { started: now, last: now, units: 0, requests: 0, units_before, requests_before };
         }
     }
 
@@ -336,7 +355,7 @@ fn micros(span: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use tower_quota_core::{Charge, Key, Quota, Timestamp};
+    use tower_quota_core::{Charge, Key, Quota};
 
     use super::*;
     use crate::plan::Plans;

@@ -9,9 +9,9 @@ use tower_quota_core::{Charge, Clock, Decision, Key, Operation, Store, Timestamp
 
 use crate::refusal::AnswerTimes;
 use crate::shared::{Shared, UnderWay};
-use crate::want::Want;
+use crate::want::{Want, call_deadline};
 
-/// The longest that a refund may take, and a lease that does not last longer.
+/// The longest that a refund may take.
 const CALL_DEADLINE: Duration = Duration::from_secs(1);
 
 /// The leases of one key that are due: they are asked for in one call.
@@ -22,11 +22,22 @@ pub(crate) struct Renewal {
     pub(crate) wants: SmallVec<[Want; 2]>,
 }
 
-/// A call for leases. If it ends without an answer, its units may have been charged.
+/// A call for leases, and these until they end.
 struct Asking<S: Store, C: Clock> {
     renewal: Renewal,
     under_way: UnderWay<S, C>,
-    is_answered: bool,
+    call: Call,
+    /// Those that were granted, the one that ends first in front.
+    running: SmallVec<[Running; 2]>,
+}
+
+/// The state of a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Call {
+    Unsent,
+    /// Waits for its answer. If it ends without one, its units may have been charged.
+    Sent,
+    Answered,
 }
 
 /// A lease until its end.
@@ -34,19 +45,20 @@ struct Running {
     want: Want,
     charged_at: Timestamp,
     ends_at: u64,
+    /// The units that are being refunded.
+    left: u64,
 }
 
 impl Renewal {
     /// Asks for the leases in a task of its own.
     pub(crate) fn spawn<S: Store, C: Clock>(self, shared: &Arc<Shared<S, C>>) {
         // Counted before the look: either this sees that the store is closed, or `close` sees this.
-        let mut asking = Asking { renewal: self, under_way: UnderWay::new(shared), is_answered: false };
-        match Handle::try_current() {
-            Ok(runtime) if !shared.is_closed() => drop(runtime.spawn(asking.run())),
-            _ => {
-                asking.is_answered = true;
-                asking.renewal.end(shared, false);
-            }
+        let under_way = UnderWay::new(shared);
+        let asking = Asking { renewal: self, under_way, call: Call::Unsent, running: SmallVec::new() };
+        if let Ok(runtime) = Handle::try_current()
+            && !shared.is_closed()
+        {
+            runtime.spawn(asking.run());
         }
     }
 
@@ -72,11 +84,14 @@ impl Renewal {
                 continue;
             };
             pool.end_lease(sent, decision.is_allowed());
-            let Some(status) = status else { continue };
+            let Some(status) = status else {
+                shard.counts.units_lost += granted;
+                continue;
+            };
             let missed = pool.observe(status, want.units, times);
             if granted > 0 {
                 let ends_at = pool.grant(granted, decision, status, sent);
-                running.push(Running { want: want.clone(), charged_at: decision.at(), ends_at });
+                running.push(Running { want: want.clone(), charged_at: decision.at(), ends_at, left: 0 });
             }
             shard.counts.units_under_admitted += missed;
         }
@@ -104,6 +119,7 @@ impl Renewal {
 
 impl<S: Store, C: Clock> Asking<S, C> {
     async fn run(mut self) {
+        self.call = Call::Sent;
         let shared = Arc::clone(&self.under_way.0);
         let sent = shared.now();
         let Renewal { digest, key, wants } = &self.renewal;
@@ -116,46 +132,51 @@ impl<S: Store, C: Clock> Asking<S, C> {
             shared.store.check(&charges)
         };
         let term = wants.iter().map(|want| want.plan.term).max().unwrap_or_default();
-        // A lease that comes after its end is refunded at once. The unit of time is the same in both clocks.
-        let longest = CALL_DEADLINE.max(Duration::from_micros(term));
-        let Ok(Ok(decision)) = tokio::time::timeout(longest, answer).await else { return };
-        let running = self.renewal.record(&shared, &decision, sent);
-        let (digest, key) = (*digest, key.clone());
-        self.is_answered = true;
-        for lease in running {
-            lease.until_over(&shared, digest, &key).await;
+        // The unit of time is the same in both clocks.
+        let Ok(Ok(decision)) = tokio::time::timeout(Duration::from_micros(call_deadline(term)), answer).await else {
+            return;
+        };
+        self.running = self.renewal.record(&shared, &decision, sent);
+        self.call = Call::Answered;
+        while let Some(lease) = self.running.first_mut() {
+            lease.until_over(&shared, *digest, key).await;
+            self.running.remove(0);
         }
     }
 }
 
 impl<S: Store, C: Clock> Drop for Asking<S, C> {
     fn drop(&mut self) {
-        if !self.is_answered {
-            self.renewal.end(&self.under_way.0, true);
+        let shared = &self.under_way.0;
+        match self.call {
+            Call::Unsent => self.renewal.end(shared, false),
+            Call::Sent => self.renewal.end(shared, true),
+            // There are some only if the runtime ends before they do.
+            Call::Answered => self.running.iter().for_each(|lease| lease.lose(shared, self.renewal.digest)),
         }
     }
 }
 
 impl Running {
     /// Waits for the end of the lease and refunds what is left of it.
-    async fn until_over<S: Store, C: Clock>(self, shared: &Shared<S, C>, digest: u128, key: &Key<'static>) {
+    async fn until_over<S: Store, C: Clock>(&mut self, shared: &Shared<S, C>, digest: u128, key: &Key<'static>) {
         let rest = Duration::from_micros(self.ends_at.saturating_sub(shared.now()));
         // The result says whether the lease is over or the store was closed. Both end it.
         let _ = tokio::time::timeout(rest, shared.until_closed()).await;
-        let left = {
+        self.left = {
             let mut shard = shared.leases.shard(digest);
             let pool = shard.pool_of(digest, self.want.serial);
             pool.map_or(0, |pool| pool.grants.remove(self.charged_at, self.ends_at))
         };
-        if left == 0 {
+        if self.left == 0 {
             return;
         }
         let answer = {
-            let charge = Charge::new(self.want.limit, &self.want.plan.stored, key).cost(left).refundable();
+            let charge = Charge::new(self.want.limit, &self.want.plan.stored, key).cost(self.left).refundable();
             shared.store.apply(Operation::Refund { taken_at: self.charged_at }, &[charge])
         };
         let answer = tokio::time::timeout(CALL_DEADLINE, answer).await;
-        let shard = &mut *shared.leases.shard(digest);
+        let (left, shard) = (self.left, &mut *shared.leases.shard(digest));
         let Ok(Ok(decision)) = answer else {
             shard.counts.units_lost += left;
             return;
@@ -166,5 +187,13 @@ impl Running {
         if shard.pool_of(digest, self.want.serial).is_some_and(|pool| pool.was_short(others_left)) {
             shard.counts.units_under_admitted += left;
         }
+    }
+
+    /// Gives up what is left of the lease: nothing refunds it any more.
+    fn lose<S: Store, C: Clock>(&self, shared: &Shared<S, C>, digest: u128) {
+        let (now, shard) = (shared.now(), &mut *shared.leases.shard(digest));
+        let held = shard.pool_of(digest, self.want.serial);
+        let held = held.map_or(0, |pool| pool.lose_lease(now, self.charged_at, self.ends_at));
+        shard.counts.units_lost += held + self.left;
     }
 }

@@ -17,6 +17,12 @@ pub(crate) struct Want {
     pub(crate) units: u64,
 }
 
+/// Returns how long a call for a lease of this term may take, in microseconds. A lease that comes after its end is
+/// refunded at once.
+pub(crate) fn call_deadline(term: u64) -> u64 {
+    term.max(1_000_000)
+}
+
 /// Returns whether this thread is in a runtime. Leases are asked for, and ended, in its tasks.
 pub(crate) fn has_runtime() -> bool {
     Handle::try_current().is_ok()

@@ -138,7 +138,8 @@
 //! # Runtimes
 //!
 //! Connections live on the tokio runtime that first used them, and calls on that of their callers. A program with a
-//! runtime for each thread names one that lasts with [`RedisOptions::runtime`], or makes a store for each.
+//! runtime for each thread or job names one that lasts with [`RedisOptions::runtime`], or makes a store for each. A
+//! decision has a deadline, so it is awaited in a runtime with its time driver: outside of one it panics.
 //!
 //! # Faults
 //!

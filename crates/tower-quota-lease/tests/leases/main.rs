@@ -11,6 +11,7 @@ mod mixed;
 mod recorder;
 mod refusals;
 mod requests;
+mod runtimes;
 mod under_admission;
 
 use std::ops::Range;
@@ -34,14 +35,19 @@ fn instance() -> (Arc<MemoryStore>, Instance) {
     instance_over(Duration::from_micros(300)..Duration::from_micros(600))
 }
 
-/// Makes a store, and an instance that asks it over a network with these delays each way.
+/// Makes a store, and an instance with the default options.
 fn instance_over(delays: Range<Duration>) -> (Arc<MemoryStore>, Instance) {
+    instance_with(LeaseOptions::default(), delays)
+}
+
+/// Makes a store, and an instance that asks it over a network with these delays each way.
+fn instance_with(options: LeaseOptions, delays: Range<Duration>) -> (Arc<MemoryStore>, Instance) {
     let clock = VirtualClock::start();
     let server = Arc::new(MemoryStore::with_clock(1_000, clock.clone()));
     let network = Network::new(Arc::clone(&server), 1).delays(delays);
     // An instance's clock says nothing about the store's.
     let clock = clock.ahead_by(Duration::from_secs(1_000));
-    (server, Leased::with_clock(network, LeaseOptions::default(), clock))
+    (server, Leased::with_clock(network, options, clock))
 }
 
 fn key(number: u64) -> Key<'static> {

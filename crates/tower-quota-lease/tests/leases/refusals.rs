@@ -7,7 +7,7 @@ use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::run;
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 
-use crate::{LIMIT, QUOTA, check, instance, key, make_hot, pass};
+use crate::{LIMIT, QUOTA, check, instance, instance_with, key, make_hot, pass};
 
 #[test]
 fn crowd_at_empty_bucket_costs_few_calls() {
@@ -91,6 +91,29 @@ fn hot_client_of_mixed_costs_is_admitted() {
                 assert!(decision.is_allowed(), "{decision:?}");
             }
             pass(1_000).await;
+        }
+    });
+}
+
+/// Waits as long as refusals say. A lease for which others would be refused must not take what came back meanwhile.
+#[test]
+fn client_that_waits_is_admitted() {
+    run(async {
+        let options = LeaseOptions::default().longest(Duration::from_secs(1));
+        let (_, store) = instance_with(options, Duration::from_micros(300)..Duration::from_micros(600));
+        let quota = Quota::per_second(400).burst(20_000);
+        for _ in 0..5 {
+            let refused = loop {
+                let decision = check(&store, &[Charge::new(LIMIT, &quota, &key(1)).cost(20)]).await;
+                if !decision.is_allowed() {
+                    break decision;
+                }
+                pass(1).await;
+            };
+            let wait = refused.retry_after().unwrap().max(Duration::from_secs(1));
+            pass(u64::try_from(wait.as_millis()).unwrap()).await;
+            let decision = check(&store, &[Charge::new(LIMIT, &quota, &key(1)).cost(20)]).await;
+            assert!(decision.is_allowed(), "{decision:?}");
         }
     });
 }

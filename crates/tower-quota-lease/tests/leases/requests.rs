@@ -57,6 +57,27 @@ fn leased_and_cold_limits_charge_together() {
     });
 }
 
+/// Refunds one limit of a request whose other limit is leased when asked by itself.
+#[test]
+fn settled_log_beside_hot_limit_is_refunded() {
+    run(async {
+        let (server, store) = instance();
+        let (log, client, all) = (Quota::per_hour(5).sliding_log(), key(9), Key::EVERYONE);
+        make_hot_everyone(&store, &QUOTA).await;
+        for _ in 0..20 {
+            let charges = [Charge::new("everyone", &QUOTA, &all), Charge::new(LIMIT, &log, &client).refundable()];
+            let mut decision = check(&store, &charges).await;
+            assert!(decision.is_allowed());
+            store.apply(decision.refund().unwrap(), &charges[1..]).await.unwrap();
+            pass(1).await;
+        }
+        assert!(store.close(Duration::from_secs(1)).await);
+        assert_eq!(stored_units(&server, &log, 9).await, 0);
+        let counted = server.check(&[Charge::new("everyone", &QUOTA, &all).cost(0)]).await.unwrap();
+        assert_eq!(counted.statuses()[0].remaining(), QUOTA.capacity() - 80);
+    });
+}
+
 #[test]
 fn refused_key_puts_leased_units_back() {
     run(async {
@@ -335,22 +356,4 @@ fn lease_shorter_than_call_is_not_taken() {
         let stats = store.stats();
         assert_eq!((admitted, stats.by_store, stats.renewals), (5_000, 5_000, 0), "{stats:?}");
     });
-}
-
-#[test]
-fn leases_survive_their_runtime() {
-    let store = Leased::new(MemoryStore::new());
-    let mut by_lease = 0;
-    for _ in 0..6 {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let before = store.stats().renewals;
-        runtime.block_on(async {
-            while store.stats().renewals < before + 2 {
-                check(&store, &[Charge::new(LIMIT, &QUOTA, &key(1))]).await;
-                tokio::task::yield_now().await;
-            }
-        });
-        assert!(store.stats().by_lease > by_lease);
-        by_lease = store.stats().by_lease;
-    }
 }

@@ -90,7 +90,7 @@ fn instance_has_share_of_each_limit() {
 }
 
 #[test]
-#[should_panic(expected = "two limits of one policy are named \"a\": give each a name of its own")]
+#[should_panic(expected = "two limits are named \"a\": give each a name of its own")]
 fn invalid_policy_in_code_panics_with_reason() {
     let _ = Policy::new().limit(limit("a")).limit(limit("a"));
 }

@@ -1,0 +1,113 @@
+//! Leases live on the runtime of the request that asked for them.
+
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tower_quota_core::{Charge, MemoryStore, Quota};
+use tower_quota_lease::{LeaseOptions, LeaseStats, Leased};
+use tower_quota_testkit::ManualClock;
+
+use crate::{LIMIT, check, key};
+
+/// More than can be asked for meanwhile.
+const QUOTA: Quota = Quota::per_hour(10_000_000_000).fixed_window();
+
+type Store = Leased<MemoryStore>;
+
+/// Makes a store whose leases last for 5 ms. After one that was lost, none is asked for during 80 ms.
+fn store() -> Store {
+    Leased::with_options(MemoryStore::new(), LeaseOptions::default().longest(Duration::from_millis(5)))
+}
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
+}
+
+async fn ask(store: &Store) {
+    assert!(check(store, &[Charge::new(LIMIT, &QUOTA, &key(1))]).await.is_allowed());
+}
+
+/// Asks in a runtime of its own, which ends soon after it got two leases.
+fn use_leases(store: &Store) -> LeaseStats {
+    let before = store.stats().renewals;
+    runtime().block_on(async {
+        while store.stats().renewals < before + 2 {
+            ask(store).await;
+            tokio::task::yield_now().await;
+        }
+    });
+    store.stats()
+}
+
+#[test]
+fn leases_survive_their_runtime() {
+    let store = store();
+    let mut by_lease = 0;
+    for _ in 0..6 {
+        let stats = use_leases(&store);
+        assert!(stats.by_lease > by_lease);
+        by_lease = stats.by_lease;
+    }
+}
+
+#[test]
+fn units_of_ended_runtime_are_lost() {
+    let store = store();
+    for _ in 0..6 {
+        let stats = use_leases(&store);
+        assert_eq!(stats.units_held, 0, "{stats:?}");
+        assert_eq!(stats.units_leased, stats.by_lease + stats.units_returned + stats.units_lost, "{stats:?}");
+    }
+}
+
+/// Asks a hundred times in a runtime of its own. Returns how many leases there were by then.
+fn ask_often(store: &Leased<MemoryStore, ManualClock>) -> u64 {
+    runtime().block_on(async {
+        for _ in 0..100 {
+            assert!(check(store, &[Charge::new(LIMIT, &QUOTA, &key(1))]).await.is_allowed());
+            tokio::task::yield_now().await;
+        }
+    });
+    store.stats().renewals
+}
+
+#[test]
+fn lost_lease_pauses_later_ones() {
+    let (term, clock) = (Duration::from_millis(500), ManualClock::default());
+    let options = LeaseOptions::default().longest(term);
+    let store = Leased::with_clock(MemoryStore::with_clock(10, clock.clone()), options, clock.clone());
+    let before = ask_often(&store);
+    assert!(store.stats().units_lost > 0);
+    clock.advance(term * 15);
+    assert_eq!(ask_often(&store), before);
+    clock.advance(term);
+    assert!(ask_often(&store) > before);
+}
+
+#[test]
+fn unsent_lease_costs_nothing() {
+    let store = store();
+    for _ in 0..6 {
+        // The task that asks for the lease never runs.
+        runtime().block_on(async {
+            for _ in 0..100 {
+                ask(&store).await;
+            }
+        });
+    }
+    let stats = store.stats();
+    assert_eq!((stats.by_store, stats.renewals, stats.units_lost), (600, 0, 0), "{stats:?}");
+}
+
+#[test]
+fn still_runtime_ends_no_leases_of_others() {
+    let (store, still) = (store(), runtime());
+    still.block_on(async {
+        for _ in 0..100 {
+            ask(&store).await;
+        }
+    });
+    // Its task still asks for a lease, but for no longer than a call may take.
+    assert!(use_leases(&store).by_lease > 0);
+    drop(still);
+}
