@@ -339,7 +339,7 @@ impl Demand {
         if elapsed >= span {
             let is_next = elapsed < span.saturating_mul(2);
             let (units_before, requests_before) = if is_next { (self.units, self.requests) } else { (0, 0) };
-            *self = Self { started: now, last: now, units: 0, requests: 0, units_before, requests_before };
+            *self = Self { started: now, units: 0, requests: 0, units_before, requests_before, ..*self };
         }
     }
 
