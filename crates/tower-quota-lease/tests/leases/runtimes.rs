@@ -30,12 +30,15 @@ async fn ask(store: &Store) {
 /// Asks in a runtime of its own, which ends soon after it got two leases.
 fn use_leases(store: &Store) -> LeaseStats {
     let before = store.stats().renewals;
-    runtime().block_on(async {
+    let asking = async {
         while store.stats().renewals < before + 2 {
             ask(store).await;
             tokio::task::yield_now().await;
         }
-    });
+    };
+    // Far longer than a call for a lease may take.
+    let asked = runtime().block_on(async { tokio::time::timeout(Duration::from_secs(30), asking).await });
+    assert!(asked.is_ok(), "no lease was taken");
     store.stats()
 }
 
