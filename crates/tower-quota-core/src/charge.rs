@@ -251,6 +251,18 @@ impl<'a> Charge<'a> {
         self.cost > 0 && self.options.are_plain_without(ChargeOptions::REFUNDABLE)
     }
 
+    /// Returns whether this is a [plain](Self::is_plain) charge but for its quota, whose windows begin at known instants.
+    ///
+    /// It may be refundable, which windows always are.
+    pub(crate) fn is_plain_but_for_window(&self) -> bool {
+        let has_windows = match self.quota.algorithm() {
+            Algorithm::FixedWindow => self.quota.window_offset().is_some(),
+            algorithm => algorithm == Algorithm::SlidingWindow,
+        };
+        let others = ChargeOptions::SPECIAL.with(ChargeOptions::REFUNDABLE);
+        has_windows && self.cost > 0 && self.penalty.is_none() && self.options.are_plain_without(others)
+    }
+
     /// Returns the counter of the limit.
     #[inline]
     pub(crate) const fn counter(&self) -> Counter<'a> {

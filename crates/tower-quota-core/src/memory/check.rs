@@ -5,8 +5,8 @@
 //! 1. If the row of the only key counts all limits of the request, the check is decided in the row. The order of the
 //!    limits, other limits of the row and changed quotas make no difference.
 //! 2. A new key gets a row of full limits, if they admit its request.
-//! 3. Other checks are those of `several`: several keys, and limits that are new to a row or were spent when it was
-//!    evicted.
+//! 3. Other checks are those of `several`: several keys, windows, and limits that are new to a row or were spent when it
+//!    was evicted.
 
 use core::time::Duration;
 
@@ -14,10 +14,11 @@ use super::bucket::ROWS;
 use super::insert::WriteContext;
 use super::interned::Interned;
 use super::place::KeyPlace;
-use super::row::{Mark, NARROW, Row, RowMut, WIDE};
+use super::row::{Mark, NARROW, RowMut, WIDE};
+use super::several::{Judged, KeyPart, RowsRequest};
 use super::table::{Buckets, Table, either, row_of};
 use super::{Inner, MemoryStore};
-use crate::algorithm::bucket;
+use crate::algorithm::{State, bucket};
 use crate::charge::{Charge, Counter, Operation};
 use crate::decision::Decision;
 use crate::key::Key;
@@ -59,7 +60,7 @@ impl Inner {
     #[inline(never)] // Inlined together, they would run out of registers.
     fn check_key<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) {
         if !charges.iter().all(|charge| charge.is_plain()) {
-            return self.check_at_length(charges, decision);
+            return self.check_several(charges, decision);
         }
         let hash = self.seed.hash(charges[0].key());
         let number = self.table_of(hash);
@@ -75,11 +76,11 @@ impl Inner {
         table.interned.prefetch::<N>();
         let found = match &mut table.buckets {
             Buckets::Narrow(buckets) if N == 1 => {
-                row_of(buckets, hash).map(|words| check_row(words, charges, now, &table.interned, decision))
+                row_of(buckets, hash).map(|words| check_row(words, charges, now, &table.interned, self, decision))
             }
             Buckets::Narrow(buckets) => row_of(buckets, hash).map(|_| false),
             Buckets::Wide(buckets) => {
-                row_of(buckets, hash).map(|words| check_row(words, charges, now, &table.interned, decision))
+                row_of(buckets, hash).map(|words| check_row(words, charges, now, &table.interned, self, decision))
             }
         };
         let is_done = match found {
@@ -109,7 +110,7 @@ impl Inner {
         };
         let Some(position) = table.open(hash, charges.into_iter(), &context) else { return false };
         let (bucket, row) = (position / ROWS, position % ROWS);
-        let is_done = either!(&mut table.buckets, buckets => check_row(buckets[bucket].row_mut(row), charges, now, &table.interned, decision));
+        let is_done = either!(&mut table.buckets, buckets => check_row(buckets[bucket].row_mut(row), charges, now, &table.interned, self, decision));
         self.finish(number, table);
         is_done
     }
@@ -153,6 +154,7 @@ fn check_row<const W: usize, const N: usize>(
     charges: [&Charge<'_>; N],
     now: u64,
     interned: &Interned,
+    inner: &Inner,
     decision: &mut Decision,
 ) -> bool {
     let mut row = RowMut(words);
@@ -167,7 +169,7 @@ fn check_row<const W: usize, const N: usize>(
     for limit in 0..N {
         let charge = charges[limit];
         if !interned.is_bucket_of(row.read().number(limit), charge.counter()) {
-            return check_row_in_any_order(words, charges, now, interned, decision);
+            return check_row_in_any_order(words, charges, now, interned, inner, decision);
         }
         let used = bucket::refilled(charge.quota(), row.read().value(limit), now - from);
         is_admitted &= bucket::holds(charge.quota(), used, charge.units());
@@ -178,9 +180,8 @@ fn check_row<const W: usize, const N: usize>(
         refuse_in_row(row, charges, used, now, decision);
         return true;
     }
-    let has_others = W == WIDE && row.read().limits() != N;
-    if has_others && !advance_others(&mut row, Others { asked: (1 << N) - 1, interned }, now) {
-        return false;
+    if W == WIDE && row.read().limits() != N {
+        Others { asked: (1 << N) - 1, interned }.advance(&mut row, now);
     }
     for (limit, after) in after.into_iter().enumerate() {
         row.set_value(limit, after);
@@ -193,8 +194,6 @@ fn check_row<const W: usize, const N: usize>(
 }
 
 /// Makes the decision in a row that has the limits in another order, or counts them by other quotas.
-///
-/// The row then counts by the charges' quotas. A refusal that changes a quota is left to `several`.
 #[cold]
 #[inline(never)]
 fn check_row_in_any_order<const W: usize, const N: usize>(
@@ -202,45 +201,13 @@ fn check_row_in_any_order<const W: usize, const N: usize>(
     charges: [&Charge<'_>; N],
     now: u64,
     interned: &Interned,
+    inner: &Inner,
     decision: &mut Decision,
 ) -> bool {
-    let mut row = RowMut(words);
-    let elapsed = now - row.read().at();
-    let (mut numbers, mut used, mut positions) = ([0; N], [0; N], [0; N]);
-    let (mut asked, mut is_admitted, mut is_converted) = (0_u32, true, false);
-    for limit in 0..N {
-        let charge = charges[limit];
-        let Some(position) = interned.position(row.read(), charge.counter().id) else { return false };
-        let known = row.read().count(position);
-        let Some(count) = interned.count_for(charge.counter(), known, elapsed) else { return false };
-        is_converted |= count.number != known.number;
-        is_admitted &= bucket::holds(charge.quota(), count.value, charge.units());
-        (numbers[limit], used[limit], positions[limit]) = (count.number, count.value, position);
-        asked |= 1 << position;
-    }
-    // The request has the same limit twice: the model counts both together.
-    if asked.count_ones() as usize != N {
-        return false;
-    }
-    if !is_admitted {
-        // A refusal that converts a count may leave nothing used: a draft drops such a row.
-        if !is_converted {
-            refuse_in_row(row, charges, used, now, decision);
-        }
-        return !is_converted;
-    }
-    if !advance_others(&mut row, Others { asked, interned }, now) {
-        return false;
-    }
-    for limit in 0..N {
-        used[limit] += charges[limit].units() * charges[limit].quota().grain();
-        row.set_number(positions[limit], numbers[limit]);
-        row.set_value(positions[limit], used[limit]);
-    }
-    row.set_at(now);
-    row.mark(Mark::Charged);
-    conclude(decision, now, true, N, |limit| (charges[limit], used[limit]));
-    true
+    let (request, mut used) = (RowsRequest { inner, charges, now }, [0; N]);
+    let (key, row) = (KeyPart::only::<N>(), (RowMut(words), interned));
+    let verdict = request.decide_in_row(&key, &[], row, Judged::default(), &mut used);
+    verdict.is_some_and(|verdict| request.conclude(verdict, &used, decision))
 }
 
 /// Charges the only limit of a row, if it fits. Returns the grains used afterwards, and whether it does.
@@ -268,12 +235,12 @@ fn refuse_in_row<const N: usize>(
 ) {
     let refuses = (0..N).any(|limit| bucket::refuses(charges[limit].quota(), used[limit], charges[limit].units()));
     row.mark(if refuses { Mark::Refused } else { Mark::Neither });
-    conclude(decision, now, false, N, |limit| (charges[limit], used[limit]));
+    decision.refuse(Timestamp::from_micros(now), Statuses::from_fn(N, |limit| charges[limit].refused(used[limit])));
 }
 
 /// Writes the decision on this many charges.
 ///
-/// `charge` returns a charge and the used grains of its limit, which include the charge if it is admitted.
+/// `charge` returns a charge and the count of its limit, which includes the charge if it is admitted.
 #[inline]
 pub(super) fn conclude<'c>(
     decision: &mut Decision,
@@ -283,21 +250,14 @@ pub(super) fn conclude<'c>(
     charge: impl Fn(usize) -> (&'c Charge<'c>, u64),
 ) {
     let at = Timestamp::from_micros(now);
-    if is_admitted {
-        return decision.admit(at, Statuses::from_fn(charges, |limit| charge(limit).0.admitted(charge(limit).1)));
+    let status = |limit, is_admitted| {
+        let (charge, count) = charge(limit);
+        charge.status(count, now, is_admitted)
+    };
+    match is_admitted {
+        true => decision.admit(at, Statuses::from_fn(charges, |limit| status(limit, true))),
+        false => decision.refuse(at, Statuses::from_fn(charges, |limit| status(limit, false))),
     }
-    decision.refuse(at, Statuses::from_fn(charges, |limit| charge(limit).0.refused(charge(limit).1)));
-}
-
-/// Moves the limits that are not asked to `now`. Does nothing if there is a window.
-#[cold]
-#[inline(never)]
-fn advance_others(row: &mut RowMut<'_>, others: Others<'_>, now: u64) -> bool {
-    let are_buckets = !others.have_windows(row.read());
-    if are_buckets {
-        others.advance(row, now);
-    }
-    are_buckets
 }
 
 /// The limits of a row that the request does not ask.
@@ -309,26 +269,71 @@ pub(super) struct Others<'a> {
 }
 
 impl Others<'_> {
-    fn positions(self, limits: usize) -> impl Iterator<Item = usize> {
-        (0..limits).filter(move |position| self.asked >> position & 1 == 0)
-    }
-
-    /// Returns whether there is a window among them.
-    pub(super) fn have_windows(self, row: Row<'_>) -> bool {
-        self.positions(row.limits()).any(|position| self.interned.refill(row.number(position)) == 0)
-    }
-
-    /// Moves them to `now`, if they are buckets.
+    /// Moves them to `now`.
+    #[cold]
+    #[inline(never)]
     pub(super) fn advance(self, row: &mut RowMut<'_>, now: u64) {
-        let elapsed = now - row.read().at();
-        for position in self.positions(row.read().limits()) {
-            let back = elapsed.saturating_mul(self.interned.refill(row.read().number(position)));
-            row.set_value(position, row.read().value(position).saturating_sub(back));
+        for position in (0..row.read().limits()).filter(|position| self.asked >> position & 1 == 0) {
+            let count = self.interned.advanced(row.read().count(position), row.read().at(), now);
+            row.set_value(position, count.value);
         }
     }
 }
 
 impl Charge<'_> {
+    /// Returns whether it is decided by a count in a row.
+    #[inline]
+    pub(super) fn fits_row(&self) -> bool {
+        self.is_plain() || self.is_plain_but_for_window()
+    }
+
+    /// Returns whether the limit admits the charge, with this count now.
+    #[inline]
+    pub(super) fn fits(&self, count: u64, now: u64) -> bool {
+        let (quota, cost) = (self.quota(), self.units());
+        match quota.refill() {
+            0 => State::unpacked(count, quota, now).judge(quota, now, cost, 0) == Outcome::Allow,
+            _ => bucket::holds(quota, count, cost),
+        }
+    }
+
+    /// Returns the count with the charge. Returns `None` if a row has no word for it.
+    #[inline]
+    pub(super) fn added(&self, count: u64, now: u64) -> Option<u64> {
+        let (quota, cost) = (self.quota(), self.units());
+        if quota.refill() > 0 {
+            return Some(count + cost * quota.grain());
+        }
+        let mut state = State::unpacked(count, quota, now);
+        state.take(quota, now, cost);
+        state.packed(quota, now)
+    }
+
+    /// Returns the limit's status after the decision, with this count, which includes the charge if it is admitted.
+    #[inline]
+    fn status(&self, count: u64, now: u64, is_admitted: bool) -> LimitStatus {
+        match (self.quota().refill(), is_admitted) {
+            (0, _) => self.window_status(count, now, is_admitted),
+            (_, true) => self.admitted(count),
+            (_, false) => self.refused(count),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn window_status(&self, count: u64, now: u64, is_admitted: bool) -> LimitStatus {
+        let (name, quota) = (self.name(), self.quota());
+        let state = State::unpacked(count, quota, now);
+        let (remaining, reset) = state.left(quota, now);
+        let left = Left::new(remaining, Duration::from_micros(reset));
+        let (left, taken, outcome) = match (is_admitted, state.judge(quota, now, self.units(), 0)) {
+            (true, Outcome::Refuse(wait)) => (left.again_after(wait), self.units(), Outcome::Allow),
+            (true, _) => (left, self.units(), Outcome::Allow),
+            (false, outcome) => (left, 0, outcome),
+        };
+        LimitStatus { name, limit: quota.capacity(), left, taken, outcome, is_shadow: false }
+    }
+
     /// Returns the limit's status after it has admitted the charge, with this many grains used now.
     #[inline]
     pub(super) fn admitted(&self, used: u64) -> LimitStatus {

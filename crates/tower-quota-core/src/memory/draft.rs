@@ -4,7 +4,7 @@ use super::entry::spent_until;
 use super::insert::{Content, WriteContext};
 use super::row::{Count, MOST_LIMITS, Mark};
 use super::table::Table;
-use crate::algorithm::{State, bucket};
+use crate::algorithm::State;
 use crate::charge::Charge;
 
 /// The counts of a key as of the request. The table changes only in [`write`](Self::write).
@@ -22,17 +22,10 @@ pub(super) struct Draft {
     /// Says whether the row changes also if the request is refused: a count was converted to another quota, or is
     /// spent for less time than the evicted filter says.
     must_be_written: bool,
-    /// Says whether one of its limits refuses the request.
+    /// Says whether one of its limits does not admit the request.
+    is_refused: bool,
+    /// Says whether one of these would admit it later.
     refuses: bool,
-}
-
-/// The position and the used grains of one charge's limit.
-#[derive(Clone, Copy, Default)]
-pub(super) struct DraftCharge {
-    /// The position of its limit in the draft.
-    position: usize,
-    /// Grains used: before the charge, and with it once it is taken.
-    pub(super) used: u64,
 }
 
 impl Draft {
@@ -49,31 +42,17 @@ impl Draft {
             return None;
         }
         for count in row.counts() {
-            let value = match table.interned.refill(count.number) {
-                0 => {
-                    let quota = table.interned.quota(count.number)?;
-                    State::unpacked(count.value, quota, row.at()).packed(quota, now)?
-                }
-                // The quota itself, which others may have pushed out of the cache, is not read.
-                refill => count.value.saturating_sub((now - row.at()).saturating_mul(refill)),
-            };
-            self.counts[self.limits] = Count { value, ..count };
+            self.counts[self.limits] = table.interned.advanced(count, row.at(), now);
             self.limits += 1;
         }
         Some(())
     }
 
-    /// Finds the count of a charge's limit. Returns `None` if the model has to decide.
+    /// Finds the count of a charge's limit, and returns its position. Returns `None` if the model has to decide.
     ///
     /// 1. The limit is among the counts. If it is counted by another quota, the count is converted.
     /// 2. Otherwise it gets a new position. Its count comes from the evicted filter, or is 0.
-    pub(super) fn judge(
-        &mut self,
-        table: &mut Table,
-        charge: &Charge<'_>,
-        now: u64,
-        asked: &mut DraftCharge,
-    ) -> Option<()> {
+    pub(super) fn judge(&mut self, table: &mut Table, charge: &Charge<'_>, now: u64) -> Option<usize> {
         let counter = charge.counter();
         let counts = &self.counts[..self.limits];
         let found = counts.iter().position(|count| table.interned.is_limit(count.number, counter.id));
@@ -91,31 +70,51 @@ impl Draft {
             return None;
         }
         self.asked |= 1 << position;
-        let count = &mut self.counts[position];
+        let (count, quota) = (&mut self.counts[position], counter.quota);
         if found.is_none() {
-            count.value = 0;
+            let number = table.interned.number_of(counter)?;
+            *count = Count { number, value: 0 };
             if let Some(until) = table.evicted_until((self.hash, counter.id), now) {
-                let full = charge.quota().capacity() * charge.quota().grain();
-                let restored = spent_until(charge.quota(), until, now, full);
+                if quota.refill() == 0 {
+                    return None;
+                }
+                let restored = spent_until(quota, until, now, quota.capacity() * quota.grain());
                 count.value = restored.value;
                 self.restored |= 1 << position;
                 self.must_be_written |= restored.is_cut;
             }
-            count.number = table.interned.number_of_bucket(counter)?;
-        } else if !table.interned.is_bucket_of(count.number, counter) {
-            table.interned.number_of_bucket(counter)?;
-            self.must_be_written |= count.value > 0;
-            *count = table.interned.count_for(counter, *count, 0)?;
+        } else if !table.interned.is_counter(count.number, counter) {
+            let number = table.interned.number_of(counter)?;
+            let old = table.interned.quota(count.number)?;
+            // An unused limit is unused by any quota.
+            if count.value > 0 {
+                count.value = State::unpacked(count.value, old, now).convert(old, quota, now).packed(quota, now)?;
+                self.must_be_written = true;
+            }
+            count.number = number;
         }
-        self.refuses |= bucket::refuses(charge.quota(), count.value, charge.units());
-        (asked.position, asked.used) = (position, count.value);
+        if !charge.fits(count.value, now) {
+            self.is_refused = true;
+            self.refuses |= charge.units() <= quota.capacity();
+        }
+        Some(position)
+    }
+
+    /// Returns whether all of its limits admit the request.
+    pub(super) const fn is_admitted(&self) -> bool {
+        !self.is_refused
+    }
+
+    /// Takes a charge's units. Returns `None` if the model has to decide.
+    pub(super) fn take(&mut self, charge: &Charge<'_>, now: u64, position: usize) -> Option<()> {
+        let count = &mut self.counts[position];
+        count.value = charge.added(count.value, now)?;
         Some(())
     }
 
-    /// Takes a charge's units.
-    pub(super) fn take(&mut self, charge: &Charge<'_>, asked: &mut DraftCharge) {
-        asked.used += charge.units() * charge.quota().grain();
-        self.counts[asked.position].value = asked.used;
+    /// Returns the count at a position.
+    pub(super) const fn value(&self, position: usize) -> u64 {
+        self.counts[position].value
     }
 
     /// Writes the counts into the table if the request has changed them.

@@ -89,7 +89,7 @@ impl Table {
             if is_named_twice || charge.units() > charge.quota().capacity() || self.filter().is_some_and(is_spent) {
                 return None;
             }
-            counts[limits].number = self.interned.number_of_bucket(counter)?;
+            counts[limits].number = self.interned.number_of(counter)?;
             ids[limits] = counter.id;
             limits += 1;
         }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::fetch::prefetch;
 use super::row::{Count, NO_NUMBER, Row};
-use crate::algorithm::bucket_used;
+use crate::algorithm::{State, bucket_used};
 use crate::charge::Counter;
 use crate::quota::Quota;
 
@@ -113,6 +113,26 @@ impl Interned {
         if self.is_bucket_of(known.number, counter) { Some(count) } else { self.converted(counter, count) }
     }
 
+    /// Returns the count of a charge's window at `now`. It was counted at `from`.
+    ///
+    /// Returns `None` if it is counted by another quota.
+    #[inline(never)]
+    pub(super) fn window_for(&self, counter: Counter<'_>, known: Count, from: u64, now: u64) -> Option<Count> {
+        let is_known = self.is_counter(known.number, counter);
+        is_known.then(|| self.advanced(known, from, now))
+    }
+
+    /// Returns a count at `now`, which was counted at `from`.
+    pub(super) fn advanced(&self, known: Count, from: u64, now: u64) -> Count {
+        let value = match (self.refill(known.number), self.quota(known.number)) {
+            // No window counts more later.
+            (0, Some(quota)) => State::unpacked(known.value, quota, from).packed(quota, now).unwrap_or(known.value),
+            // The quota itself, which others may have pushed out of the cache, is not read.
+            (refill, _) => known.value.saturating_sub((now - from).saturating_mul(refill)),
+        };
+        Count { value, ..known }
+    }
+
     /// Returns a count by another quota.
     #[inline(never)]
     fn converted(&self, counter: Counter<'_>, count: Count) -> Option<Count> {
@@ -140,6 +160,27 @@ impl Interned {
     pub(super) fn number_of_bucket(&mut self, counter: Counter<'_>) -> Option<u16> {
         let definition = || Definition { limit: counter.id, quota: counter.quota.reduced() };
         self.known_bucket(counter).or_else(|| self.add(definition()))
+    }
+
+    /// Returns whether a number means a charge's limit, counted in the same integers.
+    pub(super) fn is_counter(&self, number: u16, counter: Counter<'_>) -> bool {
+        match counter.quota.refill() {
+            0 => self.get(number) == Some(Definition { limit: counter.id, quota: counter.quota.reduced() }),
+            _ => self.is_bucket_of(number, counter),
+        }
+    }
+
+    /// Returns the number of a charge's limit, which gets one if it has none. `None` when all numbers are taken.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a first request asks for each of its limits")]
+    pub(super) fn number_of(&mut self, counter: Counter<'_>) -> Option<u16> {
+        if counter.quota.refill() > 0 { self.number_of_bucket(counter) } else { self.number_of_window(counter) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn number_of_window(&mut self, counter: Counter<'_>) -> Option<u16> {
+        self.number(Definition { limit: counter.id, quota: counter.quota.reduced() })
     }
 
     /// Returns the number of a definition, which gets one if it has none. `None` when all numbers are taken.

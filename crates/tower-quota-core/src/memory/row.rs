@@ -108,6 +108,12 @@ impl<'a> Row<'a> {
         self.is_narrow() || self.limits() >= limits
     }
 
+    /// Returns whether a count fits into it.
+    #[inline]
+    pub(super) fn has_room_for(self, count: Count) -> bool {
+        !self.is_narrow() || count.is_small()
+    }
+
     /// Returns what its limits have counted.
     pub(super) fn counts(self) -> impl Iterator<Item = Count> + 'a {
         (0..self.limits()).map(move |limit| self.count(limit))

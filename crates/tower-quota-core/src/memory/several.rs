@@ -1,4 +1,4 @@
-//! Plain checks of any limits of any keys.
+//! Plain checks of any limits of any keys, windows that begin at known instants among them.
 //!
 //! Rows that count all limits of the request are changed in place, whatever their order and quotas. Other rows are decided
 //! on drafts.
@@ -7,19 +7,18 @@ use smallvec::SmallVec;
 
 use super::Inner;
 use super::check::{Others, conclude};
-use super::draft::{Draft, DraftCharge};
+use super::draft::Draft;
 use super::filter::EvictedFilter;
 use super::insert::WriteContext;
+use super::interned::Interned;
 use super::place::{KeyPlace, Keys};
-use super::row::{Count, Mark, NARROW, RowMut, WIDE};
+use super::row::{Count, Mark, NARROW, Row, RowMut, WIDE};
 use super::table::{Buckets, Table, row_of};
 use crate::algorithm::bucket;
 use crate::charge::{Charge, Operation};
 use crate::decision::Decision;
 use crate::entry::TRUSTED_LEAD;
-use crate::statuses::Statuses;
 use crate::sync::locked;
-use crate::time::Timestamp;
 
 /// The attempts to decide in rows, while other threads change them or take them away.
 const MOST_ATTEMPTS: usize = 4;
@@ -30,7 +29,7 @@ impl Inner {
     /// Checks `N` charges of any keys.
     #[inline(never)]
     pub(super) fn check_several<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) {
-        if !charges.iter().all(|charge| charge.is_plain()) || self.check_rows(charges, decision).is_none() {
+        if !charges.iter().all(|charge| charge.fits_row()) || self.check_rows(charges, decision).is_none() {
             self.check_at_length(charges, decision);
         }
     }
@@ -66,21 +65,13 @@ impl Inner {
             return None;
         }
         let clock = self.time.now().as_micros();
-        let (mut request, mut used) = (RowsRequest { inner: self, charges, keys, now: clock }, [0; N]);
+        let (mut request, mut used) = (RowsRequest { inner: self, charges, now: clock }, [0; N]);
         for _ in 0..MOST_ATTEMPTS {
-            match request.decide(0, Judged::default(), &mut used)? {
-                Verdict::Admitted => {
-                    let statuses = Statuses::from_fn(N, |limit| charges[limit].admitted(used[limit]));
-                    decision.admit(Timestamp::from_micros(request.now), statuses);
-                    return Some(());
-                }
-                Verdict::Refused => {
-                    conclude(decision, request.now, false, N, |limit| (charges[limit], used[limit]));
-                    return Some(());
-                }
+            match request.decide(keys, Judged::default(), &mut used)? {
                 Verdict::Ahead(at) if at - clock <= TRUSTED_LEAD => request.now = at,
                 Verdict::Ahead(_) => return None,
-                Verdict::NeedsRows => {}
+                verdict if request.conclude(verdict, &used, decision) => return Some(()),
+                _ => {}
             }
         }
         None
@@ -96,7 +87,7 @@ impl Inner {
     /// Checks any number of charges of any keys.
     pub(super) fn check_keys(&self, charges: &[Charge<'_>], decision: &mut Decision) {
         if charges.len() > MOST_CHARGES
-            || !charges.iter().all(Charge::is_plain)
+            || !charges.iter().all(Charge::fits_row)
             || self.check_drafts(charges, decision).is_none()
         {
             *decision = self.decide_by_model(Operation::Check, charges);
@@ -119,14 +110,15 @@ impl Inner {
         for (draft, place) in drafts.iter_mut().zip(&places) {
             draft.load(&tables[place.guard], now)?;
         }
-        let (mut asked, mut is_admitted) = ([DraftCharge::default(); MOST_CHARGES], true);
-        for ((charge, &key), asked) in charges.iter().zip(&of).zip(&mut asked) {
-            drafts[key].judge(&mut tables[places[key].guard], charge, now, asked)?;
-            is_admitted &= bucket::holds(charge.quota(), asked.used, charge.units());
+        let mut positions = [0; MOST_CHARGES];
+        for ((charge, &key), position) in charges.iter().zip(&of).zip(&mut positions) {
+            *position = drafts[key].judge(&mut tables[places[key].guard], charge, now)?;
         }
+        let is_admitted = drafts.iter().all(Draft::is_admitted);
         if is_admitted {
-            let taken = charges.iter().zip(&of).zip(&mut asked);
-            taken.for_each(|((charge, &key), asked)| drafts[key].take(charge, asked));
+            for ((charge, &key), &position) in charges.iter().zip(&of).zip(&positions) {
+                drafts[key].take(charge, now, position)?;
+            }
         }
         for (draft, place) in drafts.iter().zip(&places) {
             let context = WriteContext { now, capacity: self.capacity_of(place.table), together: &places };
@@ -135,23 +127,22 @@ impl Inner {
         // Last, because the drafts hold numbers.
         places.iter().for_each(|place| self.finish(place.table, &mut tables[place.guard]));
         drop(tables);
-        conclude(decision, now, is_admitted, charges.len(), |limit| (&charges[limit], asked[limit].used));
+        let charge = |limit: usize| (&charges[limit], drafts[of[limit]].value(positions[limit]));
+        conclude(decision, now, is_admitted, charges.len(), charge);
         Some(())
     }
 }
 
 /// A request whose keys are in tables of their own.
-struct RowsRequest<'a, const N: usize> {
-    inner: &'a Inner,
-    charges: [&'a Charge<'a>; N],
-    /// In the order of their tables.
-    keys: &'a [KeyPart],
-    now: u64,
+pub(super) struct RowsRequest<'a, const N: usize> {
+    pub(super) inner: &'a Inner,
+    pub(super) charges: [&'a Charge<'a>; N],
+    pub(super) now: u64,
 }
 
 /// A key of a request.
 #[derive(Clone, Copy, Default)]
-struct KeyPart {
+pub(super) struct KeyPart {
     hash: u64,
     /// The number of its table.
     number: usize,
@@ -160,6 +151,11 @@ struct KeyPart {
 }
 
 impl KeyPart {
+    /// Returns the only key of a request of `N` charges, whose table is locked already.
+    pub(super) fn only<const N: usize>() -> Self {
+        Self { limits: (1 << N) - 1, ..Self::default() }
+    }
+
     /// Returns its first charge.
     const fn first(self) -> usize {
         self.limits.trailing_zeros() as usize
@@ -168,7 +164,7 @@ impl KeyPart {
 
 /// The keys that were judged so far.
 #[derive(Clone, Copy, Default)]
-struct Judged {
+pub(super) struct Judged {
     is_refused: bool,
     /// Says whether a count has to be converted to another quota.
     is_converted: bool,
@@ -178,7 +174,7 @@ struct Judged {
 
 /// The decision on all keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+pub(super) enum Verdict {
     Admitted,
     Refused,
     /// New keys must get rows, after which the request is decided like others.
@@ -193,16 +189,36 @@ impl<const N: usize> RowsRequest<'_, N> {
     /// Each key is judged before the next one is locked, and changed once the last one was judged. The rows then count by
     /// the charges' quotas. `used` gets the grains used of each limit, with the charges if these are admitted. Returns
     /// `None`, and has changed nothing, when a row does not count all of its limits, and for a refusal that changes a quota.
-    fn decide(&self, key: usize, mut judged: Judged, used: &mut [u64; N]) -> Option<Verdict> {
-        let Some(part) = self.keys.get(key) else { return judged.verdict() };
+    #[inline]
+    fn decide(&self, keys: &[KeyPart], judged: Judged, used: &mut [u64; N]) -> Option<Verdict> {
+        match keys.split_first() {
+            Some((key, rest)) => self.decide_key(key, rest, judged, used),
+            None => judged.verdict(),
+        }
+    }
+
+    fn decide_key(&self, part: &KeyPart, rest: &[KeyPart], judged: Judged, used: &mut [u64; N]) -> Option<Verdict> {
         let mut table = locked(&self.inner.tables[part.number].0);
         let table = &mut *table;
         let words = match &mut table.buckets {
             Buckets::Narrow(buckets) => row_of(buckets, part.hash).map(<[u64; NARROW]>::as_mut_slice),
             Buckets::Wide(buckets) => row_of(buckets, part.hash).map(<[u64; WIDE]>::as_mut_slice),
         };
-        let Some(words) = words else { return self.decide_new(key, judged, used, table) };
-        let (mut row, interned) = (RowMut(words), &table.interned);
+        let Some(words) = words else { return self.decide_new(part, rest, judged, used, table) };
+        self.decide_in_row(part, rest, (RowMut(words), &table.interned), judged, used)
+    }
+
+    /// Judges a key by its row, and the keys after it.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call would move its ten arguments")]
+    pub(super) fn decide_in_row(
+        &self,
+        part: &KeyPart,
+        rest: &[KeyPart],
+        (mut row, interned): (RowMut<'_>, &Interned),
+        mut judged: Judged,
+        used: &mut [u64; N],
+    ) -> Option<Verdict> {
         let Some(elapsed) = self.now.checked_sub(row.read().at()) else { return Some(Verdict::Ahead(row.read().at())) };
         let (mut counts, mut positions, mut asked, mut refuses) = ([Count::default(); N], [0; N], 0_u32, false);
         for limit in self.limits_of(part) {
@@ -216,27 +232,32 @@ impl<const N: usize> RowsRequest<'_, N> {
             }
             asked |= 1 << position;
             let known = row.read().count(position);
-            let count = interned.count_for(counter, known, elapsed)?;
+            let (count, fits) = match counter.quota.refill() {
+                0 => self.judge_window(limit, position, row.read(), interned, used)?,
+                _ => {
+                    let count = interned.count_for(counter, known, elapsed)?;
+                    used[limit] = count.value;
+                    let added = charge.units().wrapping_mul(counter.quota.grain());
+                    let fits = bucket::holds(counter.quota, count.value, charge.units());
+                    (Count { value: count.value.wrapping_add(added), ..count }, fits)
+                }
+            };
             judged.is_converted |= count.number != known.number;
-            if !bucket::holds(charge.quota(), count.value, charge.units()) {
+            if !fits {
                 judged.is_refused = true;
-                refuses |= bucket::refuses(charge.quota(), count.value, charge.units());
+                refuses |= charge.units() <= counter.quota.capacity();
             }
-            (counts[limit], positions[limit], used[limit]) = (count, position, count.value);
+            (counts[limit], positions[limit]) = (count, position);
         }
         let has_others = asked != (1 << row.read().limits()) - 1;
-        let others = Others { asked, interned };
-        if has_others && others.have_windows(row.read()) {
-            return None;
-        }
-        let verdict = self.decide(key + 1, judged, used)?;
+        let verdict = self.decide(rest, judged, used)?;
         match verdict {
             Verdict::Admitted => {
                 if has_others {
-                    others.advance(&mut row, self.now);
+                    Others { asked, interned }.advance(&mut row, self.now);
                 }
                 for limit in self.limits_of(part) {
-                    used[limit] += self.charges[limit].units() * self.charges[limit].quota().grain();
+                    used[limit] = counts[limit].value;
                     if judged.is_converted {
                         row.set_number(positions[limit], counts[limit].number);
                     }
@@ -251,30 +272,68 @@ impl<const N: usize> RowsRequest<'_, N> {
         Some(verdict)
     }
 
+    /// Judges a limit that counts in windows. Returns its count with the charge if it fits, and whether it does.
+    #[cold]
+    #[inline(never)]
+    fn judge_window(
+        &self,
+        limit: usize,
+        position: usize,
+        row: Row<'_>,
+        interned: &Interned,
+        used: &mut [u64; N],
+    ) -> Option<(Count, bool)> {
+        let charge = self.charges[limit];
+        let mut count = interned.window_for(charge.counter(), row.count(position), row.at(), self.now)?;
+        used[limit] = count.value;
+        let fits = charge.fits(count.value, self.now);
+        if fits {
+            count.value = charge.added(count.value, self.now)?;
+        }
+        row.has_room_for(count).then_some((count, fits))
+    }
+
     /// Judges a key without a row, whose limits are full unless it was evicted, and those after it.
     #[cold]
     #[inline(never)]
-    fn decide_new(&self, key: usize, mut judged: Judged, used: &mut [u64; N], table: &mut Table) -> Option<Verdict> {
-        let part = self.keys[key];
-        for limit in self.limits_of(&part) {
+    fn decide_new(
+        &self,
+        part: &KeyPart,
+        rest: &[KeyPart],
+        mut judged: Judged,
+        used: &mut [u64; N],
+        table: &mut Table,
+    ) -> Option<Verdict> {
+        for limit in self.limits_of(part) {
             let charge = self.charges[limit];
             let is_spent =
                 |filter: &mut EvictedFilter| filter.until((part.hash, charge.counter().id), self.now).is_some();
             if table.filter().is_some_and(is_spent) {
                 return None;
             }
-            judged.is_refused |= !bucket::holds(charge.quota(), 0, charge.units());
+            judged.is_refused |= charge.units() > charge.quota().capacity();
             used[limit] = 0;
         }
-        let verdict = self.decide(key + 1, Judged { has_new: true, ..judged }, used)?;
+        let verdict = self.decide(rest, Judged { has_new: true, ..judged }, used)?;
         if verdict == Verdict::NeedsRows {
             let place = KeyPlace { hash: part.hash, ..KeyPlace::default() };
             let context =
                 WriteContext { now: self.now, capacity: self.inner.capacity_of(part.number), together: &[place] };
-            table.open(part.hash, self.limits_of(&part).map(|limit| self.charges[limit]), &context)?;
+            table.open(part.hash, self.limits_of(part).map(|limit| self.charges[limit]), &context)?;
             self.inner.finish(part.number, table);
         }
         Some(verdict)
+    }
+
+    /// Writes the decision, if there is one. Returns whether there is.
+    #[inline(always)]
+    pub(super) fn conclude(&self, verdict: Verdict, used: &[u64; N], decision: &mut Decision) -> bool {
+        let is_made = matches!(verdict, Verdict::Admitted | Verdict::Refused);
+        if is_made {
+            let charge = |limit: usize| (self.charges[limit], used[limit]);
+            conclude(decision, self.now, verdict == Verdict::Admitted, N, charge);
+        }
+        is_made
     }
 
     fn limits_of(&self, part: &KeyPart) -> impl Iterator<Item = usize> + use<N> {
