@@ -107,8 +107,8 @@ impl<'a> Charge<'a> {
 
     /// Prepares for a refund long after the charge: the bucket then records the least that is used.
     ///
-    /// A prepared bucket gives back all that it can without leaving more than if the charge had never been made. An
-    /// unprepared one, whose request does not wait, gives back what was taken less what time has refilled since. That is
+    /// A prepared bucket gives back all that it can without leaving more than if the charge had never been made, of up to
+    /// eight charges at a time, and of more somewhat less. An unprepared one, whose request does not wait, gives back what was taken less what time has refilled since. That is
     /// never too much. It is too little if other requests have used what was refilled. Windows and logs need no
     /// preparation. Give the charge that is refunded the same option.
     ///

@@ -106,7 +106,6 @@ async fn epoch_cuts_first_window_alike() {
     assert!(pair.decide(next, Operation::Check, 5).await.is_allowed());
 }
 
-/// Ends the span of the marks in the middle, so that a late refund reads those of the span before.
 #[tokio::test]
 async fn marks_of_refundable_charges_agree() {
     // Grains of one microsecond's refill, and of seven.
@@ -125,6 +124,33 @@ async fn marks_of_refundable_charges_agree() {
                 if step == refunded_after {
                     pair.is_refundable = true;
                     pair.decide(now + 1, Operation::Refund { taken_at }, 1).await;
+                }
+            }
+        }
+    }
+}
+
+/// Charges pile up beyond the marks that a bucket has, and are refunded in another order.
+#[tokio::test]
+async fn merged_marks_agree() {
+    // Grains of one microsecond's refill, and of seven.
+    for quota in [Quota::per_minute(100), Quota::per_minute(70)] {
+        for stride in [1, 5, 11] {
+            let mut pair = Pair::new(quota).await;
+            pair.is_refundable = true;
+            let mut taken = Vec::new();
+            for step in 0..12 {
+                let cost = 1 + step * 7 % 5;
+                // Two of each four at one instant.
+                let now = NOW + step / 2 * 2 * 100_000 + step % 4 / 3;
+                taken.push((pair.decide(now, Operation::Check, cost).await.at(), cost));
+            }
+            for step in 0..12 {
+                let (taken_at, cost) = taken[(step * stride) % 12];
+                let now = NOW + 2_000_000 + step as u64 * 30_000;
+                pair.decide(now, Operation::Refund { taken_at }, cost).await;
+                if step % 3 == 0 {
+                    pair.decide(now + 10_000, Operation::Check, 1).await;
                 }
             }
         }

@@ -25,19 +25,19 @@ pub(crate) const fn longest_wait(quota: &Quota) -> u64 {
 }
 
 /// The state of a bucket: the instant at which it is full again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bucket {
     /// The instant from which nothing is used, in microseconds since the epoch.
     pub(crate) full_at: u64,
     /// Grains that come back in the last microsecond before that and are not used: less than `refill`.
     pub(crate) rest: u64,
-    /// The least used lately, where charges may be refunded.
-    pub(super) lows: Option<Lows>,
+    /// The least used since some charges, where these may be refunded.
+    pub(super) lows: Lows,
 }
 
 impl Bucket {
     /// A full bucket.
-    pub(crate) const FULL: Self = Self { full_at: 0, rest: 0, lows: None };
+    pub(crate) const FULL: Self = Self { full_at: 0, rest: 0, lows: Lows::NONE };
 
     /// Makes the state of a bucket with `used` grains taken at `now`.
     #[inline]
@@ -46,12 +46,12 @@ impl Bucket {
             return Self::FULL;
         }
         let until_full = used.div_ceil(quota.refill());
-        Self { full_at: now + until_full, rest: until_full * quota.refill() - used, lows: None }
+        Self { full_at: now + until_full, rest: until_full * quota.refill() - used, lows: Lows::NONE }
     }
 
     /// Returns the grains used at `now`, at most as many as a bucket counts.
     #[inline]
-    pub(crate) const fn used_grains(self, quota: &Quota, now: u64) -> u64 {
+    pub(crate) const fn used_grains(&self, quota: &Quota, now: u64) -> u64 {
         let used = self.full_at.saturating_sub(now).saturating_mul(quota.refill()).saturating_sub(self.rest);
         if used < MOST_USED { used } else { MOST_USED }
     }
@@ -59,18 +59,22 @@ impl Bucket {
     /// Replaces the grains used at `now` by the result of a function.
     pub(crate) fn change(&mut self, quota: &Quota, now: u64, change: impl FnOnce(u64) -> u64) {
         let used = self.used_grains(quota, now);
-        self.set(quota, change(used), self.lows.map(|lows| lows.note(used).pass(quota, used, now)), now);
+        self.lows.note(used);
+        self.set(quota, change(used), now);
     }
 
-    fn set(&mut self, quota: &Quota, used: u64, lows: Option<Lows>, now: u64) {
+    fn set(&mut self, quota: &Quota, used: u64, now: u64) {
+        let lows = core::mem::take(&mut self.lows);
         *self = Self::new(quota, used, now);
-        self.lows = lows.filter(|_| *self != Self::FULL);
+        if *self != Self::FULL {
+            self.lows = lows;
+        }
     }
 
-    /// Starts to record low marks, unless it does so already. Later charges can then be refunded exactly.
+    /// Marks what is used after a charge, which can then be refunded exactly.
     pub(crate) fn watch(&mut self, quota: &Quota, now: u64) {
-        if self.lows.is_none() && self.full_at > now {
-            self.lows = Some(Lows::new(self.used_grains(quota, now), now));
+        if self.full_at > now {
+            self.lows.add(now, self.used_grains(quota, now));
         }
     }
 }
@@ -110,8 +114,8 @@ impl Counting for Bucket {
     /// the rest comes back.
     fn refund(&mut self, quota: &Quota, now: u64, Refund { cost, taken_at, is_prepared }: Refund) {
         let used = self.used_grains(quota, now);
-        let lows = self.lows.map(|lows| lows.note(used));
-        let least = lows.and_then(|lows| lows.since(quota, taken_at));
+        self.lows.note(used);
+        let least = self.lows.since(taken_at);
         // No more than a bucket counts was ever taken.
         let charged = cost.saturating_mul(quota.grain()).min(MOST_USED);
         let refilled = now.saturating_sub(taken_at).saturating_mul(quota.refill());
@@ -121,21 +125,20 @@ impl Counting for Bucket {
             _ => charged.saturating_sub(refilled),
         };
         let back = charged.min(least.unwrap_or(0).max(unrefilled)).min(used);
-        self.set(quota, used - back, lows.map(|lows| lows.refund(back)), now);
+        self.lows.refund(taken_at, back);
+        self.set(quota, used - back, now);
     }
 
     fn encode(&self, quota: &Quota, bytes: &mut Vec<u8>) {
         if quota.refill() > 1 {
             push_u56(bytes, self.rest);
         }
-        if let Some(Lows { since, low, low_before }) = self.lows {
-            [since, low, low_before].into_iter().for_each(|number| push_u56(bytes, number));
-        }
+        self.lows.encode(bytes);
     }
 
     /// Returns `None` for a bucket that records its low marks.
     fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
-        self.lows.is_none().then(|| self.used_grains(quota, at))
+        self.lows.are_none().then(|| self.used_grains(quota, at))
     }
 
     fn unpacked(word: u64, quota: &Quota, at: u64) -> Self {
@@ -149,12 +152,8 @@ impl Counting for Bucket {
     fn decode(quota: &Quota, bytes: &mut &[u8], full_at: u64, at: u64) -> Option<Self> {
         let rest = if quota.refill() > 1 { read_u56(bytes)? } else { 0 };
         let used = full_at.saturating_sub(at).checked_mul(quota.refill())?.checked_sub(rest)?;
-        let lows = match bytes.is_empty() {
-            true => None,
-            false => Some(Lows { since: read_u56(bytes)?, low: read_u56(bytes)?, low_before: read_u56(bytes)? }),
-        };
-        let are_sound = lows.is_none_or(|lows| lows.since <= at && lows.low.max(lows.low_before) <= MOST_USED);
-        (rest < quota.refill() && used <= MOST_USED && are_sound).then_some(Self { full_at, rest, lows })
+        let lows = Lows::decode(bytes, at)?;
+        (rest < quota.refill() && used <= MOST_USED).then_some(Self { full_at, rest, lows })
     }
 }
 

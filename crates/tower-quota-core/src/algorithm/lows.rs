@@ -1,64 +1,152 @@
-//! The recent low marks of a bucket, which make its refunds exact.
+//! The low marks of a bucket, which make its refunds exact.
 //!
 //! A refund must leave the bucket as if the charge had never been made. Without the charge, some of its grains would
 //! have been refilled into a full bucket, and lost. So a refund gives back at most the least that was used since the
-//! charge. To know that minimum for any instant would take a list without bound. Two spans are kept instead: the
-//! present one and the one before, each at least as long as an empty bucket takes to fill. They are exact in most
-//! cases and never give back too much. A charge before both has been refilled since.
+//! charge. A mark holds that minimum for one instant: that of a refundable charge. With a later one there is at least as
+//! much used, so what is used now cuts all marks above it to one, and few are left: as many as charges have piled up.
 //!
-//! The spans start again when the bucket was full or was converted to another quota. Time has therefore refilled the
+//! There are at most eight. Where one more is needed, the one goes that is the least above the one before, or above
+//! nothing. A refund of a charge after it then gives back less, by the difference at most, and none ever too much.
+//!
+//! The marks start again when the bucket was full or was converted to another quota. Time has therefore refilled the
 //! bucket at one rate as far back as they reach. (A charge in the microsecond of a conversion counts as later.)
 
-use crate::quota::{MOST_USED, Quota};
-use crate::time::micros;
+use crate::bytes::{push_u56, read_u56};
+use crate::quota::MOST_USED;
 
-/// The least grains used in two spans.
+/// The most marks of a bucket.
+pub const MOST_MARKS: usize = 8;
+
+/// The least grains used since some instants. None, if the bucket has no marks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lows(Vec<Mark>);
+
+/// The least grains used since an instant. A later mark has more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lows {
-    /// The start of the present span, in microseconds since the epoch.
-    pub(super) since: u64,
-    /// The least used since then.
-    pub(super) low: u64,
-    /// One more than the least used in the span before; 0 where there was none.
-    pub(super) low_before: u64,
+struct Mark {
+    /// In microseconds since the epoch.
+    since: u64,
+    low: u64,
 }
 
 impl Lows {
-    /// Makes the low marks of a bucket at `now`, with no span before.
-    pub(super) const fn new(used: u64, now: u64) -> Self {
-        Self { since: now, low: used, low_before: 0 }
+    pub(super) const NONE: Self = Self(Vec::new());
+
+    pub(super) const fn are_none(&self) -> bool {
+        self.0.is_empty()
     }
 
-    /// Lowers the mark to what is used just before a change.
-    pub(super) fn note(self, used: u64) -> Self {
-        Self { low: self.low.min(used), ..self }
+    /// Lowers the marks to what is used just before a change.
+    pub(super) fn note(&mut self, used: u64) {
+        let first = self.0.partition_point(|mark| mark.low < used);
+        self.0.truncate(first + 1);
+        if let Some(mark) = self.0.get_mut(first) {
+            mark.low = used;
+        }
     }
 
-    /// Starts a new span at `now` if the present one is long enough.
-    pub(super) fn pass(self, quota: &Quota, used: u64, now: u64) -> Self {
-        match now.saturating_sub(self.since) < micros(quota.window()) {
-            true => self,
-            false => Self { since: now, low: used, low_before: (self.low + 1).min(MOST_USED) },
+    /// Adds the mark of a charge, after which this much is used.
+    ///
+    /// Charges of one instant share a mark: nothing is refilled between them.
+    pub(super) fn add(&mut self, now: u64, used: u64) {
+        match self.0.last_mut() {
+            Some(last) if last.low == used => return,
+            Some(last) if last.since == now => last.low = used,
+            _ => self.0.push(Mark { since: now, low: used }),
+        }
+        if self.0.len() > MOST_MARKS {
+            // As if there were one of nothing before the first.
+            let before = |mark: usize| mark.checked_sub(1).map_or(0, |before| self.0[before].low);
+            let closest = (0..self.0.len()).min_by_key(|&mark| self.0[mark].low - before(mark));
+            closest.map(|mark| self.0.remove(mark));
         }
     }
 
     /// Returns the least used since an instant; `None` where it is not known.
-    pub(super) fn since(self, quota: &Quota, instant: u64) -> Option<u64> {
-        if instant >= self.since {
-            Some(self.low)
-        } else if instant.saturating_add(micros(quota.window())) >= self.since {
-            Some(self.low.min(self.low_before.checked_sub(1)?))
-        } else {
-            None
-        }
+    pub(super) fn since(&self, instant: u64) -> Option<u64> {
+        self.0[..self.begun_by(instant)].last().map(|mark| mark.low)
     }
 
-    /// Lowers both marks by a refund, as if its charge had never been made.
-    pub(super) fn refund(self, grains: u64) -> Self {
-        let low_before = match self.low_before {
-            0 => 0,
-            low_before => low_before.saturating_sub(grains).max(1),
-        };
-        Self { since: self.since, low: self.low.saturating_sub(grains), low_before }
+    /// Lowers the marks by a refund, as if its charge at this instant had never been made.
+    pub(super) fn refund(&mut self, instant: u64, grains: u64) {
+        let first = self.begun_by(instant).saturating_sub(1);
+        let (before, since) = self.0.split_at_mut(first);
+        since.iter_mut().for_each(|mark| mark.low = mark.low.saturating_sub(grains));
+        if let Some(first) = since.first() {
+            before.iter_mut().for_each(|mark| mark.low = mark.low.min(first.low));
+        }
+        self.0.dedup_by_key(|mark| mark.low);
+    }
+
+    /// Returns how many marks are of this instant or earlier.
+    fn begun_by(&self, instant: u64) -> usize {
+        self.0.partition_point(|mark| mark.since <= instant)
+    }
+
+    pub(super) fn encode(&self, bytes: &mut Vec<u8>) {
+        self.0.iter().flat_map(|mark| [mark.since, mark.low]).for_each(|number| push_u56(bytes, number));
+    }
+
+    /// Reads marks up to the end. Returns `None` if no bucket that was last changed at `at` has them.
+    pub(super) fn decode(bytes: &mut &[u8], at: u64) -> Option<Self> {
+        let mut marks = Vec::new();
+        while !bytes.is_empty() {
+            marks.push(Mark { since: read_u56(bytes)?, low: read_u56(bytes)? });
+        }
+        let are_sound = marks.is_sorted_by(|one, next| one.since < next.since && one.low < next.low)
+            && marks.len() <= MOST_MARKS
+            && marks.last().is_none_or(|last| last.since <= at && last.low <= MOST_USED);
+        are_sound.then_some(Self(marks))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the least used since some instants.
+    fn since(lows: &Lows, instants: &[u64]) -> Vec<Option<u64>> {
+        instants.iter().map(|&instant| lows.since(instant)).collect()
+    }
+
+    #[test]
+    fn marks_hold_the_least_since_their_charges() {
+        let mut lows = Lows::default();
+        for (now, before, after) in [(10, 0, 5), (20, 3, 7), (20, 7, 9), (30, 6, 8)] {
+            lows.note(before);
+            lows.add(now, after);
+        }
+        assert_eq!(
+            since(&lows, &[9, 10, 19, 20, 29, 30, 40]),
+            [None, Some(3), Some(3), Some(6), Some(6), Some(8), Some(8)]
+        );
+        lows.note(4);
+        assert_eq!(since(&lows, &[10, 20, 30]), [Some(3), Some(4), Some(4)]);
+    }
+
+    #[test]
+    fn refund_lowers_the_marks_after_its_charge() {
+        let mut lows = Lows::default();
+        for (now, used) in [(10, 5), (20, 7), (30, 9)] {
+            lows.add(now, used);
+        }
+        lows.refund(20, 2);
+        assert_eq!(since(&lows, &[10, 20, 30]), [Some(5), Some(5), Some(7)]);
+        lows.refund(30, 3);
+        assert_eq!(since(&lows, &[10, 20, 30]), [Some(4), Some(4), Some(4)]);
+    }
+
+    #[test]
+    fn mark_that_says_least_goes() {
+        let mut lows = Lows::default();
+        for number in 1..=MOST_MARKS as u64 {
+            lows.add(10 * number, 100 * number);
+        }
+        lows.add(90, 850);
+        assert_eq!(since(&lows, &[80, 90]), [Some(800), Some(800)]);
+        // The first of equals.
+        lows.add(100, 1_000);
+        assert_eq!(since(&lows, &[10, 20, 100]), [None, Some(200), Some(1_000)]);
+        assert_eq!(lows.0.len(), MOST_MARKS);
     }
 }

@@ -19,6 +19,7 @@ pub(crate) use self::convert::bucket_used;
 pub(crate) use self::counting::{Counting, Refund};
 use self::fixed_window::FixedWindow;
 pub use self::fixed_window::MOST_COUNTED;
+pub use self::lows::MOST_MARKS;
 use self::sliding_log::SlidingLog;
 use self::sliding_window::SlidingWindow;
 use crate::outcome::Outcome;
@@ -109,7 +110,7 @@ impl State {
         (self.remaining(quota, now), self.full_at(quota).saturating_sub(now))
     }
 
-    /// Makes later charges refundable exactly. Only buckets have to prepare for this.
+    /// Makes the last charge refundable exactly. Only buckets have to prepare for this.
     pub(crate) fn watch(&mut self, quota: &Quota, now: u64) {
         if let Self::Bucket(bucket) = self {
             bucket.watch(quota, now);
@@ -118,7 +119,7 @@ impl State {
 
     /// Returns whether it is a bucket that records its low marks.
     pub(crate) const fn is_watched(&self) -> bool {
-        matches!(self, Self::Bucket(Bucket { lows: Some(_), .. }))
+        matches!(self, Self::Bucket(Bucket { lows, .. }) if !lows.are_none())
     }
 
     /// Takes up to `cost` units for a refused request, if refusals count. Never goes into debt.

@@ -6,7 +6,7 @@ use crate::bytes::{push_u56, push_varint, read_short, read_u56, read_varint};
 use crate::quota::{Algorithm, Quota};
 
 /// The version of the stored form.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 /// The bits that hold the kind of state; the others are flags.
 const KIND: u8 = 15;
 

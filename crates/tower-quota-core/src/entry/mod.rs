@@ -58,7 +58,7 @@ pub const TRUSTED_LEAD: u64 = 60_000_000;
 /// All numbers are little-endian.
 ///
 /// ```text
-/// u8      version: 2
+/// u8      version: 3
 /// u56     instant of the last change, microseconds since the Unix epoch
 /// slots until the end, each:
 ///   varint  bytes of this slot that follow
@@ -71,8 +71,8 @@ pub const TRUSTED_LEAD: u64 = 60_000_000;
 ///   short   offset, microseconds; only of a fixed window that does not start with its first request
 ///   state:
 ///     bucket          u56 rest, only where refill is above 1;
-///                     only with flag 32: u56 start of the present span, u56 least grains used in it,
-///                     u56 one more than the least used in the one before, 0 if there was none
+///                     only with flag 32: one to eight marks, each u56 instant, u56 least grains used since;
+///                     both rise from mark to mark
 ///     fixed window    u56 start, u56 count
 ///     sliding window  u56 start, u56 count of the window before, u56 count
 ///     sliding log     u56 total before the first stamp, then for each stamp: u56 instant, u56 total with it

@@ -53,10 +53,11 @@ impl<S: Store + Clone> Limiter<S> {
     ///
     /// A call that is dropped before its turn refunds it. A [`MemoryStore`](crate::MemoryStore) is refunded at once,
     /// other stores in a task of the tokio runtime. Without a runtime, or while it shuts down, there is no refund; the
-    /// units come back with time. Later turns do not move.
+    /// units come back with time. Later turns do not move: the next call gets the last turn, which another call may have.
+    /// So as many calls may return together as were dropped, while the rate holds over time.
     ///
     /// Token buckets, GCRA and leaky buckets have turns. Windows have none and refuse as they do for
-    /// [`check`](Self::check).
+    /// [`check`](Self::check). They count a call when it begins, also if another limit then makes it wait.
     ///
     /// # Errors
     /// [`NotReady::Refused`], at once, when the wait would be longer. [`NotReady::Store`] when the store fails.

@@ -79,7 +79,7 @@ fn bucket_and_window_encode_byte_by_byte() {
 
     let u56 = |number: u64| number.to_le_bytes()[..7].to_vec();
     let start = now.as_micros() - now.as_micros() % 3_600_000_000;
-    let mut expected = vec![2, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01];
+    let mut expected = vec![3, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01];
     // A unit is 100,000 grains, one of which comes back in each microsecond.
     expected.extend([15]);
     expected.extend(charges[0].name().id().to_le_bytes());

@@ -1,7 +1,7 @@
 //! Refunds: they leave at most what would be left without the charge.
 
 use proptest::collection::vec;
-use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
+use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
 use tower_quota_core::{Charge, Entry, Operation, Quota, Timestamp};
 
 use super::trace::{KEY, Play, quota, requests};
@@ -56,6 +56,54 @@ proptest! {
                 entry.clone().decide(Operation::Check, &peek, Timestamp::from_micros(now)).statuses()[0].remaining()
             };
             prop_assert!(left(&play.entry) <= left(&without), "{} left, not {}", left(&play.entry), left(&without));
+        }
+    }
+
+    /// Asserts that refunds of up to eight prepared charges, in any order and at any time, leave as much as if only the
+    /// other charges had been made.
+    #[test]
+    fn refunds_of_eight_charges_are_exact(
+        quota in quota().prop_filter("a bucket", |quota| quota.algorithm().is_bucket()),
+        trace in requests(40),
+        fates in vec((any::<bool>(), 0..30_usize), 40),
+        pause in magnitude(1, 1 << 40),
+    ) {
+        let mut play = Play::new(quota);
+        let (mut kept, mut pending, mut prepared) = (Vec::new(), Vec::new(), 0);
+        let charge = |cost| [Charge::new("limit", &quota, &KEY).cost(cost).refundable()];
+        for (step, (request, (is_prepared, delay))) in trace.into_iter().zip(fates).enumerate() {
+            let cost = play.arrive(request);
+            let now = Timestamp::from_micros(play.now);
+            pending.retain(|&(due, taken_at, cost)| {
+                if due <= step {
+                    play.entry.decide(Operation::Refund { taken_at }, &charge(cost), now);
+                }
+                due > step
+            });
+            let is_prepared = is_prepared && prepared < 8;
+            if !play.check_prepared(cost, is_prepared).is_allowed() {
+                continue;
+            }
+            match is_prepared {
+                true => pending.push((step + 1 + delay, now, cost)),
+                false => kept.push((now, cost)),
+            }
+            prepared += usize::from(is_prepared);
+        }
+        let mut without = Entry::default();
+        kept.extend(pending.into_iter().map(|(_, taken_at, cost)| (taken_at, cost)));
+        kept.sort_by_key(|&(at, _)| at);
+        for (at, cost) in kept {
+            without.decide(Operation::Charge, &[Charge::new("limit", &quota, &KEY).cost(cost)], at);
+        }
+        for now in [play.now, play.now + pause] {
+            let status = |entry: &Entry| {
+                let peek = [Charge::new("limit", &quota, &KEY).cost(0)];
+                entry.clone().decide(Operation::Check, &peek, Timestamp::from_micros(now)).statuses()[0]
+            };
+            let (given, wanted) = (status(&play.entry), status(&without));
+            prop_assert_eq!(given.remaining(), wanted.remaining());
+            prop_assert_eq!(given.reset_after(), wanted.reset_after());
         }
     }
 
@@ -142,5 +190,29 @@ proptest! {
         let taken_at = Timestamp::from_micros(1_763_712_345_678_901);
         let after = decide(Operation::Refund { taken_at }, taken).remaining();
         prop_assert!(after <= before, "{after} left, not {before}: {taken} of {cost} were taken");
+    }
+}
+
+/// Workers each charge an estimate and give all of it back a moment later, so that nothing is ever used.
+#[test]
+fn overlapping_refunds_leave_nothing_used() {
+    let quota = Quota::per_minute(10);
+    let charge = [Charge::new("limit", &quota, &KEY).refundable()];
+    for workers in [1, 2, 5, 8] {
+        let (mut entry, mut pending) = (Entry::default(), std::collections::VecDeque::new());
+        for step in 0..2_000 {
+            let now = Timestamp::from_micros(1_763_712_345_000_000 + step * 200_000);
+            if pending.len() == workers {
+                let taken_at = pending.pop_front().unwrap();
+                entry.decide(Operation::Refund { taken_at }, &charge, now);
+            }
+            assert!(entry.decide(Operation::Check, &charge, now).is_allowed(), "{workers} workers, step {step}");
+            pending.push_back(now);
+        }
+        let now = pending.back().copied().unwrap();
+        while let Some(taken_at) = pending.pop_front() {
+            entry.decide(Operation::Refund { taken_at }, &charge, now);
+        }
+        assert!(entry.is_empty(), "{workers} workers");
     }
 }

@@ -12,8 +12,7 @@ end
 local ALGORITHMS = {}
 
 -- Token bucket, GCRA and leaky bucket. `full_at`: the instant from which nothing is used; `rest`: the grains that come
--- back in the last microsecond before that and are not used. Where charges may be refunded, the least grains used:
--- `low` since `since`, and `low_before` one more than that in the span before; 0 where there was none.
+-- back in the last microsecond before that and are not used; `marks`: where charges may be refunded, see lows.lua.
 local bucket = {}
 ALGORITHMS[BUCKET] = bucket
 
@@ -24,7 +23,7 @@ end
 -- The state with so many grains used.
 function bucket.set(quota, state, used, now)
   if used == 0 then
-    state.full_at, state.rest, state.since = 0, 0, nil
+    state.full_at, state.rest, state.marks = 0, 0, nil
   else
     state.rest = -used % quota.refill
     state.full_at = now + (used + state.rest) / quota.refill
@@ -36,41 +35,27 @@ function bucket.used(quota, state, now)
   return min(saturating_sub(saturating_sub(state.full_at, now) * quota.refill, state.rest), MOST_USED)
 end
 
--- Returns what is used at `now`, just before a change. It is noted where charges may be refunded; a span that is as
--- long as the bucket takes to fill ends.
+-- Returns what is used at `now`, just before a change. It is noted where charges may be refunded.
 function bucket.note(quota, state, now)
   local used = bucket.used(quota, state, now)
-  if state.since then
-    local low = min(state.low, used)
-    if now - state.since < div_ceil(quota.capacity * quota.grain, quota.refill) then
-      state.low = low
-    else
-      state.since, state.low, state.low_before = now, used, min(low + 1, MOST_USED)
-    end
+  if state.marks then
+    note_low(state.marks, used)
   end
   return used
 end
 
--- Begins to note what is used, if that is not done already.
+-- Marks what is used after a charge, which can then be refunded exactly.
 function bucket.watch(quota, state, now)
-  if not state.since and state.full_at > now then
-    state.since, state.low, state.low_before = now, bucket.used(quota, state, now), 0
+  if state.full_at > now then
+    state.marks = state.marks or {}
+    add_mark(state.marks, now, bucket.used(quota, state, now))
   end
 end
 
 -- The least used since an instant; nothing where it is not known.
-function bucket.least(quota, state, instant)
-  if not state.since then
-    return nil
-  elseif instant >= state.since then
-    return state.low
-  elseif
-    state.low_before > 0
-    and instant + div_ceil(quota.capacity * quota.grain, quota.refill) >= state.since
-  then
-    return min(state.low, state.low_before - 1)
-  end
-  return nil
+function bucket.least(state, instant)
+  local position = state.marks and mark_at(state.marks, instant)
+  return position and state.marks[position + 1]
 end
 
 function bucket.judge(quota, state, now, cost, max_wait, queues)
@@ -130,22 +115,16 @@ end
 -- Gives back all of a charge, if no less was used in the meantime, and otherwise what time has not refilled since. How
 -- fast it was refilled is not known where it was full since, or was counted by another quota.
 function bucket.refund(quota, state, now, taken_at, cost, is_prepared)
-  local used = bucket.used(quota, state, now)
-  if state.since then
-    state.low = min(state.low, used)
-  end
-  local least, unrefilled = bucket.least(quota, state, taken_at), 0
+  local used = bucket.note(quota, state, now)
+  local least, unrefilled = bucket.least(state, taken_at), 0
   -- No more than a bucket counts was ever taken.
   local charged = min(cost * quota.grain, MOST_USED)
   if least or not is_prepared then
     unrefilled = saturating_sub(charged, saturating_sub(now, taken_at) * quota.refill)
   end
   local back = min(min(charged, max(least or 0, unrefilled)), used)
-  if state.since then
-    state.low = saturating_sub(state.low, back)
-    if state.low_before > 0 then
-      state.low_before = max(saturating_sub(state.low_before, back), 1)
-    end
+  if state.marks then
+    refund_marks(state.marks, taken_at, back)
   end
   bucket.set(quota, state, used - back, now)
 end
@@ -153,7 +132,7 @@ end
 -- The state in stored bytes, and back.
 function bucket.encode(quota, state)
   local bytes = quota.refill > 1 and pack('<I7', state.rest) or ''
-  return state.since and bytes .. pack('<I7I7I7', state.since, state.low, state.low_before) or bytes
+  return state.marks and bytes .. pack_marks(state.marks) or bytes
 end
 
 function bucket.decode(quota, bytes, full_at, is_watched)
@@ -162,8 +141,7 @@ function bucket.decode(quota, bytes, full_at, is_watched)
     state.rest, bytes = unpack_from('<I7', bytes), sub(bytes, 8)
   end
   if is_watched then
-    state.since, state.low, state.low_before = unpack_from('<I7I7I7', bytes)
-    bytes = sub(bytes, 22)
+    state.marks, bytes = unpack_marks(bytes, 1, #bytes), ''
   end
   return state, bytes
 end

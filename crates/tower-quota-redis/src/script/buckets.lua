@@ -1,5 +1,5 @@
 -- The first path: plain decisions, on entries with buckets of the limits asked, in any order, beside any other slots.
--- Charges may be refundable, and buckets may note the least that is used.
+-- Charges may be refundable, and buckets may have marks.
 --
 -- It equals the model: convert, judge and take for each charge in turn, then settle. No functions and few tables are
 -- made for a decision: this is where a busy server spends its time. Everything else is left to the model: a stored
@@ -73,21 +73,16 @@ local function stored_bucket(state, position, next)
   return quota
 end
 
--- Returns how the slot of a limit is stored where the bucket notes the least that is used: its first bytes, its format.
-local function watched_slot(limit)
+-- Returns the first bytes of a limit's slot where the bucket has marks, without the length, which depends on them.
+local function watched_head(limit)
   if not limit.watched then
-    local head = limit.head
-    limit.watched = {
-      head = string.char(limit.width + 20) .. sub(head, 2, 5) .. string.char(BUCKET + WATCHED) .. sub(head, 7),
-      format = limit.format .. 'I7I7I7',
-      span = div_ceil(limit.capacity * limit.grain, limit.refill),
-    }
+    limit.watched = sub(limit.head, 2, 5) .. string.char(BUCKET + WATCHED) .. sub(limit.head, 7)
   end
   return limit.watched
 end
 
--- Sets the marks of a bucket that notes the least that is used: see bucket.lua.
-local function mark(template, part, k, since, low, low_before)
+-- Sets the marks of a limit's bucket.
+local function set_marks(template, part, k, of_bucket)
   local marks = template.marks
   if not part.is_marked then
     -- Those of another client.
@@ -96,23 +91,21 @@ local function mark(template, part, k, since, low, low_before)
     end
     part.is_marked, part.is_special = true, true
   end
-  marks[k] = { since = since, low = low, low_before = low_before }
+  marks[k] = of_bucket
 end
 
--- Notes what is used of a bucket just before and after it is charged, if it has marks or the charge asks for them.
+-- Notes what is used of a bucket just before and after it is charged, if it has marks or the charge asks for one.
 local function note(template, part, k, before, after, now)
-  local limit, marks = template.limits[k], part.is_marked and template.marks[k]
-  if not marks then
-    if limit.watches then
-      mark(template, part, k, now, after, 0)
-    end
-    return
+  local marks = part.is_marked and template.marks[k]
+  if marks then
+    note_low(marks, before)
   end
-  local low = min(marks.low, before)
-  if now - marks.since < watched_slot(limit).span then
-    marks.low = low
-  else
-    marks.since, marks.low, marks.low_before = now, before, low + 1
+  if template.limits[k].watches then
+    if not marks then
+      marks = {}
+      set_marks(template, part, k, marks)
+    end
+    add_mark(marks, now, after)
   end
 end
 
@@ -174,12 +167,12 @@ local function walk(template, part, state, position, k, now)
       return nil
     end
     local length, id = unpack_from('<BI4', state, position)
-    local next = position + length + 1
+    local body = position + 1
     if length > 127 then
-      local body
       length, body = varint(state, position)
-      id, next = unpack_from('<I4', state, body), body + length
+      id = unpack_from('<I4', state, body)
     end
+    local next = body + length
     if next > size + 1 or length < 15 then
       return nil
     end
@@ -202,10 +195,11 @@ local function walk(template, part, state, position, k, now)
       if full > now then
         local counted, rest = limit, next - 14
         if sub(state, position, position + #head - 1) ~= head then
-          head = watched_slot(limit).head
-          if sub(state, position, position + #head - 1) == head then
-            rest = next - 35
-            mark(template, part, asked, unpack_from('<I7I7I7', state, next - 28))
+          head = watched_head(limit)
+          if sub(state, body, body + #head - 1) == head then
+            rest = body + #head
+            local first = limit.refill > 1 and rest + 7 or rest
+            set_marks(template, part, asked, unpack_marks(state, first, next - 7 - first))
           else
             counted = stored_bucket(state, position, next)
           end
@@ -310,11 +304,11 @@ local function slot(template, part, k, now)
   if used == 0 then
     return ''
   elseif marks then
-    local watched, since, low, low_before = watched_slot(limit), marks.since, marks.low, marks.low_before
-    if refill == 1 then
-      return pack(watched.format, watched.head, since, low, low_before, full)
+    local head = watched_head(limit)
+    if refill > 1 then
+      head = head .. pack('<I7', rest)
     end
-    return pack(watched.format, watched.head, rest, since, low, low_before, full)
+    return with_length(head .. pack_marks(marks) .. pack('<I7', full))
   elseif refill == 1 then
     return pack(limit.format, limit.head, full)
   end

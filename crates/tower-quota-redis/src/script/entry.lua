@@ -153,7 +153,7 @@ function entry.edit(self, counter, now, change, units, argument)
   end
   slot.quota, slot.state, slot.full_at = quota, state, ALGORITHMS[quota.kind].full_at(quota, state)
   local head = counter.head
-  if quota.kind == BUCKET and state.since then
+  if quota.kind == BUCKET and state.marks then
     head = sub(head, 1, 4) .. string.char(BUCKET + WATCHED) .. sub(head, 6)
   end
   slot.bytes = head .. ALGORITHMS[quota.kind].encode(quota, state) .. pack('<I7', slot.full_at)

@@ -13,6 +13,7 @@ use crate::wire::{self, Call};
 const BODY: &str = concat!(
     include_str!("numbers.lua"),
     include_str!("request.lua"),
+    include_str!("lows.lua"),
     include_str!("buckets.lua"),
     "local function model()\n",
     include_str!("bucket.lua"),

@@ -58,6 +58,8 @@ shared_constants! {
     ADMIT: u8 = 0;
     REFUSE: u8 = 1;
     NEVER: u8 = 2;
+    // The most marks of a bucket.
+    MOST_MARKS: usize = stored::MOST_MARKS;
     // Bounds of what is counted, and of an entry's instant.
     MOST_USED: u64 = stored::MOST_USED;
     MOST_COUNTED: u64 = stored::MOST_COUNTED;
