@@ -48,6 +48,28 @@ async fn url_client_and_pool_share_counters() {
 }
 
 #[tokio::test]
+async fn connection_closed_in_silence_costs_no_decision() {
+    let server = RedisServer::start();
+    let pool = deadpool_redis::Config::from_url(server.url());
+    let pool = pool.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap();
+    let stores = [
+        options().connections(NonZeroUsize::new(2).unwrap()).connect(&server.url()).await.unwrap(),
+        options().pool(pool).unwrap(),
+    ];
+    for store in &stores {
+        until_answered(store).await;
+    }
+    for _ in 0..3 {
+        server.command("CLIENT KILL TYPE normal").unwrap();
+        // The silence in which a server's timeout closes connections, or a balancer does.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        for store in &stores {
+            check(store).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
 async fn slow_handshake_connects_with_default_options() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());

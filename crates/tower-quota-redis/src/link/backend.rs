@@ -33,6 +33,11 @@ pub(crate) trait Backend: Send + Sync + 'static {
         async { self.dial().await.map(Some) }
     }
 
+    /// Returns whether a connection is known to be lost: nothing can be sent on it.
+    fn is_lost(_connection: &mut Self::Connection) -> impl Future<Output = bool> + Send {
+        async { false }
+    }
+
     /// Makes a connection for announcements.
     fn subscriber(&self) -> impl Future<Output = RedisResult<PubSub>> + Send;
 

@@ -60,6 +60,10 @@ impl Backend for Pooled {
         Err((ErrorKind::InvalidClientConfig, "a pool has no connections for announcements").into())
     }
 
+    async fn is_lost(connection: &mut MultiplexedConnection) -> bool {
+        Server::is_lost(connection).await
+    }
+
     async fn run(connection: &mut MultiplexedConnection, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
         Server::run(connection, key, request).await
     }

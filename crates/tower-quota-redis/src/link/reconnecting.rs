@@ -10,11 +10,14 @@
 //!    counts, so neither a slow handshake nor a server that swallows packets delays recovery. A slow one that leads to
 //!    other servers than a connection made meanwhile has outdated facts, and is dropped.
 //! 5. A connection that leaves calls without an answer is in doubt: it serves until there is a better one. One that
-//!    leaves many in a row without an answer is dropped: the other end may be gone without notice.
+//!    leaves many in a row without an answer is dropped: the other end may be gone without notice. Calls that were under
+//!    way together count once.
+//! 6. One that was silent for a while may have been closed meanwhile, by the server or by a balancer. It is replaced
+//!    before a call is sent on it.
 //!
 //! Nothing here sends a call twice.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -30,6 +33,8 @@ use super::request::LinkRequest;
 
 /// Calls in a row that a connection may leave unanswered.
 const MOST_UNANSWERED: u32 = 16;
+/// The time without calls after which a connection may have been closed.
+const SILENCE: Duration = Duration::from_millis(250);
 
 pub(crate) struct Reconnecting<B: Backend> {
     backend: B,
@@ -48,12 +53,22 @@ struct LinkState<B: Backend> {
     target: Option<(B::Target, Instant)>,
 }
 
-/// A connection, and how many calls in a row it has left without an answer.
+/// A connection, and how its calls have ended.
 #[derive(Clone)]
 struct Tracked<C> {
     connection: C,
     /// Also tells one connection from the next.
-    unanswered: Arc<AtomicU32>,
+    calls: Arc<Mutex<Calls>>,
+}
+
+/// The calls of a connection.
+struct Calls {
+    /// When the last one began.
+    last: Instant,
+    /// How many in a row had no answer, of those that were not under way together.
+    unanswered: u32,
+    /// When the last one that counts as unanswered was given up.
+    given_up: Option<Instant>,
 }
 
 impl<B: Backend> Reconnecting<B> {
@@ -80,17 +95,21 @@ impl<B: Backend> Reconnecting<B> {
     /// Sends a request once.
     pub(super) async fn run(self: &Arc<Self>, key: &str, request: &impl LinkRequest) -> Result<Value, CallError> {
         let mut tracked = self.connection().await.map_err(CallError::NotSent)?;
-        let mut waiting = Waiting { link: self, unanswered: &tracked.unanswered, is_over: false };
+        if tracked.begin_call() && B::is_lost(&mut tracked.connection).await {
+            self.drop_connection(&tracked.calls);
+            tracked = self.connection().await.map_err(CallError::NotSent)?;
+        }
+        let mut waiting = Waiting { link: self, calls: &tracked.calls, began: now(), is_over: false };
         let answer = B::run(&mut tracked.connection, key, request).await;
         waiting.is_over = true;
         match answer.as_ref().err().map(B::verdict) {
-            Some(Verdict::Drop) => self.drop_connection(&tracked.unanswered),
-            Some(Verdict::Doubt) => self.went_unanswered(&tracked.unanswered),
+            Some(Verdict::Drop) => self.drop_connection(&tracked.calls),
+            Some(Verdict::Doubt) => self.went_unanswered(&tracked.calls, waiting.began),
             Some(Verdict::Replace) => {
-                tracked.unanswered.store(0, Ordering::Relaxed);
+                locked(&tracked.calls).unanswered = 0;
                 self.replace();
             }
-            Some(Verdict::Keep) | None => tracked.unanswered.store(0, Ordering::Relaxed),
+            Some(Verdict::Keep) | None => locked(&tracked.calls).unanswered = 0,
         }
         answer.map_err(CallError::of_call)
     }
@@ -130,10 +149,10 @@ impl<B: Backend> Reconnecting<B> {
     }
 
     /// Notes a call that a connection has left without an answer.
-    fn went_unanswered(self: &Arc<Self>, unanswered: &Arc<AtomicU32>) {
-        let in_a_row = unanswered.fetch_add(1, Ordering::Relaxed) + 1;
+    fn went_unanswered(self: &Arc<Self>, calls: &Arc<Mutex<Calls>>, began: Instant) {
+        let in_a_row = locked(calls).give_up(began);
         if in_a_row >= MOST_UNANSWERED {
-            self.drop_connection(unanswered);
+            self.drop_connection(calls);
         }
         if in_a_row >= B::DOUBTED_AFTER {
             self.replace();
@@ -141,17 +160,43 @@ impl<B: Backend> Reconnecting<B> {
     }
 
     /// Drops a connection, unless it has been replaced already. If it answered its last call, another is made at once.
-    fn drop_connection(&self, unanswered: &Arc<AtomicU32>) {
+    fn drop_connection(&self, calls: &Arc<Mutex<Calls>>) {
         let mut state = self.lock();
-        let dropped = state.connection.take_if(|tracked| Arc::ptr_eq(&tracked.unanswered, unanswered));
-        if dropped.is_some() && unanswered.load(Ordering::Relaxed) == 0 {
+        let dropped = state.connection.take_if(|tracked| Arc::ptr_eq(&tracked.calls, calls));
+        if dropped.is_some() && locked(calls).unanswered == 0 {
             state.attempts.reset();
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, LinkState<B>> {
-        // A panic cannot leave a state half changed, so a poisoned lock is safe to use.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
+    }
+}
+
+impl<C> Tracked<C> {
+    fn new(connection: C) -> Self {
+        // One: it has not answered a call yet.
+        let calls = Calls { last: now(), unanswered: 1, given_up: None };
+        Self { connection, calls: Arc::new(Mutex::new(calls)) }
+    }
+
+    /// Notes the beginning of a call. Returns whether there was none for a while.
+    fn begin_call(&self) -> bool {
+        let now = now();
+        now.saturating_duration_since(core::mem::replace(&mut locked(&self.calls).last, now)) > SILENCE
+    }
+}
+
+impl Calls {
+    /// Counts a call that began then as unanswered, unless one that was under way with it counts already.
+    ///
+    /// Returns how many there are in a row.
+    fn give_up(&mut self, began: Instant) -> u32 {
+        if self.given_up.is_none_or(|given_up| began >= given_up) {
+            self.given_up = Some(now());
+            self.unanswered += 1;
+        }
+        self.unanswered
     }
 }
 
@@ -159,7 +204,7 @@ impl<B: Backend> LinkState<B> {
     /// Returns whether a connection is still the one to be replaced: that which was in doubt, or none.
     fn is_current(&self, doubtful: Option<&Tracked<B::Connection>>) -> bool {
         match (&self.connection, doubtful) {
-            (Some(current), Some(doubtful)) => Arc::ptr_eq(&current.unanswered, &doubtful.unanswered),
+            (Some(current), Some(doubtful)) => Arc::ptr_eq(&current.calls, &doubtful.calls),
             (None, None) => true,
             _ => false,
         }
@@ -175,8 +220,7 @@ impl<B: Backend> LinkState<B> {
         if leads_elsewhere {
             self.target = Some((target, now));
         }
-        // One: it has not answered a call yet.
-        self.connection = Some(Tracked { connection, unanswered: Arc::new(AtomicU32::new(1)) });
+        self.connection = Some(Tracked::new(connection));
     }
 }
 
@@ -267,16 +311,22 @@ impl<B: Backend> Drop for Attempt<B> {
 /// A call under way. Dropped before it is over, it was given up at its deadline.
 struct Waiting<'a, B: Backend> {
     link: &'a Arc<Reconnecting<B>>,
-    unanswered: &'a Arc<AtomicU32>,
+    calls: &'a Arc<Mutex<Calls>>,
+    began: Instant,
     is_over: bool,
 }
 
 impl<B: Backend> Drop for Waiting<'_, B> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.link.went_unanswered(self.unanswered);
+            self.link.went_unanswered(self.calls, self.began);
         }
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic cannot leave a state half changed, so a poisoned lock is safe to use.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[expect(clippy::disallowed_methods, reason = "how often a server is dialled is a matter of this machine's time")]
@@ -287,7 +337,7 @@ fn now() -> Instant {
 #[cfg(test)]
 mod tests {
     use core::future::pending;
-    use core::time::Duration;
+    use core::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
     use crate::wire::Call;
@@ -391,5 +441,13 @@ mod tests {
             }
         }
         assert!(!run("lost").await && !is_up());
+    }
+
+    #[test]
+    fn calls_under_way_together_count_once() {
+        let tracked = Tracked::new(());
+        let (mut calls, began) = (locked(&tracked.calls), now());
+        assert_eq!((calls.give_up(began), calls.give_up(began)), (2, 2));
+        assert_eq!((calls.give_up(now()), calls.give_up(began)), (3, 3));
     }
 }

@@ -104,6 +104,10 @@ impl Backend for Sentinels {
         Server::new(primary, self.connect_timeout / 2)?.subscriber().await
     }
 
+    async fn is_lost(found: &mut Found) -> bool {
+        Server::is_lost(&mut found.connection).await
+    }
+
     async fn run(found: &mut Found, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
         Server::run(&mut found.connection, key, request).await
     }

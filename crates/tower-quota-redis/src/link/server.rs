@@ -1,5 +1,8 @@
 //! One server at a known address.
 
+use core::future::{Future, poll_fn};
+use core::pin::pin;
+use core::task::Poll;
 use core::time::Duration;
 
 use redis::aio::{MultiplexedConnection, PubSub};
@@ -46,6 +49,14 @@ impl Backend for Server {
 
     async fn subscriber(&self) -> RedisResult<PubSub> {
         self.client.get_async_pubsub().await
+    }
+
+    /// Begins a command that changes nothing, and does not wait for its reply: of a lost connection it fails at once.
+    async fn is_lost(connection: &mut MultiplexedConnection) -> bool {
+        // The script, too, asks for the time: every user has the right to.
+        let (mut connection, command) = (connection.clone(), redis::cmd("TIME"));
+        let mut reply = pin!(connection.send_packed_command(&command));
+        poll_fn(|context| Poll::Ready(matches!(reply.as_mut().poll(context), Poll::Ready(Err(_))))).await
     }
 
     async fn run(connection: &mut MultiplexedConnection, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
