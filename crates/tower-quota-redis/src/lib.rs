@@ -113,9 +113,10 @@
 //! primary leaves the others' clients alone, if the cluster has `cluster-require-full-coverage no`. The tags of the
 //! partitions lie in hash slots at equal distances, so any number of nodes holds equal shares, give or take one
 //! partition. Keys are hashed, so no byte of a client's choice picks a slot. A policy whose limits count clients in
-//! several partitions, such as a client and everyone, is decided on part by part, everyone last. When a part refuses,
-//! what the others took is refunded: no more is ever admitted than every limit allows. For as long as that takes, as
-//! much may be refused as is under way at that moment and will be refunded. Nothing is taken anywhere while the
+//! several partitions, such as a client and everyone, is decided on part by part, everyone last, or first while everyone
+//! is refused. When a part refuses, what the others took is refunded: no more is ever admitted than every limit allows.
+//! For as long as that takes, as much may be refused as is under way at that moment and will be refunded, and a bucket
+//! may lose what it refills meanwhile. Nothing is taken anywhere while the
 //! breaker of a part is open. With [`RedisOptions::partitions`] of 1 each policy is decided in one step, on one node.
 //!
 //! A refusal is as if it had been decided in one step: every part judges it and counts it where its limits count

@@ -5,6 +5,9 @@
 //! parts before it took is refunded. So no more is ever admitted than all limits allow; for as long as it takes to ask
 //! the rest, less may be.
 //!
+//! While global limits refuse, they are asked first. A client's bucket would otherwise be charged and refunded with each
+//! request, and lose what it refills in between.
+//!
 //! Nothing is taken anywhere while the breaker of a part is open, and a part whose server is in doubt is asked first: a
 //! node that is away costs the others no call.
 //!
@@ -36,6 +39,8 @@ pub(crate) struct Spread {
 /// The part of a request that one partition decides.
 struct Part {
     partition: usize,
+    /// Says whether it has limits of everyone.
+    is_wide: bool,
     question: Question,
     /// The positions of its charges among those of the request.
     positions: SmallVec<[usize; 4]>,
@@ -65,21 +70,25 @@ impl Spread {
             return None;
         }
         groups.sort_by_key(|(is_wide, _, _)| *is_wide);
-        let parts = groups.into_iter().map(|(_, partition, positions)| {
+        let parts = groups.into_iter().map(|(is_wide, partition, positions)| {
             let charges: SmallVec<[Charge<'_>; 4]> = positions.iter().map(|&position| charges[position]).collect();
-            Part { partition, question: Question::new(operation, &charges, keys), positions }
+            Part { partition, is_wide, question: Question::new(operation, &charges, keys), positions }
         });
         Some(Self { operation, parts: parts.collect() })
     }
 
-    /// Fails if a breaker is open and units would be taken for nothing. Puts parts first whose server is in doubt.
+    /// Fails if a breaker is open and units would be taken for nothing. Puts parts first whose server is in doubt, then
+    /// those that refuse everyone.
     pub(crate) fn ask_breakers(&mut self, batchers: &[Arc<Batcher>]) -> Result<(), RedisStoreError> {
         if self.operation == Operation::Check
             && let Some(error) = self.parts.iter().find_map(|part| batchers[part.partition].refusal())
         {
             return Err(error);
         }
-        self.parts.sort_by_key(|part| batchers[part.partition].is_closed());
+        self.parts.sort_by_key(|part| {
+            let batcher = &batchers[part.partition];
+            (batcher.is_closed(), !(part.is_wide && batcher.refuses_everyone()))
+        });
         Ok(())
     }
 
@@ -104,9 +113,14 @@ impl Spread {
             };
             match batchers[part.partition].decide(question).await {
                 Ok(decision) => {
-                    if self.operation == Operation::Check && !is_refused && !decision.is_allowed() {
-                        is_refused = true;
-                        self.turn_into_refusals(batchers, answers).await;
+                    if self.operation == Operation::Check && !is_refused {
+                        is_refused = !decision.is_allowed();
+                        if part.is_wide {
+                            batchers[part.partition].note_everyone(is_refused);
+                        }
+                        if is_refused {
+                            self.turn_into_refusals(batchers, answers).await;
+                        }
                     }
                     answers.push(decision);
                 }

@@ -30,6 +30,7 @@ mod pending;
 mod queue;
 mod slot;
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -54,6 +55,8 @@ use crate::wire::Reply;
 pub(crate) struct Batcher {
     caller: Caller,
     queue: Mutex<Queue>,
+    /// Says whether it refused the last request that counted everyone, beside clients of other partitions.
+    refuses_everyone: AtomicBool,
 }
 
 type Outcome = Result<Decision, RedisStoreError>;
@@ -70,7 +73,7 @@ impl Batcher {
     /// Creates a batcher with `slots` calls under way at once.
     pub(crate) fn new(caller: Caller, slots: usize, breaker: Breaker) -> Arc<Self> {
         let queue = Mutex::new(Queue::new(slots, caller.deadline, breaker));
-        Arc::new(Self { caller, queue })
+        Arc::new(Self { caller, queue, refuses_everyone: AtomicBool::new(false) })
     }
 
     /// Decides, within the deadline. Fails at once while the breaker is open, and when an answer would come too late.
@@ -100,6 +103,19 @@ impl Batcher {
             // A refund that still waits will be sent.
             Err(_) if !is_refund && self.lock().is_waiting(asked.ticket) => Err(caller.not_sent(NotSent::Overloaded)),
             Err(_) => Err(caller.too_late()),
+        }
+    }
+
+    /// Returns whether it refused the last request that counted everyone.
+    pub(crate) fn refuses_everyone(&self) -> bool {
+        self.refuses_everyone.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether it refuses a request that counts everyone.
+    pub(crate) fn note_everyone(&self, is_refused: bool) {
+        // Written only when it has changed, since every request reads it.
+        if self.refuses_everyone() != is_refused {
+            self.refuses_everyone.store(is_refused, Ordering::Relaxed);
         }
     }
 
