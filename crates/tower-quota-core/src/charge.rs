@@ -251,9 +251,9 @@ impl<'a> Charge<'a> {
         self.cost > 0 && self.options.are_plain_without(ChargeOptions::REFUNDABLE)
     }
 
-    /// Returns whether this is a [plain](Self::is_plain) charge but for its quota, whose windows begin at known instants.
+    /// Returns whether it is [plain](Self::is_plain) but for a quota in windows.
     ///
-    /// It may be refundable, which windows always are.
+    /// The windows begin at instants that do not depend on requests. It may be refundable, as windows always are.
     pub(crate) fn is_plain_but_for_window(&self) -> bool {
         let has_windows = match self.quota.algorithm() {
             Algorithm::FixedWindow => self.quota.window_offset().is_some(),

@@ -48,6 +48,10 @@ async fn url_client_and_pool_share_counters() {
 }
 
 #[tokio::test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a silence, in which a server's timeout or a balancer closes connections"
+)]
 async fn connection_closed_in_silence_costs_no_decision() {
     let server = RedisServer::start();
     let pool = deadpool_redis::Config::from_url(server.url());
@@ -61,7 +65,6 @@ async fn connection_closed_in_silence_costs_no_decision() {
     }
     for _ in 0..3 {
         server.command("CLIENT KILL TYPE normal").unwrap();
-        // The silence in which a server's timeout closes connections, or a balancer does.
         tokio::time::sleep(Duration::from_millis(500)).await;
         for store in &stores {
             check(store).await.unwrap();

@@ -19,11 +19,11 @@ pub const MOST_MARKS: usize = 8;
 
 /// The least grains used since some instants. None, if the bucket has no marks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lows(Vec<Mark>);
+pub(crate) struct Lows(Vec<LowMark>);
 
 /// The least grains used since an instant. A later mark has more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mark {
+struct LowMark {
     /// In microseconds since the epoch.
     since: u64,
     low: u64,
@@ -52,7 +52,7 @@ impl Lows {
         match self.0.last_mut() {
             Some(last) if last.low == used => return,
             Some(last) if last.since == now => last.low = used,
-            _ => self.0.push(Mark { since: now, low: used }),
+            _ => self.0.push(LowMark { since: now, low: used }),
         }
         if self.0.len() > MOST_MARKS {
             // As if there were one of nothing before the first.
@@ -91,7 +91,7 @@ impl Lows {
     pub(super) fn decode(bytes: &mut &[u8], at: u64) -> Option<Self> {
         let mut marks = Vec::new();
         while !bytes.is_empty() {
-            marks.push(Mark { since: read_u56(bytes)?, low: read_u56(bytes)? });
+            marks.push(LowMark { since: read_u56(bytes)?, low: read_u56(bytes)? });
         }
         let are_sound = marks.is_sorted_by(|one, next| one.since < next.since && one.low < next.low)
             && marks.len() <= MOST_MARKS

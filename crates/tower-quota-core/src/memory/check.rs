@@ -309,7 +309,9 @@ impl Charge<'_> {
         state.packed(quota, now)
     }
 
-    /// Returns the limit's status after the decision, with this count, which includes the charge if it is admitted.
+    /// Returns the limit's status after the decision.
+    ///
+    /// The count includes the charge if it is admitted.
     #[inline]
     fn status(&self, count: u64, now: u64, is_admitted: bool) -> LimitStatus {
         match (self.quota().refill(), is_admitted) {

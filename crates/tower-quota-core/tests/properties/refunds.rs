@@ -59,8 +59,9 @@ proptest! {
         }
     }
 
-    /// Asserts that refunds of up to eight prepared charges, in any order and at any time, leave as much as if only the
-    /// other charges had been made.
+    /// Asserts that up to eight prepared charges are refunded exactly, in any order and at any time.
+    ///
+    /// What is left is as much as if only the other charges had been made.
     #[test]
     fn refunds_of_eight_charges_are_exact(
         quota in quota().prop_filter("a bucket", |quota| quota.algorithm().is_bucket()),
@@ -193,7 +194,7 @@ proptest! {
     }
 }
 
-/// Workers each charge an estimate and give all of it back a moment later, so that nothing is ever used.
+/// Workers each charge a unit and give it back a moment later.
 #[test]
 fn overlapping_refunds_leave_nothing_used() {
     let quota = Quota::per_minute(10);

@@ -2,11 +2,13 @@
 
 use std::time::Instant;
 
+use super::flow::Load;
+
 /// The facts about a call that are known when it ends.
 pub(super) struct CallSpan {
     pub(super) began: Instant,
     pub(super) weight: usize,
-    pub(super) is_full: bool,
+    pub(super) load: Load,
 }
 
 /// The end of a call.

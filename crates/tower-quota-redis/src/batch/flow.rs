@@ -5,7 +5,8 @@
 //!
 //! 1. The target time of a call is a third of the deadline: a decision may wait for one call, travel in the next, and
 //!    has a third to spare. After a call the limit is multiplied by the target time over the measured time, by a half
-//!    to two. It grows only if it held decisions back.
+//!    to two. It grows only if it held decisions back, or if calls are far faster than that.
+//!    A server may be far away: then a call without any load takes as long, and the target is a quarter more than that.
 //! 2. A decision is refused on arrival if those before it, at the limit in each call time, leave it too little time.
 //! 3. One that has less time left than a call takes is not sent.
 //! 4. When the breaker closes, the limit starts at 1 and doubles: the load returns in steps that the server has
@@ -18,6 +19,10 @@ use std::time::Instant;
 
 /// The target time of a call is the deadline divided by this.
 const TARGET_SHARE: u32 = 3;
+/// A call that takes this part of the target says that more may be sent, whether more waits or not.
+const FAST_SHARE: u32 = 4;
+/// The part of a difference by which the time of a call without load rises.
+const RISE_SHARE: u32 = 16;
 /// A measurement older than this says nothing about the server now.
 const LONGEST_VALID: Duration = Duration::from_secs(1);
 
@@ -32,12 +37,25 @@ pub(super) struct Flow {
     /// The times of the last three calls, the last one first, and when that ended. Zero: there was none.
     times: [Duration; 3],
     measured: Option<Instant>,
+    /// The time that a call takes without load: the least lately.
+    unloaded: Option<Duration>,
+}
+
+/// The load that a call was sent under.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Load {
+    /// Nothing else was under way.
+    Alone,
+    #[default]
+    Shared,
+    /// The limit held decisions back.
+    HeldBack,
 }
 
 impl Flow {
     /// Creates the control for a server that was not measured yet: up to `most` weight at once.
     pub(super) fn new(deadline: Duration, most: usize) -> Self {
-        Self { deadline, most, limit: most, changed: None, times: [Duration::ZERO; 3], measured: None }
+        Self { deadline, most, limit: most, changed: None, times: [Duration::ZERO; 3], measured: None, unloaded: None }
     }
 
     /// Returns the weight that may be under way.
@@ -58,15 +76,21 @@ impl Flow {
     }
 
     /// Notes how long a call took, whether it ended with an answer or at the deadline.
-    pub(super) fn measure(&mut self, began: Instant, ended: Instant, was_held_back: bool) {
+    pub(super) fn measure(&mut self, began: Instant, ended: Instant, load: Load) {
         let took = ended.saturating_duration_since(began);
         self.times = [took, self.times[0], self.times[1]];
         self.measured = Some(ended);
+        if load == Load::Alone {
+            // A way that has become longer is believed step by step, a shorter one at once.
+            let known = self.unloaded.map_or(took, |known| known + took.saturating_sub(known) / RISE_SHARE);
+            self.unloaded = Some(known.min(took));
+        }
         if self.changed.is_some_and(|changed| began < changed) {
             return;
         }
         let limit = self.adjusted(took);
-        if limit < self.limit || (limit > self.limit && was_held_back) {
+        let may_grow = load == Load::HeldBack || took < self.target() / FAST_SHARE;
+        if limit < self.limit || limit > self.limit && may_grow {
             self.limit = limit;
             self.changed = Some(ended);
         }
@@ -74,7 +98,8 @@ impl Flow {
 
     /// Restarts with the smallest limit.
     pub(super) fn restart(&mut self, now: Instant) {
-        *self = Self { limit: 1, changed: Some(now), ..Self::new(self.deadline, self.most) };
+        let fresh = Self::new(self.deadline, self.most);
+        *self = Self { limit: 1, changed: Some(now), unloaded: self.unloaded, ..fresh };
     }
 
     /// Returns the time that calls take now: the median of three, so that a single slow one does not count.
@@ -89,8 +114,14 @@ impl Flow {
         }
     }
 
+    /// Returns the time that a call should take. It leaves a quarter of the deadline at least.
+    fn target(&self) -> Duration {
+        let of_far_server = self.unloaded.map_or(Duration::ZERO, |unloaded| unloaded + unloaded / 4);
+        of_far_server.clamp(self.deadline / TARGET_SHARE, self.deadline / 4 * 3)
+    }
+
     fn adjusted(&self, took: Duration) -> usize {
-        let (target, took) = ((self.deadline / TARGET_SHARE).as_micros(), took.as_micros().max(1));
+        let (target, took) = (self.target().as_micros(), took.as_micros().max(1));
         let scaled = (self.limit as u128).saturating_mul(target) / took;
         let scaled = usize::try_from(scaled).unwrap_or(usize::MAX);
         scaled.clamp((self.limit / 2).max(1), self.limit * 2).min(self.most)
@@ -114,7 +145,7 @@ mod tests {
     fn play(flow: &mut Flow, mut now: Instant, per_weight: Duration, calls: u32) -> Instant {
         for _ in 0..calls {
             let took = per_weight * u32::try_from(flow.limit()).unwrap();
-            flow.measure(now, now + took, true);
+            flow.measure(now, now + took, Load::HeldBack);
             now += took;
         }
         now
@@ -133,21 +164,49 @@ mod tests {
     }
 
     #[test]
-    fn unused_limit_does_not_grow() {
+    fn unused_limit_grows_only_by_fast_calls() {
         let mut flow = Flow::new(DEADLINE, MOST);
         let mut now = play(&mut flow, start(), Duration::from_millis(1), 10);
-        for _ in 0..10 {
-            flow.measure(now, now + Duration::from_micros(100), false);
-            now += Duration::from_micros(100);
+        for (took, limit) in [(TARGET / 3, 20), (TARGET / 5, MOST)] {
+            for _ in 0..10 {
+                flow.measure(now, now + took, Load::Shared);
+                now += took;
+            }
+            assert_eq!(flow.limit(), limit);
         }
-        assert_eq!(flow.limit(), 20);
+    }
+
+    #[test]
+    fn far_server_is_used_in_full() {
+        for took in [TARGET, TARGET * 3 / 2, TARGET * 2] {
+            let (mut flow, mut now) = (Flow::new(DEADLINE, MOST), start());
+            for number in 0..100 {
+                flow.measure(now, now + took, if number % 10 == 0 { Load::Alone } else { Load::HeldBack });
+                now += took;
+            }
+            assert_eq!(flow.limit(), MOST, "{took:?}");
+            // More than the way takes is load.
+            play(&mut flow, now, DEADLINE / 20, 20);
+            assert!((8..=20).contains(&flow.limit()), "{took:?}: {}", flow.limit());
+        }
+    }
+
+    #[test]
+    fn load_is_not_taken_for_distance() {
+        let (mut flow, mut now) = (Flow::new(DEADLINE, MOST), start());
+        flow.measure(now, now + TARGET / 20, Load::Alone);
+        for _ in 0..1_000 {
+            flow.measure(now, now + TARGET * 2, Load::HeldBack);
+            now += TARGET * 2;
+        }
+        assert_eq!((flow.limit(), flow.target()), (1, TARGET));
     }
 
     #[test]
     fn calls_sent_together_change_limit_once() {
         let (mut flow, now) = (Flow::new(DEADLINE, MOST), start());
         for _ in 0..8 {
-            flow.measure(now, now + DEADLINE, true);
+            flow.measure(now, now + DEADLINE, Load::HeldBack);
         }
         assert_eq!(flow.limit(), MOST / 2);
     }
@@ -166,7 +225,7 @@ mod tests {
     fn single_slow_call_refuses_nothing() {
         let mut flow = Flow::new(DEADLINE, MOST);
         let now = play(&mut flow, start(), Duration::from_micros(10), 5);
-        flow.measure(now, now + DEADLINE, false);
+        flow.measure(now, now + DEADLINE, Load::Shared);
         assert!(flow.is_in_time(MOST, now + DEADLINE));
         assert!(flow.time_needed(now + DEADLINE) < TARGET);
     }
@@ -175,7 +234,7 @@ mod tests {
     fn flow_always_sends_something() {
         let (mut flow, now) = (Flow::new(DEADLINE, MOST), start());
         for _ in 0..100 {
-            flow.measure(now, now + 10 * DEADLINE, true);
+            flow.measure(now, now + 10 * DEADLINE, Load::HeldBack);
         }
         assert!(flow.time_needed(now + 10 * DEADLINE) < DEADLINE);
         assert!(flow.is_in_time(0, now + 10 * DEADLINE));

@@ -192,7 +192,7 @@ impl Batcher {
         if decisions.is_empty() {
             return;
         }
-        slot.call = Some(CallSpan { began: now(), weight: batch.weight, is_full: batch.is_full });
+        slot.call = Some(CallSpan { began: now(), weight: batch.weight, load: batch.load });
         let reply = self.caller.call(slot.number, decisions.iter().map(|pending| &pending.question)).await;
         slot.call_ended(Some(end_of(&reply)));
         match reply {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use tower_quota_core::Operation;
 
 use super::call_span::{CallEnd, CallSpan};
-use super::flow::Flow;
+use super::flow::{Flow, Load};
 use super::pending::Pending;
 use crate::breaker::Breaker;
 use crate::stats::RedisStats;
@@ -58,8 +58,7 @@ pub(super) struct Ticket(u64);
 pub(super) struct Batch {
     pub(super) decisions: Vec<Pending>,
     pub(super) weight: usize,
-    /// Says whether decisions had to stay behind.
-    pub(super) is_full: bool,
+    pub(super) load: Load,
     /// Decisions with too little time left, to be refused.
     pub(super) late: Vec<Pending>,
 }
@@ -157,6 +156,9 @@ impl Queue {
         if room == 0 {
             return batch;
         }
+        if self.weight_under_way == 0 {
+            batch.load = Load::Alone;
+        }
         while let Some(next) = self.waiting.front() {
             let weight = next.question.weight();
             let is_refund = next.is_refund();
@@ -164,7 +166,7 @@ impl Queue {
             let is_late = has_no_time && !is_refund;
             let is_sent = is_refund || !next.answer.is_closed() && !is_late;
             if is_sent && batch.weight + weight > room && !batch.decisions.is_empty() {
-                batch.is_full = true;
+                batch.load = Load::HeldBack;
                 break;
             }
             let Some(next) = self.waiting.pop_front() else { break };
@@ -204,14 +206,14 @@ impl Queue {
         self.weight_under_way -= batch.weight;
         match end {
             Some(CallEnd::Answered) => {
-                self.flow.measure(batch.began, now, batch.is_full);
+                self.flow.measure(batch.began, now, batch.load);
                 if self.breaker.answered(batch.began) {
                     self.closings += 1;
                     self.flow.restart(now);
                 }
                 return Vec::new();
             }
-            Some(CallEnd::Late) => self.flow.measure(batch.began, now, batch.is_full),
+            Some(CallEnd::Late) => self.flow.measure(batch.began, now, batch.load),
             Some(CallEnd::Broken) => {}
             None => return Vec::new(),
         }

@@ -63,11 +63,11 @@ struct Tracked<C> {
 
 /// The calls of a connection.
 struct Calls {
-    /// When the last one began.
+    /// The instant at which the last one began.
     last: Instant,
-    /// How many in a row had no answer, of those that were not under way together.
+    /// The calls in a row without an answer. Those that were under way together count once.
     unanswered: u32,
-    /// When the last one that counts as unanswered was given up.
+    /// The instant at which the last of these was given up.
     given_up: Option<Instant>,
 }
 

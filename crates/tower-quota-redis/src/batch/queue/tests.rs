@@ -46,7 +46,7 @@ fn fill(queue: &mut Queue, decisions: usize, expiry: Instant) -> Vec<Answered> {
 }
 
 fn ended(queue: &mut Queue, batch: &Batch, began: Instant, ended: Instant) {
-    let span = CallSpan { began, weight: batch.weight, is_full: batch.is_full };
+    let span = CallSpan { began, weight: batch.weight, load: batch.load };
     assert!(queue.call_ended(&span, Some(CallEnd::Answered), ended).is_empty());
 }
 
@@ -120,7 +120,7 @@ fn weight_under_way_stays_below_the_limit() {
     let limit = queue.flow.limit();
     assert!((16..=24).contains(&limit), "{limit}");
     let (first, second) = (queue.take_batch(now), queue.take_batch(now));
-    assert!(first.weight + second.weight <= limit + 1 && first.is_full);
+    assert!(first.weight + second.weight <= limit + 1 && first.load == Load::HeldBack);
     assert!(!queue.has_work(), "as much is under way as may be");
 }
 
@@ -131,7 +131,7 @@ fn opening_breaker_returns_waiting_decisions() {
     let ticket = queue.push(pending(None).0);
     let mut now = start;
     for failure in 1..=DEFAULT_FAILURES.get() {
-        let span = CallSpan { began: now, weight: 0, is_full: false };
+        let span = CallSpan { began: now, weight: 0, load: Load::Shared };
         now += DEADLINE;
         let returned = queue.call_ended(&span, Some(CallEnd::Broken), now);
         assert_eq!(returned.len(), if failure == DEFAULT_FAILURES.get() { 201 } else { 0 });
@@ -141,7 +141,7 @@ fn opening_breaker_returns_waiting_decisions() {
 
     let later = now + 100 * DEADLINE;
     assert_eq!(queue.admit(Operation::Check, later), Ok(()), "the trial");
-    queue.call_ended(&CallSpan { began: later, weight: 0, is_full: false }, Some(CallEnd::Answered), later);
+    queue.call_ended(&CallSpan { began: later, weight: 0, load: Load::Shared }, Some(CallEnd::Answered), later);
     let mut stats = RedisStats::default();
     queue.add_to(&mut stats);
     assert_eq!((stats.breaker_openings, stats.breaker_closings, stats.closed_partitions), (1, 1, 1));
