@@ -107,6 +107,11 @@ impl RedisStore {
         Self { inner: Arc::new(inner) }
     }
 
+    /// Has a server make no decision. The error says whether it would make any.
+    pub(crate) async fn try_call(&self) -> Result<(), RedisStoreError> {
+        self.inner.batchers[0].try_call().await
+    }
+
     /// Returns another connection to the servers of this store, for other data.
     ///
     /// Its calls end within the deadline. No connection is made yet. Commands of it hold up no decision.

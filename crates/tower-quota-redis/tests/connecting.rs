@@ -48,6 +48,16 @@ async fn url_client_and_pool_share_counters() {
 }
 
 #[tokio::test]
+async fn missing_password_is_found_when_connecting() {
+    let server = RedisServer::start();
+    server.command("CONFIG SET requirepass secret").unwrap();
+    let error = RedisStore::connect(&server.url()).await.unwrap_err();
+    assert!(matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(), "{error:?}");
+    assert!(shown(&error).contains("NOAUTH"), "{}", shown(&error));
+    assert!(RedisStore::connect(&format!("redis://:secret@127.0.0.1:{}", server.port())).await.is_ok());
+}
+
+#[tokio::test]
 #[expect(
     clippy::disallowed_methods,
     reason = "a silence, in which a server's timeout or a balancer closes connections"

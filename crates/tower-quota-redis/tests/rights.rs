@@ -70,12 +70,15 @@ async fn documented_rights_suffice_for_a_server() {
         server.command(&format!("ACL SETUSER limiter -{needed}")).unwrap();
         let error = store.check(&[charge]).await.unwrap_err();
         assert!(matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(), "{needed}: {error:?}");
+        // A store that could make no decision is not made. Only a decision shows that the server may not write.
+        let connected = options().connect(&format!("{address}/")).await;
+        assert_eq!(connected.is_ok(), needed == "psetex", "{needed}");
         server.command(&format!("ACL SETUSER limiter +{needed}")).unwrap();
     }
     server.command("ACL SETUSER limiter -del").unwrap();
     assert!(store.apply(Operation::Reset, &[Charge::new("hour", &HOUR, &ann)]).await.is_err());
 
-    let error = check(&options().prefix("other").connect(&format!("{address}/")).await.unwrap()).await.unwrap_err();
+    let error = options().prefix("other").connect(&format!("{address}/")).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(), "{error:?}");
 }
 

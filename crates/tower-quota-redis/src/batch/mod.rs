@@ -106,6 +106,11 @@ impl Batcher {
         }
     }
 
+    /// Makes a call without decisions. Its error says whether the server would make any.
+    pub(crate) async fn try_call(&self) -> Result<(), RedisStoreError> {
+        self.caller.call(0, core::iter::empty()).await.map(drop)
+    }
+
     /// Returns whether it refused the last request that counted everyone.
     pub(crate) fn refuses_everyone(&self) -> bool {
         self.refuses_everyone.load(Ordering::Relaxed)

@@ -42,7 +42,8 @@ impl RedisOptions {
     /// # Errors
     /// [`RedisStoreError::Config`] for a wrong URL or option; [`RedisStoreError::Connect`] when the server is away,
     /// knows no such database, does not accept the password, or does not answer within the
-    /// [`connect_timeout`](Self::connect_timeout).
+    /// [`connect_timeout`](Self::connect_timeout); [`RedisStoreError::Refused`] when it wants a password, or the user may
+    /// not call scripts.
     pub async fn connect(self, url: &str) -> Result<RedisStore, RedisStoreError> {
         let location = Location::parse(url, self.trust.as_deref())?;
         self.connected(location).await
@@ -129,7 +130,11 @@ impl RedisOptions {
             RedisResult::Ok(())
         };
         let source = match tokio::time::timeout(timeout, connect).await {
-            Ok(Ok(())) => return Ok(store),
+            // A server may let everyone in and refuse to decide. What passes by itself is no reason to stay down.
+            Ok(Ok(())) => match store.try_call().await {
+                Err(error @ RedisStoreError::Refused { .. }) if !error.is_transient() => return Err(error),
+                _ => return Ok(store),
+            },
             Ok(Err(error)) => error,
             Err(_) => (ErrorKind::Io, "no answer within the connect timeout").into(),
         };
