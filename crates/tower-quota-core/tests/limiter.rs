@@ -354,3 +354,30 @@ fn store_failure_is_the_source() {
     assert!(matches!(error, NotReady::Store(_)));
     assert_eq!(core::error::Error::source(&error).unwrap().to_string(), "down");
 }
+
+#[test]
+fn equal_numbers_and_texts_of_any_type_are_one_key() {
+    let limiter = Limiter::new(MemoryStore::new(), "hour", Quota::per_hour(100));
+    let left = |answer: tower_quota_core::Answer<'_>| answer.remaining();
+    let numbers = [
+        left(limiter.check_now(&7)),
+        left(limiter.check_now(&7_u8)),
+        left(limiter.check_now(&7_u16)),
+        left(limiter.check_now(&7_u32)),
+        left(limiter.check_now(&7_u64)),
+        left(limiter.check_now(&7_usize)),
+        left(limiter.check_now(&7_i8)),
+        left(limiter.check_now(&7_i16)),
+        left(limiter.check_now(&7_i64)),
+    ];
+    assert_eq!(numbers, [99, 98, 97, 96, 95, 94, 93, 92, 91]);
+    assert_eq!(left(limiter.check_now(&-7)), 99);
+    let texts = [
+        left(limiter.check_now("ann")),
+        left(limiter.check_now(&String::from("ann"))),
+        left(limiter.check_now(&std::sync::Arc::<str>::from("ann"))),
+        left(limiter.check_now(&std::borrow::Cow::from("ann"))),
+        left(limiter.check_now(&b"ann".to_vec())),
+    ];
+    assert_eq!(texts, [99, 98, 97, 96, 95]);
+}

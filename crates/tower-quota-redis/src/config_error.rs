@@ -31,6 +31,11 @@ pub enum RedisConfigError {
         /// The URL, without user and password.
         url: String,
     },
+    /// A URL of several hosts with more than one user.
+    RepeatedUser {
+        /// The URL, without users and passwords.
+        url: String,
+    },
     /// A connection beside a store on a pool, which does not say where its server is.
     PoolAddress,
 }
@@ -55,6 +60,10 @@ impl fmt::Display for RedisConfigError {
             Self::NoPrimary { url } => {
                 write!(f, "{url:?} names no primary: give one like redis+sentinel://host:26379,host:26379/mymaster")
             }
+            Self::RepeatedUser { url } => write!(
+                f,
+                "{url:?} names more than one user: give user and password once, before the first host, with %40 for an @"
+            ),
             Self::PoolAddress => f.write_str("a pool does not say where its server is: connect the store by a URL"),
         }
     }

@@ -36,13 +36,13 @@ impl Location {
                     let url = without_credentials(url);
                     return Err(RedisConfigError::NoPrimary { url });
                 }
-                let sentinels = each_host(scheme, hosts, "", Some(SENTINEL_PORT));
+                let sentinels = each_host(scheme, hosts, "", Some(SENTINEL_PORT))?;
                 Self::sentinels(sentinels, &format!("{scheme}://{primary}"), trust)
             }
             Some(((scheme, "cluster"), rest)) => {
                 let end = rest.find(['/', '?']).unwrap_or(rest.len());
                 let (hosts, settings) = rest.split_at(end);
-                Self::cluster(each_host(scheme, hosts, settings, None), trust)
+                Self::cluster(each_host(scheme, hosts, settings, None)?, trust)
             }
             _ => Ok(Self::server(address(url, trust)?)),
         }
@@ -85,8 +85,12 @@ impl Location {
 }
 
 /// Returns the URL of each of the hosts that one URL lists, with its user and password.
-fn each_host(scheme: &str, hosts: &str, settings: &str, port: Option<u16>) -> Vec<String> {
+fn each_host(scheme: &str, hosts: &str, settings: &str, port: Option<u16>) -> Result<Vec<String>, RedisConfigError> {
     let (credentials, hosts) = hosts.rsplit_once('@').map_or(("", hosts), |(user, hosts)| (user, hosts));
+    if credentials.contains('@') && credentials.contains(',') {
+        // A host and the next one's user, which would be taken for a password.
+        return Err(RedisConfigError::RepeatedUser { url: format!("{scheme}://...@{hosts}") });
+    }
     let at = if credentials.is_empty() { "" } else { "@" };
     let url = |host: &str| {
         // Colons within brackets are those of an IPv6 address.
@@ -94,7 +98,7 @@ fn each_host(scheme: &str, hosts: &str, settings: &str, port: Option<u16>) -> Ve
         let port = port.filter(|_| !has_port).map(|port| format!(":{port}")).unwrap_or_default();
         format!("{scheme}://{credentials}{at}{host}{port}{settings}")
     };
-    hosts.split(',').map(url).collect()
+    Ok(hosts.split(',').map(url).collect())
 }
 
 fn addresses(
@@ -176,5 +180,8 @@ mod tests {
         let Servers::Cluster { nodes, .. } = location.servers else { panic!("no cluster") };
         assert!(nodes.iter().all(|node| node.redis_settings().password() == Some("b")));
         assert!(Location::parse("redis+ring://one", None).is_err());
+        let error = Location::parse("redis+cluster://a:secret@one,a:secret@two", None).err().unwrap();
+        assert!(matches!(error, RedisConfigError::RepeatedUser { .. }), "{error:?}");
+        assert!(!error.to_string().contains("secret"), "{error}");
     }
 }

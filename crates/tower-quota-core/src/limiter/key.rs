@@ -1,13 +1,17 @@
 //! The keys that a limiter counts by.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::borrow::Cow;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::key::Key;
 use crate::name::Name;
 
 /// A value that a [`Limiter`](crate::Limiter) can count by.
 ///
-/// It is implemented for text, bytes, numbers, addresses and [`Key`]. Implement it for identifiers of your own:
+/// It is implemented for text, bytes, integers, addresses and [`Key`]. Equal integers of any type are one key. Implement it
+/// for identifiers of your own:
 ///
 /// ```
 /// use tower_quota_core::{AsKey, Key, Limiter, MemoryStore, Name, Quota};
@@ -23,6 +27,10 @@ use crate::name::Name;
 /// let limiter = Limiter::new(MemoryStore::new(), "downloads", Quota::per_minute(5));
 /// assert!(limiter.check_now(&UserId(7)).is_allowed());
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "a limiter cannot count by `{Self}`",
+    note = "implement `AsKey` for it, or count by text, bytes, an integer, an address or a `Key`"
+)]
 pub trait AsKey {
     /// Returns the key of this value. Two values share counters if their keys are equal.
     fn as_key(&self, scope: Name) -> Key<'_>;
@@ -64,18 +72,41 @@ impl AsKey for str {
     }
 }
 
-impl AsKey for String {
-    #[inline]
-    fn as_key(&self, scope: Name) -> Key<'_> {
-        self.as_str().as_key(scope)
-    }
+macro_rules! owners_as_keys {
+    ($($owner:ty),*) => {
+        $(impl AsKey for $owner {
+            #[inline]
+            fn as_key(&self, scope: Name) -> Key<'_> {
+                (**self).as_key(scope)
+            }
+        })*
+    };
 }
 
-impl AsKey for u64 {
-    #[inline]
-    fn as_key(&self, scope: Name) -> Key<'_> {
-        Key::number(scope, *self)
-    }
+owners_as_keys!(String, Box<str>, Rc<str>, Arc<str>, Cow<'_, str>, Vec<u8>);
+
+macro_rules! numbers_as_keys {
+    ($($number:ty: $wide:expr;)*) => {
+        $(impl AsKey for $number {
+            #[inline]
+            fn as_key(&self, scope: Name) -> Key<'_> {
+                Key::number(scope, $wide(*self))
+            }
+        })*
+    };
+}
+
+// Equal numbers of any type are one key. Negative ones are those of their two's complement.
+numbers_as_keys! {
+    u8: u64::from;
+    u16: u64::from;
+    u32: u64::from;
+    u64: u64::from;
+    usize: |number| number as u64;
+    i8: |number| i64::from(number).cast_unsigned();
+    i16: |number| i64::from(number).cast_unsigned();
+    i32: |number| i64::from(number).cast_unsigned();
+    i64: i64::cast_unsigned;
 }
 
 /// Addresses of IPv6 are counted by their first 64 bits, see [`Key::address`].

@@ -214,7 +214,8 @@ impl<S: Store + Clone> Limiter<S> {
     /// Gives back what a decision of this limiter took for this key.
     ///
     /// A bucket gets back less what time has refilled since, unless the request waited. The answer has the limits that
-    /// the decision was charged to. A refusal and a clone of a decision give back nothing.
+    /// the decision was charged to. A refusal and a clone of a decision give back nothing. After a [`reset`](Self::reset),
+    /// which has given the units back already, they are given back a second time.
     pub fn refund<K: AsKey + ?Sized>(&self, key: &K, decision: Decision) -> S::Future {
         let waited = decision.wait();
         self.refund_waiting(&key.as_key(self.scope), decision, waited)

@@ -118,9 +118,9 @@ struct Waits {
 /// # Caveats
 ///
 /// * A store that is not [shared](Store::is_shared) is asked directly, and nothing is remembered.
-/// * Of a request that costs more than the remembered one, the wait is exact for buckets and fixed windows. It may be
-///   too short for sliding windows and logs, and if another limit of the request was used up meanwhile. Where the store
-///   counts by a smaller burst than the limit's, as with leases, it is up to a unit's time too long.
+/// * Of a request that costs more than the remembered one, the wait is exact for fixed windows, and to a microsecond for
+///   buckets. It may be too short for sliding windows and logs, and if another limit of the request was used up meanwhile.
+///   Where the store counts by a smaller burst than the limit's, as with leases, it is up to a unit's time too long.
 /// * A refund whose future is dropped may reach the store later. Refusals are then up to `max_age` old.
 pub struct RefusalCache<S, C = MonotonicClock> {
     store: Arc<S>,
