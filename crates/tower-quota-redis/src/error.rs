@@ -117,6 +117,13 @@ impl RedisStoreError {
         }
     }
 
+    /// Makes the error of a decision that the server has no memory for, in the server's words.
+    pub(crate) fn out_of_memory(server: &Arc<str>) -> Self {
+        let detail = "command not allowed when used memory > 'maxmemory'.".to_owned();
+        let source = redis::make_extension_error("OOM".to_owned(), Some(detail));
+        Self::Refused { server: Arc::clone(server), source: Arc::new(source) }
+    }
+
     /// Sorts an error that a call ended in.
     pub(crate) fn of_call(server: &Arc<str>, error: RedisError) -> Self {
         let server = Arc::clone(server);

@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Clock, MonotonicClock, Store};
+use tower_quota_core::{Charge, Clock, MonotonicClock, Quota, Store};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::RedisServer;
 
@@ -61,6 +61,32 @@ async fn waiting_decisions_leave_in_few_calls() {
     // One is a direct call; the other 511 fill four.
     let calls = calls(&server, "evalsha");
     assert!((3..=7).contains(&calls), "{calls} calls");
+}
+
+#[tokio::test]
+async fn refusals_hold_beside_clients_without_memory() {
+    let server = RedisServer::start_with(&["--maxmemory-policy", "noeviction"]);
+    let store = store_on(&server).await;
+    let (ann, quota) = (user("ann"), Quota::per_hour(3));
+    let spent = Charge::new("few", &quota, &ann);
+    assert!(store.check(&[spent.cost(3)]).await.unwrap().is_allowed());
+    server.command("CONFIG SET maxmemory 1").unwrap();
+    pause(&server);
+    let under_way = occupy(&store).await;
+    let refused: Vec<_> = (0..20).map(|_| tokio::spawn(store.check(&[spent]))).collect();
+    let new: Vec<Asked> = (0..20).map(|i| ask(&store, &format!("user {i}"))).collect();
+    tokio::task::yield_now().await;
+    unpause(&server);
+    for answer in refused {
+        assert!(answer.await.unwrap().unwrap().retry_after().is_some());
+    }
+    for answer in new.into_iter().chain(under_way) {
+        let error = answer.await.unwrap().unwrap_err();
+        assert!(matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(), "{error:?}");
+    }
+    server.command("CONFIG SET maxmemory 0").unwrap();
+    // Nothing was counted meanwhile.
+    assert_eq!(left(ask(&store, "user 0")).await, 999);
 }
 
 #[tokio::test]

@@ -60,6 +60,7 @@ impl Caller {
     pub(super) fn read(&self, reply: &mut Reply<'_>, question: &Question) -> Result<Decision, RedisStoreError> {
         reply.next(&question.template).map_err(|unreadable| match unreadable {
             Unreadable::State => RedisStoreError::State { server: Arc::clone(&self.server) },
+            Unreadable::Memory => RedisStoreError::out_of_memory(&self.server),
             Unreadable::Reply => RedisStoreError::Garbled { server: Arc::clone(&self.server), source: None },
         })
     }

@@ -26,21 +26,42 @@ while not pcall(decide_rest) do
 end
 
 -- Writes what has changed. What may need memory comes first: a server without any refuses that, and nothing is done.
-local keys, deleted = KEYS, nil
+local keys, deleted, write, is_full = KEYS, nil, redis.pcall, false
 for client = 1, #keys do
   local full = full_at[client]
   if full then
     local key, state = keys[client], states[client]
     if state then
       -- A tenth faster than SET with PX, whose options Redis would read.
-      call('PSETEX', key, lifetimes[full] or lifetime_until(full), state)
+      local lifetime = lifetimes[full] or lifetime_until(full)
+      local answer = write('PSETEX', key, lifetime, state)
+      if answer.err then
+        is_full = string.find(answer.err, '^-?OOM')
+        if is_full then
+          break
+        end
+        call('PSETEX', key, lifetime, state)
+      end
+      write = call
     else
       deleted = deleted or {}
       deleted[#deleted + 1] = key
     end
   end
 end
-if deleted then
+if is_full then
+  -- Nothing is kept. Decisions that change nothing, such as refusals, hold all the same.
+  place = 1
+  for refused = 1, decision_count do
+    local clients = templates[decisions[place]].clients
+    for client = place + 1, place + clients do
+      if full_at[decisions[client]] then
+        replies[refused] = string.char(NO_MEMORY)
+      end
+    end
+    place = place + 1 + clients
+  end
+elseif deleted then
   call('DEL', unpack(deleted))
 end
 return table.concat(replies)

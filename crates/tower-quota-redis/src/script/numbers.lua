@@ -28,6 +28,7 @@
 --                 u56  units taken
 --               A penalty has no answer of its own.
 --               UNREADABLE: what is stored of a client makes no sense: nothing was done
+--               NO_MEMORY: the server has no memory for what it would change: nothing was done
 --
 -- An entry is stored as `Entry::encode` in tower-quota-core describes. buckets.lua decides plain decisions. All others
 -- are decided by that crate's model, function by function: each file has the name of the file it follows. A change

@@ -54,6 +54,7 @@ shared_constants! {
     TAKEN: u8 = 1;
     DECIDED: u8 = 2;
     UNREADABLE: u8 = 3;
+    NO_MEMORY: u8 = 4;
     // Verdicts of one limit.
     ADMIT: u8 = 0;
     REFUSE: u8 = 1;

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use tower_quota_core::stored::read_u56;
 use tower_quota_core::{Decision, Left, LimitStatus, Operation, Outcome, Timestamp};
 
-use super::{ADMIT, DECIDED, NEVER, REFUSE, REFUSED, TAKEN, UNREADABLE};
+use super::{ADMIT, DECIDED, NEVER, NO_MEMORY, REFUSE, REFUSED, TAKEN, UNREADABLE};
 use crate::template::Template;
 
 /// The reason for which a reply has no decision.
@@ -14,6 +14,8 @@ use crate::template::Template;
 pub(crate) enum Unreadable {
     /// The stored value makes no sense to the script; nothing was done.
     State,
+    /// The server has no memory for what the decision would change; nothing was done.
+    Memory,
     /// The reply makes no sense, from here to its end.
     Reply,
 }
@@ -32,6 +34,7 @@ impl<'a> Reply<'a> {
             Some(outcome @ (TAKEN | REFUSED)) if template.is_plain => self.buckets(template, outcome == TAKEN),
             Some(DECIDED) => self.statuses(template),
             Some(UNREADABLE) => return Err(Unreadable::State),
+            Some(NO_MEMORY) => return Err(Unreadable::Memory),
             _ => None,
         };
         if decision.is_none() {
