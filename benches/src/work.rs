@@ -14,7 +14,7 @@ use crate::memory::Visit;
 use crate::memory::contender::Contender;
 use crate::memory::governor::{self, governor};
 use crate::memory::limiter::limiter;
-use crate::memory::ours::{TowerQuota, WithEveryone, mixed, quotas_in_turn};
+use crate::memory::ours::{TowerQuota, WithEveryone, mixed, quotas_in_turn, with_window};
 use crate::memory::quota::quota;
 use crate::rules;
 use crate::timing::Step;
@@ -33,6 +33,8 @@ const CASES: &[Case] = &[
     ("memory/3-limits/refused", || Ok(asking(ours::<3>(Visit::Refused), ONE))),
     ("memory/mixed", || Ok(asking(mixed(), ONE))),
     ("memory/quotas-in-turn", || Ok(asking(quotas_in_turn(), ONE))),
+    ("memory/1-limit/window", || Ok(asking(with_window::<1>(), ONE))),
+    ("memory/3-limits/window", || Ok(asking(with_window::<3>(), ONE))),
     ("memory/with-everyone", || Ok(asking(WithEveryone::new(), ONE))),
     ("memory/with-everyone/new", || Ok(asking(WithEveryone::new(), NEW))),
     ("limiter/1-limit", || Ok(asking(limiter(Visit::Used.allowances(1)), ONE))),

@@ -57,6 +57,15 @@ fn limit_of(allowance: &Allowance) -> (Name, Quota) {
     (Name::new(allowance.name), quota)
 }
 
+/// Creates a limiter whose last limit counts in fixed windows, as quotas of a day do.
+pub(crate) fn with_window<const LIMITS: usize>() -> TowerQuota<LIMITS> {
+    let mut limiter = TowerQuota::new(MemoryStore::new(), Visit::Used.allowances(LIMITS));
+    if let Some((_, quota)) = limiter.limits.last_mut() {
+        *quota = Quota::per_day(quota.capacity()).fixed_window();
+    }
+    limiter
+}
+
 /// Creates a limiter of which nine in ten requests ask three limits, and one in ten a fourth too.
 pub(crate) fn mixed() -> Mix<TowerQuota<3>, TowerQuota<4>> {
     let store = MemoryStore::new();
