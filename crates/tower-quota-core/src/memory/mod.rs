@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `check` | plain checks of one key, in its row |
 //! | `several` | plain checks of any limits of any keys: in their rows, or on drafts |
+//! | `rows` | decisions in the rows of any keys |
+//! | `charged` | a charge on a count: whether it fits, and the limit's status |
 //! | `draft` | one key's counts while a request is decided |
 //! | `model` | every other decision, by the model |
 //! | `place` | the keys of a request, and their tables, locked in their order |
@@ -29,6 +31,7 @@
 
 mod bucket;
 mod capacity;
+mod charged;
 mod check;
 #[cfg(test)]
 mod contention;
@@ -45,6 +48,7 @@ mod place;
 mod prefetch;
 mod recycle;
 mod row;
+mod rows;
 mod several;
 mod stats;
 mod table;
