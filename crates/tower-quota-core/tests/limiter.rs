@@ -356,7 +356,7 @@ fn store_failure_is_the_source() {
 }
 
 #[test]
-fn equal_numbers_and_texts_of_any_type_are_one_key() {
+fn equal_values_of_any_type_are_one_key() {
     let limiter = Limiter::new(MemoryStore::new(), "hour", Quota::per_hour(100));
     let left = |answer: tower_quota_core::Answer<'_>| answer.remaining();
     let numbers = [
