@@ -39,8 +39,8 @@ pub(crate) struct Spread {
 /// The part of a request that one partition decides.
 struct Part {
     partition: usize,
-    /// Says whether it has limits of everyone.
-    is_wide: bool,
+    /// Says whether it counts everyone and no client: then its refusals hold for all.
+    counts_everyone: bool,
     question: Question,
     /// The positions of its charges among those of the request.
     positions: SmallVec<[usize; 4]>,
@@ -70,9 +70,11 @@ impl Spread {
             return None;
         }
         groups.sort_by_key(|(is_wide, _, _)| *is_wide);
-        let parts = groups.into_iter().map(|(is_wide, partition, positions)| {
+        let parts = groups.into_iter().map(|(_, partition, positions)| {
             let charges: SmallVec<[Charge<'_>; 4]> = positions.iter().map(|&position| charges[position]).collect();
-            Part { partition, is_wide, question: Question::new(operation, &charges, keys), positions }
+            let counts_everyone = charges.iter().all(|charge| *charge.key() == Key::EVERYONE);
+            let question = Question::new(operation, &charges, keys);
+            Part { partition, counts_everyone, question, positions }
         });
         Some(Self { operation, parts: parts.collect() })
     }
@@ -87,7 +89,7 @@ impl Spread {
         }
         self.parts.sort_by_key(|part| {
             let batcher = &batchers[part.partition];
-            (batcher.is_closed(), !(part.is_wide && batcher.refuses_everyone()))
+            (batcher.is_closed(), !(part.counts_everyone && batcher.refuses_everyone()))
         });
         Ok(())
     }
@@ -115,7 +117,7 @@ impl Spread {
                 Ok(decision) => {
                     if self.operation == Operation::Check && !is_refused {
                         is_refused = !decision.is_allowed();
-                        if part.is_wide {
+                        if part.counts_everyone {
                             batchers[part.partition].note_everyone(is_refused);
                         }
                         if is_refused {
