@@ -130,6 +130,13 @@ impl Breaker {
         }
     }
 
+    /// Notes that the trial, if there is one, was not sent: its caller has left. The next decision takes its place.
+    pub(crate) fn trial_left(&mut self, now: Instant) {
+        if let BreakerState::Trial { since, trials } = self.state {
+            self.state = BreakerState::Open { until: now, trials, failed: since };
+        }
+    }
+
     /// Notes the instant since which calls go to another server than before. Its trial is not delayed by a failure of the
     /// last one.
     pub(crate) fn server_changed(&mut self, since: Instant) {

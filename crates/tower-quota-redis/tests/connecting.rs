@@ -178,6 +178,23 @@ fn abandoned_call_ends_on_a_named_runtime() {
     assert_eq!(store.stats().calls_under_way, 0);
 }
 
+#[test]
+fn ended_runtime_fails_decisions_at_once() {
+    let lasting = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let caller = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let server = RedisServer::start();
+    let named = options().deadline(10 * TEST_TIMEOUT).runtime(lasting.handle().clone());
+    let store = caller.block_on(named.connect(&server.url())).unwrap();
+    assert_eq!(caller.block_on(check(&store)).unwrap(), 999);
+    drop(lasting);
+    for _ in 0..100 {
+        let ended = caller.block_on(async { tokio::time::timeout(TEST_TIMEOUT, check(&store)).await });
+        let error = ended.unwrap().unwrap_err();
+        assert!(matches!(error, RedisStoreError::Connect { .. }) && shown(&error).contains("has ended"), "{error:?}");
+    }
+    assert_eq!(store.stats().queued, 0);
+}
+
 #[tokio::test]
 async fn passwords_are_used_and_never_shown() {
     let server = RedisServer::start_with(&["--requirepass", "open-sesame"]);

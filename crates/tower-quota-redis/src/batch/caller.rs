@@ -70,6 +70,10 @@ impl Caller {
         match reason {
             NotSent::BreakerOpen => RedisStoreError::BreakerOpen { server },
             NotSent::Overloaded => RedisStoreError::Overloaded { server, deadline: self.deadline },
+            NotSent::NoRuntime => {
+                let source = Arc::new(std::io::Error::other("the runtime that makes its calls has ended"));
+                RedisStoreError::Connect { server, source }
+            }
         }
     }
 

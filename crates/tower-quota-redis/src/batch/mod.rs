@@ -59,6 +59,9 @@ pub(crate) struct Batcher {
     refuses_everyone: AtomicBool,
 }
 
+/// The part of the deadline for which a call waits for a slot that all partitions share.
+const SHARED_SLOT_SHARE: u32 = 8;
+
 type Outcome = Result<Decision, RedisStoreError>;
 
 /// A decision that has been asked for.
@@ -171,9 +174,13 @@ impl Batcher {
     /// Sends what waits, call after call, until nothing does.
     async fn drain(mut slot: Slot) {
         let shared = Arc::clone(&slot.shared);
+        if slot.is_direct {
+            let batch = shared.lock().take_first(now());
+            return shared.send(&mut slot, batch).await;
+        }
         loop {
             // What arrives while this waits leaves in the same call.
-            let _shared_slot = if slot.is_direct { None } else { shared.shared_slot().await };
+            let _shared_slot = shared.shared_slot().await;
             let batch = shared.lock().take_batch(now());
             if batch.decisions.is_empty() && batch.late.is_empty() {
                 // Dropped, the slot looks again: a decision may have arrived since.
@@ -183,11 +190,19 @@ impl Batcher {
         }
     }
 
-    /// Waits for one of the slots that all partitions share. A partition whose server has just failed does without: its
-    /// calls take a deadline each, and the others' must not wait for them.
+    /// Waits for one of the slots that all partitions share.
+    ///
+    /// Calls to a silent server hold theirs for a deadline, and others must not wait for them: a partition whose server
+    /// has just failed does without, and after a part of the deadline each does.
     async fn shared_slot(&self) -> Option<SemaphorePermit<'_>> {
-        let has_failed = self.lock().breaker.has_failed();
-        if has_failed { None } else { self.caller.shared_slots.acquire().await.ok() }
+        let Caller { shared_slots, deadline, .. } = &self.caller;
+        if let Ok(slot) = shared_slots.try_acquire() {
+            return Some(slot);
+        }
+        if self.lock().breaker.has_failed() {
+            return None;
+        }
+        tokio::time::timeout(*deadline / SHARED_SLOT_SHARE, shared_slots.acquire()).await.ok()?.ok()
     }
 
     /// Makes one call, and gives each decision its answer.

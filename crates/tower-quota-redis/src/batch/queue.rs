@@ -47,6 +47,7 @@ pub(super) struct Queue {
 pub(super) enum NotSent {
     BreakerOpen,
     Overloaded,
+    NoRuntime,
 }
 
 /// A decision's place in the queue.
@@ -151,6 +152,15 @@ impl Queue {
     /// is sent alone. Decisions that cannot be answered in time are set apart, and those that lost their callers
     /// dropped; refunds are sent all the same.
     pub(super) fn take_batch(&mut self, now: Instant) -> Batch {
+        self.take(now, usize::MAX)
+    }
+
+    /// Takes the decision that has waited longest, for the call that its caller makes: others would depend on that caller.
+    pub(super) fn take_first(&mut self, now: Instant) -> Batch {
+        self.take(now, 1)
+    }
+
+    fn take(&mut self, now: Instant, most: usize) -> Batch {
         let (room, needed) = (self.room(), self.flow.time_needed(now));
         let mut batch = Batch::default();
         if room == 0 {
@@ -159,7 +169,7 @@ impl Queue {
         if self.weight_under_way == 0 {
             batch.load = Load::Alone;
         }
-        while let Some(next) = self.waiting.front() {
+        while let Some(next) = self.waiting.front().filter(|_| batch.decisions.len() < most) {
             let weight = next.question.weight();
             let is_refund = next.is_refund();
             let has_no_time = next.expiry.is_some_and(|expiry| expiry.saturating_duration_since(now) <= needed);
@@ -179,6 +189,9 @@ impl Queue {
             } else if is_late {
                 batch.late.push(next);
             }
+        }
+        if batch.decisions.is_empty() && self.waiting.is_empty() && self.weight_under_way == 0 {
+            self.breaker.trial_left(now);
         }
         self.weight_under_way += batch.weight;
         self.decisions += batch.decisions.len() as u64;
@@ -224,6 +237,15 @@ impl Queue {
         self.left += self.waiting.len() as u64;
         (self.waiting_weight, self.waiting_refunds) = (0, 0);
         core::mem::take(&mut self.waiting).into()
+    }
+
+    /// Takes all decisions that no task will send. Refunds wait for a decision on another runtime.
+    pub(super) fn take_stranded(&mut self) -> Vec<Pending> {
+        let (refunds, stranded): (Vec<_>, Vec<_>) = self.waiting.drain(..).partition(Pending::is_refund);
+        self.left += stranded.len() as u64;
+        self.waiting_weight = refunds.iter().map(|pending| pending.question.weight()).sum();
+        self.waiting = refunds.into();
+        stranded
     }
 
     /// Returns the weight that the next call may carry: nothing while as much is under way as may be.

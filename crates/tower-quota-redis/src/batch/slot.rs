@@ -45,17 +45,35 @@ impl Drop for Slot {
             queue.free_slot(self.number);
             queue.has_work()
         };
-        // The task takes the slot only when it runs: a runtime that is shutting down drops it at once, and with a slot
-        // in it that would go on without end.
+        let successor = Successor(has_work.then(|| Arc::clone(&self.shared)));
         let runtime = self.shared.caller.settings.runtime.clone().or_else(|| Handle::try_current().ok());
         if let (true, Some(runtime)) = (has_work, runtime) {
-            let shared = Arc::clone(&self.shared);
-            runtime.spawn(async move {
-                let slot = shared.lock().take_slot();
-                if let Some(number) = slot {
-                    Batcher::drain(Slot::new(&shared, number)).await;
-                }
-            });
+            runtime.spawn(successor.run());
+        }
+    }
+}
+
+/// The task that a slot passes to.
+///
+/// It takes the slot only when it runs: a runtime that has ended drops it at once, and with a slot in it that would go on
+/// without end. Dropped so, or without a runtime, it fails what waits: nothing would send it within the deadline.
+struct Successor(Option<Arc<Batcher>>);
+
+impl Successor {
+    async fn run(mut self) {
+        let Some(shared) = self.0.take() else { return };
+        let slot = shared.lock().take_slot();
+        if let Some(number) = slot {
+            Batcher::drain(Slot::new(&shared, number)).await;
+        }
+    }
+}
+
+impl Drop for Successor {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0.take() {
+            let stranded = shared.lock().take_stranded();
+            shared.refuse(stranded, NotSent::NoRuntime);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of what one dead primary of a cluster costs the other nodes.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use redis::{Client, Connection};
@@ -9,7 +10,7 @@ use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::{RedisCluster, RedisServer};
 
 use crate::load::key;
-use crate::rig::{DEADLINE, alone, options, pause, until_answered, until_open};
+use crate::rig::{DEADLINE, TEST_TIMEOUT, alone, options, pause, until_answered, until_open};
 
 const QUOTA: Quota = Quota::per_hour(1_000_000);
 const SECONDS: usize = 4;
@@ -108,6 +109,27 @@ async fn dead_primary_causes_few_dials_elsewhere() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silent_primary_causes_few_dials_elsewhere() {
     dials_of_survivors(PrimaryFailure::Silent).await;
+}
+
+// The deadline is long, so that a decision that waited for the silent node's calls would fail on any machine.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_silent_partitions_delay_no_others() {
+    let _alone = alone().await;
+    let mut cluster = RedisCluster::start();
+    let partitions = NonZeroUsize::new(240).unwrap();
+    let store = options(TEST_TIMEOUT / 2).partitions(partitions).cluster(cluster.urls()).await.unwrap();
+    until_answered(&store).await;
+    let is_on_silent = |key: &Key<'_>| matches!(cluster.owner(cluster.slot(&store.key_of(key))), None | Some(0));
+    let (silent, others): (Vec<_>, Vec<_>) = (0..KEYS).map(|i| key(&format!("key {i}"))).partition(is_on_silent);
+    take_away(&mut cluster, PrimaryFailure::Silent);
+    let (mut waiting, mut answers) = (JoinSet::new(), JoinSet::new());
+    silent.iter().for_each(|key| drop(waiting.spawn(store.check(&[Charge::new("all", &QUOTA, key)]))));
+    pause(Duration::from_millis(20)).await;
+    others.iter().for_each(|key| drop(answers.spawn(store.check(&[Charge::new("all", &QUOTA, key)]))));
+    while let Some(answer) = answers.join_next().await {
+        assert!(answer.unwrap().unwrap().is_allowed());
+    }
+    assert!(waiting.len() > 60 && others.len() > 200, "{} and {} keys", waiting.len(), others.len());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

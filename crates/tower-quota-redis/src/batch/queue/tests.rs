@@ -18,14 +18,14 @@ const DEADLINE: Duration = Duration::from_millis(60);
 /// Made once: finding the tags takes longer than all else in these tests.
 static KEYS: LazyLock<KeyNames> = LazyLock::new(|| KeyNames::new("quota", None, false, NonZeroUsize::MIN).unwrap());
 
-type Answered = oneshot::Receiver<Result<Decision, RedisStoreError>>;
+pub(super) type Answered = oneshot::Receiver<Result<Decision, RedisStoreError>>;
 
 fn queue() -> Queue {
     Queue::new(2, DEADLINE, Breaker::new(DEFAULT_FAILURES, DEADLINE))
 }
 
 /// Makes a decision of weight 1.
-fn pending(expiry: Option<Instant>) -> (Pending, Answered) {
+pub(super) fn pending(expiry: Option<Instant>) -> (Pending, Answered) {
     pending_of(Operation::Check, expiry)
 }
 
@@ -145,6 +145,37 @@ fn opening_breaker_returns_waiting_decisions() {
     let mut stats = RedisStats::default();
     queue.add_to(&mut stats);
     assert_eq!((stats.breaker_openings, stats.breaker_closings, stats.closed_partitions), (1, 1, 1));
+}
+
+#[test]
+fn trial_whose_caller_left_gives_way() {
+    let (start, mut queue) = (now(), queue());
+    for failure in 0..DEFAULT_FAILURES.get() {
+        let began = start + DEADLINE * failure;
+        queue.call_ended(&CallSpan { began, weight: 0, load: Load::Shared }, Some(CallEnd::Broken), began + DEADLINE);
+    }
+    let later = start + 100 * DEADLINE;
+    assert_eq!(queue.admit(Operation::Check, later), Ok(()), "the trial");
+    let callers = fill(&mut queue, 1, later + DEADLINE);
+    assert_eq!(queue.admit(Operation::Check, later), Err(NotSent::BreakerOpen));
+    drop(callers);
+    assert!(queue.take_batch(later).decisions.is_empty());
+    assert_eq!(queue.admit(Operation::Check, later), Ok(()), "the next trial");
+    let _callers = fill(&mut queue, 1, later + DEADLINE);
+    assert_eq!(queue.take_batch(later).decisions.len(), 1);
+    assert!(queue.take_batch(later).decisions.is_empty());
+    assert_eq!(queue.admit(Operation::Check, later), Err(NotSent::BreakerOpen), "it is under way");
+}
+
+#[test]
+fn stranded_decisions_leave_refunds() {
+    let (start, mut queue) = (now(), queue());
+    let _callers = fill(&mut queue, 3, start + DEADLINE);
+    queue.push(pending_of(Operation::Refund { taken_at: Timestamp::EPOCH }, None).0);
+    let _last = fill(&mut queue, 1, start + DEADLINE);
+    assert_eq!(queue.take_stranded().len(), 4);
+    let batch = queue.take_batch(start);
+    assert_eq!((batch.decisions.len(), queue.waiting_weight, queue.waiting_refunds), (1, 0, 0));
 }
 
 #[test]
