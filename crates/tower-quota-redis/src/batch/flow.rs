@@ -8,7 +8,7 @@
 //!    to two. It grows only if it held decisions back, or if calls are far faster than that.
 //!    A server may be far away: then a call without any load takes as long, and the target is a quarter more than that.
 //! 2. A decision is refused on arrival if those before it, at the limit in each call time, leave it too little time.
-//! 3. One that has less time left than a call takes is not sent.
+//! 3. One that has less time left than a call takes, and a quarter of that, is not sent.
 //! 4. When the breaker closes, the limit starts at 1 and doubles: the load returns in steps that the server has
 //!    answered.
 //!
@@ -65,8 +65,9 @@ impl Flow {
 
     /// Returns how much time a decision must have left to be sent.
     pub(super) fn time_needed(&self, now: Instant) -> Duration {
-        // Never all of it: then nothing would be sent, and no call would measure that the server is fast again.
-        self.call_time(now).min(self.deadline / 4 * 3)
+        // The next call may take longer than those before. But never all of it is needed: then nothing would be sent, and
+        // no call would measure that the server is fast again.
+        (self.call_time(now) / 4 * 5).min(self.deadline / 4 * 3)
     }
 
     /// Returns whether a decision that arrives behind this much weight can be answered in time.
@@ -122,7 +123,9 @@ impl Flow {
 
     fn adjusted(&self, took: Duration) -> usize {
         let (target, took) = (self.target().as_micros(), took.as_micros().max(1));
-        let scaled = (self.limit as u128).saturating_mul(target) / took;
+        let product = (self.limit as u128).saturating_mul(target);
+        // Rounded down, a small limit would not grow.
+        let scaled = if took < target { product.div_ceil(took) } else { product / took };
         let scaled = usize::try_from(scaled).unwrap_or(usize::MAX);
         scaled.clamp((self.limit / 2).max(1), self.limit * 2).min(self.most)
     }

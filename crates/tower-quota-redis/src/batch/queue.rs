@@ -261,4 +261,6 @@ impl Queue {
 }
 
 #[cfg(test)]
+mod overload;
+#[cfg(test)]
 mod tests;
