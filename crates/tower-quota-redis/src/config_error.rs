@@ -36,6 +36,11 @@ pub enum RedisConfigError {
         /// The URL, without users and passwords.
         url: String,
     },
+    /// A URL whose user or password has a character that ends it: the rest would be taken for settings.
+    Unencoded {
+        /// The URL, without user and password.
+        url: String,
+    },
     /// A connection beside a store on a pool, which does not say where its server is.
     PoolAddress,
 }
@@ -64,6 +69,9 @@ impl fmt::Display for RedisConfigError {
                 f,
                 "{url:?} names more than one user: give user and password once, before the first host, with %40 for an @"
             ),
+            Self::Unencoded { url } => {
+                write!(f, "{url:?} has an @ behind a /, ? or #: write %2F, %3F or %23 for these in a user or password")
+            }
             Self::PoolAddress => f.write_str("a pool does not say where its server is: connect the store by a URL"),
         }
     }

@@ -24,6 +24,7 @@ impl Location {
         Self::parse_parts(url, trust).map_err(|error| match error {
             // A part may end within the password, which then looks like a host.
             RedisConfigError::Url { source, .. } => RedisConfigError::Url { url: without_credentials(url), source },
+            RedisConfigError::Unencoded { .. } => RedisConfigError::Unencoded { url: without_credentials(url) },
             other => other,
         })
     }
@@ -109,6 +110,11 @@ fn addresses(
 }
 
 fn address(url: &str, trust: Option<&[u8]>) -> Result<ConnectionInfo, RedisConfigError> {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let ends_early = rest.split_once(['/', '?', '#']).is_some_and(|(_, settings)| settings.contains('@'));
+    if ends_early && !scheme.contains("unix") {
+        return Err(RedisConfigError::Unencoded { url: without_credentials(url) });
+    }
     link::address(url, trust).map_err(|error| wrong(url, error))
 }
 
@@ -153,6 +159,20 @@ mod tests {
         ] {
             let error = Location::parse(url, None).err().unwrap().to_string();
             assert!(!error.contains("s3cr"), "{error}");
+        }
+    }
+
+    #[test]
+    fn password_that_ends_early_is_refused() {
+        for (character, encoded) in [('?', "%3F"), ('#', "%23"), ('/', "%2F")] {
+            // The user would be taken for the host, and the beginning of the password for its port.
+            let error = Location::parse(&format!("redis://app:12{character}34@one:1/"), None).err().unwrap();
+            assert!(matches!(error, RedisConfigError::Unencoded { .. }), "{error:?}");
+            let shown = format!("{error} {error:?}");
+            assert!(shown.contains(encoded) && !shown.contains("app") && !shown.contains("34"), "{shown}");
+            let Location { servers, .. } = Location::parse(&format!("redis://app:12{encoded}34@one:1/"), None).unwrap();
+            let Servers::One(server) = servers else { panic!("one server") };
+            assert_eq!(server.redis_settings().password(), Some(&*format!("12{character}34")));
         }
     }
 
