@@ -70,7 +70,11 @@ impl fmt::Display for RedisConfigError {
                 "{url:?} names more than one user: give user and password once, before the first host, with %40 for an @"
             ),
             Self::Unencoded { url } => {
-                write!(f, "{url:?} has an @ behind a /, ? or #: write %2F, %3F or %23 for these in a user or password")
+                write!(
+                    f,
+                    "{url:?} has an @ behind a /, ? or #: write %2F, %3F or %23 for these in a user or password, and %40 \
+                 for an @ elsewhere"
+                )
             }
             Self::PoolAddress => f.write_str("a pool does not say where its server is: connect the store by a URL"),
         }

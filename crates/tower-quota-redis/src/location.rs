@@ -110,9 +110,9 @@ fn addresses(
 }
 
 fn address(url: &str, trust: Option<&[u8]>) -> Result<ConnectionInfo, RedisConfigError> {
-    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let (_, rest) = url.split_once("://").unwrap_or(("", url));
     let ends_early = rest.split_once(['/', '?', '#']).is_some_and(|(_, settings)| settings.contains('@'));
-    if ends_early && !scheme.contains("unix") {
+    if ends_early && !is_of_socket(url) {
         return Err(RedisConfigError::Unencoded { url: without_credentials(url) });
     }
     link::address(url, trust).map_err(|error| wrong(url, error))
@@ -130,9 +130,14 @@ fn without_credentials(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
     let separator = if scheme.is_empty() { "" } else { "://" };
     match rest.rsplit_once('@') {
-        Some((_, host)) if !scheme.contains("unix") => format!("{scheme}{separator}...@{}", without_settings(host)),
+        Some((_, host)) if !is_of_socket(url) => format!("{scheme}{separator}...@{}", without_settings(host)),
         _ => without_settings(url),
     }
+}
+
+/// Returns whether this is the URL of a Unix socket: `unix:`, `unix://` or `redis+unix://`.
+fn is_of_socket(url: &str) -> bool {
+    url.split_once(':').is_some_and(|(scheme, _)| scheme.to_ascii_lowercase().ends_with("unix"))
 }
 
 #[cfg(test)]
@@ -145,7 +150,11 @@ mod tests {
         assert_eq!(without_credentials("redis://:pa@ss@host"), "redis://...@host");
         assert_eq!(without_credentials("user:pass@host"), "...@host");
         assert_eq!(without_credentials("redis://:pa?ss@host/?protocol=resp3"), "redis://...@host/");
-        assert_eq!(without_credentials("redis+unix:///run/redis.sock?pass=p@ss"), "redis+unix:///run/redis.sock");
+        for socket in ["redis+unix:///run/redis.sock", "UNIX:///run/a@1/redis.sock", "unix:/run/redis.sock"] {
+            let url = format!("{socket}?pass=p@ss");
+            assert_eq!(without_credentials(&url), socket);
+            assert!(Location::parse(&url, None).is_ok(), "{url}");
+        }
     }
 
     #[test]

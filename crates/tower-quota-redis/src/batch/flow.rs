@@ -8,7 +8,7 @@
 //!    to two. It grows only if it held decisions back, or if calls are far faster than that.
 //!    A server may be far away: then a call without any load takes as long, and the target is a quarter more than that.
 //! 2. A decision is refused on arrival if those before it, at the limit in each call time, leave it too little time.
-//! 3. One that has less time left than a call takes, and a quarter of that, is not sent.
+//! 3. One that has less time left than a call takes, and a quarter of what the load adds to it, is not sent.
 //! 4. When the breaker closes, the limit starts at 1 and doubles: the load returns in steps that the server has
 //!    answered.
 //!
@@ -65,9 +65,11 @@ impl Flow {
 
     /// Returns how much time a decision must have left to be sent.
     pub(super) fn time_needed(&self, now: Instant) -> Duration {
-        // The next call may take longer than those before. But never all of it is needed: then nothing would be sent, and
-        // no call would measure that the server is fast again.
-        (self.call_time(now) / 4 * 5).min(self.deadline / 4 * 3)
+        let call_time = self.call_time(now);
+        // Of what the load adds, the next call may take more. But never all of the deadline is needed: then nothing would
+        // be sent, and no call would measure that the server is fast again.
+        let of_load = call_time.saturating_sub(self.unloaded.unwrap_or_default());
+        (call_time + of_load / 4).min(self.deadline / 4 * 3)
     }
 
     /// Returns whether a decision that arrives behind this much weight can be answered in time.
@@ -188,6 +190,7 @@ mod tests {
                 now += took;
             }
             assert_eq!(flow.limit(), MOST, "{took:?}");
+            assert_eq!(flow.time_needed(now), took, "the way adds nothing to be spared");
             // More than the way takes is load.
             play(&mut flow, now, DEADLINE / 20, 20);
             assert!((8..=20).contains(&flow.limit()), "{took:?}: {}", flow.limit());

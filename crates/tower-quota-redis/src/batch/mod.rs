@@ -171,7 +171,7 @@ impl Batcher {
         Ok(Asked { ticket, answered, slot: direct.map(|number| Slot::direct(self, number)) })
     }
 
-    /// Sends what waits, call after call, until nothing does.
+    /// Sends what waits, call after call, until nothing does. In a direct slot it makes one call.
     async fn drain(mut slot: Slot) {
         let shared = Arc::clone(&slot.shared);
         if slot.is_direct {
@@ -195,12 +195,12 @@ impl Batcher {
     /// Calls to a silent server hold theirs for a deadline, and others must not wait for them: a partition whose server
     /// has just failed does without, and after a part of the deadline each does.
     async fn shared_slot(&self) -> Option<SemaphorePermit<'_>> {
+        if self.lock().breaker.has_failed() {
+            return None;
+        }
         let Caller { shared_slots, deadline, .. } = &self.caller;
         if let Ok(slot) = shared_slots.try_acquire() {
             return Some(slot);
-        }
-        if self.lock().breaker.has_failed() {
-            return None;
         }
         tokio::time::timeout(*deadline / SHARED_SLOT_SHARE, shared_slots.acquire()).await.ok()?.ok()
     }

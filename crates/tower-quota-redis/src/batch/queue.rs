@@ -190,10 +190,8 @@ impl Queue {
                 batch.late.push(next);
             }
         }
-        if batch.decisions.is_empty() && self.waiting.is_empty() && self.weight_under_way == 0 {
-            self.breaker.trial_left(now);
-        }
         self.weight_under_way += batch.weight;
+        self.note_left_trial(now);
         self.decisions += batch.decisions.len() as u64;
         self.calls += u64::from(!batch.decisions.is_empty());
         batch
@@ -239,13 +237,28 @@ impl Queue {
         core::mem::take(&mut self.waiting).into()
     }
 
-    /// Takes all decisions that no task will send. Refunds wait for a decision on another runtime.
-    pub(super) fn take_stranded(&mut self) -> Vec<Pending> {
-        let (refunds, stranded): (Vec<_>, Vec<_>) = self.waiting.drain(..).partition(Pending::is_refund);
+    /// Takes the decisions that no task will send, since the runtime has ended. Refunds wait for another one, if there may
+    /// be one.
+    pub(super) fn take_stranded(&mut self, has_successor: bool, now: Instant) -> Vec<Pending> {
+        if self.free_slots.len() < self.slots {
+            // A task that has a slot looks again before it ends.
+            return Vec::new();
+        }
+        let (refunds, stranded): (Vec<_>, Vec<_>) =
+            self.waiting.drain(..).partition(|pending| has_successor && pending.is_refund());
         self.left += stranded.len() as u64;
         self.waiting_weight = refunds.iter().map(|pending| pending.question.weight()).sum();
+        self.waiting_refunds = refunds.len();
         self.waiting = refunds.into();
+        self.note_left_trial(now);
         stranded
+    }
+
+    /// Lets the next decision be the trial, if the present one is neither waiting nor under way.
+    fn note_left_trial(&mut self, now: Instant) {
+        if self.waiting.is_empty() && self.weight_under_way == 0 {
+            self.breaker.trial_left(now);
+        }
     }
 
     /// Returns the weight that the next call may carry: nothing while as much is under way as may be.

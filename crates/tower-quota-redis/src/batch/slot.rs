@@ -72,7 +72,9 @@ impl Successor {
 impl Drop for Successor {
     fn drop(&mut self) {
         if let Some(shared) = self.0.take() {
-            let stranded = shared.lock().take_stranded();
+            // No task will run on a named runtime again.
+            let has_successor = shared.caller.settings.runtime.is_none();
+            let stranded = shared.lock().take_stranded(has_successor, now());
             shared.refuse(stranded, NotSent::NoRuntime);
         }
     }

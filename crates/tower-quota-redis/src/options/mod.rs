@@ -126,8 +126,8 @@ impl RedisOptions {
     }
 
     /// Sets how many connections calls are made on; 1 by default. Each has two in-flight slots, or six that the
-    /// partitions of a cluster share: so many calls may be under way, and decisions that arrive meanwhile leave together
-    /// in the next. One connection carries more decisions than a Redis server can make. Several help where a network
+    /// partitions of a cluster share while calls are short: so many calls may be under way, and decisions that arrive
+    /// meanwhile leave together in the next. One connection carries more decisions than a Redis server can make. Several help where a network
     /// limits each stream, or where the server reads with more than one thread; batches are smaller then.
     #[must_use]
     pub const fn connections(mut self, connections: NonZeroUsize) -> Self {
@@ -164,7 +164,8 @@ impl RedisOptions {
 
     /// Sets the runtime that connections live on and calls are made on. By default connections live on the runtime of
     /// the first decision, or of the constructor, and end with it: the next decision makes another. A program that has
-    /// a runtime for each of its threads names one that lasts and is never blocked, or makes a store for each.
+    /// a runtime for each of its threads names one that lasts and is never blocked, or makes a store for each. When a named
+    /// runtime has ended, decisions fail at once.
     #[must_use]
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);

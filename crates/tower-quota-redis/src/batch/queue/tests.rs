@@ -169,13 +169,20 @@ fn trial_whose_caller_left_gives_way() {
 
 #[test]
 fn stranded_decisions_leave_refunds() {
-    let (start, mut queue) = (now(), queue());
-    let _callers = fill(&mut queue, 3, start + DEADLINE);
-    queue.push(pending_of(Operation::Refund { taken_at: Timestamp::EPOCH }, None).0);
-    let _last = fill(&mut queue, 1, start + DEADLINE);
-    assert_eq!(queue.take_stranded().len(), 4);
-    let batch = queue.take_batch(start);
-    assert_eq!((batch.decisions.len(), queue.waiting_weight, queue.waiting_refunds), (1, 0, 0));
+    let start = now();
+    for has_successor in [true, false] {
+        let mut queue = queue();
+        let _callers = fill(&mut queue, 3, start + DEADLINE);
+        queue.push(pending_of(Operation::Refund { taken_at: Timestamp::EPOCH }, None).0);
+        let _last = fill(&mut queue, 1, start + DEADLINE);
+        let slot = queue.take_slot().unwrap();
+        assert_eq!(queue.take_stranded(has_successor, start).len(), 0, "a task has a slot");
+        queue.free_slot(slot);
+        assert_eq!(queue.take_stranded(has_successor, start).len(), if has_successor { 4 } else { 5 });
+        assert_eq!(queue.waiting_refunds, usize::from(has_successor));
+        let batch = queue.take_batch(start);
+        assert_eq!((batch.decisions.len(), queue.waiting_weight), (usize::from(has_successor), 0));
+    }
 }
 
 #[test]
