@@ -10,7 +10,7 @@ use deadpool_redis::{Config, Pool, Runtime};
 use tower_quota_redis::RedisStoreError;
 use tower_quota_testkit::RedisServer;
 
-use self::common::{calls, check, options, until_answered};
+use self::common::{TEST_TIMEOUT, calls, check, options, until_answered};
 
 fn pool(url: &str) -> Pool {
     Config::from_url(url).builder().unwrap().max_size(1).runtime(Runtime::Tokio1).build().unwrap()
@@ -52,7 +52,14 @@ async fn pool_of_one_replaces_its_connection() {
     assert!(matches!(error, RedisStoreError::Refused { .. }), "{error:?}");
     server.command("REPLICAOF NO ONE").unwrap();
     until_answered(&store).await;
-    assert_eq!(pool.status().size, 1);
+    // The old one has answered that if the pool has no other yet.
+    let replaced = async {
+        while pool.status().size == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(TEST_TIMEOUT, replaced).await.unwrap();
+    assert_eq!(check(&store).await.unwrap(), 999);
 }
 
 #[tokio::test]
