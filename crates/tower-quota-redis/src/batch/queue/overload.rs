@@ -131,7 +131,7 @@ impl Simulation {
 #[test]
 fn goodput_lasts_under_overload() {
     for (stores, per_call, rate) in
-        [(1, 300, 4_900), (1, 3_000, 3_300), (8, 300, 3_800), (8, 1_000, 1_450), (32, 300, 1_900)]
+        [(1, 300, 4_900), (1, 3_000, 3_300), (8, 300, 3_800), (8, 1_000, 1_450), (32, 300, 1_700)]
     {
         let server = SlowServer { per_call: Duration::from_micros(per_call), per_decision: Duration::from_micros(150) };
         for multiple in [2, 4, 8] {
