@@ -7,7 +7,6 @@ mod limitador;
 mod overload;
 mod setup;
 mod shape;
-mod throttle;
 
 use std::error::Error;
 use std::sync::Arc;
