@@ -8,54 +8,50 @@
 -- Products of two numbers below 2^26 are exact.
 local FINEST = 2 ^ 26
 
--- Returns the numbers that converting from an old quota takes, as `bucket_used` in the model.
-local function conversion_from(capacity, grain)
-  local cut = div_ceil(grain, FINEST)
-  return { capacity = capacity, grain = grain, cut = cut, parts = div_ceil(grain, cut) }
+-- Returns the numbers of a conversion from an earlier quota to the one asked. A fraction of a unit, in grains of the one,
+-- is `whole + finer / parts` times as many of the other.
+local function conversion(old_capacity, old_grain, new)
+  local cut = old_grain == new.grain and 1 or div_ceil(old_grain, FINEST)
+  local parts = div_ceil(old_grain, cut)
+  return {
+    full = old_capacity * old_grain,
+    grain = old_grain,
+    cut = cut,
+    parts = parts,
+    whole = div(new.grain, parts),
+    finer = new.grain % parts,
+    new_full = new.capacity * new.grain,
+    new_grain = new.grain,
+  }
 end
 
--- A fraction of a unit in grains of another size, rounded down.
-local function fraction(rest, old, grain)
-  if old.grain == grain then
-    return rest
-  end
-  local parts = old.parts
-  rest = (rest - rest % old.cut) / old.cut
-  local finer = grain % parts
-  return rest * ((grain - finer) / parts) + div(rest * finer, parts)
-end
-
--- The grains used under another quota: what is left stays left, up to the new capacity, and a debt stays a debt.
-local function converted_used(used, old, capacity, grain)
-  local old_grain, full = old.grain, capacity * grain
-  local left = old.capacity * old_grain - used
-  local is_debt = left < 0
-  if is_debt then
-    left = -left
-  end
-  local rest = left % old_grain
-  local units = (left - rest) / old_grain
-  if units >= (is_debt and div(MOST_USED - full, grain) or capacity) then
-    return is_debt and MOST_USED or 0
-  end
-  local begun = rest > 0 and fraction(rest, old, grain) or 0
-  if not is_debt then
-    return full - units * grain - begun
+-- The grains used under the quota asked: what is left stays left, up to the new capacity, and a debt stays a debt.
+local function converted_used(used, numbers)
+  local left, old_grain, cut, parts = numbers.full - used, numbers.grain, numbers.cut, numbers.parts
+  local amount = left < 0 and -left or left
+  local rest = amount % old_grain
+  local units, begun = (amount - rest) / old_grain, (rest - rest % cut) / cut
+  local finer = begun * numbers.finer
+  begun = begun * numbers.whole + (finer - finer % parts) / parts
+  local full, grain = numbers.new_full, numbers.new_grain
+  if left >= 0 then
+    local now_used = full - units * grain - begun
+    return now_used > 0 and now_used or 0
+  elseif units >= div(MOST_USED - full, grain) then
+    return MOST_USED
   elseif rest > 0 and old_grain ~= grain then
     begun = begun + 1
   end
   return full + units * grain + begun
 end
 
--- The quotas of stored buckets, by the bytes of their slots up to the state.
-local stored_quotas = {}
+-- Stands for the earlier quota of a limit while none is known: no entry has room for it.
+local NO_QUOTA = { width = math.huge, head = false }
 
--- Returns the quota of the bucket in a slot; nothing if it is no sound bucket.
-local function stored_bucket(state, position, next)
-  local quota = stored_quotas[sub(state, position, next - 8)] or stored_quotas[sub(state, position, next - 15)]
-  if quota then
-    return quota
-  elseif string.byte(state, position + 5) ~= BUCKET then
+-- Returns the earlier quota by which a limit was counted in a slot, and what converting from it takes; nothing if it is
+-- no sound bucket.
+local function earlier_quota(limit, state, position, next)
+  if string.byte(state, position + 5) ~= BUCKET then
     return nil
   end
   local capacity, grain, refill, behind
@@ -65,12 +61,10 @@ local function stored_bucket(state, position, next)
   if capacity * grain * refill == 0 or next - behind ~= (refill > 1 and 14 or 7) then
     return nil
   end
-  local head = sub(state, position, behind - 1)
-  quota = conversion_from(capacity, grain)
-  quota.refill, quota.head, quota.width = refill, head, next - position
-  quota.format = '<c' .. #head .. (refill > 1 and 'I7I7' or 'I7')
-  stored_quotas[head] = quota
-  return quota
+  local head, earlier = sub(state, position, behind - 1), conversion(capacity, grain, limit)
+  earlier.head, earlier.width, earlier.refill, earlier.room = head, next - position, refill, limit.room
+  earlier.format = '<c' .. #head .. (refill > 1 and 'I7I7' or 'I7')
+  return earlier
 end
 
 -- Returns the first bytes of a limit's slot where the bucket has marks, without the length, which depends on them.
@@ -113,12 +107,13 @@ end
 --
 --   head, width, format  of a limit's slot as the quota asked counts it: its bytes up to the state, and all of them
 --   cost, room           in grains: what is asked, and what may be used before that
+--   earlier              of the template, worked on here: for each limit the earlier quota that was last met
 --   values               of a part: an entry of just these slots, to be packed in its `format`
 --   watches              whether it is refundable; of a part: whether one of its charges is
 --   used, marks          of the template, worked on here: the grains used of each limit, and the marks of those that
 --                        have some
 local function prepare(template)
-  local limits, parts, part, position = {}, {}, nil, template.start
+  local limits, earlier, parts, part, position = {}, {}, {}, nil, template.start
   for k = 1, template.charge_count do
     local client, flags, cost, _, id, _, _, capacity, grain, refill, _, head, behind =
       unpack_from(CHARGE, request, position)
@@ -143,6 +138,7 @@ local function prepare(template)
       refill = refill,
       watches = bit.band(flags, REFUNDABLE) ~= 0,
     }
+    earlier[k] = NO_QUOTA
     part.last, part.index[id], part.format = k, k, part.format .. format
     part.watches = part.watches or limits[k].watches
     local values = part.values
@@ -152,16 +148,37 @@ local function prepare(template)
       values[count + 3] = 0
     end
   end
-  template.limits, template.parts, template.used, template.marks = limits, parts, {}, {}
+  template.limits, template.earlier, template.parts = limits, earlier, parts
+  template.used, template.marks = {}, {}
   template.reply = HEADER .. string.rep('I7', template.charge_count)
   return parts
 end
 
+-- Returns the bytes of an entry from a position on if they are slots that are not asked for and still used.
+local function tail(part, state, position, now)
+  local index, next, beyond, longest = part.index, position, #state + 1, 0
+  repeat
+    local length, id = unpack_from('<BI4', state, next)
+    next = next + 1 + length
+    if length < 15 or length > 127 or next > beyond or index[id] then
+      return false
+    end
+    local full = unpack_from('<I7', state, next - 7)
+    if full <= now then
+      return false
+    elseif full > longest then
+      longest = full
+    end
+  until next == beyond
+  part.longest = longest
+  return sub(state, position)
+end
+
 -- Reads the slots of an entry from a position on, in any order. Those of charges up to the one before `k` have
--- been read. Returns nothing if the model is needed.
+-- been read. Returns as `read`.
 local function walk(template, part, state, position, k, now)
   local limits, used, index, size = template.limits, template.used, part.index, #state
-  local pieces, found
+  local pieces, found, longest = nil, nil, 0
   while position <= size do
     if position + 15 > size then
       return nil
@@ -181,9 +198,7 @@ local function walk(template, part, state, position, k, now)
       if full > now then
         pieces = pieces or {}
         pieces[#pieces + 1] = sub(state, position, next - 1)
-        if full > part.longest then
-          part.longest = full
-        end
+        longest = max(longest, full)
       end
     elseif asked < k or found and found[asked] then
       -- The same limit twice.
@@ -201,10 +216,11 @@ local function walk(template, part, state, position, k, now)
             local first = limit.refill > 1 and rest + 7 or rest
             set_marks(template, part, asked, unpack_marks(state, first, next - 7 - first))
           else
-            counted = stored_bucket(state, position, next)
-          end
-          if not counted then
-            return nil
+            counted = earlier_quota(limit, state, position, next)
+            if not counted then
+              return nil
+            end
+            template.earlier[asked] = counted
           end
         end
         left = (full - now) * counted.refill
@@ -212,8 +228,7 @@ local function walk(template, part, state, position, k, now)
           left = left - unpack_from('<I7', state, rest)
         end
         if counted ~= limit then
-          left = converted_used(left, counted, limit.capacity, limit.grain)
-          limit.other, part.is_converted = counted, true
+          left, part.is_converted = converted_used(left, counted), true
         end
       end
       used[asked] = left
@@ -226,73 +241,80 @@ local function walk(template, part, state, position, k, now)
     end
     position = next
   end
-  part.stored, part.pieces, part.found = k - 1, pieces, found
-  return true
+  part.stored, part.pieces, part.found, part.longest = k - 1, pieces, found, longest
+  local fits = true
+  for j = part.first, part.last do
+    if j >= k and not (found and found[j]) then
+      used[j] = 0
+    end
+    fits = fits and used[j] <= limits[j].room
+  end
+  return fits
 end
 
--- Reads what is used of each limit of a part from its client's entry. Returns nothing if the model is needed. Sets:
+-- Reads what is used of each limit of a part from its client's entry. Returns whether its charges fit; nothing if the
+-- model is needed. Sets:
 --
 --   stored   the charge up to which limits come first in the entry, in the order asked
 --   pieces   what comes behind them: charges, and the bytes of slots that are not asked for and still used; or nothing
 --   found    whether a charge is in `pieces`
---   longest  when nothing is used of the slots that are not asked for
+--   tail     the bytes of slots that are not asked for and still used, where nothing else comes behind; or nothing
+--   longest  when nothing is used of the slots in `pieces` or `tail`
 --
 -- They are set where they differ from what most clients have, which `is_special` says: it takes long to set a field.
 local function read(template, part, state, now)
-  local limits, used = template.limits, template.used
+  local limits, used, fits, converts = template.limits, template.used, true, false
   local k, last, position, beyond = part.first, part.last, 9, #state + 1
   if part.is_special then
-    part.is_special, part.pieces, part.found, part.longest = false, nil, nil, 0
-    part.is_converted, part.is_marked = false, false
+    part.is_special, part.pieces, part.found, part.is_marked = false, nil, nil, false
   end
-  while k <= last do
-    local limit = limits[k]
-    local next = position + limit.width
-    if next > beyond then
-      break
-    end
-    local head, one, two = unpack_from(limit.format, state, position)
-    local counted = limit
-    if head ~= limit.head then
-      -- By the other quota of a limit that has two, as while a new one is deployed?
-      counted = limit.other
-      if not counted or position + counted.width > beyond then
+  -- An entry was counted by the quotas asked, or by earlier ones while new ones are deployed. Most often all of it was
+  -- counted by either, so the next slot is first taken for one of the same.
+  local expected, others, misses = limits, template.earlier, 0
+  repeat
+    local from = k
+    while k <= last do
+      local counted = expected[k]
+      local next = position + counted.width
+      if next > beyond then
         break
       end
-      head, one, two = unpack_from(counted.format, state, position)
+      local head, one, two = unpack_from(counted.format, state, position)
       if head ~= counted.head then
         break
       end
-      next = position + counted.width
+      local refill, left = counted.refill, nil
+      if refill > 1 then
+        left = (two - now) * refill - one
+      else
+        left = one - now
+      end
+      if left < 0 then
+        left = 0
+      elseif expected ~= limits and left > 0 then
+        left, converts = converted_used(left, counted), true
+      end
+      if left > counted.room then
+        fits = false
+      end
+      used[k] = left
+      k, position = k + 1, next
     end
-    local refill, left = counted.refill, nil
-    if refill > 1 then
-      left = (two - now) * refill - one
-    else
-      left = one - now
-    end
-    if left < 0 then
-      left = 0
-    elseif counted ~= limit and left > 0 then
-      left = converted_used(left, counted, limit.capacity, limit.grain)
-      part.is_converted, part.is_special = true, true
-    end
-    used[k] = left
-    k, position = k + 1, next
+    misses = k > from and 0 or misses + 1
+    expected, others = others, expected
+  until k > last or position == beyond or misses == 2
+  if part.is_converted ~= converts then
+    part.is_converted = converts
   end
-  part.stored = k - 1
-  if position < beyond then
+  part.stored, part.tail = k - 1, position < beyond and tail(part, state, position, now)
+  if position < beyond and not part.tail then
     part.is_special = true
-    if not walk(template, part, state, position, k, now) then
-      return nil
-    end
+    return walk(template, part, state, position, k, now)
   end
-  for j = part.stored + 1, last do
-    if not (part.found and part.found[j]) then
-      used[j] = 0
-    end
+  for j = k, last do
+    used[j], fits = 0, fits and limits[j].room >= 0
   end
-  return true
+  return fits
 end
 
 -- Returns the slot of a charge's limit; nothing where nothing is used.
@@ -315,7 +337,8 @@ local function slot(template, part, k, now)
   return pack(limit.format, limit.head, rest, full)
 end
 
--- Returns the entry of a part that has other slots than those asked, another order or marks; false if nothing is left.
+-- Returns the entry of a part whose slots are in another order than asked, or have marks, or where a new one stands
+-- behind others; false if nothing is left.
 -- Limits that were not stored are added if the request `fits`.
 local function compose(template, part, now, fits)
   local limits, pieces, found = template.limits, part.pieces, part.found
@@ -329,6 +352,10 @@ local function compose(template, part, now, fits)
     count = count + 1
     slots[count] = limits[piece] and slot(template, part, piece, now) or piece
   end
+  if part.tail then
+    count = count + 1
+    slots[count] = part.tail
+  end
   for k = part.stored + 1, fits and part.last or 0 do
     if not (found and found[k]) then
       count = count + 1
@@ -341,38 +368,38 @@ end
 
 -- Writes the entry of a part's client.
 local function write(template, part, client, now, fits)
-  local limits, used, longest, pieces = template.limits, template.used, part.longest, part.pieces
+  local limits, used, pieces, behind = template.limits, template.used, part.pieces, part.tail
+  local longest = (pieces or behind) and part.longest or 0
   local values, field, state = part.values, 4, nil
   local has_notes = part.is_marked or part.watches
   values[2] = now
   for k = part.first, part.last do
-    local limit, left, full = limits[k], used[k], nil
-    local refill = limit.refill
+    local limit, left = limits[k], used[k]
     if fits then
-      local after = left + limit.cost
+      left = left + limit.cost
+      used[k] = left
       if has_notes then
-        note(template, part, k, left, after, now)
+        note(template, part, k, left - limit.cost, left, now)
       end
-      left, used[k] = after, after
     end
+    local refill, full = limit.refill, now + left
     if refill > 1 then
       local rest = -left % refill
       full = now + (left + rest) / refill
-      values[field], values[field + 1] = rest, full
-      field = field + 3
-    else
-      full = now + left
-      values[field] = full
-      field = field + 2
+      values[field] = rest
+      field = field + 1
     end
+    values[field] = full
+    field = field + 2
     if full > longest then
       longest = full
     end
   end
-  if fits and not pieces and not part.is_marked then
+  if fits and not pieces and not part.is_marked and (not behind or part.stored == part.last) then
     state = pack(part.format, unpack(values))
-  elseif fits and part.stored == part.last and not part.is_marked then
-    state = pack(part.format, unpack(values)) .. table.concat(pieces)
+    if behind then
+      state = state .. behind
+    end
   else
     state = compose(template, part, now, fits)
   end
@@ -390,9 +417,6 @@ local function decide_buckets(template, place)
     local state = states[decisions[place + p]]
     if state then
       are_new = false
-      if #state < 8 then
-        return nil
-      end
       local version, at = unpack_from(HEADER, state)
       if version ~= VERSION or at > border then
         return nil
@@ -411,18 +435,13 @@ local function decide_buckets(template, place)
     end
     return template.reply_to_new
   end
+  local fits = true
   for p = 1, count do
-    if not read(template, parts[p], states[decisions[place + p]] or '', now) then
+    local part_fits = read(template, parts[p], states[decisions[place + p]] or '', now)
+    if part_fits == nil then
       return nil
     end
-  end
-
-  local used, limits, fits = template.used, template.limits, true
-  for k = 1, #limits do
-    if used[k] > limits[k].room then
-      fits = false
-      break
-    end
+    fits = fits and part_fits
   end
   for p = 1, count do
     local part = parts[p]
@@ -430,7 +449,7 @@ local function decide_buckets(template, place)
       write(template, part, decisions[place + p], now, fits)
     end
   end
-  local reply = pack(template.reply, fits and TAKEN or REFUSED, now, unpack(used))
+  local reply = pack(template.reply, fits and TAKEN or REFUSED, now, unpack(template.used))
   if are_new then
     template.reply_to_new = reply
     for p = 1, fits and count or 0 do

@@ -32,7 +32,7 @@ function convert.state(state, old, new, now)
     used = ALGORITHMS[old.kind].used(old, moved, now)
   end
   if new.kind == BUCKET then
-    return bucket.set(new, {}, converted_used(used, conversion_from(old.capacity, grain), new.capacity, new.grain), now)
+    return bucket.set(new, {}, converted_used(used, conversion(old.capacity, grain, new)), now)
   end
   local converted = ALGORITHMS[new.kind].fresh(new, now)
   take(new, converted, now, convert.to_units(used, old.capacity, grain, new))
