@@ -97,6 +97,22 @@ impl<'a> Key<'a> {
         }
     }
 
+    /// Returns the address that the key was [made from](Self::address).
+    ///
+    /// Of IPv6 it is the first one of its network. Returns `None` if its bytes are none of an address. Only the scope tells an address from other bytes of that
+    /// length.
+    #[must_use]
+    pub fn to_address(&self) -> Option<IpAddr> {
+        match self.as_bytes() {
+            [a, b, c, d] => Some([*a, *b, *c, *d].into()),
+            network => {
+                let mut octets = [0; 16];
+                octets.get_mut(..network.len()).filter(|octets| octets.len() >= 8)?.copy_from_slice(network);
+                Some(octets.into())
+            }
+        }
+    }
+
     /// Joins several keys to one, in order. Scopes and borders of the parts make a difference.
     #[must_use]
     pub fn joined<'k, 'b: 'k>(scope: Name, parts: impl IntoIterator<Item = &'k Key<'b>>) -> Key<'static> {

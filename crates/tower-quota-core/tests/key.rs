@@ -29,6 +29,11 @@ fn ipv6_address_is_counted_by_network() {
     assert_ne!(key("192.0.2.7"), key("192.0.2.8"));
     assert_eq!(key("2001:db8:1:2::1"), key("2001:db8:1:2:ffff:ffff:ffff:ffff"));
     assert_ne!(key("2001:db8:1:2::1"), key("2001:db8:1:3::1"));
+    let shown = |key: Key<'_>| key.to_address().map(|address| address.to_string());
+    assert_eq!(shown(key("::ffff:192.0.2.7")).as_deref(), Some("192.0.2.7"));
+    assert_eq!(shown(key("2001:db8:1:2::1")).as_deref(), Some("2001:db8:1:2::"));
+    assert_eq!(shown(Key::new(USER, b"2001:d")), None);
+    assert_eq!(shown(Key::new(USER, &[0; 17])), None);
 }
 
 #[test]

@@ -106,16 +106,7 @@ impl KeyNames {
 /// Returns the address in a key of scope `ip`; for IPv6 the network, without trailing zeros.
 fn address_of(key: &Key<'_>) -> Option<IpAddr> {
     let scope = key.scope().as_str();
-    if scope != "ip" && !scope.starts_with("ip ") {
-        return None;
-    }
-    if let Ok(v4) = <[u8; 4]>::try_from(key.as_bytes()) {
-        return Some(IpAddr::from(v4));
-    }
-    let mut v6 = [0; 16];
-    let bytes = key.as_bytes();
-    v6.get_mut(..bytes.len()).filter(|network| network.len() >= 8)?.copy_from_slice(bytes);
-    Some(IpAddr::from(v6))
+    if scope == "ip" || scope.starts_with("ip ") { key.to_address() } else { None }
 }
 
 /// Appends bytes as they are where they are letters, digits or `-_.`, and in percent form otherwise.

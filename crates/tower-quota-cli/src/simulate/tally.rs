@@ -153,15 +153,10 @@ pub(super) fn hash(key: &Key<'_>, seed: &[u8; 16]) -> u64 {
 /// Returns a key as people know it.
 fn text(key: &Key<'_>) -> String {
     let (scope, bytes) = (key.scope().as_str(), key.as_bytes());
-    if scope == "ip" || scope.starts_with("ip ") {
-        if let Ok(v4) = <[u8; 4]>::try_from(bytes) {
-            return core::net::Ipv4Addr::from(v4).to_string();
-        }
-        let mut v6 = [0; 16];
-        if let Some(prefix) = v6.get_mut(..bytes.len()) {
-            prefix.copy_from_slice(bytes);
-            return core::net::Ipv6Addr::from(v6).to_string();
-        }
+    if (scope == "ip" || scope.starts_with("ip "))
+        && let Some(address) = key.to_address()
+    {
+        return address.to_string();
     }
     match bytes {
         [] => scope.to_owned(),

@@ -1,7 +1,6 @@
 //! Keys as operators see them.
 
 use core::hash::BuildHasher;
-use core::net::{Ipv4Addr, Ipv6Addr};
 use std::hash::RandomState;
 use std::sync::OnceLock;
 
@@ -22,23 +21,14 @@ pub(super) fn hashed(key: &Key<'_>) -> String {
 pub fn readable_key(key: &Key<'_>) -> String {
     let bytes = key.as_bytes();
     if key.scope().as_str().starts_with(client_ip().scope().as_str())
-        && let Some(address) = address(bytes)
+        && let Some(address) = key.to_address()
     {
-        return address;
+        let network =
+            if bytes.len() < 16 && address.is_ipv6() { format!("/{}", bytes.len() * 8) } else { String::new() };
+        return format!("{address}{network}");
     }
     match core::str::from_utf8(bytes) {
         Ok(text) if !text.contains(char::is_control) => text.to_owned(),
         _ => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
     }
-}
-
-/// Returns the address of the leading bytes of a network.
-fn address(bytes: &[u8]) -> Option<String> {
-    if let Ok(v4) = <[u8; 4]>::try_from(bytes) {
-        return Some(Ipv4Addr::from(v4).to_string());
-    }
-    let mut v6 = [0; 16];
-    v6.get_mut(..bytes.len()).filter(|bytes| bytes.len() >= 8)?.copy_from_slice(bytes);
-    let address = Ipv6Addr::from(v6);
-    Some(if bytes.len() == 16 { address.to_string() } else { format!("{address}/{}", bytes.len() * 8) })
 }
