@@ -131,12 +131,9 @@ pub(super) fn spent_until(quota: &Quota, until: u64, now: u64, most: u64) -> Res
 impl Slot {
     /// Returns the instant at which one unit fits; `at` or earlier if it fits already.
     pub(super) fn unit_fits_at(&self, at: u64) -> u64 {
-        match &self.state {
-            State::Bucket(bucket) => at + bucket::until_fits(&self.quota, bucket.used_grains(&self.quota, at), 1),
-            state => match state.judge(&self.quota, at, 1, 0) {
-                Outcome::Refuse(retry) => at + micros(retry),
-                _ => at,
-            },
+        match self.state.judge(&self.quota, at, 1, 0) {
+            Outcome::Refuse(retry) => at + micros(retry),
+            _ => at,
         }
     }
 

@@ -113,15 +113,6 @@ impl Interned {
         if self.is_bucket_of(known.number, counter) { Some(count) } else { self.converted(counter, count) }
     }
 
-    /// Returns the count of a charge's window at `now`. It was counted at `from`.
-    ///
-    /// Returns `None` if it is counted by another quota.
-    #[inline(never)]
-    pub(super) fn window_for(&self, counter: Counter<'_>, known: Count, from: u64, now: u64) -> Option<Count> {
-        let is_known = self.is_counter(known.number, counter);
-        is_known.then(|| self.advanced(known, from, now))
-    }
-
     /// Returns a count at `now`, which was counted at `from`.
     pub(super) fn advanced(&self, known: Count, from: u64, now: u64) -> Count {
         let value = match (self.refill(known.number), self.quota(known.number)) {
@@ -155,13 +146,6 @@ impl Interned {
         }
     }
 
-    /// Returns the number of a bucket, which gets one if it has none. `None` when all numbers are taken.
-    #[inline]
-    pub(super) fn number_of_bucket(&mut self, counter: Counter<'_>) -> Option<u16> {
-        let definition = || Definition { limit: counter.id, quota: counter.quota.reduced() };
-        self.known_bucket(counter).or_else(|| self.add(definition()))
-    }
-
     /// Returns whether a number means a charge's limit, counted in the same integers.
     pub(super) fn is_counter(&self, number: u16, counter: Counter<'_>) -> bool {
         match counter.quota.refill() {
@@ -174,7 +158,11 @@ impl Interned {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a first request asks for each of its limits")]
     pub(super) fn number_of(&mut self, counter: Counter<'_>) -> Option<u16> {
-        if counter.quota.refill() > 0 { self.number_of_bucket(counter) } else { self.number_of_window(counter) }
+        if counter.quota.refill() == 0 {
+            return self.number_of_window(counter);
+        }
+        let definition = || Definition { limit: counter.id, quota: counter.quota.reduced() };
+        self.known_bucket(counter).or_else(|| self.add(definition()))
     }
 
     #[cold]

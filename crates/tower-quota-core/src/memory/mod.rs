@@ -18,16 +18,6 @@
 //! | `prefetch`, `fetch` | rows fetched early |
 //!
 //! Keys are hashed by `key_hash`, and locks are those of `sync`, which other tables of this crate share.
-//!
-//! # Design
-//!
-//! A key's hash chooses a table behind a lock of its own, and two buckets in it. A row of three words counts one limit,
-//! a row of seven words up to four. It holds the hash, an instant, and for each limit a number and what is used as of
-//! that instant. A check reads and writes two or three cache lines. Entries that do not fit (sliding logs, windows that
-//! start with a request, more limits) are kept beside the rows.
-//!
-//! An entry that is full again keeps its row, so that its client finds it. Before a table grows, it reclaims the rows
-//! of entries that have been full for a minute. Before an entry is evicted, all full entries nearby lose their rows.
 
 mod bucket;
 mod capacity;

@@ -213,7 +213,9 @@ impl<const N: usize> RowsRequest<'_, N> {
         used: &mut [u64; N],
     ) -> Option<(Count, bool)> {
         let charge = self.charges[limit];
-        let mut count = interned.window_for(charge.counter(), row.count(position), row.at(), self.now)?;
+        // Nothing if it is counted by another quota.
+        let known = Some(row.count(position)).filter(|known| interned.is_counter(known.number, charge.counter()))?;
+        let mut count = interned.advanced(known, row.at(), self.now);
         used[limit] = count.value;
         let fits = charge.fits(count.value, self.now);
         if fits {

@@ -40,14 +40,6 @@ macro_rules! either {
 }
 pub(super) use either;
 
-impl Buckets {
-    /// Returns a row, to be changed in all but its hash.
-    pub(super) fn row_mut(&mut self, position: usize) -> RowMut<'_> {
-        let (bucket, row) = (position / ROWS, position % ROWS);
-        either!(self, buckets => RowMut(buckets[bucket].row_mut(row)))
-    }
-}
-
 pub(super) struct Table {
     pub(super) buckets: Buckets,
     /// The limits of its rows.
@@ -105,7 +97,8 @@ impl Table {
 
     /// Returns a row, to be changed in all but its hash.
     pub(super) fn row_mut(&mut self, position: usize) -> RowMut<'_> {
-        self.buckets.row_mut(position)
+        let (bucket, row) = (position / ROWS, position % ROWS);
+        either!(&mut self.buckets, buckets => RowMut(buckets[bucket].row_mut(row)))
     }
 
     /// Gives a row to a key, or makes it free.

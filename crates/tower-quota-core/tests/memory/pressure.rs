@@ -440,19 +440,6 @@ fn cost_above_capacity_limits_no_client() {
     }
 }
 
-/// Asserts that a refusal by a shared limit does not make the client a limited one.
-#[test]
-fn refusal_for_everyone_limits_no_client() {
-    let (store, _) = store(1);
-    let (own, everyone) = (Quota::per_hour(5), Quota::per_hour(2));
-    let (key, all) = (Key::number(CLIENT, 0), Key::EVERYONE);
-    let charges = [Charge::new(LIMIT, &own, &key), Charge::new("everyone", &everyone, &all)];
-    let admitted = [(); 3].map(|()| check(&store, &charges).is_allowed());
-    assert_eq!(admitted, [true, true, false]);
-    ask(&store, &own, 1, 1);
-    assert_eq!((store.evicted(), left(&store, &own, 0)), (1, 5));
-}
-
 /// Covers a first request, requests of a client that has a row, and requests of several keys.
 #[test]
 fn spent_client_stays_limited_after_eviction() {

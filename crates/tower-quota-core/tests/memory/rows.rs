@@ -119,19 +119,6 @@ fn refusal_under_changed_quota_keeps_no_instant() {
 }
 
 #[test]
-fn row_from_far_future_is_dropped() {
-    let (store, clock) = store(10);
-    let (quota, now) = (Quota::per_minute(3), store.now());
-    clock.advance(Duration::from_secs(366 * 86_400));
-    assert!(ask(&store, &quota, 1, 3).is_allowed());
-    clock.set(now + Duration::from_secs(366 * 86_400 - 119));
-    assert_eq!(ask(&store, &quota, 1, 1).retry_after(), Some(Duration::from_secs(20)));
-    clock.set(now);
-    assert!(ask(&store, &quota, 1, 3).is_allowed());
-    assert_eq!(ask(&store, &quota, 1, 1).retry_after(), Some(Duration::from_secs(20)));
-}
-
-#[test]
 fn stats_count_entries_and_evictions() {
     let (store, _) = store(1);
     let quota = Quota::per_hour(5);

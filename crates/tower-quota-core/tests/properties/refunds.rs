@@ -108,29 +108,6 @@ proptest! {
         }
     }
 
-    /// Asserts that a refund of a prepared charge gives back all of it if no less was used in the meantime.
-    #[test]
-    fn refund_is_exact_in_a_busy_bucket(units in 10..1_000_u64, cost in 1..10_u64, turns in 1..50_u64) {
-        let quota = Quota::per_minute(units);
-        let mut play = Play::new(quota);
-        // Others use half of the bucket, and then each unit that comes back.
-        prop_assert!(play.check(units / 2).is_allowed());
-        let cost = cost.min(units / 2);
-        prop_assert!(play.check_prepared(cost, true).is_allowed());
-        let taken_at = Timestamp::from_micros(play.now);
-        let charge = |cost| [Charge::new("limit", &quota, &KEY).cost(cost)];
-        // For less than the bucket takes to fill.
-        for _ in 0..turns.min(units - 1) {
-            play.now += 60_000_000 / units;
-            play.entry.decide(Operation::Charge, &charge(1), Timestamp::from_micros(play.now));
-        }
-        let now = Timestamp::from_micros(play.now);
-        let before = play.entry.decide(Operation::Peek, &charge(1), now).statuses()[0].remaining();
-        let after = play.entry.decide(Operation::Refund { taken_at }, &charge(cost), now).statuses()[0].remaining();
-        // One unit is never there at the instant just before each turn.
-        prop_assert!(after - before >= cost.min(units / 2 - 1), "{} of {}", after - before, cost);
-    }
-
     /// Asserts that a refund of the last charge, at once or at any later time, undoes it.
     #[test]
     fn refund_of_the_last_charge_undoes_it(

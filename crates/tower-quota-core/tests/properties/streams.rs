@@ -38,22 +38,6 @@ proptest! {
     }
 
     #[test]
-    fn gcra_decides_like_token_bucket(
-        quota in quota_by(Algorithm::TokenBucket).prop_filter("counted in its own ratio", is_exact),
-        trace in requests(60),
-    ) {
-        let gcra = quota.gcra();
-        agrees(quota, &trace)?;
-        agrees(gcra, &trace)?;
-        let (mut one, mut other) = (Play::new(quota), Play::new(gcra));
-        for &request in &trace {
-            let cost = one.arrive(request);
-            prop_assert_eq!(other.arrive(request), cost);
-            prop_assert_eq!(one.check(cost), other.check(cost));
-        }
-    }
-
-    #[test]
     fn queue_starts_requests_evenly(quota in quota_by(Algorithm::LeakyBucket), trace in requests(60)) {
         let mut play = Play::new(quota);
         let mut before: Option<(u64, u64)> = None;
