@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tower_quota_redis::RedisStore;
-use tower_quota_testkit::{RedisServer, SlowLink};
+use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
 use super::contenders::{script_per_limit, tower_quota};
 use super::setup::{GCRA, connect};
@@ -19,10 +19,8 @@ use crate::load::Keys;
 use crate::report::Report;
 use crate::timing::{now, rest};
 
-/// The link's rate, at which this machine is always faster: some twelve hundred decisions a second.
-const BYTES_PER_SECOND: u64 = 260_000;
-/// The rate while the stores connect and the scripts become known.
-const FAST: u64 = 100_000_000;
+/// The link's bytes a second, at which this machine is always faster: some twelve hundred decisions.
+const SLOW: Fault = Fault::Slow(260_000);
 /// Stores, as in eight instances of a service.
 const STORES: u64 = 8;
 /// The deadline of a request, tower-quota's default.
@@ -33,7 +31,7 @@ const OFFERED: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 pub(super) async fn measure(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>> {
     let span = Duration::from_secs(if quick { 2 } else { 10 });
     let server = RedisServer::start();
-    let link = SlowLink::to(server.port(), FAST);
+    let link = FaultProxy::to(server.port());
     let mut stores = Vec::new();
     let mut connections = Vec::new();
     for _ in 0..STORES {
@@ -42,7 +40,8 @@ pub(super) async fn measure(quick: bool, report: &mut Report) -> Result<(), Box<
         stores.push(store);
         connections.push(connect(&link.url(), DEADLINE, GCRA).await?);
     }
-    link.set_rate(BYTES_PER_SECOND);
+    // The scripts are known by now.
+    link.inflict(SLOW);
     let (stores, connections) = (Arc::new(stores), Arc::new(connections));
     let ours = move |draw: u64| {
         let stores = Arc::clone(&stores);

@@ -7,7 +7,7 @@ use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::wait::wait_until;
 
@@ -49,6 +49,12 @@ pub enum Fault {
     Refuse,
     /// New connections pass their first byte only this much later. Existing connections work.
     SlowStart(Duration),
+    /// Requests pass at this many bytes a second, on all connections together.
+    ///
+    /// They pass in the order in which they come, as on a server that is too slow for its clients: work for clients that
+    /// have given up is still done. The rate does not depend on this machine's load, so the useful share of it can be
+    /// measured.
+    Slow(u64),
 }
 
 #[derive(Debug)]
@@ -62,6 +68,8 @@ struct ProxyState {
     target: u16,
     fault: Option<Fault>,
     made: usize,
+    /// The instant at which the requests that were read so far have passed.
+    passed_at: Instant,
     /// Both sockets of every open connection, by its number, to cut them.
     open: HashMap<usize, [TcpStream; 2]>,
     is_over: bool,
@@ -104,7 +112,9 @@ impl FaultProxy {
     /// Accepts connections in a thread, until the proxy is dropped.
     fn start(listener: TcpListener, target: u16, fault: Option<Fault>) -> io::Result<Self> {
         let port = listener.local_addr()?.port();
-        let state = ProxyState { target, fault, made: 0, open: HashMap::new(), is_over: false };
+        #[expect(clippy::disallowed_methods, reason = "a rate in real time is what the proxy is for")]
+        let passed_at = Instant::now();
+        let state = ProxyState { target, fault, made: 0, passed_at, open: HashMap::new(), is_over: false };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
         let listening = Arc::clone(&shared);
         thread::spawn(move || accept(&listener, &listening));
@@ -205,6 +215,15 @@ impl Drop for OpenConnection {
 }
 
 impl ProxyState {
+    /// Returns how long a request of this many bytes has to wait until it has passed.
+    #[expect(clippy::disallowed_methods, reason = "a rate in real time is what the proxy is for")]
+    fn time_to_pass(&mut self, bytes: usize) -> Duration {
+        let Some(Fault::Slow(rate)) = self.fault else { return Duration::ZERO };
+        let now = Instant::now();
+        self.passed_at = self.passed_at.max(now) + Duration::from_nanos(bytes as u64 * 1_000_000_000 / rate.max(1));
+        self.passed_at - now
+    }
+
     fn cut(&mut self) {
         for stream in self.open.drain().flat_map(|(_, ends)| ends) {
             let _ = stream.shutdown(Shutdown::Both);

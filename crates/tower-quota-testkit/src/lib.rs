@@ -7,7 +7,7 @@
 //! 4. `differential` (feature `differential`): random traces on a store and the model, compared in every field.
 //! 5. `simulation` (feature `simulation`): instances behind a network that delays and loses, in virtual time.
 //! 6. [`RedisServer`], [`RedisCluster`], [`RedisSentinel`]: real servers on free ports, with or without TLS.
-//! 7. [`FaultProxy`] and [`SlowLink`]: proxies that delay, cut or drop what passes.
+//! 7. [`FaultProxy`]: a proxy that delays, slows, cuts or drops what passes.
 //! 8. [`block_on`]: runs a future that needs no runtime.
 //!
 //! # Test your limits
@@ -99,7 +99,6 @@ mod scripted_store;
 mod shared_store;
 #[cfg(feature = "simulation")]
 pub mod simulation;
-mod slow_link;
 mod tls;
 mod wait;
 
@@ -113,5 +112,4 @@ pub use self::scripted_store::{
     RecordedCharge, RecordedOperation, ScriptedAnswer, ScriptedError, ScriptedFuture, ScriptedStore,
 };
 pub use self::shared_store::SharedStore;
-pub use self::slow_link::SlowLink;
 pub use self::tls::TlsFiles;

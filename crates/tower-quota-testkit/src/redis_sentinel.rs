@@ -77,11 +77,6 @@ impl RedisSentinel {
         self.servers[i].kill();
     }
 
-    /// Restarts a killed server, empty. The sentinels make it a replica.
-    pub fn start_again(&mut self, i: usize) {
-        self.servers[i].start_again();
-    }
-
     /// Makes a sentinel promote the replica while the primary is up.
     pub fn fail_over(&self) {
         self.tell_sentinel(0, "SENTINEL FAILOVER mymaster");

@@ -103,33 +103,19 @@ impl RedisServer {
         self.port
     }
 
-    /// Returns the server's process id.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.process.id()
-    }
-
     /// Sends one inline command and returns the raw reply as text.
     ///
     /// It is meant for tests that inspect or configure the server: `INFO commandstats`, `SCRIPT FLUSH`, `CONFIG SET`.
-    /// Bytes that are not UTF-8 become U+FFFD; [`command_bytes`](Self::command_bytes) keeps them.
+    /// Bytes that are not UTF-8 become U+FFFD.
     ///
     /// # Errors
     /// When the server does not answer within a second.
     pub fn command(&self, line: &str) -> io::Result<String> {
-        Ok(String::from_utf8_lossy(&self.command_bytes(line)?).into_owned())
-    }
-
-    /// Sends one inline command and returns the raw reply.
-    ///
-    /// # Errors
-    /// When the server does not answer within a second.
-    pub fn command_bytes(&self, line: &str) -> io::Result<Vec<u8>> {
         let mut reply = resp::inline(self.port, &format!("{line}\r\nQUIT\r\n"), false)?;
         if reply.ends_with(QUIT_REPLY) {
             reply.truncate(reply.len() - QUIT_REPLY.len());
         }
-        Ok(reply)
+        Ok(String::from_utf8_lossy(&reply).into_owned())
     }
 
     /// Starts a server. `port_option` ends with the option that takes the port, such as `--port`.

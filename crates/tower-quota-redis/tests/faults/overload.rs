@@ -10,12 +10,12 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Name, Quota, Store};
 use tower_quota_redis::{RedisStore, RedisStoreError};
-use tower_quota_testkit::{RedisServer, SlowLink};
+use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
 use crate::rig::{TEST_TIMEOUT, alone, options, pause, until_answered};
 
-/// Slow enough that this machine is always faster.
-const BYTES_PER_SECOND: u64 = 40_000;
+/// Bytes a second: slow enough that this machine is always faster.
+const SLOW: Fault = Fault::Slow(40_000);
 /// Long compared with what a loaded machine adds to each call.
 const DEADLINE: Duration = Duration::from_secs(1);
 const STORES: usize = 2;
@@ -56,7 +56,7 @@ fn micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap()
 }
 
-async fn stores(link: &SlowLink, deadline: Duration) -> Vec<RedisStore> {
+async fn stores(link: &FaultProxy, deadline: Duration) -> Vec<RedisStore> {
     let mut stores = Vec::new();
     for _ in 0..STORES {
         let store = options(deadline).readable_keys(true).connect(&link.url()).await.unwrap();
@@ -74,7 +74,7 @@ async fn ask(store: RedisStore, number: u64, tally: Arc<Tally>) {
 }
 
 /// Measures the decisions per second while each task asks again as soon as it is answered.
-async fn capacity(link: &SlowLink) -> u64 {
+async fn capacity(link: &FaultProxy) -> u64 {
     let (stores, tally) = (stores(link, TEST_TIMEOUT).await, Arc::new(Tally::default()));
     let mut tasks = JoinSet::new();
     for number in 0..64 {
@@ -126,9 +126,10 @@ async fn offer(stores: &[RedisStore], per_second: u64, lasting: Duration, tally:
 }
 
 /// Starts a server behind a link, measures its capacity, and connects stores to it.
-async fn rig() -> (RedisServer, SlowLink, u64, Vec<RedisStore>) {
+async fn rig() -> (RedisServer, FaultProxy, u64, Vec<RedisStore>) {
     let server = RedisServer::start();
-    let link = SlowLink::to(server.port(), BYTES_PER_SECOND);
+    let link = FaultProxy::to(server.port());
+    link.inflict(SLOW);
     let capacity = capacity(&link).await;
     let stores = stores(&link, DEADLINE).await;
     println!("capacity: {capacity} decisions a second");
@@ -159,11 +160,11 @@ async fn load_returns_after_a_stall() {
     let (_server, link, capacity, stores) = rig().await;
     let tally = Arc::new(Tally::default());
     // Every call is late and the breakers open, while four times the capacity is asked for.
-    link.set_rate(0);
+    link.inflict(Fault::Stall);
     offer(&stores, 4 * capacity, 8 * DEADLINE, &tally).await;
     println!("stalled: {tally:?}");
     assert!(read(&tally.breaker_open) > 0, "{tally:?}");
-    link.set_rate(BYTES_PER_SECOND);
+    link.inflict(SLOW);
     // The server does the work first that its clients have given up.
     offer(&stores, 4 * capacity, 2 * DEADLINE, &Arc::default()).await;
     let goodput = offer(&stores, 4 * capacity, 4 * DEADLINE, &Arc::default()).await;

@@ -198,6 +198,12 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// Returns the number in a server's `INFO` that follows the start of a line; 0 if there is none.
+pub(crate) fn number_in(info: &str, start: &str) -> usize {
+    let Some(rest) = info.lines().find_map(|line| line.strip_prefix(start)) else { return 0 };
+    rest.split(',').next().unwrap().trim().parse().unwrap()
+}
+
 #[expect(clippy::disallowed_methods, reason = "a load on a real server, and a fault that lasts for a while")]
 pub(crate) async fn pause(span: Duration) {
     tokio::time::sleep(span).await;

@@ -10,7 +10,7 @@ use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::{RedisCluster, RedisServer};
 
 use crate::load::key;
-use crate::rig::{DEADLINE, TEST_TIMEOUT, alone, options, pause, until_answered, until_open};
+use crate::rig::{DEADLINE, TEST_TIMEOUT, alone, number_in, options, pause, until_answered, until_open};
 
 const QUOTA: Quota = Quota::per_hour(1_000_000);
 const SECONDS: usize = 4;
@@ -27,17 +27,16 @@ impl Watched {
         Self { connection: Client::open(server.url()).unwrap().get_connection().unwrap() }
     }
 
-    fn number(&mut self, start: &str) -> u64 {
+    fn number(&mut self, start: &str) -> usize {
         let info: String = redis::cmd("INFO").arg("everything").query(&mut self.connection).unwrap();
-        let Some(rest) = info.lines().find_map(|line| line.strip_prefix(start)) else { return 0 };
-        rest.split([',', '\r']).next().unwrap().parse().unwrap()
+        number_in(&info, start)
     }
 
-    fn connections(&mut self) -> u64 {
+    fn connections(&mut self) -> usize {
         self.number("total_connections_received:")
     }
 
-    fn calls(&mut self) -> u64 {
+    fn calls(&mut self) -> usize {
         self.number("cmdstat_evalsha:calls=") + self.number("cmdstat_eval:calls=")
     }
 }
@@ -88,14 +87,14 @@ async fn dials_of_survivors(failure: PrimaryFailure) {
     let mut load = JoinSet::new();
     (0..16).for_each(|first| drop(load.spawn(ask(store.clone(), first))));
     pause(Duration::from_millis(200)).await;
-    let before: Vec<u64> = survivors.iter_mut().map(Watched::connections).collect();
+    let before: Vec<usize> = survivors.iter_mut().map(Watched::connections).collect();
     take_away(&mut cluster, failure);
     pause(Duration::from_secs(SECONDS as u64)).await;
     let asked =
         survivors[0].number("cmdstat_cluster|slots:calls=") + survivors[1].number("cmdstat_cluster|slots:calls=");
     let pings = survivors[0].number("cmdstat_ping:calls=");
     println!("the two other primaries were asked for slots {asked} times, and one for a ping {pings} times");
-    let made: Vec<u64> = survivors.iter_mut().zip(before).map(|(node, before)| node.connections() - before).collect();
+    let made: Vec<usize> = survivors.iter_mut().zip(before).map(|(node, before)| node.connections() - before).collect();
     load.shutdown().await;
     println!("{failure:?}: {made:?} connections to the other nodes in {SECONDS} s: {:?}", store.stats());
     assert!(made.iter().all(|&made| made <= 8), "{made:?}");

@@ -12,7 +12,8 @@ use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisServer};
 
 use crate::load::{CAP, key};
 use crate::rig::{
-    DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, alone, options, pause, store_at, until, until_answered, until_open,
+    DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, alone, number_in, options, pause, store_at, until, until_answered,
+    until_open,
 };
 use crate::server_count::CountCheck;
 
@@ -67,9 +68,9 @@ async fn silent_cluster_is_tried_rarely() {
     let most = most_within(clock.now().since(began));
     let most_of_each_since = most_within(clock.now().since(resumed));
     let statistics: Vec<String> = (0..6).map(|i| cluster.node(i).command("INFO everything").unwrap()).collect();
-    let trials: usize = statistics.iter().map(|text| number_after(text, "cmdstat_mget:calls=")).sum();
+    let trials: usize = statistics.iter().map(|text| number_in(text, "cmdstat_mget:calls=")).sum();
     let connections =
-        statistics.iter().map(|text| number_after(text, "total_connections_received:")).max().unwrap_or_default();
+        statistics.iter().map(|text| number_in(text, "total_connections_received:")).max().unwrap_or_default();
     println!("{trials} trials and calls, {connections} connections to a node; one series of attempts: {most}");
     // Calls of the script, by which each partition has noticed, use the command too: up to three calls, twice or so
     // each. As soon as there is a connection again, partitions probe each for itself.
@@ -182,9 +183,4 @@ async fn until_all_open(store: &RedisStore) {
 /// Returns how many can begin in a span: one at once, and one after each pause.
 fn most_within(span: Duration) -> usize {
     usize::try_from(span.as_millis() / LEAST_PAUSE.as_millis()).unwrap() + 1
-}
-
-fn number_after(statistics: &str, start: &str) -> usize {
-    let Some(rest) = statistics.lines().find_map(|line| line.strip_prefix(start)) else { return 0 };
-    rest.split(',').next().unwrap().trim().parse().unwrap()
 }

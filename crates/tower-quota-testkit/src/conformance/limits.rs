@@ -10,7 +10,7 @@ use super::samples::{at_once, expect_allowed, expect_remaining, key};
 use super::trial::Trial;
 
 const TIGHT: Quota = Quota::per_second(3);
-const MIDDLE: Quota = Quota::per_minute(5).sliding_log();
+const MIDDLE: Quota = Quota::per_minute(5).sliding_window();
 const WIDE: Quota = Quota::per_hour(100).fixed_window();
 
 pub(super) async fn one_key_is_charged_all_or_nothing<S: Store>(trial: &mut Trial<S>) -> Outcome {
@@ -99,24 +99,6 @@ pub(super) async fn order_of_limits_does_not_matter<S: Store>(trial: &mut Trial<
         expect(step, "statuses", reversed.as_slice(), one.statuses())?;
     }
     Ok(())
-}
-
-pub(super) async fn added_and_removed_limits_keep_counters<S: Store>(trial: &mut Trial<S>) -> Outcome {
-    let ann = key("ann");
-    let [a, b, c] = [
-        at_once("a", &MIDDLE, &ann, 2),
-        at_once("b", &WIDE, &ann, 2),
-        at_once("c", const { &Quota::per_hour(50).sliding_window() }, &ann, 2),
-    ];
-    let step = "two limits";
-    expect_remaining(step, &trial.check(step, &[a, b]).await?, &[3, 98])?;
-    let step = "one is added, in front";
-    expect_remaining(step, &trial.check(step, &[c, a, b]).await?, &[48, 1, 96])?;
-    let step = "one is left out";
-    expect_remaining(step, &trial.check(step, &[b, c]).await?, &[94, 46])?;
-    let step = "it is added again, and kept its counter";
-    let decision = trial.check(step, &[b.cost(0), a.cost(0), c.cost(0)]).await?;
-    expect_remaining(step, &decision, &[94, 1, 46])
 }
 
 pub(super) async fn keys_are_counted_separately<S: Store>(trial: &mut Trial<S>) -> Outcome {

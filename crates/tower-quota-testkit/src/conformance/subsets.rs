@@ -11,7 +11,7 @@ use super::trial::Trial;
 
 const NAMES: [&str; 4] = ["second", "minute", "hour", "login"];
 const QUOTAS: [Quota; 4] =
-    [Quota::per_second(20), Quota::per_minute(30).gcra(), Quota::per_hour(40).fixed_window(), Quota::per_hour(5)];
+    [Quota::per_second(20), Quota::per_minute(30).gcra(), Quota::per_hour(40).sliding_window(), Quota::per_hour(5)];
 
 fn charges<'a>(ann: &'a Key<'a>, limits: &[usize], cost: u64) -> Vec<Charge<'a>> {
     limits.iter().map(|&limit| at_once(NAMES[limit], &QUOTAS[limit], ann, cost)).collect()
@@ -21,7 +21,7 @@ pub(super) async fn subsets_and_orders_share_the_counters<S: Store>(trial: &mut 
     let ann = key("ann");
     let mut taken = [0; 4];
     let asked: [&[usize]; 8] =
-        [&[0, 1, 2], &[0, 1, 2, 3], &[2, 1, 0], &[1], &[3, 0], &[0, 1, 2], &[3, 2, 1, 0], &[2, 3]];
+        [&[0, 1, 2], &[3, 0, 1, 2], &[2, 1, 0], &[1], &[3, 0], &[0, 1, 2], &[3, 2, 1, 0], &[2, 3]];
     for limits in asked {
         let step = format!("one unit of {limits:?}");
         limits.iter().for_each(|&limit| taken[limit] += 1);

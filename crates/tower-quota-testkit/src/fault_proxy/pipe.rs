@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::{Fault, OpenConnection, Shared};
 
+/// Requests are read in small pieces, so that connections take turns where they pass slowly.
+const PIECE: usize = 1024;
+
 /// Forwards bytes between a client and a server until either closes. The first request waits for `start`.
 pub(super) fn join(
     connection: OpenConnection,
@@ -33,9 +36,10 @@ pub(super) fn join(
 #[expect(clippy::disallowed_methods, reason = "a delay in real time is what the proxy is for")]
 fn forward_requests(shared: &Shared, mut client: TcpStream, mut server: TcpStream, start: Duration) {
     thread::sleep(start);
-    let mut bytes = [0; 16 * 1024];
+    let mut bytes = [0; PIECE];
     while let Ok(read @ 1..) = client.read(&mut bytes) {
-        drop(shared.wait_to_pass(|fault| fault == Fault::Stall));
+        let time_to_pass = shared.wait_to_pass(|fault| fault == Fault::Stall).time_to_pass(read);
+        thread::sleep(time_to_pass);
         if server.write_all(&bytes[..read]).is_err() {
             break;
         }
