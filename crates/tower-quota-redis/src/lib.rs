@@ -70,7 +70,8 @@
 //! ```
 //!
 //! A string that is no entry of this version makes decisions about its client fail with [`RedisStoreError::State`], and
-//! stays as it is.
+//! stays as it is. Of limits that a request does not ask for, only the length and the end of the slot are read; the rest is
+//! kept as it is.
 //!
 //! # What the server must allow
 //!
@@ -106,10 +107,10 @@
 //!
 //! # Sentinels and clusters
 //!
-//! [`RedisStore::sentinel`] asks all sentinels for the primary whenever the connection is lost, in doubt or leads to a
+//! [`RedisOptions::sentinel`] asks all sentinels for the primary whenever the connection is lost, in doubt or leads to a
 //! replica.
 //!
-//! [`RedisStore::cluster`] spreads clients over 12 partitions, each with batches and a breaker of its own: one dead
+//! [`RedisOptions::cluster`] spreads clients over 12 partitions, each with batches and a breaker of its own: one dead
 //! primary leaves the others' clients alone, if the cluster has `cluster-require-full-coverage no`. The tags of the
 //! partitions lie in hash slots at equal distances, so any number of nodes holds equal shares, give or take one
 //! partition. Keys are hashed, so no byte of a client's choice picks a slot. A policy whose limits count clients in

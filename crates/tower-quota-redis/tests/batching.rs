@@ -147,21 +147,6 @@ async fn silent_server_fails_decisions_at_deadline() {
 }
 
 #[tokio::test]
-async fn error_of_a_call_reaches_each_decision() {
-    let server = RedisServer::start_with(&["--maxmemory-policy", "noeviction"]);
-    let store = store_on(&server).await;
-    assert_eq!(left(ask(&store, "ann")).await, 999);
-    server.command("CONFIG SET maxmemory 1").unwrap();
-    let asked: Vec<Asked> = (0..100).map(|_| ask(&store, "ann")).collect();
-    for asked in asked {
-        let error = asked.await.unwrap().unwrap_err();
-        assert!(matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(), "{error:?}");
-    }
-    server.command("CONFIG SET maxmemory 0").unwrap();
-    assert_eq!(left(ask(&store, "ann")).await, 998);
-}
-
-#[tokio::test]
 async fn too_many_charges_are_an_error() {
     let server = RedisServer::start();
     let store = store_on(&server).await;

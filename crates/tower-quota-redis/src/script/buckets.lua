@@ -9,7 +9,7 @@
 local FINEST = 2 ^ 26
 
 -- Returns the numbers of a conversion from an earlier quota to the one asked. A fraction of a unit, in grains of the one,
--- is `whole + finer / parts` times as many of the other.
+-- is `times + over / parts` as many of the other.
 local function conversion(old_capacity, old_grain, new)
   local cut = old_grain == new.grain and 1 or div_ceil(old_grain, FINEST)
   local parts = div_ceil(old_grain, cut)
@@ -18,8 +18,8 @@ local function conversion(old_capacity, old_grain, new)
     grain = old_grain,
     cut = cut,
     parts = parts,
-    whole = div(new.grain, parts),
-    finer = new.grain % parts,
+    times = div(new.grain, parts),
+    over = new.grain % parts,
     new_full = new.capacity * new.grain,
     new_grain = new.grain,
   }
@@ -31,8 +31,8 @@ local function converted_used(used, numbers)
   local amount = left < 0 and -left or left
   local rest = amount % old_grain
   local units, begun = (amount - rest) / old_grain, (rest - rest % cut) / cut
-  local finer = begun * numbers.finer
-  begun = begun * numbers.whole + (finer - finer % parts) / parts
+  local finer = begun * numbers.over
+  begun = begun * numbers.times + (finer - finer % parts) / parts
   local full, grain = numbers.new_full, numbers.new_grain
   if left >= 0 then
     local now_used = full - units * grain - begun
