@@ -99,8 +99,8 @@ impl<'a> Key<'a> {
 
     /// Returns the address that the key was [made from](Self::address).
     ///
-    /// Of IPv6 it is the first one of its network. Returns `None` if its bytes are none of an address. Only the scope tells an address from other bytes of that
-    /// length.
+    /// Of IPv6 it is the first one of its network. Returns `None` if its bytes are none of an address. Only the scope
+    /// tells an address from other bytes of that length.
     #[must_use]
     pub fn to_address(&self) -> Option<IpAddr> {
         match self.as_bytes() {
